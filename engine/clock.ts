@@ -1,0 +1,60 @@
+/** Time, injected. The only file that asks the machine for it. */
+
+/** Milliseconds since 1970-01-01T00:00:00Z. */
+export type Instant = number;
+
+/** A source of time. Everything that decides by time takes one, so that tests decide what time it is. */
+export interface Clock {
+  /** Wall-clock time. May jump; decides dates and what is written down. */
+  now(): Instant;
+  /** Milliseconds from an arbitrary start that never go back. Decides durations and windows. */
+  monotonic(): number;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+/** ISO 8601 UTC with milliseconds and `Z`. @source spec/rulings.md, section 1 */
+export const isoInstant = (instant: Instant): string => new Date(instant).toISOString();
+
+const bratislava = new Intl.DateTimeFormat("en-CA", {
+  timeZone: "Europe/Bratislava",
+  year: "numeric",
+  month: "2-digit",
+  day: "2-digit",
+});
+
+/** A calendar day, `YYYY-MM-DD`. */
+export type LocalDay = string;
+
+/**
+ * The day in Europe/Bratislava on which an instant falls.
+ * @source spec/rulings.md, section 1: local days are Europe/Bratislava
+ */
+export const bratislavaDay = (instant: Instant): LocalDay => bratislava.format(instant);
+
+const DAY_MS = 86_400_000;
+
+/** The day `days` after `day`; days are counted on the calendar, so a change of summer time has no effect. */
+export const addDays = (day: LocalDay, days: number): LocalDay =>
+  new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
+
+/**
+ * Fails when the machine's time-zone data cannot tell Slovak days: Node without ICU, or tables older than the rules in force.
+ * @throws Error that names the expectation
+ */
+export function assertTimeZoneData(): void {
+  const expectations: [string, LocalDay][] = [
+    ["2026-12-31T22:59:59Z", "2026-12-31"],
+    ["2026-12-31T23:00:00Z", "2027-01-01"],
+    ["2027-07-01T21:59:59Z", "2027-07-01"],
+    ["2027-07-01T22:00:00Z", "2027-07-02"],
+  ];
+  for (const [instant, day] of expectations) {
+    if (bratislavaDay(Date.parse(instant)) !== day) {
+      throw new Error(`The time-zone data of this Node.js gives a wrong Europe/Bratislava day for ${instant}; install a Node.js with full ICU.`);
+    }
+  }
+}

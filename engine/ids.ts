@@ -1,0 +1,79 @@
+/**
+ * Identifiers: branded, made only by their parser or by `newId`.
+ *
+ * Glossary. *Participant*: a mailbox on the Peppol network, `<scheme>:<id>`. *Firm*: the company that owns participants.
+ * *Integrator*: a partner that acts for firms through *bindings*. *Key*: an API credential of a firm or an integrator.
+ * *Document*: an outbound invoice with a life of its own; an *attempt* is one try to deliver it; a *move* is one legal
+ * change of its state. *Received document*: what a counterparty sent to one of our participants.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+
+import type { Clock } from "./clock.js";
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type DocumentId = Branded<"DocumentId">;
+export type ReceivedDocumentId = Branded<"ReceivedDocumentId">;
+export type FirmId = Branded<"FirmId">;
+export type IntegratorId = Branded<"IntegratorId">;
+export type KeyId = Branded<"KeyId">;
+/** `0245:2020202020`, as written by whoever named it; compare with `participantKey`. */
+export type ParticipantId = Branded<"ParticipantId">;
+export type RequestId = Branded<"RequestId">;
+/** ebMS MessageId: an RFC 2822 msg-id without angle brackets. */
+export type MessageId = Branded<"MessageId">;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Any UUID in its canonical text form, lower-cased; undefined for anything else. */
+export const parseUuid = (text: string): string | undefined => (UUID.test(text) ? text.toLowerCase() : undefined);
+
+export const parseDocumentId = (text: string): DocumentId | undefined => parseUuid(text) as DocumentId | undefined;
+export const parseReceivedDocumentId = (text: string): ReceivedDocumentId | undefined =>
+  parseUuid(text) as ReceivedDocumentId | undefined;
+export const parseFirmId = (text: string): FirmId | undefined => parseUuid(text) as FirmId | undefined;
+export const parseIntegratorId = (text: string): IntegratorId | undefined => parseUuid(text) as IntegratorId | undefined;
+export const parseKeyId = (text: string): KeyId | undefined => parseUuid(text) as KeyId | undefined;
+
+/** The scheme of participant identifiers on the wire. @source design/as4.md, section 2 */
+export const PARTICIPANT_SCHEME = "iso6523-actorid-upis";
+const PARTICIPANT = /^[0-9]{4}:[A-Za-z0-9][A-Za-z0-9._~-]{0,129}$/;
+
+/**
+ * Reads a participant id in the short form or with its scheme (`iso6523-actorid-upis::0245:2020202020`).
+ * @source spec/rulings.md, section 6: accepted in both forms as input
+ */
+export function parseParticipantId(text: string): ParticipantId | undefined {
+  const prefix = `${PARTICIPANT_SCHEME}::`;
+  const short = text.startsWith(prefix) ? text.slice(prefix.length) : text;
+  return PARTICIPANT.test(short) ? (short as ParticipantId) : undefined;
+}
+
+/** The form under which participants are compared and looked up: the network treats their letters without case. */
+export const participantKey = (id: ParticipantId): string => id.toLowerCase();
+
+/** `iso6523-actorid-upis::<scheme>:<id>`. @source spec/sapi.md, Received list item */
+export const qualifiedParticipant = (id: string): string => `${PARTICIPANT_SCHEME}::${id}`;
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** A client's `X-Request-Id` when it may be used. @source spec/rulings.md, section 1 */
+export const parseRequestId = (text: string): RequestId | undefined => (REQUEST_ID.test(text) ? (text as RequestId) : undefined);
+export const newRequestId = (): RequestId => randomUUID() as RequestId;
+
+/** UUID version 7 (RFC 9562, 5.7): sorts by the clock's millisecond, 74 random bits. */
+export function newId(clock: Clock): string {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(clock.now(), 0, 6);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+export const newDocumentId = (clock: Clock): DocumentId => newId(clock) as DocumentId;
+export const newReceivedDocumentId = (clock: Clock): ReceivedDocumentId => newId(clock) as ReceivedDocumentId;
+
+/** A fresh ebMS MessageId. @source design/as4.md, section 2: UUID left part */
+export const newMessageId = (): MessageId => `${randomUUID()}@kurier` as MessageId;

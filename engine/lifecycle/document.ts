@@ -1,0 +1,51 @@
+/** The life of an outbound document. */
+import type { LifecycleTable } from "./machine.js";
+
+/** @source spec/enterprise.md, Outbound document lifecycle */
+export const OUTBOUND_STATES = [
+  "queued", "sent", "delivered", "rejected", "send_failed", "delivery_failed", "validation_failed",
+] as const;
+export type OutboundState = (typeof OUTBOUND_STATES)[number];
+
+export const OUTBOUND_TRIGGERS = [
+  "rules_refused", "transmitted", "receipt_confirmed", "attempts_exhausted", "peer_refused", "mls_ap", "mls_ab", "mls_re", "invoice_response",
+] as const;
+export type OutboundTrigger = (typeof OUTBOUND_TRIGGERS)[number];
+
+/** @source spec/sapi.md, Events */
+export const EVENT_KINDS = [
+  "document.sent", "document.delivered", "document.delivery_failed", "document.mls_received", "document.rejected", "document.response_received",
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
+
+/** @source spec/rulings.md, section 5. A receipt on `queued` first tells of the transmission that it proves. */
+export const outboundLifecycle = {
+  queued: {
+    rules_refused: { to: "validation_failed", emits: ["document.rejected"] },
+    transmitted: { to: "sent", emits: ["document.sent"] },
+    receipt_confirmed: { to: "delivered", emits: ["document.sent", "document.delivered"] },
+    attempts_exhausted: { to: "send_failed", emits: ["document.delivery_failed"] },
+    peer_refused: { to: "rejected", emits: ["document.rejected"] },
+  },
+  sent: {
+    receipt_confirmed: { to: "delivered", emits: ["document.delivered"] },
+    attempts_exhausted: { to: "delivery_failed", emits: ["document.delivery_failed"] },
+    peer_refused: { to: "rejected", emits: ["document.rejected"] },
+    mls_ap: { to: "delivered", emits: ["document.mls_received", "document.delivered"] },
+    mls_ab: { to: "sent", emits: ["document.mls_received"] },
+    mls_re: { to: "rejected", emits: ["document.mls_received", "document.rejected"] },
+  },
+  delivered: {
+    mls_ap: { to: "delivered", emits: ["document.mls_received"] },
+    mls_ab: { to: "delivered", emits: ["document.mls_received"] },
+    mls_re: { to: "rejected", emits: ["document.mls_received", "document.rejected"] },
+    invoice_response: { to: "delivered", emits: ["document.response_received"] },
+  },
+  rejected: {},
+  send_failed: {},
+  delivery_failed: {},
+  validation_failed: {},
+} as const satisfies LifecycleTable<OutboundState, OutboundTrigger, EventKind>;
+
+/** States in which another attempt may still be made. */
+export const ATTEMPTABLE_STATES = ["queued", "sent"] as const satisfies readonly OutboundState[];

@@ -1,0 +1,166 @@
+/** Every number that bounds something, with its unit and its source. Nothing else in the project invents one. */
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+export const LIMITS = {
+  // Tokens and credentials
+  /** spec/sapi.md, Limits: access token lifetime. */
+  token_access_s: 900,
+  /** spec/sapi.md, Limits: refresh token lifetime, 30 days. */
+  token_refresh_s: 30 * 86_400,
+  /** spec/enterprise.md, Token status: should_refresh within the last 25 % of the lifetime. */
+  token_refresh_share: 0.25,
+  /** spec/sapi.md, Token status: should_refresh about 3 minutes before expiry. */
+  token_refresh_before_s: 180,
+  /** Signing keys: how long one signs, and how long before it signs it is published. Ours. */
+  signing_key_active_ms: 30 * DAY_MS,
+  signing_key_published_before_ms: 1 * HOUR_MS,
+  /** design/reliability.md, 2.7: at most 60 s; a token this far in the past or the future is still believed. */
+  token_clock_skew_s: 30,
+  /** A JWT longer than this is refused unread; ours have about 700 bytes. */
+  token_bytes_max: 4 * KiB,
+  /** spec/sapi.md, Limits: 5 failed credentials within 10 minutes, then 423. */
+  credential_failures_max: 5,
+  credential_window_sapi_ms: 10 * MINUTE_MS,
+  /** spec/enterprise.md, Limits: 5 within 15 minutes. */
+  credential_window_enterprise_ms: 15 * MINUTE_MS,
+  /** spec/enterprise.md, Limits. */
+  ip_allowlist_entries_max: 50,
+  key_name_chars_max: 80,
+  keys_unrestricted_active_max: 5,
+  keys_scoped_active_max: 5,
+  /** Verified tokens kept per node, so that a signature is checked once per token. Ours: 2 KB each. */
+  token_cache_entries: 50_000,
+  /** How long a node may believe a cached key without asking Postgres when nothing announced a change. Ours. */
+  key_cache_ms: 5 * SECOND_MS,
+  key_cache_entries: 100_000,
+
+  // Requests
+  /** spec/rulings.md, section 11 allows 15 MB of attachments, 20 MB as base64: a JSON wrapper around them fits. */
+  request_body_bytes_max: 25 * MiB,
+  /** design/validation.md, V5: UBL text, exact bytes. */
+  payload_bytes_max: 20 * MiB,
+  /** Bodies of operations that carry no document. Ours. */
+  request_small_body_bytes_max: 64 * KiB,
+  /** design/reliability.md, H-03: all headers together; uWS answers 431 beyond. */
+  request_header_bytes_max: 16 * KiB,
+  /** design/reliability.md, H-06: JSON nesting that is read at all; the deepest body of the specifications has 5. */
+  json_depth_max: 64,
+  json_members_max: 20_000,
+  /** design/reliability.md, 2.8: bodies must average this rate, or the connection is closed. */
+  request_body_bytes_per_s_min: 16 * KiB,
+  request_idle_ms: 10 * SECOND_MS,
+  /** A handler that has not answered by then answers 503. Ours. */
+  request_timeout_ms: 30 * SECOND_MS,
+  /** Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB typical. */
+  requests_in_flight_max: 4_096,
+  /** Bytes of request bodies held at once on a node. */
+  request_bodies_bytes_max: 512 * MiB,
+
+  // Rates, per 60 s and key unless named otherwise. @source spec/rulings.md, section 4
+  rate_window_ms: 60 * SECOND_MS,
+  rate_sapi: 200,
+  rate_sapi_send: 150,
+  rate_enterprise: 300,
+  rate_consent_create: 30,
+  rate_consent_read: 60,
+  rate_token: 60,
+  /** spec/rulings.md, section 13: public validation, per address. */
+  rate_public_validate: 20,
+  /** Windows remembered on a node; the least recently used goes first. 1.6 KB each. */
+  rate_windows_max: 100_000,
+
+  // SAPI
+  /** spec/sapi.md, Limits. */
+  document_id_chars_max: 255,
+  receive_page_default: 20,
+  receive_page_max: 100,
+  /** spec/rulings.md, section 5: GET /documents/{id}/events. Ours: same bounds as the receive list. */
+  events_page_default: 50,
+  events_page_max: 100,
+  /** Legal issue deadline in days, from the day on which it is in force. @source design/reliability.md, K-07 */
+  issue_deadline_days: [
+    { from: "2027-01-01", days: 15 },
+    { from: "2030-07-01", days: 10 },
+  ],
+  /** spec/sapi.md, Errors: SAPI-DOC-027 and SAPI-DOC-028 apply from this Bratislava day. */
+  handoff_rules_from: "2027-01-01",
+
+  // Dispatch. @source spec/rulings.md, section 5
+  /** Waits before the attempts after the first. */
+  retry_plan_ms: [
+    10 * SECOND_MS, 1 * MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, 1 * HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, 24 * HOUR_MS,
+  ],
+  retry_jitter_share: 0.2,
+  /** One attempt, look-ups and transmission included; the lease outlives it. */
+  attempt_timeout_ms: 60 * SECOND_MS,
+  attempt_lease_ms: 90 * SECOND_MS,
+  attempts_concurrent_max: 32,
+  /** Attempts under way to one receiving access point. */
+  attempts_per_receiver_max: 8,
+
+  // Actors
+  /** design/reliability.md, C-16. A command that finds the box full is answered 503. */
+  mailbox_max: 1_000,
+  actors_max: 200_000,
+  /** design/reliability.md, 2.4: a parent copies its children for every message. */
+  actor_shards: 256,
+  actor_idle_ms: 60 * SECOND_MS,
+  actor_ask_timeout_ms: 25 * SECOND_MS,
+  stale_version_retries: 3,
+
+  // Streams
+  relay_batch: 500,
+  relay_poll_ms: 1 * SECOND_MS,
+  stream_batch: 64,
+  /** A consumer that has due work and moved nothing for this long is made anew. */
+  stream_stalled_ms: 30 * SECOND_MS,
+  stream_ack_wait_ms: 120 * SECOND_MS,
+  stream_deliveries_max: 10,
+  reconcile_interval_ms: 15 * SECOND_MS,
+  reconcile_batch: 500,
+  /** A due document that no stream has woken for this long is woken by the reconciler. */
+  reconcile_grace_ms: 5 * SECOND_MS,
+
+  // Postgres
+  db_connections: 16,
+  db_statement_timeout_ms: 10 * SECOND_MS,
+  db_lock_timeout_ms: 2 * SECOND_MS,
+  db_connect_timeout_s: 5,
+  /** Documents committed by one call of accept_documents. */
+  accept_batch: 50,
+  /** Inbox reads answered by one statement. */
+  read_batch: 128,
+
+  // Running
+  drain_readiness_ms: 0,
+  drain_timeout_ms: 15 * SECOND_MS,
+  child_start_timeout_ms: 15 * SECOND_MS,
+  child_stop_timeout_ms: 10 * SECOND_MS,
+
+  // Workers
+  /** Documents waiting for a validator thread; beyond, sends are answered 503. */
+  validator_queue_max: 2_048,
+  validator_queue_bytes_max: 256 * MiB,
+  validator_document_timeout_ms: 20 * SECOND_MS,
+
+  /** spec/sapi.md, Limits: archive retention, 10 years. */
+  archive_retention_years: 10,
+} as const;
+
+/** Relations that the numbers must keep; each says what breaks otherwise. */
+export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly because: string }[] = [
+  { holds: LIMITS.payload_bytes_max < LIMITS.request_body_bytes_max, because: "a payload travels inside a JSON body" },
+  { holds: LIMITS.attempt_timeout_ms < LIMITS.attempt_lease_ms, because: "an attempt must end before another node may take it" },
+  { holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms, because: "a message must not be redelivered while its attempt holds the lease" },
+  { holds: LIMITS.actor_ask_timeout_ms < LIMITS.request_timeout_ms, because: "the actor's own answer must reach the client" },
+  { holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms, because: "a lock wait is told apart from a slow statement" },
+  { holds: LIMITS.validator_document_timeout_ms < LIMITS.actor_ask_timeout_ms, because: "a killed validation must still be answered" },
+  { holds: LIMITS.token_refresh_before_s < LIMITS.token_access_s, because: "a fresh token must not ask to be refreshed" },
+  { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
+];

@@ -1,0 +1,80 @@
+/** The log: JSON lines on standard output, with a closed list of fields. What is not in the list cannot be logged. */
+import { pino } from "pino";
+
+/** Every field a log line may carry. None of them holds a secret, a token, a header or the text of a document. */
+export interface LogFields {
+  readonly requestId?: string;
+  readonly route?: string;
+  readonly status?: number;
+  readonly durationMs?: number;
+  readonly documentId?: string;
+  readonly firmId?: string;
+  readonly keyId?: string;
+  readonly actor?: string;
+  readonly attempt?: number;
+  readonly outcome?: string;
+  readonly count?: number;
+  readonly component?: string;
+  readonly code?: string;
+  /** Name and code of an error, never its message: messages of libraries quote what they were given. */
+  readonly error?: string;
+  /** Where a bug was thrown: file names and lines without the message. */
+  readonly at?: string;
+  readonly host?: string;
+  readonly port?: number;
+  readonly pid?: number;
+}
+
+export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface Log {
+  error(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  debug(event: string, fields?: LogFields): void;
+}
+
+const FIELD_NAMES: Record<keyof LogFields, true> = {
+  requestId: true, route: true, status: true, durationMs: true, documentId: true, firmId: true, keyId: true, actor: true, attempt: true,
+  outcome: true, count: true, component: true, code: true, error: true, at: true, host: true, port: true, pid: true,
+};
+const TEXT_CHARS_MAX = 200;
+
+/** Copies the allowed fields; anything else that a caller smuggles in by structure is dropped. */
+function allowed(fields: LogFields): Record<string, string | number> {
+  const copy: Record<string, string | number> = {};
+  for (const name of Object.keys(FIELD_NAMES) as (keyof LogFields)[]) {
+    const value = fields[name];
+    if (typeof value === "number") copy[name] = value;
+    else if (typeof value === "string") copy[name] = value.slice(0, TEXT_CHARS_MAX);
+  }
+  return copy;
+}
+
+/** Describes an unknown error without its message: class, code and the place in our files. */
+export function errorFields(error: unknown): Pick<LogFields, "error" | "at" | "code"> {
+  if (!(error instanceof Error)) return { error: typeof error };
+  const place = error.stack?.split("\n").find((line) => line.includes("at ") && !line.includes("node_modules") && !line.includes("node:"));
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  return {
+    error: error.name,
+    ...(code === undefined ? {} : { code }),
+    ...(place === undefined ? {} : { at: place.trim().replace(/\(?(file:\/\/)?\/.*\/((?:dist\/)?(?:engine|gateway|actors|validators|bench|test)\/)/, "$2").replace(/\)$/, "") }),
+  };
+}
+
+/** @param destination where lines go; standard output unless a test collects them. */
+export function createLog(level: LogLevel, destination?: { write(line: string): void }): Log {
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label: string) => ({ level: label }) } };
+  const out = destination === undefined ? pino(options) : pino(options, destination);
+  return {
+    error: (event, fields = {}) => { out.error(allowed(fields), event); },
+    warn: (event, fields = {}) => { out.warn(allowed(fields), event); },
+    info: (event, fields = {}) => { out.info(allowed(fields), event); },
+    debug: (event, fields = {}) => { out.debug(allowed(fields), event); },
+  };
+}
+
+/** A log that says nothing. */
+export const silentLog: Log = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined };

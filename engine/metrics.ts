@@ -1,0 +1,85 @@
+/** The metric table: every series the engine exposes. Label values come from closed lists, never from a tenant. */
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+
+const SECONDS_FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const SECONDS_SLOW = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21600, 86400];
+
+/** Name → kind, help and labels; names follow the Prometheus conventions. @source design/reliability.md, section 6 */
+export const METRICS = {
+  http_requests_total: { kind: "counter", help: "Requests answered.", labels: ["route", "method", "status"] },
+  http_request_duration_seconds: { kind: "histogram", help: "Time from the last body byte to the answer.", labels: ["route"], buckets: SECONDS_FAST },
+  http_requests_in_flight: { kind: "gauge", help: "Requests being answered.", labels: [] },
+  http_requests_shed_total: { kind: "counter", help: "Requests refused unread because the node is full.", labels: ["reason"] },
+  rate_limited_total: { kind: "counter", help: "Requests refused by a rate limit.", labels: ["row"] },
+  event_loop_delay_seconds: { kind: "gauge", help: "99th percentile of the event loop's delay in the last scrape interval.", labels: [] },
+  worker_queue_depth: { kind: "gauge", help: "Documents waiting for a validator thread.", labels: ["lane"] },
+  worker_pool_utilisation_ratio: { kind: "gauge", help: "Share of validator threads at work.", labels: [] },
+  worker_restarts_total: { kind: "counter", help: "Validator threads replaced.", labels: ["reason"] },
+  validation_duration_seconds: { kind: "histogram", help: "Validation of one document in its thread.", labels: ["lane"], buckets: SECONDS_FAST },
+  validation_findings_total: { kind: "counter", help: "Findings by layer and severity.", labels: ["layer", "severity"] },
+  validation_rule_family_total: { kind: "counter", help: "Findings by rule family.", labels: ["family"] },
+  documents_accepted_total: { kind: "counter", help: "Documents accepted with a 202.", labels: [] },
+  documents_received_total: { kind: "counter", help: "Documents received for our participants.", labels: [] },
+  documents_state: { kind: "gauge", help: "Outbound documents by state, from the database.", labels: ["state"] },
+  oldest_due_dispatch_seconds: { kind: "gauge", help: "Age of the oldest due dispatch; the best single alert.", labels: [] },
+  outbox_lag_seconds: { kind: "gauge", help: "Age of the oldest outbox row that is not published.", labels: [] },
+  dispatch_attempts_total: { kind: "counter", help: "Attempts by outcome.", labels: ["result"] },
+  dispatch_duration_seconds: { kind: "histogram", help: "Acceptance to delivery.", labels: [], buckets: SECONDS_SLOW },
+  idempotency_replays_total: { kind: "counter", help: "Repeats answered from the stored reply.", labels: [] },
+  idempotency_conflicts_total: { kind: "counter", help: "Conflicts by code.", labels: ["code"] },
+  reconciler_repairs_total: { kind: "counter", help: "What the reconciler had to repair; 0 on a healthy system.", labels: ["kind"] },
+  fencing_rejections_total: { kind: "counter", help: "Writes refused because their version or lease was stale.", labels: ["kind"] },
+  stream_consumer_restarts_total: { kind: "counter", help: "Stream consumers made anew by the watchdog.", labels: ["stream"] },
+  actor_mailbox_depth: { kind: "histogram", help: "Commands waiting when one is added.", labels: ["kind"], buckets: [0, 1, 2, 5, 10, 50, 100, 500, 1000] },
+  actor_refused_total: { kind: "counter", help: "Commands refused because the mailbox was full.", labels: ["kind"] },
+  actor_crashes_total: { kind: "counter", help: "Handlers that threw something that is not a refusal.", labels: ["kind"] },
+  actors_active: { kind: "gauge", help: "Actors in memory.", labels: ["kind"] },
+  db_pool_wait_seconds: { kind: "histogram", help: "Round trip of one statement, waiting included.", labels: ["statement"], buckets: SECONDS_FAST },
+  credentials_failed_total: { kind: "counter", help: "Failed credential attempts.", labels: ["prefix"] },
+  cert_expiry_timestamp_seconds: { kind: "gauge", help: "When a certificate in use expires.", labels: ["usage"] },
+} as const satisfies Record<string, { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[]; buckets?: readonly number[] }>;
+
+export type MetricName = keyof typeof METRICS;
+type NameOfKind<Kind> = { [N in MetricName]: (typeof METRICS)[N]["kind"] extends Kind ? N : never }[MetricName];
+type LabelsOf<N extends MetricName> = { readonly [L in (typeof METRICS)[N]["labels"][number]]: string };
+
+/** The prefix of every series. */
+const PREFIX = "kurier_";
+
+export interface Metrics {
+  /** Adds to a counter; labels as the table lists them. */
+  count<N extends NameOfKind<"counter">>(name: N, labels: LabelsOf<N>, by?: number): void;
+  /** Sets a gauge. */
+  set<N extends NameOfKind<"gauge">>(name: N, labels: LabelsOf<N>, value: number): void;
+  /** Adds an observation, in the metric's unit. */
+  observe<N extends NameOfKind<"histogram">>(name: N, labels: LabelsOf<N>, value: number): void;
+  /** Runs before every exposition: the place for gauges that are read, not written. */
+  beforeExposition(collect: () => Promise<void> | void): void;
+  /** The Prometheus text format, version 0.0.4. */
+  exposition(): Promise<string>;
+}
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  const counters = new Map<string, Counter>();
+  const gauges = new Map<string, Gauge>();
+  const histograms = new Map<string, Histogram>();
+  for (const [name, spec] of Object.entries(METRICS)) {
+    const common = { name: PREFIX + name, help: spec.help, labelNames: [...spec.labels], registers: [registry] };
+    if (spec.kind === "counter") counters.set(name, new Counter(common));
+    else if (spec.kind === "gauge") gauges.set(name, new Gauge(common));
+    else histograms.set(name, new Histogram({ ...common, buckets: [...spec.buckets] }));
+  }
+  const collectors: (() => Promise<void> | void)[] = [];
+  return {
+    count: (name, labels, by = 1) => { counters.get(name)?.inc({ ...labels }, by); },
+    set: (name, labels, value) => { gauges.get(name)?.set({ ...labels }, value); },
+    observe: (name, labels, value) => { histograms.get(name)?.observe({ ...labels }, value); },
+    beforeExposition: (collect) => { collectors.push(collect); },
+    exposition: async () => {
+      for (const collect of collectors) await collect();
+      return registry.metrics();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * The one door to Postgres. A write is one statement or one SQL function: interactive transactions are unsafe in
+ * postgres.js 3.4.9, where the callback of a transaction runs on after its backend has died.
+ */
+import postgres from "postgres";
+
+import { Refusal } from "../errors.js";
+import { LIMITS } from "../limits.js";
+
+/** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
+export type Sql = Omit<postgres.Sql, "begin" | "reserve" | "savepoint">;
+export type Json = postgres.JSONValue;
+
+export interface SqlOptions {
+  readonly url: string;
+  /** Connections at most. @default LIMITS.db_connections */
+  readonly connections?: number;
+  /** Shown in pg_stat_activity. */
+  readonly name: string;
+}
+
+/** Opens a pool; nothing connects before the first statement. */
+export function openSql(options: SqlOptions): Sql {
+  return postgres(options.url, {
+    max: options.connections ?? LIMITS.db_connections,
+    connect_timeout: LIMITS.db_connect_timeout_s,
+    onnotice: () => undefined,
+    backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 2),
+    connection: {
+      application_name: options.name,
+      statement_timeout: LIMITS.db_statement_timeout_ms,
+      lock_timeout: LIMITS.db_lock_timeout_ms,
+      idle_in_transaction_session_timeout: LIMITS.db_statement_timeout_ms,
+      synchronous_commit: "on",
+      TimeZone: "UTC",
+    },
+  });
+}
+
+/** Statement failures that pass: the caller may repeat. SQLSTATE classes 08, 53, 57P, lock and serialisation failures. */
+const PASSING = new Set(["40001", "40P01", "55P03", "57014", "53300", "53100", "53200", "57P01", "57P02", "57P03", "25006"]);
+const PASSING_CLIENT = new Set([
+  "CONNECTION_CLOSED", "CONNECTION_ENDED", "CONNECTION_DESTROYED", "CONNECT_TIMEOUT", "ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ETIMEDOUT",
+]);
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
+/** Whether Postgres is busy or away, so that a 503 is the honest answer. */
+export function isPassing(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08"));
+}
+
+/** Whether the connection was lost while a statement ran: its effect is unknown and must be read back. */
+export function isUnknownOutcome(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== undefined && (code.startsWith("CONNECTION_") || code === "ECONNRESET" || code === "EPIPE" || code === "57P01" || code === "57P02");
+}
+
+/** Waits for a statement; a passing failure becomes the refusal TEMPORARY, anything else stays a bug. */
+export async function orTemporary<T>(statement: PromiseLike<T>): Promise<T> {
+  try {
+    return await statement;
+  } catch (error) {
+    if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+    throw error;
+  }
+}
