@@ -1,0 +1,310 @@
+/**
+ * One compact, read-only XML document: elements are integers in document order, everything about them lies in typed
+ * arrays that the scanner fills and the next scan reuses. Text is cut from the source only when somebody asks.
+ *
+ * Typed arrays are read with `!` here: an ElementId is in bounds by construction, and a check per access would cost
+ * more than the access.
+ */
+import { DOCUMENT_NAME_BASE, internedNames, nameOf, prefixedName } from "./names.js";
+import type { ExpandedName, NameId } from "./names.js";
+import { attributeText, characterData, contentText } from "./text.js";
+
+/** Index of an element in document order; the root is 0. */
+export type ElementId = number;
+/** No such element. Also the parent of the root: the document node. */
+export const NONE = -1;
+
+/** Bits of {@link XmlDocument.flags}. */
+export const FLAG = {
+  /** Has element children. */
+  elements: 1,
+  /** Its own character data holds bytes beyond ASCII. */
+  nonAscii: 2,
+  /** Its content holds references, CDATA, comments, processing instructions or carriage returns: text needs decoding. */
+  marked: 4,
+  /** Its own character data holds something other than white space. */
+  nonSpace: 8,
+  /** Positions of its children among equally named siblings are computed. */
+  positioned: 16,
+} as const;
+
+/** A name that only this document knows, with the prefix that the document wrote. */
+export interface DocumentName extends ExpandedName { readonly written: string }
+
+/** Locations longer than this lose their middle; a report is for people. */
+const PATH_CHARS_MAX = 2_000;
+/** Bytes per entry of the line index: a look-up counts newlines in at most one block. */
+const LINE_BLOCK_BYTES = 4_096;
+const NO_ELEMENTS = new Int32Array(0);
+
+/** Twice the capacity, contents kept. */
+export function grown<A extends Int32Array | Uint8Array>(array: A, length: number): A {
+  const larger = (array instanceof Int32Array ? new Int32Array(length) : new Uint8Array(length)) as A;
+  larger.set(array);
+  return larger;
+}
+
+/**
+ * The document. Valid until the next scan into the same object.
+ *
+ * Fields in the first block are the scanner's: nobody else writes them, and rules use the methods below.
+ */
+export class XmlDocument {
+  /** Number of elements. */
+  count = 0;
+  /** Names of the elements, and so on: one entry per element. */
+  names = new Int32Array(512);
+  parents = new Int32Array(512);
+  firsts = new Int32Array(512);
+  nexts = new Int32Array(512);
+  ends = new Int32Array(512);
+  /** Byte offset of the start tag. */
+  starts = new Int32Array(512);
+  /** Byte range between start tag and end tag. */
+  contentStarts = new Int32Array(512);
+  contentEnds = new Int32Array(512);
+  flags = new Uint8Array(512);
+  /** 64 bits per element: the names of its children modulo 64. A clear bit proves absence. */
+  masks = new Int32Array(1_024);
+  /** First attribute of the element; the next element's first attribute ends the list. */
+  attrFirsts = new Int32Array(513);
+
+  attrTotal = 0;
+  attrNames = new Int32Array(512);
+  attrStarts = new Int32Array(512);
+  attrEnds = new Int32Array(512);
+  attrFlags = new Uint8Array(512);
+
+  /** The exact bytes that were scanned. */
+  source: Buffer = Buffer.alloc(0);
+  /** The same bytes, one character each: equal offsets, and a cheap cut for ASCII text. */
+  latin = "";
+  /** Names from DOCUMENT_NAME_BASE upwards. */
+  documentNames: DocumentName[] = [];
+
+  readonly #texts: (string | undefined)[] = [];
+  readonly #attrTexts: (string | undefined)[] = [];
+  readonly #byName = new Map<NameId, Int32Array>();
+  #nameStarts = new Int32Array(0);
+  #nameOrder = new Int32Array(0);
+  #nameIndexed = false;
+  #positions = new Int32Array(0);
+  #lineBlocks: Int32Array | undefined;
+
+  /** Forgets the document and everything cut from it; the arrays stay for the next one. */
+  reset(source: Buffer, latin: string): void {
+    this.count = 0;
+    this.attrTotal = 0;
+    this.source = source;
+    this.latin = latin;
+    this.documentNames = [];
+    this.#texts.length = 0;
+    this.#attrTexts.length = 0;
+    this.#byName.clear();
+    this.#nameIndexed = false;
+    this.#lineBlocks = undefined;
+  }
+
+  name(e: ElementId): NameId { return this.names[e]!; }
+  parent(e: ElementId): ElementId { return this.parents[e]!; }
+  /** First child element, or NONE. */
+  first(e: ElementId): ElementId { return this.firsts[e]!; }
+  /** Next sibling element, or NONE. */
+  next(e: ElementId): ElementId { return this.nexts[e]!; }
+  /** The descendants of e are the elements e + 1 … end(e) - 1. */
+  end(e: ElementId): ElementId { return this.ends[e]!; }
+  hasElements(e: ElementId): boolean { return this.firsts[e]! !== NONE; }
+
+  /** First child of that name, or NONE. A miss is usually one test of a bit mask. */
+  child(e: ElementId, name: NameId): ElementId {
+    if ((this.masks[(e << 1) | ((name >> 5) & 1)]! & (1 << (name & 31))) === 0) return NONE;
+    const { names, nexts } = this;
+    let c = this.firsts[e]!;
+    while (c !== NONE && names[c]! !== name) c = nexts[c]!;
+    return c;
+  }
+
+  /** Next sibling of the same name, or NONE. */
+  nextSame(e: ElementId): ElementId {
+    const { names, nexts } = this;
+    const name = names[e]!;
+    let c = nexts[e]!;
+    while (c !== NONE && names[c]! !== name) c = nexts[c]!;
+    return c;
+  }
+
+  has(e: ElementId, name: NameId): boolean { return this.child(e, name) !== NONE; }
+
+  countChildren(e: ElementId, name: NameId): number {
+    let n = 0;
+    for (let c = this.child(e, name); c !== NONE; c = this.nextSame(c)) n++;
+    return n;
+  }
+
+  /** String value in the sense of XPath: all descendant text. */
+  text(e: ElementId): string {
+    return this.#texts[e] ?? (this.#texts[e] = this.#cutText(e));
+  }
+
+  /** Value of an attribute, normalised as XML prescribes, or undefined when it is absent. */
+  attr(e: ElementId, name: NameId): string | undefined {
+    const { attrNames } = this;
+    const end = this.attrFirsts[e + 1]!;
+    for (let i = this.attrFirsts[e]!; i < end; i++) if (attrNames[i]! === name) return this.#attrText(i);
+    return undefined;
+  }
+
+  hasAttr(e: ElementId, name: NameId): boolean {
+    const end = this.attrFirsts[e + 1]!;
+    for (let i = this.attrFirsts[e]!; i < end; i++) if (this.attrNames[i]! === name) return true;
+    return false;
+  }
+
+  /** Number of attributes, namespace declarations not counted. */
+  attrCount(e: ElementId): number { return this.attrFirsts[e + 1]! - this.attrFirsts[e]!; }
+  /** Name of the i-th attribute as written, from 0. */
+  attrName(e: ElementId, i: number): NameId { return this.attrNames[this.attrFirsts[e]! + i]!; }
+  attrValue(e: ElementId, i: number): string { return this.#attrText(this.attrFirsts[e]! + i); }
+
+  /** Every element of that name in document order. The index is built when it is first asked for. */
+  all(name: NameId): ArrayLike<ElementId> {
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    if (!this.#nameIndexed) this.#indexNames();
+    const n = this.#dense(name);
+    const start = n < 0 ? 0 : (this.#nameStarts[n] ?? 0);
+    const end = n < 0 ? 0 : (this.#nameStarts[n + 1] ?? start);
+    const found = end > start ? this.#nameOrder.subarray(start, end) : NO_ELEMENTS;
+    this.#byName.set(name, found);
+    return found;
+  }
+
+  /** Text nodes that are children of e, in order, for `text()` of imported packs. */
+  textNodes(e: ElementId): string[] {
+    return characterData(this.source.toString("utf8", this.contentStarts[e], this.contentEnds[e]));
+  }
+
+  /** Whether the character data of e itself holds anything but white space. */
+  hasOwnText(e: ElementId): boolean { return (this.flags[e]! & FLAG.nonSpace) !== 0; }
+
+  /** Line of the start tag, from 1. Lines end as XML reads them: LF, CR LF or CR. */
+  line(e: ElementId): number { return this.lineAt(this.starts[e]!); }
+
+  /** Line of a byte offset, from 1. */
+  lineAt(offset: number): number {
+    const blocks = this.#lineBlocks ?? (this.#lineBlocks = this.#indexLines());
+    const block = Math.min(Math.floor(offset / LINE_BLOCK_BYTES), blocks.length - 1);
+    return 1 + blocks[block]! + newlines(this.source, block * LINE_BLOCK_BYTES, Math.min(offset, this.source.length));
+  }
+
+  /**
+   * XPath of an element with the prefixes cac, cbc, ext, and none for the root, whatever the document wrote. A position
+   * appears only where siblings share the name.
+   */
+  path(e: ElementId): string {
+    const steps: string[] = [];
+    for (let x = e; x !== NONE; x = this.parents[x]!) {
+      const position = this.#position(x);
+      steps.push(this.prefixed(this.names[x]!) + (position === 0 ? "" : `[${position}]`));
+    }
+    const path = `/${steps.reverse().join("/")}`;
+    if (path.length <= PATH_CHARS_MAX) return path;
+    return `${path.slice(0, PATH_CHARS_MAX / 2)}…${path.slice(-PATH_CHARS_MAX / 2)}`;
+  }
+
+  /** A name as reports write it: "cbc:ID". A name of this document only is written as the document wrote it. */
+  prefixed(name: NameId): string {
+    if (name < DOCUMENT_NAME_BASE) return prefixedName(name);
+    return this.documentNames[name - DOCUMENT_NAME_BASE]!.written;
+  }
+
+  /** The expanded name behind an id of this document. */
+  expanded(name: NameId): ExpandedName {
+    return name < DOCUMENT_NAME_BASE ? nameOf(name) : this.documentNames[name - DOCUMENT_NAME_BASE]!;
+  }
+
+  #cutText(e: ElementId): string {
+    const start = this.contentStarts[e]!;
+    const end = this.contentEnds[e]!;
+    const flags = this.flags[e]!;
+    if ((flags & (FLAG.elements | FLAG.marked)) !== 0) return contentText(this.source.toString("utf8", start, end));
+    if ((flags & FLAG.nonAscii) !== 0) return this.source.toString("utf8", start, end);
+    return this.latin.substring(start, end);
+  }
+
+  #attrText(i: number): string {
+    return this.#attrTexts[i] ?? (this.#attrTexts[i] = this.#cutAttr(i));
+  }
+
+  #cutAttr(i: number): string {
+    const start = this.attrStarts[i]!;
+    const end = this.attrEnds[i]!;
+    const flags = this.attrFlags[i]!;
+    if (flags === 0) return this.latin.substring(start, end);
+    const written = this.source.toString("utf8", start, end);
+    return (flags & FLAG.marked) === 0 ? written : attributeText(written);
+  }
+
+  /** Index of a name in the per-document counting sort, or -1 when no element of this document can have it. */
+  #dense(name: NameId): number {
+    if (name < DOCUMENT_NAME_BASE) return name;
+    const n = name - DOCUMENT_NAME_BASE;
+    return n < this.documentNames.length ? this.#internedWhenIndexed + n : -1;
+  }
+  #internedWhenIndexed = 0;
+
+  /** Counting sort of the elements by name: linear, and stable, so each list is in document order. */
+  #indexNames(): void {
+    this.#internedWhenIndexed = internedNames();
+    const width = this.#internedWhenIndexed + this.documentNames.length + 1;
+    if (this.#nameStarts.length < width) this.#nameStarts = new Int32Array(width * 2);
+    if (this.#nameOrder.length < this.count) this.#nameOrder = new Int32Array(this.names.length);
+    const starts = this.#nameStarts.fill(0, 0, width);
+    const { names, count } = this;
+    for (let e = 0; e < count; e++) starts[this.#dense(names[e]!)]!++;
+    let sum = 0;
+    for (let n = 0; n < width; n++) { sum += starts[n]!; starts[n] = sum; }
+    // Filling from the back leaves in starts[n] the first position of n.
+    for (let e = count - 1; e >= 0; e--) this.#nameOrder[--starts[this.#dense(names[e]!)]!] = e;
+    this.#nameIndexed = true;
+  }
+
+  /** Position among equally named siblings, from 1; 0 when there is only one. Each parent is walked at most once. */
+  #position(e: ElementId): number {
+    const parent = this.parents[e]!;
+    if (parent === NONE) return 0;
+    if (this.#positions.length < this.count) this.#positions = grown(this.#positions, this.names.length);
+    if ((this.flags[parent]! & FLAG.positioned) === 0) {
+      this.flags[parent]! |= FLAG.positioned;
+      const seen = new Map<NameId, number>();
+      const alone = new Map<NameId, ElementId>();
+      for (let c = this.firsts[parent]!; c !== NONE; c = this.nexts[c]!) {
+        const name = this.names[c]!;
+        const position = (seen.get(name) ?? 0) + 1;
+        seen.set(name, position);
+        if (position === 1) alone.set(name, c); else alone.delete(name);
+        this.#positions[c] = position;
+      }
+      for (const c of alone.values()) this.#positions[c] = 0;
+    }
+    return this.#positions[e]!;
+  }
+
+  #indexLines(): Int32Array {
+    const blocks = new Int32Array(Math.floor(this.source.length / LINE_BLOCK_BYTES) + 1);
+    for (let b = 1; b < blocks.length; b++) {
+      blocks[b] = blocks[b - 1]! + newlines(this.source, (b - 1) * LINE_BLOCK_BYTES, b * LINE_BLOCK_BYTES);
+    }
+    return blocks;
+  }
+}
+
+/** Line ends that begin in bytes start … end - 1. */
+function newlines(bytes: Buffer, start: number, end: number): number {
+  let lines = 0;
+  for (let i = start; i < end; i++) {
+    const b = bytes[i]!;
+    if (b === 0x0a ? bytes[i - 1] !== 0x0d : b === 0x0d) lines++;
+  }
+  return lines;
+}
