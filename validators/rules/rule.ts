@@ -43,12 +43,14 @@ export interface Survey<F extends Facts = Facts> {
 /**
  * One rule: a context and what is asserted of every element that matches it.
  *
- * `context` is a union (` | `) of paths in the notation of reports: prefixes cac, cbc, ext, roots without a prefix.
- * - `cac:Price/cbc:PriceAmount` – a PriceAmount whose parent is a Price, at any depth
- * - `/Invoice/cac:TaxTotal` – a TaxTotal right below the document element Invoice
- * - `* / cac:TaxTotal` after a leading slash, without the spaces – right below any document element
- * - `*` – every element; `*Amount` – every element whose local name ends in Amount
+ * The context is a union of paths separated by "|", in the notation of reports: prefixes cac, cbc, ext, document
+ * elements without a prefix.
  */
+// cac:Price/cbc:PriceAmount   a PriceAmount whose parent is a Price, at any depth
+// /Invoice/cac:TaxTotal       a TaxTotal right below the document element Invoice
+// /*/cac:TaxTotal             … right below any document element
+// *                           every element
+// *Amount                     every element whose local name ends in Amount
 export interface Rule<F extends Facts = Facts> {
   readonly context: string;
   /** The predicate of the last step. An error thrown here means "does not match" (XSLT 2.0, 5.5.4). */

@@ -1,0 +1,158 @@
+/**
+ * What the text of an element is worth to XPath 2.0: strings, indicators, decimals, dates, and the errors that a value
+ * of the wrong form raises. Rules use these instead of reading text themselves.
+ */
+import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
+import { cbc, type NameId } from "../xml/names.js";
+import { parseDecimal, type Decimal } from "./decimal.js";
+import { RuleError } from "./rule.js";
+
+const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
+
+/** XPath normalize-space(): XML white space trimmed, runs of it one space. Returns the same string when nothing changes. */
+export function normalizeSpace(text: string): string {
+  let previous = true;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    const space = isSpace(code);
+    if (space && (previous || code !== 32)) return collapse(text);
+    previous = space;
+  }
+  return previous && text.length > 0 ? text.slice(0, -1) : text;
+}
+
+const collapse = (text: string): string => text.split(/[ \t\r\n]+/u).filter((word) => word !== "").join(" ");
+
+/** True when normalize-space() would leave nothing. */
+export function isBlank(text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) if (!isSpace(text.charCodeAt(i))) return false;
+  return true;
+}
+
+/** XPath string-length(): code points, not UTF-16 units. */
+export function codePoints(text: string): number {
+  let count = text.length;
+  for (let i = 0; i < text.length - 1; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code >= 0xd800 && code < 0xdc00) count -= 1;
+  }
+  return count;
+}
+
+/** The child of that name, or NONE, where XPath requires at most one. @throws RuleError XPTY0004 when there are several. */
+export function onlyChild(doc: XmlDocument, e: ElementId, name: NameId): ElementId {
+  const child = doc.child(e, name);
+  if (child !== NONE && doc.nextSame(child) !== NONE) throw new RuleError("XPTY0004");
+  return child;
+}
+
+/** Text of the only child of that name, "" when absent. @throws RuleError XPTY0004 */
+export function childText(doc: XmlDocument, e: ElementId, name: NameId): string {
+  const child = onlyChild(doc, e, name);
+  return child === NONE ? "" : doc.text(child);
+}
+
+/** xs:decimal(.) @throws RuleError FORG0001 when the text is no decimal. */
+export function decimalOf(doc: XmlDocument, e: ElementId): Decimal {
+  const value = parseDecimal(doc.text(e));
+  if (value === undefined) throw new RuleError("FORG0001");
+  return value;
+}
+
+/** xs:decimal(child), undefined when the child is absent. @throws RuleError XPTY0004, FORG0001 */
+export function childDecimal(doc: XmlDocument, e: ElementId, name: NameId): Decimal | undefined {
+  const child = onlyChild(doc, e, name);
+  return child === NONE ? undefined : decimalOf(doc, child);
+}
+
+const TRUE = /^[ \t\r\n]*(?:true|1)[ \t\r\n]*$/u;
+const FALSE = /^[ \t\r\n]*(?:false|0)[ \t\r\n]*$/u;
+
+/** xs:boolean(.) @throws RuleError FORG0001 when the text is no indicator. */
+export function booleanOf(doc: XmlDocument, e: ElementId): boolean {
+  const text = doc.text(e);
+  if (text === "false") return false;
+  if (text === "true") return true;
+  if (TRUE.test(text)) return true;
+  if (FALSE.test(text)) return false;
+  throw new RuleError("FORG0001");
+}
+
+/** cbc:ChargeIndicator = value. @throws RuleError FORG0001 */
+export function hasChargeIndicator(doc: XmlDocument, e: ElementId, value: boolean): boolean {
+  for (let c = doc.child(e, cbc.ChargeIndicator); c !== NONE; c = doc.nextSame(c)) {
+    if (booleanOf(doc, c) === value) return true;
+  }
+  return false;
+}
+
+export const isAllowance = (doc: XmlDocument, e: ElementId): boolean => hasChargeIndicator(doc, e, false);
+export const isCharge = (doc: XmlDocument, e: ElementId): boolean => hasChargeIndicator(doc, e, true);
+
+/**
+ * Sign of a number as a general comparison with a number literal sees untyped text: the lexical space is that of
+ * xs:double, so exponents, INF and NaN are numbers too.
+ * @returns -1, 0, 1, or NaN for NaN
+ * @throws RuleError FORG0001 when the text is no number.
+ */
+export function signOf(doc: XmlDocument, e: ElementId): number {
+  const match = DOUBLE.exec(doc.text(e));
+  if (match === null || (match[2] === "NaN" && match[1] !== "")) throw new RuleError("FORG0001");
+  if (match[2] === "NaN") return NaN;
+  const size = match[2] === "INF" || /[1-9]/u.test(match[3] ?? "") ? 1 : 0;
+  return match[1] === "-" ? 0 - size : size;
+}
+
+const DOUBLE = /^[ \t\r\n]*([+-]?)(INF|NaN|(\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[ \t\r\n]*$/u;
+
+/** string-length(substring-after(text, ".")), counted no further than needed to compare it with a maximum. */
+export function fractionLength(text: string): number {
+  const point = text.indexOf(".");
+  if (point < 0) return 0;
+  const length = text.length - point - 1;
+  return length <= 2 ? length : codePoints(text.slice(point + 1));
+}
+
+const DATE = /^[ \t\r\n]*(-?)(\d{4,})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?[ \t\r\n]*$/u;
+
+/**
+ * xs:date(.) as minutes since 1970-01-01T00:00Z of the start of the day; a date without time zone counts as UTC.
+ * @throws RuleError FORG0001 when the text is no date.
+ */
+export function dateOf(doc: XmlDocument, e: ElementId): number {
+  const minutes = parseDate(doc.text(e));
+  if (minutes === undefined) throw new RuleError("FORG0001");
+  return minutes;
+}
+
+/** The same for a text; undefined when it is no xs:date (impossible days and the year 0 included). */
+export function parseDate(text: string): number | undefined {
+  const match = DATE.exec(text);
+  if (match === null) return undefined;
+  const [, minus, digits = "", monthDigits, dayDigits, zone] = match;
+  if (digits.length > 6 || (digits.length > 4 && digits.startsWith("0")) || Number(digits) === 0) return undefined;
+  const year = minus === "-" ? 1 - Number(digits) : Number(digits);
+  const month = Number(monthDigits);
+  const day = Number(dayDigits);
+  const offset = zoneMinutes(zone);
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month) || offset === undefined) return undefined;
+  return daysSinceEpoch(year, month, day) * 1440 - offset;
+}
+
+const daysIn = (year: number, month: number): number =>
+  month === 2 ? (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28) : 30 + ((month + (month >> 3)) & 1);
+
+/** Days from 1970-01-01 in the Gregorian calendar; years start in March, so that the leap day is the last. */
+function daysSinceEpoch(year: number, month: number, day: number): number {
+  const y = month > 2 ? year : year - 1;
+  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
+  return 365 * y + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 719_468;
+}
+
+/** "+02:00" as 120; undefined when out of range (xs:date allows ±14:00). */
+function zoneMinutes(zone: string | undefined): number | undefined {
+  if (zone === undefined || zone === "Z") return 0;
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
+  if (minutes > 840 || Number(zone.slice(4, 6)) > 59) return undefined;
+  return zone.startsWith("-") ? 0 - minutes : minutes;
+}
