@@ -45,8 +45,8 @@ export const LIMITS = {
   request_body_bytes_max: 25 * MiB,
   /** design/validation.md, V5: UBL text, exact bytes. */
   payload_bytes_max: 20 * MiB,
-  /** Bodies of operations that carry no document. Ours. */
-  request_small_body_bytes_max: 64 * KiB,
+  /** Bodies of operations that carry no document. @source spec/rulings.md, section 1: 1 MB elsewhere */
+  request_small_body_bytes_max: 1 * MiB,
   /** design/reliability.md, H-03: all headers together; uWS answers 431 beyond. */
   request_header_bytes_max: 16 * KiB,
   /** design/reliability.md, H-06: JSON nesting that is read at all; the deepest body of the specifications has 5. */
