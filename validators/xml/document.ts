@@ -37,12 +37,18 @@ const PATH_CHARS_MAX = 2_000;
 const LINE_BLOCK_BYTES = 4_096;
 const NO_ELEMENTS = new Int32Array(0);
 
-/** Twice the capacity, contents kept. */
-export function grown<A extends Int32Array | Uint8Array>(array: A, length: number): A {
-  const larger = (array instanceof Int32Array ? new Int32Array(length) : new Uint8Array(length)) as A;
-  larger.set(array);
-  return larger;
+/** Capacity that a thread keeps for the next document; what a larger one needed is given back. */
+const KEPT_ELEMENTS = 65_536;
+
+/** A copy of another length that keeps the first `used` entries. */
+function resized<A extends Int32Array | Uint8Array>(array: A, used: number, length: number): A {
+  const copy = (array instanceof Int32Array ? new Int32Array(length) : new Uint8Array(length)) as A;
+  copy.set(array.subarray(0, Math.min(used, length)));
+  return copy;
 }
+
+/** A longer copy. */
+export const grown = <A extends Int32Array | Uint8Array>(array: A, length: number): A => resized(array, array.length, length);
 
 /**
  * The document. Valid until the next scan into the same object.
@@ -91,8 +97,10 @@ export class XmlDocument {
   #positions = new Int32Array(0);
   #lineBlocks: Int32Array | undefined;
 
-  /** Forgets the document and everything cut from it; the arrays stay for the next one. */
+  /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
   reset(source: Buffer, latin: string): void {
+    if (this.names.length > KEPT_ELEMENTS) { this.count = 0; this.resizeElements(512); this.#nameOrder = NO_ELEMENTS; this.#positions = NO_ELEMENTS; }
+    if (this.attrNames.length > KEPT_ELEMENTS) { this.attrTotal = 0; this.resizeAttributes(512); }
     this.count = 0;
     this.attrTotal = 0;
     this.source = source;
@@ -103,6 +111,31 @@ export class XmlDocument {
     this.#byName.clear();
     this.#nameIndexed = false;
     this.#lineBlocks = undefined;
+  }
+
+  /** Gives the element arrays a new length; the first `count` entries stay. */
+  resizeElements(length: number): void {
+    const { count } = this;
+    this.names = resized(this.names, count, length);
+    this.parents = resized(this.parents, count, length);
+    this.firsts = resized(this.firsts, count, length);
+    this.nexts = resized(this.nexts, count, length);
+    this.ends = resized(this.ends, count, length);
+    this.starts = resized(this.starts, count, length);
+    this.contentStarts = resized(this.contentStarts, count, length);
+    this.contentEnds = resized(this.contentEnds, count, length);
+    this.flags = resized(this.flags, count, length);
+    this.masks = resized(this.masks, count * 2, length * 2);
+    this.attrFirsts = resized(this.attrFirsts, count + 1, length + 1);
+  }
+
+  /** Gives the attribute arrays a new length. */
+  resizeAttributes(length: number): void {
+    const used = Math.min(this.attrTotal, this.attrNames.length, length);
+    this.attrNames = resized(this.attrNames, used, length);
+    this.attrStarts = resized(this.attrStarts, used, length);
+    this.attrEnds = resized(this.attrEnds, used, length);
+    this.attrFlags = resized(this.attrFlags, used, length);
   }
 
   name(e: ElementId): NameId { return this.names[e]!; }
