@@ -206,7 +206,7 @@ begin
     end if;
     select count(*) into v_active from api_key
       where integrator_id = p_integrator and active and scoped_firm_id is not distinct from p_scoped_firm;
-    if v_active >= case when p_scoped_firm is null then p_unrestricted_max else p_scoped_max end then return 'limit_reached'; end if;
+    if v_active >= (case when p_scoped_firm is null then p_unrestricted_max else p_scoped_max end) then return 'limit_reached'; end if;
   else
     perform 1 from firm where id = p_firm;
     if not found then return 'owner_unknown'; end if;
