@@ -77,3 +77,6 @@ export const newReceivedDocumentId = (clock: Clock): ReceivedDocumentId => newId
 
 /** A fresh ebMS MessageId. @source design/as4.md, section 2: UUID left part */
 export const newMessageId = (): MessageId => `${randomUUID()}@kurier` as MessageId;
+
+/** A number from 0 (included) to 1 (excluded), for jitter. */
+export const randomUnit = (): number => randomBytes(4).readUInt32BE() / 2 ** 32;

@@ -104,6 +104,15 @@ export const LIMITS = {
   /** Attempts under way to one receiving access point. */
   attempts_per_receiver_max: 8,
 
+  /** How long an answer about a recipient is believed before a 202; an attempt always looks itself. Ours. */
+  recipient_cache_ms: 30 * SECOND_MS,
+  recipient_cache_entries: 50_000,
+  /** Wake-ups remembered so that a due document is not woken again while its first wake-up waits. */
+  wakeups_remembered_max: 100_000,
+  wakeup_believed_ms: 30 * SECOND_MS,
+  /** How often a node looks for attempts that have become due. */
+  due_poll_ms: 1 * SECOND_MS,
+
   // Actors
   /** design/reliability.md, C-16. A command that finds the box full is answered 503. */
   mailbox_max: 1_000,
@@ -126,6 +135,25 @@ export const LIMITS = {
   reconcile_batch: 500,
   /** A due document that no stream has woken for this long is woken by the reconciler. */
   reconcile_grace_ms: 5 * SECOND_MS,
+  /** A claimed outbox row that was not published by then is claimed again. */
+  relay_claim_ms: 30 * SECOND_MS,
+  /** Wait after a broker or Postgres failed: doubles from the first to the last. */
+  stream_backoff_first_ms: 100,
+  stream_backoff_max_ms: 5 * SECOND_MS,
+  /** Wait before a message whose handler threw is delivered again: doubles from the first to the last. */
+  stream_redelivery_first_ms: 1 * SECOND_MS,
+  stream_redelivery_max_ms: 60 * SECOND_MS,
+  /** A consumer that was told nothing looks by itself after this long. */
+  stream_poll_ms: 1 * SECOND_MS,
+  /** One request to the broker. */
+  stream_request_timeout_ms: 5 * SECOND_MS,
+  /** Body of one message; ours have about 100 bytes. */
+  stream_message_bytes_max: 16 * KiB,
+  stream_messages_max: 5_000_000,
+  stream_memory_bytes_max: 64 * MiB,
+  stream_file_bytes_max: 4 * 1024 * MiB,
+  /** One migration script. */
+  migration_timeout_ms: 10 * MINUTE_MS,
 
   // Postgres
   db_connections: 16,

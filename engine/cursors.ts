@@ -1,0 +1,28 @@
+/** Opaque places in a list: a client can carry one and give it back, but neither read nor forge it, nor use it on another list. */
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+
+const MAC_BYTES = 16;
+
+export interface Cursors {
+  /**
+   * @param list what the place belongs to, e.g. `receive/0245:2020202020/RECEIVED`
+   * @param place short text
+   */
+  seal(list: string, place: string): string;
+  /** The place, or undefined for a cursor that is malformed, forged or of another list. */
+  open(list: string, cursor: string): string | undefined;
+}
+
+export function createCursors(masterKey: Uint8Array): Cursors {
+  const key = Buffer.from(hkdfSync("sha256", masterKey, "", "kurier cursors", 32));
+  const mac = (list: string, place: string): Buffer => createHmac("sha256", key).update(`${list}\n${place}`).digest().subarray(0, MAC_BYTES);
+  return {
+    seal: (list, place) => Buffer.concat([mac(list, place), Buffer.from(place)]).toString("base64url"),
+    open: (list, cursor) => {
+      if (!/^[A-Za-z0-9_-]{24,400}$/.test(cursor)) return undefined;
+      const bytes = Buffer.from(cursor, "base64url");
+      const place = bytes.subarray(MAC_BYTES).toString("utf8");
+      return timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(list, place)) ? place : undefined;
+    },
+  };
+}

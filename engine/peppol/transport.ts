@@ -1,0 +1,84 @@
+/** The way to another access point: one attempt in, one outcome of a closed list out. */
+import type { Instant } from "../clock.js";
+import type { DocumentId, ParticipantId } from "../ids.js";
+import type { OutboundTrigger } from "../lifecycle/document.js";
+
+/** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
+export interface Exchange {
+  readonly documentId: DocumentId;
+  readonly attempt: number;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  /** When the document was accepted; SBDH CreationDateAndTime. */
+  readonly createdAt: Instant;
+  /** UBL, exact bytes as accepted. */
+  readonly payload: Buffer;
+}
+
+interface OutcomeRow {
+  /** What it does to the document's life; undefined leaves the state alone. */
+  readonly trigger: OutboundTrigger | undefined;
+  /** Whether another attempt is made while the plan has one. */
+  readonly retryable: boolean;
+}
+
+/** Everything that can come of an attempt. @source spec/rulings.md, section 5; design/reliability.md, S-08, S-09 */
+export const OUTCOMES = {
+  /** A valid signed receipt for what was sent. */
+  receipt: { trigger: "receipt_confirmed", retryable: false },
+  /** The peer answers that it has this MessageId already: an earlier attempt arrived and its receipt was lost. */
+  already_handed_over: { trigger: "receipt_confirmed", retryable: false },
+  /** Fully transmitted, but no receipt came, or one that does not prove this message. */
+  unconfirmed: { trigger: "transmitted", retryable: true },
+  /** The recipient is not on the network. */
+  recipient_unregistered: { trigger: undefined, retryable: true },
+  /** The recipient has no endpoint for this document type. */
+  recipient_capability: { trigger: undefined, retryable: true },
+  /** The look-up did not answer, or not with something that can be believed. */
+  lookup_failed: { trigger: undefined, retryable: true },
+  /** Nothing or only part of it was transmitted. */
+  transport_failed: { trigger: undefined, retryable: true },
+  /** The peer refused it for now. */
+  peer_busy: { trigger: undefined, retryable: true },
+  /** The peer refused it for good: a permanent ebMS error. */
+  peer_refused: { trigger: "peer_refused", retryable: false },
+  /** A fault of ours: logged, and tried again. */
+  internal: { trigger: undefined, retryable: true },
+} as const satisfies Record<string, OutcomeRow>;
+
+export type OutcomeKind = keyof typeof OUTCOMES;
+
+export interface Outcome {
+  readonly kind: OutcomeKind;
+  /** `EBMS:0004`, `HTTP 503`, `NXDOMAIN`: short, from a closed set or a number. */
+  readonly code?: string;
+  /** One sentence for the operator, without text of the peer or the document. */
+  readonly detail?: string;
+}
+
+export interface Transport {
+  /** Makes one attempt. Never throws; ends at the latest when `signal` aborts. */
+  deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome>;
+}
+
+/** What arrives for one of our participants, however it travelled. */
+export interface InboundExchange {
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly createdAt: Instant;
+  readonly payload: Buffer;
+}
+
+/** `stored` and `duplicate` are both answered with a receipt. */
+export type InboundOutcome = "stored" | "duplicate" | "not_serviced";
+
+/** The inbound path: stores before it answers. */
+export type Receive = (exchange: InboundExchange) => Promise<InboundOutcome>;

@@ -1,0 +1,283 @@
+/** Statements of the outbound document: accept, take an attempt, apply a move, read. */
+import type { Instant } from "../clock.js";
+import type { DocumentId, FirmId, KeyId, ParticipantId } from "../ids.js";
+import type { OutboundState } from "../lifecycle/document.js";
+import type { Json, Sql } from "./sql.js";
+
+/** Everything that one acceptance writes. */
+export interface NewDocument {
+  readonly id: DocumentId;
+  readonly firmId: FirmId;
+  readonly keyId: KeyId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  /** metadata.documentId of the request. */
+  readonly erpDocumentId: string;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  /** ISO 8601, as sent. */
+  readonly creationDateTime: string | undefined;
+  readonly facts: Json;
+  readonly idempotencyKey: string;
+  /** Hex. */
+  readonly requestSha256: string;
+  /** Hex, over the exact payload bytes. */
+  readonly payloadSha256: string;
+  readonly replyStatus: number;
+  readonly replyBody: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly validationResult: Json;
+  readonly acceptedAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  readonly payloadBytes: number;
+  readonly eventId: string;
+}
+
+/** In order of precedence. */
+export type AcceptOutcome =
+  | { readonly kind: "accepted" | "replay"; readonly documentId: DocumentId; readonly replyStatus: number; readonly replyBody: string }
+  | { readonly kind: "key_conflict" | "duplicate_document" | "duplicate_payload" | "lost_race" };
+
+interface AcceptRow {
+  readonly ordinal: string;
+  readonly outcome: AcceptOutcome["kind"];
+  readonly document_id: string | null;
+  readonly reply_status: number | null;
+  readonly reply_body: string | null;
+}
+
+/**
+ * One call of accept_documents.
+ * @param documents at most LIMITS.accept_batch, each of another sender
+ * @returns one outcome a document, in the same order
+ */
+export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[]): Promise<AcceptOutcome[]> {
+  const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
+  const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
+  const rows = await sql<AcceptRow[]>`
+    select ordinal, outcome, document_id, reply_status, reply_body
+    from accept_documents(
+      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[], ${column("receiver")}::text[],
+      ${column("erpDocumentId")}::text[], ${column("documentTypeId")}::text[], ${column("processId")}::text[],
+      ${documents.map((d) => d.creationDateTime ?? null)}::timestamptz[], ${documents.map((d) => JSON.stringify(d.facts))}::text[]::jsonb[],
+      ${column("idempotencyKey")}::text[], ${column("requestSha256")}::text[], ${column("payloadSha256")}::text[],
+      ${column("replyStatus")}::smallint[], ${column("replyBody")}::text[], ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::uuid[],
+      ${documents.map((d) => JSON.stringify(d.validationResult))}::text[]::jsonb[], ${instants}::timestamptz[],
+      ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[], ${column("payloadBytes")}::integer[],
+      ${column("eventId")}::uuid[]
+    )`;
+  const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
+  return documents.map((_, index) => {
+    const row = outcomes.get(index + 1);
+    if (row === undefined) return { kind: "lost_race" };
+    if (row.outcome !== "accepted" && row.outcome !== "replay") return { kind: row.outcome };
+    return { kind: row.outcome, documentId: row.document_id as DocumentId, replyStatus: row.reply_status ?? 500, replyBody: row.reply_body ?? "" };
+  });
+}
+
+/** What earlier acceptances of a sender say about a request that is about to be refused. */
+export interface Precedent {
+  readonly sameKey: { readonly requestSha256: string; readonly documentId: DocumentId; readonly replyStatus: number; readonly replyBody: string } | undefined;
+  readonly sameDocumentId: boolean;
+  readonly samePayload: boolean;
+}
+
+/** Reads, without writing, what accept_documents would find. */
+export async function findPrecedent(
+  sql: Sql,
+  request: { readonly sender: ParticipantId; readonly idempotencyKey: string; readonly erpDocumentId: string; readonly payloadSha256: string },
+): Promise<Precedent> {
+  const senderKey = request.sender.toLowerCase();
+  const rows = await sql<{ same_key: boolean; same_document: boolean; same_payload: boolean; id: string; request_sha256: string; reply_status: number; reply_body: string }[]>`
+    select idempotency_key = ${request.idempotencyKey} as same_key, erp_document_id = ${request.erpDocumentId} as same_document,
+      payload_sha256 = decode(${request.payloadSha256}, 'hex') as same_payload, id, encode(request_sha256, 'hex') as request_sha256,
+      reply_status, reply_body
+    from document
+    where sender_key = ${senderKey}
+      and (idempotency_key = ${request.idempotencyKey} or erp_document_id = ${request.erpDocumentId}
+        or payload_sha256 = decode(${request.payloadSha256}, 'hex'))`;
+  const keyed = rows.find((row) => row.same_key);
+  return {
+    sameKey: keyed === undefined ? undefined
+      : { requestSha256: keyed.request_sha256, documentId: keyed.id as DocumentId, replyStatus: keyed.reply_status, replyBody: keyed.reply_body },
+    sameDocumentId: rows.some((row) => row.same_document),
+    samePayload: rows.some((row) => row.same_payload),
+  };
+}
+
+/** An attempt under lease, and what it carries. */
+export interface TakenAttempt {
+  readonly id: DocumentId;
+  readonly firmId: FirmId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly attempt: number;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly facts: Json;
+  readonly createdAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+/** Takes the lease on a due document; undefined when there is nothing to do or another node holds it. */
+export async function takeAttempt(
+  sql: Sql,
+  request: { readonly id: DocumentId; readonly owner: string; readonly now: Instant; readonly lease_ms: number },
+): Promise<TakenAttempt | undefined> {
+  const [row] = await sql<{
+    id: string; firm_id: string; sender: string; receiver: string; document_type_id: string; process_id: string; status: OutboundState; version: number;
+    attempt: number; as4_message_id: string; sbdh_instance_id: string; facts: Json; created_at: Date; payload_key_id: string; payload_sealed: Buffer;
+  }[]>`
+    select id, firm_id, sender, receiver, document_type_id, process_id, status, version, attempt, as4_message_id, sbdh_instance_id, facts,
+      created_at, payload_key_id, payload_sealed
+    from take_attempt(${request.id}, ${request.owner}, ${new Date(request.now)}, ${request.lease_ms})`;
+  if (row === undefined) return undefined;
+  return {
+    id: row.id as DocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId,
+    documentTypeId: row.document_type_id, processId: row.process_id, status: row.status, version: row.version, attempt: row.attempt,
+    as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, facts: row.facts, createdAt: row.created_at.getTime(),
+    payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+  };
+}
+
+/** One event to be written with a move. `feed` events also reach webhooks and pulls. */
+export interface NewEvent {
+  readonly id: string;
+  readonly kind: string;
+  readonly feed: boolean;
+  readonly detail?: string;
+  readonly meta?: Json;
+}
+
+export interface MoveRow {
+  readonly id: DocumentId;
+  /** The version that was decided on; another one in the table means a stale decision. */
+  readonly version: number;
+  readonly status: OutboundState;
+  /** undefined when an attempt ended without a move: no history row is written then. */
+  readonly trigger: string | undefined;
+  readonly detail: string | undefined;
+  readonly now: Instant;
+  readonly nextAttemptAt: Instant | undefined;
+  readonly events: readonly NewEvent[];
+  readonly attempt: { readonly number: number; readonly outcome: string; readonly code: string | undefined; readonly retryable: boolean; readonly detail: string | undefined } | undefined;
+  readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: string; readonly validationResult?: Json };
+}
+
+/** Writes a move. @returns the new version, or undefined when the decision was stale and nothing was written */
+export async function applyMove(sql: Sql, move: MoveRow): Promise<number | undefined> {
+  const attempt = move.attempt === undefined ? null : JSON.stringify(move.attempt);
+  const [row] = await sql<{ version: number }[]>`
+    select version from apply_move(
+      ${move.id}, ${move.version}, ${move.status}, ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)},
+      ${move.nextAttemptAt === undefined ? null : new Date(move.nextAttemptAt)}, ${JSON.stringify(move.events)}::text::jsonb,
+      ${attempt}::text::jsonb, ${JSON.stringify(move.changes)}::text::jsonb
+    )`;
+  return row?.version;
+}
+
+/** State and version of a document, for a decision that needs no payload. */
+export async function findDocumentState(sql: Sql, id: DocumentId): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
+  const [row] = await sql<{ status: OutboundState; version: number; attempts: number }[]>`
+    select status, version, attempts from document where id = ${id}`;
+  return row;
+}
+
+/** The whole record of one document of a firm. @source spec/rulings.md, section 5, Status record */
+export interface DocumentRecord {
+  readonly id: DocumentId;
+  readonly status: OutboundState;
+  readonly statusReason: string | null;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly erpDocumentId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly facts: Json;
+  readonly validationResult: Json;
+  readonly history: readonly { readonly status: OutboundState; readonly timestamp: Instant; readonly detail: string | null }[];
+  readonly deliveredAt: Instant | null;
+  readonly acknowledgedAt: Instant | null;
+  readonly invoiceResponseStatus: string | null;
+  readonly as4MessageId: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+}
+
+const instantOrNull = (value: Date | null): Instant | null => (value === null ? null : value.getTime());
+
+/** One document with its history in one statement; undefined when the firm has no such document. */
+export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord | undefined> {
+  const [row] = await sql<{
+    id: string; status: OutboundState; status_reason: string | null; document_type_id: string; process_id: string; erp_document_id: string; sender: string;
+    receiver: string; facts: Json; validation_result: Json; history: { status: OutboundState; at: number; detail: string | null }[]; delivered_at: Date | null;
+    acknowledged_at: Date | null; invoice_response_status: string | null; as4_message_id: string; created_at: Date; updated_at: Date;
+  }[]>`
+    select d.id, d.status, d.status_reason, d.document_type_id, d.process_id, d.erp_document_id, d.sender, d.receiver, d.facts, d.validation_result,
+      (select jsonb_agg(jsonb_build_object('status', h.status, 'at', extract(epoch from h.occurred_at) * 1000, 'detail', h.detail) order by h.version)
+        from document_history as h where h.document_id = d.id) as history,
+      d.delivered_at, d.acknowledged_at, d.invoice_response_status, d.as4_message_id, d.created_at, d.updated_at
+    from document as d
+    where d.id = ${id} and d.firm_id = ${firmId}`;
+  if (row === undefined) return undefined;
+  return {
+    id: row.id as DocumentId, status: row.status, statusReason: row.status_reason, documentTypeId: row.document_type_id, processId: row.process_id,
+    erpDocumentId: row.erp_document_id, sender: row.sender, receiver: row.receiver, facts: row.facts, validationResult: row.validation_result,
+    history: row.history.map((h) => ({ status: h.status, timestamp: Math.round(h.at), detail: h.detail })),
+    deliveredAt: instantOrNull(row.delivered_at), acknowledgedAt: instantOrNull(row.acknowledged_at), invoiceResponseStatus: row.invoice_response_status,
+    as4MessageId: row.as4_message_id, createdAt: row.created_at.getTime(), updatedAt: row.updated_at.getTime(),
+  };
+}
+
+export interface DocumentEventRow {
+  readonly id: string;
+  readonly position: string;
+  readonly kind: string;
+  readonly actor: "system" | "user" | "api";
+  readonly detail: string | null;
+  readonly meta: Json;
+  readonly occurredAt: Instant;
+}
+
+/** The timeline of one document, oldest first, after a position; undefined when the firm has no such document. */
+export async function listDocumentEvents(
+  sql: Sql, firmId: FirmId, id: DocumentId, page: { readonly after: string; readonly limit: number },
+): Promise<DocumentEventRow[] | undefined> {
+  const rows = await sql<{ id: string | null; position: string; kind: string; actor: "system" | "user" | "api"; detail: string | null; meta: Json; occurred_at: Date }[]>`
+    select e.id, e.position, e.kind, e.actor, e.detail, e.meta, e.occurred_at
+    from document as d left join lateral (
+      select id, position, kind, actor, detail, meta, occurred_at from document_event
+      where document_id = d.id and position > ${page.after}::bigint
+      order by position limit ${page.limit}
+    ) as e on true
+    where d.id = ${id} and d.firm_id = ${firmId}
+    order by e.position`;
+  if (rows.length === 0) return undefined;
+  return rows.flatMap((row) => row.id === null ? [] : [{
+    id: row.id, position: row.position, kind: row.kind, actor: row.actor, detail: row.detail, meta: row.meta, occurredAt: row.occurred_at.getTime(),
+  }]);
+}
+
+/** Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed. */
+export async function findDueDocuments(sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number }): Promise<DocumentId[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from document
+    where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
+    order by next_attempt_at limit ${request.limit}`;
+  return rows.map((row) => row.id as DocumentId);
+}
+
+/** For gauges: documents by state and the age of the oldest due one. */
+export async function censusOfDocuments(sql: Sql, now: Instant): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
+  const rows = await sql<{ status: OutboundState; n: number; oldest: Date | null }[]>`
+    select status, count(*)::integer as n, min(next_attempt_at) as oldest from document group by status`;
+  const oldest = Math.min(...rows.map((row) => row.oldest?.getTime() ?? Infinity));
+  return { states: new Map(rows.map((row) => [row.status, row.n])), oldestDue_s: Number.isFinite(oldest) ? Math.max(0, (now - oldest) / 1000) : 0 };
+}

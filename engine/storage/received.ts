@@ -1,0 +1,173 @@
+/** Statements of the received document: store once, list, read, acknowledge. */
+import type { Instant } from "../clock.js";
+import type { FirmId, ParticipantId, ReceivedDocumentId } from "../ids.js";
+import type { ReceivedState } from "../lifecycle/received.js";
+import type { Json, Sql } from "./sql.js";
+
+export interface NewReceivedDocument {
+  readonly id: ReceivedDocumentId;
+  readonly firmId: FirmId;
+  readonly participantKey: string;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly creationDateTime: Instant;
+  /** Hex. */
+  readonly payloadSha256: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly facts: Json;
+  readonly receivedAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  readonly payloadBytes: number;
+}
+
+/** Stores a received document and its payload. @returns whether it is new; a repeated message stores nothing */
+export async function storeReceived(sql: Sql, document: NewReceivedDocument): Promise<boolean> {
+  const rows = await sql`
+    select id from receive_document(
+      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver}, ${document.documentTypeId},
+      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
+      ${JSON.stringify(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId},
+      ${document.payloadSealed.toString("base64")}, ${document.payloadBytes}
+    )`;
+  return rows.length === 1;
+}
+
+/** One line of the inbox. @source spec/sapi.md, Received list item */
+export interface ReceivedItem {
+  readonly id: ReceivedDocumentId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly creationDateTime: Instant;
+  readonly status: ReceivedState;
+  readonly receivedAt: Instant;
+}
+
+interface ItemRow {
+  readonly id: string;
+  readonly document_type_id: string;
+  readonly process_id: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly creation_date_time: Date;
+  readonly status: ReceivedState;
+  /** Microseconds since 1970, as text: the cursor must not round. */
+  readonly received_us: string;
+}
+
+/** One question to the inbox: a page of one participant in one state, after a place in the order (received_at, id). */
+export interface InboxQuery {
+  readonly participantKey: string;
+  readonly status: ReceivedState;
+  /** Rows wanted; the caller asks for one more than its page to learn whether there is a next. */
+  readonly limit: number;
+  readonly after: InboxPlace | undefined;
+}
+
+/** A place between two rows of an inbox. */
+export interface InboxPlace {
+  readonly receivedUs: string;
+  readonly id: string;
+}
+
+export interface PlacedItem extends ReceivedItem {
+  readonly place: InboxPlace;
+}
+
+const FIRST_PLACE: InboxPlace = { receivedUs: "0", id: "00000000-0000-0000-0000-000000000000" };
+
+/**
+ * Answers several inbox questions in one statement: polls that arrive together share a round trip.
+ * @returns one list a question, oldest first
+ */
+export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<PlacedItem[][]> {
+  const places = queries.map((query) => query.after ?? FIRST_PLACE);
+  const rows = await sql<(ItemRow & { n: string })[]>`
+    select q.n, r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status, r.received_us
+    from unnest(
+      ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
+      ${queries.map((query) => query.limit)}::integer[], ${places.map((place) => place.receivedUs)}::bigint[], ${places.map((place) => place.id)}::uuid[]
+    ) with ordinality as q (participant_key, status, page, after_us, after_id, n)
+    cross join lateral (
+      select id, document_type_id, process_id, sender, receiver, creation_date_time, status,
+        (extract(epoch from received_at) * 1000000)::bigint::text as received_us, received_at
+      from received_document
+      where participant_key = q.participant_key and status = q.status
+        and (received_at, id) > (to_timestamp(0) + q.after_us * interval '1 microsecond', q.after_id)
+      order by received_at, id
+      limit q.page
+    ) as r
+    order by q.n, r.received_at, r.id`;
+  const lists: PlacedItem[][] = queries.map(() => []);
+  for (const row of rows) {
+    lists[Number(row.n) - 1]?.push({
+      id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
+      creationDateTime: row.creation_date_time.getTime(), status: row.status, receivedAt: Math.floor(Number(row.received_us) / 1000),
+      place: { receivedUs: row.received_us, id: row.id },
+    });
+  }
+  return lists;
+}
+
+export interface ReceivedDetail extends Omit<ReceivedItem, "receivedAt"> {
+  readonly payloadSha256: string;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+/** One received document of a participant with its sealed payload; undefined when the participant has none such. */
+export async function findReceived(sql: Sql, participantKey: string, id: ReceivedDocumentId): Promise<ReceivedDetail | undefined> {
+  const [row] = await sql<(Omit<ItemRow, "received_us"> & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
+    select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
+      encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
+    from received_document as r join payload as p on p.document_id = r.id
+    where r.id = ${id} and r.participant_key = ${participantKey}`;
+  if (row === undefined) return undefined;
+  return {
+    id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
+    creationDateTime: row.creation_date_time.getTime(), status: row.status, payloadSha256: row.payload_sha256, payloadKeyId: row.key_id, payloadSealed: row.sealed,
+  };
+}
+
+/** Marks as processed. @returns when it first was, or undefined when the participant has no such document */
+export async function acknowledgeReceived(
+  sql: Sql, request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
+): Promise<Instant | undefined> {
+  const [row] = await sql<{ acknowledged_at: Date }[]>`
+    select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey}, ${new Date(request.now)})`;
+  return row?.acknowledged_at.getTime();
+}
+
+/** The firm that owns a participant and the document types it accepts. */
+export interface OwnParticipant {
+  readonly firmId: FirmId;
+  readonly capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[];
+}
+
+/** One of our own participants by its key; undefined when it is not registered here. */
+export async function findOwnParticipant(sql: Sql, participantKey: string): Promise<OwnParticipant | undefined> {
+  const rows = await sql<{ firm_id: string; document_type_id: string | null; process_id: string | null }[]>`
+    select p.firm_id, c.document_type_id, c.process_id
+    from participant as p left join participant_capability as c on c.participant_key = p.key
+    where p.key = ${participantKey}`;
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  return {
+    firmId: first.firm_id as FirmId,
+    capabilities: rows.flatMap((row) => row.document_type_id === null || row.process_id === null ? [] : [{ documentTypeId: row.document_type_id, processId: row.process_id }]),
+  };
+}
+
+/** Adds what a participant accepts; what it accepts already stays. */
+export async function addCapabilities(sql: Sql, participantKey: string, capabilities: OwnParticipant["capabilities"]): Promise<void> {
+  await sql`
+    insert into participant_capability (participant_key, document_type_id, process_id)
+    select ${participantKey}, c.document_type_id, c.process_id
+    from unnest(${capabilities.map((c) => c.documentTypeId)}::text[], ${capabilities.map((c) => c.processId)}::text[]) as c (document_type_id, process_id)
+    on conflict do nothing`;
+}

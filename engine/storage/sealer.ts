@@ -1,0 +1,50 @@
+/** Encryption at rest: AES-256-GCM under a master key, whose id is stored beside each sealed value. */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export interface Sealer {
+  /** Id of the key that `seal` uses. */
+  readonly keyId: string;
+  /**
+   * Encrypts; the result is nonce ‖ ciphertext ‖ tag.
+   * @param context what the value belongs to (a table and an id); opening under another context fails
+   */
+  seal(plain: Uint8Array, context: string): Buffer;
+  /**
+   * Decrypts what `seal` made.
+   * @throws Error when the key is unknown, or the bytes or their context are not those that were sealed
+   */
+  open(keyId: string, sealed: Uint8Array, context: string): Buffer;
+}
+
+/** The first 16 hex digits of the key's SHA-256: names a key without telling anything of it. */
+const idOf = (key: Uint8Array): string => createHash("sha256").update("kurier master key id").update(key).digest("hex").slice(0, 16);
+
+/**
+ * @param master 32 bytes; the first key seals, every key opens, so that a rotation can be read while it lasts
+ */
+export function createSealer(master: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
+  const derived = master.map((key) => ({ id: idOf(key), key: Buffer.from(hkdfSync("sha256", key, "", "kurier payload encryption", 32)) }));
+  const [current] = derived;
+  if (current === undefined) throw new Error("a sealer needs a key");
+  return {
+    keyId: current.id,
+    seal: (plain, context) => {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv("aes-256-gcm", current.key, nonce);
+      cipher.setAAD(Buffer.from(context));
+      return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+    },
+    open: (keyId, sealed, context) => {
+      const found = derived.find((candidate) => candidate.id === keyId);
+      if (found === undefined) throw new Error("sealed under a master key that is not configured");
+      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+      const decipher = createDecipheriv("aes-256-gcm", found.key, bytes.subarray(0, NONCE_BYTES));
+      decipher.setAAD(Buffer.from(context));
+      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
+    },
+  };
+}
