@@ -1,0 +1,23 @@
+/**
+ * The AS4 signature work of the worker threads: one handler per task kind, bytes in, result out. The engine speaks to
+ * them through the pool in the types of wss/protocol.ts; how keys travel is told in wss/keys.ts.
+ */
+import { checkSignal } from "./wss/check.js";
+import { signEnveloped, verifyEnveloped } from "./wss/enveloped.js";
+import { openMessage } from "./wss/open.js";
+import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
+import { sealMessage, signSignal } from "./wss/seal.js";
+
+export type SignatureHandlers = {
+  readonly [K in SignatureTaskKind]: (input: SignatureTasks[K]["input"]) => SignatureTasks[K]["output"];
+};
+
+/** Plugged into the worker's handler table. Production policy only: no handler takes an algorithm from its input. */
+export const signatureTasks: SignatureHandlers = {
+  "as4.seal": sealMessage,
+  "as4.open": openMessage,
+  "as4.sign": signSignal,
+  "as4.check": checkSignal,
+  "enveloped.sign": ({ document, signer }) => signEnveloped(document, signer),
+  "enveloped.verify": ({ document }) => verifyEnveloped(document),
+};
