@@ -30,6 +30,8 @@ export const METRICS = {
   reconciler_repairs_total: { kind: "counter", help: "What the reconciler had to repair; 0 on a healthy system.", labels: ["kind"] },
   fencing_rejections_total: { kind: "counter", help: "Writes refused because their version or lease was stale.", labels: ["kind"] },
   stream_consumer_restarts_total: { kind: "counter", help: "Stream consumers made anew by the watchdog.", labels: ["stream"] },
+  stream_messages_dropped_total: { kind: "counter", help: "Messages given up after LIMITS.stream_deliveries_max deliveries; the reconciler finds their work.", labels: ["stream"] },
+  stream_pending_messages: { kind: "gauge", help: "Messages of a stream that no consumer has finished.", labels: ["stream"] },
   actor_mailbox_depth: { kind: "histogram", help: "Commands waiting when one is added.", labels: ["kind"], buckets: [0, 1, 2, 5, 10, 50, 100, 500, 1000] },
   actor_refused_total: { kind: "counter", help: "Commands refused because the mailbox was full.", labels: ["kind"] },
   actor_crashes_total: { kind: "counter", help: "Handlers that threw something that is not a refusal.", labels: ["kind"] },

@@ -8,7 +8,7 @@ import { Refusal } from "../errors.js";
 import { LIMITS } from "../limits.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
-export type Sql = Omit<postgres.Sql, "begin" | "reserve" | "savepoint">;
+export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
 export type Json = postgres.JSONValue;
 
 export interface SqlOptions {
@@ -19,9 +19,20 @@ export interface SqlOptions {
   readonly name: string;
 }
 
+/** Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. */
+function target(text: string): { url: string; path?: string } {
+  const url = new URL(text);
+  const directory = url.searchParams.get("host");
+  if (directory?.startsWith("/") !== true) return { url: text };
+  url.searchParams.delete("host");
+  return { url: url.href, path: `${directory}/.s.PGSQL.${url.port === "" ? "5432" : url.port}` };
+}
+
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
-  return postgres(options.url, {
+  const { url, ...socket } = target(options.url);
+  return postgres(url, {
+    ...socket,
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     onnotice: () => undefined,

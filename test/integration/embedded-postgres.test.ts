@@ -1,0 +1,191 @@
+// Goal: the zero-configuration database starts wherever the engine starts, and after every way in which it can have ended.
+// Method: real children in temporary directories; processes are killed, pid files forged, links removed.
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+
+import { isRunning } from "../../engine/embedded-child.js";
+import { EmbeddedError, claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded.js";
+import { silentLog } from "../../engine/log.js";
+import { openSql } from "../../engine/storage/sql.js";
+import { eventually } from "../support/eventually.js";
+
+const undo: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+function newDataDir(name = "kurier-test-"): string {
+  const path = mkdtempSync(join(tmpdir(), name));
+  undo.push(() => { rmSync(path, { recursive: true, force: true }); });
+  return path;
+}
+
+async function start(dataDir: string): ReturnType<typeof startEmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+  undo.push(() => server.stop());
+  return server;
+}
+
+async function query(url: string, run: (sql: ReturnType<typeof openSql>) => PromiseLike<unknown>): Promise<unknown> {
+  const sql = openSql({ url, name: "test", connections: 1 });
+  try {
+    return await run(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+const keepNote = (url: string): Promise<unknown> => query(url, (sql) => sql`create table note as select 'kept' as text`);
+const readNote = (url: string): Promise<unknown> => query(url, (sql) => sql`select text from note`);
+
+/** A child process that starts the embedded Postgres and prints its address, to be killed as an engine is. */
+function engineProcess(dataDir: string): { pid: number; url: Promise<string>; gone: Promise<void> } {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/run-ts.mjs"), join(import.meta.dirname, "../support/embedded-process.ts"), dataDir], { stdio: ["ignore", "pipe", "inherit"] });
+  undo.push(() => { child.kill("SIGKILL"); });
+  const url = new Promise<string>((resolve, reject) => {
+    child.stdout.setEncoding("utf8").once("data", (line: string) => { resolve(line.trim()); });
+    child.once("exit", () => { reject(new Error("the engine process ended early")); });
+  });
+  const gone = new Promise<void>((resolve) => { child.once("exit", () => { resolve(); }); });
+  return { pid: child.pid ?? 0, url, gone };
+}
+
+const postmasterOf = (dataDir: string): number => Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
+
+describe("the embedded Postgres", () => {
+  test("starts on an empty directory, listens on no network address, and finds all data at the second start", async () => {
+    const dataDir = newDataDir();
+    const first = await startEmbeddedPostgres({ dataDir, log: silentLog });
+    expect(await query(first.url, (sql) => sql`show listen_addresses`)).toEqual([{ listen_addresses: "" }]);
+    expect(await query(first.url, (sql) => sql`show fsync`)).toEqual([{ fsync: "on" }]);
+    expect(statSync(join(dataDir, "postgres")).mode & 0o777).toBe(0o700);
+    await keepNote(first.url);
+    await first.stop();
+    expect(isRunning(first.pid)).toBe(false);
+    expect(await readNote((await start(dataDir)).url)).toEqual([{ text: "kept" }]);
+  });
+
+  test("is found by a command that works beside the running engine, and not once it has stopped", async () => {
+    const dataDir = newDataDir();
+    expect(runningEmbeddedPostgres(dataDir)).toBeUndefined();
+    const server = await start(dataDir);
+    expect(runningEmbeddedPostgres(dataDir)).toBe(server.url);
+    await server.stop();
+    expect(runningEmbeddedPostgres(dataDir)).toBeUndefined();
+  });
+
+  test("comes back by itself, with its data and at the same address, when its process is killed", async () => {
+    const server = await start(newDataDir());
+    await keepNote(server.url);
+    const before = server.pid;
+    process.kill(before, "SIGKILL");
+    await eventually("another postmaster runs", () => server.pid !== 0 && server.pid !== before);
+    expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
+  });
+
+  test("that outlived a killed engine is stopped and its data found", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await keepNote(await engine.url);
+    const orphan = postmasterOf(dataDir);
+    process.kill(engine.pid, "SIGKILL");
+    await engine.gone;
+    expect(isRunning(orphan)).toBe(true);
+    const server = await start(dataDir);
+    expect(isRunning(orphan)).toBe(false);
+    expect(server.pid).not.toBe(orphan);
+    expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
+  });
+
+  test("starts after everything was killed, also when the old process id now belongs to somebody else", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await keepNote(await engine.url);
+    const postmaster = postmasterOf(dataDir);
+    process.kill(engine.pid, "SIGKILL");
+    process.kill(postmaster, "SIGKILL");
+    await eventually("both are gone", () => !isRunning(engine.pid) && !isRunning(postmaster));
+    const bystander = spawn("sleep", ["60"], { stdio: "ignore" });
+    undo.push(() => { bystander.kill("SIGKILL"); });
+    for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) {
+      const file = join(dataDir, "postgres", name);
+      const lines = readFileSync(file, "latin1").split("\n");
+      writeFileSync(file, [String(bystander.pid), ...lines.slice(1)].join("\n"));
+    }
+    const server = await start(dataDir);
+    expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
+    expect(isRunning(bystander.pid ?? 0)).toBe(true);
+  });
+
+  test("ends with the engine when the engine ends without stopping it", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await engine.url;
+    const postmaster = postmasterOf(dataDir);
+    process.kill(engine.pid, "SIGUSR2");
+    await engine.gone;
+    await eventually("Postgres is gone", () => !isRunning(postmaster));
+  });
+
+  test("a set-up that was cut off half-way is done again from the start", async () => {
+    const dataDir = newDataDir();
+    mkdirSync(join(dataDir, "postgres.new"), { mode: 0o700 });
+    writeFileSync(join(dataDir, "postgres.new", "PG_VERSION"), "18\n");
+    const server = await start(dataDir);
+    await keepNote(server.url);
+    expect(existsSync(join(dataDir, "postgres.new"))).toBe(false);
+  });
+
+  test("has its socket elsewhere when the path of the data directory is too long for one", async () => {
+    const dataDir = join(newDataDir(), "a-directory-with-a-rather-long-name".repeat(3));
+    const server = await start(dataDir);
+    await keepNote(server.url);
+    expect(runningEmbeddedPostgres(dataDir)).toBe(server.url);
+  });
+
+  test("data of another major version is refused with a sentence that says what to do", async () => {
+    const dataDir = newDataDir();
+    const server = await start(dataDir);
+    await server.stop();
+    writeFileSync(join(dataDir, "postgres/PG_VERSION"), "14\n");
+    await expect(startEmbeddedPostgres({ dataDir, log: silentLog })).rejects.toThrow(/written by version 14, this engine brings version 18/);
+  });
+
+  test.runIf(process.geteuid?.() === 0)("started by root, serves data that an ordinary user made, as that user", async () => {
+    const dataDir = newDataDir();
+    const server = await start(dataDir);
+    await keepNote(server.url);
+    await server.stop();
+    chmodSync(dataDir, 0o700);
+    spawnSync("chown", ["-R", "65534:65534", join(dataDir, "postgres")]);
+    const again = await start(dataDir);
+    expect(await readNote(again.url)).toEqual([{ text: "kept" }]);
+    expect(lstatSync(join(dataDir, "postgres/postmaster.pid")).uid).toBe(65_534);
+  });
+});
+
+describe("the data directory", () => {
+  test("belongs to one engine: a second one is told who has it", () => {
+    const dataDir = newDataDir();
+    const claim = claimDataDir(dataDir);
+    expect(() => claimDataDir(dataDir)).toThrow(EmbeddedError);
+    expect(() => claimDataDir(dataDir)).toThrow(new RegExp(`process id ${process.pid}`));
+    claim.release();
+    claimDataDir(dataDir).release();
+  });
+
+  test("is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
+    const dataDir = newDataDir();
+    const dead = spawnSync("true").pid;
+    writeFileSync(join(dataDir, "engine.lock"), `${dead}\nsome-boot/1\n`);
+    claimDataDir(dataDir).release();
+    writeFileSync(join(dataDir, "engine.lock"), `${process.ppid}\nsome-boot/1\n`);
+    claimDataDir(dataDir).release();
+    writeFileSync(join(dataDir, "engine.lock"), "");
+    claimDataDir(dataDir).release();
+    expect(existsSync(join(dataDir, "engine.lock"))).toBe(false);
+  });
+});
