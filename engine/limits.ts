@@ -39,6 +39,35 @@ export const LIMITS = {
   /** How long a node may believe a cached key without asking Postgres when nothing announced a change. Ours. */
   key_cache_ms: 5 * SECOND_MS,
   key_cache_entries: 100_000,
+  binding_cache_entries: 100_000,
+  participant_cache_entries: 200_000,
+  /** Revoked access tokens remembered per node; beyond, every request asks Postgres. Ours: 100 bytes each. */
+  revoked_tokens_max: 100_000,
+  /** How often a node proves to itself that announcements of changes reach it. Must be well under key_cache_ms. */
+  change_probe_ms: 1 * SECOND_MS,
+  /** How long a change waits for the other nodes to say that they know of it. */
+  change_ack_timeout_ms: 500,
+  /** A channel without a sign of life for this long is opened anew. */
+  change_channel_dead_ms: 10 * SECOND_MS,
+  /** Failed attempts are counted in this many slots; the check of table failed_credential has the same number. */
+  credential_slots: 262_144,
+  /** Refresh families that a key keeps; the oldest go first. Ours: one login every 15 minutes for ten days. */
+  refresh_families_per_key_max: 1_000,
+  /** An unknown `kid` reads the signing keys again, at most this often. */
+  signing_key_reload_ms: 1 * SECOND_MS,
+  /** What has expired is deleted this often, this many rows a statement. */
+  identity_prune_interval_ms: 5 * MINUTE_MS,
+  identity_prune_batch: 1_000,
+  /** Lengths of the members of token requests. Ours: ours have 36, 57, 68 and about 200 characters. */
+  client_id_chars_max: 128,
+  client_secret_chars_max: 256,
+  refresh_token_chars_max: 256,
+  scope_chars_max: 1_024,
+
+  // Nodes
+  /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
+  node_beat_ms: 2 * SECOND_MS,
+  node_dead_ms: 10 * SECOND_MS,
 
   // Requests
   /** spec/rulings.md, section 11 allows 15 MB of attachments, 20 MB as base64: a JSON wrapper around them fits. */
@@ -74,6 +103,10 @@ export const LIMITS = {
   rate_public_validate: 20,
   /** Windows remembered on a node; the least recently used goes first. 1.6 KB each. */
   rate_windows_max: 100_000,
+  /** With more than one node, admissions are taken from Postgres in leases of at most this many. @source design/reliability.md, section 5 */
+  rate_lease_max: 10,
+  /** Shared windows count in buckets this long: an error of at most 1 % of the window, on the strict side. */
+  rate_bucket_ms: 500,
 
   // SAPI
   /** spec/sapi.md, Limits. */
@@ -190,5 +223,8 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   { holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms, because: "a lock wait is told apart from a slow statement" },
   { holds: LIMITS.validator_document_timeout_ms < LIMITS.actor_ask_timeout_ms, because: "a killed validation must still be answered" },
   { holds: LIMITS.token_refresh_before_s < LIMITS.token_access_s, because: "a fresh token must not ask to be refreshed" },
+  { holds: LIMITS.change_probe_ms * 3 < LIMITS.key_cache_ms, because: "one lost probe must not turn the caches off" },
+  { holds: LIMITS.node_beat_ms * 3 < LIMITS.node_dead_ms, because: "one lost beat must not make a node dead" },
+  { holds: LIMITS.signing_key_published_before_ms < LIMITS.signing_key_active_ms, because: "a key is published while its predecessor signs" },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];
