@@ -5,9 +5,9 @@
  * Typed arrays are read with `!` here: an ElementId is in bounds by construction, and a check per access would cost
  * more than the access.
  */
-import { DOCUMENT_NAME_BASE, internedNames, nameOf, prefixedName } from "./names.js";
+import { DOCUMENT_NAME_BASE, internedNames, nameOf, NS, prefixedName } from "./names.js";
 import type { ExpandedName, NameId } from "./names.js";
-import { attributeText, characterData, contentText } from "./text.js";
+import { attributeText, characterData, contentText, namespaceDeclarations } from "./text.js";
 
 /** Index of an element in document order; the root is 0. */
 export type ElementId = number;
@@ -96,6 +96,7 @@ export class XmlDocument {
   #nameIndexed = false;
   #positions = new Int32Array(0);
   #lineBlocks: Int32Array | undefined;
+  readonly #declarations = new Map<ElementId, ReadonlyMap<string, string>>();
 
   /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
   reset(source: Buffer, latin: string): void {
@@ -109,6 +110,7 @@ export class XmlDocument {
     this.#texts.length = 0;
     this.#attrTexts.length = 0;
     this.#byName.clear();
+    this.#declarations.clear();
     this.#nameIndexed = false;
     this.#lineBlocks = undefined;
   }
@@ -254,6 +256,24 @@ export class XmlDocument {
   /** The expanded name behind an id of this document. */
   expanded(name: NameId): ExpandedName {
     return name < DOCUMENT_NAME_BASE ? nameOf(name) : this.documentNames[name - DOCUMENT_NAME_BASE]!;
+  }
+
+  /**
+   * Namespace that a prefix has at an element ("" for the default namespace), or undefined when it is not declared.
+   * For names inside values, as in xsi:type; each start tag is read at most once for it.
+   */
+  namespaceOf(e: ElementId, prefix: string): string | undefined {
+    for (let x = e; x !== NONE; x = this.parents[x]!) {
+      let declared = this.#declarations.get(x);
+      if (declared === undefined) {
+        const end = this.contentStarts[x]!;
+        declared = namespaceDeclarations(this.source.toString("utf8", this.starts[x]!, end));
+        this.#declarations.set(x, declared);
+      }
+      const uri = declared.get(prefix);
+      if (uri !== undefined) return uri;
+    }
+    return prefix === "xml" ? NS.xml : prefix === "" ? "" : undefined;
   }
 
   #cutText(e: ElementId): string {

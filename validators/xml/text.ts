@@ -85,3 +85,13 @@ export function characterData(content: string): string[] {
   close();
   return nodes;
 }
+
+/** Prefix → namespace of the declarations in a start tag; the default namespace has the prefix "". */
+export function namespaceDeclarations(tag: string): Map<string, string> {
+  const declared = new Map<string, string>();
+  for (const [, name = "", double, single] of tag.matchAll(/[ \t\r\n]([^ \t\r\n=]+)[ \t\r\n]*=[ \t\r\n]*(?:"([^"]*)"|'([^']*)')/g)) {
+    if (name === "xmlns") declared.set("", attributeText(double ?? single ?? ""));
+    else if (name.startsWith("xmlns:")) declared.set(name.slice(6), attributeText(double ?? single ?? ""));
+  }
+  return declared;
+}
