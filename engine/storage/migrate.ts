@@ -1,0 +1,174 @@
+/** Migrations: numbered SQL files, applied forward only, each in one transaction under one lock. */
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+
+import { isoInstant } from "../clock.js";
+import type { Clock } from "../clock.js";
+import { LIMITS } from "../limits.js";
+import { openSql } from "./sql.js";
+import type { Sql } from "./sql.js";
+
+/** The schema cannot be brought up to date; the message is one sentence for the operator. */
+export class MigrationError extends Error {
+  override readonly name = "MigrationError";
+}
+
+export const MIGRATION_STATES = ["applied", "pending", "changed", "unknown"] as const;
+/** `changed`: the file differs from what was applied. `unknown`: applied by a newer release. */
+export type MigrationState = (typeof MIGRATION_STATES)[number];
+
+export interface MigrationStatus {
+  readonly number: number;
+  readonly name: string;
+  readonly state: MigrationState;
+  readonly appliedAt: Date | undefined;
+}
+
+export interface MigrateOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  /** Folder of NNNN_name.sql files. @default the folder `migrations` beside this file */
+  readonly directory?: string;
+}
+
+interface MigrationFile {
+  readonly number: number;
+  readonly name: string;
+  readonly text: string;
+  readonly checksum: string;
+}
+
+interface AppliedRow {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+  readonly applied_at: Date;
+}
+
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+const SERVER_VERSION_MIN = 150_000;
+/** Any fixed number that no other program of the operator's database uses: "kurier" in ASCII. */
+const LOCK = "118091513783666";
+
+const defaultDirectory = (): string => fileURLToPath(new URL("./migrations/", import.meta.url));
+
+function readFiles(directory: string): MigrationFile[] {
+  const files = readdirSync(directory).filter((name) => name.endsWith(".sql")).sort().map((name) => {
+    const number = Number(FILE_NAME.exec(name)?.[1] ?? Number.NaN);
+    if (Number.isNaN(number)) throw new MigrationError(`The migration ${name} must be named NNNN_name.sql.`);
+    const text = readFileSync(join(directory, name), "utf8");
+    return { number, name, text, checksum: createHash("sha256").update(text).digest("hex") };
+  });
+  const twice = files.find((file, index) => files[index - 1]?.number === file.number);
+  if (twice !== undefined) throw new MigrationError(`Two migrations have the number of ${twice.name}.`);
+  return files;
+}
+
+const isUndefinedTable = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "42P01";
+
+async function readApplied(sql: Sql): Promise<readonly AppliedRow[]> {
+  try {
+    return await sql<AppliedRow[]>`select number, name, checksum, applied_at from schema_migration order by number`;
+  } catch (error) {
+    if (isUndefinedTable(error)) return [];
+    throw error;
+  }
+}
+
+/** The beginning of every script: the lock lasts until the script's one transaction ends, whoever dies. */
+const PREAMBLE = `
+  set local statement_timeout = ${LIMITS.migration_timeout_ms};
+  set local lock_timeout = ${LIMITS.migration_timeout_ms};
+  select pg_advisory_xact_lock(${LOCK});
+`;
+
+const REGISTER = `${PREAMBLE}
+  create table if not exists schema_migration (
+    number     integer primary key,
+    name       text not null,
+    checksum   text not null check (checksum ~ '^[0-9a-f]{64}$'),
+    applied_at timestamptz not null
+  );
+`;
+
+/** One message of the simple protocol is one transaction; the row comes first, so that a second applier stops there. */
+const scriptOf = (file: MigrationFile, clock: Clock): string => `${PREAMBLE}
+  insert into schema_migration (number, name, checksum, applied_at)
+  values (${file.number}, '${file.name}', '${file.checksum}', '${isoInstant(clock.now())}');
+  ${file.text}
+`;
+
+const wasAppliedByAnother = (error: unknown): boolean =>
+  error instanceof Error && "constraint_name" in error && error.constraint_name === "schema_migration_pkey";
+
+async function checkServer(sql: Sql): Promise<void> {
+  const [row] = await sql<{ version: number }[]>`select current_setting('server_version_num')::integer as version`;
+  if ((row?.version ?? 0) < SERVER_VERSION_MIN) {
+    throw new MigrationError(`This Postgres is version ${Math.trunc((row?.version ?? 0) / 10_000)}; the engine needs version 15 or newer.`);
+  }
+}
+
+function statusOf(files: readonly MigrationFile[], applied: readonly AppliedRow[]): MigrationStatus[] {
+  const rows = new Map(applied.map((row) => [row.number, row]));
+  const known = files.map((file): MigrationStatus => {
+    const row = rows.get(file.number);
+    rows.delete(file.number);
+    const state = row === undefined ? "pending" : row.checksum === file.checksum ? "applied" : "changed";
+    return { number: file.number, name: file.name, state, appliedAt: row?.applied_at };
+  });
+  const unknown = [...rows.values()].map((row): MigrationStatus => ({ number: row.number, name: row.name, state: "unknown", appliedAt: row.applied_at }));
+  return [...known, ...unknown].sort((a, b) => a.number - b.number);
+}
+
+async function withConnection<T>(url: string, use: (sql: Sql) => Promise<T>): Promise<T> {
+  const sql = openSql({ url, name: "kurier-migrate", connections: 1 });
+  try {
+    return await use(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+async function apply(sql: Sql, file: MigrationFile, clock: Clock): Promise<boolean> {
+  try {
+    await sql.unsafe(scriptOf(file, clock)).simple();
+    return true;
+  } catch (error) {
+    if (wasAppliedByAnother(error)) return false;
+    if (!(error instanceof Error)) throw error;
+    throw new MigrationError(`The migration ${file.name} failed and changed nothing: ${error.message}`, { cause: error });
+  }
+}
+
+/**
+ * Brings the schema up to date. Safe to run from several processes at once: each migration is applied by one of them.
+ * Migrations that a newer release applied are left alone, so that the older release keeps running beside it.
+ * @returns the names of the migrations that this call applied
+ * @throws MigrationError when the server is too old, an applied file was changed, or a script fails
+ */
+export async function migrate(options: MigrateOptions): Promise<readonly string[]> {
+  const files = readFiles(options.directory ?? defaultDirectory());
+  return withConnection(options.url, async (sql) => {
+    await checkServer(sql);
+    await sql.unsafe(REGISTER).simple();
+    const status = statusOf(files, await readApplied(sql));
+    const changed = status.find((entry) => entry.state === "changed");
+    if (changed !== undefined) {
+      throw new MigrationError(`The migration ${changed.name} was changed after it had been applied; restore the file and put the change into a new one.`);
+    }
+    const done: string[] = [];
+    for (const { number, state } of status) {
+      const file = files.find((candidate) => candidate.number === number);
+      if (state === "pending" && file !== undefined && (await apply(sql, file, options.clock))) done.push(file.name);
+    }
+    return done;
+  });
+}
+
+/** What is applied and what is not, by number; changes nothing. */
+export async function migrationStatus(options: Omit<MigrateOptions, "clock">): Promise<readonly MigrationStatus[]> {
+  const files = readFiles(options.directory ?? defaultDirectory());
+  return withConnection(options.url, async (sql) => statusOf(files, await readApplied(sql)));
+}

@@ -1,0 +1,709 @@
+-- Written by test/integration/migrate.test.ts with UPDATE_SCHEMA=1; do not edit.
+
+table api_key
+  id uuid not null
+  key_type text not null
+  firm_id uuid
+  integrator_id uuid
+  scoped_firm_id uuid
+  prefix text not null
+  secret_sha256 bytea not null
+  scopes text[] not null
+  ip_allowlist text[] not null
+  active boolean not null
+  generation integer not null default 0
+  name text
+  created_at timestamp with time zone not null
+  last_used_at timestamp with time zone
+  deactivated_at timestamp with time zone
+  constraint api_key_check: CHECK (((key_type = 'sk_live'::text) = (firm_id IS NOT NULL)))
+  constraint api_key_check1: CHECK (((key_type = 'sk_int'::text) = (integrator_id IS NOT NULL)))
+  constraint api_key_check2: CHECK (((scoped_firm_id IS NULL) OR (key_type = 'sk_int'::text)))
+  constraint api_key_check3: CHECK (((scoped_firm_id IS NULL) OR (NOT (scopes @> ARRAY['keys:manage'::text]))))
+  constraint api_key_check4: CHECK ((active = (deactivated_at IS NULL)))
+  constraint api_key_ip_allowlist_check: CHECK ((cardinality(ip_allowlist) <= 50))
+  constraint api_key_key_type_check: CHECK ((key_type = ANY (ARRAY['sk_live'::text, 'sk_int'::text])))
+  constraint api_key_name_check: CHECK ((char_length(name) <= 80))
+  constraint api_key_prefix_check: CHECK (((char_length(prefix) >= 12) AND (char_length(prefix) <= 40)))
+  constraint api_key_scopes_check: CHECK ((cardinality(scopes) >= 1))
+  constraint api_key_secret_sha256_check: CHECK ((octet_length(secret_sha256) = 32))
+  constraint api_key_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint api_key_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint api_key_scoped_firm_id_fkey: FOREIGN KEY (scoped_firm_id) REFERENCES firm(id)
+  constraint api_key_pkey: PRIMARY KEY (id)
+  constraint api_key_prefix_key: UNIQUE (prefix)
+  constraint api_key_secret_sha256_key: UNIQUE (secret_sha256)
+  index api_key_firm: CREATE INDEX api_key_firm ON public.api_key USING btree (firm_id) WHERE (firm_id IS NOT NULL)
+  index api_key_integrator: CREATE INDEX api_key_integrator ON public.api_key USING btree (integrator_id, scoped_firm_id) WHERE (integrator_id IS NOT NULL)
+  trigger api_key_changed: CREATE TRIGGER api_key_changed AFTER INSERT OR UPDATE OF scopes, ip_allowlist, active, generation, scoped_firm_id, secret_sha256 ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_api_key()
+
+table document
+  id uuid not null
+  firm_id uuid not null
+  key_id uuid not null
+  sender text not null
+  sender_key text not null
+  receiver text not null
+  receiver_key text not null
+  erp_document_id text not null
+  document_type_id text not null
+  process_id text not null
+  creation_date_time timestamp with time zone
+  facts jsonb not null
+  status text not null
+  status_reason text
+  version integer not null
+  idempotency_key text not null
+  request_sha256 bytea not null
+  payload_sha256 bytea not null
+  reply_status smallint not null
+  reply_body text not null
+  as4_message_id text not null
+  sbdh_instance_id uuid not null
+  validation_result jsonb
+  invoice_response_status text
+  attempts integer not null default 0
+  next_attempt_at timestamp with time zone
+  lease_owner text
+  lease_until timestamp with time zone
+  delivered_at timestamp with time zone
+  acknowledged_at timestamp with time zone
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  constraint document_check: CHECK (((status = ANY (ARRAY['queued'::text, 'sent'::text])) = (next_attempt_at IS NOT NULL)))
+  constraint document_check1: CHECK (((status = 'delivered'::text) <= (delivered_at IS NOT NULL)))
+  constraint document_erp_document_id_check: CHECK (((char_length(erp_document_id) >= 1) AND (char_length(erp_document_id) <= 255)))
+  constraint document_invoice_response_status_check: CHECK ((invoice_response_status = ANY (ARRAY['AB'::text, 'IP'::text, 'UQ'::text, 'CA'::text, 'RE'::text, 'AP'::text, 'PD'::text])))
+  constraint document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
+  constraint document_request_sha256_check: CHECK ((octet_length(request_sha256) = 32))
+  constraint document_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
+  constraint document_version_check: CHECK ((version >= 1))
+  constraint document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint document_pkey: PRIMARY KEY (id)
+  index document_as4_message_id: CREATE UNIQUE INDEX document_as4_message_id ON public.document USING btree (as4_message_id)
+  index document_due: CREATE INDEX document_due ON public.document USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
+  index document_erp_document_id: CREATE UNIQUE INDEX document_erp_document_id ON public.document USING btree (sender_key, erp_document_id)
+  index document_firm: CREATE INDEX document_firm ON public.document USING btree (firm_id, created_at DESC)
+  index document_idempotency_key: CREATE UNIQUE INDEX document_idempotency_key ON public.document USING btree (sender_key, idempotency_key)
+  index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256)
+
+table document_attempt
+  document_id uuid not null
+  number integer not null
+  owner text not null
+  started_at timestamp with time zone not null
+  finished_at timestamp with time zone
+  outcome text
+  code text
+  retryable boolean
+  detail text
+  constraint document_attempt_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
+  constraint document_attempt_pkey: PRIMARY KEY (document_id, number)
+
+table document_event
+  id uuid not null
+  position bigint not null generated always as identity
+  document_id uuid not null
+  firm_id uuid not null
+  kind text not null
+  actor text not null
+  feed boolean not null
+  detail text
+  meta jsonb
+  occurred_at timestamp with time zone not null
+  transaction_id xid8 not null default pg_current_xact_id()
+  constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
+  constraint document_event_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
+  constraint document_event_pkey: PRIMARY KEY (id)
+  index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE feed
+  index document_event_timeline: CREATE INDEX document_event_timeline ON public.document_event USING btree (document_id, occurred_at, "position")
+
+table document_history
+  document_id uuid not null
+  version integer not null
+  status text not null
+  trigger text not null
+  detail text
+  occurred_at timestamp with time zone not null
+  constraint document_history_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
+  constraint document_history_pkey: PRIMARY KEY (document_id, version)
+
+table failed_credential
+  slot integer not null
+  failed_at timestamp with time zone[] not null
+  with options: fillfactor=70
+  constraint failed_credential_failed_at_check: CHECK ((cardinality(failed_at) <= 5))
+  constraint failed_credential_slot_check: CHECK (((slot >= 0) AND (slot <= 262143)))
+  constraint failed_credential_pkey: PRIMARY KEY (slot)
+
+table firm
+  id uuid not null
+  name text not null
+  ico text
+  dic text
+  ic_dph text
+  address jsonb
+  peppol_status text not null
+  sandbox boolean not null
+  created_at timestamp with time zone not null
+  constraint firm_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
+  constraint firm_peppol_status_check: CHECK ((peppol_status = ANY (ARRAY['not_registered'::text, 'registered'::text])))
+  constraint firm_pkey: PRIMARY KEY (id)
+
+table firm_binding
+  integrator_id uuid not null
+  firm_id uuid not null
+  customer_ref text
+  state text not null
+  scopes text[] not null
+  interfaces text[] not null
+  revoked_generation integer not null default 0
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  constraint firm_binding_customer_ref_check: CHECK (((char_length(customer_ref) >= 1) AND (char_length(customer_ref) <= 128)))
+  constraint firm_binding_interfaces_check: CHECK ((interfaces <@ ARRAY['enterprise'::text, 'sapi'::text, 'connector'::text]))
+  constraint firm_binding_state_check: CHECK ((state = ANY (ARRAY['required'::text, 'pending'::text, 'active'::text, 'revoked'::text])))
+  constraint firm_binding_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint firm_binding_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint firm_binding_pkey: PRIMARY KEY (integrator_id, firm_id)
+  constraint firm_binding_integrator_id_customer_ref_key: UNIQUE (integrator_id, customer_ref)
+  index firm_binding_firm: CREATE INDEX firm_binding_firm ON public.firm_binding USING btree (firm_id)
+  trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
+
+table integrator
+  id uuid not null
+  name text not null
+  production_authorized boolean not null
+  binding_generation integer not null default 0
+  created_at timestamp with time zone not null
+  constraint integrator_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
+  constraint integrator_pkey: PRIMARY KEY (id)
+  trigger integrator_changed: CREATE TRIGGER integrator_changed AFTER UPDATE ON public.integrator FOR EACH ROW EXECUTE FUNCTION announce_integrator()
+
+table node
+  id uuid not null
+  seen_at timestamp with time zone not null
+  constraint node_pkey: PRIMARY KEY (id)
+
+table outbox
+  id bigint not null generated always as identity
+  stream text not null
+  key text not null
+  body jsonb not null
+  created_at timestamp with time zone not null default clock_timestamp()
+  claimed_until timestamp with time zone
+  with options: fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000
+  constraint outbox_key_check: CHECK (((char_length(key) >= 1) AND (char_length(key) <= 255)))
+  constraint outbox_stream_check: CHECK ((stream = ANY (ARRAY['dispatch'::text, 'events'::text])))
+  constraint outbox_pkey: PRIMARY KEY (id)
+
+table participant
+  key text not null
+  id text not null
+  firm_id uuid not null
+  registered_at timestamp with time zone not null
+  constraint participant_check: CHECK (((lower(id) = key) AND ((char_length(id) >= 6) AND (char_length(id) <= 135))))
+  constraint participant_key_check: CHECK ((key = lower(key)))
+  constraint participant_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint participant_pkey: PRIMARY KEY (key)
+  index participant_firm: CREATE INDEX participant_firm ON public.participant USING btree (firm_id)
+  trigger participant_changed: CREATE TRIGGER participant_changed AFTER INSERT OR DELETE OR UPDATE ON public.participant FOR EACH ROW EXECUTE FUNCTION announce_participant()
+
+table participant_capability
+  participant_key text not null
+  document_type_id text not null
+  process_id text not null
+  constraint participant_capability_participant_key_fkey: FOREIGN KEY (participant_key) REFERENCES participant(key)
+  constraint participant_capability_pkey: PRIMARY KEY (participant_key, document_type_id, process_id)
+
+table payload
+  document_id uuid not null
+  key_id text not null
+  sealed bytea not null
+  bytes integer not null
+  constraint payload_bytes_check: CHECK ((bytes > 0))
+  constraint payload_pkey: PRIMARY KEY (document_id)
+
+table rate_window
+  key text not null
+  buckets bigint[] not null
+  admitted integer[] not null
+  touched_at timestamp with time zone not null
+  with options: fillfactor=50
+  constraint rate_window_check: CHECK ((cardinality(buckets) = cardinality(admitted)))
+  constraint rate_window_key_check: CHECK ((char_length(key) <= 200))
+  constraint rate_window_pkey: PRIMARY KEY (key)
+  index rate_window_touched: CREATE INDEX rate_window_touched ON public.rate_window USING btree (touched_at)
+
+table received_document
+  id uuid not null
+  firm_id uuid not null
+  participant_key text not null
+  sender text not null
+  receiver text not null
+  document_type_id text not null
+  process_id text not null
+  creation_date_time timestamp with time zone not null
+  status text not null
+  payload_sha256 bytea not null
+  as4_message_id text not null
+  sbdh_instance_id text not null
+  facts jsonb not null
+  received_at timestamp with time zone not null
+  acknowledged_at timestamp with time zone
+  constraint received_document_check: CHECK (((status = 'ACKNOWLEDGED'::text) = (acknowledged_at IS NOT NULL)))
+  constraint received_document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
+  constraint received_document_status_check: CHECK ((status = ANY (ARRAY['RECEIVED'::text, 'ACKNOWLEDGED'::text])))
+  constraint received_document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint received_document_pkey: PRIMARY KEY (id)
+  index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, status, received_at, id)
+  index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
+  index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
+
+table refresh_family
+  family_sha256 bytea not null
+  current_sha256 bytea not null
+  key_id uuid not null
+  generation integer not null
+  scopes text[] not null
+  created_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  constraint refresh_family_current_sha256_check: CHECK ((octet_length(current_sha256) = 32))
+  constraint refresh_family_family_sha256_check: CHECK ((octet_length(family_sha256) = 32))
+  constraint refresh_family_key_id_fkey: FOREIGN KEY (key_id) REFERENCES api_key(id)
+  constraint refresh_family_pkey: PRIMARY KEY (family_sha256)
+  index refresh_family_expiry: CREATE INDEX refresh_family_expiry ON public.refresh_family USING btree (expires_at)
+  index refresh_family_key: CREATE INDEX refresh_family_key ON public.refresh_family USING btree (key_id, created_at)
+
+table revoked_token
+  jti uuid not null
+  expires_at timestamp with time zone not null
+  constraint revoked_token_pkey: PRIMARY KEY (jti)
+  index revoked_token_expiry: CREATE INDEX revoked_token_expiry ON public.revoked_token USING btree (expires_at)
+  trigger revoked_token_added: CREATE TRIGGER revoked_token_added AFTER INSERT ON public.revoked_token FOR EACH ROW EXECUTE FUNCTION announce_revoked_token()
+
+table schema_migration
+  number integer not null
+  name text not null
+  checksum text not null
+  applied_at timestamp with time zone not null
+  constraint schema_migration_checksum_check: CHECK ((checksum ~ '^[0-9a-f]{64}$'::text))
+  constraint schema_migration_pkey: PRIMARY KEY (number)
+
+table signing_key
+  kid text not null
+  seq integer not null
+  alg text not null
+  public_jwk jsonb not null
+  private_sealed bytea not null
+  master_key_id text not null
+  published_at timestamp with time zone not null
+  signs_from timestamp with time zone not null
+  signs_until timestamp with time zone not null
+  retired_at timestamp with time zone
+  constraint signing_key_alg_check: CHECK ((alg = 'EdDSA'::text))
+  constraint signing_key_check: CHECK ((signs_until > signs_from))
+  constraint signing_key_pkey: PRIMARY KEY (kid)
+  constraint signing_key_seq_key: UNIQUE (seq)
+  trigger signing_key_changed: CREATE TRIGGER signing_key_changed AFTER INSERT OR UPDATE ON public.signing_key FOR EACH ROW EXECUTE FUNCTION announce_signing_key()
+
+table stream_consumer
+  stream text not null
+  consumer text not null
+  created_at timestamp with time zone not null default clock_timestamp()
+  constraint stream_consumer_consumer_check: CHECK (((char_length(consumer) >= 1) AND (char_length(consumer) <= 64)))
+  constraint stream_consumer_stream_check: CHECK ((stream = ANY (ARRAY['dispatch'::text, 'events'::text])))
+  constraint stream_consumer_pkey: PRIMARY KEY (stream, consumer)
+
+table stream_message
+  id bigint not null generated always as identity
+  stream text not null
+  consumer text not null
+  key text not null
+  body jsonb not null
+  published_at timestamp with time zone not null default clock_timestamp()
+  available_at timestamp with time zone not null default clock_timestamp()
+  deliveries integer not null default 0
+  with options: autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000
+  constraint stream_message_deliveries_check: CHECK ((deliveries >= 0))
+  constraint stream_message_key_check: CHECK (((char_length(key) >= 1) AND (char_length(key) <= 255)))
+  constraint stream_message_stream_consumer_fkey: FOREIGN KEY (stream, consumer) REFERENCES stream_consumer(stream, consumer) ON DELETE CASCADE
+  constraint stream_message_pkey: PRIMARY KEY (id)
+  index stream_message_due: CREATE INDEX stream_message_due ON public.stream_message USING btree (stream, consumer, available_at, id)
+
+CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[])
+ RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  accepted uuid[];
+begin
+  with added as (
+    insert into document (
+      id, firm_id, key_id, sender, sender_key, receiver, receiver_key, erp_document_id, document_type_id, process_id,
+      creation_date_time, facts, status, version, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body,
+      as4_message_id, sbdh_instance_id, validation_result, next_attempt_at, created_at, updated_at
+    )
+    select a.id, a.firm_id, a.key_id, a.sender, lower(a.sender), a.receiver, lower(a.receiver), a.erp_document_id, a.document_type_id,
+      a.process_id, a.creation_date_time, a.facts, 'queued', 1, a.idempotency_key, decode(a.request_sha256, 'hex'),
+      decode(a.payload_sha256, 'hex'), a.reply_status, a.reply_body, a.as4_message_id, a.sbdh_instance_id, a.validation_result,
+      a.accepted_at, a.accepted_at, a.accepted_at
+    from unnest(
+      p_id, p_firm_id, p_key_id, p_sender, p_receiver, p_erp_document_id, p_document_type_id, p_process_id, p_creation_date_time,
+      p_facts, p_idempotency_key, p_request_sha256, p_payload_sha256, p_reply_status, p_reply_body, p_as4_message_id,
+      p_sbdh_instance_id, p_validation_result, p_accepted_at
+    ) as a (
+      id, firm_id, key_id, sender, receiver, erp_document_id, document_type_id, process_id, creation_date_time,
+      facts, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body, as4_message_id,
+      sbdh_instance_id, validation_result, accepted_at
+    )
+    order by lower(a.sender), a.idempotency_key
+    on conflict do nothing
+    returning id
+  )
+  select coalesce(array_agg(added.id), '{}') into accepted from added;
+
+  insert into payload (document_id, key_id, sealed, bytes)
+  select a.id, a.key_id, decode(a.sealed, 'base64'), a.bytes
+  from unnest(p_id, p_payload_key_id, p_payload_sealed, p_payload_bytes) as a (id, key_id, sealed, bytes)
+  where a.id = any (accepted);
+
+  insert into document_history (document_id, version, status, trigger, occurred_at)
+  select a.id, 1, 'queued', 'accepted', a.accepted_at
+  from unnest(p_id, p_accepted_at) as a (id, accepted_at)
+  where a.id = any (accepted);
+
+  insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+  select a.event_id, a.id, a.firm_id, 'document.queued', 'api', false, a.accepted_at
+  from unnest(p_event_id, p_id, p_firm_id, p_accepted_at) as a (event_id, id, firm_id, accepted_at)
+  where a.id = any (accepted);
+
+  insert into outbox (stream, key, body)
+  select 'dispatch', a.id::text, jsonb_build_object('documentId', a.id)
+  from unnest(p_id) as a (id)
+  where a.id = any (accepted);
+
+  -- A statement of its own sees what a concurrent winner has committed while the insert waited for it.
+  return query
+  select a.n, 'accepted', a.id, a.reply_status, a.reply_body
+  from unnest(p_id, p_reply_status, p_reply_body) with ordinality as a (id, reply_status, reply_body, n)
+  where a.id = any (accepted)
+  union all
+  select a.n,
+    case
+      when k.id is not null and k.request_sha256 = decode(a.request_sha256, 'hex') then 'replay'
+      when k.id is not null then 'key_conflict'
+      when d.id is not null then 'duplicate_document'
+      when p.id is not null then 'duplicate_payload'
+      else 'lost_race'
+    end,
+    coalesce(k.id, d.id, p.id), k.reply_status, k.reply_body
+  from unnest(p_id, p_sender, p_idempotency_key, p_request_sha256, p_erp_document_id, p_payload_sha256)
+    with ordinality as a (id, sender, idempotency_key, request_sha256, erp_document_id, payload_sha256, n)
+  left join document k on k.sender_key = lower(a.sender) and k.idempotency_key = a.idempotency_key
+  left join document d on d.sender_key = lower(a.sender) and d.erp_document_id = a.erp_document_id
+  left join document p on p.sender_key = lower(a.sender) and p.payload_sha256 = decode(a.payload_sha256, 'hex')
+  where a.id <> all (accepted);
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_key text, p_now timestamp with time zone)
+ RETURNS TABLE(acknowledged_at timestamp with time zone)
+ LANGUAGE sql
+AS $function$
+  update received_document as r
+  set status = 'ACKNOWLEDGED', acknowledged_at = coalesce(r.acknowledged_at, p_now)
+  where r.id = p_id and r.participant_key = p_participant_key
+  returning r.acknowledged_at
+$function$
+
+CREATE OR REPLACE FUNCTION public.announce_api_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('kurier_identity', 'key:' || new.id);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.announce_firm_binding()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' then
+    perform pg_notify('kurier_identity', 'binding:' || old.integrator_id || ':' || old.firm_id);
+  else
+    perform pg_notify('kurier_identity', 'binding:' || new.integrator_id || ':' || new.firm_id);
+  end if;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.announce_integrator()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('kurier_identity', 'integrator:' || new.id);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.announce_participant()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' then
+    perform pg_notify('kurier_identity', 'participant:' || old.key);
+  else
+    perform pg_notify('kurier_identity', 'participant:' || new.key);
+  end if;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.announce_revoked_token()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('kurier_identity', 'token:' || new.jti);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.announce_signing_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('kurier_identity', 'signing_key:' || new.kid);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.apply_move(p_id uuid, p_version integer, p_status text, p_trigger text, p_detail text, p_now timestamp with time zone, p_next_attempt_at timestamp with time zone, p_events jsonb, p_attempt jsonb, p_changes jsonb)
+ RETURNS TABLE(version integer)
+ LANGUAGE sql
+AS $function$
+  with moved as (
+    update document as d
+    set status = p_status, version = d.version + 1, updated_at = greatest(d.updated_at, p_now),
+      next_attempt_at = case when p_status in ('queued', 'sent') then coalesce(p_next_attempt_at, d.next_attempt_at) end,
+      lease_owner = case when p_attempt is null then d.lease_owner end,
+      lease_until = case when p_attempt is null then d.lease_until end,
+      delivered_at = coalesce(d.delivered_at, case when p_status = 'delivered' then greatest(d.updated_at, p_now) end),
+      status_reason = coalesce(p_changes ->> 'statusReason', d.status_reason),
+      invoice_response_status = coalesce(p_changes ->> 'invoiceResponseStatus', d.invoice_response_status),
+      validation_result = coalesce(p_changes -> 'validationResult', d.validation_result)
+    where d.id = p_id and d.version = p_version
+    returning d.id, d.firm_id, d.version, d.status, d.updated_at
+  ), history as (
+    insert into document_history (document_id, version, status, trigger, detail, occurred_at)
+    select moved.id, moved.version, moved.status, p_trigger, p_detail, moved.updated_at from moved where p_trigger is not null
+  ), events as (
+    insert into document_event (id, document_id, firm_id, kind, actor, feed, detail, meta, occurred_at)
+    select (e.value ->> 'id')::uuid, moved.id, moved.firm_id, e.value ->> 'kind', 'system', (e.value ->> 'feed')::boolean,
+      e.value ->> 'detail', e.value -> 'meta', moved.updated_at
+    from moved cross join lateral jsonb_array_elements(p_events) with ordinality as e (value, n)
+    order by e.n
+  ), announced as (
+    insert into outbox (stream, key, body)
+    select 'events', e.value ->> 'id', jsonb_build_object('eventId', e.value ->> 'id', 'documentId', moved.id, 'kind', e.value ->> 'kind')
+    from moved cross join lateral jsonb_array_elements(p_events) with ordinality as e (value, n)
+    where (e.value ->> 'feed')::boolean
+    order by e.n
+  ), finished as (
+    update document_attempt as a
+    set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code',
+      retryable = (p_attempt ->> 'retryable')::boolean, detail = p_attempt ->> 'detail'
+    from moved
+    where a.document_id = moved.id and a.number = (p_attempt ->> 'number')::integer
+  )
+  select moved.version from moved
+$function$
+
+CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_active integer;
+begin
+  if p_integrator is not null then
+    perform 1 from integrator where id = p_integrator for update;
+    if not found then return 'owner_unknown'; end if;
+    if p_scoped_firm is not null then
+      perform 1 from firm_binding where integrator_id = p_integrator and firm_id = p_scoped_firm and state = 'active';
+      if not found then return 'not_bound'; end if;
+    end if;
+    select count(*) into v_active from api_key
+      where integrator_id = p_integrator and active and scoped_firm_id is not distinct from p_scoped_firm;
+    if v_active >= (case when p_scoped_firm is null then p_unrestricted_max else p_scoped_max end) then return 'limit_reached'; end if;
+  else
+    perform 1 from firm where id = p_firm;
+    if not found then return 'owner_unknown'; end if;
+  end if;
+  insert into api_key (id, key_type, firm_id, integrator_id, scoped_firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
+    values (p_id, p_key_type, p_firm, p_integrator, p_scoped_firm, p_prefix, p_secret_sha256, p_scopes, p_ip_allowlist, true, p_name, p_now);
+  return 'created';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.deactivate_api_key(p_id uuid, p_integrator uuid, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_key api_key;
+begin
+  if p_integrator is not null then
+    perform 1 from integrator where id = p_integrator for update;
+  end if;
+  select * into v_key from api_key where id = p_id and (p_integrator is null or integrator_id = p_integrator) for update;
+  if not found then return 'unknown'; end if;
+  if not v_key.active then return 'already_inactive'; end if;
+  if p_integrator is not null and v_key.scoped_firm_id is null and not exists (
+    select 1 from api_key where integrator_id = p_integrator and active and scoped_firm_id is null and id <> p_id
+  ) then
+    return 'last_main_key';
+  end if;
+  update api_key set active = false, generation = generation + 1, deactivated_at = p_now where id = p_id;
+  delete from refresh_family where key_id = p_id;
+  return 'deactivated';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.lease_rate(p_key text, p_want integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamp with time zone DEFAULT clock_timestamp())
+ RETURNS TABLE(granted integer, used integer, frees_at_ms bigint)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_now_ms bigint := floor(extract(epoch from p_now) * 1000);
+  v_bucket bigint := v_now_ms / p_bucket_ms;
+  v_oldest bigint := (v_now_ms - p_window_ms) / p_bucket_ms;
+  v_buckets bigint[];
+  v_admitted integer[];
+  v_used integer;
+  v_granted integer;
+begin
+  insert into rate_window (key, buckets, admitted, touched_at) values (p_key, '{}', '{}', p_now) on conflict (key) do nothing;
+  select w.buckets, w.admitted into v_buckets, v_admitted from rate_window w where w.key = p_key for update;
+  select coalesce(array_agg(u.b order by u.b), '{}'), coalesce(array_agg(u.n order by u.b), '{}'), coalesce(sum(u.n), 0)
+    into v_buckets, v_admitted, v_used
+    from unnest(v_buckets, v_admitted) as u (b, n) where u.b >= v_oldest and u.b <= v_bucket;
+  v_granted := greatest(0, least(p_want, p_limit - v_used));
+  if v_granted > 0 then
+    if cardinality(v_buckets) > 0 and v_buckets[cardinality(v_buckets)] = v_bucket then
+      v_admitted[cardinality(v_admitted)] := v_admitted[cardinality(v_admitted)] + v_granted;
+    else
+      v_buckets := v_buckets || v_bucket;
+      v_admitted := v_admitted || v_granted;
+    end if;
+  end if;
+  update rate_window w set buckets = v_buckets, admitted = v_admitted, touched_at = p_now where w.key = p_key;
+  return query select v_granted, v_used + v_granted,
+    case when cardinality(v_buckets) = 0 then v_now_ms else (v_buckets[1] + 1) * p_bucket_ms + p_window_ms end;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update api_key set last_used_at = greatest(last_used_at, p_now) where id = p_key and active and generation = p_generation;
+  if not found then return false; end if;
+  insert into refresh_family (family_sha256, current_sha256, key_id, generation, scopes, created_at, expires_at)
+    values (p_family, p_current, p_key, p_generation, p_scopes, p_now, p_expires);
+  return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.receive_document(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer)
+ RETURNS TABLE(id uuid)
+ LANGUAGE sql
+AS $function$
+  with added as (
+    insert into received_document (
+      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status, payload_sha256,
+      as4_message_id, sbdh_instance_id, facts, received_at
+    ) values (
+      p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time, 'RECEIVED',
+      decode(p_payload_sha256, 'hex'), p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at
+    )
+    on conflict do nothing
+    returning received_document.id
+  ), stored as (
+    insert into payload (document_id, key_id, sealed, bytes)
+    select added.id, p_payload_key_id, decode(p_payload_sealed, 'base64'), p_payload_bytes from added
+  )
+  select added.id from added
+$function$
+
+CREATE OR REPLACE FUNCTION public.record_failed_credential(p_slot integer, p_now timestamp with time zone, p_window interval, p_kept interval, p_failures_max integer)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_failed timestamptz[];
+  v_counted timestamptz[];
+begin
+  insert into failed_credential (slot, failed_at) values (p_slot, '{}') on conflict (slot) do nothing;
+  select failed_at into v_failed from failed_credential where slot = p_slot for update;
+  -- An instant ahead of this node's clock counts: clocks of nodes differ. One a whole window ahead is from a clock that was wrong.
+  select coalesce(array_agg(t order by t), '{}') into v_failed from unnest(v_failed) t where t > p_now - p_kept and t < p_now + p_window;
+  select coalesce(array_agg(t order by t), '{}') into v_counted from unnest(v_failed) t where t > p_now - p_window;
+  if cardinality(v_counted) >= p_failures_max then
+    return v_counted[cardinality(v_counted) - p_failures_max + 1] + p_window;
+  end if;
+  v_failed := v_failed || p_now;
+  update failed_credential set failed_at = v_failed[greatest(1, cardinality(v_failed) - p_failures_max + 1):] where slot = p_slot;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.revoke_firm_binding(p_integrator uuid, p_firm uuid, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_generation integer;
+begin
+  perform 1 from integrator where id = p_integrator for update;
+  perform 1 from firm_binding where integrator_id = p_integrator and firm_id = p_firm and state <> 'revoked' for update;
+  if not found then return false; end if;
+  update integrator set binding_generation = binding_generation + 1 where id = p_integrator returning binding_generation into v_generation;
+  update firm_binding set state = 'revoked', revoked_generation = v_generation, updated_at = p_now
+    where integrator_id = p_integrator and firm_id = p_firm;
+  delete from refresh_family where key_id in (
+    select id from api_key where integrator_id = p_integrator and scoped_firm_id = p_firm and active);
+  update api_key set active = false, generation = generation + 1, deactivated_at = p_now
+    where integrator_id = p_integrator and scoped_firm_id = p_firm and active;
+  return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.rotate_refresh_family(p_family bytea, p_old bytea, p_new bytea, p_generation integer, p_now timestamp with time zone, p_expires timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update refresh_family f set current_sha256 = p_new, expires_at = p_expires
+    where f.family_sha256 = p_family and f.current_sha256 = p_old and f.expires_at > p_now and f.generation = p_generation
+      and exists (select 1 from api_key k where k.id = f.key_id and k.active and k.generation = p_generation);
+  if found then return true; end if;
+  delete from refresh_family where family_sha256 = p_family;
+  return false;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.take_attempt(p_id uuid, p_owner text, p_now timestamp with time zone, p_lease_ms integer)
+ RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea)
+ LANGUAGE sql
+AS $function$
+  with taken as (
+    update document as d
+    set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner,
+      lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    where d.id = p_id and d.status in ('queued', 'sent') and d.next_attempt_at <= p_now
+      and (d.lease_until is null or d.lease_until < clock_timestamp())
+    returning d.*
+  ), begun as (
+    insert into document_attempt (document_id, number, owner, started_at)
+    select taken.id, taken.attempts, p_owner, p_now from taken
+  )
+  select taken.id, taken.firm_id, taken.sender, taken.receiver, taken.document_type_id, taken.process_id, taken.status, taken.version,
+    taken.attempts, taken.as4_message_id, taken.sbdh_instance_id, taken.facts, taken.created_at, payload.key_id, payload.sealed
+  from taken join payload on payload.document_id = taken.id
+$function$

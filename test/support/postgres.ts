@@ -1,0 +1,90 @@
+/**
+ * Databases for tests. One server per run: an embedded one in a temporary directory, started when the first test asks
+ * for it, or the one that KURIER_TEST_DATABASE_URL names (its user must be allowed to create databases).
+ * Every test file takes its own copy of a migrated template with `freshDatabase`.
+ */
+import { createConnection } from "node:net";
+import { randomUUID } from "node:crypto";
+import { inject } from "vitest";
+
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Socket on which test/support/postgres-setup.ts answers with a TestServer. */
+    postgresDoor: string;
+  }
+}
+
+/** What the door says: the server's address and the name of the template, or why there is none. */
+export type TestServer = { readonly url: string; readonly template: string } | { readonly failure: string };
+
+export interface TestDatabase {
+  readonly url: string;
+  readonly sql: Sql;
+  /** Another pool on the same database, as a second process would have; closed by `drop`. */
+  another(name?: string): Sql;
+  /** Closes the pools and removes the database. */
+  drop(): Promise<void>;
+}
+
+/** The same server's address with another database. */
+export const withDatabase = (url: string, name: string): string => {
+  const changed = new URL(url);
+  changed.pathname = `/${name}`;
+  return changed.href;
+};
+
+let server: Promise<Exclude<TestServer, { failure: string }>> | undefined;
+
+/** Starts the run's server when this is the first question. */
+const askForServer = (): Promise<Exclude<TestServer, { failure: string }>> =>
+  new Promise((resolve, reject) => {
+    let answer = "";
+    createConnection(inject("postgresDoor"))
+      .setEncoding("utf8")
+      .on("data", (text: string) => { answer += text; })
+      .once("error", reject)
+      .once("end", () => {
+        const parsed = JSON.parse(answer) as TestServer;
+        if ("failure" in parsed) reject(new Error(parsed.failure));
+        else resolve(parsed);
+      });
+  });
+
+const POOL = 8;
+
+/**
+ * Makes a database of its own for a test file.
+ * @param options.migrated  false gives an empty one. Default true.
+ */
+export async function freshDatabase(options: { readonly migrated?: boolean } = {}): Promise<TestDatabase> {
+  const { url: serverUrl, template } = await (server ??= askForServer());
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  const administer = async (statement: string): Promise<void> => {
+    const sql = openSql({ url: serverUrl, name: "test-admin", connections: 1 });
+    try {
+      await sql.unsafe(statement);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  };
+  await administer(`create database ${name} template ${options.migrated === false ? "template0" : template}`);
+  const url = withDatabase(serverUrl, name);
+  const pools: Sql[] = [];
+  const another = (poolName = "test"): Sql => {
+    const pool = openSql({ url, name: poolName, connections: POOL });
+    pools.push(pool);
+    return pool;
+  };
+  return {
+    url,
+    sql: another(),
+    another,
+    drop: async () => {
+      await Promise.all(pools.map((pool) => pool.end({ timeout: 1 })));
+      await administer(`drop database if exists ${name} with (force)`);
+    },
+  };
+}
