@@ -1,0 +1,119 @@
+/**
+ * One announcement channel of Postgres, on a connection of its own, that says when it is deaf.
+ *
+ * postgres.js has `listen`, but it forgets the subscription when the first reconnect fails, and tells nobody that the
+ * connection was lost; a cache that trusts announcements must know both.
+ */
+import postgres from "postgres";
+
+import { LIMITS } from "../limits.js";
+import type { Sql } from "./sql.js";
+
+export interface ChannelOptions {
+  readonly url: string;
+  /** Shown in pg_stat_activity. */
+  readonly name: string;
+  /** A plain identifier. */
+  readonly channel: string;
+  /** A payload arrived. Payloads come in the order of their commits. */
+  onMessage(payload: string): void;
+  /** The subscription holds; whatever was announced before is unknown. */
+  onUp(): void;
+  /** The subscription is lost; what is announced from now on is missed. */
+  onDown(): void;
+}
+
+export interface Channel {
+  /** Gives up the connection and opens another; for a connection that is open and silent. */
+  renew(): void;
+  close(): Promise<void>;
+}
+
+const BACKOFF_FIRST_MS = 50;
+const BACKOFF_MAX_MS = 2_000;
+
+/** Not in the types of postgres.js 3.4.9, but how its own `listen` is made. */
+interface NotifyOption {
+  readonly onnotify: (channel: string, payload: string) => void;
+}
+
+/** Opens the channel and keeps it open until it is closed. */
+export function openChannel(options: ChannelOptions): Channel {
+  let closed = false;
+  let failures = 0;
+  let timer: NodeJS.Timeout | undefined;
+  /** The connection whose events count; events of its predecessors are ignored. */
+  let current: { client: postgres.Sql; up: boolean } | undefined;
+
+  const retire = (): void => {
+    const old = current;
+    current = undefined;
+    if (old === undefined) return;
+    if (old.up) options.onDown();
+    old.client.end({ timeout: 0 }).catch(() => undefined);
+  };
+  const again = (): void => {
+    if (closed || timer !== undefined) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      open();
+    }, Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS));
+    failures = Math.min(failures + 1, 10);
+  };
+  const open = (): void => {
+    if (closed) return;
+    const settings: postgres.Options<Record<string, never>> & NotifyOption = {
+      max: 1,
+      idle_timeout: 0,
+      max_lifetime: null,
+      fetch_types: false,
+      connect_timeout: LIMITS.db_connect_timeout_s,
+      onnotice: () => undefined,
+      connection: { application_name: options.name },
+      onnotify: (channel, payload) => {
+        if (current === mine && channel === options.channel) options.onMessage(payload);
+      },
+      onclose: () => {
+        if (current !== mine) return;
+        retire();
+        again();
+      },
+    };
+    const mine = { client: postgres(options.url, settings), up: false };
+    current = mine;
+    mine.client.unsafe(`listen "${options.channel}"`).then(
+      () => {
+        if (current !== mine) return;
+        mine.up = true;
+        failures = 0;
+        options.onUp();
+      },
+      () => {
+        if (current !== mine) return;
+        retire();
+        again();
+      },
+    );
+  };
+  open();
+
+  return {
+    renew: () => {
+      if (closed) return;
+      retire();
+      again();
+    },
+    close: async () => {
+      closed = true;
+      clearTimeout(timer);
+      const old = current;
+      current = undefined;
+      await old?.client.end({ timeout: 1 });
+    },
+  };
+}
+
+/** Announces; whoever listens hears it when the statement has committed. */
+export async function announce(sql: Sql, channel: string, payload: string): Promise<void> {
+  await sql`select pg_notify(${channel}, ${payload})`;
+}

@@ -1,0 +1,119 @@
+/** Statements on API keys. A secret never reaches this file, only its SHA-256. */
+import { isoInstant, type Instant } from "../clock.js";
+import type { FirmId, IntegratorId, KeyId } from "../ids.js";
+import { LIMITS } from "../limits.js";
+import type { Sql } from "./sql.js";
+
+export interface KeyRow {
+  readonly id: KeyId;
+  readonly keyType: "sk_live" | "sk_int";
+  readonly firmId: FirmId | null;
+  readonly integratorId: IntegratorId | null;
+  readonly scopedFirmId: FirmId | null;
+  /** As shown to people; also accepted as client_id. */
+  readonly prefix: string;
+  readonly scopes: readonly string[];
+  readonly ipAllowlist: readonly string[];
+  readonly active: boolean;
+  readonly generation: number;
+  readonly name: string | null;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  /** Of the integrator; true for firm keys. */
+  readonly productionAuthorized: boolean;
+  /** Of the integrator; 0 for firm keys. */
+  readonly bindingGeneration: number;
+}
+
+export async function findKey(sql: Sql, id: KeyId): Promise<KeyRow | undefined> {
+  const rows = await sql<KeyRow[]>`
+    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId", k.scoped_firm_id as "scopedFirmId",
+      k.prefix, k.scopes, k.ip_allowlist as "ipAllowlist", k.active, k.generation, k.name, k.created_at as "createdAt",
+      k.last_used_at as "lastUsedAt", coalesce(i.production_authorized, true) as "productionAuthorized",
+      coalesce(i.binding_generation, 0) as "bindingGeneration"
+    from api_key k left join integrator i on i.id = k.integrator_id
+    where k.id = ${id}`;
+  return rows[0];
+}
+
+/** Keys of one owner, newest first. */
+export async function listKeys(sql: Sql, owner: { readonly firmId: FirmId } | { readonly integratorId: IntegratorId }, limit: number): Promise<KeyRow[]> {
+  const firmId = "firmId" in owner ? owner.firmId : null;
+  const integratorId = "integratorId" in owner ? owner.integratorId : null;
+  return sql<KeyRow[]>`
+    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId", k.scoped_firm_id as "scopedFirmId",
+      k.prefix, k.scopes, k.ip_allowlist as "ipAllowlist", k.active, k.generation, k.name, k.created_at as "createdAt",
+      k.last_used_at as "lastUsedAt", coalesce(i.production_authorized, true) as "productionAuthorized",
+      coalesce(i.binding_generation, 0) as "bindingGeneration"
+    from api_key k left join integrator i on i.id = k.integrator_id
+    where k.firm_id = ${firmId} or k.integrator_id = ${integratorId}
+    order by k.created_at desc, k.id limit ${limit}`;
+}
+
+export interface SecretRow {
+  /** Null when there is no such active key. */
+  readonly id: KeyId | null;
+  readonly secretSha256: Uint8Array;
+}
+
+/**
+ * The digest to compare a secret with. There is always one row: for an unknown client it holds `decoy`, so that known and
+ * unknown clients take the same path.
+ * @param client the key's id, or the prefix that people see
+ */
+export async function findSecret(
+  sql: Sql,
+  client: { readonly id: KeyId | undefined; readonly prefix: string },
+  decoy: Uint8Array,
+): Promise<SecretRow> {
+  const rows = await sql<SecretRow[]>`
+    select k.id, coalesce(k.secret_sha256, ${decoy}) as "secretSha256"
+    from (select 1) as always left join api_key k on k.active and (k.id = ${client.id ?? null} or k.prefix = ${client.prefix})
+    order by k.id = ${client.id ?? null} desc nulls last limit 1`;
+  return rows[0] ?? { id: null, secretSha256: decoy };
+}
+
+export interface NewKeyRow {
+  readonly id: KeyId;
+  readonly keyType: "sk_live" | "sk_int";
+  readonly firmId: FirmId | undefined;
+  readonly integratorId: IntegratorId | undefined;
+  readonly scopedFirmId: FirmId | undefined;
+  readonly prefix: string;
+  readonly secretSha256: Uint8Array;
+  readonly scopes: readonly string[];
+  readonly ipAllowlist: readonly string[];
+  readonly name: string | undefined;
+}
+
+export type KeyCreation = "created" | "limit_reached" | "owner_unknown" | "not_bound";
+
+/** Makes a key within the limits of its owner, also when many are made at once. */
+export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise<KeyCreation> {
+  const rows = await sql<{ outcome: KeyCreation }[]>`
+    select create_api_key(${key.id}, ${key.keyType}, ${key.firmId ?? null}, ${key.integratorId ?? null}, ${key.scopedFirmId ?? null},
+      ${key.prefix}, ${key.secretSha256}, ${[...key.scopes]}, ${[...key.ipAllowlist]}, ${key.name ?? null}, ${isoInstant(now)},
+      ${LIMITS.keys_unrestricted_active_max}, ${LIMITS.keys_scoped_active_max}) as outcome`;
+  return rows[0]?.outcome ?? "owner_unknown";
+}
+
+export type KeyDeactivation = "deactivated" | "already_inactive" | "unknown" | "last_main_key";
+
+/** @param integratorId whose key it must be, with the last active main key protected; undefined for an operator */
+export async function deactivateKey(sql: Sql, id: KeyId, integratorId: IntegratorId | undefined, now: Instant): Promise<KeyDeactivation> {
+  const rows = await sql<{ outcome: KeyDeactivation }[]>`
+    select deactivate_api_key(${id}, ${integratorId ?? null}, ${isoInstant(now)}) as outcome`;
+  return rows[0]?.outcome ?? "unknown";
+}
+
+/** @returns whether there is such an active key */
+export async function replaceIpAllowlist(sql: Sql, id: KeyId, ipAllowlist: readonly string[]): Promise<boolean> {
+  const result = await sql`update api_key set ip_allowlist = ${[...ipAllowlist]} where id = ${id} and active`;
+  return result.count === 1;
+}
+
+/** @returns whether there is such an active key */
+export async function replaceScopes(sql: Sql, id: KeyId, scopes: readonly string[]): Promise<boolean> {
+  const result = await sql`update api_key set scopes = ${[...scopes]} where id = ${id} and active`;
+  return result.count === 1;
+}

@@ -1,0 +1,53 @@
+/** Statements on nodes that are alive, and on the rate windows they share. Times here are database time. */
+import { LIMITS } from "../limits.js";
+import type { Sql } from "./sql.js";
+
+/** Says that a node is alive and forgets the dead. @returns ids of the nodes that are alive, this one included */
+export async function beatNode(sql: Sql, nodeId: string): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    with beat as (
+      insert into node (id, seen_at) values (${nodeId}, clock_timestamp())
+      on conflict (id) do update set seen_at = clock_timestamp()
+    ), dead as (
+      delete from node where seen_at < clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval and id <> ${nodeId}
+    )
+    select id from node
+    where id <> ${nodeId} and seen_at >= clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval`;
+  return [nodeId, ...rows.map((row) => row.id)];
+}
+
+/** Takes a node out of the list at once. */
+export async function removeNode(sql: Sql, nodeId: string): Promise<void> {
+  await sql`delete from node where id = ${nodeId}`;
+}
+
+export interface RateLease {
+  /** Requests admitted, at most as many as were asked for. */
+  readonly granted: number;
+  /** Requests of the window on all nodes, these included. */
+  readonly used: number;
+  /** Milliseconds from now until the oldest counted admissions leave the window. */
+  readonly frees_in_ms: number;
+}
+
+/** Admits up to `want` requests to the window of `key` that all nodes share. */
+export async function leaseRate(
+  sql: Sql,
+  request: { readonly key: string; readonly want: number; readonly limit: number; readonly window_ms: number },
+): Promise<RateLease> {
+  const rows = await sql<{ granted: number; used: number; freesIn: string }[]>`
+    select granted, used, frees_at_ms - floor(extract(epoch from clock_timestamp()) * 1000)::bigint as "freesIn"
+    from lease_rate(${request.key}, ${request.want}, ${request.limit}, ${request.window_ms}, ${LIMITS.rate_bucket_ms})`;
+  const [lease] = rows;
+  if (lease === undefined) throw new Error("lease_rate answered no row");
+  return { granted: lease.granted, used: lease.used, frees_in_ms: Math.max(0, Number(lease.freesIn)) };
+}
+
+/** Deletes windows that count nothing any more. @returns rows deleted */
+export async function pruneRates(sql: Sql): Promise<number> {
+  const result = await sql`
+    delete from rate_window where key in (
+      select key from rate_window where touched_at < clock_timestamp() - ${`${2 * LIMITS.rate_window_ms} milliseconds`}::interval
+      limit ${LIMITS.identity_prune_batch} for update skip locked)`;
+  return result.count;
+}
