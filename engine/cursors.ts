@@ -19,7 +19,7 @@ export function createCursors(masterKey: Uint8Array): Cursors {
   return {
     seal: (list, place) => Buffer.concat([mac(list, place), Buffer.from(place)]).toString("base64url"),
     open: (list, cursor) => {
-      if (!/^[A-Za-z0-9_-]{24,400}$/.test(cursor)) return undefined;
+      if (!/^[A-Za-z0-9_-]{22,400}$/.test(cursor)) return undefined;
       const bytes = Buffer.from(cursor, "base64url");
       const place = bytes.subarray(MAC_BYTES).toString("utf8");
       return timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(list, place)) ? place : undefined;

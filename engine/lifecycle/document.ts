@@ -1,5 +1,5 @@
 /** The life of an outbound document. */
-import type { LifecycleTable } from "./machine.js";
+import { type LifecycleTable, type Move, moveOf } from "./machine.js";
 
 /** @source spec/enterprise.md, Outbound document lifecycle */
 export const OUTBOUND_STATES = [
@@ -49,3 +49,7 @@ export const outboundLifecycle = {
 
 /** States in which another attempt may still be made. */
 export const ATTEMPTABLE_STATES = ["queued", "sent"] as const satisfies readonly OutboundState[];
+
+/** The move that `trigger` makes in `state`; undefined when the table has none, in which case nothing may change. */
+export const outboundMove = (state: OutboundState, trigger: OutboundTrigger): Move<OutboundState, EventKind> | undefined =>
+  moveOf<OutboundState, OutboundTrigger, EventKind>(outboundLifecycle, state, trigger);

@@ -8,7 +8,7 @@ export const UBL_INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice
 export const UBL_CREDIT_NOTE = "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2";
 export const BILLING_CUSTOMIZATION = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0";
 export const BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
-export const SELF_BILLING_CUSTOMIZATION = "urn:cen.eu:en16931:2017#conformant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0";
+export const SELF_BILLING_CUSTOMIZATION = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0";
 export const SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0";
 
 /** `{root namespace}::{root name}##{customization}::{UBL version}` in its parts. */

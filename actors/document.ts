@@ -1,0 +1,26 @@
+/** One document: its acceptance, and every move of its life. Long turns: workers and the network. */
+import type { DispatchPorts } from "../engine/documents/dispatch.js";
+import { dispatchDocument } from "../engine/documents/dispatch.js";
+import { acceptSend, type SendPorts, type SendReply, type SendRequest } from "../engine/documents/send.js";
+import type { DocumentId } from "../engine/ids.js";
+import type { ActorKind } from "./system.js";
+
+export type DocumentProtocol = {
+  /** Checks and commits a new document under this actor's id. */
+  Accept: { readonly ask: SendRequest; readonly reply: SendReply };
+  /** Makes the next attempt if it is due; answers whether one was made. */
+  Dispatch: { readonly ask: null; readonly reply: boolean };
+};
+
+export type DocumentKind = ActorKind<DocumentProtocol, null>;
+
+export const documentKind = (ports: { readonly send: SendPorts; readonly dispatch: DispatchPorts }): DocumentKind => ({
+  name: "document",
+  // A document is touched a handful of times in its life: its actor goes as soon as nothing waits in it.
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    Accept: async (_, request, key) => ({ reply: await acceptSend(ports.send, key as DocumentId, request) }),
+    Dispatch: async (_, __, key) => ({ reply: await dispatchDocument(ports.dispatch, key as DocumentId) }),
+  },
+});

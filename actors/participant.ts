@@ -1,0 +1,36 @@
+/** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
+import type { Clock } from "../engine/clock.js";
+import { nextDocumentId, type SendReply, type SendRequest } from "../engine/documents/send.js";
+import { Refusal } from "../engine/errors.js";
+import { LIMITS } from "../engine/limits.js";
+import type { DocumentKind } from "./document.js";
+import type { ActorKind, ActorSystem } from "./system.js";
+
+export type ParticipantProtocol = {
+  /** Claims the idempotency key for this node and hands the request to a document actor, which answers the asker. */
+  ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
+};
+
+/** The keys in flight. Forgetting them is harmless: the unique index is the law, this is the politeness. */
+interface Claims {
+  readonly inFlight: Set<string>;
+}
+
+export type ParticipantKind = ActorKind<ParticipantProtocol, Claims>;
+
+export const participantKind = (ports: { readonly actors: ActorSystem; readonly document: DocumentKind; readonly clock: Clock }): ParticipantKind => ({
+  name: "participant",
+  idle_ms: LIMITS.actor_idle_ms,
+  start: () => ({ inFlight: new Set() }),
+  handlers: {
+    ClaimSend: ({ inFlight }, request) => {
+      if (inFlight.has(request.idempotencyKey)) {
+        throw new Refusal("SAPI-PROC-002", [{ code: "SAPI-PROC-002", field: "Idempotency-Key", message: "A request with this key is still being answered." }], { retryAfter_s: 1 });
+      }
+      if (inFlight.size >= LIMITS.mailbox_max) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+      inFlight.add(request.idempotencyKey);
+      const forward = ports.actors.ask(ports.document, nextDocumentId(ports.clock), "Accept", request).finally(() => inFlight.delete(request.idempotencyKey));
+      return { forward };
+    },
+  },
+});

@@ -1,0 +1,104 @@
+/** What a participant has received: the list, one document, and the mark that it was processed. */
+import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+
+import type { Clock, Instant } from "../clock.js";
+import type { Cursors } from "../cursors.js";
+import { Refusal } from "../errors.js";
+import { type ParticipantId, participantKey, type ReceivedDocumentId } from "../ids.js";
+import { RECEIVED_STATES, type ReceivedState } from "../lifecycle/received.js";
+import { LIMITS } from "../limits.js";
+import { acknowledgeReceived, findReceived, type InboxPlace, type InboxQuery, listReceived, type PlacedItem, type ReceivedDetail, type ReceivedItem } from "../storage/received.js";
+import type { Sealer } from "../storage/sealer.js";
+import { orTemporary, type Sql } from "../storage/sql.js";
+
+export interface InboxPage {
+  readonly documents: readonly ReceivedItem[];
+  readonly nextPageToken: string | null;
+}
+
+export interface InboxRequest {
+  readonly participant: ParticipantId;
+  readonly status: ReceivedState;
+  readonly limit: number;
+  readonly pageToken: string | undefined;
+}
+
+/** A received document with its UBL as it came. */
+export interface ReceivedDocument extends Omit<ReceivedDetail, "payloadSha256" | "payloadKeyId" | "payloadSealed"> {
+  readonly payload: string;
+}
+
+export interface Inbox {
+  /** @throws Refusal REQUEST_INVALID for a page token that is not of this list; TEMPORARY */
+  list(request: InboxRequest): Promise<InboxPage>;
+  /** @throws Refusal NOT_FOUND; TEMPORARY */
+  read(participant: ParticipantId, id: ReceivedDocumentId): Promise<ReceivedDocument>;
+  /** Idempotent: a second time answers the first time's instant. @throws Refusal NOT_FOUND; TEMPORARY */
+  acknowledge(participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant>;
+}
+
+interface Asked {
+  readonly query: InboxQuery;
+  readonly resolve: (items: PlacedItem[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Gathers the questions of one turn of the event loop into one statement; under load that is one round trip for dozens. */
+function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<PlacedItem[]> {
+  let asked: Asked[] = [];
+  const flush = (): void => {
+    const batch = asked.slice(0, LIMITS.read_batch);
+    asked = asked.slice(LIMITS.read_batch);
+    if (asked.length > 0) setImmediate(flush);
+    listReceived(sql, batch.map((item) => item.query)).then(
+      (lists) => { batch.forEach((item, index) => { item.resolve(lists[index] ?? []); }); },
+      (error: unknown) => { for (const item of batch) item.reject(error); },
+    );
+  };
+  return (query) => new Promise((resolve, reject) => {
+    asked.push({ query, resolve, reject });
+    if (asked.length === 1) setImmediate(flush);
+  });
+}
+
+const listName = (key: string, status: ReceivedState): string => `receive/${key}/${status}`;
+const placeText = (place: InboxPlace): string => `${place.receivedUs} ${place.id}`;
+
+function placeOf(cursors: Cursors, list: string, token: string): InboxPlace {
+  const [receivedUs, id] = cursors.open(list, token)?.split(" ") ?? [];
+  if (receivedUs !== undefined && id !== undefined) return { receivedUs, id };
+  throw new Refusal("REQUEST_INVALID", [{ field: "pageToken", message: "Use nextPageToken of this list as it was given, or start without pageToken." }]);
+}
+
+export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors; readonly clock: Clock }): Inbox {
+  const { sql, sealer, cursors, clock } = ports;
+  const ask = createBatchedList(sql);
+  return {
+    list: async ({ participant, status, limit, pageToken }) => {
+      const key = participantKey(participant);
+      const list = listName(key, status);
+      const after = pageToken === undefined ? undefined : placeOf(cursors, list, pageToken);
+      const items = await orTemporary(ask({ participantKey: key, status, limit: limit + 1, after }));
+      const documents = items.slice(0, limit);
+      const last = documents.at(-1);
+      return { documents, nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, placeText(last.place)) : null };
+    },
+    read: async (participant, id) => {
+      const found = await orTemporary(findReceived(sql, participantKey(participant), id));
+      if (found === undefined) throw new Refusal("NOT_FOUND");
+      const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
+      const payload = gunzipSync(sealer.open(payloadKeyId, payloadSealed, id));
+      if (createHash("sha256").update(payload).digest("hex") !== payloadSha256) throw new Error("the stored payload differs from its digest");
+      return { ...document, payload: payload.toString("utf8") };
+    },
+    acknowledge: async (participant, id) => {
+      const at = await orTemporary(acknowledgeReceived(sql, { participantKey: participantKey(participant), id, now: clock.now() }));
+      if (at === undefined) throw new Refusal("NOT_FOUND");
+      return at;
+    },
+  };
+}
+
+/** Whether a text is a state that the list may be asked for. */
+export const isReceivedState = (text: string): text is ReceivedState => RECEIVED_STATES.some((state) => state === text);
