@@ -78,6 +78,8 @@ export const LIMITS = {
   request_small_body_bytes_max: 1 * MiB,
   /** design/reliability.md, H-03: all headers together; uWS answers 431 beyond. */
   request_header_bytes_max: 16 * KiB,
+  /** design/reliability.md, 2.8: what uWebSockets.js reads at most; beyond: 431. */
+  request_headers_max: 99,
   /** design/reliability.md, H-06: JSON nesting that is read at all; the deepest body of the specifications has 5. */
   json_depth_max: 64,
   json_members_max: 20_000,
