@@ -1,0 +1,170 @@
+/** What the Peppol rules need to know about the whole document, each worked out at most once and only when asked for. */
+import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { cac, cbc } from "../../xml/names.js";
+import { at } from "../path.js";
+import { RuleError, type Facts } from "../rule.js";
+import type { Variant } from "./variant.js";
+import { childText, normalizeSpace } from "../values.js";
+import { childNormalized, pathText, someChildIs, substring, textIs } from "./xpath.js";
+
+/** A value of the document, or the dynamic error that its computation ends in; both are remembered. */
+class Memo<T> {
+  readonly #compute: (doc: XmlDocument) => T;
+  #value: T | undefined;
+  #error: RuleError | undefined;
+
+  constructor(compute: (doc: XmlDocument) => T) {
+    this.#compute = compute;
+  }
+
+  reset(): void {
+    this.#value = undefined;
+    this.#error = undefined;
+  }
+
+  of(doc: XmlDocument): T {
+    if (this.#value !== undefined) return this.#value;
+    if (this.#error !== undefined) throw this.#error;
+    try {
+      return (this.#value = this.#compute(doc));
+    } catch (error) {
+      if (error instanceof RuleError) this.#error = error;
+      throw error;
+    }
+  }
+}
+
+const ROOT = 0;
+const SUPPLIER_COUNTRY = at("cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
+const CUSTOMER_COUNTRY = at("cac:AccountingCustomerParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
+const REPRESENTATIVE_COUNTRY = at("cac:TaxRepresentativeParty/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
+const SUPPLIER_SCHEMES = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
+const CUSTOMER_SCHEMES = at("cac:AccountingCustomerParty/cac:Party/cac:PartyTaxScheme");
+const REPRESENTATIVE_SCHEMES = at("cac:TaxRepresentativeParty/cac:PartyTaxScheme");
+const ADDRESS_COUNTRY = at("cac:PostalAddress/cac:Country/cbc:IdentificationCode");
+const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
+
+/** Business processes that both rule sets know besides their own. */
+const SHARED_PROFILES: ReadonlyMap<string, string> = new Map([
+  ["urn:peppol:france:billing:regulated", "01"],
+  ["urn:peppol:france:billing:non-regulated", "01"],
+  ["urn:peppol:bis:billing_with_response", "02"],
+]);
+
+export class PeppolFacts implements Facts {
+  readonly variant: Variant;
+  /** "01", "02" or "Unknown". @throws RuleError XPTY0004 (when asked) for a second ProfileID */
+  readonly profile: Memo<string>;
+  /** Country of the seller: VAT prefix, else that of the tax representative, else the address, else XX. In upper case. */
+  readonly supplierCountry = new Memo((doc) =>
+    vatCountry(doc, SUPPLIER_SCHEMES) ?? vatCountry(doc, REPRESENTATIVE_SCHEMES) ?? addressCountry(doc, SUPPLIER_COUNTRY));
+  /** The same without the tax representative. */
+  readonly accountingSupplierCountry = new Memo((doc) =>
+    vatCountry(doc, SUPPLIER_SCHEMES) ?? addressCountry(doc, SUPPLIER_COUNTRY));
+  readonly customerCountry = new Memo((doc) => vatCountry(doc, CUSTOMER_SCHEMES) ?? addressCountry(doc, CUSTOMER_COUNTRY));
+  /** Country of the address as written, "" without one. @throws RuleError XPTY0004 (when asked) for a second one */
+  readonly supplierAddress = new Memo((doc) => pathText(doc, ROOT, SUPPLIER_COUNTRY));
+  readonly customerAddress = new Memo((doc) => pathText(doc, ROOT, CUSTOMER_COUNTRY));
+  readonly representativeAddress = new Memo((doc) => pathText(doc, ROOT, REPRESENTATIVE_COUNTRY));
+  /** Some seller has a Swedish address; with a Swedish VAT number besides; some buyer has a Swedish address. */
+  readonly supplierIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSweden));
+  readonly supplierHasSwedishVat = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSwedenWithVat));
+  readonly customerIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingCustomerParty, isInSweden));
+  /** The only DocumentCurrencyCode, or undefined when there is not exactly one. */
+  readonly currency = new Memo((doc): { only: string | undefined } => {
+    const code = doc.child(ROOT, cbc.DocumentCurrencyCode);
+    return { only: code === NONE || doc.nextSame(code) !== NONE ? undefined : doc.text(code) };
+  });
+  readonly #all: readonly Memo<unknown>[];
+
+  constructor(variant: Variant) {
+    this.variant = variant;
+    this.profile = new Memo((doc) => {
+      const id = childNormalized(doc, ROOT, cbc.ProfileID);
+      return id === variant.profile ? "01" : SHARED_PROFILES.get(id) ?? "Unknown";
+    });
+    this.#all = [this.profile, this.supplierCountry, this.accountingSupplierCountry, this.customerCountry, this.supplierAddress,
+      this.customerAddress, this.representativeAddress, this.supplierIsSwedish, this.supplierHasSwedishVat,
+      this.customerIsSwedish, this.currency];
+  }
+
+  reset(): void {
+    for (const memo of this.#all) memo.reset();
+  }
+
+  supplierIs(doc: XmlDocument, country: string): boolean {
+    return countryIs(this.supplierAddress.of(doc), country);
+  }
+
+  customerIs(doc: XmlDocument, country: string): boolean {
+    return countryIs(this.customerAddress.of(doc), country);
+  }
+
+  /** Seller and buyer have German addresses. */
+  isWithinGermany(doc: XmlDocument): boolean {
+    return this.supplierIs(doc, "DE") && this.customerIs(doc, "DE");
+  }
+
+  isGreekSender(doc: XmlDocument): boolean {
+    return isGreek(this.supplierCountry.of(doc));
+  }
+
+  isGreekBetween(doc: XmlDocument): boolean {
+    return isGreek(this.supplierCountry.of(doc)) && isGreek(this.customerCountry.of(doc));
+  }
+}
+
+/** Whether an address country is this one, in any case and with white space around it. */
+export const countryIs = (written: string, country: string): boolean => normalizeSpace(written).toUpperCase() === country;
+
+/** Greece is GR in addresses and EL in VAT numbers. */
+export const isGreek = (country: string): boolean => country === "GR" || country === "EL";
+
+/**
+ * The first two characters of the only VAT number, in upper case; undefined when there is none or it is empty.
+ * @throws RuleError FORG0006 for two VAT registrations, XPTY0004 for two numbers in one
+ */
+function vatCountry(doc: XmlDocument, schemes: ReturnType<typeof at>): string | undefined {
+  const prefixes: string[] = [];
+  schemes.each(doc, ROOT, (_, scheme, into) => {
+    if (isVatScheme(doc, scheme)) into.push(substring(childText(doc, scheme, cbc.CompanyID), 1, 2));
+  }, prefixes);
+  if (prefixes.length > 1) throw new RuleError("FORG0006");
+  const prefix = prefixes[0] ?? "";
+  return prefix === "" ? undefined : normalizeSpace(prefix).toUpperCase();
+}
+
+/** PartyTaxScheme whose scheme is exactly "VAT". */
+export const isVatScheme = (doc: XmlDocument, scheme: ElementId): boolean => SCHEME_ID.some(doc, scheme, textIs, "VAT");
+
+function addressCountry(doc: XmlDocument, path: ReturnType<typeof at>): string {
+  if (!path.exists(doc, ROOT)) return "XX";
+  return normalizeSpace(pathText(doc, ROOT, path)).toUpperCase();
+}
+
+/** Whether a Party below some element of that name, anywhere in the document, passes. */
+function someParty(doc: XmlDocument, role: number, passes: (doc: XmlDocument, party: ElementId) => boolean): boolean {
+  const roles = doc.all(role);
+  for (let i = 0; i < roles.length; i += 1) {
+    for (let party = doc.child(roles[i] ?? ROOT, cac.Party); party !== NONE; party = doc.nextSame(party)) {
+      if (passes(doc, party)) return true;
+    }
+  }
+  return false;
+}
+
+export const isInSweden = (doc: XmlDocument, party: ElementId): boolean => ADDRESS_COUNTRY.some(doc, party, textIs, "SE");
+
+export function isInSwedenWithVat(doc: XmlDocument, party: ElementId): boolean {
+  if (!isInSweden(doc, party)) return false;
+  for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
+    if (isVatScheme(doc, scheme) && substring(childText(doc, scheme, cbc.CompanyID), 1, 2) === "SE") return true;
+  }
+  return false;
+}
+
+/** Whether some DocumentCurrencyCode is exactly this one (`= $documentCurrencyCode`). */
+export function isDocumentCurrency(doc: XmlDocument, facts: PeppolFacts, currency: string): boolean {
+  const { only } = facts.currency.of(doc);
+  return only === undefined ? someChildIs(doc, ROOT, cbc.DocumentCurrencyCode, currency) : only === currency;
+}

@@ -1,0 +1,198 @@
+/** Peppol rules that calculate: allowances and charges, payment, currencies, periods, lines and prices. */
+import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { attr, cac, cbc, roots, type NameId } from "../../xml/names.js";
+import { abs, add, decimal, div, eq, HUNDRED, isZero, le, mul, ONE, roundTo, sign, sub, ZERO, type Decimal } from "../decimal.js";
+import { at } from "../path.js";
+import { fatal, rule, ruleWhen, type Rule } from "../rule.js";
+import { isDocumentCurrency, type PeppolFacts } from "./facts.js";
+import type { Variant } from "./variant.js";
+import { childDecimal, decimalOf, normalizeSpace } from "../values.js";
+import { childNormalized, someChildIs, textNode, toDate } from "./xpath.js";
+
+const TOLERANCE = decimal("0.02");
+const ALLOWANCES = "Invoice/cac:AllowanceCharge | Invoice/cac:InvoiceLine/cac:AllowanceCharge | " +
+  "CreditNote/cac:AllowanceCharge | CreditNote/cac:CreditNoteLine/cac:AllowanceCharge";
+const PRICE_AMOUNT = at("cac:Price/cbc:PriceAmount");
+const BASE_QUANTITY = at("cac:Price/cbc:BaseQuantity");
+const MANDATE = at("cac:PaymentMandate/cbc:ID");
+const PERIOD_START = at("cac:InvoicePeriod/cbc:StartDate");
+const PERIOD_END = at("cac:InvoicePeriod/cbc:EndDate");
+const ROOT = 0;
+
+/** Whether two amounts differ by no more than the tolerance. */
+const isClose = (a: Decimal, b: Decimal): boolean => le(abs(sub(a, b)), TOLERANCE);
+
+const hasPercentage = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cbc.MultiplierFactorNumeric);
+const hasBase = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cbc.BaseAmount);
+
+const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
+  ruleWhen(ALLOWANCES, (doc, e) => hasPercentage(doc, e) && !hasBase(doc, e),
+    fatal("PEPPOL-EN16931-R041", "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
+      "The allowance or charge has a percentage but no base amount. Add cbc:BaseAmount or drop the percentage.", () => false)),
+  ruleWhen(ALLOWANCES, (doc, e) => !hasPercentage(doc, e) && hasBase(doc, e),
+    fatal("PEPPOL-EN16931-R042", "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
+      "The allowance or charge has a base amount but no percentage. Add cbc:MultiplierFactorNumeric or drop the base amount.", () => false)),
+  rule(ALLOWANCES,
+    fatal("PEPPOL-EN16931-R040", "BT-92 BT-93 BT-94 BT-99 BT-100 BT-101 BT-136 BT-137 BT-138 BT-141 BT-142 BT-143",
+      "The amount of the allowance or charge is not its base amount times its percentage (0.02 of difference is tolerated). Recalculate it.",
+      isPercentageOfBase),
+    fatal("PEPPOL-EN16931-R043", "BG-20 BG-21 BG-27 BG-28",
+      "cbc:ChargeIndicator must say true for a charge or false for an allowance.",
+      (doc, e) => isTrueOrFalse(chargeIndicatorText(doc, e)))),
+];
+
+function isPercentageOfBase(doc: XmlDocument, e: ElementId): boolean {
+  if (!hasPercentage(doc, e) || !hasBase(doc, e)) return true;
+  const amount = childDecimal(doc, e, cbc.Amount) ?? ZERO;
+  const base = childDecimal(doc, e, cbc.BaseAmount) ?? ZERO;
+  const percentage = childDecimal(doc, e, cbc.MultiplierFactorNumeric) ?? ZERO;
+  return isClose(amount, div(mul(base, percentage), HUNDRED) ?? ZERO);
+}
+
+const isTrueOrFalse = (text: string): boolean => text === "true" || text === "false";
+const CHARGE_INDICATOR = at("cbc:ChargeIndicator");
+
+/** `normalize-space(cbc:ChargeIndicator/text())`. */
+function chargeIndicatorText(doc: XmlDocument, e: ElementId): string {
+  const indicator = CHARGE_INDICATOR.one(doc, e);
+  return indicator === NONE ? "" : normalizeSpace(textNode(doc, indicator));
+}
+
+/** Direct debit: 49 and the SEPA form 59. */
+const isDirectDebit = (code: string): boolean => code === "49" || code === "59";
+
+/** `cac:TaxTotal/cbc:TaxAmount` counts where the total has a breakdown: the other one is in the accounting currency. */
+const CURRENCY_AMOUNTS = "cbc:Amount | cbc:BaseAmount | cbc:PriceAmount | cac:TaxTotal/cbc:TaxAmount | cbc:TaxableAmount | " +
+  "cbc:LineExtensionAmount | cbc:TaxExclusiveAmount | cbc:TaxInclusiveAmount | cbc:AllowanceTotalAmount | " +
+  "cbc:ChargeTotalAmount | cbc:PrepaidAmount | cbc:PayableRoundingAmount | cbc:PayableAmount";
+
+const isNotAccountingTotal = (doc: XmlDocument, e: ElementId): boolean =>
+  doc.name(e) !== cbc.TaxAmount || doc.name(doc.parent(e)) === cac.TaxSubtotal || doc.has(doc.parent(e), cac.TaxSubtotal);
+
+const currencyRule = (variant: Variant): Rule<PeppolFacts> =>
+  ruleWhen(variant.subtotalCurrencyIsChecked ? `${CURRENCY_AMOUNTS} | cac:TaxSubtotal/cbc:TaxAmount` : CURRENCY_AMOUNTS,
+    isNotAccountingTotal,
+    fatal("PEPPOL-EN16931-R051", "BT-5",
+      "The amount is in another currency than the document. Use the document currency (BT-5); only the VAT total in accounting currency may differ.",
+      (doc, e, facts) => {
+        const currency = doc.attr(e, attr.currencyID);
+        return currency !== undefined && isDocumentCurrency(doc, facts, currency);
+      }));
+
+const PERIOD_RULES: readonly Rule<PeppolFacts>[] = [
+  ruleWhen("Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:StartDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:StartDate",
+    (doc, e) => PERIOD_START.exists(doc, documentOf(doc, e)),
+    fatal("PEPPOL-EN16931-R110", "BT-73 BT-134", "The line period starts before the invoicing period. Correct one of the two dates.",
+      (doc, e) => comparesWith(doc, e, PERIOD_START, (line, period) => line >= period))),
+  ruleWhen("Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:EndDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:EndDate",
+    (doc, e) => PERIOD_END.exists(doc, documentOf(doc, e)),
+    fatal("PEPPOL-EN16931-R111", "BT-74 BT-135", "The line period ends after the invoicing period. Correct one of the two dates.",
+      (doc, e) => comparesWith(doc, e, PERIOD_END, (line, period) => line <= period))),
+];
+
+/** From a date of a line period up to the document: period, line, document. */
+const documentOf = (doc: XmlDocument, e: ElementId): ElementId => doc.parent(doc.parent(doc.parent(e)));
+
+/** Compares the date of a line with one of the document; an element without text compares false. */
+function comparesWith(doc: XmlDocument, e: ElementId, path: typeof PERIOD_START, holds: (line: number, period: number) => boolean): boolean {
+  const text = textNode(doc, e);
+  if (text === "") return false;
+  const line = toDate(text);
+  const period = path.one(doc, documentOf(doc, e));
+  return period !== NONE && holds(line, toDate(doc.text(period)));
+}
+
+const LINE_RULES: readonly Rule<PeppolFacts>[] = [
+  rule("cac:InvoiceLine | cac:CreditNoteLine",
+    fatal("PEPPOL-EN16931-R120", "BT-129 BT-131 BT-136 BT-141 BT-146 BT-149",
+      "The line net amount is not quantity × (net price / base quantity) + charges − allowances (0.02 of difference is tolerated). Recalculate the line.",
+      isLineAmountRight),
+    fatal("PEPPOL-EN16931-R121", "BT-149", "The price base quantity must be greater than zero.",
+      (doc, e) => {
+        const quantity = BASE_QUANTITY.one(doc, e);
+        return quantity === NONE || sign(decimalOf(doc, quantity)) > 0;
+      }),
+    fatal("PEPPOL-EN16931-R100", "BT-128", "The line names several invoiced objects. Keep one cac:DocumentReference.",
+      (doc, e) => doc.countChildren(e, cac.DocumentReference) <= 1),
+    fatal("PEPPOL-EN16931-R101", "BT-128", "A cac:DocumentReference of a line identifies the invoiced object: give it the document type code 130.",
+      (doc, e) => !doc.has(e, cac.DocumentReference) || someReferenceIsObject(doc, e))),
+];
+
+function someReferenceIsObject(doc: XmlDocument, line: ElementId): boolean {
+  for (let reference = doc.child(line, cac.DocumentReference); reference !== NONE; reference = doc.nextSame(reference)) {
+    if (someChildIs(doc, reference, cbc.DocumentTypeCode, "130")) return true;
+  }
+  return false;
+}
+
+function isLineAmountRight(doc: XmlDocument, line: ElementId): boolean {
+  const amount = childDecimal(doc, line, cbc.LineExtensionAmount) ?? ZERO;
+  const quantity = childDecimal(doc, line, quantityName(doc)) ?? ONE;
+  const price = pathDecimal(doc, line, PRICE_AMOUNT) ?? ZERO;
+  const written = pathDecimal(doc, line, BASE_QUANTITY) ?? ONE;
+  const base = isZero(written) ? ONE : written;
+  const gross = mul(quantity, base === ONE ? price : div(price, base) ?? ZERO);
+  if (!doc.has(line, cac.AllowanceCharge)) return isClose(amount, gross);
+  return isClose(amount, sub(add(gross, lineCharges(doc, line, "true")), lineCharges(doc, line, "false")));
+}
+
+/** Invoices count InvoicedQuantity, everything else CreditedQuantity. */
+const quantityName = (doc: XmlDocument): NameId => (doc.name(ROOT) === roots.Invoice ? cbc.InvoicedQuantity : cbc.CreditedQuantity);
+
+function pathDecimal(doc: XmlDocument, e: ElementId, path: typeof PRICE_AMOUNT): Decimal | undefined {
+  const found = path.one(doc, e);
+  return found === NONE ? undefined : decimalOf(doc, found);
+}
+
+/** Sum of the line's charges ("true") or allowances ("false"), rounded to two decimals. */
+function lineCharges(doc: XmlDocument, line: ElementId, indicator: string): Decimal {
+  let total = ZERO;
+  for (let charge = doc.child(line, cac.AllowanceCharge); charge !== NONE; charge = doc.nextSame(charge)) {
+    if (childNormalized(doc, charge, cbc.ChargeIndicator) !== indicator) continue;
+    for (let amount = doc.child(charge, cbc.Amount); amount !== NONE; amount = doc.nextSame(amount)) {
+      total = add(total, decimalOf(doc, amount));
+    }
+  }
+  return roundTo(total, 2);
+}
+
+const PRICE_RULES: readonly Rule<PeppolFacts>[] = [
+  rule("cac:Price/cac:AllowanceCharge",
+    fatal("PEPPOL-EN16931-R044", "BT-147", "A price can have a discount but no charge: cbc:ChargeIndicator must be false here.",
+      (doc, e) => childNormalized(doc, e, cbc.ChargeIndicator) === "false"),
+    fatal("PEPPOL-EN16931-R046", "BT-146 BT-147 BT-148", "The net price is not the gross price minus the discount. Correct one of the three amounts.",
+      isNetPriceRight)),
+  ruleWhen("cac:Price/cbc:BaseQuantity", (doc, e) => doc.attr(e, attr.unitCode) !== undefined,
+    fatal("PEPPOL-EN16931-R130", "BT-130 BT-150", "The price base quantity is in another unit than the quantity of the line. Use the same unit code.",
+      hasUnitOfLine)),
+];
+
+function isNetPriceRight(doc: XmlDocument, e: ElementId): boolean {
+  if (!hasBase(doc, e)) return true;
+  const net = childDecimal(doc, doc.parent(e), cbc.PriceAmount);
+  const gross = net === undefined ? undefined : childDecimal(doc, e, cbc.BaseAmount);
+  const discount = gross === undefined ? undefined : childDecimal(doc, e, cbc.Amount);
+  return net !== undefined && gross !== undefined && discount !== undefined && eq(net, sub(gross, discount));
+}
+
+function hasUnitOfLine(doc: XmlDocument, e: ElementId): boolean {
+  const line = doc.parent(doc.parent(e));
+  if (line === NONE || (!doc.has(line, cbc.InvoicedQuantity) && !doc.has(line, cbc.CreditedQuantity))) return true;
+  const unit = doc.attr(e, attr.unitCode);
+  for (let quantity = doc.child(line, quantityName(doc)); quantity !== NONE; quantity = doc.nextSame(quantity)) {
+    if (doc.attr(quantity, attr.unitCode) === unit) return true;
+  }
+  return false;
+}
+
+/** The middle of the transaction pattern, in its official order. */
+export const lineRules = (variant: Variant): readonly Rule<PeppolFacts>[] => [
+  ...ALLOWANCE_RULES,
+  ruleWhen("cac:PaymentMeans", (doc, e) => isDirectDebit(childNormalized(doc, e, cbc.PaymentMeansCode)),
+    fatal("PEPPOL-EN16931-R061", "BT-81 BT-89", "Payment by direct debit needs a mandate reference. Add cac:PaymentMandate/cbc:ID.",
+      (doc, e) => MANDATE.exists(doc, e))),
+  currencyRule(variant),
+  ...PERIOD_RULES,
+  ...LINE_RULES,
+  ...PRICE_RULES,
+];
