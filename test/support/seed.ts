@@ -1,0 +1,35 @@
+/** Rows that most integration tests need: a firm with a participant, and a document ready to be accepted. */
+import { createHash, randomUUID } from "node:crypto";
+
+import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../engine/ids.js";
+import { newId } from "../../engine/ids.js";
+import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
+import type { NewDocument } from "../../engine/storage/documents.js";
+import { addCapabilities } from "../../engine/storage/received.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { systemClock } from "../../engine/clock.js";
+
+export const KEY_ID = "00000000-0000-7000-8000-000000000001" as KeyId;
+
+/** Registers a firm that owns `participant` and accepts billing documents. */
+export async function seedFirm(sql: Sql, participant: string): Promise<FirmId> {
+  const firmId = newId(systemClock) as FirmId;
+  await sql`insert into firm (id, name, peppol_status, sandbox, created_at) values (${firmId}, ${`Firm of ${participant}`}, 'registered', true, now())`;
+  await sql`insert into participant (key, id, firm_id, registered_at) values (${participant.toLowerCase()}, ${participant}, ${firmId}, now())`;
+  await addCapabilities(sql, participant.toLowerCase(), BILLING_CAPABILITIES);
+  return firmId;
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** A document that accept_documents takes; `changes` replace members. */
+export function newDocumentRow(firmId: FirmId, sender: string, changes: Partial<NewDocument> = {}): NewDocument {
+  const id = newId(systemClock) as DocumentId;
+  return {
+    id, firmId, keyId: KEY_ID, sender: sender as ParticipantId, receiver: "0245:9999999999" as ParticipantId, erpDocumentId: `ERP-${id}`,
+    documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "", processId: BILLING_CAPABILITIES[0]?.processId ?? "", creationDateTime: "2026-11-20T09:00:00Z",
+    facts: { documentNumber: "1" }, idempotencyKey: randomUUID(), requestSha256: sha256(id), payloadSha256: sha256(`payload ${id}`), replyStatus: 202,
+    replyBody: `{"providerDocumentId":"${id}"}`, as4MessageId: `${id}@test`, sbdhInstanceId: randomUUID(), validationResult: { errors: [], warnings: [] },
+    acceptedAt: Date.parse("2026-11-20T09:00:00.123Z"), payloadKeyId: "k1", payloadSealed: Buffer.from("sealed"), payloadBytes: 6, eventId: newId(systemClock), ...changes,
+  };
+}
