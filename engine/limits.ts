@@ -80,6 +80,10 @@ export const LIMITS = {
   request_header_bytes_max: 16 * KiB,
   /** design/reliability.md, 2.8: what uWebSockets.js reads at most; beyond: 431. */
   request_headers_max: 99,
+  /** Names in a query string or a form. Ours: the longest of the specifications has 6. */
+  request_pairs_max: 64,
+  /** Hops of X-Forwarded-For that are read. Ours. */
+  forwarded_hops_max: 16,
   /** design/reliability.md, H-06: JSON nesting that is read at all; the deepest body of the specifications has 5. */
   json_depth_max: 64,
   json_members_max: 20_000,
