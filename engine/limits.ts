@@ -113,6 +113,10 @@ export const LIMITS = {
   rate_lease_max: 10,
   /** Shared windows count in buckets this long: an error of at most 1 % of the window, on the strict side. */
   rate_bucket_ms: 500,
+  /** How long after its grant a leased admission may be used: 5 % of the window, the error that several nodes may make. */
+  rate_lease_ms: 3 * SECOND_MS,
+  /** A common store that has not answered by then is taken for away. Ours. */
+  rate_lease_timeout_ms: 250,
 
   // SAPI
   /** spec/sapi.md, Limits. */
@@ -188,7 +192,13 @@ export const LIMITS = {
   stream_request_timeout_ms: 5 * SECOND_MS,
   /** Body of one message; ours have about 100 bytes. */
   stream_message_bytes_max: 16 * KiB,
+  /** Messages a stream holds; a broker refuses more, and the outbox keeps them. */
   stream_messages_max: 5_000_000,
+  /** Messages of one consumer that are under way or wait for their next delivery. */
+  stream_unacknowledged_max: 20_000,
+  /** A copy of an event that its consumer has not taken for so long is removed; the event's row stays. */
+  stream_copy_age_ms: 7 * DAY_MS,
+  stream_housekeeping_ms: 1 * HOUR_MS,
   stream_memory_bytes_max: 64 * MiB,
   stream_file_bytes_max: 4 * 1024 * MiB,
   /** One migration script. */
