@@ -1,38 +1,41 @@
 /** Throw-away keys and certificates for AS4 tests: made in the test, never stored. */
-import { generateKeyPairSync, webcrypto } from "node:crypto";
-import * as x509 from "@peculiar/x509";
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
-
-x509.cryptoProvider.set(webcrypto as Crypto);
 
 export interface AccessPoint extends OwnKey {
   /** Common name of the certificate and PartyId, such as PSK000001. */
   seat: string;
-  /** PKCS#8 PEM. */
-  private_pem: string;
-  certificate_pem: string;
+  private_key: KeyObject;
 }
 
 /** A self-signed access point certificate with an RSA key of the given size. */
-export async function accessPoint(seat: string, bits = 2048): Promise<AccessPoint> {
-  const pair = generateKeyPairSync("rsa", { modulusLength: bits });
-  const private_pem = pair.privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
-  const pkcs8 = pair.privateKey.export({ type: "pkcs8", format: "der" });
-  const spki = pair.publicKey.export({ type: "spki", format: "der" });
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: `CN=${seat}, OU=PEPPOL TEST AP, O=Kurier Test, C=SK`,
-    notBefore: new Date("2026-01-01T00:00:00Z"),
-    notAfter: new Date("2036-01-01T00:00:00Z"),
-    signingAlgorithm: algorithm,
-    keys: {
-      privateKey: await webcrypto.subtle.importKey("pkcs8", pkcs8, algorithm, true, ["sign"]),
-      publicKey: await webcrypto.subtle.importKey("spki", spki, algorithm, true, ["verify"]),
-    },
-  });
-  return {
-    seat, private_pem, certificate_pem: certificate.toString("pem"),
-    certificate: Buffer.from(certificate.rawData), key: wrapPrivateKey(private_pem),
-  };
+export function accessPoint(seat: string, bits = 2048): AccessPoint {
+  const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: bits });
+  const certificate = selfSigned(seat, privateKey, publicKey);
+  return { seat, private_key: privateKey, certificate, key: wrapPrivateKey(privateKey) };
+}
+
+/** X.509 v3 by hand: @peculiar/x509 2 does not load without reflect-metadata. @source RFC 5280 section 4.1 */
+function selfSigned(seat: string, privateKey: KeyObject, publicKey: KeyObject): Buffer {
+  const algorithm = der(0x30, Buffer.from("06092a864886f70d01010b0500", "hex"));
+  const name = der(0x30,
+    attribute("550406", 0x13, "SK"), attribute("55040a", 0x0c, "Kurier Test"), attribute("55040b", 0x0c, "PEPPOL TEST AP"),
+    attribute("550403", 0x0c, seat));
+  const validity = der(0x30, der(0x17, Buffer.from("260101000000Z")), der(0x17, Buffer.from("360101000000Z")));
+  const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]);
+  const tbs = der(0x30,
+    der(0xa0, der(0x02, Buffer.from([2]))), der(0x02, serial), algorithm, name, validity, name,
+    publicKey.export({ type: "spki", format: "der" }));
+  return der(0x30, tbs, algorithm, der(0x03, Buffer.from([0]), sign("sha256", tbs, privateKey)));
+}
+
+const attribute = (oid: string, tag: number, value: string): Buffer =>
+  der(0x31, der(0x30, der(0x06, Buffer.from(oid, "hex")), der(tag, Buffer.from(value))));
+
+function der(tag: number, ...content: Uint8Array[]): Buffer {
+  const body = Buffer.concat(content);
+  const length = body.length < 128 ? [body.length] : body.length < 256 ? [0x81, body.length] : [0x82, body.length >> 8, body.length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...length]), body]);
 }

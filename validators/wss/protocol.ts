@@ -131,9 +131,10 @@ export interface Opened {
   messaging: XmlElement;
   /** DER of the signing certificate. Mathematics only: whether it is trusted is the PKI's question. */
   signer: Uint8Array;
-  /** DER of the one of our certificates the message was encrypted to. */
-  recipient: Uint8Array;
+  /** DER of the one of our certificates the message was encrypted to; absent when there was nothing to encrypt. */
+  recipient?: Uint8Array;
   references: SignedReference[];
+  /** None or one. */
   parts: OpenedPart[];
 }
 

@@ -1,0 +1,75 @@
+/**
+ * The ebMS errors: what we send, and what a received one means for the sender. `retryable` answers whether the same
+ * message may do better later.
+ * @source design/as4.md section 7; ebMS 3.0 Core section 6.7; AS4 Profile section 3
+ */
+
+interface ErrorRow {
+  readonly name: string;
+  readonly severity: "failure" | "warning";
+  readonly category: "Content" | "Unpackaging" | "Processing" | "Communication";
+  readonly retryable: boolean;
+}
+
+export const EBMS_ERRORS = {
+  "EBMS:0001": { name: "ValueNotRecognized", severity: "failure", category: "Content", retryable: false },
+  "EBMS:0002": { name: "FeatureNotSupported", severity: "warning", category: "Content", retryable: false },
+  "EBMS:0003": { name: "ValueInconsistent", severity: "failure", category: "Content", retryable: false },
+  // "Other" is what peers answer while their own database is away; NOT_SERVICED, also 0004, is told apart by its detail.
+  "EBMS:0004": { name: "Other", severity: "failure", category: "Content", retryable: true },
+  "EBMS:0005": { name: "ConnectionFailure", severity: "warning", category: "Communication", retryable: true },
+  "EBMS:0006": { name: "EmptyMessagePartitionChannel", severity: "warning", category: "Communication", retryable: false },
+  "EBMS:0007": { name: "MimeInconsistency", severity: "failure", category: "Unpackaging", retryable: false },
+  "EBMS:0008": { name: "FeatureNotSupportedInconsistency", severity: "failure", category: "Unpackaging", retryable: false },
+  "EBMS:0009": { name: "InvalidHeader", severity: "failure", category: "Unpackaging", retryable: false },
+  "EBMS:0010": { name: "ProcessingModeMismatch", severity: "failure", category: "Processing", retryable: false },
+  "EBMS:0011": { name: "ExternalPayloadError", severity: "failure", category: "Content", retryable: false },
+  // Also what a peer answers whose revocation check cannot reach the authority, but refusing for good is the safe reading.
+  "EBMS:0101": { name: "FailedAuthentication", severity: "failure", category: "Processing", retryable: false },
+  // The peer may have changed its key since our look-up: the next attempt looks it up again.
+  "EBMS:0102": { name: "FailedDecryption", severity: "failure", category: "Processing", retryable: true },
+  "EBMS:0103": { name: "PolicyNoncompliance", severity: "failure", category: "Processing", retryable: false },
+  "EBMS:0201": { name: "DysfunctionalReliability", severity: "failure", category: "Processing", retryable: true },
+  "EBMS:0202": { name: "DeliveryFailure", severity: "failure", category: "Communication", retryable: true },
+  "EBMS:0301": { name: "MissingReceipt", severity: "failure", category: "Communication", retryable: true },
+  "EBMS:0302": { name: "InvalidReceipt", severity: "failure", category: "Communication", retryable: true },
+  "EBMS:0303": { name: "DecompressionFailure", severity: "failure", category: "Communication", retryable: false },
+  /** Private to phase4 since 4.5.0: the peer has this MessageId already. */
+  "EBMS:4001": { name: "DuplicateDetected", severity: "failure", category: "Content", retryable: false },
+} as const satisfies Record<string, ErrorRow>;
+
+export type EbmsErrorCode = keyof typeof EBMS_ERRORS;
+
+export const isEbmsErrorCode = (code: string): code is EbmsErrorCode => Object.hasOwn(EBMS_ERRORS, code);
+
+/** errorDetail of EBMS:0004 for a recipient we do not serve. @source Peppol AS4 Profile 2.0.3; design/as4.md section 2 */
+export const NOT_SERVICED = "PEPPOL:NOT_SERVICED";
+
+/** One eb:Error as received. Texts are the peer's: compare them, never show them to a client. */
+export interface ReceivedError {
+  /** As sent, also when it is not in our table. */
+  code: string;
+  severity: string;
+  detail: string | undefined;
+  description: string | undefined;
+  /** The MessageId the error is about. */
+  ref_to_message_id: string | undefined;
+}
+
+/** How phase4 before 4.5.0 words a duplicate inside EBMS:0004. */
+const DUPLICATE_TEXT = /already (?:been )?(?:received|processed|handled)|duplicate/i;
+
+export type ErrorMeaning = "duplicate" | "not_serviced" | "retry" | "permanent" | "warning";
+
+/** What a received error says to the sender of the message. An unknown code is permanent: repeating would not teach us. */
+export function meaningOf(error: ReceivedError): ErrorMeaning {
+  const texts = `${error.detail ?? ""}\n${error.description ?? ""}`;
+  if (error.code === "EBMS:4001") return "duplicate";
+  if (error.code === "EBMS:0004" && texts.includes(NOT_SERVICED)) return "not_serviced";
+  if (error.code === "EBMS:0004" && DUPLICATE_TEXT.test(texts)) return "duplicate";
+  if (error.severity === "warning") return "warning";
+  return isEbmsErrorCode(error.code) && EBMS_ERRORS[error.code].retryable ? "retry" : "permanent";
+}
+
+/** Where several errors come at once, the first of this list decides. */
+export const MEANING_PRECEDENCE: readonly ErrorMeaning[] = ["duplicate", "not_serviced", "permanent", "retry", "warning"];

@@ -1,0 +1,251 @@
+/**
+ * MIME multipart/related, byte exact, over a Buffer that is already in memory: what a SOAP-with-attachments message is
+ * wrapped in. Parts are views of the input, not copies.
+ *
+ * Line ends are CRLF; a message whose first delimiter line ends in LF alone uses LF throughout.
+ * @source RFC 2046 section 5.1, RFC 2387; design/as4.md sections 3, 17
+ */
+
+export interface MimeLimits {
+  /** Parts of one message, the SOAP part counts. */
+  parts_max: number;
+  /** Header lines of one part. */
+  headers_max: number;
+  /** Octets of all header lines of one part. */
+  header_bytes_max: number;
+  /** Octets before the first delimiter and after the last one. */
+  preamble_bytes_max: number;
+}
+
+/** Peppol messages have two parts; the third lets the policy, not the parser, name the fault. */
+export const MIME_LIMITS: MimeLimits = { parts_max: 3, headers_max: 32, header_bytes_max: 8_192, preamble_bytes_max: 8_192 };
+
+export const MIME_FAULTS = [
+  "content_type", "boundary", "preamble", "no_part", "unclosed", "epilogue", "too_many_parts", "headers",
+  "transfer_encoding", "content_id", "start_part",
+] as const;
+export type MimeFault = (typeof MIME_FAULTS)[number];
+
+export interface MimePart {
+  /** Header values by lower-case name. */
+  headers: Map<string, string>;
+  /** Content-ID without angle brackets; undefined when the part has none. */
+  cid: string | undefined;
+  /** Media type in lower case, without parameters; empty when the part does not say. */
+  media_type: string;
+  body: Buffer;
+}
+
+export interface ContentType {
+  media_type: string;
+  /** By lower-case name. */
+  parameters: Map<string, string>;
+}
+
+export type MimeRead = { kind: "multipart"; parts: MimePart[] } | { kind: "refused"; fault: MimeFault };
+
+class Fault extends Error {
+  readonly fault: MimeFault;
+  constructor(fault: MimeFault) {
+    super(fault);
+    this.fault = fault;
+  }
+}
+
+/**
+ * Reads a multipart/related body.
+ * @param contentType  the HTTP header's value.
+ * @returns the parts, the SOAP part first, or the first fault.
+ */
+export function readMultipart(body: Buffer, contentType: string, limits: MimeLimits = MIME_LIMITS): MimeRead {
+  try {
+    const type = parseContentType(contentType);
+    if (type?.media_type !== "multipart/related") throw new Fault("content_type");
+    const parts = split(body, boundaryOf(type), limits).map((part) => readPart(part, limits));
+    checkIds(parts, type);
+    return { kind: "multipart", parts };
+  } catch (error) {
+    if (error instanceof Fault) return { kind: "refused", fault: error.fault };
+    throw error;
+  }
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const MEDIA_TYPE = new RegExp(`^[ \\t]*(${TOKEN}/${TOKEN})[ \\t]*`);
+const PARAMETER = new RegExp(`;[ \\t]*(${TOKEN})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))[ \\t]*`, "y");
+const CONTENT_TYPE_CHARS_MAX = 1_024;
+
+/** Reads a Content-Type value; undefined when it is not one, or names a parameter twice. */
+export function parseContentType(value: string): ContentType | undefined {
+  if (value.length > CONTENT_TYPE_CHARS_MAX) return undefined;
+  const text = value.replace(/\r?\n[ \t]+/g, " ");
+  const media = MEDIA_TYPE.exec(text);
+  if (media?.[1] === undefined) return undefined;
+  const parameters = new Map<string, string>();
+  PARAMETER.lastIndex = media[0].length;
+  let at = media[0].length;
+  for (let match = PARAMETER.exec(text); match !== null; match = PARAMETER.exec(text)) {
+    const name = match[1]?.toLowerCase() ?? "";
+    if (parameters.has(name)) return undefined;
+    parameters.set(name, match[2]?.replace(/\\(.)/g, "$1") ?? match[3] ?? "");
+    at = PARAMETER.lastIndex;
+  }
+  return /^[ \t]*;?[ \t]*$/.test(text.slice(at)) ? { media_type: media[1].toLowerCase(), parameters } : undefined;
+}
+
+/** RFC 2046: at most 70 characters of a small set, no blank at the end. A "10 MB boundary" ends here. */
+function boundaryOf(type: ContentType): string {
+  const boundary = type.parameters.get("boundary") ?? "";
+  if (!/^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/.test(boundary)) throw new Fault("boundary");
+  return boundary;
+}
+
+interface Delimiter {
+  /** Where the part before it ends. */
+  start: number;
+  /** Where the part behind it starts. */
+  next: number;
+  close: boolean;
+}
+
+function split(body: Buffer, boundary: string, limits: MimeLimits): Buffer[] {
+  const first = firstDelimiter(body, boundary, limits);
+  if (first.close) throw new Fault("no_part");
+  const crlf = body[first.next - 2] === 0x0d;
+  const separator = Buffer.from(`${crlf ? "\r\n" : "\n"}--${boundary}`, "latin1");
+  const parts: Buffer[] = [];
+  let start = first.next;
+  for (;;) {
+    if (parts.length >= limits.parts_max) throw new Fault("too_many_parts");
+    const end = nextDelimiter(body, separator, start, crlf);
+    parts.push(body.subarray(start, Math.max(start, end.start)));
+    if (!end.close) {
+      start = end.next;
+      continue;
+    }
+    if (body.length - end.next > limits.preamble_bytes_max) throw new Fault("epilogue");
+    return parts;
+  }
+}
+
+/** The first delimiter line: at the very start, or behind a short preamble. */
+function firstDelimiter(body: Buffer, boundary: string, limits: MimeLimits): Delimiter {
+  const dashes = Buffer.from(`--${boundary}`, "latin1");
+  const window = body.subarray(0, limits.preamble_bytes_max + dashes.length + 4);
+  for (let at = window.indexOf(dashes); at >= 0; at = window.indexOf(dashes, at + 1)) {
+    const line = delimiterLine(body, at, at + dashes.length, undefined);
+    if ((at === 0 || body[at - 1] === 0x0a) && line !== undefined) return line;
+  }
+  throw new Fault(body.length > window.length ? "preamble" : "no_part");
+}
+
+function nextDelimiter(body: Buffer, separator: Buffer, from: number, crlf: boolean): Delimiter {
+  // An empty part's delimiter shares its line end with the blank line of the headers, or with the delimiter before.
+  const line = crlf ? 2 : 1;
+  for (let at = body.indexOf(separator, from - line); at >= 0; at = body.indexOf(separator, at + 1)) {
+    const delimiter = delimiterLine(body, at, at + separator.length, crlf);
+    if (delimiter !== undefined) return delimiter;
+  }
+  throw new Fault("unclosed");
+}
+
+/** What follows the boundary on its line; undefined when it is only the beginning of something else. */
+function delimiterLine(body: Buffer, start: number, after: number, crlf: boolean | undefined): Delimiter | undefined {
+  const close = body[after] === 0x2d && body[after + 1] === 0x2d;
+  let at = close ? after + 2 : after;
+  while (body[at] === 0x20 || body[at] === 0x09) at += 1;
+  if (body[at] === 0x0d && body[at + 1] === 0x0a && crlf !== false) return { start, next: at + 2, close };
+  if (body[at] === 0x0a && crlf !== true) return { start, next: at + 1, close };
+  return close && at === body.length ? { start, next: at, close } : undefined;
+}
+
+function readPart(part: Buffer, limits: MimeLimits): MimePart {
+  const { headers, body } = readHeaders(part, limits);
+  const type = headers.has("content-type") ? parseContentType(headers.get("content-type") ?? "") : undefined;
+  if (headers.has("content-type") && type === undefined) throw new Fault("headers");
+  return { headers, cid: contentId(headers.get("content-id")), media_type: type?.media_type ?? "", body: decode(body, headers) };
+}
+
+function readHeaders(part: Buffer, limits: MimeLimits): { headers: Map<string, string>; body: Buffer } {
+  const end = blankLine(part.subarray(0, limits.header_bytes_max + 4));
+  if (end === undefined) throw new Fault("headers");
+  const lines = part.subarray(0, end.start).toString("latin1").replace(/\r?\n[ \t]+/g, " ").split(/\r?\n/).filter((line) => line !== "");
+  if (lines.length > limits.headers_max) throw new Fault("headers");
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const match = /^([!-9;-~]+)[ \t]*:[ \t]*([^\r\n\0]*)$/.exec(line);
+    const name = match?.[1]?.toLowerCase();
+    if (name === undefined) throw new Fault("headers");
+    // Two values of one of these would let two readers see two messages.
+    if (headers.has(name) && name.startsWith("content-")) throw new Fault("headers");
+    headers.set(name, match?.[2]?.trim() ?? "");
+  }
+  return { headers, body: part.subarray(end.next) };
+}
+
+/** The empty line between headers and body; a part may start with it. */
+function blankLine(part: Buffer): { start: number; next: number } | undefined {
+  if (part[0] === 0x0a) return { start: 0, next: 1 };
+  if (part[0] === 0x0d && part[1] === 0x0a) return { start: 0, next: 2 };
+  for (let at = part.indexOf(0x0a); at >= 0; at = part.indexOf(0x0a, at + 1)) {
+    if (part[at + 1] === 0x0a) return { start: at + 1, next: at + 2 };
+    if (part[at + 1] === 0x0d && part[at + 2] === 0x0a) return { start: at + 1, next: at + 3 };
+  }
+  return undefined;
+}
+
+const IDENTITY_ENCODINGS: readonly string[] = ["binary", "8bit", "7bit"];
+
+function decode(body: Buffer, headers: Map<string, string>): Buffer {
+  const encoding = headers.get("content-transfer-encoding")?.toLowerCase() ?? "binary";
+  if (IDENTITY_ENCODINGS.includes(encoding)) return body;
+  if (encoding !== "base64") throw new Fault("transfer_encoding");
+  const text = body.toString("latin1").replace(/[ \t\r\n]+/g, "");
+  const bytes = Buffer.from(text, "base64");
+  // `Buffer.from` skips what is not base64; the way back shows it.
+  if (bytes.toString("base64") !== text) throw new Fault("transfer_encoding");
+  return bytes;
+}
+
+function contentId(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const id = value.startsWith("<") && value.endsWith(">") ? value.slice(1, -1) : value;
+  if (!/^[\x21-\x7e]{1,255}$/.test(id) || /[<>]/.test(id)) throw new Fault("content_id");
+  return id;
+}
+
+/** Every id once; `start`, when given, must name the first part: a message with its root elsewhere is not Peppol's. */
+function checkIds(parts: readonly MimePart[], type: ContentType): void {
+  const ids = parts.map((part) => part.cid).filter((cid) => cid !== undefined);
+  if (new Set(ids).size !== ids.length) throw new Fault("content_id");
+  const start = type.parameters.get("start");
+  if (start !== undefined && parts[0]?.cid !== contentId(start)) throw new Fault("start_part");
+}
+
+export interface OutgoingPart {
+  /** Without angle brackets; undefined leaves the header out. */
+  cid?: string;
+  /** The whole Content-Type value. */
+  content_type: string;
+  body: Uint8Array;
+}
+
+/**
+ * Writes a multipart/related message, CRLF, every part binary.
+ * @param boundary  unique; must occur in no part, which 128 random bits make certain enough.
+ */
+export function writeMultipart(parts: readonly OutgoingPart[], boundary: string): { content_type: string; body: Buffer } {
+  const root = parts[0];
+  const rootType = root === undefined ? undefined : parseContentType(root.content_type)?.media_type;
+  if (rootType === undefined) throw new Error("writeMultipart: no root part");
+  const chunks: Uint8Array[] = [];
+  for (const { cid, content_type, body } of parts) {
+    const id = cid === undefined ? "" : `Content-ID: <${cid}>\r\n`;
+    chunks.push(Buffer.from(
+      `--${boundary}\r\nContent-Type: ${content_type}\r\nContent-Transfer-Encoding: binary\r\n${id}\r\n`, "latin1",
+    ), body, Buffer.from("\r\n"));
+  }
+  chunks.push(Buffer.from(`--${boundary}--\r\n`, "latin1"));
+  const start = root?.cid === undefined ? "" : `; start="<${root.cid}>"`;
+  return { content_type: `multipart/related; boundary="${boundary}"; type="${rootType}"${start}`, body: Buffer.concat(chunks) };
+}

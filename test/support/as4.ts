@@ -1,0 +1,31 @@
+/** AS4 tests: the signature handlers in this thread, and one message to start from. */
+import { randomUUID } from "node:crypto";
+import { buildUserMessage, openUserMessage } from "../../engine/peppol/as4.js";
+import type { As4Crypto, BuiltMessage, OpenedMessage, Refusal } from "../../engine/peppol/as4.js";
+import type { UserMessage } from "../../engine/peppol/ebms.js";
+import { signatureTasks } from "../../validators/signature.js";
+import type { AccessPoint } from "./as4-keys.js";
+
+export const inThread: As4Crypto = async (kind, input) => signatureTasks[kind](input);
+
+export const PAYLOAD_BYTES_MAX = 1_000_000;
+
+export const userMessage = (from: AccessPoint, to: AccessPoint, overrides: Partial<UserMessage> = {}): UserMessage => ({
+  message_id: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:00.000Z",
+  from_party: from.seat, to_party: to.seat,
+  service: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0", service_type: "cenbii-procid-ubl",
+  action: "busdox-docid-qns::urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1",
+  conversation_id: "1", original_sender: "0245:2020202020", final_recipient: "0245:1234567890", ...overrides,
+});
+
+/** About 12 KB of XML, the size of an ordinary invoice. */
+export const invoiceBytes = Buffer.from(
+  `<?xml version="1.0" encoding="UTF-8"?><Invoice xmlns="urn:example">${Array.from({ length: 120 }, (_, index) =>
+    `<Line><ID>${index}</ID><Amount currency="EUR">${(index * 37.19).toFixed(2)}</Amount><Name>Čerešňový džem ${index * 7919}</Name></Line>`).join("")}</Invoice>`,
+);
+
+export const build = (from: AccessPoint, to: AccessPoint, overrides: Partial<UserMessage> = {}, payload: Uint8Array = invoiceBytes): Promise<BuiltMessage> =>
+  buildUserMessage({ message: userMessage(from, to, overrides), payload, id: randomUUID(), signer: from, recipient: to.certificate }, inThread);
+
+export const open = (to: AccessPoint, message: { body: Buffer; content_type: string }): Promise<OpenedMessage | Refusal> =>
+  openUserMessage(message.body, message.content_type, { keys: [to], payload_bytes_max: PAYLOAD_BYTES_MAX }, inThread);

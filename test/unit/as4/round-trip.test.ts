@@ -1,0 +1,209 @@
+/** Goal: what one access point builds another opens, and the receipt proves it. Throw-away keys, made here. */
+import { randomUUID } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import { buildError, buildReceipt, envelopeMismatch, openUserMessage, readAnswer } from "../../../engine/peppol/as4.js";
+import type { BuiltMessage, SentMessage, SignalOptions } from "../../../engine/peppol/as4.js";
+import { NOT_SERVICED } from "../../../engine/peppol/ebms-errors.js";
+import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/ebms.js";
+import { build, inThread, invoiceBytes, open, userMessage } from "../../support/as4.js";
+import { accessPoint } from "../../support/as4-keys.js";
+import type { AccessPoint } from "../../support/as4-keys.js";
+
+let alice: AccessPoint;
+let bob: AccessPoint;
+let eve: AccessPoint;
+
+beforeAll(() => {
+  alice = accessPoint("PSK000001");
+  bob = accessPoint("PSK000002");
+  eve = accessPoint("PSK000666");
+});
+
+const MESSAGE_ID = "11111111-2222-4333-8444-555555555555@kurier.test";
+const signal = (signer: AccessPoint, ref: string | undefined = MESSAGE_ID): SignalOptions => ({
+  id: randomUUID(), signer, message_id: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:01.000Z",
+  ...(ref === undefined ? {} : { ref_to_message_id: ref }),
+});
+const sent = (message: BuiltMessage, recipient: AccessPoint = bob): SentMessage => ({
+  message_id: MESSAGE_ID, references: message.references, recipient: recipient.certificate,
+});
+
+describe("a user message", () => {
+  test("arrives with the same bytes and the same header values", async () => {
+    const values = userMessage(alice, bob, { message_id: MESSAGE_ID, conversation_id: "a <b> & \"c\"" });
+    const opened = await open(bob, await build(alice, bob, values));
+    expect(opened).toMatchObject({ kind: "message", message: values, test_service: false });
+    if (opened.kind !== "message") return;
+    expect(Buffer.from(opened.payload ?? []).equals(invoiceBytes)).toBe(true);
+    expect(Buffer.from(opened.signer).equals(alice.certificate)).toBe(true);
+  });
+
+  test("keeps the gzip octets that were signed, so that the digest can be recomputed in ten years", async () => {
+    const message = await build(alice, bob);
+    const opened = await open(bob, message);
+    expect(opened.kind === "message" && Buffer.from(opened.signed_payload ?? []).equals(message.compressed)).toBe(true);
+  });
+
+  test("is opened with the previous key while that key is still known", async () => {
+    const renewed = accessPoint("PSK000002");
+    const message = await build(alice, bob);
+    const opened = await openUserMessage(message.body, message.content_type, { keys: [renewed, bob], payload_bytes_max: 1e6 }, inThread);
+    expect(opened.kind).toBe("message");
+  });
+
+  test("to another access point cannot be opened, and the answer is the generic decryption error", async () => {
+    expect(await open(bob, await build(alice, eve, { to_party: "PSK000002" })))
+      .toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
+  });
+
+  test("whose From is not the signer's common name is refused", async () => {
+    expect(await open(bob, await build(eve, bob, { from_party: "PSK000001" }))).toMatchObject({ error: "EBMS:0101", reason: "party_mismatch" });
+  });
+
+  test("whose To is not our common name is refused", async () => {
+    expect(await open(bob, await build(alice, bob, { to_party: "PSK000003" }))).toMatchObject({ error: "EBMS:0003", reason: "party_mismatch" });
+  });
+
+  test("of the test service is recognised", async () => {
+    const opened = await open(bob, await build(alice, bob, { service: TEST_SERVICE, service_type: undefined, action: TEST_ACTION }));
+    expect(opened).toMatchObject({ kind: "message", test_service: true });
+  });
+
+  test("one octet above the payload cap is refused with EBMS:0303, at the cap it is accepted", async () => {
+    const message = await build(alice, bob, {}, Buffer.alloc(5_000, 0x41));
+    const at = (payload_bytes_max: number): ReturnType<typeof openUserMessage> =>
+      openUserMessage(message.body, message.content_type, { keys: [bob], payload_bytes_max }, inThread);
+    expect((await at(5_000)).kind).toBe("message");
+    expect(await at(4_999)).toMatchObject({ error: "EBMS:0303", reason: "decompression" });
+  });
+
+  test("that unpacks a thousandfold is stopped at the cap", async () => {
+    expect(await open(bob, await build(alice, bob, {}, Buffer.alloc(50_000_000)))).toMatchObject({ error: "EBMS:0303" });
+  });
+
+  test("signed with an RSA key of 1024 bits is refused", async () => {
+    const weak = accessPoint("PSK000001", 1024);
+    expect(await open(bob, await build(weak, bob))).toMatchObject({ error: "EBMS:0103", reason: "key_too_small" });
+  });
+});
+
+describe("header rules, each refused with its error", () => {
+  const cases: [string, Record<string, string>, string][] = [
+    ["a MessageId with spaces", { message_id: "a b@c" }, "EBMS:0009"],
+    ["a Timestamp that is no time", { timestamp: "yesterday" }, "EBMS:0009"],
+    ["an empty Service", { service: "" }, "EBMS:0009"],
+    ["an empty Action", { action: "" }, "EBMS:0009"],
+    ["an empty ConversationId", { conversation_id: "" }, "EBMS:0009"],
+    ["an empty originalSender", { original_sender: "" }, "EBMS:0003"],
+    ["an empty finalRecipient", { final_recipient: "" }, "EBMS:0003"],
+  ];
+  test.each(cases)("%s", async (_, overrides, error) => {
+    expect(await open(bob, await build(alice, bob, overrides))).toMatchObject({ kind: "refused", error, reason: "header" });
+  });
+});
+
+describe("a receipt", () => {
+  const exchange = async (receiptBy: AccessPoint = bob, ref?: string): Promise<{ message: BuiltMessage; body: Buffer; type: string }> => {
+    const message = await build(alice, bob, { message_id: MESSAGE_ID });
+    const opened = await open(bob, message);
+    if (opened.kind !== "message") throw new Error(opened.reason);
+    const receipt = await buildReceipt(signal(receiptBy, ref), opened.references, inThread);
+    return { message, body: Buffer.from(receipt.body), type: receipt.content_type };
+  };
+
+  test("proves the message: signed by the receiver, for this MessageId, over the references we signed", async () => {
+    const { message, body, type } = await exchange();
+    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "receipt", same_certificate: true });
+  });
+
+  test("signed by a renewed certificate of the same seat is reported as such", async () => {
+    const renewed = accessPoint("PSK000002");
+    const { message, body, type } = await exchange(renewed);
+    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "receipt", same_certificate: false });
+  });
+
+  test("signed by somebody else does not count", async () => {
+    const { message, body, type } = await exchange(eve);
+    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "unconfirmed", error: "EBMS:0302", reason: "other_signer" });
+  });
+
+  test("for another message does not count", async () => {
+    const { message, body, type } = await exchange(bob, "other@kurier.test");
+    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ error: "EBMS:0302", reason: "other_message" });
+  });
+
+  test("over other references does not count", async () => {
+    const { body, type } = await exchange();
+    expect(await readAnswer(body, type, sent(await build(alice, bob)), inThread)).toMatchObject({ error: "EBMS:0302", reason: "references" });
+  });
+
+  test("tampered with does not count", async () => {
+    const { message, body, type } = await exchange();
+    const changed = Buffer.from(body.toString().replace("2026-11-20T10:00:01", "2026-11-20T10:00:02"));
+    expect(await readAnswer(changed, type, sent(message), inThread)).toMatchObject({ error: "EBMS:0302", reason: "digest_mismatch" });
+  });
+
+  test("without its signature does not count", async () => {
+    const { message, body, type } = await exchange();
+    const unsigned = Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
+    expect(await readAnswer(unsigned, type, sent(message), inThread)).toMatchObject({ error: "EBMS:0302", reason: "unsigned" });
+  });
+
+  test.each([["", "text/plain", "empty"], ["Internal Server Error", "text/plain", "mime_content_type"], ["<a", "application/soap+xml", "envelope_malformed"]])(
+    "missing: %j is EBMS:0301", async (text, type, reason) => {
+      const message = await build(alice, bob);
+      expect(await readAnswer(Buffer.from(text), type, sent(message), inThread)).toEqual({ kind: "unconfirmed", error: "EBMS:0301", reason });
+    });
+});
+
+describe("an error signal", () => {
+  const answer = async (error: Parameters<typeof buildError>[1], ref: string | undefined = MESSAGE_ID, by: AccessPoint = bob): ReturnType<typeof readAnswer> => {
+    const built = await buildError(signal(by, ref), error, inThread);
+    return readAnswer(Buffer.from(built.body), built.content_type, sent(await build(alice, bob)), inThread);
+  };
+
+  test("is signed, names the message, and says whether another try may help", async () => {
+    expect(await answer({ code: "EBMS:0202" })).toMatchObject({ kind: "error", meaning: "retry", authenticated: true });
+    expect(await answer({ code: "EBMS:0103" })).toMatchObject({ kind: "error", meaning: "permanent", authenticated: true });
+  });
+
+  test("NOT_SERVICED is told apart from other uses of EBMS:0004", async () => {
+    expect(await answer({ code: "EBMS:0004", detail: NOT_SERVICED })).toMatchObject({ kind: "error", meaning: "not_serviced" });
+    expect(await answer({ code: "EBMS:0004" })).toMatchObject({ kind: "error", meaning: "retry" });
+  });
+
+  test("of a duplicate means the message was handed over already, in phase4's new and old wording", async () => {
+    expect(await answer({ code: "EBMS:4001" })).toMatchObject({ kind: "already_handed_over", authenticated: true });
+    expect(await answer({ code: "EBMS:0004", detail: "Another message with the same Message ID was already received!" }))
+      .toMatchObject({ kind: "already_handed_over" });
+  });
+
+  test("of a duplicate that names another message, or none, does not end the sending", async () => {
+    expect(await answer({ code: "EBMS:4001" }, "other@kurier.test")).toMatchObject({ kind: "unconfirmed", reason: "other_message" });
+    const built = await buildError({ id: randomUUID(), signer: bob, message_id: "x@y", timestamp: "2026-11-20T10:00:01Z" }, { code: "EBMS:4001" }, inThread);
+    expect(await readAnswer(Buffer.from(built.body), built.content_type, sent(await build(alice, bob)), inThread)).toMatchObject({ kind: "error", meaning: "retry" });
+  });
+
+  test("by somebody else is read, but not taken for the receiver's word", async () => {
+    expect(await answer({ code: "EBMS:0202" }, MESSAGE_ID, eve)).toMatchObject({ kind: "error", authenticated: false });
+  });
+
+  test("marks both header blocks mustUnderstand, as ebMS asks, and carries no third one", async () => {
+    const built = await buildError(signal(bob), { code: "EBMS:0004", detail: NOT_SERVICED }, inThread);
+    expect(Buffer.from(built.body).toString().match(/mustUnderstand="true"/g)).toHaveLength(2);
+  });
+});
+
+test("header and standard business document must name the same parties, type and process", () => {
+  const message = userMessage(alice, bob);
+  const [scheme = "", ...type] = message.action.split("::");
+  const facts = {
+    sender: "0245:2020202020", receiver: "0245:1234567890", document_type: type.join("::"), document_type_scheme: scheme,
+    process: message.service, process_scheme: "cenbii-procid-ubl",
+  };
+  expect(envelopeMismatch(message, facts)).toBeUndefined();
+  expect(envelopeMismatch(message, { ...facts, sender: "0245:1" })).toBe("originalSender");
+  expect(envelopeMismatch(message, { ...facts, receiver: "0245:1" })).toBe("finalRecipient");
+  expect(envelopeMismatch(message, { ...facts, document_type: "x" })).toBe("Action");
+  expect(envelopeMismatch(message, { ...facts, process_scheme: "x" })).toBe("Service");
+});
