@@ -1,0 +1,139 @@
+/** What operators do over the admin listener. @source design/interface.md, Admin JSON */
+import { z } from "zod";
+
+import { isoInstant } from "../../engine/clock.js";
+import { Refusal } from "../../engine/errors.js";
+import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, participantKey } from "../../engine/ids.js";
+import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
+import { LIMITS } from "../../engine/limits.js";
+import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery } from "../../engine/storage/operations.js";
+import { type Route, route } from "../route.js";
+
+export interface AdminPorts {
+  listFirms(): Promise<readonly { readonly id: string; readonly name: string; readonly participants: readonly string[]; readonly createdAt: number }[]>;
+  createFirm(firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<{ readonly firmId: string; readonly clientId: string; readonly clientSecret: string }>;
+  listIntegrators(): Promise<readonly { readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: number }[]>;
+  createIntegrator(integrator: { readonly name: string }): Promise<{ readonly integratorId: string; readonly clientId: string; readonly clientSecret: string }>;
+  listDocuments(query: OperatorDocumentQuery): Promise<readonly OperatorDocument[]>;
+  findDocument(id: DocumentId): Promise<OperatorDocumentDetail | undefined>;
+  streams(): Promise<readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>;
+  /** Age of the oldest due dispatch in seconds. */
+  oldestDue_s(): Promise<number>;
+  /** A valid invoice between the demo firms; undefined outside the sandbox. */
+  sampleInvoice(lines: number): string | undefined;
+}
+
+const COMMON = { mounts: ["/admin"], family: "admin", credential: "admin", errors: ["TEMPORARY"], tag: "Operations" } as const;
+const name = z.string().min(1).max(255);
+const LISTED_MAX = 200;
+/** Lines of the sample invoice: enough for the largest benchmark that travels over HTTP. */
+const SAMPLE_LINES_MAX = 10_000;
+
+const json = z.record(z.string(), z.unknown());
+const list = (of: string) => ({ 200: { description: of, schema: json } });
+
+const wholeNumber = (max: number) => z.string().regex(/^[1-9][0-9]{0,5}$/, "must be a whole number from 1").transform(Number).pipe(z.number().max(max));
+
+const documentOf = (document: OperatorDocument) => ({
+  ...document, nextAttemptAt: document.nextAttemptAt === null ? null : isoInstant(document.nextAttemptAt),
+  createdAt: isoInstant(document.createdAt), updatedAt: isoInstant(document.updatedAt),
+});
+
+const detailOf = ({ timeline, attemptList, ...document }: OperatorDocumentDetail) => ({
+  ...documentOf(document),
+  timeline: timeline.map((entry) => ({ ...entry, at: isoInstant(entry.at) })),
+  attemptList: attemptList.map((attempt) => ({
+    ...attempt, startedAt: isoInstant(attempt.startedAt), finishedAt: attempt.finishedAt === null ? null : isoInstant(attempt.finishedAt),
+  })),
+});
+
+const created = ({ createdAt, ...row }: { readonly createdAt: number }) => ({ ...row, createdAt: isoInstant(createdAt) });
+
+export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
+  route({
+    ...COMMON, operation: "adminListFirms", method: "GET", path: "/firms", summary: "Firms and their participants", responses: list("Firms."),
+    handler: async () => ({ status: 200, body: { firms: (await ports.listFirms()).map(created) } }),
+  }),
+  route({
+    ...COMMON, operation: "adminCreateFirm", method: "POST", path: "/firms", summary: "Create a firm with one participant and one key",
+    request: {
+      body: z.strictObject({
+        name, participantId: z.string().transform((value, context): ParticipantId => {
+          const parsed = parseParticipantId(value);
+          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
+          return parsed ?? z.NEVER;
+        }),
+      }),
+    },
+    responses: { 201: { description: "The ids and the secret, shown once.", schema: json } },
+    handler: async ({ body }) => ({ status: 201, body: { ...await ports.createFirm(body) } }),
+  }),
+  route({
+    ...COMMON, operation: "adminListIntegrators", method: "GET", path: "/integrators", summary: "Integrators", responses: list("Integrators."),
+    handler: async () => ({ status: 200, body: { integrators: (await ports.listIntegrators()).map(created) } }),
+  }),
+  route({
+    ...COMMON, operation: "adminCreateIntegrator", method: "POST", path: "/integrators", summary: "Create an integrator with one central key",
+    request: { body: z.strictObject({ name }) },
+    responses: { 201: { description: "The ids and the secret, shown once.", schema: json } },
+    handler: async ({ body }) => ({ status: 201, body: { ...await ports.createIntegrator(body) } }),
+  }),
+  route({
+    ...COMMON, operation: "adminListDocuments", method: "GET", path: "/documents", summary: "Documents of any firm, newest first",
+    request: {
+      query: z.object({
+        status: z.enum(OUTBOUND_STATES).optional(),
+        participant: z.string().transform((value, context) => {
+          const parsed = parseParticipantId(value);
+          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
+          return parsed === undefined ? z.NEVER : participantKey(parsed);
+        }).optional(),
+        since: z.iso.datetime({ offset: true }).optional(),
+        limit: wholeNumber(LISTED_MAX).optional(),
+      }),
+    },
+    responses: list("Documents without their content."),
+    handler: async ({ query }) => {
+      const documents = await ports.listDocuments({
+        status: query.status, participantKey: query.participant, since: query.since === undefined ? undefined : Date.parse(query.since), limit: query.limit ?? LISTED_MAX,
+      });
+      return { status: 200, body: { documents: documents.map(documentOf) } };
+    },
+  }),
+  route({
+    ...COMMON, operation: "adminGetDocument", method: "GET", path: "/documents/{id}", summary: "One document with its timeline and attempts", errors: ["NOT_FOUND"],
+    request: {
+      params: z.object({
+        id: z.string().transform((value, context) => {
+          const parsed = parseDocumentId(value);
+          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+          return parsed ?? z.NEVER;
+        }),
+      }),
+    },
+    responses: list("The document without its content."),
+    handler: async ({ params }) => {
+      const found = await ports.findDocument(params.id);
+      if (found === undefined) throw new Refusal("NOT_FOUND");
+      return { status: 200, body: detailOf(found) };
+    },
+  }),
+  route({
+    ...COMMON, operation: "adminStreams", method: "GET", path: "/streams", summary: "Lag of the streams and the oldest due dispatch", responses: list("Streams."),
+    handler: async () => {
+      const [streams, oldestDue_s] = await Promise.all([ports.streams(), ports.oldestDue_s()]);
+      return { status: 200, body: { streams, oldestDueDispatchSeconds: oldestDue_s } };
+    },
+  }),
+  route({
+    ...COMMON, operation: "adminSandboxInvoice", method: "GET", path: "/sandbox/invoice", summary: "A valid invoice from the demo sender to the demo receiver",
+    description: "With a fresh number and today's date, ready to be sent.", errors: ["NOT_FOUND"],
+    request: { query: z.object({ lines: wholeNumber(SAMPLE_LINES_MAX).optional() }) },
+    responses: { 200: { description: "UBL.", contentType: "application/xml" } },
+    handler: ({ query }) => {
+      const invoice = ports.sampleInvoice(query.lines ?? 3);
+      if (invoice === undefined) throw new Refusal("NOT_FOUND");
+      return { status: 200, body: { raw: invoice }, contentType: "application/xml; charset=utf-8" };
+    },
+  }),
+];
