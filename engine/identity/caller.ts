@@ -30,6 +30,8 @@ export interface Caller {
   readonly generation: number;
   /** How many bindings the integrator had lost when the token was born; 0 for firm keys. */
   readonly bindingGeneration: number;
+  /** Whether the integrator may act for firms in production; true for firm keys. */
+  readonly productionAuthorized: boolean;
   /** The scopes named in the token itself. */
   readonly tokenScope: readonly Scope[];
 }

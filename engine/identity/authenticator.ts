@@ -1,0 +1,94 @@
+/** From a bearer token to a caller: the signature once, the key's present state every time. */
+import type { Instant } from "../clock.js";
+import { Refusal } from "../errors.js";
+import { LIMITS } from "../limits.js";
+import type { KeyRow } from "../storage/keys.js";
+import { orTemporary } from "../storage/sql.js";
+import { isCurrent, verifyAccessToken, type AccessToken, type TokenAudience } from "./access-tokens.js";
+import type { Cache } from "./cache.js";
+import type { Caller } from "./caller.js";
+import type { Revocations } from "./revocations.js";
+import { effectiveScopes } from "./scopes.js";
+import type { SigningKeys } from "./signing-keys.js";
+
+export interface Authenticator {
+  /** At once when token, key and revocations are known here. @throws Refusal TOKEN_INVALID, TEMPORARY */
+  authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
+  /** A signing key may have been withdrawn: signatures are checked again. */
+  forget(): void;
+}
+
+/** A token whose signature was checked, and the caller made of it and of one reading of its key. */
+interface Verified {
+  readonly token: AccessToken;
+  made: { readonly key: KeyRow; readonly caller: Caller } | undefined;
+}
+
+const invalid = (): Refusal => new Refusal("TOKEN_INVALID");
+
+export function createAuthenticator(deps: {
+  readonly audience: TokenAudience;
+  readonly signingKeys: SigningKeys;
+  readonly keys: Cache<KeyRow>;
+  readonly revocations: Revocations;
+}): Authenticator {
+  /** By the token's exact text. The oldest goes first; tokens end after 15 minutes anyway. */
+  const verified = new Map<string, Verified>();
+
+  const verify = async (token: string, now: Instant): Promise<Verified> => {
+    const access = await orTemporary(verifyAccessToken(deps.signingKeys, deps.audience, token, now));
+    if (access === undefined) throw invalid();
+    const fresh: Verified = { token: access, made: undefined };
+    if (verified.size >= LIMITS.token_cache_entries) {
+      const oldest = verified.keys().next();
+      if (oldest.done !== true) verified.delete(oldest.value);
+    }
+    verified.set(token, fresh);
+    return fresh;
+  };
+  const decide = (known: Verified, key: KeyRow | undefined, isRevoked: boolean): Caller => {
+    if (isRevoked || key === undefined || !key.active || key.generation !== known.token.generation) throw invalid();
+    if (known.made?.key !== key) known.made = { key, caller: callerOf(known.token, key) };
+    return known.made.caller;
+  };
+  const admit = (token: string, known: Verified, now: Instant): Caller | Promise<Caller> => {
+    if (!isCurrent(known.token, now)) {
+      if (now >= known.token.expiresAt) verified.delete(token);
+      throw invalid();
+    }
+    const key = deps.keys.get(known.token.keyId);
+    const isRevoked = deps.revocations.isRevoked(known.token.tokenId);
+    if (key instanceof Promise || isRevoked instanceof Promise) {
+      return orTemporary(Promise.all([key, isRevoked])).then(([k, r]) => decide(known, k, r));
+    }
+    return decide(known, key, isRevoked);
+  };
+
+  return {
+    authenticate: (token, receivedAt) => {
+      const known = verified.get(token);
+      return known !== undefined ? admit(token, known, receivedAt) : verify(token, receivedAt).then((fresh) => admit(token, fresh, receivedAt));
+    },
+    forget: () => { verified.clear(); },
+  };
+}
+
+function callerOf(token: AccessToken, key: KeyRow): Caller {
+  return {
+    keyId: key.id,
+    kind: key.keyType === "sk_live" ? "firm" : "integrator",
+    keyType: key.keyType,
+    ...(key.firmId === null ? {} : { firmId: key.firmId }),
+    ...(key.integratorId === null ? {} : { integratorId: key.integratorId }),
+    ...(key.scopedFirmId === null ? {} : { scopedFirmId: key.scopedFirmId }),
+    scopes: effectiveScopes(key.scopes, token.scopes),
+    ipAllowlist: key.ipAllowlist,
+    tokenId: token.tokenId,
+    issuedAt: token.issuedAt,
+    expiresAt: token.expiresAt,
+    generation: token.generation,
+    bindingGeneration: token.bindingGeneration,
+    productionAuthorized: key.productionAuthorized,
+    tokenScope: token.scopes,
+  };
+}

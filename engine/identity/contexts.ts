@@ -1,0 +1,84 @@
+/** For whom a call may be made: the firm or the participant, decided from the caller and the present state of the binding. */
+import { Refusal, type ErrorName } from "../errors.js";
+import { participantKey, type FirmId, type ParticipantId } from "../ids.js";
+import type { Scope } from "../scopes.js";
+import type { BindingRow, Interface } from "../storage/bindings.js";
+import type { ParticipantRow } from "../storage/firms.js";
+import type { Cache } from "./cache.js";
+import type { Caller, FirmContext, ParticipantContext } from "./caller.js";
+import { effectiveScopes } from "./scopes.js";
+import type { SecretEnvironment } from "./secrets.js";
+
+/** A fact that may have to be asked of Postgres. */
+type Soon<T> = T | Promise<T>;
+
+export interface ContextDeps {
+  readonly environment: SecretEnvironment;
+  readonly participants: Cache<ParticipantRow | null>;
+  /** By `<integratorId>:<firmId>`. */
+  readonly bindings: Cache<BindingRow | null>;
+}
+
+/** No firm has this id: looking it up costs what looking up a real one costs. */
+const NO_FIRM = "00000000-0000-0000-0000-000000000000" as FirmId;
+
+/**
+ * The scopes that an integrator's caller has for a firm; undefined when it has no business there.
+ * @source spec/sapi.md, Authentication: active assignment, unrevoked consent, production authorization, scope
+ */
+export function bindingScopes(
+  caller: Caller, binding: BindingRow | null | undefined, through: Interface, environment: SecretEnvironment,
+): ReadonlySet<Scope> | undefined {
+  if (binding === null || binding === undefined || binding.state !== "active") return undefined;
+  if (!binding.interfaces.includes(through)) return undefined;
+  if (caller.bindingGeneration < binding.revokedGeneration) return undefined;
+  if (caller.scopedFirmId !== undefined && caller.scopedFirmId !== binding.firmId) return undefined;
+  if (environment === "production" && !caller.productionAuthorized) return undefined;
+  return effectiveScopes(caller.scopes, caller.tokenScope, binding.scopes);
+}
+
+const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> => (soon instanceof Promise ? soon.then(use) : use(soon));
+
+/** The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal. */
+function integratorContext(deps: ContextDeps, caller: Caller, firmId: FirmId, through: Interface, refusal: ErrorName): Soon<FirmContext> {
+  const binding = deps.bindings.get(`${caller.integratorId}:${firmId}`);
+  return then(binding, (row) => {
+    const scopes = bindingScopes(caller, row, through, deps.environment);
+    if (scopes === undefined) throw new Refusal(refusal);
+    return { firmId, scopes };
+  });
+}
+
+/**
+ * The firm of an Enterprise call.
+ * @param firmId the header X-Firm-Id; undefined when it is absent
+ * @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN
+ * @source spec/enterprise.md, Endpoints, conventions; Authentication: Firm context
+ */
+export function firmContext(deps: ContextDeps, caller: Caller, firmId: FirmId | undefined): Soon<FirmContext> {
+  if (caller.firmId !== undefined) {
+    if (firmId !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN");
+    return { firmId: caller.firmId, scopes: caller.scopes };
+  }
+  const named = firmId ?? caller.scopedFirmId;
+  if (named === undefined) throw new Refusal("FIRM_CONTEXT_REQUIRED");
+  return integratorContext(deps, caller, named, "enterprise", "FIRM_FORBIDDEN");
+}
+
+/**
+ * The participant of a SAPI call, and the firm that owns it.
+ * @throws Refusal PARTICIPANT_FORBIDDEN, the same for a foreign and an unknown participant
+ * @source spec/sapi.md, Authentication
+ */
+export function participantContext(deps: ContextDeps, caller: Caller, participantId: ParticipantId): Soon<ParticipantContext> {
+  return then(deps.participants.get(participantKey(participantId)), (participant) => {
+    const owner = participant?.firmId ?? NO_FIRM;
+    const context = caller.firmId === undefined
+      ? integratorContext(deps, caller, owner, "sapi", "PARTICIPANT_FORBIDDEN")
+      : { firmId: caller.firmId, scopes: caller.scopes };
+    return then(context, ({ firmId, scopes }) => {
+      if (participant === null || participant === undefined || participant.firmId !== firmId) throw new Refusal("PARTICIPANT_FORBIDDEN");
+      return { participantId: participant.id, firmId, scopes };
+    });
+  });
+}

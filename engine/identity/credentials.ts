@@ -1,0 +1,65 @@
+/**
+ * Client credentials: one comparison, the same work for a known and an unknown client, and a count of failures that all
+ * nodes share.
+ *
+ * A valid secret always passes, also while its client is locked: a lock is a brake on guessing, and must not become a way
+ * to shut a tenant out. Failures are counted per client and never per secret; a success does not forgive them.
+ */
+import { randomBytes } from "node:crypto";
+
+import type { Clock, Instant } from "../clock.js";
+import { Refusal } from "../errors.js";
+import { parseKeyId, type KeyId } from "../ids.js";
+import { LIMITS } from "../limits.js";
+import { recordFailure } from "../storage/credentials.js";
+import { findSecret } from "../storage/keys.js";
+import { orTemporary, type Sql } from "../storage/sql.js";
+import { digestsEqual, secretEnvironment, sha256, type SecretEnvironment } from "./secrets.js";
+
+/** The two specifications' windows. @source spec/sapi.md, Limits; spec/enterprise.md, Limits */
+export const CREDENTIAL_WINDOWS_MS = {
+  sapi: LIMITS.credential_window_sapi_ms,
+  enterprise: LIMITS.credential_window_enterprise_ms,
+} as const;
+/** The prefix under which a token operation was called. */
+export type TokenDoor = keyof typeof CREDENTIAL_WINDOWS_MS;
+
+export interface ClientCredentials {
+  /** Id of a key, or the prefix that people see. */
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** What no secret hashes to; stands in for the digest of an unknown client. */
+const DECOY = randomBytes(32);
+
+/** The slot in which failures of a client are counted. Two clients may share one: then both are braked a little sooner. */
+export const failureSlot = (client: string): number => sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
+
+/**
+ * Finds the key whose secret this is.
+ * @throws Refusal CREDENTIALS_INVALID; CREDENTIALS_LOCKED with the seconds to wait after LIMITS.credential_failures_max
+ *   failures within the door's window; TEMPORARY
+ * @source spec/sapi.md, Authentication; spec/enterprise.md, Authentication
+ */
+export async function authenticateClient(
+  deps: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
+  credentials: ClientCredentials,
+  door: TokenDoor,
+  now: Instant,
+): Promise<KeyId> {
+  const { sql } = deps;
+  const presented = sha256(credentials.clientSecret);
+  const client = { id: parseKeyId(credentials.clientId), prefix: credentials.clientId };
+  const found = await orTemporary(findSecret(sql, client, DECOY));
+  const matches = digestsEqual(presented, found.secretSha256);
+  const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === deps.environment;
+  if (matches && ofThisEnvironment && found.id !== null) return found.id;
+
+  const slot = failureSlot(found.id ?? credentials.clientId);
+  const window_ms = CREDENTIAL_WINDOWS_MS[door];
+  const lockedUntil = await orTemporary(recordFailure(sql, slot, now, window_ms));
+  if (lockedUntil === undefined) throw new Refusal("CREDENTIALS_INVALID");
+  const wait_ms = Math.min(Math.max(lockedUntil - now, 0), window_ms);
+  throw new Refusal("CREDENTIALS_LOCKED", [], { retryAfter_s: Math.max(1, Math.ceil(wait_ms / 1000)) });
+}

@@ -1,0 +1,71 @@
+/** Firms, participants, integrators and bindings as an operator makes them. */
+import type { Clock } from "../clock.js";
+import { newId, participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../ids.js";
+import type { Scope } from "../scopes.js";
+import { putBinding, revokeBinding, type Interface } from "../storage/bindings.js";
+import { insertFirm, insertIntegrator, insertParticipant } from "../storage/firms.js";
+import type { Json, Sql } from "../storage/sql.js";
+
+interface Deps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+export interface NewFirm {
+  readonly name: string;
+  readonly ico?: string;
+  /** Tax id. */
+  readonly dic?: string;
+  /** VAT id. */
+  readonly icDph?: string;
+  readonly address?: Json;
+  readonly sandbox: boolean;
+}
+
+export async function createFirm(deps: Deps, firm: NewFirm): Promise<FirmId> {
+  const id = newId(deps.clock) as FirmId;
+  const { name, ico = null, dic = null, icDph = null, address = null, sandbox } = firm;
+  await insertFirm(deps.sql, { id, name, ico, dic, icDph, address, sandbox }, deps.clock.now());
+  return id;
+}
+
+/**
+ * Gives a participant to a firm. Safe to repeat.
+ * @returns false when it belongs to another firm
+ */
+export async function registerParticipant(deps: Deps, firmId: FirmId, participantId: ParticipantId): Promise<boolean> {
+  const owner = await insertParticipant(deps.sql, { key: participantKey(participantId), id: participantId, firmId }, deps.clock.now());
+  return owner === firmId;
+}
+
+export async function createIntegrator(deps: Deps, integrator: { readonly name: string; readonly productionAuthorized: boolean }): Promise<IntegratorId> {
+  const id = newId(deps.clock) as IntegratorId;
+  await insertIntegrator(deps.sql, { id, ...integrator }, deps.clock.now());
+  return id;
+}
+
+export interface NewBinding {
+  readonly integratorId: IntegratorId;
+  readonly firmId: FirmId;
+  /** The integrator's own name for the firm. */
+  readonly customerRef?: string;
+  readonly scopes: readonly Scope[];
+  readonly interfaces: readonly Interface[];
+  /** @default active */
+  readonly state?: "pending" | "active";
+}
+
+/** Binds a firm to an integrator, or changes the binding there is. Keys and tokens that a withdrawal has ended stay ended. */
+export async function bindFirm(deps: Deps, binding: NewBinding): Promise<void> {
+  const { customerRef = null, state = "active", ...rest } = binding;
+  await putBinding(deps.sql, { ...rest, customerRef, state }, deps.clock.now());
+}
+
+/**
+ * Withdraws the firm's consent: access ends at once, the keys made for that firm end, issued tokens never work for it again.
+ * @returns false when there was nothing to withdraw
+ * @source spec/enterprise.md, States: firm and partner binding
+ */
+export async function revokeConsent(deps: Deps, integratorId: IntegratorId, firmId: FirmId): Promise<boolean> {
+  return revokeBinding(deps.sql, integratorId, firmId, deps.clock.now());
+}

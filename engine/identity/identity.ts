@@ -1,0 +1,198 @@
+/**
+ * Identity of one node: believes tokens, decides contexts, makes and ends tokens, and keeps what it remembers true.
+ *
+ * Whatever a node remembers may be used only while announcements of changes arrive; without them every request asks Postgres.
+ */
+import { randomUUID } from "node:crypto";
+
+import type { Clock, Instant } from "../clock.js";
+import { Refusal } from "../errors.js";
+import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../ids.js";
+import { LIMITS } from "../limits.js";
+import { errorFields, type Log } from "../log.js";
+import type { Metrics } from "../metrics.js";
+import { findBinding } from "../storage/bindings.js";
+import type { Channel, ChannelOptions } from "../storage/channel.js";
+import { pruneFailures } from "../storage/credentials.js";
+import { findParticipant } from "../storage/firms.js";
+import { deactivateKey, findKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/keys.js";
+import { pruneRates } from "../storage/rates.js";
+import type { Sealer } from "../storage/sealer.js";
+import { orTemporary, type Sql } from "../storage/sql.js";
+import { pruneExcessFamilies, pruneRefreshFamilies, pruneRevokedTokens } from "../storage/tokens.js";
+import { parseAllowlist } from "./allowlist.js";
+import { createAuthenticator } from "./authenticator.js";
+import { createCache } from "./cache.js";
+import type { Caller, FirmContext, ParticipantContext } from "./caller.js";
+import { createChanges, type ChangeKind } from "./changes.js";
+import { firmContext, participantContext } from "./contexts.js";
+import { revokeConsent } from "./firms.js";
+import { createPeers, type Peers } from "./peers.js";
+import { createRevocations } from "./revocations.js";
+import type { SecretEnvironment } from "./secrets.js";
+import { createSigningKeys, type PublicJwk } from "./signing-keys.js";
+import { issueTokens, renewTokens, revokeToken, type TokenPair, type TokenRequest } from "./tokens.js";
+
+export interface IdentityOptions {
+  readonly sql: Sql;
+  /** Of the same database: announcements need a connection of their own. */
+  readonly databaseUrl: string;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly environment: SecretEnvironment;
+  /** Issuer and audience of access tokens; the same on every node. */
+  readonly publicUrl: string;
+  /** How announcements are heard; tests pass one that they can cut. @default openChannel */
+  readonly openChannel?: (options: ChannelOptions) => Channel;
+}
+
+export interface Identity {
+  /** Publishes the first signing key, starts to listen. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** At once when everything is known. @throws Refusal TOKEN_INVALID, TEMPORARY */
+  authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
+  /** @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN */
+  firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;
+  /** @throws Refusal PARTICIPANT_FORBIDDEN */
+  participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
+  /** @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED */
+  issueTokens(request: TokenRequest): Promise<TokenPair>;
+  /** @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED */
+  renewTokens(request: { readonly refreshToken: string; readonly address: string; readonly receivedAt: Instant }): Promise<TokenPair>;
+  /** Ends any token; on return every node that is alive refuses it. */
+  revokeToken(token: string, receivedAt: Instant): Promise<void>;
+  /** On return every node refuses the key's tokens. @param integratorId see deactivateKey of the storage */
+  deactivateKey(keyId: KeyId, integratorId?: IntegratorId): Promise<KeyDeactivation>;
+  /** @throws Refusal REQUEST_INVALID @returns the list as stored; undefined when there is no such active key */
+  replaceIpAllowlist(keyId: KeyId, entries: readonly string[]): Promise<readonly string[] | undefined>;
+  /** On return every node refuses the integrator for that firm. @returns false when there was nothing to withdraw */
+  revokeConsent(integratorId: IntegratorId, firmId: FirmId): Promise<boolean>;
+  /** Public keys of access tokens, as /.well-known/jwks.json shows them. */
+  jwks(): { readonly keys: readonly PublicJwk[] };
+  readonly peers: Peers;
+  /** Publishes the next signing key when it is time and deletes what has expired. Runs by itself; safe to repeat. */
+  maintain(): Promise<void>;
+  /** Whether what this node remembers is in use at present. */
+  isFresh(): boolean;
+  /** Resolves when every other node knows of all changes committed before the call; see Changes. */
+  settled(): Promise<void>;
+}
+
+export function createIdentity(options: IdentityOptions): Identity {
+  const { sql, clock, log, environment } = options;
+  const nodeId = randomUUID();
+  const audience = { publicUrl: options.publicUrl, environment };
+  const isFresh = (): boolean => changes.isFresh();
+  const common = { clock, isFresh, ttl_ms: LIMITS.key_cache_ms };
+  const keys = createCache({ ...common, entries_max: LIMITS.key_cache_entries, load: (id) => orTemporary(findKey(sql, id as KeyId)) });
+  const participants = createCache({
+    ...common, entries_max: LIMITS.participant_cache_entries, load: async (key) => (await orTemporary(findParticipant(sql, key))) ?? null,
+  });
+  const bindings = createCache({
+    ...common, entries_max: LIMITS.binding_cache_entries, load: async (key) => {
+      const [integratorId = "", firmId = ""] = key.split(":");
+      return (await orTemporary(findBinding(sql, integratorId as IntegratorId, firmId as FirmId))) ?? null;
+    },
+  });
+  const revocations = createRevocations({ sql, clock, isFresh });
+  const signingKeys = createSigningKeys({ sql, sealer: options.sealer, clock, log });
+  const peers = createPeers({ sql, nodeId, log });
+  const authenticator = createAuthenticator({ audience, signingKeys, keys, revocations });
+
+  const background = (component: string, work: Promise<unknown>): void => {
+    work.catch((error: unknown) => { log.warn("identity.background_failed", { component, ...errorFields(error) }); });
+  };
+  const readSigningKeys = (): void => {
+    background("signing_keys", signingKeys.reload().then(() => { authenticator.forget(); }));
+  };
+  /** What is dropped when a change is announced. */
+  const onChange: Readonly<Record<ChangeKind, (id: string) => void>> = {
+    key: (id) => { keys.drop(id); },
+    // Keys carry their integrator's facts; integrators change so seldom that all keys may go.
+    integrator: () => { keys.clear(); },
+    binding: (id) => { bindings.drop(id); },
+    participant: (key) => { participants.drop(key); },
+    token: (id) => { revocations.announced(id); },
+    signing_key: () => { readSigningKeys(); },
+  };
+  const changes = createChanges({
+    sql, url: options.databaseUrl, clock, nodeId, log,
+    otherNodes: () => peers.others(),
+    onChange: (kind, id) => { onChange[kind](id); },
+    onGap: () => {
+      keys.clear();
+      bindings.clear();
+      participants.clear();
+      revocations.forget();
+      readSigningKeys();
+    },
+    onProof: () => { background("revocations", revocations.maintain()); },
+    ...(options.openChannel === undefined ? {} : { open: options.openChannel }),
+  });
+  const tokens = { sql, clock, metrics: options.metrics, audience, signingKeys, revocations };
+  const contexts = { environment, participants, bindings };
+  const maintain = async (): Promise<void> => {
+    await signingKeys.ensure();
+    const now = clock.now();
+    const prunes = [
+      () => pruneRevokedTokens(sql, now), () => pruneRefreshFamilies(sql, now), () => pruneExcessFamilies(sql),
+      () => pruneFailures(sql, now), () => pruneRates(sql),
+    ];
+    for (const prune of prunes) for (let round = 0; round < PRUNE_ROUNDS_MAX && (await prune()) >= LIMITS.identity_prune_batch; round += 1);
+  };
+  let interval: NodeJS.Timeout | undefined;
+
+  return {
+    start: async () => {
+      await signingKeys.ensure();
+      await peers.start();
+      await changes.start();
+      interval = setInterval(() => { background("maintenance", maintain()); }, LIMITS.identity_prune_interval_ms);
+      interval.unref();
+    },
+    stop: async () => {
+      clearInterval(interval);
+      await changes.stop();
+      await peers.stop();
+    },
+    authenticate: authenticator.authenticate,
+    firmContext: (caller, firmId) => firmContext(contexts, caller, firmId),
+    participantContext: (caller, participantId) => participantContext(contexts, caller, participantId),
+    issueTokens: (request) => issueTokens(tokens, request),
+    renewTokens: (request) => renewTokens(tokens, request),
+    revokeToken: async (token, receivedAt) => {
+      if (await revokeToken(tokens, token, receivedAt)) await changes.settled();
+    },
+    deactivateKey: async (keyId, integratorId) => {
+      const outcome = await orTemporary(deactivateKey(sql, keyId, integratorId, clock.now()));
+      keys.drop(keyId);
+      if (outcome === "deactivated") await changes.settled();
+      return outcome;
+    },
+    replaceIpAllowlist: async (keyId, entries) => {
+      const parsed = parseAllowlist(entries);
+      const found = await orTemporary(replaceIpAllowlist(sql, keyId, parsed));
+      keys.drop(keyId);
+      if (found) await changes.settled();
+      return found ? parsed : undefined;
+    },
+    revokeConsent: async (integratorId, firmId) => {
+      const revoked = await orTemporary(revokeConsent({ sql, clock }, integratorId, firmId));
+      bindings.drop(`${integratorId}:${firmId}`);
+      keys.clear();
+      if (revoked) await changes.settled();
+      return revoked;
+    },
+    jwks: signingKeys.jwks,
+    peers,
+    maintain,
+    isFresh,
+    settled: changes.settled,
+  };
+}
+
+/** Batches that one kind of row may take in one pass, so that a pass ends. */
+const PRUNE_ROUNDS_MAX = 20;

@@ -1,0 +1,57 @@
+/** API keys: made with a secret that is shown once, ended for good. */
+import type { Clock } from "../clock.js";
+import { newId, type FirmId, type IntegratorId, type KeyId } from "../ids.js";
+import type { Scope } from "../scopes.js";
+import { insertKey, type KeyCreation } from "../storage/keys.js";
+import type { Sql } from "../storage/sql.js";
+import { parseAllowlist } from "./allowlist.js";
+import { newSecret, sha256, shownPrefix, type SecretEnvironment } from "./secrets.js";
+
+/** A firm's key, an integrator's central key, or an integrator's key for one firm. */
+export type KeyOwner =
+  | { readonly firmId: FirmId }
+  | { readonly integratorId: IntegratorId; readonly scopedFirmId?: FirmId };
+
+export interface NewKey {
+  readonly owner: KeyOwner;
+  readonly scopes: readonly Scope[];
+  readonly ipAllowlist?: readonly string[];
+  readonly name?: string;
+}
+
+/** A key at the only moment at which its secret is known. */
+export interface CreatedKey {
+  /** Use it as client_id. */
+  readonly id: KeyId;
+  /** Also good as client_id. */
+  readonly prefix: string;
+  readonly secret: string;
+}
+
+/**
+ * Makes a key.
+ * @returns the key with its secret, or why there is none
+ * @throws Refusal REQUEST_INVALID for a wrong allowlist
+ * @source spec/enterprise.md, Authentication: Key management rules
+ */
+export async function createKey(
+  deps: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
+  key: NewKey,
+): Promise<CreatedKey | Exclude<KeyCreation, "created">> {
+  const { owner } = key;
+  const secret = newSecret("firmId" in owner ? "sk_live" : "sk_int", deps.environment);
+  const created = { id: newId(deps.clock) as KeyId, prefix: shownPrefix(secret), secret };
+  const outcome = await insertKey(deps.sql, {
+    id: created.id,
+    keyType: "firmId" in owner ? "sk_live" : "sk_int",
+    firmId: "firmId" in owner ? owner.firmId : undefined,
+    integratorId: "integratorId" in owner ? owner.integratorId : undefined,
+    scopedFirmId: "integratorId" in owner ? owner.scopedFirmId : undefined,
+    prefix: created.prefix,
+    secretSha256: sha256(secret),
+    scopes: key.scopes,
+    ipAllowlist: parseAllowlist(key.ipAllowlist ?? []),
+    name: key.name,
+  }, deps.clock.now());
+  return outcome === "created" ? created : outcome;
+}
