@@ -4,7 +4,7 @@
  */
 import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
 import { cbc, type NameId } from "../xml/names.js";
-import { parseDecimal, type Decimal } from "./decimal.js";
+import { fromDouble, parseDecimal, type Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
@@ -101,6 +101,20 @@ export function signOf(doc: XmlDocument, e: ElementId): number {
   if (match[2] === "NaN") return NaN;
   const size = match[2] === "INF" || /[1-9]/u.test(match[3] ?? "") ? 1 : 0;
   return match[1] === "-" ? 0 - size : size;
+}
+
+/**
+ * The number that arithmetic makes of untyped text, exactly as written; with an exponent, the nearest double.
+ * @throws RuleError FORG0001 when the text is no number, FOCA0002 when it is INF or NaN, which no decimal holds.
+ */
+export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
+  const text = doc.text(e);
+  const plain = parseDecimal(text);
+  if (plain !== undefined) return plain;
+  if (!DOUBLE.test(text)) throw new RuleError("FORG0001");
+  const value = fromDouble(Number(text));
+  if (value === undefined) throw new RuleError("FOCA0002");
+  return value;
 }
 
 const DOUBLE = /^[ \t\r\n]*([+-]?)(INF|NaN|(\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[ \t\r\n]*$/u;

@@ -1,0 +1,251 @@
+/**
+ * Amounts per VAT category and rate: what the breakdown of an invoice is compared with (rules 08 of each family).
+ *
+ * Lines and allowances are read once, however many breakdowns there are: the official expressions add all lines up again
+ * for every TaxSubtotal, which is quadratic. An error is kept with the sum it belongs to and raised when that sum is used.
+ */
+import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { cac, cbc, type NameId } from "../../xml/names.js";
+import { add, parseDecimal, toText, ZERO, type Decimal } from "../decimal.js";
+import { RuleError } from "../rule.js";
+import { childDecimal, hasChargeIndicator, onlyChild } from "../values.js";
+import { CATEGORY, categoryOf } from "./vat-categories.js";
+
+/** Categories whose sums are kept per rate; the others have one rate by definition. */
+const RATED = CATEGORY.S | CATEGORY.L | CATEGORY.M;
+const CODES = Object.values(CATEGORY).filter((bit) => bit !== CATEGORY.other && bit !== CATEGORY.B);
+const slot = (bit: number): number => 31 - Math.clz32(bit);
+const SLOTS = slot(CATEGORY.other) + 1;
+
+/** A rate as a key: equal rates have equal keys. */
+export type RateKey = string;
+
+export const rateKey = (rate: Decimal): RateKey => toText(rate);
+
+/** Sums of one kind of element: invoice lines, credit note lines, charges or allowances. */
+class Group {
+  /** Sum per category, of children of the document element. */
+  readonly #totals: Decimal[] = Array.from({ length: SLOTS }, () => ZERO);
+  /** The same per rate. */
+  readonly #rated = Array.from({ length: SLOTS }, () => new Map<RateKey, Decimal>());
+  readonly #errors: (RuleError | undefined)[] = Array.from({ length: SLOTS }, () => undefined);
+
+  clear(): void {
+    this.#totals.fill(ZERO);
+    this.#errors.fill(undefined);
+    for (const map of this.#rated) if (map.size > 0) map.clear();
+  }
+
+  fail(bits: number, error: unknown): void {
+    if (!(error instanceof RuleError)) throw error;
+    for (const bit of CODES) if ((bits & bit) !== 0) this.#errors[slot(bit)] ??= error;
+  }
+
+  add(bit: number, amount: Decimal): void {
+    this.#totals[slot(bit)] = add(this.#totals[slot(bit)] ?? ZERO, amount);
+  }
+
+  addRated(bit: number, rate: RateKey, amount: Decimal): void {
+    const map = this.#rated[slot(bit)];
+    map?.set(rate, add(map.get(rate) ?? ZERO, amount));
+  }
+
+  /** @throws RuleError of an element that belongs to the sum. */
+  total(bit: number): Decimal {
+    this.#check(bit);
+    return this.#totals[slot(bit)] ?? ZERO;
+  }
+
+  totalAt(bit: number, rate: RateKey): Decimal {
+    this.#check(bit);
+    return this.#rated[slot(bit)]?.get(rate) ?? ZERO;
+  }
+
+  #check(bit: number): void {
+    const error = this.#errors[slot(bit)];
+    if (error !== undefined) throw error;
+  }
+}
+
+/** Which rates of a category occur anywhere in the document. */
+class Rates {
+  readonly #seen = Array.from({ length: SLOTS }, () => new Set<RateKey>());
+  readonly #errors: (RuleError | undefined)[] = Array.from({ length: SLOTS }, () => undefined);
+
+  clear(): void {
+    this.#errors.fill(undefined);
+    for (const set of this.#seen) if (set.size > 0) set.clear();
+  }
+
+  add(bit: number, rate: RateKey): void {
+    this.#seen[slot(bit)]?.add(rate);
+  }
+
+  fail(bits: number, error: unknown): void {
+    if (!(error instanceof RuleError)) throw error;
+    for (const bit of CODES) if ((bits & bit) !== 0) this.#errors[slot(bit)] ??= error;
+  }
+
+  has(bit: number, rate: RateKey): boolean {
+    if (this.#seen[slot(bit)]?.has(rate) === true) return true;
+    const error = this.#errors[slot(bit)];
+    if (error !== undefined) throw error;
+    return false;
+  }
+}
+
+/** Where the amounts of a kind of element and its categories are. */
+interface Kind {
+  readonly amount: NameId;
+  /** Child between the element and its categories; NONE when they are its children. */
+  readonly item: NameId;
+  readonly category: NameId;
+}
+
+const LINE: Kind = { amount: cbc.LineExtensionAmount, item: cac.Item, category: cac.ClassifiedTaxCategory };
+const ALLOWANCE: Kind = { amount: cbc.Amount, item: NONE, category: cac.TaxCategory };
+
+export class Sums {
+  #doc: XmlDocument | undefined;
+  #known = false;
+  readonly #lines = { invoice: new Group(), creditNote: new Group() };
+  readonly #lineRates = { invoice: new Rates(), creditNote: new Rates() };
+  readonly #charges = new Group();
+  readonly #allowances = new Group();
+  readonly #allowanceRates = new Rates();
+  /** The last rate read as text and as key: most lines of an invoice share one. */
+  #rateText = "";
+  #rateKey: RateKey = "";
+
+  reset(doc: XmlDocument): void {
+    this.#doc = doc;
+    this.#known = false;
+  }
+
+  /** Lines plus charges minus allowances of a category. @throws RuleError */
+  ofCategory(kind: "invoice" | "creditNote", bit: number): [lines: Decimal, charges: Decimal, allowances: Decimal] {
+    this.#read();
+    return [this.#lines[kind].total(bit), this.#charges.total(bit), this.#allowances.total(bit)];
+  }
+
+  /** The same for one rate; S, L and M only. @throws RuleError */
+  ofRate(kind: "invoice" | "creditNote", bit: number, rate: RateKey): [lines: Decimal, charges: Decimal, allowances: Decimal] {
+    this.#read();
+    return [this.#lines[kind].totalAt(bit, rate), this.#charges.totalAt(bit, rate), this.#allowances.totalAt(bit, rate)];
+  }
+
+  /** A line of that category and rate, or else an allowance or charge, stands somewhere in the document. @throws RuleError */
+  occurs(kind: "invoice" | "creditNote", bit: number, rate: RateKey): boolean {
+    this.#read();
+    return this.#lineRates[kind].has(bit, rate) || this.#allowanceRates.has(bit, rate);
+  }
+
+  #read(): void {
+    const doc = this.#doc;
+    if (this.#known || doc === undefined) return;
+    for (const group of [this.#lines.invoice, this.#lines.creditNote, this.#charges, this.#allowances]) group.clear();
+    for (const rates of [this.#lineRates.invoice, this.#lineRates.creditNote, this.#allowanceRates]) rates.clear();
+    this.#readLines(doc, cac.InvoiceLine, this.#lines.invoice, this.#lineRates.invoice);
+    this.#readLines(doc, cac.CreditNoteLine, this.#lines.creditNote, this.#lineRates.creditNote);
+    const all = doc.all(cac.AllowanceCharge);
+    for (let i = 0; i < all.length; i += 1) this.#readAllowance(doc, all[i] ?? NONE);
+    this.#known = true;
+  }
+
+  #readLines(doc: XmlDocument, name: NameId, group: Group, rates: Rates): void {
+    const all = doc.all(name);
+    for (let i = 0; i < all.length; i += 1) {
+      const e = all[i] ?? NONE;
+      this.#add(doc, e, LINE, rates, doc.parent(e) === 0 ? group : undefined);
+    }
+  }
+
+  #readAllowance(doc: XmlDocument, e: ElementId): void {
+    if (doc.parent(e) !== 0) {
+      this.#add(doc, e, ALLOWANCE, this.#allowanceRates, undefined);
+      return;
+    }
+    let isCharge = false;
+    let isAllowance = false;
+    try {
+      isCharge = hasChargeIndicator(doc, e, true);
+      isAllowance = hasChargeIndicator(doc, e, false);
+    } catch (error) {
+      this.#charges.fail(NONE, error);
+      this.#allowances.fail(NONE, error);
+    }
+    this.#add(doc, e, ALLOWANCE, this.#allowanceRates, isCharge ? this.#charges : isAllowance ? this.#allowances : undefined);
+    if (isCharge && isAllowance) this.#add(doc, e, ALLOWANCE, this.#allowanceRates, this.#allowances);
+  }
+
+  /** Adds the amount of one element to the sums of its categories. */
+  #add(doc: XmlDocument, e: ElementId, kind: Kind, rates: Rates, group: Group | undefined): void {
+    let bits = 0;
+    try {
+      bits = codesOf(doc, e, kind);
+    } catch (error) {
+      rates.fail(NONE, error);
+      group?.fail(NONE, error);
+      return;
+    }
+    let amount: Decimal | undefined;
+    try {
+      if (group !== undefined) amount = childDecimal(doc, e, kind.amount);
+    } catch (error) {
+      group?.fail(bits, error);
+    }
+    if ((bits & RATED) !== 0) this.#addRated(doc, e, kind, bits & RATED, rates, group, amount);
+    if (group === undefined || amount === undefined) return;
+    for (const bit of CODES) if ((bits & bit & ~RATED) !== 0) group.add(bit, amount);
+  }
+
+  #addRated(
+    doc: XmlDocument, e: ElementId, kind: Kind, bits: number, rates: Rates, group: Group | undefined, amount: Decimal | undefined,
+  ): void {
+    const keys = new Set<RateKey>();
+    try {
+      eachCategory(doc, e, kind, (category) => this.#addKey(doc, category, keys));
+    } catch (error) {
+      rates.fail(bits, error);
+      group?.fail(bits, error);
+    }
+    for (const bit of CODES) {
+      if ((bits & bit) === 0) continue;
+      for (const key of keys) {
+        rates.add(bit, key);
+        if (group !== undefined && amount !== undefined) group.addRated(bit, key, amount);
+      }
+    }
+  }
+
+  #addKey(doc: XmlDocument, category: ElementId, keys: Set<RateKey>): void {
+    const percent = onlyChild(doc, category, cbc.Percent);
+    if (percent === NONE) return;
+    const text = doc.text(percent);
+    if (text !== this.#rateText || this.#rateKey === "") {
+      const rate = parseDecimal(text);
+      if (rate === undefined) throw new RuleError("FORG0001");
+      this.#rateText = text;
+      this.#rateKey = rateKey(rate);
+    }
+    keys.add(this.#rateKey);
+  }
+}
+
+/** Calls `visit` with every tax category of a line or allowance. */
+function eachCategory(doc: XmlDocument, e: ElementId, kind: Kind, visit: (category: ElementId) => void): void {
+  if (kind.item === NONE) {
+    for (let c = doc.child(e, kind.category); c !== NONE; c = doc.nextSame(c)) visit(c);
+    return;
+  }
+  for (let item = doc.child(e, kind.item); item !== NONE; item = doc.nextSame(item)) {
+    for (let c = doc.child(item, kind.category); c !== NONE; c = doc.nextSame(c)) visit(c);
+  }
+}
+
+/** Bits of the categories of a line or allowance. @throws RuleError XPTY0004 */
+function codesOf(doc: XmlDocument, e: ElementId, kind: Kind): number {
+  let bits = 0;
+  eachCategory(doc, e, kind, (category) => { bits |= categoryOf(doc, category); });
+  return bits;
+}

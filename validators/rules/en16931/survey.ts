@@ -1,0 +1,237 @@
+/**
+ * The 727 asserts of the document element about unused parts of UBL, judged in one walk.
+ *
+ * Elements run through a trie of the paths below the document element: a dense table row × column, where a row is a path
+ * that continues and a column a name that occurs in some path. A node that no path leads to ends the walk of its
+ * subtree. Attributes are looked at once each. Measured on the base example (197 elements): 3 µs, against 40 µs for the
+ * same asserts one by one with child masks.
+ */
+import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { internedNames, type NameId } from "../../xml/names.js";
+import { nameId } from "../path.js";
+import { fatal, warning, type AssertFacts, type Facts, type Survey } from "../rule.js";
+import { CONDITIONAL_RESTRICTIONS } from "./conditional.js";
+import { FORBIDDEN_ANYWHERE, FORBIDDEN_ATTRIBUTES, FORBIDDEN_ELEMENTS, SINGLE_ELEMENTS } from "./restrictions.js";
+
+/** Where an attribute or an element is restricted: the names of its element and of the elements above, nearest first. */
+interface Place {
+  readonly mark: number;
+  readonly names: readonly NameId[];
+  /** The topmost name is a child of the document element. */
+  readonly rooted: boolean;
+  /** The one element that is free of the restriction. */
+  readonly except?: NameId;
+}
+
+type Places = Map<NameId, readonly Place[]>;
+
+/** One table of everything; marks are indices of `asserts`. */
+class Restrictions {
+  readonly asserts: AssertFacts[] = [];
+  /** How often a path may occur: 0 or 1. */
+  readonly allowed: number[] = [];
+  readonly #paths: { readonly names: readonly NameId[]; readonly mark: number }[] = [];
+  /** Places by the name of the attribute, and of the element. */
+  readonly attributes: Places = new Map();
+  readonly elements: Places = new Map();
+
+  constructor() {
+    for (const [path, id] of forbiddenElements()) this.#addPath(path, this.#add(0, notUsed(id, path)));
+    for (const [path, id, term] of triples(SINGLE_ELEMENTS)) this.#addPath(path, this.#add(1, onlyOnce(id, path, term)));
+    for (const [path, id] of pairs(FORBIDDEN_ANYWHERE)) this.#addPlace(this.elements, path, this.#add(0, notUsed(id, path)));
+    for (const [path, id] of pairs(FORBIDDEN_ATTRIBUTES)) this.#addPlace(this.attributes, path, this.#add(0, notUsed(id, path)));
+    this.#addPlace(this.attributes, "//@name", this.#add(0, NAME_ATTRIBUTES), nameId("cbc:PaymentMeansCode"));
+    this.#addPlace(this.attributes, "cac:PaymentMeans/cbc:PaymentMeansCode/@name", this.#add(1, PAYMENT_MEANS_TEXTS));
+  }
+
+  #addPath(path: string, mark: number): void {
+    const both = path.startsWith("LINE/") ? ["cac:InvoiceLine", "cac:CreditNoteLine"].map((line) => path.replace("LINE", line)) : [path];
+    for (const one of both) this.#paths.push({ names: one.split("/").map(nameId), mark });
+  }
+
+  #addPlace(places: Places, path: string, mark: number, except?: NameId): void {
+    const steps = path.replace(/^\/\//u, "").split("/").reverse();
+    const key = nameId(steps[0] ?? "");
+    const names = steps.filter((step) => !step.startsWith("@")).map(nameId);
+    const place = { mark, names, rooted: !path.startsWith("//"), ...(except === undefined ? {} : { except }) };
+    places.set(key, [...(places.get(key) ?? []), place]);
+  }
+
+  #add(allowed: number, facts: AssertFacts): number {
+    this.allowed.push(allowed);
+    return this.asserts.push(facts) - 1;
+  }
+
+  /** The paths as a tree of maps, from which the dense table is cut. */
+  tree(): TreeNode {
+    const root: TreeNode = { children: new Map(), mark: NONE };
+    for (const { names, mark } of this.#paths) {
+      let node = root;
+      for (const name of names) {
+        const child = node.children.get(name) ?? { children: new Map<NameId, TreeNode>(), mark: NONE };
+        node.children.set(name, child);
+        node = child;
+      }
+      if (node.mark !== NONE) throw new Error(`two restrictions on one path: ${this.asserts[mark]?.id}`);
+      node.mark = mark;
+    }
+    return root;
+  }
+}
+
+interface TreeNode {
+  readonly children: Map<NameId, TreeNode>;
+  mark: number;
+}
+
+/** "path rule" and "path rule term" tables, word by word. */
+const pairs = (table: string): [string, string][] => chunks(table, 2).map(([path = "", id = ""]) => [path, id]);
+const triples = (table: string): [string, string, string][] => chunks(table, 3).map(([path = "", id = "", term = ""]) => [path, id, term]);
+
+function chunks(table: string, size: number): string[][] {
+  const words = table.trim().split(/\s+/u);
+  return Array.from({ length: words.length / size }, (_, i) => words.slice(i * size, (i + 1) * size));
+}
+
+function forbiddenElements(): [path: string, id: string][] {
+  let parent = "";
+  return FORBIDDEN_ELEMENTS.trim().split(/\s+/u).flatMap((word): [string, string][] => {
+    const [child = "", number] = word.split("=");
+    if (number === undefined) {
+      parent = child === "/" ? "" : child;
+      return [];
+    }
+    return [[parent + child, `UBL-CR-${number}`]];
+  });
+}
+
+/** "LINE/cac:Item/cbc:Keyword" as people read it. */
+const readable = (path: string): string => path.replace(/^\/\//u, "").replace(/^LINE\//u, "");
+
+function notUsed(id: string, path: string): AssertFacts {
+  const [element = "", attribute] = readable(path).split(/\/?@/u);
+  const what = attribute === undefined ? element : `The attribute ${attribute}${element === "" ? "" : ` of ${element}`}`;
+  const where = path.startsWith("LINE/") ? " in the lines of" : " in";
+  return assertFacts(warning(id, "", `${what} is not used${where} EN 16931 invoices; remove it.`, () => true));
+}
+
+const onlyOnce = (id: string, path: string, term: string): AssertFacts =>
+  assertFacts(fatal(id, term, `${readable(path)} may occur only once; keep one and remove the others.`, () => true));
+
+const NAME_ATTRIBUTES = assertFacts(warning("UBL-DT-18", "",
+  "The attribute name is used on cbc:PaymentMeansCode only; remove it elsewhere.", () => true));
+const PAYMENT_MEANS_TEXTS = assertFacts(fatal("UBL-SR-46", "BT-82",
+  "Give the text of the payment means (attribute name of cbc:PaymentMeansCode) only once.", () => true));
+
+function assertFacts({ id, severity, terms, message }: AssertFacts): AssertFacts {
+  return { id, severity, terms, message };
+}
+
+/** The dense form of the trie. Node 0 and column 0 mean "leads nowhere". */
+class Trie {
+  /** Column of a name; names interned later have none. */
+  readonly #columns = new Uint16Array(internedNames());
+  readonly #width: number;
+  readonly #next: Uint16Array;
+  /** Per node: the offset of its row, 0 for a leaf, and its mark + 1, 0 for none. */
+  readonly #rows: Int32Array;
+  readonly #marks: Int32Array;
+
+  constructor(root: TreeNode) {
+    const nodes = flatten(root);
+    let columns = 0;
+    for (const node of nodes) for (const name of node.children.keys()) if (this.#columns[name] === 0) this.#columns[name] = columns += 1;
+    this.#width = columns + 1;
+    const inner = nodes.filter((node) => node.children.size > 0);
+    this.#next = new Uint16Array(this.#width * (inner.length + 1));
+    this.#rows = Int32Array.from(nodes, (node) => (inner.indexOf(node) + 1) * this.#width);
+    this.#marks = Int32Array.from(nodes, (node) => node.mark + 1);
+    for (const node of inner) {
+      const row = this.#rows[nodes.indexOf(node)] ?? 0;
+      for (const [name, child] of node.children) this.#next[row + (this.#columns[name] ?? 0)] = nodes.indexOf(child);
+    }
+  }
+
+  /** Counts in `hits` how often each mark is met below the document element. */
+  count(doc: XmlDocument, hits: Uint32Array): void {
+    this.#walk(doc, 0, this.#width, hits);
+  }
+
+  #walk(doc: XmlDocument, e: ElementId, row: number, hits: Uint32Array): void {
+    const columns = this.#columns;
+    for (let child = doc.first(e); child !== NONE; child = doc.next(child)) {
+      const node = this.#next[row + (columns[doc.name(child)] ?? 0)] ?? 0;
+      if (node === 0) continue;
+      const mark = this.#marks[node] ?? 0;
+      if (mark !== 0) hits[mark - 1] = (hits[mark - 1] ?? 0) + 1;
+      const below = this.#rows[node] ?? 0;
+      if (below !== 0) this.#walk(doc, child, below, hits);
+    }
+  }
+}
+
+/** The root first: it gets index 0 and, being inner, the first row. */
+function flatten(node: TreeNode): TreeNode[] {
+  return [node, ...[...node.children.values()].flatMap(flatten)];
+}
+
+/** The restrictions that are found from below: by the name of an attribute or of an element anywhere. */
+class Anywhere {
+  /** 1 for names that are looked at. */
+  readonly #relevant = new Uint8Array(internedNames());
+  readonly #elements: Places;
+  readonly #attributes: Places;
+
+  constructor(elements: Places, attributes: Places) {
+    this.#elements = elements;
+    this.#attributes = attributes;
+    for (const name of [...elements.keys(), ...attributes.keys()]) this.#relevant[name] = 1;
+  }
+
+  count(doc: XmlDocument, hits: Uint32Array): void {
+    const relevant = this.#relevant;
+    for (let e = 0; e < doc.count; e += 1) {
+      if (relevant[doc.name(e)] === 1) countAt(doc, e, this.#elements.get(doc.name(e)), hits);
+      for (let i = doc.attrCount(e) - 1; i >= 0; i -= 1) {
+        const name = doc.attrName(e, i);
+        if (relevant[name] === 1) countAt(doc, e, this.#attributes.get(name), hits);
+      }
+    }
+  }
+}
+
+function countAt(doc: XmlDocument, e: ElementId, places: readonly Place[] | undefined, hits: Uint32Array): void {
+  if (places === undefined) return;
+  for (const place of places) if (isAt(doc, e, place)) hits[place.mark] = (hits[place.mark] ?? 0) + 1;
+}
+
+function isAt(doc: XmlDocument, e: ElementId, { names, rooted, except }: Place): boolean {
+  if (except === doc.name(e)) return false;
+  let at = e;
+  for (let i = 0; i < names.length; i += 1) {
+    if (at === NONE || names[i] !== doc.name(at)) return false;
+    at = doc.parent(at);
+  }
+  return !rooted || at === 0;
+}
+
+/** All restrictions of the document element. */
+export function restrictionSurvey<F extends Facts>(): Survey<F> {
+  const restrictions = new Restrictions();
+  const trie = new Trie(restrictions.tree());
+  const anywhere = new Anywhere(restrictions.elements, restrictions.attributes);
+  const { allowed, asserts } = restrictions;
+  const hits = new Uint32Array(asserts.length);
+  return {
+    asserts: [...asserts, ...CONDITIONAL_RESTRICTIONS.map(assertFacts)],
+    judge: (doc, e, facts, fail) => {
+      hits.fill(0);
+      trie.count(doc, hits);
+      anywhere.count(doc, hits);
+      for (let i = 0; i < hits.length; i += 1) if ((hits[i] ?? 0) > (allowed[i] ?? 0)) fail(i);
+      for (let i = 0; i < CONDITIONAL_RESTRICTIONS.length; i += 1) {
+        if (CONDITIONAL_RESTRICTIONS[i]?.holds(doc, e, facts) === false) fail(hits.length + i);
+      }
+    },
+  };
+}
