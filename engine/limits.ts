@@ -115,6 +115,8 @@ export const LIMITS = {
   rate_bucket_ms: 500,
   /** How long after its grant a leased admission may be used: 5 % of the window, the error that several nodes may make. */
   rate_lease_ms: 3 * SECOND_MS,
+  /** How long a common store that had no admission left is not asked again. Ours. */
+  rate_empty_ms: 1 * SECOND_MS,
   /** A common store that has not answered by then is taken for away. Ours. */
   rate_lease_timeout_ms: 250,
 
