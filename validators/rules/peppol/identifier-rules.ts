@@ -9,7 +9,6 @@ import { attr, cac, cbc } from "../../xml/names.js";
 import type { Severity } from "../../report.js";
 import { at } from "../path.js";
 import { RuleError, type AssertFacts, type Rule } from "../rule.js";
-import type { PeppolFacts } from "./facts.js";
 import { IDENTIFIER_CHECKS, isDutchVat, type IdentifierCheck } from "./identifiers.js";
 import { normalizeSpace } from "../values.js";
 import { pathNormalized } from "./xpath.js";
@@ -59,7 +58,7 @@ const ADDRESS_ONLY = "9907";
 const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
 
 /** All identifier rules as one rule: EndpointID, PartyIdentification/ID and CompanyID have no other rule in the pattern. */
-export const IDENTIFIER_RULE: Rule<PeppolFacts> = {
+export const IDENTIFIER_RULE: Rule = {
   context: "cbc:EndpointID | cac:PartyIdentification/cbc:ID | cbc:CompanyID",
   asserts: [],
   survey: { asserts: SCHEME_RULES, judge: (doc, e, _, fail) => judgeIdentifier(doc, e, fail) },
