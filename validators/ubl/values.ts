@@ -2,7 +2,7 @@
  * Lexical checks of the value types of UBL, on bytes.
  *
  * The oracle is libxml2: where it differs from the letter of XML Schema, it decides, so that both give one verdict.
- * Known differences: white space around dates and times is refused; bytes outside the base64 alphabet are skipped;
+ * Known differences: white space around dates and behind times is refused; bytes outside the base64 alphabet are skipped;
  * years beyond ±2,147,483,647 are refused. Every check is one walk over the value.
  */
 
@@ -118,7 +118,9 @@ const date: ValueCheck = (bytes, start, end) => {
   return at >= 0 && at <= end && isZone(bytes, at, end);
 };
 const time: ValueCheck = (bytes, start, end) => {
-  const at = timeEnd(bytes, start, end);
+  let first = start;
+  while (first < end && isSpace(bytes[first])) first++;
+  const at = timeEnd(bytes, first, end);
   return at >= 0 && isZone(bytes, at, end);
 };
 const dateTime: ValueCheck = (bytes, start, end) => {

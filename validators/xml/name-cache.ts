@@ -21,10 +21,11 @@ const slotOf = (hash: number): number => {
 /** Index of an entry of a {@link NameCache}. */
 export type NameEntry = number;
 export const NO_ENTRY = -1;
+const UNRESOLVED = -2;
 
 /** One kind of qualified names: those of elements, or those of attributes. */
 export class NameCache {
-  /** Entry → namespace for which `names` holds, or -1 while it was never resolved. */
+  /** Entry → namespace for which `names` holds; UNRESOLVED, which no prefix is ever bound to, until there is one. */
   namespaces = new Int32Array(1_024);
   /** Entry → id of the expanded name under that namespace. */
   names = new Int32Array(1_024);
@@ -80,7 +81,7 @@ export class NameCache {
     this.#hashes[entry] = hash;
     this.lengths[entry] = length;
     this.prefixes[entry] = prefix;
-    this.namespaces[entry] = -1;
+    this.namespaces[entry] = UNRESOLVED;
     this.names[entry] = -1;
     this.locals[entry] = local;
     this.#enter(entry);

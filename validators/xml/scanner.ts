@@ -47,8 +47,8 @@ export type ScanResult =
   | { readonly kind: "document"; readonly document: XmlDocument }
   | { readonly kind: "refused"; readonly findings: readonly Finding[] };
 
-const TAB = 0x09, NEWLINE = 0x0a, RETURN = 0x0d, SPACE = 0x20, BANG = 0x21, HASH = 0x23, HYPHEN = 0x2d, SLASH = 0x2f,
-  COLON = 0x3a, SEMICOLON = 0x3b, LESS = 0x3c, EQUALS = 0x3d, GREATER = 0x3e, QUESTION = 0x3f, BRACKET = 0x5d, LETTER_X = 0x78;
+const TAB = 0x09, NEWLINE = 0x0a, RETURN = 0x0d, SPACE = 0x20, BANG = 0x21, HASH = 0x23, AMPERSAND = 0x26, SLASH = 0x2f,
+  SEMICOLON = 0x3b, LESS = 0x3c, EQUALS = 0x3d, GREATER = 0x3e, QUESTION = 0x3f, BRACKET = 0x5d, LETTER_X = 0x78;
 
 /** Copies larger than this are not kept for the next document. */
 const BUFFER_KEPT_BYTES = 4_194_304;
@@ -56,6 +56,9 @@ const XML_DECLARATION =
   /^<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"([A-Za-z][A-Za-z0-9._-]*)"|'([A-Za-z][A-Za-z0-9._-]*)'))?(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\r\n]*\?>/;
 /** The longest reference that can be valid, `&#x0010FFFF;` with some leading zeros; longer ones are refused. */
 const REFERENCE_BYTES_MAX = 32;
+
+/** References that leave white space behind: element-only content may hold them. */
+const WHITE_SPACE_REFERENCE = /^&#(?:x0*(?:20|9|[aAdD])|0*(?:32|9|10|13));$/;
 
 /** Scans documents one after the other; its result lives until its next scan. */
 export class Scanner {
@@ -205,7 +208,7 @@ export class Scanner {
     let b = bytes[at]!;
     while (b === SPACE || b === NEWLINE || b === TAB) b = bytes[++at]!;
     if (b === LESS) return at;
-    if (b !== RETURN) flags[current]! |= FLAG.nonSpace;
+    if (b !== RETURN && b !== AMPERSAND) flags[current]! |= FLAG.nonSpace;
     for (;;) {
       while (TEXT_BYTES[b]! === BYTE.plain) b = bytes[++at]!;
       const kind = TEXT_BYTES[b]!;
@@ -218,8 +221,8 @@ export class Scanner {
       at = this.#rareText(kind, start, at);
       b = bytes[at]!;
     }
-    // A carriage return hides whether the text before it was only white space; look again.
-    if ((flags[current]! & (FLAG.marked | FLAG.nonSpace)) === FLAG.marked) this.#markNonSpace(start, at);
+    // Text that begins with a carriage return or a reference has not shown yet whether it is only white space.
+    if ((flags[current]! & FLAG.nonSpace) === 0) this.#markNonSpace(start, at);
     return at;
   }
 
@@ -232,8 +235,9 @@ export class Scanner {
       return at + 1;
     }
     if (kind === BYTE.ampersand) {
-      flags[this.#current]! |= FLAG.marked | FLAG.nonSpace;
-      return this.#reference(at);
+      const end = this.#reference(at);
+      flags[this.#current]! |= WHITE_SPACE_REFERENCE.test(this.document.latin.substring(at, end)) ? FLAG.marked : FLAG.marked | FLAG.nonSpace;
+      return end;
     }
     if (kind === BYTE.return) {
       flags[this.#current]! |= FLAG.marked;
@@ -248,8 +252,10 @@ export class Scanner {
   }
 
   #markNonSpace(start: number, end: number): void {
+    const bytes = this.#bytes;
     for (let i = start; i < end; i++) {
-      if (SPACE_BYTES[this.#bytes[i]!] === 0) {
+      if (bytes[i] === AMPERSAND) while (bytes[i] !== SEMICOLON) i++;
+      else if (SPACE_BYTES[bytes[i]!] === 0) {
         this.document.flags[this.#current]! |= FLAG.nonSpace;
         return;
       }
