@@ -1,0 +1,156 @@
+/** The promises that actors/system.ts makes and nact alone does not keep. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { type ActorKind, type ActorSystem, startActors } from "../../../actors/system.js";
+import { Refusal } from "../../../engine/errors.js";
+import { LIMITS } from "../../../engine/limits.js";
+import { createLog } from "../../../engine/log.js";
+import { createMetrics, type Metrics } from "../../../engine/metrics.js";
+
+type Gate = { readonly promise: Promise<void>; readonly open: () => void };
+function gate(): Gate {
+  let open = (): void => undefined;
+  const promise = new Promise<void>((resolve) => { open = resolve; });
+  return { promise, open };
+}
+
+type Probe = {
+  Wait: { readonly ask: Gate; readonly reply: string };
+  Fail: { readonly ask: { readonly secret: string }; readonly reply: never };
+  Refuse: { readonly ask: null; readonly reply: never };
+  Count: { readonly ask: null; readonly reply: number };
+  Forward: { readonly ask: Gate; readonly reply: string };
+};
+
+let lines: string[];
+let metrics: Metrics;
+let actors: ActorSystem;
+let trace: string[];
+
+const probe = (idle_ms = 60_000): ActorKind<Probe, { turns: number }> => ({
+  name: "probe", idle_ms, mailbox: 10, start: () => ({ turns: 0 }),
+  handlers: {
+    Wait: async (_, held, key) => {
+      trace.push(`${key} begins`);
+      await held.promise;
+      trace.push(`${key} ends`);
+      return { reply: "done" };
+    },
+    Fail: (_, { secret }) => { throw new Error(`about ${secret}`); },
+    Refuse: () => { throw new Refusal("NOT_FOUND"); },
+    Count: (cache) => ({ reply: (cache.turns += 1) }),
+    Forward: (_, held) => ({ forward: held.promise.then(() => "forwarded") }),
+  },
+});
+
+beforeEach(() => {
+  lines = [];
+  trace = [];
+  metrics = createMetrics();
+  actors = startActors({ log: createLog("debug", { write: (line) => { lines.push(line); } }), metrics, monotonic: () => performance.now() });
+});
+afterEach(() => actors.stop());
+
+describe("turns", () => {
+  test("commands of one actor take turns; those of two actors do not wait for each other", async () => {
+    const kind = probe();
+    const [a, b] = [gate(), gate()];
+    const answers = [actors.ask(kind, "one", "Wait", a), actors.ask(kind, "one", "Wait", b), actors.ask(kind, "two", "Wait", b)];
+    b.open();
+    await answers[2];
+    expect(trace).toEqual(["one begins", "two begins", "two ends"]);
+    a.open();
+    await Promise.all(answers);
+    expect(trace.slice(3)).toEqual(["one ends", "one begins", "one ends"]);
+  });
+
+  test("a forwarded answer reaches the asker while the next turn already runs", async () => {
+    const kind = probe();
+    const held = gate();
+    const forwarded = actors.ask(kind, "one", "Forward", held);
+    expect(await actors.ask(kind, "one", "Count", null)).toBe(1);
+    held.open();
+    expect(await forwarded).toBe("forwarded");
+  });
+});
+
+describe("failures", () => {
+  test("a handler that throws answers its asker, and the actor goes on with a fresh cache", async () => {
+    const kind = probe();
+    await actors.ask(kind, "one", "Count", null);
+    await expect(actors.ask(kind, "one", "Fail", { secret: "x" })).rejects.toThrow("about x");
+    expect(await actors.ask(kind, "one", "Count", null)).toBe(1);
+  });
+
+  test("a refusal is an answer: nothing is logged and the cache stays", async () => {
+    const kind = probe();
+    await actors.ask(kind, "one", "Count", null);
+    await expect(actors.ask(kind, "one", "Refuse", null)).rejects.toMatchObject({ reason: "NOT_FOUND" });
+    expect(await actors.ask(kind, "one", "Count", null)).toBe(2);
+    expect(lines).toEqual([]);
+  });
+
+  test("a crash report names the actor, never the command or the error's text", async () => {
+    await expect(actors.ask(probe(), "one", "Fail", { secret: "canary-4711" })).rejects.toThrow();
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain("actor crashed");
+    expect(lines.join()).not.toContain("canary-4711");
+    expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="probe"} 1');
+  });
+});
+
+describe("bounds", () => {
+  test("a full mailbox refuses with TEMPORARY and a time to come back; what waited is still answered", async () => {
+    const kind = probe();
+    const held = gate();
+    const waiting = Array.from({ length: 10 }, () => actors.ask(kind, "one", "Wait", held));
+    await expect(actors.ask(kind, "one", "Count", null)).rejects.toMatchObject({ reason: "TEMPORARY", extras: { retryAfter_s: 1 } });
+    held.open();
+    expect(await Promise.all(waiting)).toEqual(waiting.map(() => "done"));
+    expect(await metrics.exposition()).toContain('kurier_actor_refused_total{kind="probe"} 1');
+  });
+
+  test("a flood of 100,000 commands to one actor is refused beyond its mailbox", async () => {
+    const kind = { ...probe(), mailbox: LIMITS.mailbox_max };
+    const held = gate();
+    let refused = 0;
+    const answers: Promise<unknown>[] = [];
+    for (let i = 0; i < 100_000; i++) answers.push(actors.ask(kind, "one", "Wait", held).catch(() => { refused += 1; }));
+    held.open();
+    await Promise.all(answers);
+    expect(refused).toBe(100_000 - LIMITS.mailbox_max);
+  });
+
+  test("an actor without idle time is gone when its last command has ended", async () => {
+    await actors.ask(probe(0), "one", "Count", null);
+    expect(actors.census().get("probe")).toBe(0);
+  });
+});
+
+describe("ends", () => {
+  test("a retired actor ends its running handler before a successor begins", async () => {
+    const kind = probe();
+    const [first, second] = [gate(), gate()];
+    const a = actors.ask(kind, "one", "Wait", first);
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    const retired = actors.retire(kind, "one");
+    const b = actors.ask(kind, "one", "Wait", second);
+    second.open();
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect(trace).toEqual(["one begins"]);
+    first.open();
+    await Promise.all([a, b, retired]);
+    expect(trace).toEqual(["one begins", "one ends", "one begins", "one ends"]);
+  });
+
+  test("stop waits for what runs and refuses what comes", async () => {
+    const kind = probe();
+    const held = gate();
+    const running = actors.ask(kind, "one", "Wait", held);
+    const stopped = actors.stop();
+    await expect(actors.ask(kind, "two", "Count", null)).rejects.toMatchObject({ reason: "TEMPORARY" });
+    held.open();
+    await stopped;
+    expect(await running).toBe("done");
+  });
+});

@@ -1,0 +1,107 @@
+/** The lifecycle tables against the rows of the specification and the checks in the database. */
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+
+import { decideAttempt, nextAttemptAt } from "../../../engine/documents/dispatch.js";
+import { EVENT_KINDS, OUTBOUND_STATES, OUTBOUND_TRIGGERS, outboundLifecycle, outboundMove, type OutboundState } from "../../../engine/lifecycle/document.js";
+import { isFinal, mermaid } from "../../../engine/lifecycle/machine.js";
+import { RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
+import { LIMITS } from "../../../engine/limits.js";
+import { OUTCOMES, type OutcomeKind } from "../../../engine/peppol/transport.js";
+
+/** spec/rulings.md, section 5, one row a line: from | trigger | to | events. */
+const RULINGS: readonly [from: OutboundState, trigger: (typeof OUTBOUND_TRIGGERS)[number], to: OutboundState, events: readonly string[]][] = [
+  ["queued", "transmitted", "sent", ["document.sent"]],
+  ["queued", "receipt_confirmed", "delivered", ["document.sent", "document.delivered"]],
+  ["sent", "receipt_confirmed", "delivered", ["document.delivered"]],
+  ["queued", "rules_refused", "validation_failed", ["document.rejected"]],
+  ["queued", "attempts_exhausted", "send_failed", ["document.delivery_failed"]],
+  ["sent", "attempts_exhausted", "delivery_failed", ["document.delivery_failed"]],
+  ["queued", "peer_refused", "rejected", ["document.rejected"]],
+  ["sent", "peer_refused", "rejected", ["document.rejected"]],
+  ["sent", "mls_re", "rejected", ["document.mls_received", "document.rejected"]],
+  ["delivered", "mls_re", "rejected", ["document.mls_received", "document.rejected"]],
+  ["sent", "mls_ab", "sent", ["document.mls_received"]],
+  ["sent", "mls_ap", "delivered", ["document.mls_received", "document.delivered"]],
+  ["delivered", "mls_ap", "delivered", ["document.mls_received"]],
+  ["delivered", "mls_ab", "delivered", ["document.mls_received"]],
+  ["delivered", "invoice_response", "delivered", ["document.response_received"]],
+];
+
+describe("outbound lifecycle", () => {
+  test.each(RULINGS)("%s + %s → %s, telling %j", (from, trigger, to, events) => {
+    expect(outboundMove(from, trigger)).toEqual({ to, emits: events });
+  });
+
+  test("every other pair of state and trigger is refused", () => {
+    const allowed = new Set(RULINGS.map(([from, trigger]) => `${from} ${trigger}`));
+    for (const state of OUTBOUND_STATES) {
+      for (const trigger of OUTBOUND_TRIGGERS) {
+        if (!allowed.has(`${state} ${trigger}`)) expect([state, trigger, outboundMove(state, trigger)]).toEqual([state, trigger, undefined]);
+      }
+    }
+  });
+
+  test("a final state accepts no trigger, whatever the order of arrivals", () => {
+    fc.assert(fc.property(fc.array(fc.constantFrom(...OUTBOUND_TRIGGERS)), (arrivals) => {
+      let state: OutboundState = "queued";
+      for (const trigger of arrivals) {
+        const next: OutboundState = outboundMove(state, trigger)?.to ?? state;
+        if (isFinal(outboundLifecycle, state)) expect(next).toBe(state);
+        state = next;
+      }
+    }));
+  });
+
+  test("the database knows the same states", () => {
+    const sql = readFileSync(new URL("../../../engine/storage/migrations/0004_documents.sql", import.meta.url), "utf8");
+    const list = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
+    expect(sql).toContain(`status in (${list(OUTBOUND_STATES)})`);
+    expect(sql).toContain(`status in (${list(RECEIVED_STATES)})`);
+  });
+
+  test("the diagram in the documentation is drawn from the table", () => {
+    const readme = readFileSync(new URL("../../../engine/lifecycle/README.md", import.meta.url), "utf8");
+    expect(readme).toContain(mermaid(outboundLifecycle, "queued"));
+  });
+
+  test("every event that a move tells is one of the six kinds", () => {
+    expect(RULINGS.flatMap(([, , , events]) => events).every((event) => EVENT_KINDS.some((kind) => kind === event))).toBe(true);
+  });
+});
+
+describe("attempts", () => {
+  test("at once, then 10 s, 1, 5, 15 min, 1, 3, 6, 12, 24 h", () => {
+    const minutes = (n: number): number => n * 60_000;
+    expect(LIMITS.retry_plan_ms).toEqual([10_000, minutes(1), minutes(5), minutes(15), minutes(60), minutes(180), minutes(360), minutes(720), minutes(1440)]);
+    expect(nextAttemptAt(LIMITS.retry_plan_ms, LIMITS.retry_plan_ms.length + 1, 0, () => 0.5)).toBeUndefined();
+  });
+
+  test("jitter stays within ±20 %", () => {
+    expect(nextAttemptAt([10_000], 1, 0, () => 0)).toBe(8_000);
+    expect(nextAttemptAt([10_000], 1, 0, () => 0.5)).toBe(10_000);
+    expect(nextAttemptAt([10_000], 1, 0, () => 1)).toBe(12_000);
+  });
+
+  test("an unregistered recipient is retried on the plan and ends in send_failed", () => {
+    expect(decideAttempt("queued", { kind: "recipient_unregistered" }, 5)).toEqual({ moves: [{ to: "queued", trigger: undefined, emits: [] }], nextAttemptAt: 5 });
+    expect(decideAttempt("queued", { kind: "recipient_unregistered" }, undefined).moves.at(-1)).toMatchObject({ to: "send_failed" });
+  });
+
+  test("the last attempt that was transmitted but not confirmed is first sent, then delivery_failed", () => {
+    expect(decideAttempt("queued", { kind: "unconfirmed" }, undefined).moves.map((move) => move.to)).toEqual(["sent", "delivery_failed"]);
+  });
+
+  test("every outcome leaves the document final or due again", () => {
+    for (const kind of Object.keys(OUTCOMES) as OutcomeKind[]) {
+      for (const state of ["queued", "sent"] as const) {
+        for (const next of [undefined, 1]) {
+          const { moves, nextAttemptAt: due } = decideAttempt(state, { kind }, next);
+          const end = moves.at(-1)?.to;
+          expect([kind, state, next, end === "queued" || end === "sent" ? due !== undefined : due === undefined || due === next]).toEqual([kind, state, next, true]);
+        }
+      }
+    }
+  });
+});
