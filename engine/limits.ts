@@ -109,8 +109,6 @@ export const LIMITS = {
   rate_public_validate: 20,
   /** Windows remembered on a node; the least recently used goes first. 1.6 KB each. */
   rate_windows_max: 100_000,
-  /** With more than one node, admissions are taken from Postgres in leases of at most this many. @source design/reliability.md, section 5 */
-  rate_lease_max: 10,
   /** Shared windows count in buckets this long: an error of at most 1 % of the window, on the strict side. */
   rate_bucket_ms: 500,
   /** How long after its grant a leased admission may be used: 5 % of the window, the error that several nodes may make. */

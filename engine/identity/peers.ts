@@ -1,19 +1,19 @@
 /** The other nodes: who is alive, and rate windows shared with them. A node that is alone never asks Postgres. */
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
-import { beatNode, leaseRate, removeNode, type RateLease } from "../storage/rates.js";
+import { beatNode, leaseRate, removeNode, type RateLease, type RateRequest } from "../storage/rates.js";
 import type { Sql } from "../storage/sql.js";
 
 export interface Peers {
   /** Says that this node is alive for the first time, and goes on saying it. */
   start(): Promise<void>;
   /** Nodes that are alive, this one included; the last known number while Postgres is away. */
-  count(): number;
+  nodes(): number;
   /** Ids of the other nodes that are alive. */
   others(): readonly string[];
   beat(): Promise<void>;
-  /** Admits up to `want` requests to a window that all nodes share. Rejects when Postgres is away. */
-  lease(request: { readonly key: string; readonly want: number; readonly limit: number; readonly window_ms: number }): Promise<RateLease>;
+  /** Takes admissions from a window that all nodes share. Rejects when Postgres is away. */
+  lease(request: RateRequest): Promise<RateLease>;
   stop(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export function createPeers(deps: { readonly sql: Sql; readonly nodeId: string; 
       interval = setInterval(() => { void beat(); }, LIMITS.node_beat_ms);
       interval.unref();
     },
-    count: () => alive.length,
+    nodes: () => alive.length,
     others: () => alive.filter((id) => id !== nodeId),
     beat,
     lease: (request) => leaseRate(sql, request),

@@ -21,26 +21,34 @@ export async function removeNode(sql: Sql, nodeId: string): Promise<void> {
   await sql`delete from node where id = ${nodeId}`;
 }
 
+export interface RateRequest {
+  /** Row of the rate table and key of the client. */
+  readonly bucket: string;
+  readonly key: string;
+  readonly limit: number;
+  readonly window_ms: number;
+  /** Admissions wanted. */
+  readonly want: number;
+  /** Admissions of an earlier lease that were not used. */
+  readonly unused: number;
+}
+
 export interface RateLease {
   /** Requests admitted, at most as many as were asked for. */
   readonly granted: number;
-  /** Requests of the window on all nodes, these included. */
-  readonly used: number;
-  /** Milliseconds from now until the oldest counted admissions leave the window. */
-  readonly frees_in_ms: number;
+  /** Milliseconds until the oldest counted admissions leave the window. */
+  readonly resetIn_ms: number;
 }
 
-/** Admits up to `want` requests to the window of `key` that all nodes share. */
-export async function leaseRate(
-  sql: Sql,
-  request: { readonly key: string; readonly want: number; readonly limit: number; readonly window_ms: number },
-): Promise<RateLease> {
-  const rows = await sql<{ granted: number; used: number; freesIn: string }[]>`
-    select granted, used, frees_at_ms - floor(extract(epoch from clock_timestamp()) * 1000)::bigint as "freesIn"
-    from lease_rate(${request.key}, ${request.want}, ${request.limit}, ${request.window_ms}, ${LIMITS.rate_bucket_ms})`;
+/** Gives unused admissions back and admits up to `want` requests to a window that all nodes share. */
+export async function leaseRate(sql: Sql, request: RateRequest): Promise<RateLease> {
+  const rows = await sql<RateLease[]>`
+    select granted, resets_in_ms as "resetIn_ms"
+    from lease_rate(${`${request.bucket}:${request.key}`}, ${request.want}, ${request.unused}, ${request.limit}, ${request.window_ms},
+      ${LIMITS.rate_bucket_ms})`;
   const [lease] = rows;
   if (lease === undefined) throw new Error("lease_rate answered no row");
-  return { granted: lease.granted, used: lease.used, frees_in_ms: Math.max(0, Number(lease.freesIn)) };
+  return { granted: lease.granted, resetIn_ms: lease.resetIn_ms };
 }
 
 /** Deletes windows that count nothing any more. @returns rows deleted */
