@@ -7,6 +7,7 @@
 import postgres from "postgres";
 
 import { LIMITS } from "../limits.js";
+import { connectionTarget } from "./sql.js";
 import type { Sql } from "./sql.js";
 
 export interface ChannelOptions {
@@ -62,7 +63,9 @@ export function openChannel(options: ChannelOptions): Channel {
   };
   const open = (): void => {
     if (closed) return;
+    const { url, ...socket } = connectionTarget(options.url);
     const settings: postgres.Options<Record<string, never>> & NotifyOption = {
+      ...socket,
       max: 1,
       idle_timeout: 0,
       max_lifetime: null,
@@ -79,7 +82,7 @@ export function openChannel(options: ChannelOptions): Channel {
         again();
       },
     };
-    const mine = { client: postgres(options.url, settings), up: false };
+    const mine = { client: postgres(url, settings), up: false };
     current = mine;
     mine.client.unsafe(`listen "${options.channel}"`).then(
       () => {

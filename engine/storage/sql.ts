@@ -20,7 +20,7 @@ export interface SqlOptions {
 }
 
 /** Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. */
-function target(text: string): { url: string; path?: string } {
+export function connectionTarget(text: string): { url: string; path?: string } {
   const url = new URL(text);
   const directory = url.searchParams.get("host");
   if (directory?.startsWith("/") !== true) return { url: text };
@@ -30,7 +30,7 @@ function target(text: string): { url: string; path?: string } {
 
 /** Opens a pool; nothing connects before the first statement. */
 export function openSql(options: SqlOptions): Sql {
-  const { url, ...socket } = target(options.url);
+  const { url, ...socket } = connectionTarget(options.url);
   return postgres(url, {
     ...socket,
     max: options.connections ?? LIMITS.db_connections,

@@ -1,0 +1,88 @@
+/** What becomes of one delivered message, the same in every form of the streams; and the lanes in which handlers run. */
+import { LIMITS } from "../limits.js";
+import { errorFields } from "../log.js";
+import type { Log } from "../log.js";
+import type { Metrics } from "../metrics.js";
+import type { StreamDelivery, StreamHandler, StreamName } from "./streams.js";
+import { backoff, within } from "./wake.js";
+
+/**
+ * `dropped`: the broker forgets the message, and the reconciler finds its work when there still is any.
+ * `abandoned`: the handler takes too long; nothing is said to the broker, which delivers again by itself.
+ */
+export type DeliveryOutcome =
+  | { readonly kind: "done" }
+  | { readonly kind: "dropped" }
+  | { readonly kind: "again"; readonly after_ms: number }
+  | { readonly kind: "abandoned" };
+
+export interface DeliveryContext {
+  readonly stream: StreamName;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** How long a handler has before the message goes to somebody else. LIMITS.stream_ack_wait_ms but in tests. */
+  readonly ackWait_ms: number;
+}
+
+function orDropped(context: DeliveryContext, deliveries: number, after_ms: number): DeliveryOutcome {
+  if (deliveries < LIMITS.stream_deliveries_max) return { kind: "again", after_ms };
+  context.metrics.count("stream_messages_dropped_total", { stream: context.stream });
+  context.log.error("stream.message_dropped", { component: context.stream, count: deliveries });
+  return { kind: "dropped" };
+}
+
+/** Runs the handler for one message. Never rejects. */
+export async function deliver(delivery: StreamDelivery, handler: StreamHandler, context: DeliveryContext): Promise<DeliveryOutcome> {
+  const { deliveries } = delivery;
+  // A handler that takes its process down every time is not called for ever.
+  if (deliveries > LIMITS.stream_deliveries_max) return orDropped(context, deliveries, 0);
+  try {
+    const running = handler(delivery);
+    const result = await within(running, context.ackWait_ms, "late" as const);
+    if (result === "done") return { kind: "done" };
+    if (result === "late") {
+      context.log.error("stream.handler_late", { component: context.stream, count: deliveries });
+      // Its lane stays taken: handlers that hang must not pile up.
+      await running.catch(() => undefined);
+      return { kind: "abandoned" };
+    }
+    return orDropped(context, deliveries, Math.max(0, result.retryAfter_ms));
+  } catch (error) {
+    context.log.error("stream.handler_failed", { component: context.stream, count: deliveries, ...errorFields(error) });
+    return orDropped(context, deliveries, backoff(deliveries, LIMITS.stream_redelivery_first_ms, LIMITS.stream_redelivery_max_ms));
+  }
+}
+
+export interface Lanes {
+  /** How many tasks may start now. */
+  free(): number;
+  /** Resolves when one may start. */
+  whenFree(): Promise<void>;
+  /** Starts a task, which must not reject. */
+  run(task: () => Promise<void>): void;
+  /** Resolves when none runs. */
+  whenIdle(): Promise<void>;
+}
+
+/** @param count  tasks at once. */
+export function createLanes(count: number): Lanes {
+  let busy = 0;
+  let waiters: { holds: () => boolean; resolve: () => void }[] = [];
+  const when = (holds: () => boolean): Promise<void> =>
+    holds() ? Promise.resolve() : new Promise((resolve) => { waiters.push({ holds, resolve }); });
+  const settle = (): void => {
+    busy -= 1;
+    const ready = waiters.filter((waiter) => waiter.holds());
+    waiters = waiters.filter((waiter) => !ready.includes(waiter));
+    for (const waiter of ready) waiter.resolve();
+  };
+  return {
+    free: () => count - busy,
+    whenFree: () => when(() => busy < count),
+    whenIdle: () => when(() => busy === 0),
+    run: (task) => {
+      busy += 1;
+      void task().finally(settle);
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/** The reconciler: finds work in Postgres that no stream has woken, and wakes it. Its first pass is the recovery at the start. */
+import { LIMITS } from "../limits.js";
+import { errorFields } from "../log.js";
+import type { Log } from "../log.js";
+import type { Metrics } from "../metrics.js";
+import type { StreamMessage, StreamName, Streams } from "./streams.js";
+import { createWake, within } from "./wake.js";
+
+/** One kind of work that can be forgotten by a stream. */
+export interface ReconcileSource {
+  /** Label of the metric: a closed list of our own words. */
+  readonly kind: string;
+  readonly stream: StreamName;
+  /**
+   * Due work that nobody has taken for at least `grace_ms`, oldest first, as messages that wake it. Work that was
+   * announced a moment ago is not due: it has its message under way. Handlers must find nothing to do on a second message.
+   */
+  findWork(limit: number, grace_ms: number): Promise<readonly StreamMessage[]>;
+}
+
+export interface ReconcilerOptions {
+  readonly sources: readonly ReconcileSource[];
+  readonly streams: Pick<Streams, "publish">;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** What a pass did, per kind. */
+export interface ReconcileReport {
+  readonly kind: string;
+  readonly woken: number;
+}
+
+export interface Reconciler {
+  /** One pass now, after the one under way. @throws what the last failing source threw */
+  pass(): Promise<readonly ReconcileReport[]>;
+  /** Ends after the pass under way. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+async function reconcileSource(options: ReconcilerOptions, source: ReconcileSource, grace_ms: number): Promise<ReconcileReport> {
+  const work = await source.findWork(LIMITS.reconcile_batch, grace_ms);
+  if (work.length > 0) {
+    await options.streams.publish(source.stream, work);
+    options.metrics.count("reconciler_repairs_total", { kind: source.kind }, work.length);
+    options.log.warn("reconciler.repaired", { component: source.kind, count: work.length });
+  }
+  return { kind: source.kind, woken: work.length };
+}
+
+/**
+ * One pass over all sources: a batch of each, at most LIMITS.reconcile_batch. A source that fails does not keep the
+ * others from their turn.
+ * @param grace_ms  0 at the start, when everything that waits was left by a process that is gone.
+ * @throws what a source threw, after all had their turn
+ */
+export async function reconcile(options: ReconcilerOptions, grace_ms: number = LIMITS.reconcile_grace_ms): Promise<readonly ReconcileReport[]> {
+  const results = await Promise.allSettled(options.sources.map((source) => reconcileSource(options, source, grace_ms)));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+}
+
+/** Starts the reconciler: a pass at once, then one every LIMITS.reconcile_interval_ms. A full batch is followed by the next without a pause. */
+export function startReconciler(options: ReconcilerOptions): Reconciler {
+  const wake = createWake();
+  let stopping = false;
+  let turn: Promise<unknown> = Promise.resolve();
+  const pass = (grace_ms: number): Promise<readonly ReconcileReport[]> => {
+    const mine = turn.then(() => reconcile(options, grace_ms));
+    turn = mine.catch(() => undefined);
+    return mine;
+  };
+  const run = async (): Promise<void> => {
+    let grace_ms: number = 0;
+    while (!stopping) {
+      try {
+        await pass(grace_ms);
+        grace_ms = LIMITS.reconcile_grace_ms;
+      } catch (error) {
+        options.log.warn("reconciler.failed", errorFields(error));
+      }
+      if (!stopping) await wake.wait(LIMITS.reconcile_interval_ms);
+    }
+  };
+  const ended = run();
+  return {
+    pass: () => pass(LIMITS.reconcile_grace_ms),
+    stop: () => {
+      stopping = true;
+      wake.poke();
+      return within(ended, LIMITS.drain_timeout_ms, undefined);
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/** Loops that wait: for a poke, for a time, or for their end. */
+
+export interface Wake {
+  /** Ends the wait under way, or the next one at once when none is. */
+  poke(): void;
+  /** Resolves after a poke or after that time, whichever comes first. One waiter at a time. */
+  wait(timeout_ms: number): Promise<void>;
+}
+
+export function createWake(): Wake {
+  let poked = false;
+  let wakeUp: (() => void) | undefined;
+  return {
+    poke: () => {
+      poked = true;
+      wakeUp?.();
+    },
+    wait: async (timeout_ms) => {
+      if (!poked) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, timeout_ms);
+          wakeUp = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        wakeUp = undefined;
+      }
+      poked = false;
+    },
+  };
+}
+
+/** The wait before the try after `failures` failures: doubles from `first_ms` to `max_ms`. */
+export const backoff = (failures: number, first_ms: number, max_ms: number): number =>
+  Math.min(first_ms * 2 ** Math.min(Math.max(failures - 1, 0), 30), max_ms);
+
+/** Resolves with the promise's value, or with `otherwise` after that time; what the promise does later is ignored. */
+export function within<T, U>(promise: Promise<T>, timeout_ms: number, otherwise: U): Promise<T | U> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => { resolve(otherwise); }, timeout_ms);
+    promise.then(resolve, reject).finally(() => { clearTimeout(timer); });
+  });
+}
