@@ -1,9 +1,7 @@
 /** Child paths of rules, "cac:Party/cac:PostalAddress", resolved to name ids once and walked without allocation. */
-import type { ElementId, XmlDocument } from "../xml/document.js";
+import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
 import { internName, NS, type NameId } from "../xml/names.js";
 import { RuleError } from "./rule.js";
-
-const NONE = -1;
 
 const NAMESPACES: Readonly<Record<string, string>> = { cbc: NS.cbc, cac: NS.cac, ext: NS.ext };
 const ROOTS: Readonly<Record<string, string>> = {

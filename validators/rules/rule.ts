@@ -1,5 +1,5 @@
 /** The vocabulary of a rule table: what a rule is, before anything runs it. */
-import type { Severity } from "../report.js";
+import type { Layer, Severity } from "../report.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 
 /**
@@ -90,7 +90,7 @@ export interface RuleSet {
   /** Version of the published rules that the set encodes. */
   readonly version: string;
   /** The layer its findings are reported under. */
-  readonly layer: string;
+  readonly layer: Layer;
   readonly catalogue: readonly AssertFacts[];
   /** Judges one document. Never throws RuleError: it becomes the one finding `!err:CODE`. */
   run(doc: XmlDocument, findingsMax: number): RuleResult;

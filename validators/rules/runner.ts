@@ -4,19 +4,18 @@
  * The lists are worked out once per rule set. Every name of the process-wide table has a slot; the names a document
  * brings along have none and take the wildcard rules, matched by their local name.
  */
-import type { ElementId, XmlDocument } from "../xml/document.js";
+import type { Layer } from "../report.js";
+import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
 import { internedNames, nameOf, type NameId } from "../xml/names.js";
 import { nameId } from "./path.js";
 import { RuleError } from "./rule.js";
 import type { AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
 
-const NONE = -1;
-
 /** A rule set as its author writes it. */
 export interface RuleTable<F extends Facts> {
   readonly id: string;
   readonly version: string;
-  readonly layer: string;
+  readonly layer: Layer;
   readonly facts: F;
   readonly patterns: readonly Pattern<F>[];
 }

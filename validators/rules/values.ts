@@ -4,7 +4,7 @@
  */
 import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
 import { cbc, type NameId } from "../xml/names.js";
-import { fromDouble, parseDecimal, type Decimal } from "./decimal.js";
+import { fromDouble, parseDecimal, sign, type Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
@@ -96,7 +96,10 @@ export const isCharge = (doc: XmlDocument, e: ElementId): boolean => hasChargeIn
  * @throws RuleError FORG0001 when the text is no number.
  */
 export function signOf(doc: XmlDocument, e: ElementId): number {
-  const match = DOUBLE.exec(doc.text(e));
+  const text = doc.text(e);
+  const plain = parseDecimal(text);
+  if (plain !== undefined) return sign(plain);
+  const match = DOUBLE.exec(text);
   if (match === null || (match[2] === "NaN" && match[1] !== "")) throw new RuleError("FORG0001");
   if (match[2] === "NaN") return NaN;
   const size = match[2] === "INF" || /[1-9]/u.test(match[3] ?? "") ? 1 : 0;
