@@ -18,7 +18,6 @@ function line(n: number): Line {
   const net = gross - allowance;
   const xml = `  <cac:InvoiceLine>
     <cbc:ID>${n}</cbc:ID>
-    <cbc:Note>Delivered with the order of the month</cbc:Note>
     <cbc:InvoicedQuantity unitCode="C62">${quantity}</cbc:InvoicedQuantity>
     <cbc:LineExtensionAmount currencyID="EUR">${money(net)}</cbc:LineExtensionAmount>
     <cbc:AccountingCost>4010:200:${n % 100}</cbc:AccountingCost>
@@ -36,15 +35,9 @@ function line(n: number): Line {
     <cac:Item>
       <cbc:Description>Steel shelf, four boards, height 180 cm</cbc:Description>
       <cbc:Name>Shelf ${n}</cbc:Name>
-      <cac:BuyersItemIdentification>
-        <cbc:ID>B-${n}</cbc:ID>
-      </cac:BuyersItemIdentification>
       <cac:SellersItemIdentification>
         <cbc:ID>S-${n}</cbc:ID>
       </cac:SellersItemIdentification>
-      <cac:CommodityClassification>
-        <cbc:ItemClassificationCode listID="STI">39151100</cbc:ItemClassificationCode>
-      </cac:CommodityClassification>
       <cac:ClassifiedTaxCategory>
         <cbc:ID>S</cbc:ID>
         <cbc:Percent>${rate}</cbc:Percent>
@@ -127,7 +120,7 @@ export interface InvoiceNames {
 }
 
 /**
- * A Peppol BIS Billing 3.0 invoice with n lines and recomputed totals; about 3.2 KB and 1.9 KB for each line.
+ * A Peppol BIS Billing 3.0 invoice with n lines and recomputed totals; about 4.4 KB and 1.5 KB for each line.
  * @param n  lines, at least 1
  */
 export function invoiceWithLines(n: number, names: InvoiceNames = {}): Buffer {

@@ -32,3 +32,70 @@ export interface Finding {
 
 /** Whether findings of this severity make a document invalid. */
 export const invalidates = (severity: Severity): boolean => severity !== "warning";
+
+/** An electronic address: scheme and value of an EndpointID. */
+export interface Endpoint { readonly schemeId: string; readonly value: string }
+
+/** Values that the owner needs of a document, as trimmed text; undefined where it has none. Taken out while it is judged. */
+export interface DocumentFacts {
+  readonly rootNamespace: string;
+  readonly rootLocal: string;
+  readonly customizationId: string | undefined;
+  readonly profileId: string | undefined;
+  /** BT-1; the id of an ApplicationResponse. */
+  readonly documentNumber: string | undefined;
+  /** BT-2, `YYYY-MM-DD`. */
+  readonly issueDate: string | undefined;
+  /** BT-9. */
+  readonly dueDate: string | undefined;
+  /** BT-7. */
+  readonly taxPointDate: string | undefined;
+  /** BT-72. */
+  readonly deliveryDate: string | undefined;
+  /** BT-74. */
+  readonly invoicePeriodEnd: string | undefined;
+  /** BT-3. */
+  readonly typeCode: string | undefined;
+  /** BT-34; the sender of an ApplicationResponse. */
+  readonly supplierEndpoint: Endpoint | undefined;
+  /** BT-49; the receiver of an ApplicationResponse. */
+  readonly customerEndpoint: Endpoint | undefined;
+  /** BT-25, one for each billing reference that has it. */
+  readonly precedingInvoiceIds: readonly string[];
+  /** BT-5. */
+  readonly currency: string | undefined;
+  /** BT-115, the exact decimal text. */
+  readonly payableAmount: string | undefined;
+  /** BT-10. */
+  readonly buyerReference: string | undefined;
+  /** BT-40 and BT-55. */
+  readonly supplierCountry: string | undefined;
+  readonly customerCountry: string | undefined;
+}
+
+/** What judged a layer: part of the evidence. */
+export interface RuleSetUsed {
+  /** "ubl-2.1", "en16931", "peppol-billing", or the id of a pack. */
+  readonly id: string;
+  readonly version: string;
+  readonly layer: Layer;
+  /** SHA-256 of the sources, hex; imported packs only. */
+  readonly sha256?: string;
+}
+
+/** The verdict on one document. One report, several projections; nothing is judged twice. */
+export interface Report {
+  readonly valid: boolean;
+  /** False when layer xml refused the bytes; then there are no facts and no other layer ran. */
+  readonly wellFormed: boolean;
+  /** SHA-256 of the exact bytes, hex. */
+  readonly payloadSha256: string;
+  /** Layers in chain order, document order within a layer. */
+  readonly findings: readonly Finding[];
+  /** Findings beyond the limit. */
+  readonly dropped: number;
+  /** Name of the selection: "peppol-billing", "peppol-self-billing", "en16931", "peppol-invoice-response", "peppol-mls"; "none" when nothing could be selected. */
+  readonly profile: string;
+  readonly ruleSets: readonly RuleSetUsed[];
+  readonly facts: DocumentFacts | undefined;
+}

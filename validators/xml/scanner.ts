@@ -12,35 +12,15 @@ import { FLAG, NONE, XmlDocument } from "./document.js";
 import { ScanFault, XML_FAULTS } from "./faults.js";
 import { HASH_FACTOR, HASH_START, NameCache, NO_ENTRY } from "./name-cache.js";
 import type { NameEntry } from "./name-cache.js";
+import { SCAN_LIMITS } from "./limits.js";
+import type { ScanLimits } from "./limits.js";
 import { attr, cac, cbc, ext, NS, roots, xsi } from "./names.js";
 import type { NameId } from "./names.js";
 import { fixedNamespace, Namespaces, NO_NAMESPACE, PREFIX, UNBOUND } from "./namespaces.js";
 import { attributeText } from "./text.js";
 
-/** Bounds of one scan. The owner passes the numbers of engine/limits.ts. */
-export interface ScanLimits {
-  /** Bytes of the document. */
-  readonly payloadBytes: number;
-  /** Nesting of elements; the root has depth 1. */
-  readonly depth: number;
-  /** Attributes of one element, namespace declarations included. */
-  readonly attributesPerElement: number;
-  /** Bytes of one qualified name. */
-  readonly nameLength: number;
-  readonly elements: number;
-  /** Namespace declarations in the whole document. */
-  readonly namespaceDeclarations: number;
-  /** Different spellings of names beyond those of UBL. */
-  readonly names: number;
-  /** Findings kept in one report; the rest is counted. */
-  readonly findings: number;
-}
-
-/** Start values of design/validation.md V5, for tools and tests that have no engine around them. */
-export const SCAN_LIMITS: ScanLimits = {
-  payloadBytes: 20_000_000, depth: 256, attributesPerElement: 256, nameLength: 256, elements: 4_000_000,
-  namespaceDeclarations: 4_096, names: 16_384, findings: 1_000,
-};
+export { SCAN_LIMITS } from "./limits.js";
+export type { ScanLimits } from "./limits.js";
 
 /** A document, or the one fault that ended the scan. */
 export type ScanResult =

@@ -1,0 +1,51 @@
+/**
+ * What the pool asks its workers and what they answer: plain data only, for classes do not survive `postMessage`.
+ * Types and lists, no behaviour; the engine may import this file.
+ */
+import type { Report } from "./report.js";
+import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
+import type { ScanLimits } from "./xml/limits.js";
+
+export type { DocumentFacts, Endpoint, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
+export type { ScanLimits } from "./xml/limits.js";
+
+/** How one document is to be judged. */
+export interface ValidateOptions {
+  readonly limits: ScanLimits;
+  /** Day of hand-off in Europe/Bratislava, "YYYY-MM-DD": it decides which version of the rules is in force. */
+  readonly day: string;
+  /** Skips the schema layer, for fragments of documents. Default false. */
+  readonly fragment?: boolean;
+  /** Judges by the next version of the rules where there is one, whatever the day. Default false. */
+  readonly preview?: boolean;
+}
+
+export interface ValidateInput { readonly bytes: Uint8Array; readonly options: ValidateOptions }
+
+/** Every kind of task: input and output. A new kind is a row here and a row of the table in worker.ts. */
+export interface Tasks extends SignatureTasks {
+  validate: { input: ValidateInput; output: Report };
+}
+export type TaskKind = "validate" | SignatureTaskKind;
+
+/** One piece of work inside a batch. */
+export interface Job { readonly kind: string; readonly input: unknown }
+
+/** Several jobs for one worker. */
+export interface Batch {
+  readonly jobs: readonly Job[];
+  /** One shared integer: the number of jobs done, so that the owner knows at which job a worker hangs or dies. */
+  readonly progress: Int32Array;
+}
+
+/** A job that threw. The class is gone, name and text remain; the text is for logs, never for clients. */
+export interface JobFailure { readonly kind: "failed"; readonly name: string; readonly message: string; readonly stack: string }
+export type JobOutcome = { readonly kind: "done"; readonly output: unknown } | JobFailure;
+
+/** Why a worker was replaced. */
+export const RESTART_REASONS = ["timeout", "memory", "exit"] as const;
+export type RestartReason = (typeof RESTART_REASONS)[number];
+
+/** Lanes: small documents never wait behind large ones. */
+export const LANES = ["small", "large"] as const;
+export type Lane = (typeof LANES)[number];
