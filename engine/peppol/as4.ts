@@ -51,7 +51,7 @@ export async function buildUserMessage(options: BuildOptions, crypto: As4Crypto)
   const sealed = await crypto("as4.seal", {
     messaging: userMessageXml(messaging_id, { ...options.message, payload_href: `cid:${cid}`, payload_mime_type }),
     messaging_id, id: options.id, signer: options.signer, recipient: options.recipient,
-    payload: { cid, mime_type: payload_mime_type, bytes: options.payload },
+    payload: { cid, bytes: options.payload },
   });
   const { content_type, body } = writeMultipart([
     { content_type: SOAP_CONTENT_TYPE, body: sealed.soap },

@@ -7,6 +7,7 @@ import type { OwnKey } from "../../validators/wss/protocol.js";
 export interface AccessPoint extends OwnKey {
   /** Common name of the certificate and PartyId, such as PSK000001. */
   seat: string;
+  certificate: Buffer;
   private_key: KeyObject;
 }
 

@@ -89,7 +89,7 @@ export interface SealInput {
   messaging_id: string;
   /** Makes the other ids of the envelope; unique per message. */
   id: string;
-  payload: { cid: string; mime_type: string; bytes: Uint8Array };
+  payload: { cid: string; bytes: Uint8Array };
   signer: OwnKey;
   /** DER of the certificate of the receiving access point. */
   recipient: Uint8Array;

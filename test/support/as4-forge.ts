@@ -1,0 +1,102 @@
+/** Messages that break one rule and keep all others: signed anew after the edit, unless the edit comes after signing. */
+import { createHash, randomBytes, sign } from "node:crypto";
+import { readMultipart, writeMultipart } from "../../engine/peppol/mime.js";
+import type { OutgoingPart } from "../../engine/peppol/mime.js";
+import { canonicalize } from "../../validators/xml/c14n.js";
+import { onlyChild, parseXml } from "../../validators/xml/tree.js";
+import type { XmlElement } from "../../validators/xml/tree.js";
+import { readCertificate } from "../../validators/wss/certificate.js";
+import { encryptPart } from "../../validators/wss/encryption.js";
+import { NS } from "../../validators/wss/names.js";
+import { encryptContentKey } from "../../validators/wss/oaep.js";
+import { build } from "./as4.js";
+import type { AccessPoint } from "./as4-keys.js";
+
+export interface Edits {
+  /** The finished header and body before they are digested. */
+  messaging?: (xml: string) => string;
+  body?: (xml: string) => string;
+  /** The octets that are signed and encrypted, in place of the gzip of the invoice. */
+  signed_payload?: Buffer;
+  /** SignedInfo after its digests are set, before it is signed. */
+  signed_info?: (xml: string) => string;
+  /** Hash of the RSA signature; default sha256. */
+  hash?: string;
+  /** How the signer canonicalises SignedInfo; default exclusive. */
+  method?: "exclusive" | "inclusive";
+  comments?: boolean;
+  /** SignatureValue in place of an RSA signature. */
+  value?: (signedInfo: Buffer) => Buffer;
+  /** The whole envelope after signing. */
+  envelope?: (xml: string) => string;
+  /** The MIME parts after encryption. */
+  parts?: (parts: OutgoingPart[]) => OutgoingPart[];
+}
+
+const replaceOnce = (text: string, pattern: RegExp, replace: (found: string) => string): string => {
+  const found = pattern.exec(text);
+  if (found === null) throw new Error(`forge: nothing matches ${pattern}`);
+  return text.slice(0, found.index) + replace(found[0]) + text.slice(found.index + found[0].length);
+};
+
+const tree = (soap: string): XmlElement => {
+  const document = parseXml(Buffer.from(soap));
+  if (document.kind === "refused") throw new Error(`forge: ${document.fault} at ${document.at}`);
+  return document.root;
+};
+
+const child = (element: XmlElement, ns: string, local: string): XmlElement => {
+  const found = onlyChild(element, ns, local);
+  if (found === undefined) throw new Error(`forge: no ${local}`);
+  return found;
+};
+
+/** Builds a message from one access point to another with the given edits. */
+export async function forge(from: AccessPoint, to: AccessPoint, edits: Edits = {}): Promise<{ content_type: string; body: Buffer }> {
+  const base = await build(from, to);
+  const read = readMultipart(base.body, base.content_type);
+  const attachment = read.kind === "multipart" ? read.parts[1] : undefined;
+  if (attachment?.cid === undefined) throw new Error("forge: no attachment");
+  let soap = Buffer.from(base.soap).toString();
+  let encrypted: Uint8Array = attachment.body;
+  const compressed = edits.signed_payload ?? Buffer.from(base.compressed);
+  if (edits.signed_payload !== undefined) {
+    const contentKey = randomBytes(16);
+    encrypted = encryptPart(contentKey, compressed);
+    const key = readCertificate(to.certificate)?.key;
+    if (key === undefined) throw new Error("forge: no recipient key");
+    soap = replaceOnce(soap, /<xenc:CipherValue>[^<]*/, () => `<xenc:CipherValue>${encryptContentKey(key, contentKey).toString("base64")}`);
+  }
+  if (edits.messaging !== undefined) soap = replaceOnce(soap, /<eb:Messaging.*<\/eb:Messaging>/s, edits.messaging);
+  if (edits.body !== undefined) soap = replaceOnce(soap, /<S12:Body.*<\/S12:Body>/s, edits.body);
+  soap = resign(soap, from, compressed, edits);
+  if (edits.envelope !== undefined) soap = edits.envelope(soap);
+  const parts: OutgoingPart[] = [
+    { content_type: "application/soap+xml;charset=UTF-8", body: Buffer.from(soap) },
+    { cid: attachment.cid, content_type: "application/octet-stream", body: encrypted },
+  ];
+  return writeMultipart(edits.parts?.(parts) ?? parts, "----=_forged");
+}
+
+function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edits): string {
+  const root = tree(soap);
+  const header = child(root, NS.soap, "Header");
+  const digest = (path: XmlElement[]): string => hash(canonicalize(path, { method: "exclusive" }));
+  const digests = [digest([root, header, child(header, NS.eb, "Messaging")]), digest([root, child(root, NS.soap, "Body")]), hash(compressed)];
+  let index = 0;
+  let signed = replaceOnce(soap, /<ds:SignedInfo.*<\/ds:SignedInfo>/s, (info) => {
+    const fresh = info.replace(/(<ds:DigestValue>)[^<]*/g, (_, open: string) => `${open}${digests[index++] ?? ""}`);
+    return edits.signed_info?.(fresh) ?? fresh;
+  });
+  const info = tree(signed);
+  const infoHeader = child(info, NS.soap, "Header");
+  const security = child(infoHeader, NS.wsse, "Security");
+  const signature = child(security, NS.ds, "Signature");
+  const path = [info, infoHeader, security, signature, signature.children.find((node) => node.kind === "element") ?? signature];
+  const octets = Buffer.from(canonicalize(path, { method: edits.method ?? "exclusive", comments: edits.comments ?? false }));
+  const value = edits.value?.(octets) ?? sign(edits.hash ?? "sha256", octets, from.private_key);
+  signed = replaceOnce(signed, /<ds:SignatureValue>[^<]*/, () => `<ds:SignatureValue>${value.toString("base64")}`);
+  return signed;
+}
+
+const hash = (octets: string | Buffer): string => createHash("sha256").update(octets).digest("base64");
