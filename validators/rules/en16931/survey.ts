@@ -127,6 +127,36 @@ function assertFacts({ id, severity, terms, message }: AssertFacts): AssertFacts
   return { id, severity, terms, message };
 }
 
+/** How often each mark was met; only the marks that were met are looked at and cleared afterwards. */
+class Hits {
+  readonly #counts: Uint32Array;
+  readonly #met: Int32Array;
+  #size = 0;
+
+  constructor(marks: number) {
+    this.#counts = new Uint32Array(marks);
+    this.#met = new Int32Array(marks);
+  }
+
+  add(mark: number): void {
+    const before = this.#counts[mark] ?? 0;
+    if (before === 0) this.#met[this.#size++] = mark;
+    this.#counts[mark] = before + 1;
+  }
+
+  /** The marks met more often than allowed, rising; forgets all. */
+  take(allowed: readonly number[]): readonly number[] {
+    const exceeded: number[] = [];
+    for (let i = 0; i < this.#size; i += 1) {
+      const mark = this.#met[i] ?? 0;
+      if ((this.#counts[mark] ?? 0) > (allowed[mark] ?? 0)) exceeded.push(mark);
+      this.#counts[mark] = 0;
+    }
+    this.#size = 0;
+    return exceeded.sort((x, y) => x - y);
+  }
+}
+
 /** The dense form of the trie. Node 0 and column 0 mean "leads nowhere". */
 class Trie {
   /** Column of a name; names interned later have none. */
@@ -153,17 +183,17 @@ class Trie {
   }
 
   /** Counts in `hits` how often each mark is met below the document element. */
-  count(doc: XmlDocument, hits: Uint32Array): void {
+  count(doc: XmlDocument, hits: Hits): void {
     this.#walk(doc, 0, this.#width, hits);
   }
 
-  #walk(doc: XmlDocument, e: ElementId, row: number, hits: Uint32Array): void {
+  #walk(doc: XmlDocument, e: ElementId, row: number, hits: Hits): void {
     const columns = this.#columns;
     for (let child = doc.first(e); child !== NONE; child = doc.next(child)) {
       const node = this.#next[row + (columns[doc.name(child)] ?? 0)] ?? 0;
       if (node === 0) continue;
       const mark = this.#marks[node] ?? 0;
-      if (mark !== 0) hits[mark - 1] = (hits[mark - 1] ?? 0) + 1;
+      if (mark !== 0) hits.add(mark - 1);
       const below = this.#rows[node] ?? 0;
       if (below !== 0) this.#walk(doc, child, below, hits);
     }
@@ -188,7 +218,7 @@ class Anywhere {
     for (const name of [...elements.keys(), ...attributes.keys()]) this.#relevant[name] = 1;
   }
 
-  count(doc: XmlDocument, hits: Uint32Array): void {
+  count(doc: XmlDocument, hits: Hits): void {
     const relevant = this.#relevant;
     for (let e = 0; e < doc.count; e += 1) {
       if (relevant[doc.name(e)] === 1) countAt(doc, e, this.#elements.get(doc.name(e)), hits);
@@ -200,9 +230,9 @@ class Anywhere {
   }
 }
 
-function countAt(doc: XmlDocument, e: ElementId, places: readonly Place[] | undefined, hits: Uint32Array): void {
+function countAt(doc: XmlDocument, e: ElementId, places: readonly Place[] | undefined, hits: Hits): void {
   if (places === undefined) return;
-  for (const place of places) if (isAt(doc, e, place)) hits[place.mark] = (hits[place.mark] ?? 0) + 1;
+  for (const place of places) if (isAt(doc, e, place)) hits.add(place.mark);
 }
 
 function isAt(doc: XmlDocument, e: ElementId, { names, rooted, except }: Place): boolean {
@@ -221,16 +251,15 @@ export function restrictionSurvey<F extends Facts>(): Survey<F> {
   const trie = new Trie(restrictions.tree());
   const anywhere = new Anywhere(restrictions.elements, restrictions.attributes);
   const { allowed, asserts } = restrictions;
-  const hits = new Uint32Array(asserts.length);
+  const hits = new Hits(asserts.length);
   return {
     asserts: [...asserts, ...CONDITIONAL_RESTRICTIONS.map(assertFacts)],
     judge: (doc, e, facts, fail) => {
-      hits.fill(0);
       trie.count(doc, hits);
       anywhere.count(doc, hits);
-      for (let i = 0; i < hits.length; i += 1) if ((hits[i] ?? 0) > (allowed[i] ?? 0)) fail(i);
+      for (const mark of hits.take(allowed)) fail(mark);
       for (let i = 0; i < CONDITIONAL_RESTRICTIONS.length; i += 1) {
-        if (CONDITIONAL_RESTRICTIONS[i]?.holds(doc, e, facts) === false) fail(hits.length + i);
+        if (CONDITIONAL_RESTRICTIONS[i]?.holds(doc, e, facts) === false) fail(asserts.length + i);
       }
     },
   };
