@@ -1,0 +1,100 @@
+/** Runs compiled rules over a document: a RuleSet like the built-in ones. */
+import type { Layer } from "../../report.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { internedNames, type NameId } from "../../xml/names.js";
+import { RuleError, type AssertFacts, type RawFinding, type RuleResult, type RuleSet } from "../rule.js";
+import { engineFinding } from "../runner.js";
+import { STATE } from "./module.js";
+import { runtime } from "./runtime.js";
+import { DOCUMENT } from "./values.js";
+
+type State = unknown[];
+type Judge = (doc: XmlDocument, state: State, e: ElementId) => void;
+type Entry = {
+  /** Undefined: any element. "document": the document node. */
+  readonly name: NameId | "document" | undefined;
+  /** Undefined: every element of that name. */
+  readonly matches: ((doc: XmlDocument, state: State, e: ElementId) => boolean) | undefined;
+  readonly judge: Judge;
+};
+type Generated = { readonly slots: number; readonly patterns: readonly (readonly Entry[])[] };
+
+/** Candidates of one pattern for one element name, in the order of the rules. */
+type Candidates = readonly Entry[];
+
+export type PackIdentity = { readonly id: string; readonly version: string; readonly layer: Layer };
+
+/**
+ * Makes a rule set of compiled code.
+ *
+ * The code is loaded with `new Function` and not as an .mjs file: what runs is then exactly the text whose hash was
+ * compared, not a file read a second time; a worker can load and drop packs, where the module cache keeps every version
+ * for ever; and loading stays synchronous.
+ */
+export function instantiate(identity: PackIdentity, code: string, asserts: readonly AssertFacts[]): RuleSet {
+  const load: unknown = new Function("R", `${code}//# sourceURL=pack/${identity.id.replace(/[^\w.-]/g, "_")}.js\n`);
+  if (typeof load !== "function") throw new TypeError("compiled rules are no function");
+  const runner = new PackRunner(load(runtime) as Generated, asserts);
+  return { ...identity, catalogue: asserts, run: (doc, findingsMax) => runner.run(doc, findingsMax) };
+}
+
+class PackRunner {
+  private readonly generated: Generated;
+  private readonly asserts: readonly AssertFacts[];
+  /** Per element name the candidates of each pattern that has any; names without rules of their own share `wildcards`. */
+  private readonly lists: readonly (readonly Candidates[] | undefined)[];
+  private readonly wildcards: readonly Candidates[];
+  private readonly ofDocument: readonly Candidates[];
+
+  constructor(generated: Generated, asserts: readonly AssertFacts[]) {
+    this.generated = generated;
+    this.asserts = asserts;
+    const { patterns } = generated;
+    const select = (wanted: Entry["name"]): Candidates[] =>
+      patterns.map((entries) => entries.filter(({ name }) => name === wanted || (name === undefined && wanted !== "document"))).filter((entries) => entries.length > 0);
+    const names = new Set(patterns.flatMap((entries) => entries.flatMap(({ name }) => (typeof name === "number" ? [name] : []))));
+    this.lists = Array.from({ length: internedNames() }, (_, name) => (names.has(name) ? select(name) : undefined));
+    this.wildcards = select(undefined);
+    this.ofDocument = select("document");
+  }
+
+  run(doc: XmlDocument, findingsMax: number): RuleResult {
+    const findings: RawFinding[] = [];
+    let dropped = 0;
+    const sink = (index: number, e: ElementId, message?: () => string): void => {
+      const facts = this.asserts[index];
+      // The message is worked out even beyond the bound: an error in it is an error of the layer.
+      const text = message?.() ?? facts?.message ?? "";
+      if (facts === undefined || findings.length >= findingsMax) dropped++;
+      else findings.push({ ruleId: facts.id, severity: facts.severity, element: Math.max(e, 0), message: text, terms: facts.terms });
+    };
+    const state: State = new Array(this.generated.slots).fill(runtime.UNSET);
+    state[STATE.attributes] = new Map();
+    state[STATE.sink] = sink;
+    try {
+      this.judgeAll(doc, state);
+    } catch (error) {
+      if (error instanceof RuleError) return { findings: [engineFinding(error.code)], dropped: 0 };
+      // Recursion of a pack's own function that never ends.
+      if (error instanceof RangeError) return { findings: [engineFinding("FOER0000")], dropped: 0 };
+      throw error;
+    }
+    return { findings, dropped };
+  }
+
+  private judgeAll(doc: XmlDocument, state: State): void {
+    for (const candidates of this.ofDocument) judgeFirst(candidates, doc, state, DOCUMENT);
+    for (let e = 0; e < doc.count; e++) {
+      for (const candidates of this.lists[doc.name(e)] ?? this.wildcards) judgeFirst(candidates, doc, state, e);
+    }
+  }
+}
+
+/** The first rule of a pattern that matches judges the element; later ones do not see it. */
+function judgeFirst(candidates: Candidates, doc: XmlDocument, state: State, e: ElementId): void {
+  for (const { matches, judge } of candidates) {
+    if (matches !== undefined && !matches(doc, state, e)) continue;
+    judge(doc, state, e);
+    return;
+  }
+}
