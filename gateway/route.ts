@@ -83,11 +83,13 @@ export const RATES = {
   sapi: rate(LIMITS.rate_sapi, "key", "on_429", "sapi"),
   sapi_send: rate(LIMITS.rate_sapi_send, "key", "on_429", "sapi_send"),
   sapi_token: rate(LIMITS.rate_token, "client+address", "on_429", "token"),
-  /** Token, renew and revoke of the Enterprise auth family. */
   token: rate(LIMITS.rate_token, "client+address", "always", "token"),
   enterprise: rate(LIMITS.rate_enterprise, "key", "on_429", "enterprise"),
   /** Auth status, account and key operations: the same count, the headers on every answer. */
   enterprise_account: rate(LIMITS.rate_enterprise, "key", "always", "enterprise"),
+  /** Renewals name no client: counted by address, at the Enterprise default. */
+  renew: rate(LIMITS.rate_enterprise, "address", "always", "renew"),
+  sapi_renew: rate(LIMITS.rate_enterprise, "address", "on_429", "renew"),
   consent_create: rate(LIMITS.rate_consent_create, "key", "always", "consent_create"),
   consent_read: rate(LIMITS.rate_consent_read, "key", "always", "consent_read"),
   public_validate: rate(LIMITS.rate_public_validate, "address", "on_429", "public_validate"),
@@ -194,7 +196,7 @@ interface RowBase {
 interface RequestSpec<P, Q, B> {
   /** Strings of the path. A value that its schema refuses names nothing that exists: 404. */
   readonly params?: P;
-  /** Strings of the query. Repeated and unknown names are 400. */
+  /** Strings of the query. Repeated names are 400; unknown ones are ignored unless the schema is strict. */
   readonly query?: Q;
   /** @default no body is read; one that comes is discarded */
   readonly body?: B;

@@ -1,0 +1,179 @@
+/**
+ * The uWebSockets.js form. The rules that keep its C++ from ending the process are kept here and nowhere else: everything is
+ * read from `req` before the handler returns, `onAborted` is set first, `res` is not touched once it has ended or aborted,
+ * writing happens in `cork`, chunks are copied.
+ * @source design/reliability.md, 2.8
+ */
+import { createRequire } from "node:module";
+import { STATUS_CODES } from "node:http";
+import type { HttpRequest, HttpResponse, us_listen_socket } from "uWebSockets.js";
+
+import { addressOfBytes } from "../engine/addresses.js";
+import { LIMITS } from "../engine/limits.js";
+import { Conversation, bodyFraming } from "./conversation.js";
+import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
+import { HeaderList } from "./headers.js";
+import type { Listener, ServerOptions } from "./server.js";
+
+/** What is used of the binding. Its own typings know no `listen` with both host and options, which it takes in this order. */
+interface Uws {
+  App(): {
+    any(pattern: string, handler: (res: HttpResponse, req: HttpRequest) => void): void;
+    listen(host: string, port: number, options: number, listening: (socket: us_listen_socket | false) => void): void;
+    close(): void;
+  };
+  us_listen_socket_close(socket: us_listen_socket): void;
+  us_socket_local_port(socket: us_listen_socket): number;
+  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+}
+
+/**
+ * The packages that carry the binary, in the order in which they are tried. `uWebSockets.js` has Node 20, 22 and 23 on
+ * glibc ≥ 2.27; `uwebsockets-next` has Node 22, 24 and 26 but needs glibc ≥ 2.38. Each throws on load where it has none.
+ */
+const PACKAGES = ["uWebSockets.js", "uwebsockets-next"];
+
+let loaded: Uws | undefined | "unavailable";
+
+function load(): Uws | undefined {
+  if (loaded === undefined) {
+    // Not a setting of ours: the native module reads this name from the process's environment while it loads, and has no
+    // other way to be told. Without it the header block ends at 4 KB.
+    process.env["UWS_HTTP_MAX_HEADERS_SIZE"] = String(LIMITS.request_header_bytes_max);
+    const require = createRequire(import.meta.url);
+    loaded = "unavailable";
+    for (const name of PACKAGES) {
+      try {
+        loaded = require(name) as Uws;
+        break;
+      } catch {
+        // No binary for this platform in this package: the next one, or node:http.
+      }
+    }
+  }
+  return loaded === "unavailable" ? undefined : loaded;
+}
+
+/** Whether a uWebSockets.js binary loads on this platform. */
+export const uwsAvailable = (): boolean => load() !== undefined;
+
+const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
+const statusLine = (status: number): string => statusLines.get(status) ?? String(status);
+
+/** Answers longer than this leave in pieces as the client takes them, so that a slow reader holds no second copy. */
+const STREAMED_BYTES = 64 * 1024;
+
+/** Written as part of a header's value: one crossing into C++ instead of two (0.3 µs each). */
+const STANDARD_HEADERS = "nosniff\r\nReferrer-Policy: no-referrer";
+
+class UwsConversation extends Conversation {
+  private readonly res: HttpResponse;
+  private readonly isHead: boolean;
+  /** False once `res` has ended or aborted and must not be touched. */
+  private live = true;
+
+  constructor(shared: Load, exchange: Exchange, res: HttpResponse, isHead: boolean) {
+    super(shared, exchange);
+    this.res = res;
+    this.isHead = isHead;
+    res.onAborted(() => {
+      this.live = false;
+      this.closed();
+    });
+  }
+
+  readBody(): void {
+    this.res.onData((chunk, last) => {
+      this.receive(Buffer.copyBytesFrom(new Uint8Array(chunk)), last);
+    });
+  }
+
+  protected write(answer: Outgoing, close: boolean): void {
+    if (!this.live) return;
+    this.res.cork(() => { this.writeCorked(answer, close); });
+  }
+
+  private writeCorked(answer: Outgoing, close: boolean): void {
+    const { res } = this;
+    res.writeStatus(statusLine(answer.status));
+    res.writeHeader("X-Request-Id", answer.requestId);
+    res.writeHeader("X-Content-Type-Options", STANDARD_HEADERS);
+    if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
+    for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
+    const { body } = answer;
+    if (this.isHead || answer.status === 204) {
+      if (close) res.writeHeader("Connection", "close");
+      this.live = false;
+      // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
+      res.endWithoutBody();
+      this.left();
+    } else if (body.length <= STREAMED_BYTES) {
+      this.live = false;
+      res.end(body, close);
+      this.left();
+    } else this.stream(typeof body === "string" ? Buffer.from(body) : body, close);
+  }
+
+  private stream(body: Uint8Array, close: boolean): void {
+    const { res } = this;
+    if (close) res.writeHeader("Connection", "close");
+    const push = (from: number): boolean => {
+      const [ok, done] = res.tryEnd(body.subarray(from), body.length);
+      if (done) {
+        this.live = false;
+        this.left();
+      }
+      return ok;
+    };
+    if (!push(0) && this.live) res.onWritable(push);
+  }
+
+  protected destroy(): void {
+    if (!this.live) return;
+    this.live = false;
+    this.res.close();
+  }
+}
+
+function headOf(res: HttpResponse, req: HttpRequest): Head {
+  const headers = new HeaderList();
+  req.forEach((name, value) => { headers.add(name, value); });
+  return {
+    method: req.getCaseSensitiveMethod(),
+    path: req.getUrl(),
+    query: req.getQuery(),
+    headers,
+    peer: addressOfBytes(new Uint8Array(res.getRemoteAddress())),
+  };
+}
+
+/** @throws Error when the binary does not load or the port is taken */
+export async function listenUws(options: ServerOptions, shared: Load): Promise<Listener> {
+  const uws = load();
+  if (uws === undefined) throw new Error("No uWebSockets.js binary fits this platform; use the node form.");
+  const app = uws.App();
+  app.any("/*", (res, req) => {
+    const head = headOf(res, req);
+    const conversation = new UwsConversation(shared, options.onRequest(head), res, head.method === "HEAD");
+    if (conversation.open(bodyFraming(head.headers))) conversation.readBody();
+  });
+  const socket = await new Promise<us_listen_socket>((resolve, reject) => {
+    const listening = (token: us_listen_socket | false): void => {
+      if (token !== false) resolve(token);
+      else reject(Object.assign(new Error(`Cannot listen on ${options.host} port ${options.port}: it is in use or not ours.`), { code: "EADDRINUSE" }));
+    };
+    app.listen(options.host, options.port, options.sharesPort === true ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, listening);
+  });
+  const port = uws.us_socket_local_port(socket);
+  let accepting = true;
+  return {
+    port,
+    stopAccepting: () => {
+      if (accepting) uws.us_listen_socket_close(socket);
+      accepting = false;
+    },
+    closeAll: async () => {
+      app.close();
+    },
+  };
+}
