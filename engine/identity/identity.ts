@@ -77,6 +77,8 @@ export interface Identity {
   maintain(): Promise<void>;
   /** Whether what this node remembers is in use at present. */
   isFresh(): boolean;
+  /** Asks for a new proof that announcements arrive. Runs by itself every LIMITS.change_probe_ms. */
+  probe(): Promise<void>;
   /** Resolves when every other node knows of all changes committed before the call; see Changes. */
   settled(): Promise<void>;
 }
@@ -190,6 +192,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     peers,
     maintain,
     isFresh,
+    probe: changes.probe,
     settled: changes.settled,
   };
 }
