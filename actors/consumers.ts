@@ -1,7 +1,9 @@
 /** The doors that are no HTTP request: stream messages and the times at which attempts become due. */
 import type { Clock } from "../engine/clock.js";
 import { Refusal } from "../engine/errors.js";
+import type { DueDocuments, WakeUp } from "../engine/documents/due.js";
 import type { StreamConsumer, Streams } from "../engine/events/streams.js";
+import { createWake } from "../engine/events/wake.js";
 import { type DocumentId, parseDocumentId } from "../engine/ids.js";
 import { LIMITS } from "../engine/limits.js";
 import { errorFields, type Log } from "../engine/log.js";
@@ -37,6 +39,46 @@ export const consumeDispatch = (ports: ConsumerPorts): Promise<StreamConsumer> =
     }
   });
 
-/** Wakes one document without the stream: the way that is left when the broker is away. */
-export const dispatchDirectly = (ports: Pick<ConsumerPorts, "actors" | "document">, id: DocumentId): Promise<boolean> =>
-  ports.actors.ask(ports.document, id, "Dispatch", null);
+/** Wakes documents without the stream: the way that is left when the broker is away. */
+async function dispatchDirectly(ports: ConsumerPorts, wakeUps: readonly WakeUp[]): Promise<void> {
+  for (let i = 0; i < wakeUps.length; i += LIMITS.attempts_concurrent_max) {
+    await Promise.allSettled(wakeUps.slice(i, i + LIMITS.attempts_concurrent_max).map(({ key }) => ports.actors.ask(ports.document, key, "Dispatch", null)));
+  }
+}
+
+/**
+ * Looks every LIMITS.due_poll_ms for attempts that have become due and wakes them through the stream, so that any node
+ * may take them; when the broker is away, this node makes them itself.
+ */
+export function watchRetries(ports: ConsumerPorts & { readonly due: DueDocuments }): { stop(): Promise<void> } {
+  const wake = createWake();
+  let stopping = false;
+  const look = async (): Promise<void> => {
+    const wakeUps = await ports.due.retries();
+    if (wakeUps.length === 0) return;
+    try {
+      await ports.streams.publish("dispatch", wakeUps);
+    } catch (error) {
+      ports.log.warn("retries are made without the stream", { count: wakeUps.length, ...errorFields(error) });
+      await dispatchDirectly(ports, wakeUps);
+    }
+  };
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      try {
+        await look();
+      } catch (error) {
+        ports.log.warn("due attempts could not be read", errorFields(error));
+      }
+      await wake.wait(LIMITS.due_poll_ms);
+    }
+  };
+  const ended = run();
+  return {
+    stop: async () => {
+      stopping = true;
+      wake.poke();
+      await ended;
+    },
+  };
+}

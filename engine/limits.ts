@@ -92,6 +92,8 @@ export const LIMITS = {
   request_idle_ms: 10 * SECOND_MS,
   /** A handler that has not answered by then answers 503. Ours. */
   request_timeout_ms: 30 * SECOND_MS,
+  /** Retry-After of a 503 that tells of passing load. Ours. */
+  temporary_retry_after_s: 1,
   /** Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB typical. */
   requests_in_flight_max: 4_096,
   /** Bytes of request bodies held at once on a node. */
@@ -175,7 +177,10 @@ export const LIMITS = {
   stream_ack_wait_ms: 120 * SECOND_MS,
   stream_deliveries_max: 10,
   reconcile_interval_ms: 15 * SECOND_MS,
+  /** Messages that the reconciler leaves in a stream at most; also what it asks Postgres for at once. */
   reconcile_batch: 500,
+  /** The pause before the next pass when a pass could not wake everything. */
+  reconcile_again_ms: 1 * SECOND_MS,
   /** A due document that no stream has woken for this long is woken by the reconciler. */
   reconcile_grace_ms: 5 * SECOND_MS,
   /** A claimed outbox row that was not published by then is claimed again. */

@@ -265,13 +265,28 @@ export async function listDocumentEvents(
   }]);
 }
 
-/** Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed. */
-export async function findDueDocuments(sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number }): Promise<DocumentId[]> {
+/**
+ * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed.
+ * @param request.attempted only those that were attempted before: their time has come again, nothing was lost
+ */
+export async function findDueDocuments(
+  sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
+): Promise<DocumentId[]> {
   const rows = await sql<{ id: string }[]>`
     select id from document
     where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
+      and attempts >= ${request.attempted === true ? 1 : 0}
     order by next_attempt_at limit ${request.limit}`;
   return rows.map((row) => row.id as DocumentId);
+}
+
+/** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */
+export async function releaseLeases(sql: Sql, node: string): Promise<number> {
+  const rows = await sql`
+    update document set lease_owner = null, lease_until = null, version = version + 1
+    where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`})
+    returning id`;
+  return rows.length;
 }
 
 /** For gauges: documents by state and the age of the oldest due one. */

@@ -1,0 +1,122 @@
+/** The sandbox: two demo firms and an integrator that acts for both, made once, written down for tools. */
+import { randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Clock } from "../clock.js";
+import { type FirmId, type IntegratorId, type ParticipantId, participantKey } from "../ids.js";
+import { BILLING_CAPABILITIES } from "../peppol/identifiers.js";
+import { type Scope, SCOPES } from "../scopes.js";
+import { addCapabilities, findOwnParticipant } from "../storage/received.js";
+import type { Sql } from "../storage/sql.js";
+import { bindFirm, createFirm, createIntegrator, registerParticipant } from "./firms.js";
+import { createKey, type KeyOwner } from "./keys.js";
+import { FIRM_KEY_SCOPES } from "./scopes.js";
+
+interface SandboxFirm {
+  readonly firmId: string;
+  readonly participantId: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** @source design/interface.md, DATA_DIR/sandbox.json */
+export interface Sandbox {
+  readonly baseUrl: string;
+  readonly sapiBaseUrl: string;
+  readonly adminUrl: string;
+  readonly sender: SandboxFirm;
+  readonly receiver: SandboxFirm;
+  readonly integrator: {
+    readonly integratorId: string; readonly clientId: string; readonly clientSecret: string;
+    readonly customerRefs: { readonly sender: string; readonly receiver: string };
+  };
+  readonly admin: { readonly token: string };
+}
+
+export interface SandboxUrls {
+  readonly publicUrl: string;
+  readonly adminUrl: string;
+}
+
+/** Names and participants of the demo firms; the DIČ are made up. */
+export const DEMO_FIRMS = {
+  sender: { name: "Odosielateľ s. r. o.", participantId: "0245:2120000017" as ParticipantId, customerRef: "demo-sender" },
+  receiver: { name: "Príjemca a. s.", participantId: "0245:2120000025" as ParticipantId, customerRef: "demo-receiver" },
+} as const;
+
+interface Deps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+const FILE = "sandbox.json";
+
+export const sandboxFile = (dataDir: string): string => join(dataDir, FILE);
+
+/** Reads DATA_DIR/sandbox.json; undefined when there is none or it is not whole. */
+export function readSandbox(dataDir: string): Sandbox | undefined {
+  if (!existsSync(sandboxFile(dataDir))) return undefined;
+  try {
+    const parsed = JSON.parse(readFileSync(sandboxFile(dataDir), "utf8")) as Partial<Sandbox>;
+    return parsed.sender !== undefined && parsed.receiver !== undefined && parsed.integrator !== undefined && parsed.admin !== undefined ? (parsed as Sandbox) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function writeSandbox(dataDir: string, sandbox: Sandbox): void {
+  const draft = `${sandboxFile(dataDir)}.${process.pid}`;
+  writeFileSync(draft, `${JSON.stringify(sandbox, null, 2)}\n`, { mode: 0o600 });
+  chmodSync(draft, 0o600);
+  renameSync(draft, sandboxFile(dataDir));
+}
+
+async function demoFirm(deps: Deps, firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<FirmId> {
+  const existing = await findOwnParticipant(deps.sql, participantKey(firm.participantId));
+  const firmId = existing?.firmId ?? await createFirm(deps, { name: firm.name, dic: firm.participantId.slice(5), icDph: `SK${firm.participantId.slice(5)}`, sandbox: true });
+  await registerParticipant(deps, firmId, firm.participantId);
+  await addCapabilities(deps.sql, participantKey(firm.participantId), BILLING_CAPABILITIES);
+  return firmId;
+}
+
+async function demoKey(deps: Deps, owner: KeyOwner, scopes: readonly Scope[], name: string): Promise<{ clientId: string; clientSecret: string }> {
+  const key = await createKey({ ...deps, environment: "sandbox" }, { owner, scopes, name });
+  if (typeof key === "string") throw new Error(`the sandbox could not make a key: ${key}`);
+  return { clientId: key.id, clientSecret: key.secret };
+}
+
+async function createSandbox(deps: Deps): Promise<Omit<Sandbox, "baseUrl" | "sapiBaseUrl" | "adminUrl">> {
+  const firms = { sender: await demoFirm(deps, DEMO_FIRMS.sender), receiver: await demoFirm(deps, DEMO_FIRMS.receiver) };
+  const integratorId: IntegratorId = await createIntegrator(deps, { name: "Demo integrator", productionAuthorized: false });
+  for (const role of ["sender", "receiver"] as const) {
+    await bindFirm(deps, { integratorId, firmId: firms[role], customerRef: DEMO_FIRMS[role].customerRef, scopes: SCOPES, interfaces: ["enterprise", "sapi", "connector"] });
+  }
+  const firmOf = async (role: "sender" | "receiver"): Promise<SandboxFirm> => ({
+    firmId: firms[role], participantId: DEMO_FIRMS[role].participantId, ...await demoKey(deps, { firmId: firms[role] }, FIRM_KEY_SCOPES, "Demo key"),
+  });
+  return {
+    sender: await firmOf("sender"), receiver: await firmOf("receiver"),
+    integrator: {
+      integratorId, ...await demoKey(deps, { integratorId }, SCOPES, "Demo central key"),
+      customerRefs: { sender: DEMO_FIRMS.sender.customerRef, receiver: DEMO_FIRMS.receiver.customerRef },
+    },
+    admin: { token: randomBytes(32).toString("base64url") },
+  };
+}
+
+/**
+ * Makes the sandbox's firms, keys and file when they are not there; otherwise only brings the file's URLs up to date.
+ * Safe to repeat, also after a crash between the rows and the file: the firms stay, only the keys are made again.
+ */
+export async function ensureSandbox(deps: Deps, dataDir: string, urls: SandboxUrls): Promise<Sandbox> {
+  const found = readSandbox(dataDir);
+  const known = found !== undefined && await findOwnParticipant(deps.sql, participantKey(found.sender.participantId as ParticipantId)) !== undefined;
+  const sandbox: Sandbox = {
+    baseUrl: `${urls.publicUrl}/api/v1`, sapiBaseUrl: `${urls.publicUrl}/sapi/v1`, adminUrl: urls.adminUrl,
+    ...(known ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator, admin: found.admin } : await createSandbox(deps)),
+  };
+  writeSandbox(dataDir, sandbox);
+  return sandbox;
+}

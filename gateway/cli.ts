@@ -1,0 +1,57 @@
+/** The `kurier` command: one table of commands, one way to fail. */
+import { ConfigError } from "../engine/config.js";
+import { EmbeddedError } from "../engine/embedded.js";
+import { MigrationError } from "../engine/storage/migrate.js";
+import { type Command, EXIT, UsageError } from "./commands/command.js";
+import { demoCommand } from "./commands/demo.js";
+import { envCommand } from "./commands/env.js";
+import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand } from "./commands/identity.js";
+import { migrateCommand } from "./commands/migrate.js";
+import { serveCommand } from "./commands/serve.js";
+import { complain, print } from "./terminal.js";
+
+/** @source design/interface.md, Command line */
+export const COMMANDS: readonly Command[] = [
+  serveCommand, migrateCommand, demoCommand, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, envCommand,
+];
+
+function help(): void {
+  print("kurier — a Peppol access point engine\n");
+  print("Usage: kurier COMMAND [ARGUMENTS]\n");
+  const width = Math.max(...COMMANDS.map((command) => command.name.length));
+  for (const command of COMMANDS) print(`  ${command.name.padEnd(width)}  ${command.summary}`);
+  print("\nkurier COMMAND --help says more. Configuration is read from the environment: see deploy/env.example.");
+}
+
+const find = (args: readonly string[]): Command | undefined =>
+  COMMANDS.toSorted((a, b) => b.name.length - a.name.length).find((command) => command.name.split(" ").every((word, index) => args[index] === word));
+
+/** Errors whose message is written for the operator. */
+const isForOperator = (error: unknown): error is Error =>
+  error instanceof UsageError || error instanceof ConfigError || error instanceof EmbeddedError || error instanceof MigrationError;
+
+/** Runs a command line and sets the process's exit code. */
+export async function main(args: readonly string[]): Promise<void> {
+  const command = find(args);
+  if (command === undefined) {
+    help();
+    if (args.length > 0 && args[0] !== "--help" && args[0] !== "help") {
+      complain(`\nThere is no command ${args[0] ?? ""}.`);
+      process.exitCode = EXIT.usage;
+    }
+    return;
+  }
+  const rest = args.slice(command.name.split(" ").length);
+  if (rest.includes("--help")) {
+    print(command.summary);
+    for (const line of command.usage) print(`  ${line}`);
+    return;
+  }
+  try {
+    process.exitCode = await command.run(rest);
+  } catch (error) {
+    if (!isForOperator(error)) throw error;
+    complain(error.message);
+    process.exitCode = EXIT.usage;
+  }
+}

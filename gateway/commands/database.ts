@@ -1,0 +1,47 @@
+/** The database of a command: the configured one, that of the running engine, or the embedded one for as long as it takes. */
+import { systemClock } from "../../engine/clock.js";
+import type { Config } from "../../engine/config.js";
+import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded.js";
+import { silentLog } from "../../engine/log.js";
+import { migrate } from "../../engine/storage/migrate.js";
+import { openSql, type Sql } from "../../engine/storage/sql.js";
+
+export interface CommandDatabase {
+  readonly url: string;
+  readonly sql: Sql;
+}
+
+const CONNECTIONS = 2;
+
+async function onUrl<T>(url: string, use: (database: CommandDatabase) => Promise<T>): Promise<T> {
+  const sql = openSql({ url, name: "kurier command", connections: CONNECTIONS });
+  try {
+    return await use({ url, sql });
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
+
+/**
+ * Runs `use` on the database that the configuration means.
+ * @param options.migrated brings the schema up to date first. @default true
+ */
+export async function withDatabase<T>(config: Config, use: (database: CommandDatabase) => Promise<T>, options: { readonly migrated?: boolean } = {}): Promise<T> {
+  const run = async (url: string): Promise<T> => {
+    if (options.migrated !== false) await migrate({ url, clock: systemClock });
+    return onUrl(url, use);
+  };
+  const known = config.DATABASE_URL ?? runningEmbeddedPostgres(config.DATA_DIR);
+  if (known !== undefined) return run(known);
+  const dataDir = claimDataDir(config.DATA_DIR);
+  try {
+    const postgres = await startEmbeddedPostgres({ dataDir: dataDir.path, log: silentLog });
+    try {
+      return await run(postgres.url);
+    } finally {
+      await postgres.stop();
+    }
+  } finally {
+    dataDir.release();
+  }
+}

@@ -1,0 +1,164 @@
+/** `kurier demo`: the main job on a real invoice, step by step with times. */
+import { setTimeout as pause } from "node:timers/promises";
+
+import { systemClock } from "../../engine/clock.js";
+import { loadConfig } from "../../engine/config.js";
+import { canonicalDocumentTypeId } from "../../engine/peppol/identifiers.js";
+import { readSandbox, type Sandbox } from "../../engine/identity/sandbox.js";
+import { colour, print } from "../terminal.js";
+import { type Command, EXIT } from "./command.js";
+
+/** How long the demo waits for a delivery before it says that it failed. */
+const DELIVERY_PATIENCE_MS = 30_000;
+const POLL_MS = 25;
+const HTTP_TIMEOUT_MS = 10_000;
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly json: Record<string, unknown>;
+}
+
+class DemoFailure extends Error {}
+
+async function call(method: string, url: string, headers: Record<string, string>, body?: string): Promise<Answer> {
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(HTTP_TIMEOUT_MS) });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.includes("json") === true;
+  return { status: response.status, text, json: isJson ? JSON.parse(text) as Record<string, unknown> : {} };
+}
+
+function expectStatus(answer: Answer, status: number, step: string): Answer {
+  if (answer.status !== status) throw new DemoFailure(`${step}: expected ${status}, got ${answer.status}: ${answer.text.slice(0, 600)}`);
+  return answer;
+}
+
+async function token(sandbox: Sandbox, firm: Sandbox["sender"]): Promise<string> {
+  const answer = await call("POST", `${sandbox.sapiBaseUrl}/auth/token`, { "content-type": "application/json" },
+    JSON.stringify({ grant_type: "client_credentials", client_id: firm.clientId, client_secret: firm.clientSecret }));
+  return String(expectStatus(answer, 200, "token").json["access_token"]);
+}
+
+const textOf = (xml: string, element: string): string => new RegExp(`<cbc:${element}>([^<]*)<`).exec(xml)?.[1] ?? "";
+
+/** The send body for an invoice between the demo firms. */
+export function demoSendBody(sandbox: Sandbox, invoice: string): string {
+  const customization = textOf(invoice, "CustomizationID");
+  return JSON.stringify({
+    metadata: {
+      documentId: textOf(invoice, "ID"),
+      documentTypeId: canonicalDocumentTypeId(`urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##${customization}::2.1`),
+      processId: textOf(invoice, "ProfileID"),
+      senderParticipantId: sandbox.sender.participantId,
+      receiverParticipantId: sandbox.receiver.participantId,
+      creationDateTime: new Date(systemClock.now()).toISOString(),
+    },
+    payload: invoice,
+    payloadFormat: "XML",
+  });
+}
+
+/** Runs the steps. @throws DemoFailure at the first that does not do what it promises */
+async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) => void): Promise<void> {
+  const senderToken = await token(sandbox, sandbox.sender);
+  const receiverToken = await token(sandbox, sandbox.receiver);
+  say("token", `access tokens for ${sandbox.sender.participantId} and ${sandbox.receiver.participantId}`);
+  const as = (bearer: string, participant: string) => ({ authorization: `Bearer ${bearer}`, "x-peppol-participant-id": participant, "content-type": "application/json" });
+  const sender = as(senderToken, sandbox.sender.participantId);
+  const receiver = as(receiverToken, sandbox.receiver.participantId);
+
+  const invoice = expectStatus(await call("GET", `${sandbox.adminUrl}/admin/sandbox/invoice?lines=5`, { authorization: `Bearer ${sandbox.admin.token}` }), 200, "invoice").text;
+  say("invoice", `number ${textOf(invoice, "ID")}, ${invoice.length} bytes of UBL, payable ${/PayableAmount[^>]*>([^<]*)</.exec(invoice)?.[1] ?? "?"} EUR`);
+
+  const sent = expectStatus(await call("POST", `${sandbox.sapiBaseUrl}/document/send`, { ...sender, "idempotency-key": crypto.randomUUID() }, demoSendBody(sandbox, invoice)), 202, "send");
+  const id = String(sent.json["providerDocumentId"]);
+  say("sent", `202 ${String(sent.json["status"])}: validated and committed as ${id}`);
+
+  const status = await poll(async () => {
+    const answer = expectStatus(await call("GET", `${sandbox.baseUrl}/documents/${id}/status`, { authorization: sender.authorization }), 200, "status");
+    return answer.json["status"] === "queued" || answer.json["status"] === "sent" ? undefined : answer;
+  }, "delivery");
+  if (status.json["status"] !== "delivered") throw new DemoFailure(`delivery ended as ${String(status.json["status"])}`);
+  say("delivered", `receipt for AS4 message ${String(status.json["as4MessageId"])}`);
+  const events = expectStatus(await call("GET", `${sandbox.baseUrl}/documents/${id}/events`, { authorization: sender.authorization }), 200, "events").json["events"] as { eventType: string; occurredAt: string }[];
+  for (const event of events) print(colour("dim", `             ${event.occurredAt}  ${event.eventType}`));
+
+  const acceptedAt = String(sent.json["receivedAt"]);
+  const received = await poll(() => findReceived(sandbox, receiver, invoice, acceptedAt), "receipt by the recipient");
+  say("received", `document ${received}, byte for byte the invoice that was sent`);
+  const acknowledged = expectStatus(await call("POST", `${sandbox.sapiBaseUrl}/document/receive/${received}/acknowledge`, receiver), 200, "acknowledge");
+  say("acknowledged", `at ${String(acknowledged.json["acknowledgedDateTime"])}`);
+}
+
+async function poll<T>(ask: () => Promise<T | undefined>, what: string): Promise<T> {
+  const start = systemClock.monotonic();
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (systemClock.monotonic() - start > DELIVERY_PATIENCE_MS) throw new DemoFailure(`${what}: nothing within ${DELIVERY_PATIENCE_MS / 1000} s`);
+    await pause(POLL_MS);
+  }
+}
+
+/** Looks through the inbox for the invoice among what was created since it was accepted; its id when the payload is the same. */
+async function findReceived(sandbox: Sandbox, headers: Record<string, string>, invoice: string, since: string): Promise<string | undefined> {
+  let pageToken: string | undefined;
+  do {
+    const query = pageToken === undefined ? "limit=100" : `limit=100&pageToken=${pageToken}`;
+    const page = expectStatus(await call("GET", `${sandbox.sapiBaseUrl}/document/receive?${query}`, headers), 200, "receive").json as { documents: { documentId: string; creationDateTime: string }[]; nextPageToken: string | null };
+    for (const { documentId } of page.documents.filter(({ creationDateTime }) => creationDateTime >= since)) {
+      const detail = expectStatus(await call("GET", `${sandbox.sapiBaseUrl}/document/receive/${documentId}`, headers), 200, "detail");
+      if (detail.json["payload"] === invoice) return documentId;
+    }
+    pageToken = page.nextPageToken ?? undefined;
+  } while (pageToken !== undefined);
+  return undefined;
+}
+
+const isRunning = async (sandbox: Sandbox): Promise<boolean> => {
+  try {
+    return (await call("GET", `${sandbox.adminUrl}/readyz`, {})).status === 200;
+  } catch {
+    return false;
+  }
+};
+
+/** The demo against a sandbox that is up. @returns whether every step did what it promises */
+export async function demonstrate(sandbox: Sandbox): Promise<boolean> {
+  const start = systemClock.monotonic();
+  const say = (step: string, detail: string): void => {
+    print(`${colour("dim", `${String(Math.round(systemClock.monotonic() - start)).padStart(6)} ms`)}  ${colour("green", step.padEnd(13))} ${detail}`);
+  };
+  try {
+    await runSteps(sandbox, say);
+    print(colour("bold", "The invoice was sent, delivered, received and acknowledged."));
+    return true;
+  } catch (error) {
+    if (!(error instanceof DemoFailure) && !(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+    print(colour("red", `failed: ${error.message}`));
+    return false;
+  }
+}
+
+export const demoCommand: Command = {
+  name: "demo",
+  summary: "Send a complete invoice from one demo firm to the other and show what happens.",
+  usage: ["kurier demo", "Uses the engine that runs on DATA_DIR; starts one for the time of the demo when none does."],
+  run: async () => {
+    const config = loadConfig();
+    const found = readSandbox(config.DATA_DIR);
+    if (found !== undefined && await isRunning(found)) return await demonstrate(found) ? EXIT.ok : EXIT.failed;
+    print("No engine runs on this DATA_DIR; starting one for the demo.");
+    const { startEngine } = await import("../main.js");
+    const engine = await startEngine({ ...config, LOG_LEVEL: "warn" });
+    try {
+      if (engine.sandbox === undefined) {
+        print("The demo needs ENVIRONMENT=sandbox.");
+        return EXIT.usage;
+      }
+      return await demonstrate(engine.sandbox) ? EXIT.ok : EXIT.failed;
+    } finally {
+      await engine.stop();
+    }
+  },
+};

@@ -1,0 +1,26 @@
+/** `kurier migrate` and `kurier migrate status`. */
+import { systemClock } from "../../engine/clock.js";
+import { loadConfig } from "../../engine/config.js";
+import { migrate, migrationStatus } from "../../engine/storage/migrate.js";
+import { print } from "../terminal.js";
+import { type Command, EXIT, UsageError } from "./command.js";
+import { withDatabase } from "./database.js";
+
+export const migrateCommand: Command = {
+  name: "migrate",
+  summary: "Bring the schema up to date, forward only.",
+  usage: ["kurier migrate", "kurier migrate status"],
+  run: async (args) => {
+    const [word, ...rest] = args;
+    if (rest.length > 0 || (word !== undefined && word !== "status")) throw new UsageError("migrate takes nothing, or the word status.");
+    return withDatabase(loadConfig(), async ({ url }) => {
+      if (word === "status") {
+        for (const row of await migrationStatus({ url })) print(`${String(row.number).padStart(4, "0")}  ${row.state.padEnd(8)} ${row.name}`);
+        return EXIT.ok;
+      }
+      const applied = await migrate({ url, clock: systemClock });
+      print(applied.length === 0 ? "The schema is up to date." : `Applied: ${applied.join(", ")}.`);
+      return EXIT.ok;
+    }, { migrated: false });
+  },
+};

@@ -1,0 +1,56 @@
+/** `kurier serve`: the engine, until it is told to stop. */
+import { loadConfig } from "../../engine/config.js";
+import type { Engine, Role } from "../main.js";
+import { ROLES, startEngine } from "../main.js";
+import { colour, print } from "../terminal.js";
+import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
+
+const roleOf = (text: string | undefined): Role => {
+  const role = ROLES.find((known) => known === (text ?? "all"));
+  if (role === undefined) throw new UsageError(`--role is one of ${ROLES.join(", ")}.`);
+  return role;
+};
+
+/** URLs, credentials, and three lines that work when they are pasted. */
+function banner(engine: Engine): void {
+  const { sandbox } = engine;
+  print();
+  print(colour("bold", "Kurier is ready."));
+  print(`  API        ${engine.publicUrl}/api/v1    SAPI  ${engine.publicUrl}/sapi/v1`);
+  print(`  Reference  ${engine.publicUrl}/docs`);
+  print(`  Operators  ${engine.adminUrl}/metrics  /livez  /readyz`);
+  print(`  Streams    ${engine.streams === "jetstream" ? "NATS JetStream" : "Postgres"}    HTTP  ${engine.server === "uws" ? "uWebSockets.js" : "node:http"}`);
+  if (sandbox === undefined) return;
+  const { sender, receiver } = sandbox;
+  print(`  Sender     ${sender.participantId}  client_id ${sender.clientId}  client_secret ${sender.clientSecret}`);
+  print(`  Receiver   ${receiver.participantId}  client_id ${receiver.clientId}  client_secret ${receiver.clientSecret}`);
+  print();
+  print("Try it (npm run demo does all of this and more):");
+  print(`  TOKEN=$(curl -s ${sandbox.sapiBaseUrl}/auth/token -H 'Content-Type: application/json' -d '{"grant_type":"client_credentials","client_id":"${receiver.clientId}","client_secret":"${receiver.clientSecret}"}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`);
+  print(`  curl -s ${sandbox.sapiBaseUrl}/document/receive -H "Authorization: Bearer $TOKEN" -H 'X-Peppol-Participant-Id: ${receiver.participantId}'`);
+  print(`  curl -s '${engine.adminUrl}/admin/sandbox/invoice?lines=3' -H 'Authorization: Bearer ${sandbox.admin.token}'`);
+  print();
+}
+
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "Start the engine.",
+  usage: ["kurier serve [--role all|gateway|worker]", "Ctrl-C drains and stops; a second one stops at once."],
+  run: async (args) => {
+    const role = roleOf(parseArguments(args, { options: ["role"] }).options.get("role"));
+    const config = loadConfig();
+    const stopRequested = new Promise<void>((resolve) => {
+      for (const signal of ["SIGINT", "SIGTERM"] as const) {
+        process.once(signal, () => {
+          resolve();
+          process.once(signal, () => { process.exit(130); });
+        });
+      }
+    });
+    const engine = await startEngine(config, { role });
+    banner(engine);
+    await stopRequested;
+    await engine.stop();
+    return EXIT.ok;
+  },
+};

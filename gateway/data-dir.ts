@@ -1,0 +1,31 @@
+/** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Config, ConfigError } from "../engine/config.js";
+
+const MASTER_KEY_BYTES = 32;
+
+/** Reads a file of DATA_DIR, or makes it whole and private in one step. */
+function readOrCreate(path: string, make: () => string): string {
+  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  const text = make();
+  writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o600, flush: true });
+  renameSync(`${path}.${process.pid}`, path);
+  return text;
+}
+
+/**
+ * The key that encrypts payloads: the configured one, or the sandbox's own.
+ * @throws ConfigError when the sandbox's key file is damaged: a new key could not read what is stored
+ */
+export function masterKey(config: Config, dataDir: string): Buffer {
+  if (config.MASTER_KEY !== undefined) return config.MASTER_KEY;
+  const key = Buffer.from(readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")), "base64");
+  if (key.length !== MASTER_KEY_BYTES) throw new ConfigError(["master.key in DATA_DIR is damaged; restore it, or set MASTER_KEY."]);
+  return key;
+}
+
+/** The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are nobody's. */
+export const nodeName = (dataDir: string): string => readOrCreate(join(dataDir, "node.id"), randomUUID);
