@@ -1,11 +1,11 @@
 /** What the Peppol rules need to know about the whole document, each worked out at most once and only when asked for. */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
-import { at } from "../path.js";
+import { at, type Path } from "../path.js";
 import { RuleError, type Facts } from "../rule.js";
 import type { Variant } from "./variant.js";
 import { childText, normalizeSpace } from "../values.js";
-import { childNormalized, pathText, someChildIs, substring, textIs } from "./xpath.js";
+import { childNormalized, pathText, substring, textIs } from "./xpath.js";
 
 /** A value of the document, or the dynamic error that its computation ends in; both are remembered. */
 class Memo<T> {
@@ -35,6 +35,10 @@ class Memo<T> {
 }
 
 const ROOT = 0;
+/**
+ * Values that many elements ask for are kept here, also where a look-up would do: below a document element with 100,000
+ * lines a look-up is a walk.
+ */
 const SUPPLIER_COUNTRY = at("cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const CUSTOMER_COUNTRY = at("cac:AccountingCustomerParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const REPRESENTATIVE_COUNTRY = at("cac:TaxRepresentativeParty/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
@@ -43,6 +47,10 @@ const CUSTOMER_SCHEMES = at("cac:AccountingCustomerParty/cac:Party/cac:PartyTaxS
 const REPRESENTATIVE_SCHEMES = at("cac:TaxRepresentativeParty/cac:PartyTaxScheme");
 const ADDRESS_COUNTRY = at("cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
+const ORDER_REFERENCE = at("cac:OrderReference/cbc:ID");
+const DOCUMENT_CURRENCY = at("cbc:DocumentCurrencyCode");
+const PERIOD_START = at("cac:InvoicePeriod/cbc:StartDate");
+const PERIOD_END = at("cac:InvoicePeriod/cbc:EndDate");
 
 /** Business processes that both rule sets know besides their own. */
 const SHARED_PROFILES: ReadonlyMap<string, string> = new Map([
@@ -70,11 +78,13 @@ export class PeppolFacts implements Facts {
   readonly supplierIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSweden));
   readonly supplierHasSwedishVat = new Memo((doc) => someParty(doc, cac.AccountingSupplierParty, isInSwedenWithVat));
   readonly customerIsSwedish = new Memo((doc) => someParty(doc, cac.AccountingCustomerParty, isInSweden));
-  /** The only DocumentCurrencyCode, or undefined when there is not exactly one. */
-  readonly currency = new Memo((doc): { only: string | undefined } => {
-    const code = doc.child(ROOT, cbc.DocumentCurrencyCode);
-    return { only: code === NONE || doc.nextSame(code) !== NONE ? undefined : doc.text(code) };
-  });
+  /** Some seller address of the document is exactly GR. */
+  readonly sellerIsInGreece = new Memo((doc) => SUPPLIER_COUNTRY.some(doc, ROOT, textIs, "GR"));
+  readonly hasOrderReference = new Memo((doc) => ORDER_REFERENCE.exists(doc, ROOT));
+  /** Every DocumentCurrencyCode: officially an amount may be in any of them. */
+  readonly currencies = new Memo((doc): ReadonlySet<string> => new Set(textsAt(doc, ROOT, DOCUMENT_CURRENCY)));
+  readonly #periodStarts = new Memo((doc) => textsAt(doc, ROOT, PERIOD_START));
+  readonly #periodEnds = new Memo((doc) => textsAt(doc, ROOT, PERIOD_END));
   readonly #all: readonly Memo<unknown>[];
 
   constructor(variant: Variant) {
@@ -85,11 +95,21 @@ export class PeppolFacts implements Facts {
     });
     this.#all = [this.profile, this.supplierCountry, this.accountingSupplierCountry, this.customerCountry, this.supplierAddress,
       this.customerAddress, this.representativeAddress, this.supplierIsSwedish, this.supplierHasSwedishVat,
-      this.customerIsSwedish, this.currency];
+      this.customerIsSwedish, this.sellerIsInGreece, this.hasOrderReference,
+      this.currencies, this.#periodStarts, this.#periodEnds];
   }
 
   reset(): void {
     for (const memo of this.#all) memo.reset();
+  }
+
+  /** Start dates of the invoicing period of an invoice, nearly always the document element. */
+  periodStarts(doc: XmlDocument, invoice: ElementId): readonly string[] {
+    return invoice === ROOT ? this.#periodStarts.of(doc) : textsAt(doc, invoice, PERIOD_START);
+  }
+
+  periodEnds(doc: XmlDocument, invoice: ElementId): readonly string[] {
+    return invoice === ROOT ? this.#periodEnds.of(doc) : textsAt(doc, invoice, PERIOD_END);
   }
 
   supplierIs(doc: XmlDocument, country: string): boolean {
@@ -124,7 +144,7 @@ export const isGreek = (country: string): boolean => country === "GR" || country
  * The first two characters of the only VAT number, in upper case; undefined when there is none or it is empty.
  * @throws RuleError FORG0006 for two VAT registrations, XPTY0004 for two numbers in one
  */
-function vatCountry(doc: XmlDocument, schemes: ReturnType<typeof at>): string | undefined {
+function vatCountry(doc: XmlDocument, schemes: Path): string | undefined {
   const prefixes: string[] = [];
   schemes.each(doc, ROOT, (_, scheme, into) => {
     if (isVatScheme(doc, scheme)) into.push(substring(childText(doc, scheme, cbc.CompanyID), 1, 2));
@@ -137,7 +157,7 @@ function vatCountry(doc: XmlDocument, schemes: ReturnType<typeof at>): string | 
 /** PartyTaxScheme whose scheme is exactly "VAT". */
 export const isVatScheme = (doc: XmlDocument, scheme: ElementId): boolean => SCHEME_ID.some(doc, scheme, textIs, "VAT");
 
-function addressCountry(doc: XmlDocument, path: ReturnType<typeof at>): string {
+function addressCountry(doc: XmlDocument, path: Path): string {
   if (!path.exists(doc, ROOT)) return "XX";
   return normalizeSpace(pathText(doc, ROOT, path)).toUpperCase();
 }
@@ -163,8 +183,13 @@ export function isInSwedenWithVat(doc: XmlDocument, party: ElementId): boolean {
   return false;
 }
 
-/** Whether some DocumentCurrencyCode is exactly this one (`= $documentCurrencyCode`). */
-export function isDocumentCurrency(doc: XmlDocument, facts: PeppolFacts, currency: string): boolean {
-  const { only } = facts.currency.of(doc);
-  return only === undefined ? someChildIs(doc, ROOT, cbc.DocumentCurrencyCode, currency) : only === currency;
+/** Texts of all elements at a path. */
+function textsAt(doc: XmlDocument, e: ElementId, path: Path): readonly string[] {
+  const texts: string[] = [];
+  path.each(doc, e, pushText, texts);
+  return texts;
 }
+
+const pushText = (doc: XmlDocument, e: ElementId, texts: string[]): void => {
+  texts.push(doc.text(e));
+};

@@ -3,8 +3,8 @@ import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc, roots, type NameId } from "../../xml/names.js";
 import { abs, add, decimal, div, eq, HUNDRED, isZero, le, mul, ONE, roundTo, sign, sub, ZERO, type Decimal } from "../decimal.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen, type Rule } from "../rule.js";
-import { isDocumentCurrency, type PeppolFacts } from "./facts.js";
+import { fatal, rule, RuleError, ruleWhen, type Rule } from "../rule.js";
+import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";
 import { childDecimal, decimalOf, normalizeSpace } from "../values.js";
 import { childNormalized, someChildIs, textNode, toDate } from "./xpath.js";
@@ -15,8 +15,6 @@ const ALLOWANCES = "Invoice/cac:AllowanceCharge | Invoice/cac:InvoiceLine/cac:Al
 const PRICE_AMOUNT = at("cac:Price/cbc:PriceAmount");
 const BASE_QUANTITY = at("cac:Price/cbc:BaseQuantity");
 const MANDATE = at("cac:PaymentMandate/cbc:ID");
-const PERIOD_START = at("cac:InvoicePeriod/cbc:StartDate");
-const PERIOD_END = at("cac:InvoicePeriod/cbc:EndDate");
 const ROOT = 0;
 
 /** Whether two amounts differ by no more than the tolerance. */
@@ -76,30 +74,33 @@ const currencyRule = (variant: Variant): Rule<PeppolFacts> =>
       "The amount is in another currency than the document. Use the document currency (BT-5); only the VAT total in accounting currency may differ.",
       (doc, e, facts) => {
         const currency = doc.attr(e, attr.currencyID);
-        return currency !== undefined && isDocumentCurrency(doc, facts, currency);
+        return currency !== undefined && facts.currencies.of(doc).has(currency);
       }));
 
 const PERIOD_RULES: readonly Rule<PeppolFacts>[] = [
   ruleWhen("Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:StartDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:StartDate",
-    (doc, e) => PERIOD_START.exists(doc, documentOf(doc, e)),
+    (doc, e, facts) => facts.periodStarts(doc, invoiceOf(doc, e)).length > 0,
     fatal("PEPPOL-EN16931-R110", "BT-73 BT-134", "The line period starts before the invoicing period. Correct one of the two dates.",
-      (doc, e) => comparesWith(doc, e, PERIOD_START, (line, period) => line >= period))),
+      (doc, e, facts) => comparesWith(doc, e, facts.periodStarts(doc, invoiceOf(doc, e)), (line, period) => line >= period))),
   ruleWhen("Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:EndDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:EndDate",
-    (doc, e) => PERIOD_END.exists(doc, documentOf(doc, e)),
+    (doc, e, facts) => facts.periodEnds(doc, invoiceOf(doc, e)).length > 0,
     fatal("PEPPOL-EN16931-R111", "BT-74 BT-135", "The line period ends after the invoicing period. Correct one of the two dates.",
-      (doc, e) => comparesWith(doc, e, PERIOD_END, (line, period) => line <= period))),
+      (doc, e, facts) => comparesWith(doc, e, facts.periodEnds(doc, invoiceOf(doc, e)), (line, period) => line <= period))),
 ];
 
-/** From a date of a line period up to the document: period, line, document. */
-const documentOf = (doc: XmlDocument, e: ElementId): ElementId => doc.parent(doc.parent(doc.parent(e)));
+/** From a date of a line period up to the invoice: period, line, invoice. */
+const invoiceOf = (doc: XmlDocument, e: ElementId): ElementId => doc.parent(doc.parent(doc.parent(e)));
 
-/** Compares the date of a line with one of the document; an element without text compares false. */
-function comparesWith(doc: XmlDocument, e: ElementId, path: typeof PERIOD_START, holds: (line: number, period: number) => boolean): boolean {
+/**
+ * Compares the date of a line with that of the document; an element without text compares false.
+ * @throws RuleError FORG0001 for a text that is no date, XPTY0004 for several dates of the document
+ */
+function comparesWith(doc: XmlDocument, e: ElementId, dates: readonly string[], holds: (line: number, period: number) => boolean): boolean {
   const text = textNode(doc, e);
   if (text === "") return false;
   const line = toDate(text);
-  const period = path.one(doc, documentOf(doc, e));
-  return period !== NONE && holds(line, toDate(doc.text(period)));
+  if (dates.length > 1) throw new RuleError("XPTY0004");
+  return holds(line, toDate(dates[0] ?? ""));
 }
 
 const LINE_RULES: readonly Rule<PeppolFacts>[] = [

@@ -6,13 +6,12 @@ import { fatal, RuleError, ruleWhen, warning, type Pattern, type Rule, type Test
 import { isGreek, isVatScheme, type PeppolFacts } from "../facts.js";
 import { isGreekTin } from "../identifiers.js";
 import { childText, codePoints, isBlank, normalizeSpace } from "../../values.js";
-import { isCastableAsInteger, pathNormalized, pathText, someChildIs, substring, textIs, toNumber } from "../xpath.js";
+import { isCastableAsInteger, pathNormalized, pathText, someChildIs, substring, toNumber } from "../xpath.js";
 
 const ROOT = 0;
 const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
 const PARTY_NAME = at("cac:PartyName/cbc:Name");
 const LINK = at("cac:Attachment/cac:ExternalReference/cbc:URI");
-const SELLER_COUNTRY = at("cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const SELLER_SCHEMES = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
 const REPRESENTATIVE_SCHEMES = at("cac:TaxRepresentativeParty/cac:PartyTaxScheme");
 
@@ -23,7 +22,6 @@ const DATE = /^(0?[1-9]|[12][0-9]|3[01])[-\\/ ]?(0?[1-9]|1[0-2])[-\\/ ]?(19|20)[
 
 const isGreekSender: Test<PeppolFacts> = (doc, _, facts) => facts.isGreekSender(doc);
 const isGreekBetween: Test<PeppolFacts> = (doc, _, facts) => facts.isGreekBetween(doc);
-const sellerIsInGreece = (doc: XmlDocument): boolean => SELLER_COUNTRY.some(doc, ROOT, textIs, "GR");
 
 /** Segments of the invoice number, separated by "|"; an empty number has none. */
 const segments = (doc: XmlDocument, id: ElementId): readonly string[] => (doc.text(id) === "" ? [] : doc.text(id).split("|"));
@@ -109,7 +107,7 @@ export const GREECE: Pattern<PeppolFacts> = {
     ruleWhen("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme/cbc:CompanyID",
       (doc, e, facts) => facts.isGreekSender(doc) && pathNormalized(doc, doc.parent(e), SCHEME_ID) === "VAT",
       fatal("GR-R-003", "BT-31", "The VAT number of a Greek seller is EL and a valid TIN. Correct the number.", (doc, e) => isGreekVat(doc.text(e)))),
-    ruleWhen("/Invoice | /CreditNote", (doc, _, facts) => facts.isGreekSender(doc) && sellerIsInGreece(doc),
+    ruleWhen("/Invoice | /CreditNote", (doc, _, facts) => facts.isGreekSender(doc) && facts.sellerIsInGreece.of(doc),
       fatal("GR-R-004-1", "BT-122", "A Greek invoice carries one MARK: one supporting document described as ##M.AR.K##.",
         (doc, e) => countMarked(doc, e, MARK) === 1),
       warning("GR-S-008-1", "BT-122", "A Greek invoice should carry one link: one supporting document described as ##INVOICE|URL##.",
@@ -117,7 +115,7 @@ export const GREECE: Pattern<PeppolFacts> = {
       fatal("GR-R-008-2", "BT-122", "A Greek invoice carries at most one link (##INVOICE|URL##).",
         (doc, e) => countMarked(doc, e, LINK_MARK) <= 1)),
     ruleWhen("cac:AdditionalDocumentReference/cbc:ID",
-      (doc, e, facts) => facts.isGreekSender(doc) && sellerIsInGreece(doc) && someChildIs(doc, doc.parent(e), cbc.DocumentDescription, MARK),
+      (doc, e, facts) => facts.isGreekSender(doc) && facts.sellerIsInGreece.of(doc) && someChildIs(doc, doc.parent(e), cbc.DocumentDescription, MARK),
       fatal("GR-R-004-2", "BT-122", "The MARK must be a whole number above zero.", (doc, e) => /^[1-9]/u.test(doc.text(e)))),
     ruleWhen("cac:AdditionalDocumentReference",
       (doc, e, facts) => facts.isGreekSender(doc) && someChildIs(doc, e, cbc.DocumentDescription, LINK_MARK),

@@ -53,13 +53,13 @@ function isFinalDueDateADate(doc: XmlDocument, e: ElementId): boolean {
   return codePoints(date) === 10 && parseDate(date) !== undefined;
 }
 
-/** Compared as text, code point by code point; some due date not after some final one. */
+/** Compared as text, code point by code point: some due date not after some final one. */
 function isDueBeforeFinalDate(doc: XmlDocument, e: ElementId): boolean {
   const dates = finalDueDates(doc, e);
   if (dates === undefined) return true;
+  const last = dates.map((date) => Buffer.from(date)).sort(Buffer.compare).at(-1);
   for (let due = doc.child(e, cbc.DueDate); due !== NONE; due = doc.nextSame(due)) {
-    const text = doc.text(due);
-    if (dates.some((date) => Buffer.compare(Buffer.from(text), Buffer.from(date)) <= 0)) return true;
+    if (last !== undefined && Buffer.compare(Buffer.from(doc.text(due)), last) <= 0) return true;
   }
   return false;
 }

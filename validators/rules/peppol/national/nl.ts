@@ -10,7 +10,6 @@ import { childNormalized } from "../xpath.js";
 
 const ROOT = 0;
 const INVOICE_REFERENCE = at("cac:BillingReference/cac:InvoiceDocumentReference/cbc:ID");
-const ORDER_REFERENCE = at("cac:OrderReference/cbc:ID");
 
 const isDutch = (doc: XmlDocument, facts: PeppolFacts): boolean => facts.supplierIs(doc, "NL");
 const isBetweenDutch = (doc: XmlDocument, facts: PeppolFacts): boolean => isDutch(doc, facts) && facts.customerIs(doc, "NL");
@@ -60,6 +59,6 @@ export const NETHERLANDS: Pattern<PeppolFacts> = {
         (doc, e) => PAYMENT_CODES.has(childNormalized(doc, e, cbc.PaymentMeansCode)))),
     ruleWhen("cac:OrderLineReference/cbc:LineID", (doc, _, facts) => isDutch(doc, facts),
       fatal("NL-R-009", "BT-13 BT-132", "Order lines are referenced, but no order. Add cac:OrderReference/cbc:ID.",
-        (doc) => ORDER_REFERENCE.exists(doc, ROOT))),
+        (doc, _, facts) => facts.hasOrderReference.of(doc))),
   ],
 };
