@@ -24,7 +24,7 @@ export function operationsRoutes({ metrics, ready }: OperationsPorts): readonly 
     route({
       ...base, operation: "livez", path: "/livez", summary: "Whether the event loop turns; never asks a dependency",
       responses: { 200: { description: "Alive", schema: State } },
-      handler: () => ({ status: 200, body: { status: "ok" } }),
+      handler: () => ({ status: 200, body: { status: "ok" as const } }),
     }),
     route({ ...base, ...readiness, operation: "readyz", path: "/readyz", summary: "Whether requests should be sent here" }),
     route({ ...base, ...readiness, operation: "startupz", path: "/startupz", summary: "Whether the start is over" }),

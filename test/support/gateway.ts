@@ -27,10 +27,10 @@ const must = <T>(value: T | undefined): T => {
 export const TEST_FIRM = must(parseFirmId("018f6a3e-0000-7000-8000-000000000001"));
 
 /** A firm's caller with every scope; a test overrides what it is about. */
-export const testCaller = ({ kind = "firm", ...changes }: Partial<Caller> = {}): Caller => ({
-  kind,
+export const testCaller = (changes: Partial<Caller> = {}): Caller => ({
+  kind: "firm",
+  keyType: "sk_live",
   keyId: must(parseKeyId("018f6a3e-0000-7000-8000-0000000000aa")),
-  ...(kind === "firm" ? { keyType: "sk_live", firmId: TEST_FIRM } : { keyType: "sk_int" }),
   scopes: new Set(SCOPES),
   ipAllowlist: [],
   tokenId: "test-token",
@@ -38,6 +38,7 @@ export const testCaller = ({ kind = "firm", ...changes }: Partial<Caller> = {}):
   expiresAt: Number.MAX_SAFE_INTEGER,
   generation: 1,
   bindingGeneration: 0,
+  productionAuthorized: true,
   tokenScope: [...SCOPES],
   ...changes,
 });
