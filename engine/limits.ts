@@ -43,10 +43,11 @@ export const LIMITS = {
   participant_cache_entries: 200_000,
   /** Revoked access tokens remembered per node; beyond, every request asks Postgres. Ours: 100 bytes each. */
   revoked_tokens_max: 100_000,
-  /** How often a node proves to itself that announcements of changes reach it. Must be well under key_cache_ms. */
-  change_probe_ms: 1 * SECOND_MS,
-  /** How long a change waits for the other nodes to say that they know of it. */
-  change_ack_timeout_ms: 500,
+  /** How often a node proves to itself that announcements of changes reach it, and how long a proof is believed. */
+  change_probe_ms: 500,
+  change_proof_ms: 2 * SECOND_MS,
+  /** How long a change waits for a node that does not say that it knows: until that node believes its memory no more. */
+  change_ack_timeout_ms: 2_250,
   /** A channel without a sign of life for this long is opened anew. */
   change_channel_dead_ms: 10 * SECOND_MS,
   /** Failed attempts are counted in this many slots; the check of table failed_credential has the same number. */
@@ -244,7 +245,8 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   { holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms, because: "a lock wait is told apart from a slow statement" },
   { holds: LIMITS.validator_document_timeout_ms < LIMITS.actor_ask_timeout_ms, because: "a killed validation must still be answered" },
   { holds: LIMITS.token_refresh_before_s < LIMITS.token_access_s, because: "a fresh token must not ask to be refreshed" },
-  { holds: LIMITS.change_probe_ms * 3 < LIMITS.key_cache_ms, because: "one lost probe must not turn the caches off" },
+  { holds: LIMITS.change_probe_ms * 3 < LIMITS.change_proof_ms, because: "one lost probe must not turn the caches off" },
+  { holds: LIMITS.change_proof_ms < LIMITS.change_ack_timeout_ms, because: "a node that hears nothing must ask Postgres before a change is answered" },
   { holds: LIMITS.node_beat_ms * 3 < LIMITS.node_dead_ms, because: "one lost beat must not make a node dead" },
   { holds: LIMITS.signing_key_published_before_ms < LIMITS.signing_key_active_ms, because: "a key is published while its predecessor signs" },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },

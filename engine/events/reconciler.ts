@@ -20,7 +20,7 @@ export interface ReconcileSource {
 
 export interface ReconcilerOptions {
   readonly sources: readonly ReconcileSource[];
-  readonly streams: Pick<Streams, "publish">;
+  readonly streams: Pick<Streams, "publish" | "status">;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -29,23 +29,33 @@ export interface ReconcilerOptions {
 export interface ReconcileReport {
   readonly kind: string;
   readonly woken: number;
+  /** Whether there may be more: the next pass comes soon. */
+  readonly full: boolean;
 }
 
 export interface Reconciler {
-  /** One pass now, after the one under way. @throws what the last failing source threw */
+  /** One pass now, after the one under way. @throws what a source threw, after all had their turn */
   pass(): Promise<readonly ReconcileReport[]>;
   /** Ends after the pass under way. Safe to repeat. */
   stop(): Promise<void>;
 }
 
+/**
+ * Wakes one kind of work, as far as the stream has room: a stream that holds LIMITS.reconcile_batch messages is busy, not
+ * forgetful, and refilling it would only double what it holds.
+ */
 async function reconcileSource(options: ReconcilerOptions, source: ReconcileSource, grace_ms: number): Promise<ReconcileReport> {
-  const work = await source.findWork(LIMITS.reconcile_batch, grace_ms);
+  const { kind, stream } = source;
+  const pending = (await options.streams.status()).find((row) => row.stream === stream)?.pending ?? 0;
+  const room = LIMITS.reconcile_batch - pending;
+  if (room <= 0) return { kind, woken: 0, full: true };
+  const work = await source.findWork(room, grace_ms);
   if (work.length > 0) {
-    await options.streams.publish(source.stream, work);
-    options.metrics.count("reconciler_repairs_total", { kind: source.kind }, work.length);
-    options.log.warn("reconciler.repaired", { component: source.kind, count: work.length });
+    await options.streams.publish(stream, work);
+    options.metrics.count("reconciler_repairs_total", { kind }, work.length);
+    options.log.warn("reconciler.repaired", { component: kind, count: work.length });
   }
-  return { kind: source.kind, woken: work.length };
+  return { kind, woken: work.length, full: work.length === room };
 }
 
 /**
@@ -61,7 +71,7 @@ export async function reconcile(options: ReconcilerOptions, grace_ms: number = L
   return results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
 }
 
-/** Starts the reconciler: a pass at once, then one every LIMITS.reconcile_interval_ms. A full batch is followed by the next without a pause. */
+/** Starts the reconciler: a pass at once, then one every LIMITS.reconcile_interval_ms, or after LIMITS.reconcile_again_ms when there is more. */
 export function startReconciler(options: ReconcilerOptions): Reconciler {
   const wake = createWake();
   let stopping = false;
@@ -74,13 +84,15 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
   const run = async (): Promise<void> => {
     let grace_ms: number = 0;
     while (!stopping) {
+      let wait_ms: number = LIMITS.reconcile_interval_ms;
       try {
-        await pass(grace_ms);
-        grace_ms = LIMITS.reconcile_grace_ms;
+        const reports = await pass(grace_ms);
+        if (reports.some((report) => report.full)) wait_ms = LIMITS.reconcile_again_ms;
+        else grace_ms = LIMITS.reconcile_grace_ms;
       } catch (error) {
         options.log.warn("reconciler.failed", errorFields(error));
       }
-      if (!stopping) await wake.wait(LIMITS.reconcile_interval_ms);
+      if (!stopping) await wake.wait(wait_ms);
     }
   };
   const ended = run();

@@ -6,6 +6,7 @@ import postgres from "postgres";
 
 import { Refusal } from "../errors.js";
 import { LIMITS } from "../limits.js";
+import { arrayTypes } from "./array-types.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
 export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
@@ -36,6 +37,8 @@ export function openSql(options: SqlOptions): Sql {
     max: options.connections ?? LIMITS.db_connections,
     connect_timeout: LIMITS.db_connect_timeout_s,
     onnotice: () => undefined,
+    fetch_types: false,
+    types: arrayTypes,
     backoff: (attempt) => Math.min(0.05 * 2 ** attempt, 2),
     connection: {
       application_name: options.name,

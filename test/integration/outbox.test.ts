@@ -1,0 +1,189 @@
+// Goal: what was committed to the outbox reaches its stream, at least once, whatever dies in between.
+// Method: real outbox rows in Postgres, a stream that records and fails on demand, real streams for the whole way.
+import { afterEach, describe, expect, test } from "vitest";
+
+import { relayBatch, startRelay } from "../../engine/events/outbox.js";
+import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
+import type { StreamMessage, StreamName, Streams } from "../../engine/events/streams.js";
+import { LIMITS } from "../../engine/limits.js";
+import { silentLog } from "../../engine/log.js";
+import { createMetrics } from "../../engine/metrics.js";
+import { claimOutbox, deleteOutbox, readOutboxStatus } from "../../engine/storage/outbox.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { eventually } from "../support/eventually.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+
+const undo: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+async function newDatabase(): Promise<TestDatabase> {
+  const database = await freshDatabase();
+  undo.push(() => database.drop());
+  return database;
+}
+
+const write = async (sql: Sql, count: number, stream: StreamName = "dispatch"): Promise<void> => {
+  await sql`
+    insert into outbox (stream, key, body)
+    select ${stream}, 'key-' || n, jsonb_build_object('documentId', n::text) from generate_series(0, ${count - 1}::integer) as s (n)`;
+};
+const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `key-${n}`).sort();
+const rowsLeft = async (sql: Sql): Promise<number> => (await readOutboxStatus(sql)).pending;
+/** Lets every claim end, as time does. */
+const expireClaims = (sql: Sql): PromiseLike<unknown> => sql`update outbox set claimed_until = now() - interval '1 second' where claimed_until is not null`;
+
+/** A stream that remembers what it was given, unless it is told to fail. */
+function recorder(fails: (stream: StreamName) => boolean = () => false): { publish: Streams["publish"]; readonly got: { stream: StreamName; message: StreamMessage }[] } {
+  const got: { stream: StreamName; message: StreamMessage }[] = [];
+  return {
+    got,
+    publish: (stream, messages) => {
+      if (fails(stream)) return Promise.reject(new Error("the broker is away"));
+      got.push(...messages.map((message) => ({ stream, message })));
+      return Promise.resolve();
+    },
+  };
+}
+const keysOf = (got: readonly { message: StreamMessage }[]): string[] => got.map(({ message }) => message.key).sort();
+const common = { log: silentLog, metrics: createMetrics() };
+
+describe("the outbox relay", () => {
+  test("publishes every row once on a quiet day, in the order of the outbox, and leaves none", async () => {
+    const { sql } = await newDatabase();
+    await write(sql, 1_200);
+    const streams = recorder();
+    const relay = startRelay({ sql, streams, ...common });
+    await eventually("the outbox is empty", async () => (await rowsLeft(sql)) === 0);
+    await relay.stop();
+    expect(streams.got.map(({ message }) => message.key)).toEqual(Array.from({ length: 1_200 }, (_, n) => `key-${n}`));
+    expect(streams.got[7]?.message.body).toEqual({ documentId: "7" });
+  });
+
+  test("a poke makes it look at once", async () => {
+    const { sql } = await newDatabase();
+    const streams = recorder();
+    const relay = startRelay({ sql, streams, ...common });
+    undo.push(() => relay.stop());
+    for (let n = 1; n <= 20; n += 1) {
+      await write(sql, 1);
+      relay.poke();
+      await eventually("the row was published", () => streams.got.length === n);
+    }
+  });
+
+  test("killed between publish and delete, the rows are published again by the next relay: at least once, none lost", async () => {
+    const { sql } = await newDatabase();
+    await write(sql, 10);
+    const streams = recorder();
+    // What a relay has done when it is killed there.
+    const rows = await claimOutbox(sql, LIMITS.relay_batch, LIMITS.relay_claim_ms);
+    await streams.publish("dispatch", rows);
+    expect(await relayBatch({ sql, streams, ...common })).toEqual({ claimed: 0, published: true });
+    await expireClaims(sql);
+    expect(await relayBatch({ sql, streams, ...common })).toEqual({ claimed: 10, published: true });
+    expect(keysOf(streams.got)).toEqual([...keys(10), ...keys(10)].sort());
+    expect(await rowsLeft(sql)).toBe(0);
+  });
+
+  test("a delete that comes after another relay took the row over does no harm", async () => {
+    const { sql } = await newDatabase();
+    await write(sql, 1);
+    const late = await claimOutbox(sql, 1, LIMITS.relay_claim_ms);
+    await expireClaims(sql);
+    const streams = recorder();
+    await relayBatch({ sql, streams, ...common });
+    await deleteOutbox(sql, late.map((row) => row.id));
+    expect(keysOf(streams.got)).toEqual(["key-0"]);
+  });
+
+  test("two relays on one outbox lose nothing and share the rows", async () => {
+    const database = await newDatabase();
+    await write(database.sql, 3_000);
+    const streams = recorder();
+    const relays = [database.another(), database.another()].map((sql) => startRelay({ sql, streams, ...common }));
+    await eventually("the outbox is empty", async () => (await rowsLeft(database.sql)) === 0);
+    await Promise.all(relays.map((relay) => relay.stop()));
+    expect(keysOf(streams.got)).toEqual(keys(3_000));
+  });
+
+  test("a row that commits late is not skipped", async () => {
+    const { sql, url } = await newDatabase();
+    const slow = openSql({ url, name: "slow", connections: 1 });
+    undo.push(() => slow.end({ timeout: 1 }));
+    const late = slow.unsafe("begin; insert into outbox (stream, key, body) values ('dispatch', 'late', '{}'); select pg_sleep(0.3); commit").simple();
+    void late.then(() => undefined, () => undefined);
+    await eventually("the late row has its number", async () => (await sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`).length > 0);
+    await write(sql, 1);
+    const streams = recorder();
+    const relay = startRelay({ sql, streams, ...common });
+    await eventually("both are published", () => streams.got.length === 2);
+    await relay.stop();
+    await late;
+    expect(streams.got.map(({ message }) => message.key)).toEqual(["key-0", "late"]);
+  });
+
+  test("a broker that is away delays the rows of its stream, holds up no other stream, and gets all when it is back", async () => {
+    const { sql } = await newDatabase();
+    await write(sql, 5, "events");
+    await write(sql, 5, "dispatch");
+    let away = true;
+    const streams = recorder((stream) => away && stream === "events");
+    const relay = startRelay({ sql, streams, ...common });
+    undo.push(() => relay.stop());
+    await eventually("dispatch is published", () => streams.got.length === 5);
+    expect(streams.got.every(({ stream }) => stream === "dispatch")).toBe(true);
+    expect(await rowsLeft(sql)).toBe(5);
+    away = false;
+    await eventually("events follow", async () => (await rowsLeft(sql)) === 0);
+    expect(streams.got.filter(({ stream }) => stream === "events")).toHaveLength(5);
+  });
+
+  test("connections that are cut in the middle lose nothing, and the relay goes on", async () => {
+    const database = await newDatabase();
+    const streams = recorder();
+    const relay = startRelay({ sql: database.another("relay-under-test"), streams, ...common });
+    undo.push(() => relay.stop());
+    for (let round = 0; round < 5; round += 1) {
+      await write(database.sql, 200);
+      relay.poke();
+      await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'relay-under-test'`;
+    }
+    await eventually("the outbox is empty", async () => {
+      await expireClaims(database.sql);
+      return (await rowsLeft(database.sql)) === 0;
+    });
+    expect(new Set(keysOf(streams.got))).toEqual(new Set(keys(200)));
+    expect(streams.got.length).toBeGreaterThanOrEqual(1_000);
+  });
+
+  test("tells how far it is behind", async () => {
+    const { sql } = await newDatabase();
+    await sql`insert into outbox (stream, key, body, created_at, claimed_until) values ('dispatch', 'old', '{}', now() - interval '90 seconds', now() + interval '1 hour')`;
+    const metrics = createMetrics();
+    const relay = startRelay({ sql, streams: recorder(), log: silentLog, metrics });
+    undo.push(() => relay.stop());
+    const lag = Number(/^kurier_outbox_lag_seconds (\S+)/m.exec(await metrics.exposition())?.[1]);
+    expect(lag).toBeGreaterThanOrEqual(90);
+  });
+
+  test("hands over to real streams: what was committed is handled", async () => {
+    const database = await newDatabase();
+    const streams = openPostgresStreams({ sql: database.sql, url: database.url, ...common });
+    undo.push(() => streams.close());
+    const handled: string[] = [];
+    await streams.consume("dispatch", "dispatch", { concurrency: 8 }, ({ key }) => {
+      handled.push(key);
+      return Promise.resolve("done");
+    });
+    const relay = startRelay({ sql: database.sql, streams, ...common });
+    undo.push(() => relay.stop());
+    await write(database.sql, 700);
+    relay.poke();
+    await eventually("all were handled", () => handled.length >= 700);
+    expect(handled.sort()).toEqual(keys(700));
+  });
+});

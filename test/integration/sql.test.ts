@@ -1,0 +1,77 @@
+// Goal: the door to Postgres reads and writes arrays as the server does, and a backend that dies never takes the process along.
+import { createServer } from "node:net";
+
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { isPassing, openSql } from "../../engine/storage/sql.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+
+let database: TestDatabase;
+beforeAll(async () => { database = await freshDatabase(); });
+afterAll(async () => { await database.drop(); });
+
+const SEED = Number(process.env["SEED"] ?? 20_261_120);
+
+describe("arrays", () => {
+  test("any texts travel there and back unchanged", async () => {
+    const text = fc.oneof(fc.string({ unit: "binary" }).filter((s) => !s.includes("\0") && s.isWellFormed()), fc.constantFrom("", "NULL", "null", '"', "\\", "{}", ",", " a ", "a\nb"), fc.constant(null));
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { maxLength: 8 }), async (texts) => {
+        const [row] = await database.sql`select ${texts as string[]}::text[] as same, cardinality(${texts as string[]}::text[]) as length`;
+        expect(row).toEqual({ same: texts, length: texts.length });
+      }),
+      { seed: SEED, numRuns: 200 },
+    );
+  });
+
+  test("every element type that our statements use keeps its value", async () => {
+    const id = "0190b8f0-1c5e-7000-8000-000000000001";
+    const [row] = await database.sql`select
+      ${[1, -2]}::integer[] as ints, ${["9007199254740993"]}::bigint[] as bigints, ${[3]}::smallint[] as smallints, ${[0.5]}::float8[] as floats,
+      ${[id]}::uuid[] as ids, ${["2026-11-20T09:00:00.123Z"]}::timestamptz[] as instants, ${["t", "f"]}::boolean[] as flags,
+      ${["\\x00ff"]}::bytea[] as bytes, ${["1.10"]}::numeric[] as decimals, array['{"a": 1}'::jsonb] as objects, '{}'::text[] as none`;
+    expect(row).toEqual({
+      ints: [1, -2], bigints: ["9007199254740993"], smallints: [3], floats: [0.5], ids: [id], instants: [new Date("2026-11-20T09:00:00.123Z")],
+      flags: [true, false], bytes: [Buffer.from([0, 255])], decimals: ["1.10"], objects: [{ a: 1 }], none: [],
+    });
+  });
+});
+
+/** A server that lets everybody in and dies at the first statement, as a backend does that is terminated in that moment. */
+async function dyingServer(): Promise<{ readonly url: string; close(): void }> {
+  const message = (type: string, body: Buffer): Buffer => {
+    const head = Buffer.alloc(5);
+    head.write(type, "latin1");
+    head.writeUInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const welcome = Buffer.concat([message("R", Buffer.alloc(4)), message("Z", Buffer.from("I"))]);
+  const farewell = message("E", Buffer.from("SFATAL\0C57P01\0Mterminating connection\0\0"));
+  const server = createServer((connection) => {
+    connection.on("error", () => undefined);
+    connection.once("data", () => {
+      connection.write(welcome);
+      connection.once("data", () => { connection.end(farewell); });
+    });
+  });
+  await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  const address = server.address();
+  const port = address !== null && typeof address === "object" ? address.port : 0;
+  return { url: `postgres://kurier@127.0.0.1:${port}/kurier`, close: () => { server.close(); } };
+}
+
+test("a backend that dies as soon as a connection stands rejects our statement and nothing else", async () => {
+  const server = await dyingServer();
+  const sql = openSql({ url: server.url, name: "test", connections: 1 });
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => { unhandled.push(reason); };
+  process.on("unhandledRejection", note);
+  const failure: unknown = await sql`select 1`.then(() => undefined, (error: unknown) => error);
+  await sql.end({ timeout: 1 });
+  process.off("unhandledRejection", note);
+  server.close();
+  expect(isPassing(failure)).toBe(true);
+  expect(unhandled).toEqual([]);
+});
