@@ -3,7 +3,7 @@
  * other nodes after a change of one's own.
  *
  * Announcements come in the order of their commits. A probe that a node announces to itself and hears again proves that it
- * has heard everything committed before the probe. Caches are believed for LIMITS.key_cache_ms after the last proof.
+ * has heard everything committed before the probe. Caches are believed for LIMITS.change_proof_ms after the last proof.
  */
 import type { Clock } from "../clock.js";
 import { LIMITS } from "../limits.js";
@@ -43,7 +43,7 @@ export interface Changes {
   probe(): Promise<void>;
   /**
    * Resolves when every node that is alive knows of all changes committed before the call, or after
-   * LIMITS.change_ack_timeout_ms: a node that does not answer hears nothing and reads Postgres by then, or is dead.
+   * LIMITS.change_ack_timeout_ms: by then a node that does not answer believes its memory no more.
    */
   settled(): Promise<void>;
   stop(): Promise<void>;
@@ -136,7 +136,7 @@ export function createChanges(options: ChangesOptions): Changes {
       interval.unref();
       await withTimeout(proven, LIMITS.db_statement_timeout_ms);
     },
-    isFresh: () => isUp && clock.monotonic() - provenAt <= LIMITS.key_cache_ms,
+    isFresh: () => isUp && clock.monotonic() - provenAt <= LIMITS.change_proof_ms,
     probe,
     settled: async () => {
       const missing = new Set(options.otherNodes());
