@@ -114,7 +114,9 @@ export const LIMITS = {
   rate_windows_max: 100_000,
   /** Shared windows count in buckets this long: an error of at most 1 % of the window, on the strict side. */
   rate_bucket_ms: 500,
-  /** How long after its grant a leased admission may be used: 5 % of the window, the error that several nodes may make. */
+  /** spec/rulings.md, section 4: the limit holds across all nodes within 5 %. */
+  rate_reserve_share: 0.05,
+  /** How long a leased admission may be kept before it is given back. Ours. */
   rate_lease_ms: 3 * SECOND_MS,
   /** How long a common store that had no admission left is not asked again. Ours. */
   rate_empty_ms: 1 * SECOND_MS,
@@ -231,6 +233,18 @@ export const LIMITS = {
   validator_queue_max: 2_048,
   validator_queue_bytes_max: 256 * MiB,
   validator_document_timeout_ms: 20 * SECOND_MS,
+  /** design/validation.md, V5. */
+  xml_depth_max: 256,
+  xml_attributes_per_element_max: 256,
+  xml_name_bytes_max: 256,
+  xml_elements_max: 4_000_000,
+  xml_namespace_declarations_max: 4_096,
+  /** Different spellings of names that are not UBL's. Ours. */
+  xml_unknown_names_max: 16_384,
+  /** Findings kept in one report; beyond, the report says how many were dropped. Ours. */
+  findings_max: 1_000,
+  /** Sealed documents that have killed workers, kept in DATA_DIR/quarantine for the operator. Ours. */
+  quarantine_files_max: 100,
 
   /** spec/sapi.md, Limits: archive retention, 10 years. */
   archive_retention_years: 10,

@@ -6,9 +6,10 @@
  * reset = oldest + window, Retry-After = ceil(reset − now).
  *
  * Several nodes share one limit through the `peers` port: an admission then needs a token as well, and tokens are leased
- * from the common store in blocks as large as the node's use of the last seconds. A token is used within `rate_lease_ms`
- * (3 s, 5 % of the window) of its grant or given back, which bounds the error. A node alone leases nothing. A node that
- * cannot reach the store admits its share of the limit.
+ * from the common store, one for each request that waits and a reserve by the node's use of the last seconds. The store
+ * counts a token from its grant, so a window can hold too many only by tokens granted before it and used in it: all nodes
+ * together keep at most 5 % of the limit in reserve. A reserve that is 3 s old is given back. A node alone leases nothing. A
+ * node that cannot reach the store admits its share of the limit.
  * @source design/reliability.md, section 5; spec/rulings.md, section 4
  */
 import type { Clock } from "../engine/clock.js";
@@ -170,7 +171,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const takeLease = async (row: RateRow, window: Window, key: string, now: number): Promise<Lease | undefined> => {
     const unused = window.tokens;
     window.tokens = 0;
-    const want = Math.min(row.limit, Math.max(window.waiting, 1 + window.usedSince(now - LIMITS.rate_lease_ms)));
+    // Those who wait use theirs at once. What is held beyond is the error of the whole: all nodes together hold at most the share.
+    const reserve = Math.floor((row.limit * LIMITS.rate_reserve_share) / peers.nodes());
+    const want = Math.min(row.limit, Math.max(1, window.waiting) + Math.min(reserve, window.usedSince(now - LIMITS.rate_lease_ms)));
     try {
       const lease = await within(LIMITS.rate_lease_timeout_ms, peers.lease({ bucket: row.bucket, key, limit: row.limit, window_ms: row.window_ms, want, unused }));
       if (lease === undefined) return undefined;
