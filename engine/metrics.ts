@@ -13,7 +13,7 @@ export const METRICS = {
   rate_limited_total: { kind: "counter", help: "Requests refused by a rate limit.", labels: ["row"] },
   event_loop_delay_seconds: { kind: "gauge", help: "99th percentile of the event loop's delay in the last scrape interval.", labels: [] },
   worker_queue_depth: { kind: "gauge", help: "Documents waiting for a validator thread.", labels: ["lane"] },
-  worker_pool_utilisation_ratio: { kind: "gauge", help: "Share of validator threads at work.", labels: [] },
+  worker_pool_utilisation_ratio: { kind: "gauge", help: "Share of validator threads at work.", labels: ["lane"] },
   worker_restarts_total: { kind: "counter", help: "Validator threads replaced.", labels: ["reason"] },
   validation_duration_seconds: { kind: "histogram", help: "Validation of one document in its thread.", labels: ["lane"], buckets: SECONDS_FAST },
   validation_findings_total: { kind: "counter", help: "Findings by layer and severity.", labels: ["layer", "severity"] },

@@ -1,9 +1,12 @@
 /** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Config, ConfigError } from "../engine/config.js";
+import { LIMITS } from "../engine/limits.js";
+import type { Sealer } from "../engine/storage/sealer.js";
+import type { QuarantinedJob } from "../validators/pool.js";
 
 const MASTER_KEY_BYTES = 32;
 
@@ -29,3 +32,12 @@ export function masterKey(config: Config, dataDir: string): Buffer {
 
 /** The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are nobody's. */
 export const nodeName = (dataDir: string): string => readOrCreate(join(dataDir, "node.id"), randomUUID);
+
+/** Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. */
+export function keepQuarantined(dataDir: string, sealer: Sealer, job: QuarantinedJob): void {
+  const { bytes } = job.input as { readonly bytes?: unknown };
+  const folder = join(dataDir, "quarantine");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!(bytes instanceof Uint8Array) || readdirSync(folder).length >= LIMITS.quarantine_files_max) return;
+  writeFileSync(join(folder, `${job.sha256}.${sealer.keyId}.sealed`), sealer.seal(bytes, job.sha256), { mode: 0o600 });
+}

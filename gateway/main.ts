@@ -27,7 +27,7 @@ import { createIdentity, type Identity } from "../engine/identity/identity.js";
 import { DEMO_FIRMS, ensureSandbox, type Sandbox } from "../engine/identity/sandbox.js";
 import { newId } from "../engine/ids.js";
 import { LIMIT_RELATIONS, LIMITS } from "../engine/limits.js";
-import { createLog, type Log } from "../engine/log.js";
+import { createLog, errorFields, type Log } from "../engine/log.js";
 import { createMetrics, type Metrics } from "../engine/metrics.js";
 import { createLoopback } from "../engine/peppol/loopback.js";
 import { createRecipients } from "../engine/peppol/recipients.js";
@@ -38,10 +38,10 @@ import { findOperatorDocument, listFirms, listIntegrators, listOperatorDocuments
 import { findOwnParticipant } from "../engine/storage/received.js";
 import { createSealer, type Sealer } from "../engine/storage/sealer.js";
 import { openSql, orTemporary, type Sql } from "../engine/storage/sql.js";
-import { startPool, type ValidatorPool } from "../validators/pool.js";
+import { createPool, type ValidatorPool } from "../validators/pool.js";
 import { createAuthPorts } from "./auth.js";
 import { makeFirm, makeIntegrator } from "./commands/identity.js";
-import { masterKey, nodeName } from "./data-dir.js";
+import { keepQuarantined, masterKey, nodeName } from "./data-dir.js";
 import { createPipeline, type PipelinePorts } from "./pipeline.js";
 import { createRateLimiter, type RateLimiter } from "./rate-limit.js";
 import { publicRoutes } from "./rows.js";
@@ -154,7 +154,14 @@ async function startWork(base: Base, role: Role, database: { readonly url: strin
   await identity.start();
   stack.add(() => identity.stop());
 
-  const pool = startPool({ threads: config.VALIDATOR_THREADS, rulesDir: config.RULES_DIR });
+  const pool = createPool({
+    threads: { small: config.VALIDATOR_THREADS, large: 1 }, queueMax: LIMITS.validator_queue_max, queueBytesMax: LIMITS.validator_queue_bytes_max,
+    jobTimeoutMs: LIMITS.validator_document_timeout_ms, preload: ["validate"],
+    onQuarantine: (job) => {
+      log.error("a document killed two workers and is in quarantine", { code: job.sha256, outcome: job.reason });
+      keepQuarantined(dataDir, sealer, job);
+    },
+  });
   stack.add(() => pool.stop());
 
   const relay = startRelay({ sql, streams, log, metrics });
@@ -211,24 +218,30 @@ async function startDispatch(
   stack.add(() => consumer.stop());
 }
 
-function observe({ metrics, clock, stack }: Base, { sql, actors, pool }: Parts): void {
+function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool }: Parts): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
+  const restarts = new Map<string, number>();
   stack.add(() => { delay.disable(); });
   metrics.beforeExposition(async () => {
     metrics.set("event_loop_delay_seconds", {}, delay.percentile(99) / 1e9);
     delay.reset();
     for (const [kind, count] of actors.census()) metrics.set("actors_active", { kind }, count);
-    const workers = pool.stats();
-    for (const [lane, depth] of Object.entries(workers.queueDepth)) metrics.set("worker_queue_depth", { lane }, depth);
-    metrics.set("worker_pool_utilisation_ratio", {}, workers.utilisation);
+    for (const [lane, { queueDepth, busyThreads, threads }] of Object.entries(pool.stats().lanes)) {
+      metrics.set("worker_queue_depth", { lane }, queueDepth);
+      metrics.set("worker_pool_utilisation_ratio", { lane }, threads === 0 ? 0 : busyThreads / threads);
+    }
+    for (const [reason, count] of Object.entries(pool.stats().restarts)) {
+      metrics.count("worker_restarts_total", { reason }, count - (restarts.get(reason) ?? 0));
+      restarts.set(reason, count);
+    }
     try {
       const census = await censusOfDocuments(sql, clock.now());
       for (const [state, count] of census.states) metrics.set("documents_state", { state }, count);
       metrics.set("oldest_due_dispatch_seconds", {}, census.oldestDue_s);
-    } catch {
-      // Without a database the gauges keep their last value; /readyz and the error counters tell that it is away.
-      metrics.set("event_loop_delay_seconds", {}, delay.percentile(99) / 1e9);
+    } catch (error) {
+      // Without a database the gauges keep their last value; /readyz tells that it is away.
+      log.warn("the census of documents could not be taken", errorFields(error));
     }
   });
 }

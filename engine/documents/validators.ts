@@ -4,8 +4,15 @@ import { Refusal } from "../errors.js";
 import { LIMITS } from "../limits.js";
 import type { Metrics } from "../metrics.js";
 import { PoolBusy, type ValidatorPool } from "../../validators/pool.js";
-import type { Report } from "../../validators/protocol.js";
+import type { Report, ScanLimits } from "../../validators/protocol.js";
 import type { Inspection, Validators } from "./facts.js";
+
+/** What a document may ask of a worker. */
+export const SCAN_LIMITS: ScanLimits = {
+  payloadBytes: LIMITS.payload_bytes_max, depth: LIMITS.xml_depth_max, attributesPerElement: LIMITS.xml_attributes_per_element_max,
+  nameLength: LIMITS.xml_name_bytes_max, elements: LIMITS.xml_elements_max, namespaceDeclarations: LIMITS.xml_namespace_declarations_max,
+  names: LIMITS.xml_unknown_names_max, findings: LIMITS.findings_max,
+};
 
 /** Letters before the first digit or hyphen group: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
 const familyOf = (ruleId: string): string => /^!?[A-Za-z]+(?:-[A-Z]+)?/.exec(ruleId)?.[0] ?? "other";
@@ -30,7 +37,7 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics): Validat
   return {
     inspect: async (payload, { fairnessKey, receivedAt }) => {
       try {
-        const report = await pool.validate(payload, { day: bratislavaDay(receivedAt), fairnessKey });
+        const report = await pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey });
         measure(metrics, report);
         return inspectionOf(report);
       } catch (error) {
