@@ -84,6 +84,12 @@ beforeAll(async () => {
 });
 
 describe("after any mutation", () => {
+  /**
+   * The signature does not cover the token that carries the certificate: octets that do not change its key may be
+   * changed, and the certificate's own signature breaks. The trust decision, here equality, refuses what is left.
+   */
+  const trusted = (result: OpenedMessage): boolean => alice.certificate.equals(result.signer);
+
   /** The facts of a message that reach the rest of the engine. */
   const facts = (result: OpenedMessage): string => JSON.stringify([
     result.message, result.test_service, Buffer.from(result.payload ?? []).toString("base64"), Buffer.from(result.signer).toString("base64"),
@@ -95,7 +101,7 @@ describe("after any mutation", () => {
     await fc.assert(fc.asyncProperty(mutations, async (steps) => {
       const body = mutated(message.body, steps);
       const result = await open(bob, { ...message, body });
-      if (result.kind === "refused") return;
+      if (result.kind === "refused" || !trusted(result)) return;
       accepted += 1;
       expect(facts(result)).toBe(facts(opened));
       expect(Buffer.from(result.payload ?? []).equals(invoiceBytes)).toBe(true);
@@ -111,7 +117,7 @@ describe("after any mutation", () => {
       const soap = mutated(message.body.subarray(start, end), steps);
       const body = Buffer.concat([message.body.subarray(0, start), soap, message.body.subarray(end)]);
       const result = await open(bob, { ...message, body });
-      if (result.kind === "message") expect(facts(result)).toBe(facts(opened));
+      if (result.kind === "message" && trusted(result)) expect(facts(result)).toBe(facts(opened));
     }), parameters(1_500));
   });
 
@@ -132,7 +138,8 @@ describe("after any mutation", () => {
     expect(original.kind).toBe("receipt");
     await fc.assert(fc.asyncProperty(mutations, async (steps) => {
       const answer = await readAnswer(mutated(receipt, steps), "application/soap+xml", sent, inThread);
-      if (answer.kind === "receipt") expect(answer).toEqual(original);
+      // Another certificate of the same seat is reported, and not believed before the PKI has seen it.
+      if (answer.kind === "receipt" && answer.same_certificate) expect(answer).toEqual(original);
     }), parameters(1_500));
   });
 
