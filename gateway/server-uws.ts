@@ -141,7 +141,8 @@ function headOf(res: HttpResponse, req: HttpRequest): Head {
   return {
     method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
-    query: req.getQuery(),
+    // Undefined at run time for a path without a question mark, whatever the type says.
+    query: (req.getQuery() as string | undefined) ?? "",
     headers,
     peer: addressOfBytes(new Uint8Array(res.getRemoteAddress())),
   };
