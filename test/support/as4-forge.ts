@@ -1,5 +1,6 @@
 /** Messages that break one rule and keep all others: signed anew after the edit, unless the edit comes after signing. */
-import { createHash, randomBytes, sign } from "node:crypto";
+import { constants, createHash, publicEncrypt, randomBytes, sign } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { readMultipart, writeMultipart } from "../../engine/peppol/mime.js";
 import type { OutgoingPart } from "../../engine/peppol/mime.js";
 import { canonicalize } from "../../validators/xml/c14n.js";
@@ -18,6 +19,8 @@ export interface Edits {
   body?: (xml: string) => string;
   /** The octets that are signed and encrypted, in place of the gzip of the invoice. */
   signed_payload?: Buffer;
+  /** How the content key is encrypted when signed_payload is given; default is Peppol's OAEP. */
+  seal_key?: (contentKey: Buffer, recipient: KeyObject) => Buffer;
   /** SignedInfo after its digests are set, before it is signed. */
   signed_info?: (xml: string) => string;
   /** Hash of the RSA signature; default sha256. */
@@ -65,7 +68,7 @@ export async function forge(from: AccessPoint, to: AccessPoint, edits: Edits = {
     encrypted = encryptPart(contentKey, compressed);
     const key = readCertificate(to.certificate)?.key;
     if (key === undefined) throw new Error("forge: no recipient key");
-    soap = replaceOnce(soap, /<xenc:CipherValue>[^<]*/, () => `<xenc:CipherValue>${encryptContentKey(key, contentKey).toString("base64")}`);
+    soap = replaceOnce(soap, /<xenc:CipherValue>[^<]*/, () => `<xenc:CipherValue>${(edits.seal_key ?? ((plain, recipient) => encryptContentKey(recipient, plain)))(contentKey, key).toString("base64")}`);
   }
   if (edits.messaging !== undefined) soap = replaceOnce(soap, /<eb:Messaging.*<\/eb:Messaging>/s, edits.messaging);
   if (edits.body !== undefined) soap = replaceOnce(soap, /<S12:Body.*<\/S12:Body>/s, edits.body);
@@ -100,3 +103,24 @@ function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edit
 }
 
 const hash = (octets: string | Buffer): string => createHash("sha256").update(octets).digest("base64");
+
+/** OAEP with SHA-256 and MGF1-SHA1, which node:crypto does not offer. @source RFC 8017 section 7.1.1 */
+export function legacyOaep(contentKey: Buffer, recipient: KeyObject): Buffer {
+  const size = (recipient.asymmetricKeyDetails?.modulusLength ?? 0) / 8;
+  const block = Buffer.concat([createHash("sha256").digest(), Buffer.alloc(size - 66 - contentKey.length), Buffer.from([1]), contentKey]);
+  const seed = randomBytes(32);
+  const masked = xor(block, mgf1Sha1(seed, block.length));
+  const encoded = Buffer.concat([Buffer.from([0]), xor(seed, mgf1Sha1(masked, 32)), masked]);
+  return publicEncrypt({ key: recipient, padding: constants.RSA_NO_PADDING }, encoded);
+}
+
+const xor = (left: Buffer, right: Buffer): Buffer => Buffer.from(left.map((octet, index) => octet ^ (right[index] ?? 0)));
+
+function mgf1Sha1(seed: Buffer, length: number): Buffer {
+  const blocks = Array.from({ length: Math.ceil(length / 20) }, (_, count) => {
+    const counter = Buffer.alloc(4);
+    counter.writeUInt32BE(count);
+    return createHash("sha1").update(seed).update(counter).digest();
+  });
+  return Buffer.concat(blocks, length);
+}

@@ -1,11 +1,16 @@
 /** Goal: what one access point builds another opens, and the receipt proves it. Throw-away keys, made here. */
 import { randomUUID } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
 import { buildError, buildReceipt, envelopeMismatch, openUserMessage, readAnswer } from "../../../engine/peppol/as4.js";
 import type { BuiltMessage, SentMessage, SignalOptions } from "../../../engine/peppol/as4.js";
 import { NOT_SERVICED } from "../../../engine/peppol/ebms-errors.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/ebms.js";
 import { build, inThread, invoiceBytes, open, userMessage } from "../../support/as4.js";
+import { encryptContentKey } from "../../../validators/wss/oaep.js";
+import { forge, legacyOaep } from "../../support/as4-forge.js";
+import type { Edits } from "../../support/as4-forge.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import type { AccessPoint } from "../../support/as4-keys.js";
 
@@ -84,6 +89,33 @@ describe("a user message", () => {
   test("signed with an RSA key of 1024 bits is refused", async () => {
     const weak = accessPoint("PSK000001", 1024);
     expect(await open(bob, await build(weak, bob))).toMatchObject({ error: "EBMS:0103", reason: "key_too_small" });
+  });
+});
+
+describe("older OAEP (SHA-256 with MGF1-SHA1)", () => {
+  const legacy = (seal_key: NonNullable<Edits["seal_key"]> = legacyOaep): ReturnType<typeof forge> => forge(alice, bob, {
+    signed_payload: gzipSync(invoiceBytes), seal_key, envelope: (soap) => soap.replace(/<xenc11:MGF[^>]*\/>/, ""),
+  });
+  const openWith = async (legacy_oaep: boolean, message: Awaited<ReturnType<typeof forge>>): ReturnType<typeof openUserMessage> =>
+    openUserMessage(message.body, message.content_type, { keys: [bob], payload_bytes_max: 1e6, legacy_oaep }, inThread);
+
+  test("is accepted when the operator allows it, and refused by default", async () => {
+    const message = await legacy();
+    expect((await openWith(true, message)).kind).toBe("message");
+    expect(await openWith(false, message)).toMatchObject({ error: "EBMS:0103", reason: "encryption_structure" });
+  });
+
+  test("does not loosen the usual form, and its faults have the one answer", async () => {
+    expect((await openWith(true, await forge(alice, bob))).kind).toBe("message");
+    const broken = [
+      (key: Buffer, to: KeyObject): Buffer => legacyOaep(Buffer.concat([key, key]), to),
+      (key: Buffer, to: KeyObject): Buffer => legacyOaep(key.subarray(1), to),
+      (key: Buffer, to: KeyObject): Buffer => encryptContentKey(to, key),
+      (key: Buffer, to: KeyObject): Buffer => { const sealed = legacyOaep(key, to); sealed.writeUInt8(sealed.readUInt8(9) ^ 1, 9); return sealed; },
+      (): Buffer => Buffer.alloc(256, 0xff),
+      (): Buffer => Buffer.alloc(256),
+    ];
+    for (const seal_key of broken) expect(await openWith(true, await legacy(seal_key))).toMatchObject({ error: "EBMS:0102", reason: "decryption" });
   });
 });
 
