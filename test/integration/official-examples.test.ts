@@ -1,0 +1,57 @@
+/** The ten official Peppol examples travel through SAPI unchanged. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { makeFirm } from "../../gateway/commands/identity.js";
+import { documentTypeId, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../engine/peppol/identifiers.js";
+import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
+import { accessToken, http, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+
+const FOLDER = "documents/peppol-3.0.21";
+
+/** scheme:value of the EndpointID inside a party. */
+function endpoint(xml: string, party: string): string {
+  const inside = new RegExp(`<cac:${party}>.*?<cbc:EndpointID[^>]*schemeID="([^"]+)"[^>]*>([^<]+)<`, "s").exec(xml);
+  return `${inside?.[1] ?? ""}:${inside?.[2]?.trim() ?? ""}`;
+}
+const textOf = (xml: string, element: string): string => new RegExp(`<cbc:${element}>\\s*([^<]*?)\\s*<`).exec(xml)?.[1] ?? "";
+
+describeConformance("official examples", FOLDER, () => {
+  let t: TestEngine;
+  const mailboxes = new Map<string, Mailbox>();
+
+  beforeAll(async () => { t = await startTestEngine(); });
+  afterAll(() => t.stop());
+
+  async function mailbox(participantId: string): Promise<Mailbox> {
+    const known = mailboxes.get(participantId);
+    if (known !== undefined) return known;
+    const firm = await makeFirm({ sql: t.db.sql, environment: "sandbox" }, { name: participantId, participantId });
+    if (typeof firm === "string") throw new Error(firm);
+    const made = { participantId, token: await accessToken(t.sandbox, firm) };
+    mailboxes.set(participantId, made);
+    return made;
+  }
+
+  test.each(conformanceFiles(FOLDER, ".xml"))("%s is accepted, delivered, and fetched byte for byte", async (file) => {
+    const xml = conformanceBytes(FOLDER, file).toString("utf8");
+    const sender = await mailbox(endpoint(xml, "AccountingSupplierParty"));
+    const receiver = await mailbox(endpoint(xml, "AccountingCustomerParty"));
+    const [rootNamespace, rootLocal] = xml.includes("<CreditNote") ? [UBL_CREDIT_NOTE, "CreditNote"] : [UBL_INVOICE, "Invoice"];
+    const type = documentTypeId({ rootNamespace, rootLocal, customizationId: textOf(xml, "CustomizationID"), version: "2.1" });
+    const sent = await send(t.sandbox, sender, sendParts(sender.participantId, receiver.participantId, xml, { documentTypeId: type, processId: textOf(xml, "ProfileID") }));
+    expect([sent.status, sent.text]).toEqual([202, expect.stringContaining("ACCEPTED")]);
+
+    const id = String(sent.json["providerDocumentId"]);
+    await eventually("delivered", async () => (await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${sender.token}` })).json["status"] === "delivered");
+    const list = await sapi(t.sandbox, receiver, "GET", "/document/receive?limit=100");
+    const documents = list.json["documents"] as { documentId: string; creationDateTime: string }[];
+    const mine = documents.find((item) => item.creationDateTime === sent.json["receivedAt"]);
+    const detail = await sapi(t.sandbox, receiver, "GET", `/document/receive/${mine?.documentId ?? ""}`);
+    expect(Buffer.from(String(detail.json["payload"]), "utf8").equals(conformanceBytes(FOLDER, file))).toBe(true);
+  });
+
+  test("all ten are there", () => {
+    expect(conformanceFiles(FOLDER, ".xml")).toHaveLength(10);
+  });
+});
