@@ -14,18 +14,13 @@ export const knownScopes = (texts: Iterable<string>): readonly Scope[] => {
 };
 
 /**
- * The scopes that key, token and consent all grant.
+ * The scopes that key, token and consent all grant, in the order of SCOPES.
  * @param binding scopes of the firm's consent; undefined where no consent is involved
  * @source spec/enterprise.md, Authentication: effective permissions are always cut down to the scopes of the firm's consent
  */
 export function effectiveScopes(key: Iterable<string>, token: Iterable<string>, binding?: Iterable<string>): ReadonlySet<Scope> {
-  const granted = new Set(token);
-  const consented = binding === undefined ? undefined : new Set(binding);
-  const effective = new Set<Scope>();
-  for (const scope of key) {
-    if (isScope(scope) && granted.has(scope) && (consented === undefined || consented.has(scope))) effective.add(scope);
-  }
-  return effective;
+  const grants = [key, token, ...(binding === undefined ? [] : [binding])].map((scopes) => new Set(scopes));
+  return new Set(SCOPES.filter((scope) => grants.every((granted) => granted.has(scope))));
 }
 
 /**

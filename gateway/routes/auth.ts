@@ -18,8 +18,6 @@ export type TokenPorts = Pick<Identity, "issueTokens" | "renewTokens" | "revokeT
 
 const SAPI = { mounts: ["/sapi/v1", "/sapi"], family: "sapi", tag: "Authentication" } as const;
 const ENTERPRISE = { mounts: ["/api/v1"], family: "auth", tag: "Authentication" } as const;
-/** RFC 6749, 5.1: answers that carry tokens are kept by nobody. */
-const NO_STORE = { "Cache-Control": "no-store" } as const;
 const ACCEPTS = ["json", "form"] as const;
 
 const tokenBody = z.object({
@@ -110,7 +108,7 @@ function tokenRoute(ports: TokenPorts, door: TokenDoor): Route {
       const tokens = await ports.issueTokens({
         clientId: body.client_id, clientSecret: body.client_secret, scope: body.scope, door, address, receivedAt,
       });
-      return { status: 200, body: pairWithScopeOf(tokens), headers: NO_STORE };
+      return { status: 200, body: pairWithScopeOf(tokens) };
     },
   });
 }
@@ -124,7 +122,7 @@ function sapiRenewRoute(ports: TokenPorts): Route {
     handler: async ({ body, address, receivedAt }) => {
       if (body.grant_type !== undefined) requireGrantType(body.grant_type, "refresh_token");
       const tokens = await ports.renewTokens({ refreshToken: body.refresh_token, address, receivedAt });
-      return { status: 200, body: pairOf(tokens), headers: NO_STORE };
+      return { status: 200, body: pairOf(tokens) };
     },
   });
 }
@@ -138,7 +136,7 @@ function renewRoute(ports: TokenPorts): Route {
     handler: async ({ body, address, receivedAt }) => {
       requireGrantType(body.grant_type, "refresh_token");
       const tokens = await ports.renewTokens({ refreshToken: body.refresh_token, address, receivedAt });
-      return { status: 200, body: pairWithScopeOf(tokens), headers: NO_STORE };
+      return { status: 200, body: pairWithScopeOf(tokens) };
     },
   });
 }
@@ -155,7 +153,6 @@ function revokeRoute(ports: TokenPorts, door: TokenDoor): Route {
       return {
         status: 200,
         body: { revoked: true, success: true, message: "The token is revoked.", timestamp: isoInstant(receivedAt) },
-        headers: NO_STORE,
       };
     },
   });
@@ -165,14 +162,14 @@ const sapiStatusRoute = (): Route => route({
   ...SAPI, operation: "sapiTokenStatus", method: "GET", path: "/auth/token/status", summary: "What the access token is and how long it lasts",
   credential: "bearer", rate: "sapi", errors: [],
   responses: { 200: { description: "The token that the call was made with.", schema: sapiStatus } },
-  handler: ({ caller, receivedAt }) => ({ status: 200, body: sapiStatusOf(caller, receivedAt), headers: NO_STORE }),
+  handler: ({ caller, receivedAt }) => ({ status: 200, body: sapiStatusOf(caller, receivedAt) }),
 });
 
 const statusRoute = (): Route => route({
   ...ENTERPRISE, operation: "authTokenStatus", method: "GET", path: "/auth/token/status", summary: "What the access token is and how long it lasts",
   credential: "bearer", rate: "enterprise_account", errors: [],
   responses: { 200: { description: "The token that the call was made with.", schema: status } },
-  handler: ({ caller, receivedAt }) => ({ status: 200, body: statusOf(caller, receivedAt), headers: NO_STORE }),
+  handler: ({ caller, receivedAt }) => ({ status: 200, body: statusOf(caller, receivedAt) }),
 });
 
 const JWKS_MAX_AGE_S = LIMITS.signing_key_published_before_ms / 1000 / 4;
