@@ -30,6 +30,7 @@ export const TEST_FIRM = must(parseFirmId("018f6a3e-0000-7000-8000-000000000001"
 export const testCaller = (changes: Partial<Caller> = {}): Caller => ({
   kind: "firm",
   keyType: "sk_live",
+  firmId: TEST_FIRM,
   keyId: must(parseKeyId("018f6a3e-0000-7000-8000-0000000000aa")),
   scopes: new Set(SCOPES),
   ipAllowlist: [],
