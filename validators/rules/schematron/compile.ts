@@ -17,7 +17,7 @@ import { parseXPath } from "./xpath-parser.js";
 export const COMPILER_VERSION = "1";
 
 export type Compiled = {
-  /** Body of a function of one parameter, R (runtime.ts); returns what pack.ts runs. */
+  /** Body of a function of one parameter, R (runtime.ts); returns what pack.ts runs, the asserts included. */
   readonly code: string;
   readonly asserts: readonly AssertFacts[];
   readonly patterns: number;
@@ -48,7 +48,7 @@ class Compiler {
     this.functions = userFunctions(schema.functions, schema.namespaces, this.env(globals));
     const patterns = schema.patterns.map((pattern) => this.pattern(pattern, globals));
     return {
-      code: this.m.print(`{ patterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`),
+      code: this.m.print(`{ asserts: ${JSON.stringify(this.asserts)},\npatterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`),
       asserts: this.asserts, patterns: schema.patterns.length,
       rules: schema.patterns.reduce((sum, pattern) => sum + pattern.rules.length, 0),
     };

@@ -89,7 +89,7 @@ export class Module {
     return [
       '"use strict";', "const U = R.UNSET;", ...table(this.texts), ...table(this.names), ...table(this.constants),
       ...Array.from(this.functions, ([text, name]) => `function ${name}${text}`), ...this.recursive,
-      `return { slots: ${this.slots}, ...${result} };`, "",
+      `return { slots: ${this.slots}, rules: ${result} };`, "",
     ].join("\n");
   }
 }

@@ -17,7 +17,7 @@ type Entry = {
   readonly matches: ((doc: XmlDocument, state: State, e: ElementId) => boolean) | undefined;
   readonly judge: Judge;
 };
-type Generated = { readonly slots: number; readonly patterns: readonly (readonly Entry[])[] };
+type Generated = { readonly slots: number; readonly rules: { readonly asserts: readonly AssertFacts[]; readonly patterns: readonly (readonly Entry[])[] } };
 
 /** Candidates of one pattern for one element name, in the order of the rules. */
 type Candidates = readonly Entry[];
@@ -31,25 +31,24 @@ export type PackIdentity = { readonly id: string; readonly version: string; read
  * compared, not a file read a second time; a worker can load and drop packs, where the module cache keeps every version
  * for ever; and loading stays synchronous.
  */
-export function instantiate(identity: PackIdentity, code: string, asserts: readonly AssertFacts[]): RuleSet {
+export function instantiate(identity: PackIdentity, code: string): RuleSet {
   const load: unknown = new Function("R", `${code}//# sourceURL=pack/${identity.id.replace(/[^\w.-]/g, "_")}.js\n`);
   if (typeof load !== "function") throw new TypeError("compiled rules are no function");
-  const runner = new PackRunner(load(runtime) as Generated, asserts);
-  return { ...identity, catalogue: asserts, run: (doc, findingsMax) => runner.run(doc, findingsMax) };
+  const generated = load(runtime) as Generated;
+  const runner = new PackRunner(generated);
+  return { ...identity, catalogue: generated.rules.asserts, run: (doc, findingsMax) => runner.run(doc, findingsMax) };
 }
 
 class PackRunner {
   private readonly generated: Generated;
-  private readonly asserts: readonly AssertFacts[];
   /** Per element name the candidates of each pattern that has any; names without rules of their own share `wildcards`. */
   private readonly lists: readonly (readonly Candidates[] | undefined)[];
   private readonly wildcards: readonly Candidates[];
   private readonly ofDocument: readonly Candidates[];
 
-  constructor(generated: Generated, asserts: readonly AssertFacts[]) {
+  constructor(generated: Generated) {
     this.generated = generated;
-    this.asserts = asserts;
-    const { patterns } = generated;
+    const { patterns } = generated.rules;
     const select = (wanted: Entry["name"]): Candidates[] =>
       patterns.map((entries) => entries.filter(({ name }) => name === wanted || (name === undefined && wanted !== "document"))).filter((entries) => entries.length > 0);
     const names = new Set(patterns.flatMap((entries) => entries.flatMap(({ name }) => (typeof name === "number" ? [name] : []))));
@@ -62,7 +61,7 @@ class PackRunner {
     const findings: RawFinding[] = [];
     let dropped = 0;
     const sink = (index: number, e: ElementId, message?: () => string): void => {
-      const facts = this.asserts[index];
+      const facts = this.generated.rules.asserts[index];
       // The message is worked out even beyond the bound: an error in it is an error of the layer.
       const text = message?.() ?? facts?.message ?? "";
       if (facts === undefined || findings.length >= findingsMax) dropped++;
