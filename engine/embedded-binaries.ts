@@ -20,7 +20,7 @@ export interface Binaries {
   readonly initdb: string;
   /** Major version, as in the file PG_VERSION. */
   readonly major: string;
-  /** Where the links to the libraries lie when they cannot lie beside the libraries. */
+  /** Folders of the libraries and of the links to them, for when the links cannot lie beside the libraries. */
   readonly libraryPath: string | undefined;
 }
 
@@ -60,13 +60,21 @@ export function asUser(privileges: Privileges, file: string, args: readonly stri
   }
 }
 
-/** Makes that user the owner of a directory with all it holds; nothing to do for the other privileges. */
+/**
+ * Makes that user the owner of a directory with all it holds; nothing to do for the other privileges.
+ * @throws EmbeddedError when we may not
+ */
 export function giveTo(privileges: Privileges, path: string): void {
   if (privileges.kind !== "user" || lstatSync(path).uid === privileges.uid) return;
   const { uid, gid } = privileges;
-  chownSync(path, uid, gid);
-  for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
-    if (!entry.isSymbolicLink()) chownSync(join(entry.parentPath, entry.name), uid, gid);
+  try {
+    for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
+      if (!entry.isSymbolicLink()) chownSync(join(entry.parentPath, entry.name), uid, gid);
+    }
+    // Last, so that an interrupted change is done again.
+    chownSync(path, uid, gid);
+  } catch {
+    throw new EmbeddedError(`The data of the embedded PostgreSQL cannot be given to the user who runs it for root: ${WAY_OUT}.`);
   }
 }
 
@@ -106,9 +114,9 @@ const link = (target: string, path: string): void => {
 /**
  * Makes the links that an install without scripts lacks (`npm ci --ignore-scripts`): beside the libraries, or, when the
  * package cannot be written to, in DATA_DIR/lib.
- * @returns the folder of the links when it is not the libraries' own
+ * @returns where the loader has to look when the links are not beside the libraries
  */
-function repairLinks(native: string, dataDir: string): string | undefined {
+export function repairLinks(native: string, dataDir: string): string | undefined {
   const missing = missingLinks(native);
   if (missing.length === 0) return undefined;
   try {
@@ -119,7 +127,8 @@ function repairLinks(native: string, dataDir: string): string | undefined {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     for (const [path, target] of missing) link(join(dirname(path), target), join(folder, basename(path)));
-    return folder;
+    // The links first; the libraries that need no link are looked for beside the link that led to the first of them.
+    return `${folder}:${join(native, "lib")}`;
   }
 }
 

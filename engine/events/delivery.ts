@@ -5,6 +5,7 @@ import type { Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
 import type { StreamDelivery, StreamHandler, StreamName } from "./streams.js";
 import { backoff, within } from "./wake.js";
+import type { Wake } from "./wake.js";
 
 /**
  * `dropped`: the broker forgets the message, and the reconciler finds its work when there still is any.
@@ -84,5 +85,25 @@ export function createLanes(count: number): Lanes {
       busy += 1;
       void task().finally(settle);
     },
+  };
+}
+
+/** What the loop of a consumer shares with whoever stops it. */
+export interface ConsumerLoop {
+  readonly lanes: Lanes;
+  readonly wake: Wake;
+  stopping: boolean;
+}
+
+/**
+ * The `stop` of a consumer: its loop ends, then the handlers under way do; at most LIMITS.drain_timeout_ms.
+ * @param ended  resolves when the loop has ended.
+ */
+export function stopOf(loop: ConsumerLoop, ended: Promise<void>, onStopped: () => void): () => Promise<void> {
+  let stopped: Promise<void> | undefined;
+  return () => {
+    loop.stopping = true;
+    loop.wake.poke();
+    return (stopped ??= within(ended.then(() => loop.lanes.whenIdle()), LIMITS.drain_timeout_ms, undefined).finally(onStopped));
   };
 }

@@ -13,12 +13,11 @@ import type { Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
 import type { Json } from "../storage/sql.js";
 import { encodeBody } from "./body.js";
-import { createLanes, deliver } from "./delivery.js";
-import type { DeliveryContext, Lanes } from "./delivery.js";
+import { createLanes, deliver, stopOf } from "./delivery.js";
+import type { ConsumerLoop, DeliveryContext } from "./delivery.js";
 import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamName, StreamStatus, Streams } from "./streams.js";
 import { backoff, createWake, within } from "./wake.js";
-import type { Wake } from "./wake.js";
 
 export interface JetStreamOptions {
   /** Comma-separated servers: `nats://[user:password@|token@]host:port` or `tls://…`. Never logged. */
@@ -45,7 +44,7 @@ const PULL_MS = 1_000;
 /** A pull that has not ended by then hangs on a dead connection. */
 const PULL_HANGS_MS = 3 * PULL_MS;
 
-const streamConfig = (stream: StreamName): Partial<StreamConfig> & { name: string } => ({
+const streamConfig = (stream: StreamName): Pick<StreamConfig, "name" | "retention" | "storage"> & Partial<StreamConfig> => ({
   name: brokerName(stream),
   subjects: [subject(stream)],
   storage: StorageType.File,
@@ -122,18 +121,15 @@ function createDoor(url: string): { broker(): Promise<Broker>; close(): Promise<
 
 const hasApiCode = (error: unknown, code: number): boolean => error instanceof JetStreamApiError && error.code === code;
 
-/** Makes the stream, or brings it to our settings when an older release made it. */
+/** Makes the stream, or brings its limits to ours when an older release made it. */
 async function ensureStream({ manager }: Broker, stream: StreamName): Promise<void> {
-  const { name, ...config } = streamConfig(stream);
+  const { name, retention, storage, ...limits } = streamConfig(stream);
   try {
-    await manager.streams.info(name);
+    await manager.streams.update(name, limits);
   } catch (error) {
     if (!hasApiCode(error, JetStreamApiCodes.StreamNotFound)) throw error;
-    await manager.streams.add({ name, ...config });
-    return;
+    await manager.streams.add({ name, retention, storage, ...limits });
   }
-  const { retention: _retention, storage: _storage, ...changeable } = config;
-  await manager.streams.update(name, changeable);
 }
 
 /** Makes the stream and the consumer where they are missing. */
@@ -148,14 +144,11 @@ const decode = (message: JsMsg): { key: string; body: Json } => {
   return { key: envelope.key, body: envelope.body };
 };
 
-interface Loop extends DeliveryContext {
+interface Loop extends DeliveryContext, ConsumerLoop {
   readonly broker: () => Promise<Broker>;
   readonly clock: Clock;
   readonly durable: string;
   readonly handler: StreamHandler;
-  readonly lanes: Lanes;
-  readonly wake: Wake;
-  stopping: boolean;
 }
 
 async function handleMessage(loop: Loop, message: JsMsg): Promise<void> {
@@ -282,13 +275,7 @@ export function openJetStream(options: JetStreamOptions): Streams {
     await door.broker().then((broker) => ensureConsumer(broker, loop)).catch((error: unknown) => {
       log.warn("stream.consumer_waits", { component: stream, ...errorFields(error) });
     });
-    const ended = runLoop(loop);
-    let stopped: Promise<void> | undefined;
-    const stop = (): Promise<void> => {
-      loop.stopping = true;
-      loop.wake.poke();
-      return (stopped ??= within(ended.then(() => loop.lanes.whenIdle()), LIMITS.drain_timeout_ms, undefined).finally(() => loops.delete(loop)));
-    };
+    const stop = stopOf(loop, runLoop(loop), () => { loops.delete(loop); });
     loops.set(loop, stop);
     return { stop };
   };

@@ -9,13 +9,12 @@ import {
   STREAM_CHANNEL, addStreamConsumer, claimStreamMessages, deleteOldStreamMessages, deleteStreamMessages, postponeStreamMessage, putStreamMessages, readStreamStatus,
 } from "../storage/stream.js";
 import type { StreamRow } from "../storage/stream.js";
-import { createLanes, deliver } from "./delivery.js";
-import type { DeliveryContext, Lanes } from "./delivery.js";
+import { createLanes, deliver, stopOf } from "./delivery.js";
+import type { ConsumerLoop, DeliveryContext } from "./delivery.js";
 import { encodeBody } from "./body.js";
 import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamName, Streams } from "./streams.js";
-import { backoff, createWake, within } from "./wake.js";
-import type { Wake } from "./wake.js";
+import { backoff, createWake } from "./wake.js";
 
 export interface PostgresStreamsOptions {
   readonly sql: Sql;
@@ -27,14 +26,11 @@ export interface PostgresStreamsOptions {
   readonly ackWait_ms?: number;
 }
 
-interface Loop extends DeliveryContext {
+interface Loop extends DeliveryContext, ConsumerLoop {
   readonly sql: Sql;
   readonly durable: string;
   readonly handler: StreamHandler;
-  readonly lanes: Lanes;
-  readonly wake: Wake;
   readonly finish: (id: string) => Promise<void>;
-  stopping: boolean;
 }
 
 /** Deletes finished messages together: those that finish while one statement runs go with the next. */
@@ -131,13 +127,7 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
     await addStreamConsumer(sql, stream, loop.durable).catch((error: unknown) => {
       log.warn("stream.consumer_waits", { component: stream, ...errorFields(error) });
     });
-    const ended = runLoop(loop);
-    let stopped: Promise<void> | undefined;
-    const stop = (): Promise<void> => {
-      loop.stopping = true;
-      loop.wake.poke();
-      return (stopped ??= within(ended.then(() => loop.lanes.whenIdle()), LIMITS.drain_timeout_ms, undefined).finally(() => loops.delete(loop)));
-    };
+    const stop = stopOf(loop, runLoop(loop), () => { loops.delete(loop); });
     loops.set(loop, stop);
     return { stop };
   };

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 
+import { repairLinks } from "../../engine/embedded-binaries.js";
 import { isRunning } from "../../engine/embedded-child.js";
 import { EmbeddedError, claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded.js";
 import { silentLog } from "../../engine/log.js";
@@ -42,15 +43,19 @@ const keepNote = (url: string): Promise<unknown> => query(url, (sql) => sql`crea
 const readNote = (url: string): Promise<unknown> => query(url, (sql) => sql`select text from note`);
 
 /** A child process that starts the embedded Postgres and prints its address, to be killed as an engine is. */
-function engineProcess(dataDir: string): { pid: number; url: Promise<string>; gone: Promise<void> } {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/run-ts.mjs"), join(import.meta.dirname, "../support/embedded-process.ts"), dataDir], { stdio: ["ignore", "pipe", "inherit"] });
+function engineProcess(dataDir: string): { pid: number; url: Promise<string>; said: () => string; gone: Promise<void> } {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/run-ts.mjs"), join(import.meta.dirname, "../support/embedded-process.ts"), dataDir], { stdio: ["ignore", "pipe", "inherit"], detached: true });
+  let said = "";
   undo.push(() => { child.kill("SIGKILL"); });
   const url = new Promise<string>((resolve, reject) => {
-    child.stdout.setEncoding("utf8").once("data", (line: string) => { resolve(line.trim()); });
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+      if (said.includes("\n")) resolve(said.split("\n")[0] ?? "");
+    });
     child.once("exit", () => { reject(new Error("the engine process ended early")); });
   });
   const gone = new Promise<void>((resolve) => { child.once("exit", () => { resolve(); }); });
-  return { pid: child.pid ?? 0, url, gone };
+  return { pid: child.pid ?? 0, url, said: () => said, gone };
 }
 
 const postmasterOf = (dataDir: string): number => Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
@@ -130,6 +135,18 @@ describe("the embedded Postgres", () => {
     await eventually("Postgres is gone", () => !isRunning(postmaster));
   });
 
+  test("Ctrl-C leaves it running until the engine has drained", async () => {
+    const dataDir = newDataDir();
+    const engine = engineProcess(dataDir);
+    await engine.url;
+    const postmaster = postmasterOf(dataDir);
+    // What a terminal does: the signal goes to the whole process group.
+    process.kill(-engine.pid, "SIGINT");
+    await engine.gone;
+    expect(engine.said()).toContain("drained");
+    expect(isRunning(postmaster)).toBe(false);
+  });
+
   test("a set-up that was cut off half-way is done again from the start", async () => {
     const dataDir = newDataDir();
     mkdirSync(join(dataDir, "postgres.new"), { mode: 0o700 });
@@ -164,6 +181,33 @@ describe("the embedded Postgres", () => {
     const again = await start(dataDir);
     expect(await readNote(again.url)).toEqual([{ text: "kept" }]);
     expect(lstatSync(join(dataDir, "postgres/postmaster.pid")).uid).toBe(65_534);
+  });
+});
+
+describe("the libraries of the npm package", () => {
+  function fakePackage(): string {
+    const native = join(newDataDir(), "native");
+    mkdirSync(join(native, "lib"), { recursive: true });
+    writeFileSync(join(native, "lib/libx.so.5.18"), "library");
+    writeFileSync(join(native, "pg-symlinks.json"), JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/lib/libx.so.5" }]));
+    return native;
+  }
+
+  test("get the links that an install without scripts left out", () => {
+    const native = fakePackage();
+    expect(repairLinks(native, newDataDir())).toBeUndefined();
+    expect(readFileSync(join(native, "lib/libx.so.5"), "utf8")).toBe("library");
+    expect(repairLinks(native, newDataDir())).toBeUndefined();
+  });
+
+  test("get them in the data directory when the package cannot be written to", () => {
+    const native = fakePackage();
+    const dataDir = newDataDir();
+    // The link's place cannot be made, for root neither: its folder is a file.
+    writeFileSync(join(native, "sealed"), "");
+    writeFileSync(join(native, "pg-symlinks.json"), JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/sealed/libx.so.5" }]));
+    expect(repairLinks(native, dataDir)).toBe(`${join(dataDir, "lib")}:${join(native, "lib")}`);
+    expect(lstatSync(join(dataDir, "lib/libx.so.5")).isSymbolicLink()).toBe(true);
   });
 });
 
