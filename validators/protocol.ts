@@ -34,9 +34,12 @@ export interface Job { readonly kind: string; readonly input: unknown }
 /** Several jobs for one worker. */
 export interface Batch {
   readonly jobs: readonly Job[];
-  /** One shared integer: the number of jobs done, so that the owner knows at which job a worker hangs or dies. */
+  /** Shared integers, see PROGRESS: the owner must know at which job a worker hangs or dies. */
   readonly progress: Int32Array;
 }
+
+/** Slots of `Batch.progress`: jobs done, and whether the worker has begun. */
+export const PROGRESS = { done: 0, started: 1 } as const;
 
 /** A job that threw. The class is gone, name and text remain; the text is for logs, never for clients. */
 export interface JobFailure { readonly kind: "failed"; readonly name: string; readonly message: string; readonly stack: string }

@@ -104,7 +104,7 @@ export function selectRules(facts: DocumentFacts, day: string, preview = false):
   return { profile: row.profile, ruleSets: chosen.flatMap(ruleSetsOf) };
 }
 
-/** Compiles the rules of every row, so that the first document does not wait for them. */
-export function prepareRules(day: string): void {
-  for (const { versions } of SELECTION) ruleSetsOf(versionInForce(versions, day, false));
+/** Compiles all rules that have tables, so that the first document does not wait for them. */
+export function prepareRules(): void {
+  for (const { versions } of SELECTION) versions.forEach(ruleSetsOf);
 }

@@ -88,8 +88,8 @@ export class XmlDocument {
   /** Names from DOCUMENT_NAME_BASE upwards. */
   documentNames: DocumentName[] = [];
 
-  readonly #texts: (string | undefined)[] = [];
-  readonly #attrTexts: (string | undefined)[] = [];
+  #texts: (string | undefined)[] = [];
+  #attrTexts: (string | undefined)[] = [];
   readonly #byName = new Map<NameId, Int32Array>();
   #nameStarts = new Int32Array(0);
   #nameOrder = new Int32Array(0);
@@ -107,8 +107,8 @@ export class XmlDocument {
     this.source = source;
     this.latin = latin;
     this.documentNames = [];
-    this.#texts.length = 0;
-    this.#attrTexts.length = 0;
+    this.#texts = [];
+    this.#attrTexts = [];
     this.#byName.clear();
     this.#declarations.clear();
     this.#nameIndexed = false;
@@ -178,7 +178,11 @@ export class XmlDocument {
 
   /** String value in the sense of XPath: all descendant text. */
   text(e: ElementId): string {
-    return this.#texts[e] ?? (this.#texts[e] = this.#cutText(e));
+    const known = this.#texts[e];
+    if (known !== undefined) return known;
+    // Of full length at once: an array that grows by far jumps becomes a dictionary.
+    if (this.#texts.length === 0) this.#texts = new Array<string | undefined>(this.count);
+    return (this.#texts[e] = this.#cutText(e));
   }
 
   /** Value of an attribute, normalised as XML prescribes, or undefined when it is absent. */
@@ -286,7 +290,10 @@ export class XmlDocument {
   }
 
   #attrText(i: number): string {
-    return this.#attrTexts[i] ?? (this.#attrTexts[i] = this.#cutAttr(i));
+    const known = this.#attrTexts[i];
+    if (known !== undefined) return known;
+    if (this.#attrTexts.length === 0) this.#attrTexts = new Array<string | undefined>(this.attrTotal);
+    return (this.#attrTexts[i] = this.#cutAttr(i));
   }
 
   #cutAttr(i: number): string {

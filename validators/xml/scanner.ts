@@ -1,9 +1,9 @@
 /**
  * One pass over the bytes of a document: well-formedness, namespaces and limits in, a compact {@link XmlDocument} out.
  *
- * There is no DTD, hence no entity beyond the five predefined ones; nothing is fetched, nothing is expanded. The bytes
- * are copied behind which a NUL stands, so that every loop over bytes ends without comparing with the length; that is
- * also why typed arrays are read with `!` here.
+ * There is no DTD, hence no entity beyond the five predefined ones; nothing is fetched, nothing is expanded. A NUL
+ * stands behind the bytes, so that every loop over them ends without comparing with the length; that is also why typed
+ * arrays are read with `!` here.
  */
 import { isUtf8 } from "node:buffer";
 import type { Finding } from "../report.js";
@@ -30,6 +30,8 @@ export type ScanResult =
 const TAB = 0x09, NEWLINE = 0x0a, RETURN = 0x0d, SPACE = 0x20, BANG = 0x21, HASH = 0x23, AMPERSAND = 0x26, SLASH = 0x2f,
   SEMICOLON = 0x3b, LESS = 0x3c, EQUALS = 0x3d, GREATER = 0x3e, QUESTION = 0x3f, BRACKET = 0x5d, LETTER_X = 0x78;
 
+/** Invoices have an element for every 35 to 60 bytes; arrays of about the right size need not grow. */
+const BYTES_PER_ELEMENT = 64;
 /** Copies larger than this are not kept for the next document. */
 const BUFFER_KEPT_BYTES = 4_194_304;
 const XML_DECLARATION =
@@ -43,7 +45,8 @@ const WHITE_SPACE_REFERENCE = /^&#(?:x0*(?:20|9|[aAdD])|0*(?:32|9|10|13));$/;
 /** Scans documents one after the other; its result lives until its next scan. */
 export class Scanner {
   readonly document: XmlDocument;
-  #bytes = new Uint8Array(65_536);
+  #bytes: Uint8Array = new Uint8Array(1);
+  #copy = new Uint8Array(65_536);
   #length = 0;
   #limits: ScanLimits = SCAN_LIMITS;
   readonly #elements = new NameCache();
@@ -89,6 +92,12 @@ export class Scanner {
     }
   }
 
+  /** Lets go of the bytes of the last document and of what was cut from them. */
+  release(): void {
+    this.document.reset(Buffer.alloc(0), "");
+    this.#bytes = this.#copy;
+  }
+
   #finding(fault: ScanFault): Finding {
     const { document } = this;
     document.attrFirsts[document.count] = document.attrTotal;
@@ -114,17 +123,28 @@ export class Scanner {
     if (length === 0) throw new ScanFault("XML-EMPTY", 0);
     if (isWideEncoding(bytes)) throw new ScanFault("XML-ENCODING", 0);
     if (!isUtf8(bytes)) throw new ScanFault("XML-UTF8", 0);
-    if (this.#bytes.length <= length || this.#bytes.length > BUFFER_KEPT_BYTES) {
-      this.#bytes = new Uint8Array(Math.max(65_536, length + 1));
-    }
-    this.#bytes.set(bytes);
-    this.#bytes[length] = 0;
+    this.#bytes = this.#terminated(bytes);
     this.document.latin = bytes.toString("latin1");
+    const expected = Math.min(Math.floor(length / BYTES_PER_ELEMENT), limits.elements);
+    if (this.document.names.length < expected) this.document.resizeElements(expected);
     if (this.#openEntries.length < limits.depth + 1) {
       this.#openEntries = new Int32Array(limits.depth + 1);
       this.#lastChildren = new Int32Array(limits.depth + 1);
       this.#marks = new Int32Array(limits.depth + 1);
     }
+  }
+
+  /** The bytes with a NUL behind them: as they lie in memory when there is one, otherwise a copy. */
+  #terminated(bytes: Buffer): Uint8Array {
+    const { buffer, byteOffset, length } = bytes;
+    if (byteOffset + length < buffer.byteLength) {
+      const view = new Uint8Array(buffer, byteOffset, length + 1);
+      if (view[length] === 0) return view;
+    }
+    if (this.#copy.length <= length || this.#copy.length > BUFFER_KEPT_BYTES) this.#copy = new Uint8Array(Math.max(65_536, length + 1));
+    this.#copy.set(bytes);
+    this.#copy[length] = 0;
+    return this.#copy;
   }
 
   /** Everything before the document element. @returns the offset of its `<` */
@@ -566,5 +586,5 @@ export function scan(bytes: Buffer, limits: ScanLimits = SCAN_LIMITS): ScanResul
 
 /** Lets go of the last document, so that a large one is not kept while the thread is idle. */
 export function releaseDocument(): void {
-  shared?.document.reset(Buffer.alloc(0), "");
+  shared?.release();
 }

@@ -1,0 +1,136 @@
+/** The worker threads as their owner sees them, with documents that hang, end and exhaust their worker. */
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { invoiceWithLines } from "../../../bench/documents.js";
+import { FairQueue } from "../../../validators/fair-queue.js";
+import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
+import type { PoolOptions, QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
+import { validateDocument } from "../../../validators/validate.js";
+import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
+import { bundleWorker } from "../../support/worker-bundle.js";
+import type { WorkerBundle } from "../../support/worker-bundle.js";
+
+const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20", fairnessKey: "0245:2020202020" } as const;
+let bundle: WorkerBundle;
+let pool: ValidatorPool | undefined;
+
+beforeAll(async () => { bundle = await bundleWorker("fixtures/hostile-worker.ts"); });
+afterEach(async () => { await pool?.stop(); pool = undefined; });
+afterAll(() => bundle.remove());
+
+function open(changes: Partial<PoolOptions> = {}): ValidatorPool {
+  pool = createPool({
+    threads: { small: 1, large: 1 }, queueMax: 1_000, queueBytesMax: 100_000_000, jobTimeoutMs: 1_000, preload: ["validate"], workerFile: bundle.file, ...changes,
+  });
+  return pool;
+}
+
+const trap = (marker: string, n: number): Buffer => Buffer.from(`<!--${marker}--><a n="${n}"/>`);
+
+test("a document judged in a worker gets the report it would get in this thread, and its bytes stay with the caller", async () => {
+  const bytes = invoiceWithLines(2);
+  const copy = Buffer.from(bytes);
+  const report = await open().validate(bytes, OPTIONS);
+  expect(report).toEqual(validateDocument(bytes, OPTIONS));
+  expect(report.valid).toBe(true);
+  expect(bytes.equals(copy)).toBe(true);
+});
+
+test("under load documents travel in batches, and every one gets its own report", async () => {
+  const workers = open();
+  const numbers = Array.from({ length: 100 }, (_, n) => `N-${n}`);
+  const reports = await Promise.all(numbers.map((number) => workers.validate(invoiceWithLines(1, { number }), OPTIONS)));
+  expect(reports.map(({ facts }) => facts?.documentNumber)).toEqual(numbers);
+  const { batches, jobs } = workers.stats();
+  expect(jobs).toBe(100);
+  expect(batches).toBeLessThan(20);
+});
+
+test.each([["busy", "timeout"], ["exit", "exit"], ["memory", "memory"]] as const)(
+  "a document that makes two workers end (%s) is quarantined; those in its batch get their reports",
+  async (marker, reason) => {
+    const poisoned: QuarantinedJob[] = [];
+    const workers = open({ onQuarantine: (job) => { poisoned.push(job); }, heapMiB: { small: 64, large: 64 } });
+    const bad = trap(marker, 1);
+    const documents = [...Array.from({ length: 8 }, (_, n) => invoiceWithLines(1, { number: `A-${n}` })), bad, ...Array.from({ length: 8 }, (_, n) => invoiceWithLines(1, { number: `B-${n}` }))];
+    const reports = await Promise.all(documents.map((bytes) => workers.validate(bytes, OPTIONS)));
+    expect(reports.filter(({ valid }) => valid)).toHaveLength(16);
+    expect(reports[8]?.findings).toMatchObject([{ ruleId: "ENGINE-QUARANTINED", severity: "fatal" }]);
+    expect(workers.stats()).toMatchObject({ quarantined: 1, restarts: { [reason]: 2 } });
+    expect(poisoned).toMatchObject([{ kind: "validate", reason, sha256: reports[8]?.payloadSha256, input: { bytes: bad } }]);
+    // The same bytes again are answered without a worker.
+    expect((await workers.validate(bad, OPTIONS)).findings[0]?.ruleId).toBe("ENGINE-QUARANTINED");
+    expect(workers.stats().restarts[reason]).toBe(2);
+  },
+);
+
+test("a full queue refuses with PoolBusy, and what it had accepted is finished", async () => {
+  const workers = open({ queueMax: 5 });
+  const outcomes = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)));
+  const refused = outcomes.filter((o) => o.status === "rejected");
+  expect(refused.map((o) => o.reason as unknown)).toSatisfy((reasons: unknown[]) => reasons.every((reason) => reason instanceof PoolBusy && reason.lane === "small"));
+  // One was taken by the idle thread at once, five waited.
+  expect(outcomes.length - refused.length).toBe(6);
+  expect(workers.stats().refused).toBe(6);
+});
+
+test("waiting bytes are bounded too", async () => {
+  const bytes = invoiceWithLines(1);
+  const workers = open({ queueBytesMax: bytes.length + 1_000 });
+  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => workers.validate(bytes, OPTIONS)));
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "rejected"]);
+});
+
+test("a large document has a lane of its own: small ones are judged while it hangs", async () => {
+  const workers = open({ jobTimeoutMs: 2_000, largeBytes: 20_000 });
+  let largeDone = false;
+  const large = workers.validate(Buffer.concat([trap("busy", 1), Buffer.alloc(30_000, " ")]), OPTIONS).then((report) => { largeDone = true; return report; });
+  const small = await Promise.all([1, 2, 3].map((n) => workers.validate(invoiceWithLines(n), OPTIONS)));
+  expect(small.every(({ valid }) => valid)).toBe(true);
+  expect(largeDone).toBe(false);
+  expect(workers.stats().lanes.large).toMatchObject({ running: 1, busyThreads: 1 });
+  expect((await large).findings[0]?.ruleId).toBe("ENGINE-QUARANTINED");
+});
+
+test("a handler that throws fails its own job only", async () => {
+  const workers = open();
+  const broken = workers.run("as4.seal", {} as never);
+  const good = workers.validate(invoiceWithLines(1), OPTIONS);
+  await expect(broken).rejects.toBeInstanceOf(JobFailed);
+  expect((await good).valid).toBe(true);
+  expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
+});
+
+test("signature work runs in the same workers", async () => {
+  const answer = await open().run("as4.check", { soap: Buffer.from("<a/>") });
+  expect(answer.kind).toBe("refused");
+});
+
+test("other kinds of work that kill two workers are refused with JobQuarantined", async () => {
+  const workers = open();
+  const input = { document: new Uint8Array(), bytes: trap("exit", 2) };
+  await expect(workers.run("enveloped.verify", input)).rejects.toBeInstanceOf(JobQuarantined);
+  await expect(workers.run("enveloped.verify", input)).rejects.toBeInstanceOf(JobQuarantined);
+  expect(workers.stats().restarts.exit).toBe(2);
+});
+
+test("stop finishes what was accepted and then refuses", async () => {
+  const workers = open();
+  const reports = Promise.all(Array.from({ length: 20 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)));
+  await workers.stop();
+  expect((await reports).every(({ valid }) => valid)).toBe(true);
+  await expect(workers.validate(invoiceWithLines(1), OPTIONS)).rejects.toBeInstanceOf(PoolBusy);
+});
+
+test("a worker that cannot start fails the job instead of being tried for ever", async () => {
+  const workers = open({ workerFile: `${bundle.file}.missing` });
+  await expect(workers.validate(invoiceWithLines(1), OPTIONS)).rejects.toBeInstanceOf(JobFailed);
+  expect(workers.stats().quarantined).toBe(0);
+});
+
+test("keys take turns in the queue, and items of one key keep their order", () => {
+  const queue = new FairQueue<string>();
+  for (const item of ["a1", "a2", "a3", "b1", "c1", "c2"]) queue.push(item.charAt(0), item);
+  expect(Array.from({ length: 6 }, () => queue.take())).toEqual(["a1", "b1", "c1", "a2", "c2", "a3"]);
+  expect(queue.take()).toBeUndefined();
+  expect(queue.size).toBe(0);
+});

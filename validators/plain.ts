@@ -1,0 +1,55 @@
+/**
+ * Plain data on its way between threads. A byte array that is a window on a larger buffer would take all of that buffer
+ * along, so windows are copied out first; what was copied can be transferred instead of cloned.
+ */
+
+/** Depth of the plain data that tasks carry; deeper values are a mistake in the caller. */
+const DEPTH_MAX = 300;
+
+/** The same data, every byte array on a buffer of its own. */
+export function withoutBackingStore<T>(value: T): T {
+  return walk(value, (bytes) => (bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)), 0) as T;
+}
+
+/** Total size of the byte arrays and strings in plain data; bytes and UTF-16 units count alike. */
+export function sizeOf(value: unknown): number {
+  let size = 0;
+  visit(value, (leaf) => { size += leaf.length; }, 0);
+  return size;
+}
+
+/** Every byte array and string in plain data, in a stable order. */
+export function visit(value: unknown, leaf: (leaf: Uint8Array | string) => void, depth: number): void {
+  if (typeof value === "string" || value instanceof Uint8Array) leaf(value);
+  else if (Array.isArray(value)) for (const item of value) visit(item, leaf, within(depth));
+  else if (typeof value === "object" && value !== null && !ArrayBuffer.isView(value)) {
+    for (const member of Object.values(value)) visit(member, leaf, within(depth));
+  }
+}
+
+/**
+ * A copy of plain data whose byte arrays lie in buffers of their own, each with a NUL behind it: the scanner then reads
+ * them where they are.
+ * @param transfer  receives the buffers
+ */
+export function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): T {
+  return walk(value, (bytes) => {
+    const buffer = new ArrayBuffer(bytes.byteLength + 1);
+    transfer.push(buffer);
+    const copy = new Uint8Array(buffer, 0, bytes.byteLength);
+    copy.set(bytes);
+    return copy;
+  }, 0) as T;
+}
+
+function walk(value: unknown, replace: (bytes: Uint8Array) => Uint8Array, depth: number): unknown {
+  if (value instanceof Uint8Array) return replace(value);
+  if (Array.isArray(value)) return value.map((item) => walk(item, replace, within(depth)));
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, walk(member, replace, within(depth))]));
+}
+
+const within = (depth: number): number => {
+  if (depth >= DEPTH_MAX) throw new RangeError("the data of a task is nested too deeply");
+  return depth + 1;
+};

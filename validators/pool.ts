@@ -1,0 +1,380 @@
+/**
+ * The worker threads: two lanes, batches under load, bounded queues, a time limit for each document, and quarantine for
+ * what kills workers. The only file that touches Piscina.
+ */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Piscina } from "piscina";
+import { FairQueue } from "./fair-queue.js";
+import { copyForTransfer, sizeOf } from "./plain.js";
+import { LANES, PROGRESS } from "./protocol.js";
+import type { Batch, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
+import { hashOf, Quarantine, quarantinedReport } from "./quarantine.js";
+import type { Report } from "./report.js";
+
+/** What the owner decides. The numbers come from engine/limits.ts. */
+export interface PoolOptions {
+  /** Threads of the two lanes. The large lane's threads start when they are needed. */
+  readonly threads: Readonly<Record<Lane, number>>;
+  /** Jobs that may wait in one lane. */
+  readonly queueMax: number;
+  /** Bytes that may wait in one lane. */
+  readonly queueBytesMax: number;
+  /** Time of one job in a worker, milliseconds; then its worker is killed. */
+  readonly jobTimeoutMs: number;
+  /** Time a worker may take to start, milliseconds. Default 30,000. */
+  readonly startTimeoutMs?: number;
+  /** Jobs in one batch. Default 16: measured + 23 % documents per second against one. */
+  readonly batchMax?: number;
+  /** Jobs larger than this go to the large lane. Default 262,144 bytes, a document that takes about 4 ms. */
+  readonly largeBytes?: number;
+  /** Heap of one worker, MiB. Default 256 for the small lane, 1,024 for the large one. Buffers are outside of it. */
+  readonly heapMiB?: Readonly<Record<Lane, number>>;
+  /** Hashes of jobs that are refused because they killed two workers. Default 1,000. */
+  readonly quarantineMax?: number;
+  /** Kinds of tasks that workers make ready before their first job. */
+  readonly preload?: readonly TaskKind[];
+  /** Called once for each job that goes into quarantine, so that the owner can keep its bytes for the operator. */
+  readonly onQuarantine?: (job: QuarantinedJob) => void;
+  /** Another worker entry; for tests. */
+  readonly workerFile?: string;
+}
+
+export interface QuarantinedJob {
+  readonly kind: TaskKind;
+  readonly sha256: string;
+  readonly reason: RestartReason;
+  readonly input: unknown;
+}
+
+export interface LaneStats {
+  /** Jobs waiting. */
+  readonly queueDepth: number;
+  readonly queueBytes: number;
+  /** Jobs in workers. */
+  readonly running: number;
+  /** Threads with work. */
+  readonly busyThreads: number;
+  readonly threads: number;
+  /** Share of its threads' time that the lane has used since it started, 0 to 1. */
+  readonly utilisation: number;
+}
+
+/** A snapshot for metrics; counters only grow. */
+export interface PoolStats {
+  readonly lanes: Readonly<Record<Lane, LaneStats>>;
+  readonly restarts: Readonly<Record<RestartReason, number>>;
+  readonly batches: number;
+  readonly jobs: number;
+  readonly refused: number;
+  readonly quarantined: number;
+}
+
+/** The queue of a lane is full, or the pool is stopping. Nothing was done; the caller may try again later. */
+export class PoolBusy extends Error {
+  readonly lane: Lane;
+  constructor(lane: Lane) {
+    super(`the ${lane} lane takes no more jobs`);
+    this.name = "PoolBusy";
+    this.lane = lane;
+  }
+}
+
+/** The job was refused because equal bytes have killed two workers. A validation gets a report instead. */
+export class JobQuarantined extends Error {
+  readonly sha256: string;
+  constructor(sha256: string) {
+    super("the job is in quarantine");
+    this.name = "JobQuarantined";
+    this.sha256 = sha256;
+  }
+}
+
+/** The job's handler threw, or no worker could be started: a bug or a broken installation. Text for logs only. */
+export class JobFailed extends Error {
+  readonly workerStack: string;
+  constructor(message: string, workerStack = "") {
+    super(message);
+    this.name = "JobFailed";
+    this.workerStack = workerStack;
+  }
+}
+
+export interface ValidatorPool {
+  /**
+   * Judges one document. The bytes must not change until the promise settles.
+   * @param options.fairnessKey  documents of one key take turns with those of others
+   * @throws PoolBusy, JobFailed
+   */
+  validate(bytes: Uint8Array, options: ValidateOptions & { readonly fairnessKey: string }): Promise<Report>;
+  /** Runs a task of any kind. @throws PoolBusy, JobQuarantined, JobFailed */
+  run<K extends TaskKind>(kind: K, input: Tasks[K]["input"], options?: { readonly fairnessKey?: string }): Promise<Tasks[K]["output"]>;
+  stats(): PoolStats;
+  /** Takes no more jobs, finishes those it has, ends the threads. */
+  stop(): Promise<void>;
+}
+
+export function createPool(options: PoolOptions): ValidatorPool { return new Pool(options); }
+
+/** A job that kills this many workers is quarantined. */
+const KILLS_MAX = 2;
+/** Workers that may be lost around a job without its fault, before it is given up. */
+const FAILED_STARTS_MAX = 3;
+/** Threads above the minimum of a lane end after so long without work. */
+const IDLE_THREAD_MS = 60_000;
+/** The watch looks this often within the time of one job. */
+const WATCH_STEPS = 4;
+
+interface QueuedJob {
+  readonly kind: TaskKind;
+  readonly input: unknown;
+  readonly size: number;
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: Error) => void;
+  kills: number;
+  failedStarts: number;
+}
+
+/** From dist/ the entry is the sibling; from the TypeScript sources it is the built one. */
+function workerEntry(): string {
+  const sibling = fileURLToPath(new URL("./worker.js", import.meta.url));
+  return existsSync(sibling) ? sibling : fileURLToPath(new URL("../dist/validators/worker.js", import.meta.url));
+}
+
+class Pool implements ValidatorPool {
+  readonly #options: PoolOptions;
+  readonly #largeBytes: number;
+  readonly #quarantine: Quarantine;
+  readonly #lanes: Readonly<Record<Lane, LaneOfWorkers>>;
+  readonly #counts = { batches: 0, jobs: 0, refused: 0, quarantined: 0, restarts: { timeout: 0, memory: 0, exit: 0 } };
+  #stopping = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#largeBytes = options.largeBytes ?? 262_144;
+    this.#quarantine = new Quarantine(options.quarantineMax ?? 1_000);
+    const events: LaneEvents = {
+      onBatch: (jobs) => { this.#counts.batches++; this.#counts.jobs += jobs; },
+      onRestart: (reason) => { this.#counts.restarts[reason]++; },
+      onPoison: (job, reason) => { this.#isolate(job, reason); },
+    };
+    this.#lanes = { small: new LaneOfWorkers("small", options, events), large: new LaneOfWorkers("large", options, events) };
+  }
+
+  async validate(bytes: Uint8Array, { fairnessKey, ...options }: ValidateOptions & { readonly fairnessKey: string }): Promise<Report> {
+    try {
+      return await this.run("validate", { bytes, options }, { fairnessKey });
+    } catch (error) {
+      if (error instanceof JobQuarantined) return quarantinedReport(error.sha256);
+      throw error;
+    }
+  }
+
+  run<K extends TaskKind>(kind: K, input: Tasks[K]["input"], options: { readonly fairnessKey?: string } = {}): Promise<Tasks[K]["output"]> {
+    const size = sizeOf(input);
+    const lane = this.#lanes[size > this.#largeBytes ? "large" : "small"];
+    return new Promise<unknown>((resolve, reject) => {
+      // Hashing is left to the rare time when there is something to compare with.
+      if (this.#quarantine.size > 0) {
+        const sha256 = hashOf(kind, input);
+        if (this.#quarantine.has(sha256)) throw new JobQuarantined(sha256);
+      }
+      if (this.#stopping || !lane.accepts(size)) {
+        this.#counts.refused++;
+        throw new PoolBusy(lane.lane);
+      }
+      lane.enqueue(options.fairnessKey ?? "", { kind, input, size, resolve, reject, kills: 0, failedStarts: 0 });
+    }) as Promise<Tasks[K]["output"]>;
+  }
+
+  #isolate(job: QueuedJob, reason: RestartReason): void {
+    const sha256 = hashOf(job.kind, job.input);
+    this.#quarantine.add(sha256);
+    this.#counts.quarantined++;
+    job.reject(new JobQuarantined(sha256));
+    this.#options.onQuarantine?.({ kind: job.kind, sha256, reason, input: job.input });
+  }
+
+  stats(): PoolStats {
+    const { restarts, ...counts } = this.#counts;
+    return { ...counts, restarts: { ...restarts }, lanes: { small: this.#lanes.small.stats(), large: this.#lanes.large.stats() } };
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.all(LANES.map((lane) => this.#lanes[lane].stop()));
+  }
+}
+
+interface LaneEvents {
+  readonly onBatch: (jobs: number) => void;
+  readonly onRestart: (reason: RestartReason) => void;
+  readonly onPoison: (job: QueuedJob, reason: RestartReason) => void;
+}
+
+/** One lane: a fair queue before a Piscina that never queues itself. */
+class LaneOfWorkers {
+  readonly lane: Lane;
+  readonly #options: PoolOptions;
+  readonly #events: LaneEvents;
+  readonly #threads: number;
+  readonly #batchMax: number;
+  readonly #queue = new FairQueue<QueuedJob>();
+  /** Jobs of batches whose worker was lost: each runs alone now. */
+  readonly #alone: QueuedJob[] = [];
+  readonly #piscina: Piscina<Batch, JobOutcome[]>;
+  #waitingBytes = 0;
+  #runningJobs = 0;
+  #busyThreads = 0;
+  #whenIdle: (() => void)[] = [];
+  readonly #batches = new Map<AbortController, Int32Array>();
+
+  constructor(lane: Lane, options: PoolOptions, events: LaneEvents) {
+    this.lane = lane;
+    this.#options = options;
+    this.#events = events;
+    this.#threads = Math.max(1, options.threads[lane]);
+    this.#batchMax = lane === "large" ? 1 : options.batchMax ?? 16;
+    this.#piscina = new Piscina<Batch, JobOutcome[]>({
+      filename: options.workerFile ?? workerEntry(),
+      minThreads: lane === "small" ? this.#threads : 0, maxThreads: this.#threads, concurrentTasksPerWorker: 1,
+      idleTimeout: IDLE_THREAD_MS,
+      maxQueue: this.#threads, execArgv: [], recordTiming: true,
+      resourceLimits: { maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024) },
+      workerData: { preload: options.preload ?? [] },
+    });
+    // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for one
+    // are given back, and so ask for a new one.
+    this.#piscina.on("error", () => {
+      if (this.#piscina.threads.length > 0) return;
+      for (const abort of this.#waitingForStart()) abort.abort();
+    });
+  }
+
+  accepts(size: number): boolean {
+    const waiting = this.#queue.size + this.#alone.length;
+    return waiting < this.#options.queueMax && this.#waitingBytes + size <= this.#options.queueBytesMax;
+  }
+
+  enqueue(fairnessKey: string, job: QueuedJob): void {
+    this.#waitingBytes += job.size;
+    this.#queue.push(fairnessKey, job);
+    this.#pump();
+  }
+
+  stats(): LaneStats {
+    return {
+      queueDepth: this.#queue.size + this.#alone.length, queueBytes: this.#waitingBytes, running: this.#runningJobs,
+      busyThreads: this.#busyThreads, threads: this.#threads, utilisation: this.#piscina.utilization,
+    };
+  }
+
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#whenIdle.push(resolve);
+      this.#settleIdle();
+    });
+    await this.#piscina.destroy();
+  }
+
+  #settleIdle(): void {
+    if (this.#busyThreads > 0 || this.#queue.size > 0 || this.#alone.length > 0) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  /** Gives work to idle threads. */
+  #pump(): void {
+    while (this.#busyThreads < this.#threads) {
+      const jobs = this.#nextBatch();
+      if (jobs.length === 0) break;
+      this.#busyThreads++;
+      this.#runningJobs += jobs.length;
+      void this.#runBatch(jobs).finally(() => {
+        this.#busyThreads--;
+        this.#runningJobs -= jobs.length;
+        this.#pump();
+        this.#settleIdle();
+      });
+    }
+  }
+
+  /** One job that must run alone, or a fair share of the waiting ones: one when idle, up to batchMax under load. */
+  #nextBatch(): QueuedJob[] {
+    const single = this.#alone.shift();
+    const jobs = single === undefined ? [] : [single];
+    const share = Math.min(this.#batchMax, Math.ceil(this.#queue.size / this.#threads));
+    while (single === undefined && jobs.length < share) {
+      const job = this.#queue.take();
+      if (job === undefined) break;
+      jobs.push(job);
+    }
+    for (const job of jobs) this.#waitingBytes -= job.size;
+    return jobs;
+  }
+
+  async #runBatch(jobs: readonly QueuedJob[]): Promise<void> {
+    const progress = new Int32Array(new SharedArrayBuffer(8));
+    const abort = new AbortController();
+    const watch = this.#watch(progress, abort);
+    this.#batches.set(abort, progress);
+    try {
+      const transferList: ArrayBuffer[] = [];
+      const batch: Batch = { progress, jobs: jobs.map(({ kind, input }) => ({ kind, input: copyForTransfer(input, transferList) })) };
+      this.#events.onBatch(jobs.length);
+      const outcomes = await this.#piscina.run(batch, { transferList, signal: abort.signal });
+      jobs.forEach((job, i) => { settle(job, outcomes[i]); });
+    } catch (error) {
+      this.#afterLoss(jobs, progress, abort.signal.aborted ? "timeout" : reasonOf(error), error);
+    } finally {
+      clearInterval(watch);
+      this.#batches.delete(abort);
+    }
+  }
+
+  #waitingForStart(): AbortController[] {
+    return [...this.#batches].filter(([, progress]) => Atomics.load(progress, PROGRESS.started) === 0).map(([abort]) => abort);
+  }
+
+  /** Aborts the batch when no job has been finished for the time of one job, or the worker does not start. */
+  #watch(progress: Int32Array, abort: AbortController): NodeJS.Timeout {
+    const { jobTimeoutMs, startTimeoutMs = 30_000 } = this.#options;
+    const step = Math.max(10, jobTimeoutMs / WATCH_STEPS);
+    let seen = -1;
+    let since = 0;
+    return setInterval(() => {
+      const started = Atomics.load(progress, PROGRESS.started) === 1;
+      const done = started ? Atomics.load(progress, PROGRESS.done) : -1;
+      since = done === seen ? since + step : 0;
+      seen = done;
+      if (since >= (started ? jobTimeoutMs : startTimeoutMs)) abort.abort();
+    }, step);
+  }
+
+  /** The worker is gone and the outcomes with it: everyone runs again, alone; who was being run may be the reason. */
+  #afterLoss(jobs: readonly QueuedJob[], progress: Int32Array, reason: RestartReason, error: unknown): void {
+    const started = Atomics.load(progress, PROGRESS.started) === 1;
+    // Without a suspect the worker died before its first job or after its last one.
+    const suspect = started ? jobs[Atomics.load(progress, PROGRESS.done)] : undefined;
+    this.#events.onRestart(reason);
+    if (suspect !== undefined) suspect.kills++;
+    for (const job of jobs) {
+      if (suspect === undefined) job.failedStarts++;
+      if (job.kills >= KILLS_MAX) this.#events.onPoison(job, reason);
+      else if (job.failedStarts >= FAILED_STARTS_MAX) job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
+      else {
+        this.#waitingBytes += job.size;
+        this.#alone.push(job);
+      }
+    }
+  }
+}
+
+function settle(job: QueuedJob, outcome: JobOutcome | undefined): void {
+  if (outcome?.kind === "done") job.resolve(outcome.output);
+  else job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
+}
+
+function reasonOf(error: unknown): RestartReason {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "ERR_WORKER_OUT_OF_MEMORY" ? "memory" : "exit";
+}
