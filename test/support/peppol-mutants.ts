@@ -94,8 +94,14 @@ function changeValue(text: string, random: Random): string {
   const [whole, name = "", attributes = ""] = leaf;
   const local = name.slice(4);
   const values = VALUES[local] ?? (isAmount(local) ? AMOUNTS : local.endsWith("Date") ? DATES : COMMON);
-  const value = random.int(12) === 0 ? random.pick(COMMON) : random.pick(values);
+  const value = random.int(12) === 0 ? random.pick(COMMON) : isAmount(local) && random.int(2) === 0 ? nudged(leaf[3] ?? "", random) : random.pick(values);
   return splice(text, leaf.index, whole.length, `<${name}${attributes}>${value}</${name}>`);
+}
+
+/** An amount a few cents away: rules tolerate 0.02. */
+function nudged(written: string, random: Random): string {
+  const cents = Math.round(Number(written) * 100) + random.pick([-3, -2, -1, 1, 2, 3]);
+  return Number.isSafeInteger(cents) ? (cents / 100).toFixed(2) : written;
 }
 
 /** Gives one identifier another scheme, or one amount another currency or unit. */

@@ -147,7 +147,7 @@ export function parseDate(text: string): number | undefined {
   const match = DATE.exec(text);
   if (match === null) return undefined;
   const [, minus, digits = "", monthDigits, dayDigits, zone] = match;
-  if (digits.length > 6 || (digits.length > 4 && digits.startsWith("0")) || Number(digits) === 0) return undefined;
+  if (digits.length > 9 || (digits.length > 4 && digits.startsWith("0")) || Number(digits) === 0) return undefined;
   const year = minus === "-" ? 1 - Number(digits) : Number(digits);
   const month = Number(monthDigits);
   const day = Number(dayDigits);

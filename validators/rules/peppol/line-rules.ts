@@ -41,10 +41,18 @@ const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
 
 function isPercentageOfBase(doc: XmlDocument, e: ElementId): boolean {
   if (!hasPercentage(doc, e) || !hasBase(doc, e)) return true;
-  const amount = childDecimal(doc, e, cbc.Amount) ?? ZERO;
+  const amount = firstAmount(doc, e);
   const base = childDecimal(doc, e, cbc.BaseAmount) ?? ZERO;
   const percentage = childDecimal(doc, e, cbc.MultiplierFactorNumeric) ?? ZERO;
   return isClose(amount, div(mul(base, percentage), HUNDRED) ?? ZERO);
+}
+
+/** `cbc:Amount` as an argument of type xs:decimal: the first item is converted before a second is noticed. */
+function firstAmount(doc: XmlDocument, e: ElementId): Decimal {
+  const amount = doc.child(e, cbc.Amount);
+  const value = amount === NONE ? ZERO : decimalOf(doc, amount);
+  if (amount !== NONE && doc.nextSame(amount) !== NONE) throw new RuleError("XPTY0004");
+  return value;
 }
 
 const isTrueOrFalse = (text: string): boolean => text === "true" || text === "false";
