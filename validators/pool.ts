@@ -11,6 +11,7 @@ import { LANES, PROGRESS } from "./protocol.js";
 import type { Batch, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
 import { hashOf, Quarantine, quarantinedReport } from "./quarantine.js";
 import type { Report } from "./report.js";
+import { provideWrappingKey } from "./wss/keys.js";
 
 /** What the owner decides. The numbers come from engine/limits.ts. */
 export interface PoolOptions {
@@ -114,7 +115,11 @@ export interface ValidatorPool {
   stop(): Promise<void>;
 }
 
-export function createPool(options: PoolOptions): ValidatorPool { return new Pool(options); }
+export function createPool(options: PoolOptions): ValidatorPool {
+  // Workers inherit it at their start: without it they could not use the private keys that tasks carry.
+  provideWrappingKey();
+  return new Pool(options);
+}
 
 /** A job that kills this many workers is quarantined. */
 const KILLS_MAX = 2;
