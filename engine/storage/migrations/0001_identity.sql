@@ -242,6 +242,7 @@ end $$;
 create function revoke_firm_binding(p_integrator uuid, p_firm uuid, p_now timestamptz) returns boolean language plpgsql as $$
 declare
   v_generation integer;
+  v_keys uuid[];
 begin
   perform 1 from integrator where id = p_integrator for update;
   perform 1 from firm_binding where integrator_id = p_integrator and firm_id = p_firm and state <> 'revoked' for update;
@@ -249,10 +250,12 @@ begin
   update integrator set binding_generation = binding_generation + 1 where id = p_integrator returning binding_generation into v_generation;
   update firm_binding set state = 'revoked', revoked_generation = v_generation, updated_at = p_now
     where integrator_id = p_integrator and firm_id = p_firm;
-  delete from refresh_family where key_id in (
-    select id from api_key where integrator_id = p_integrator and scoped_firm_id = p_firm and active);
-  update api_key set active = false, generation = generation + 1, deactivated_at = p_now
-    where integrator_id = p_integrator and scoped_firm_id = p_firm and active;
+  with ended as (
+    update api_key set active = false, generation = generation + 1, deactivated_at = p_now
+      where integrator_id = p_integrator and scoped_firm_id = p_firm and active returning id
+  )
+  select coalesce(array_agg(id), '{}') into v_keys from ended;
+  delete from refresh_family where key_id = any (v_keys);
   return true;
 end $$;
 
