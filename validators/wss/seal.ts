@@ -53,8 +53,12 @@ interface HeaderInput {
   signer: OwnKey;
 }
 
+/** What may stand in an id without being escaped, and after a letter is an NCName. */
+const ID = /^[A-Za-z0-9._-]{1,128}$/;
+
 /** Token and signature of the signer, over Messaging, the empty Body and the given parts. */
 function signedHeader(input: HeaderInput, parts: readonly SignedReference[]): { security: string; references: SignedReference[] } {
+  if (!ID.test(input.id) || !ID.test(input.messaging_id)) throw new Error("seal: an id is not made of NCName characters");
   const references: SignedReference[] = [
     elementReference(input.messaging_id, canonicalText(input.messaging, input.messaging_id)),
     elementReference(bodyId(input.id), body(input.id)),
