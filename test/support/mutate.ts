@@ -119,8 +119,21 @@ export function restrictedPaths(): string[] {
 
 const RESTRICTED = restrictedPaths();
 
+/** Parts that invoices may have and examples seldom do. */
+const OPTIONAL = [
+  "cac:InvoiceLine/cbc:Note", "cac:InvoiceLine/cac:Item/cbc:Description", "cac:InvoiceLine/cac:Price/cac:AllowanceCharge/cbc:BaseAmount", "cac:InvoiceLine/cac:Price/cac:AllowanceCharge/cbc:Amount",
+  "cac:InvoiceLine/cac:OrderLineReference/cbc:LineID", "cac:InvoiceLine/cac:DocumentReference/cbc:ID", "cac:InvoiceLine/cac:Item/cac:AdditionalItemProperty/cbc:Name",
+  "cac:InvoiceLine/cac:Item/cac:OriginCountry/cbc:IdentificationCode", "cac:InvoiceLine/cac:Item/cac:CommodityClassification/cbc:ItemClassificationCode", "cac:InvoiceLine/cac:Item/cac:StandardItemIdentification/cbc:ID",
+  "cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:AddressLine", "cac:Delivery/cac:DeliveryLocation/cac:Address/cac:AddressLine", "cac:Delivery/cac:DeliveryLocation/cbc:ID/@schemeID",
+  "cac:Delivery/cac:DeliveryParty/cac:PartyName/cbc:Name", "cac:Delivery/cac:DeliveryLocation/cac:Address/cac:Country/cbc:IdentificationCode", "cac:Delivery/cbc:ActualDeliveryDate",
+  "cac:LegalMonetaryTotal/cbc:PayableRoundingAmount", "cac:LegalMonetaryTotal/cbc:PrepaidAmount", "cac:LegalMonetaryTotal/cbc:ChargeTotalAmount", "cac:LegalMonetaryTotal/cbc:AllowanceTotalAmount",
+  "cac:AdditionalDocumentReference/cbc:DocumentDescription", "cac:TaxTotal/cac:TaxSubtotal/cac:TaxCategory/cbc:TaxExemptionReason", "cac:TaxTotal/cac:TaxSubtotal/cac:TaxCategory/cbc:TaxExemptionReasonCode",
+  "cac:PaymentMeans/cac:PaymentMandate/cbc:ID", "cac:PaymentMeans/cac:CardAccount/cbc:PrimaryAccountNumberID", "cac:BillingReference/cac:InvoiceDocumentReference/cbc:ID", "cac:BillingReference/cac:InvoiceDocumentReference",
+  "cac:TaxRepresentativeParty/cac:PartyName/cbc:Name", "cac:TaxRepresentativeParty/cac:PartyTaxScheme/cbc:CompanyID", "cac:PayeeParty/cac:PartyLegalEntity/cbc:CompanyID/@schemeID",
+] as const;
+
 /** Makes sure that the path exists below the root, adding a last element of its own; an attribute goes on that element. */
-export function insertPath(root: Tree, path: string): void {
+export function insertPath(root: Tree, path: string): Tree {
   const line = root.name === "CreditNote" ? "cac:CreditNoteLine" : "cac:InvoiceLine";
   const steps = path.replace("cac:InvoiceLine", line).split("/");
   const attribute = steps.at(-1)?.startsWith("@") === true ? steps.pop()?.slice(1) : undefined;
@@ -129,11 +142,12 @@ export function insertPath(root: Tree, path: string): void {
   for (const step of steps) at = at.children.find((child) => child.name === step) ?? appended(at, group(step));
   if (last === undefined) {
     if (attribute !== undefined) at.attributes.push([attribute, "x"]);
-    return;
+    return at;
   }
   const existing = at.children.find((child) => child.name === last);
   const element = attribute !== undefined && existing !== undefined ? existing : appended(at, last.startsWith("cac:") ? group(last, leaf("cbc:ID", "1")) : leaf(last, "1"));
   if (attribute !== undefined) element.attributes.push([attribute, "x"]);
+  return element;
 }
 
 function appended(parent: Tree, child: Tree): Tree {
@@ -148,7 +162,8 @@ const allowance = (random: Random): Tree =>
   group("cac:AllowanceCharge", leaf("cbc:ChargeIndicator", random.int(6) === 0 ? random.pick(INDICATORS) : random.pick(["true", "false"])),
     ...(random.int(2) === 0 ? [leaf("cbc:AllowanceChargeReasonCode", random.pick(CODES))] : []),
     ...(random.int(2) === 0 ? [leaf("cbc:AllowanceChargeReason", "reason")] : []),
-    leaf("cbc:Amount", random.pick(NUMBERS), ["currencyID", "EUR"]), ...(random.int(5) === 0 ? [] : [taxCategory("cac:TaxCategory", random)]));
+    leaf("cbc:Amount", random.pick(NUMBERS), ["currencyID", "EUR"]), ...(random.int(2) === 0 ? [leaf("cbc:BaseAmount", random.pick(NUMBERS), ["currencyID", "EUR"])] : []),
+    ...(random.int(5) === 0 ? [] : [taxCategory("cac:TaxCategory", random)]));
 
 const subtotal = (random: Random): Tree =>
   group("cac:TaxSubtotal", leaf("cbc:TaxableAmount", random.pick(NUMBERS), ["currencyID", "EUR"]), leaf("cbc:TaxAmount", random.pick(NUMBERS), ["currencyID", "EUR"]), taxCategory("cac:TaxCategory", random));
@@ -164,6 +179,9 @@ const GROUPS: readonly ((random: Random) => Tree)[] = [
   (random) => group("cac:PaymentMeans", leaf("cbc:PaymentMeansCode", random.pick(CODES)), leaf("cbc:PaymentID", random.pick(IDENTIFIERS)), group("cac:PayeeFinancialAccount", leaf("cbc:ID", random.pick(IDENTIFIERS)))),
   (random) => group("cac:PartyTaxScheme", leaf("cbc:CompanyID", random.pick(IDENTIFIERS)), group("cac:TaxScheme", leaf("cbc:ID", random.pick(SCHEMES)))),
   (random) => group("cac:PartyIdentification", leaf("cbc:ID", random.pick(IDENTIFIERS), ["schemeID", random.pick(SCHEME_IDS)])),
+  // An amount that carries its own currency as an element: what BR-DEC-13 and BR-DEC-15 look at, strangely.
+  (random) => group("cac:TaxTotal", { ...group("cbc:TaxAmount", leaf(random.pick(["cbc:DocumentCurrencyCode", "cbc:TaxCurrencyCode"]), "EUR"), leaf("cbc:Note", random.pick([".1", ".123"]))), attributes: [["currencyID", "EUR"]] }),
+  (random) => leaf("cbc:UBLVersionID", random.pick(["2.1", "2.0"])),
   (random) => leaf("cbc:TaxCurrencyCode", random.pick(CODES)), (random) => leaf("cbc:Note", random.pick(IDENTIFIERS)), () => leaf("cbc:TaxPointDate", "2017-11-13"),
 ];
 
@@ -220,7 +238,15 @@ export const MUTATIONS = {
   dropAttribute: (root, random) => { const at = places(root).filter(({ element }) => element.attributes.length > 0); if (at.length > 0) random.pick(at).element.attributes.pop(); },
   insert: (root, random) => insertPath(root, random.pick(RESTRICTED)),
   insertTwice: (root, random) => { const path = random.pick(RESTRICTED); insertPath(root, path); insertPath(root, path); },
+  optional: (root, random) => {
+    const path = random.pick(OPTIONAL);
+    for (let n = 1 + random.int(2); n > 0; n -= 1) {
+      const element = insertPath(root, path);
+      if (element.children.length === 0) element.text = valueFor(element.name, random);
+    }
+  },
   group: (root, random) => { (random.int(2) === 0 ? root : somewhere(root, random)).children.push(random.pick(GROUPS)(random)); },
+  lineAllowance: (root, random) => { const lines = root.children.filter(({ name }) => name.endsWith("Line")); if (lines.length > 0) random.pick(lines).children.push(allowance(random)); },
   scheme: (root, random) => { const all = places(root).filter(({ element, parent }) => element.name === "cbc:ID" && parent.name === "cac:TaxScheme"); if (all.length > 0) random.pick(all).element.text = random.pick(SCHEMES); },
   root: (root) => {
     const credit = root.name === "Invoice";

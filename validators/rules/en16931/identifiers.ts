@@ -1,7 +1,7 @@
 /** Tax identifiers of the parties, wherever in the document the parties stand. */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { cac, cbc, type NameId } from "../../xml/names.js";
-import { isVat } from "./vat-categories.js";
+import { isOnlyVat } from "./vat-categories.js";
 
 /** The seller has an identifier of some tax scheme (BT-31, BT-32). */
 export const sellerHasTaxId = (doc: XmlDocument): boolean => anyParty(doc, cac.AccountingSupplierParty, hasTaxId);
@@ -34,10 +34,10 @@ function hasTaxId(doc: XmlDocument, party: ElementId): boolean {
   return false;
 }
 
-/** Some tax scheme of the party is VAT and has an identifier. */
+/** Some tax scheme of the party is VAT and has an identifier. @throws RuleError FORG0006, XPTY0004 */
 export function hasVatId(doc: XmlDocument, party: ElementId): boolean {
   for (let e = doc.child(party, cac.PartyTaxScheme); e !== NONE; e = doc.nextSame(e)) {
-    if (isVat(doc, e) && doc.has(e, cbc.CompanyID)) return true;
+    if (isOnlyVat(doc, e) && doc.has(e, cbc.CompanyID)) return true;
   }
   return false;
 }

@@ -8,7 +8,7 @@ import { fatal, rule, ruleWhen, type Rule } from "../rule.js";
 import { codePoints, dateOf, isAllowance, isCharge, onlyChild, signOf } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 import { alwaysHolds, decimalsOf, filled, hasAttribute, present, type En16931Assert, type En16931Test } from "./tests.js";
-import { isVat } from "./vat-categories.js";
+import { isOnlyVat, isVat } from "./vat-categories.js";
 
 type LineRule = Rule<En16931Facts>;
 
@@ -82,7 +82,7 @@ export const LINE: LineRule = rule("cac:InvoiceLine | cac:CreditNoteLine",
   fatal("BR-28", "BT-148", "The gross price of an item must not be negative; correct cac:Price/cac:AllowanceCharge/cbc:BaseAmount.",
     (doc, e) => !grossPrice.exists(doc, e) || grossPrice.some(doc, e, isNotNegative, undefined)),
   fatal("BR-CO-04", "BT-151", "The item of the line has no VAT category; add cac:ClassifiedTaxCategory/cbc:ID with cac:TaxScheme VAT.",
-    (doc, e) => itemCategory.some(doc, e, (d, category) => isVat(d, category) && d.has(category, cbc.ID), undefined)),
+    (doc, e) => itemCategory.some(doc, e, (d, category) => isOnlyVat(d, category) && d.has(category, cbc.ID), undefined)),
   decimalsOf("BR-DEC-23", "BT-131", "cbc:LineExtensionAmount"));
 
 function hasUnit(): En16931Test {

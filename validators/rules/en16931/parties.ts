@@ -79,7 +79,9 @@ export const SELLER: PartyRule = rule("cac:AccountingSupplierParty",
   fatal("BR-CO-26", "BT-29 BT-30 BT-31", "The seller cannot be identified; give its VAT identifier, its legal registration (cac:PartyLegalEntity/cbc:CompanyID) or another identifier.", isIdentified));
 
 function isIdentified(doc: XmlDocument, supplier: ElementId): boolean {
-  for (let party = doc.child(supplier, cac.Party); party !== NONE; party = doc.nextSame(party)) if (hasVatId(doc, party)) return true;
+  for (let party = doc.child(supplier, cac.Party); party !== NONE; party = doc.nextSame(party)) {
+    for (let e = doc.child(party, cac.PartyTaxScheme); e !== NONE; e = doc.nextSame(e)) if (isVat(doc, e) && doc.has(e, cbc.CompanyID)) return true;
+  }
   for (let party = doc.child(supplier, cac.Party); party !== NONE; party = doc.nextSame(party)) {
     if (hasIdentifier(doc, party) || hasLegalId.exists(doc, party)) return true;
   }

@@ -34,9 +34,8 @@ export const MONETARY_TOTAL: Rule<En16931Facts> = rule("cac:LegalMonetaryTotal",
 /** cac:TaxTotal of the document. */
 export const TAX_TOTAL: Rule<En16931Facts> = rule("/Invoice/cac:TaxTotal | /CreditNote/cac:TaxTotal",
   fatal("BR-CO-14", "BT-110 BT-117", "The VAT total must equal the sum of the tax amounts of its cac:TaxSubtotal; recalculate cbc:TaxAmount.", (doc, e) => {
-    if (!doc.has(e, cac.TaxSubtotal)) return true;
     const tax = childDecimal(doc, e, cbc.TaxAmount);
-    return tax !== undefined && eq(tax, roundTo(sumOfChildren(doc, e, cac.TaxSubtotal, cbc.TaxAmount), 2));
+    return !doc.has(e, cac.TaxSubtotal) || (tax !== undefined && eq(tax, roundTo(sumOfChildren(doc, e, cac.TaxSubtotal, cbc.TaxAmount), 2)));
   }));
 
 /** cac:TaxTotal/cac:TaxSubtotal */
@@ -116,15 +115,20 @@ function isTotalWithoutVat(doc: XmlDocument, e: ElementId): boolean {
   return eq(total, roundTo(sub(add(lines, charges ?? ZERO), allowances ?? ZERO), 2));
 }
 
+/** Both sides left to right, the right one only when the left one has a value: what is never read raises no error. */
 function isAmountDue(doc: XmlDocument, e: ElementId): boolean {
-  const due = childDecimal(doc, e, cbc.PayableAmount);
-  const total = childDecimal(doc, e, cbc.TaxInclusiveAmount);
-  const paid = childDecimal(doc, e, cbc.PrepaidAmount);
-  const rounding = childDecimal(doc, e, cbc.PayableRoundingAmount);
-  if (due === undefined || total === undefined) return false;
-  // What is not subtracted is not rounded either.
-  const owed = paid === undefined ? total : roundTo(sub(total, paid), 2);
-  return eq(rounding === undefined ? due : roundTo(sub(due, rounding), 2), owed);
+  const due = lessRounded(doc, e, cbc.PayableAmount, cbc.PayableRoundingAmount);
+  if (due === undefined) return false;
+  const owed = lessRounded(doc, e, cbc.TaxInclusiveAmount, cbc.PrepaidAmount);
+  return owed !== undefined && eq(due, owed);
+}
+
+/** An amount, less another one and rounded where that is given; undefined when the amount is missing. */
+function lessRounded(doc: XmlDocument, e: ElementId, amount: NameId, less: NameId): Decimal | undefined {
+  const value = childDecimal(doc, e, amount);
+  if (value === undefined) return undefined;
+  const subtrahend = childDecimal(doc, e, less);
+  return subtrahend === undefined ? value : roundTo(sub(value, subtrahend), 2);
 }
 
 /** BR-CO-15: for the invoice currency, one TaxTotal amount, and with it the total with VAT. */

@@ -1,6 +1,7 @@
 /** The VAT categories of EN 16931, and how a category group of a document is recognised. */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
+import { RuleError } from "../rule.js";
 import { childText, normalizeSpace } from "../values.js";
 
 /** One bit per category code, so that "which categories occur" is one number. */
@@ -52,11 +53,25 @@ export const categoryOf = (doc: XmlDocument, e: ElementId): number => categoryBi
 
 /** Some TaxScheme of the element is VAT, in any case and with white space. @throws RuleError XPTY0004 */
 export function isVat(doc: XmlDocument, e: ElementId): boolean {
-  for (let scheme = doc.child(e, cac.TaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
-    const id = childText(doc, scheme, cbc.ID);
-    if (id === "VAT" || normalizeSpace(id.toUpperCase()) === "VAT") return true;
-  }
+  for (let scheme = doc.child(e, cac.TaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) if (isVatScheme(doc, scheme)) return true;
   return false;
+}
+
+/**
+ * The same as some official predicates put it, [cac:TaxScheme/(… = 'VAT')]: one truth value per scheme, and of several
+ * none is the truth. @throws RuleError FORG0006 when there are several schemes, XPTY0004
+ */
+export function isOnlyVat(doc: XmlDocument, e: ElementId): boolean {
+  const scheme = doc.child(e, cac.TaxScheme);
+  if (scheme === NONE) return false;
+  const vat = isVatScheme(doc, scheme);
+  if (doc.nextSame(scheme) !== NONE) throw new RuleError("FORG0006");
+  return vat;
+}
+
+function isVatScheme(doc: XmlDocument, scheme: ElementId): boolean {
+  const id = childText(doc, scheme, cbc.ID);
+  return id === "VAT" || normalizeSpace(id.toUpperCase()) === "VAT";
 }
 
 /** The first TaxCategory below that is VAT, and the next one after `after`; NONE when there is none left. */

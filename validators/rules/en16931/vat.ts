@@ -27,7 +27,7 @@ export function documentAsserts(code: VatFamily["code"]): readonly Assert<En1693
   const needs = identifiersSentence(family);
   const place = (rule: string, terms: string, what: string, codes: (facts: En16931Facts) => Codes): Assert<En16931Facts> =>
     fatal(`BR-${family.family}-${rule}`, terms, `The invoice has ${what} of VAT category ${code} (${family.title}): ${needs}.`,
-      categoryNeeds(family, bit, codes, identified));
+      categoryNeeds(`${family.family}-${rule}`, bit, codes, identified));
   return [
     fatal(`BR-${family.family}-01`, "BT-95 BT-102 BT-118 BT-151", inBreakdownSentence(family), breakdownTest(family, bit)),
     place("02", `BT-151 ${identifierTerms(family)}`, "a line", (facts) => facts.lines),
@@ -98,15 +98,20 @@ function inBreakdownSentence({ code, title }: VatFamily): string {
     : `Lines, allowances or charges of VAT category ${code} (${title}) need exactly one cac:TaxSubtotal of this category in the VAT breakdown.`;
 }
 
-/** Rules 02 to 04: where the category occurs, the identifiers must satisfy the family. */
-function categoryNeeds(family: VatFamily, bit: number, codes: (facts: En16931Facts) => Codes, identified: (doc: XmlDocument) => boolean): VatTest {
+/**
+ * Rules 02 to 04 read: the category occurs and the identifiers satisfy the family, or the category does not occur. Three
+ * of them look at the scheme VAT, or trim the code, on one side only; a category outside VAT then makes a difference.
+ */
+const OCCURS: ReadonlyMap<string, readonly [occurs: keyof CodeBits, occursNot: keyof CodeBits]> = new Map([
+  ["S-02", ["vat", "any"]], ["G-03", ["any", "vat"]], ["G-04", ["any", "vat"]], ["AF-04", ["vat", "rawVat"]],
+]);
+type CodeBits = Pick<Codes, "any" | "vat" | "rawVat">;
+
+function categoryNeeds(rule: string, bit: number, codes: (facts: En16931Facts) => Codes, identified: (doc: XmlDocument) => boolean): VatTest {
+  const [occurs, occursNot] = OCCURS.get(rule) ?? ["vat", "vat"];
   return (doc, _, facts) => {
     const place = codes(facts).checked;
-    // BR-AF-04 alone does not trim the code before it says that the category does not occur.
-    const isUsed = ((family.code === "L" && place === facts.allowances(true) ? place.rawVat : place.vat) & bit) !== 0;
-    // BR-S-02 alone looks at the code without the tax scheme, so a standard rated line outside VAT always fails.
-    if (family.code === "S" && place === facts.lines && !isUsed) return (place.any & bit) === 0;
-    return !isUsed || identified(doc);
+    return ((place[occurs] & bit) !== 0 && identified(doc)) || (place[occursNot] & bit) === 0;
   };
 }
 
@@ -179,7 +184,7 @@ function taxableAtRate(code: string, bit: number): VatTest {
     return KINDS.some(([kind, line]) => {
       if (!(code === "S" ? facts.sums.occurs(kind, bit, rate) : facts.hasLines(line))) return false;
       const taxable = onlyChild(doc, doc.parent(e), cbc.TaxableAmount);
-      return taxable !== NONE && isWithinOne(doc, taxable, total(facts.sums.ofRate(kind, bit, rate)));
+      return taxable !== NONE && isWithinOne(numberOf(doc, taxable), total(facts.sums.ofRate(kind, bit, rate)));
     });
   };
 }
@@ -190,8 +195,7 @@ const total = ([lines, charges, allowances]: readonly [Decimal, Decimal, Decimal
  * taxable - 1 < sum and taxable + 1 > sum. The official expression subtracts from untyped text, which makes it xs:double
  * arithmetic. Decimals decide, except exactly on the border, where the last bit of the double decides as it does there.
  */
-function isWithinOne(doc: XmlDocument, taxable: ElementId, sum: Decimal): boolean {
-  const value = numberOf(doc, taxable);
+function isWithinOne(value: Decimal, sum: Decimal): boolean {
   const distance = cmp(abs(sub(value, sum)), ONE);
   if (distance !== 0) return distance < 0;
   const double = toDouble(value);
@@ -209,12 +213,12 @@ const taxIsZero: VatTest = (doc, e) => {
   return tax !== undefined && isZero(tax);
 };
 
-/** Rule 09 of S, L and M: within 1 of taxable × rate, signs ignored. */
+/** Rule 09 of S, L and M: within 1 of taxable × rate, signs ignored. What follows a missing value is not read. */
 const taxIsRateOfTaxable: VatTest = (doc, e) => {
   const subtotal = doc.parent(e);
   const tax = childDecimal(doc, subtotal, cbc.TaxAmount);
-  const taxable = childDecimal(doc, subtotal, cbc.TaxableAmount);
-  const percent = childDecimal(doc, e, cbc.Percent);
+  const taxable = tax === undefined ? undefined : childDecimal(doc, subtotal, cbc.TaxableAmount);
+  const percent = taxable === undefined ? undefined : childDecimal(doc, e, cbc.Percent);
   return tax !== undefined && taxable !== undefined && percent !== undefined && isTaxOf(tax, taxable, percent);
 };
 
