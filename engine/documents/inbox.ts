@@ -8,7 +8,7 @@ import { Refusal } from "../errors.js";
 import { type ParticipantId, participantKey, type ReceivedDocumentId } from "../ids.js";
 import { RECEIVED_STATES, type ReceivedState } from "../lifecycle/received.js";
 import { LIMITS } from "../limits.js";
-import { acknowledgeReceived, findReceived, type InboxPlace, type InboxQuery, listReceived, type PlacedItem, type ReceivedDetail, type ReceivedItem } from "../storage/received.js";
+import { acknowledgeReceived, findReceived, type InboxQuery, listReceived, type PlacedItem, type ReceivedDetail, type ReceivedItem } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
 
@@ -63,11 +63,11 @@ function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<PlacedItem[
 }
 
 const listName = (key: string, status: ReceivedState): string => `receive/${key}/${status}`;
-const placeText = (place: InboxPlace): string => `${place.receivedUs} ${place.id}`;
 
-function placeOf(cursors: Cursors, list: string, token: string): InboxPlace {
-  const [receivedUs, id] = cursors.open(list, token)?.split(" ") ?? [];
-  if (receivedUs !== undefined && id !== undefined) return { receivedUs, id };
+/** The position behind a page token. @throws Refusal REQUEST_INVALID */
+function positionOf(cursors: Cursors, list: string, token: string): string {
+  const position = cursors.open(list, token);
+  if (position !== undefined) return position;
   throw new Refusal("REQUEST_INVALID", [{ field: "pageToken", message: "Use nextPageToken of this list as it was given, or start without pageToken." }]);
 }
 
@@ -78,11 +78,11 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
     list: async ({ participant, status, limit, pageToken }) => {
       const key = participantKey(participant);
       const list = listName(key, status);
-      const after = pageToken === undefined ? undefined : placeOf(cursors, list, pageToken);
+      const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
       const items = await orTemporary(ask({ participantKey: key, status, limit: limit + 1, after }));
       const documents = items.slice(0, limit);
       const last = documents.at(-1);
-      return { documents, nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, placeText(last.place)) : null };
+      return { documents, nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null };
     },
     read: async (participant, id) => {
       const found = await orTemporary(findReceived(sql, participantKey(participant), id));

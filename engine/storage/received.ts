@@ -45,7 +45,6 @@ export interface ReceivedItem {
   readonly receiver: string;
   readonly creationDateTime: Instant;
   readonly status: ReceivedState;
-  readonly receivedAt: Instant;
 }
 
 interface ItemRow {
@@ -56,65 +55,52 @@ interface ItemRow {
   readonly receiver: string;
   readonly creation_date_time: Date;
   readonly status: ReceivedState;
-  /** Microseconds since 1970, as text: the cursor must not round. */
-  readonly received_us: string;
 }
 
-/** One question to the inbox: a page of one participant in one state, after a place in the order (received_at, id). */
+/** One question to the inbox: a page of one participant in one state, after a place in the order of arrival. */
 export interface InboxQuery {
   readonly participantKey: string;
   readonly status: ReceivedState;
   /** Rows wanted; the caller asks for one more than its page to learn whether there is a next. */
   readonly limit: number;
-  readonly after: InboxPlace | undefined;
-}
-
-/** A place between two rows of an inbox. */
-export interface InboxPlace {
-  readonly receivedUs: string;
-  readonly id: string;
+  /** Position of the last item of the page before; "0" for the first page. */
+  readonly after: string;
 }
 
 export interface PlacedItem extends ReceivedItem {
-  readonly place: InboxPlace;
+  readonly position: string;
 }
-
-const FIRST_PLACE: InboxPlace = { receivedUs: "0", id: "00000000-0000-0000-0000-000000000000" };
 
 /**
  * Answers several inbox questions in one statement: polls that arrive together share a round trip.
  * @returns one list a question, oldest first
  */
 export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<PlacedItem[][]> {
-  const places = queries.map((query) => query.after ?? FIRST_PLACE);
-  const rows = await sql<(ItemRow & { n: string })[]>`
-    select q.n, r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status, r.received_us
+  const rows = await sql<(ItemRow & { n: string; position: string })[]>`
+    select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status
     from unnest(
       ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
-      ${queries.map((query) => query.limit)}::integer[], ${places.map((place) => place.receivedUs)}::bigint[], ${places.map((place) => place.id)}::uuid[]
-    ) with ordinality as q (participant_key, status, page, after_us, after_id, n)
+      ${queries.map((query) => query.limit)}::integer[], ${queries.map((query) => query.after)}::bigint[]
+    ) with ordinality as q (participant_key, status, page, after, n)
     cross join lateral (
-      select id, document_type_id, process_id, sender, receiver, creation_date_time, status,
-        (extract(epoch from received_at) * 1000000)::bigint::text as received_us, received_at
+      select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status
       from received_document
-      where participant_key = q.participant_key and status = q.status
-        and (received_at, id) > (to_timestamp(0) + q.after_us * interval '1 microsecond', q.after_id)
-      order by received_at, id
+      where participant_key = q.participant_key and status = q.status and position > q.after
+      order by position
       limit q.page
     ) as r
-    order by q.n, r.received_at, r.id`;
+    order by q.n, r.position`;
   const lists: PlacedItem[][] = queries.map(() => []);
   for (const row of rows) {
     lists[Number(row.n) - 1]?.push({
       id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
-      creationDateTime: row.creation_date_time.getTime(), status: row.status, receivedAt: Math.floor(Number(row.received_us) / 1000),
-      place: { receivedUs: row.received_us, id: row.id },
+      creationDateTime: row.creation_date_time.getTime(), status: row.status, position: row.position,
     });
   }
   return lists;
 }
 
-export interface ReceivedDetail extends Omit<ReceivedItem, "receivedAt"> {
+export interface ReceivedDetail extends ReceivedItem {
   readonly payloadSha256: string;
   readonly payloadKeyId: string;
   readonly payloadSealed: Buffer;
@@ -122,7 +108,7 @@ export interface ReceivedDetail extends Omit<ReceivedItem, "receivedAt"> {
 
 /** One received document of a participant with its sealed payload; undefined when the participant has none such. */
 export async function findReceived(sql: Sql, participantKey: string, id: ReceivedDocumentId): Promise<ReceivedDetail | undefined> {
-  const [row] = await sql<(Omit<ItemRow, "received_us"> & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
+  const [row] = await sql<(ItemRow & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id

@@ -237,6 +237,7 @@ table rate_window
 
 table received_document
   id uuid not null
+  position bigint not null generated always as identity
   firm_id uuid not null
   participant_key text not null
   sender text not null
@@ -256,7 +257,7 @@ table received_document
   constraint received_document_status_check: CHECK ((status = ANY (ARRAY['RECEIVED'::text, 'ACKNOWLEDGED'::text])))
   constraint received_document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint received_document_pkey: PRIMARY KEY (id)
-  index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, status, received_at, id)
+  index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, status, "position")
   index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
   index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
 

@@ -246,8 +246,10 @@ language sql volatile as $$
   select moved.version from moved
 $$;
 
+-- position orders the inbox by arrival, also within one millisecond.
 create table received_document (
   id uuid primary key,
+  position bigint generated always as identity,
   firm_id uuid not null references firm (id),
   participant_key text not null,
   sender text not null,
@@ -267,7 +269,7 @@ create table received_document (
 -- An access point that repeats a message repeats these two.
 create unique index received_document_message on received_document (as4_message_id);
 create unique index received_document_instance on received_document (sbdh_instance_id);
-create index received_document_inbox on received_document (participant_key, status, received_at, id);
+create index received_document_inbox on received_document (participant_key, status, position);
 
 -- Stores a received document with its payload. No row comes back for one that is stored already.
 create function receive_document(
