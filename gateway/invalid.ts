@@ -61,11 +61,11 @@ function words(issue: Issue): string {
   }
 }
 
-/** A schema may bring its own sentence: `z.string().refine(…, { params: { words: "must …" } })`. */
-function ownWords(issue: Issue): string | undefined {
-  const given: unknown = issue.code === "custom" ? issue.params?.["words"] : undefined;
-  return typeof given === "string" ? given : undefined;
-}
+/**
+ * A schema may bring its own words, which complete a sentence that begins with the field: `.regex(…, "must be …")`. They begin
+ * in lower case; the library's sentences, which are not shown, begin with a capital.
+ */
+const ownWords = (issue: Issue): string | undefined => (/^[a-z]/.test(issue.message) ? issue.message.replace(/\.$/, "") : undefined);
 
 /** Names of members come from the caller: repeated only when they look like names. */
 const NAME = /^[A-Za-z0-9_.:[\]-]{1,200}$/;

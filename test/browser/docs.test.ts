@@ -1,0 +1,59 @@
+/** The API reference as a reader sees it: it renders, it asks no other host, its policy is not broken, its links work. */
+import { chromium } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { describeBrowser } from "../support/chromium.js";
+import { serverForms, startGateway } from "../support/gateway.js";
+import type { TestGateway } from "../support/gateway.js";
+import { publishedRows, referenceRows } from "../support/published-rows.js";
+
+/** The title above the document; the component writes it without a heading's role, and once more in its side bar. */
+const heading = (page: Page, title: string): Locator => page.locator("rapi-doc main").getByText(title).first();
+
+describeBrowser("the API reference in a browser", (executablePath) => {
+  let browser: Browser;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway(serverForms[0] ?? "node", [...publishedRows, ...referenceRows]);
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await gateway.stop();
+  });
+
+  test.each([
+    ["/docs", "Kurier Enterprise API", "/api/v1/auth/token", "light"], ["/docs/sapi", "Kurier SAPI profile", "/sapi/v1/document/send", "dark"],
+  ] as const)("%s shows %s with the operation %s", async (path, title, operation, colorScheme) => {
+    const page = await browser.newPage({ colorScheme });
+    const complaints: string[] = [];
+    page.on("console", (message) => { if (message.type() === "error" || message.type() === "warning") complaints.push(message.text()); });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("request", (request) => { if (!request.url().startsWith(gateway.origin) && !request.url().startsWith("data:")) complaints.push(`asked ${request.url()}`); });
+    await page.goto(gateway.origin + path);
+    await heading(page, title).waitFor();
+    await page.getByText(operation).first().waitFor();
+    expect(complaints).toEqual([]);
+    const background = await page.evaluate("getComputedStyle(document.body).backgroundColor");
+    expect(background).toBe(colorScheme === "dark" ? "rgb(18, 22, 31)" : "rgb(255, 255, 255)");
+    await page.close();
+  });
+
+  test("the tabs lead from one interface to the other, and / leads to the reference", async () => {
+    const page = await browser.newPage();
+    await page.goto(gateway.origin);
+    await page.getByRole("navigation", { name: "Interfaces" }).getByRole("link", { name: "SAPI profile" }).click();
+    await heading(page, "Kurier SAPI profile").waitFor();
+    expect(new URL(page.url()).pathname).toBe("/docs/sapi");
+    await page.close();
+  });
+
+  test("nothing is wider than a phone", async () => {
+    const page = await browser.newPage({ viewport: { width: 360, height: 740 } });
+    await page.goto(`${gateway.origin}/docs/sapi`);
+    await heading(page, "Kurier SAPI profile").waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
+    await page.close();
+  });
+});
