@@ -61,7 +61,7 @@ function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions): st
   if (options.fragment !== true) {
     const { findings, dropped } = checkGrammar(document, chain.share);
     chain.use(GRAMMAR);
-    chain.add("schema", findings, dropped);
+    chain.add("schema", findings, dropped, dropped > 0);
   }
   const selection = selectRules(facts, options.day, options.preview);
   if (selection === undefined) {
@@ -70,11 +70,11 @@ function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions): st
     return "none";
   }
   for (const rules of selection.ruleSets) {
-    const { findings, dropped } = rules.run(document, chain.share);
+    const { findings, dropped, droppedInvalid } = rules.run(document, chain.share);
     // The layer of a rule set is one of ours or the id of a pack; the runner keeps it as text.
     const layer = rules.layer as Layer;
     chain.use({ id: rules.id, version: rules.version, layer });
-    chain.add(layer, findings, dropped);
+    chain.add(layer, findings, dropped, droppedInvalid);
   }
   return selection.profile;
 }
@@ -99,10 +99,9 @@ class Chain {
 
   use(rules: RuleSetUsed): void { this.used.push(rules); }
 
-  add(layer: Layer, findings: readonly Unplaced[], dropped = 0): void {
+  add(layer: Layer, findings: readonly Unplaced[], dropped = 0, droppedInvalid = false): void {
     this.dropped += dropped;
-    // What is dropped may have been fatal; a report that cannot show all must not say "valid".
-    if (dropped > 0) this.valid = false;
+    if (droppedInvalid) this.valid = false;
     for (const finding of findings) {
       if (invalidates(finding.severity)) this.valid = false;
       this.findings.push({

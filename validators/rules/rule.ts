@@ -81,6 +81,8 @@ export interface RuleResult {
   readonly findings: readonly RawFinding[];
   /** How many more there were. */
   readonly dropped: number;
+  /** Whether a dropped one was worse than a warning: a thousand warnings must not make a document invalid. */
+  readonly droppedInvalid: boolean;
 }
 
 /** Something that judges a document: a native table or an imported pack. */

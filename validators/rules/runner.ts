@@ -123,7 +123,7 @@ class Runner<F extends Facts> {
       }
     } catch (error) {
       if (!(error instanceof RuleError)) throw error;
-      return { findings: [engineFinding(error.code)], dropped: 0 };
+      return { findings: [engineFinding(error.code)], dropped: 0, droppedInvalid: false };
     }
     return findings.inDocumentOrder();
   }
@@ -213,6 +213,7 @@ function parseContext(context: string): readonly Step[] {
 class Findings implements RuleResult {
   readonly findings: RawFinding[] = [];
   dropped = 0;
+  droppedInvalid = false;
   readonly #max: number;
 
   constructor(max: number) {
@@ -222,13 +223,14 @@ class Findings implements RuleResult {
   add(assert: AssertFacts, element: ElementId): void {
     if (this.findings.length >= this.#max) {
       this.dropped += 1;
+      if (assert.severity !== "warning") this.droppedInvalid = true;
     } else {
       this.findings.push({ ruleId: assert.id, severity: assert.severity, element, message: assert.message, terms: assert.terms });
     }
   }
 
   inDocumentOrder(): RuleResult {
-    return { findings: this.findings.sort((a, b) => a.element - b.element), dropped: this.dropped };
+    return { findings: this.findings.sort((a, b) => a.element - b.element), dropped: this.dropped, droppedInvalid: this.droppedInvalid };
   }
 }
 

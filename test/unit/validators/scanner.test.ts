@@ -145,10 +145,10 @@ describe("limits, exactly", () => {
     expect(verdict("<a/>")).toBe("accepted");
   });
 
-  test("a million hostile names leave the process-wide table as it was, and the next document reads well", async () => {
+  test("200,000 hostile names leave the process-wide table as it was, and the next document reads well", async () => {
     const { internedNames } = await import("../../../validators/xml/names.js");
     const before = internedNames();
-    scan(names(1_000_000), { names: 2_000_000 });
+    scan(names(200_000), { names: 2_000_000 });
     expect(internedNames()).toBe(before);
     expect(verdict('<b7 xmlns:p="u" p:c="d"/>')).toBe("accepted");
   });

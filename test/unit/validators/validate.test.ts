@@ -52,11 +52,17 @@ describe("report", () => {
     expect(fragment.findings.map(({ ruleId }) => ruleId)).toContain("BR-03");
   });
 
-  test("the number of findings is bounded, the rest counted, and a document with dropped findings is not valid", () => {
+  test("the number of findings is bounded and the rest counted; dropped errors make a document invalid, dropped warnings do not", () => {
     const xml = invoiceWithLines(100).toString().replaceAll("<cbc:LineID>", '<cbc:LineID x="1">');
     const report = validateDocument(Buffer.from(xml), { ...OPTIONS, limits: { ...SCAN_LIMITS, findings: 30 } });
     expect(report.findings.length).toBeLessThanOrEqual(30);
     expect(report).toMatchObject({ dropped: 90, valid: false });
+    const warned = invoiceWithLines(100).toString().replaceAll("<cac:OrderLineReference>", "<cbc:FreeOfChargeIndicator>false</cbc:FreeOfChargeIndicator><cac:OrderLineReference>")
+      .replaceAll(/<cbc:AccountingCost>[^<]*<\/cbc:AccountingCost>/g, "<cbc:TaxPointDate>2026-11-20</cbc:TaxPointDate>");
+    const warnings = validateDocument(Buffer.from(warned), { ...OPTIONS, limits: { ...SCAN_LIMITS, findings: 3 } });
+    expect(warnings.findings.map(({ severity }) => severity)).toEqual(["warning"]);
+    expect(warnings.dropped).toBeGreaterThan(0);
+    expect(warnings.valid).toBe(true);
   });
 
   test("a warning alone leaves a document valid", () => {

@@ -60,12 +60,15 @@ class PackRunner {
   run(doc: XmlDocument, findingsMax: number): RuleResult {
     const findings: RawFinding[] = [];
     let dropped = 0;
+    let droppedInvalid = false;
     const sink = (index: number, e: ElementId, message?: () => string): void => {
       const facts = this.generated.rules.asserts[index];
       // The message is worked out even beyond the bound: an error in it is an error of the layer.
       const text = message?.() ?? facts?.message ?? "";
-      if (facts === undefined || findings.length >= findingsMax) dropped++;
-      else findings.push({ ruleId: facts.id, severity: facts.severity, element: Math.max(e, 0), message: text, terms: facts.terms });
+      if (facts === undefined || findings.length >= findingsMax) {
+        dropped++;
+        if (facts?.severity !== "warning") droppedInvalid = true;
+      } else findings.push({ ruleId: facts.id, severity: facts.severity, element: Math.max(e, 0), message: text, terms: facts.terms });
     };
     const state: State = new Array(this.generated.slots).fill(runtime.UNSET);
     state[STATE.attributes] = new Map();
@@ -73,12 +76,12 @@ class PackRunner {
     try {
       this.judgeAll(doc, state);
     } catch (error) {
-      if (error instanceof RuleError) return { findings: [engineFinding(error.code)], dropped: 0 };
+      if (error instanceof RuleError) return { findings: [engineFinding(error.code)], dropped: 0, droppedInvalid: false };
       // Recursion of a pack's own function that never ends.
-      if (error instanceof RangeError) return { findings: [engineFinding("FOER0000")], dropped: 0 };
+      if (error instanceof RangeError) return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
       throw error;
     }
-    return { findings, dropped };
+    return { findings, dropped, droppedInvalid };
   }
 
   private judgeAll(doc: XmlDocument, state: State): void {
