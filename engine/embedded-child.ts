@@ -91,6 +91,8 @@ export async function waitFor(condition: () => boolean | Promise<boolean>, timeo
 
 /** Sends the signals one after the other, each with its share of LIMITS.child_stop_timeout_ms, until the process is gone. */
 export async function stopProcess(pid: number, signals: readonly NodeJS.Signals[]): Promise<boolean> {
+  // 0 and negative numbers are process groups, ours first of all.
+  if (!(pid > 0)) return true;
   for (const signal of signals) {
     try {
       process.kill(pid, signal);

@@ -52,8 +52,8 @@ export const LIMITS = {
   change_channel_dead_ms: 10 * SECOND_MS,
   /** Failed attempts are counted in this many slots; the check of table failed_credential has the same number. */
   credential_slots: 262_144,
-  /** Refresh families that a key keeps; the oldest go first. Ours: one login every 15 minutes for ten days. */
-  refresh_families_per_key_max: 1_000,
+  /** Refresh families that a key keeps; the oldest go first, and whoever held one logs in again. Ours: one a process of the client. */
+  refresh_families_per_key_max: 200,
   /** An unknown `kid` reads the signing keys again, at most this often. */
   signing_key_reload_ms: 1 * SECOND_MS,
   /** What has expired is deleted this often, this many rows a statement. */
@@ -198,6 +198,8 @@ export const LIMITS = {
   stream_poll_ms: 1 * SECOND_MS,
   /** One request to the broker. */
   stream_request_timeout_ms: 5 * SECOND_MS,
+  /** What an exposition of metrics waits for Postgres or a broker; a scrape gives up after 10 s. */
+  metrics_timeout_ms: 2 * SECOND_MS,
   /** Body of one message; ours have about 100 bytes. */
   stream_message_bytes_max: 16 * KiB,
   /** Messages a stream holds; a broker refuses more, and the outbox keeps them. */

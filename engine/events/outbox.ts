@@ -12,7 +12,7 @@ import { backoff, createWake, within } from "./wake.js";
 
 export interface RelayOptions {
   readonly sql: Sql;
-  readonly streams: Pick<Streams, "publish">;
+  readonly streams: Pick<Streams, "publish" | "status">;
   readonly log: Log;
   readonly metrics: Metrics;
 }
@@ -54,9 +54,19 @@ export async function relayBatch(options: RelayOptions, failures = 0): Promise<{
   return { claimed: rows.length, published: results.every((published) => published) };
 }
 
+/** How far the outbox and the streams are behind. What cannot be asked keeps its last value: an exposition never fails. */
+async function exposeLag({ sql, streams, metrics }: RelayOptions): Promise<void> {
+  const [outbox, status] = await Promise.all([
+    within(readOutboxStatus(sql), LIMITS.metrics_timeout_ms, undefined).catch(() => undefined),
+    within(streams.status(), LIMITS.metrics_timeout_ms, undefined).catch(() => undefined),
+  ]);
+  if (outbox !== undefined) metrics.set("outbox_lag_seconds", {}, outbox.oldestAge_s);
+  for (const { stream, pending } of status ?? []) metrics.set("stream_pending_messages", { stream }, pending);
+}
+
 /** Starts the relay. Several may run, in one process or in many: each row is held by one of them. */
 export function startRelay(options: RelayOptions): Relay {
-  const { sql, log, metrics } = options;
+  const { log, metrics } = options;
   const wake = createWake();
   let stopping = false;
   const run = async (): Promise<void> => {
@@ -75,10 +85,7 @@ export function startRelay(options: RelayOptions): Relay {
       if (wait_ms > 0 && !stopping) await wake.wait(wait_ms);
     }
   };
-  metrics.beforeExposition(async () => {
-    const status = await within(readOutboxStatus(sql), LIMITS.db_statement_timeout_ms, undefined).catch(() => undefined);
-    if (status !== undefined) metrics.set("outbox_lag_seconds", {}, status.oldestAge_s);
-  });
+  metrics.beforeExposition(() => exposeLag(options));
   const ended = run();
   return {
     poke: () => { wake.poke(); },

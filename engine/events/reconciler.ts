@@ -90,6 +90,7 @@ export function startReconciler(options: ReconcilerOptions): Reconciler {
         if (reports.some((report) => report.full)) wait_ms = LIMITS.reconcile_again_ms;
         else grace_ms = LIMITS.reconcile_grace_ms;
       } catch (error) {
+        wait_ms = LIMITS.stream_backoff_max_ms;
         options.log.warn("reconciler.failed", errorFields(error));
       }
       if (!stopping) await wake.wait(wait_ms);

@@ -1,7 +1,12 @@
 // Goal: what was committed to the outbox reaches its stream, at least once, whatever dies in between.
 // Method: real outbox rows in Postgres, a stream that records and fails on demand, real streams for the whole way.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 
+import { systemClock } from "../../engine/clock.js";
+import { startEmbeddedPostgres } from "../../engine/embedded-postgres.js";
 import { relayBatch, startRelay } from "../../engine/events/outbox.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { StreamMessage, StreamName, Streams } from "../../engine/events/streams.js";
@@ -9,6 +14,7 @@ import { LIMITS } from "../../engine/limits.js";
 import { silentLog } from "../../engine/log.js";
 import { createMetrics } from "../../engine/metrics.js";
 import { claimOutbox, deleteOutbox, readOutboxStatus } from "../../engine/storage/outbox.js";
+import { migrate } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
@@ -37,10 +43,11 @@ const rowsLeft = async (sql: Sql): Promise<number> => (await readOutboxStatus(sq
 const expireClaims = (sql: Sql): PromiseLike<unknown> => sql`update outbox set claimed_until = now() - interval '1 second' where claimed_until is not null`;
 
 /** A stream that remembers what it was given, unless it is told to fail. */
-function recorder(fails: (stream: StreamName) => boolean = () => false): { publish: Streams["publish"]; readonly got: { stream: StreamName; message: StreamMessage }[] } {
+function recorder(fails: (stream: StreamName) => boolean = () => false): Pick<Streams, "publish" | "status"> & { readonly got: { stream: StreamName; message: StreamMessage }[] } {
   const got: { stream: StreamName; message: StreamMessage }[] = [];
   return {
     got,
+    status: () => Promise.resolve([{ stream: "dispatch", pending: got.length, oldestAge_s: 0 }]),
     publish: (stream, messages) => {
       if (fails(stream)) return Promise.reject(new Error("the broker is away"));
       got.push(...messages.map((message) => ({ stream, message })));
@@ -166,8 +173,9 @@ describe("the outbox relay", () => {
     const metrics = createMetrics();
     const relay = startRelay({ sql, streams: recorder(), log: silentLog, metrics });
     undo.push(() => relay.stop());
-    const lag = Number(/^kurier_outbox_lag_seconds (\S+)/m.exec(await metrics.exposition())?.[1]);
-    expect(lag).toBeGreaterThanOrEqual(90);
+    const text = await metrics.exposition();
+    expect(Number(/^kurier_outbox_lag_seconds (\S+)/m.exec(text)?.[1])).toBeGreaterThanOrEqual(90);
+    expect(text).toContain('kurier_stream_pending_messages{stream="dispatch"} 0');
   });
 
   test("hands over to real streams: what was committed is handled", async () => {
@@ -186,4 +194,37 @@ describe("the outbox relay", () => {
     await eventually("all were handled", () => handled.length >= 700);
     expect(handled.sort()).toEqual(keys(700));
   });
+
+  test("Postgres is killed twice under load: everything that was committed is handled once it is back", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "kurier-test-"));
+    undo.push(() => { rmSync(dataDir, { recursive: true, force: true }); });
+    const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
+    undo.push(() => server.stop());
+    await migrate({ url: server.url, clock: systemClock });
+    const sql = openSql({ url: server.url, name: "test", connections: 4 });
+    undo.push(() => sql.end({ timeout: 1 }));
+    const streams = openPostgresStreams({ sql, url: server.url, ackWait_ms: 1_000, ...common });
+    undo.push(() => streams.close());
+    const handled = new Set<string>();
+    await streams.consume("dispatch", "dispatch", { concurrency: 8 }, ({ key }) => {
+      handled.add(key);
+      return Promise.resolve("done");
+    });
+    const relay = startRelay({ sql, streams, ...common });
+    undo.push(() => relay.stop());
+
+    const committed: string[] = [];
+    for (let n = 0; n < 300; n += 1) {
+      if (n === 100 || n === 200) process.kill(await eventually("Postgres runs", () => (server.pid === 0 ? undefined : server.pid)), "SIGKILL");
+      const written = await eventually("the write was answered", () =>
+        sql<{ key: string }[]>`insert into outbox (stream, key, body) values ('dispatch', ${`write-${n}`}, '{}') returning key`.then((rows) => rows[0], () => undefined));
+      committed.push(written.key);
+      relay.poke();
+    }
+    await eventually("all that was committed was handled", async () => {
+      await expireClaims(sql);
+      return committed.every((key) => handled.has(key));
+    });
+    expect(committed).toHaveLength(300);
+  }, 60_000);
 });
