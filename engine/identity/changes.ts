@@ -4,6 +4,7 @@
  *
  * Announcements come in the order of their commits. A probe that a node announces to itself and hears again proves that it
  * has heard everything committed before the probe. Caches are believed for LIMITS.change_proof_ms after the last proof.
+ * A change is answered when every other node has said that it heard it, or can believe nothing any more.
  */
 import type { Clock } from "../clock.js";
 import { LIMITS } from "../limits.js";
@@ -11,11 +12,13 @@ import { errorFields, type Log } from "../log.js";
 import { announce, openChannel, type Channel, type ChannelOptions } from "../storage/channel.js";
 import type { Sql } from "../storage/sql.js";
 
-/** What the triggers of migration 0001 announce, and what nodes tell each other on the same channel. */
+/** The triggers of migration 0001 announce on it, and nodes talk to each other. */
 const CHANNEL = "kurier_identity";
 
+/** What the triggers announce, each as `<kind>:<id>`. */
 export const CHANGE_KINDS = ["key", "binding", "integrator", "participant", "token", "signing_key"] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
+const isChangeKind = (text: string): text is ChangeKind => CHANGE_KINDS.some((kind) => kind === text);
 
 export interface ChangesOptions {
   readonly sql: Sql;
@@ -25,6 +28,8 @@ export interface ChangesOptions {
   readonly log: Log;
   /** Ids of the other nodes that are alive. */
   otherNodes(): readonly string[];
+  /** Another node has started or stopped. */
+  onNode(nodeId: string, event: "hello" | "bye"): void;
   onChange(kind: ChangeKind, id: string): void;
   /** Everything may have changed: announcements were or will be missed. */
   onGap(): void;
@@ -35,53 +40,58 @@ export interface ChangesOptions {
 }
 
 export interface Changes {
-  /** Resolves when announcements arrive for the first time. */
+  /** Resolves when announcements arrive for the first time, or after LIMITS.db_statement_timeout_ms. */
   start(): Promise<void>;
   /** Whether what is cached may be believed. */
   isFresh(): boolean;
   /** Announces a probe; the proof comes when it is heard. */
   probe(): Promise<void>;
+  /** Tells the other nodes that this one is there. */
+  greet(): Promise<void>;
   /**
    * Resolves when every node that is alive knows of all changes committed before the call, or after
    * LIMITS.change_ack_timeout_ms: by then a node that does not answer believes its memory no more.
    */
   settled(): Promise<void>;
+  /** Says goodbye and listens no more. */
   stop(): Promise<void>;
 }
 
-const isChangeKind = (text: string): text is ChangeKind => CHANGE_KINDS.some((kind) => kind === text);
-
 export function createChanges(options: ChangesOptions): Changes {
-  const { clock, nodeId, sql } = options;
-  let isUp = false;
-  /** Monotonic instant at which the newest probe that was heard was sent. */
-  let provenAt = Number.NEGATIVE_INFINITY;
-  let upSince = 0;
-  let probeSeq = 0;
-  const probes = new Map<number, number>();
-  let syncSeq = 0;
-  const syncs = new Map<number, { readonly missing: Set<string>; resolve(): void }>();
+  const { clock, nodeId, sql, log } = options;
+  const proof = createProof(clock);
+  const syncs = createSyncs();
   let interval: NodeJS.Timeout | undefined;
   let channel: Channel | undefined;
   let firstProof: (() => void) | undefined;
 
-  const heardProbe = (seq: number): void => {
-    const sentAt = probes.get(seq);
-    if (sentAt === undefined) return;
-    for (const older of probes.keys()) if (older <= seq) probes.delete(older);
-    provenAt = sentAt;
-    options.onProof();
-    firstProof?.();
+  const say = async (kind: string, rest: string): Promise<void> => {
+    try {
+      await announce(sql, CHANNEL, `${kind}:${rest}`);
+    } catch (error) {
+      log.warn("identity.announcement_failed", { component: kind, ...errorFields(error) });
+    }
   };
-  const heardAck = (seq: number, from: string): void => {
-    const sync = syncs.get(seq);
-    sync?.missing.delete(from);
-    if (sync?.missing.size === 0) sync.resolve();
+  const probe = async (): Promise<void> => {
+    if (!proof.isUp()) return;
+    if (proof.silence_ms() > LIMITS.change_channel_dead_ms) channel?.renew();
+    else await say("probe", `${nodeId}:${proof.ask()}`);
   };
-  const answerSync = (origin: string, seq: string): void => {
-    announce(sql, CHANNEL, `ack:${origin}:${seq}:${nodeId}`).catch((error: unknown) => {
-      options.log.warn("identity.ack_failed", errorFields(error));
-    });
+  /** What nodes say to each other: `<kind>:<node>[:<number>[:<node>]]`. */
+  const talk: Readonly<Record<string, (origin: string, seq: number, from: string) => void>> = {
+    probe: (origin, seq) => {
+      if (origin !== nodeId || !proof.hear(seq)) return;
+      options.onProof();
+      firstProof?.();
+    },
+    sync: (origin, seq) => { if (origin !== nodeId) void say("ack", `${origin}:${seq}:${nodeId}`); },
+    ack: (origin, seq, from) => { if (origin === nodeId) syncs.acknowledge(seq, from); },
+    hello: (origin) => { if (origin !== nodeId) options.onNode(origin, "hello"); },
+    bye: (origin) => {
+      if (origin === nodeId) return;
+      options.onNode(origin, "bye");
+      syncs.giveUp(origin);
+    },
   };
   const onMessage = (payload: string): void => {
     const colon = payload.indexOf(":");
@@ -92,76 +102,109 @@ export function createChanges(options: ChangesOptions): Changes {
       return;
     }
     const [origin = "", seq = "", from = ""] = rest.split(":");
-    if (kind === "probe" && origin === nodeId) heardProbe(Number(seq));
-    if (kind === "sync" && origin !== nodeId) answerSync(origin, seq);
-    if (kind === "ack" && origin === nodeId) heardAck(Number(seq), from);
+    talk[kind]?.(origin, Number(seq), from);
   };
-  const probe = async (): Promise<void> => {
-    const now = clock.monotonic();
-    if (isUp && now - Math.max(provenAt, upSince) > LIMITS.change_channel_dead_ms) channel?.renew();
-    if (!isUp) return;
-    probeSeq += 1;
-    probes.set(probeSeq, now);
-    if (probes.size > PROBES_MAX) probes.delete(probes.keys().next().value ?? 0);
-    try {
-      await announce(sql, CHANNEL, `probe:${nodeId}:${probeSeq}`);
-    } catch (error) {
-      options.log.warn("identity.probe_failed", errorFields(error));
-    }
+  const onUp = (): void => {
+    proof.up();
+    options.onGap();
+    void probe();
+  };
+  const onDown = (): void => {
+    proof.down();
+    options.onGap();
+    log.warn("identity.channel_down");
   };
 
   return {
     start: async () => {
       const proven = new Promise<void>((resolve) => { firstProof = resolve; });
-      channel = (options.open ?? openChannel)({
-        url: options.url,
-        name: "kurier identity",
-        channel: CHANNEL,
-        onMessage,
-        onUp: () => {
-          isUp = true;
-          upSince = clock.monotonic();
-          options.onGap();
-          void probe();
-        },
-        onDown: () => {
-          isUp = false;
-          provenAt = Number.NEGATIVE_INFINITY;
-          probes.clear();
-          options.onGap();
-          options.log.warn("identity.channel_down");
-        },
-      });
+      channel = (options.open ?? openChannel)({ url: options.url, name: "kurier identity", channel: CHANNEL, onMessage, onUp, onDown });
       interval = setInterval(() => { void probe(); }, LIMITS.change_probe_ms);
       interval.unref();
       await withTimeout(proven, LIMITS.db_statement_timeout_ms);
     },
-    isFresh: () => isUp && clock.monotonic() - provenAt <= LIMITS.change_proof_ms,
+    isFresh: proof.isFresh,
     probe,
+    greet: () => say("hello", nodeId),
     settled: async () => {
-      const missing = new Set(options.otherNodes());
-      missing.delete(nodeId);
-      if (missing.size === 0) return;
-      syncSeq += 1;
-      const seq = syncSeq;
-      const done = new Promise<void>((resolve) => { syncs.set(seq, { missing, resolve }); });
-      try {
-        await announce(sql, CHANNEL, `sync:${nodeId}:${seq}`);
-        await withTimeout(done, LIMITS.change_ack_timeout_ms);
-      } finally {
-        syncs.delete(seq);
-      }
+      const others = options.otherNodes();
+      if (others.length === 0) return;
+      const { seq, done, end } = syncs.begin(others);
+      await say("sync", `${nodeId}:${seq}`);
+      await withTimeout(done, LIMITS.change_ack_timeout_ms);
+      end();
     },
     stop: async () => {
       clearInterval(interval);
-      isUp = false;
+      proof.down();
+      await say("bye", nodeId);
       await channel?.close();
     },
   };
 }
 
-/** Probes waited for; one a second leaves more than a minute. */
+/** Probes waited for; more than a node can send before the channel is opened anew. */
 const PROBES_MAX = 64;
+
+/** Whether announcements arrive: the state of the channel and the age of the newest probe that came back. */
+function createProof(clock: Clock) {
+  let isUp = false;
+  /** Monotonic instants: the newest heard probe's sending, and the channel's opening. */
+  let provenAt = Number.NEGATIVE_INFINITY;
+  let upSince = 0;
+  let seq = 0;
+  const sentAt = new Map<number, number>();
+  return {
+    isUp: () => isUp,
+    up: () => {
+      isUp = true;
+      upSince = clock.monotonic();
+    },
+    down: () => {
+      isUp = false;
+      provenAt = Number.NEGATIVE_INFINITY;
+      sentAt.clear();
+    },
+    isFresh: () => isUp && clock.monotonic() - provenAt <= LIMITS.change_proof_ms,
+    silence_ms: () => clock.monotonic() - Math.max(provenAt, upSince),
+    /** Numbers a probe that is sent now. */
+    ask: (): number => {
+      seq += 1;
+      sentAt.set(seq, clock.monotonic());
+      sentAt.delete(seq - PROBES_MAX);
+      return seq;
+    },
+    /** @returns whether this is a proof: a probe of before the last gap is none */
+    hear: (heard: number): boolean => {
+      const instant = sentAt.get(heard);
+      if (instant === undefined) return false;
+      for (const older of sentAt.keys()) if (older <= heard) sentAt.delete(older);
+      provenAt = instant;
+      return true;
+    },
+  };
+}
+
+/** The changes of this node that wait for others, by number. */
+function createSyncs() {
+  let last = 0;
+  const waiting = new Map<number, { readonly missing: Set<string>; resolve(): void }>();
+  const acknowledge = (seq: number, from: string): void => {
+    const sync = waiting.get(seq);
+    sync?.missing.delete(from);
+    if (sync?.missing.size === 0) sync.resolve();
+  };
+  return {
+    acknowledge,
+    giveUp: (node: string): void => { for (const seq of waiting.keys()) acknowledge(seq, node); },
+    begin: (others: readonly string[]) => {
+      last += 1;
+      const seq = last;
+      const done = new Promise<void>((resolve) => { waiting.set(seq, { missing: new Set(others), resolve }); });
+      return { seq, done, end: () => { waiting.delete(seq); } };
+    },
+  };
+}
 
 /** Waits no longer than `ms`; the caller goes on either way. */
 async function withTimeout(promise: Promise<void>, ms: number): Promise<void> {

@@ -6,6 +6,7 @@ import type { BindingRow, Interface } from "../storage/bindings.js";
 import type { ParticipantRow } from "../storage/firms.js";
 import type { Cache } from "./cache.js";
 import type { Caller, FirmContext, ParticipantContext } from "./caller.js";
+import { bindingKey } from "./memory.js";
 import { effectiveScopes } from "./scopes.js";
 import type { SecretEnvironment } from "./secrets.js";
 
@@ -41,7 +42,9 @@ const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> => (soon
 
 /** The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal. */
 function integratorContext(deps: ContextDeps, caller: Caller, firmId: FirmId, through: Interface, refusal: ErrorName): Soon<FirmContext> {
-  const binding = deps.bindings.get(`${caller.integratorId}:${firmId}`);
+  const { integratorId } = caller;
+  if (integratorId === undefined) throw new Refusal(refusal);
+  const binding = deps.bindings.get(bindingKey(integratorId, firmId));
   return then(binding, (row) => {
     const scopes = bindingScopes(caller, row, through, deps.environment);
     if (scopes === undefined) throw new Refusal(refusal);

@@ -6,32 +6,27 @@
 import { randomUUID } from "node:crypto";
 
 import type { Clock, Instant } from "../clock.js";
-import { Refusal } from "../errors.js";
 import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
-import { findBinding } from "../storage/bindings.js";
 import type { Channel, ChannelOptions } from "../storage/channel.js";
-import { pruneFailures } from "../storage/credentials.js";
-import { findParticipant } from "../storage/firms.js";
-import { deactivateKey, findKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/keys.js";
-import { pruneRates } from "../storage/rates.js";
+import { deactivateKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/keys.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
-import { pruneExcessFamilies, pruneRefreshFamilies, pruneRevokedTokens } from "../storage/tokens.js";
 import { parseAllowlist } from "./allowlist.js";
 import { createAuthenticator } from "./authenticator.js";
-import { createCache } from "./cache.js";
 import type { Caller, FirmContext, ParticipantContext } from "./caller.js";
-import { createChanges, type ChangeKind } from "./changes.js";
+import { createChanges, type ChangeKind, type Changes } from "./changes.js";
 import { firmContext, participantContext } from "./contexts.js";
 import { revokeConsent } from "./firms.js";
+import { pruneIdentity } from "./maintenance.js";
+import { bindingKey, createMemory, type Memory } from "./memory.js";
 import { createPeers, type Peers } from "./peers.js";
 import { createRevocations } from "./revocations.js";
 import type { SecretEnvironment } from "./secrets.js";
 import { createSigningKeys, type PublicJwk } from "./signing-keys.js";
-import { issueTokens, renewTokens, revokeToken, type TokenPair, type TokenRequest } from "./tokens.js";
+import { issueTokens, renewTokens, revokeToken, type TokenDeps, type TokenPair, type TokenRequest } from "./tokens.js";
 
 export interface IdentityOptions {
   readonly sql: Sql;
@@ -88,22 +83,11 @@ export function createIdentity(options: IdentityOptions): Identity {
   const nodeId = randomUUID();
   const audience = { publicUrl: options.publicUrl, environment };
   const isFresh = (): boolean => changes.isFresh();
-  const common = { clock, isFresh, ttl_ms: LIMITS.key_cache_ms };
-  const keys = createCache({ ...common, entries_max: LIMITS.key_cache_entries, load: (id) => orTemporary(findKey(sql, id as KeyId)) });
-  const participants = createCache({
-    ...common, entries_max: LIMITS.participant_cache_entries, load: async (key) => (await orTemporary(findParticipant(sql, key))) ?? null,
-  });
-  const bindings = createCache({
-    ...common, entries_max: LIMITS.binding_cache_entries, load: async (key) => {
-      const [integratorId = "", firmId = ""] = key.split(":");
-      return (await orTemporary(findBinding(sql, integratorId as IntegratorId, firmId as FirmId))) ?? null;
-    },
-  });
+  const memory = createMemory({ sql, clock, isFresh });
   const revocations = createRevocations({ sql, clock, isFresh });
   const signingKeys = createSigningKeys({ sql, sealer: options.sealer, clock, log });
   const peers = createPeers({ sql, nodeId, log });
-  const authenticator = createAuthenticator({ audience, signingKeys, keys, revocations });
-
+  const authenticator = createAuthenticator({ audience, signingKeys, keys: memory.keys, revocations });
   const background = (component: string, work: Promise<unknown>): void => {
     work.catch((error: unknown) => { log.warn("identity.background_failed", { component, ...errorFields(error) }); });
   };
@@ -112,82 +96,51 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
   /** What is dropped when a change is announced. */
   const onChange: Readonly<Record<ChangeKind, (id: string) => void>> = {
-    key: (id) => { keys.drop(id); },
+    key: (id) => { memory.keys.drop(id); },
     // Keys carry their integrator's facts; integrators change so seldom that all keys may go.
-    integrator: () => { keys.clear(); },
-    binding: (id) => { bindings.drop(id); },
-    participant: (key) => { participants.drop(key); },
+    integrator: () => { memory.keys.clear(); },
+    binding: (id) => { memory.bindings.drop(id); },
+    participant: (key) => { memory.participants.drop(key); },
     token: (id) => { revocations.announced(id); },
     signing_key: () => { readSigningKeys(); },
   };
   const changes = createChanges({
     sql, url: options.databaseUrl, clock, nodeId, log,
     otherNodes: () => peers.others(),
+    onNode: (id, event) => { peers.noticed(id, event); },
     onChange: (kind, id) => { onChange[kind](id); },
     onGap: () => {
-      keys.clear();
-      bindings.clear();
-      participants.clear();
+      memory.clear();
       revocations.forget();
       readSigningKeys();
     },
     onProof: () => { background("revocations", revocations.maintain()); },
     ...(options.openChannel === undefined ? {} : { open: options.openChannel }),
   });
-  const tokens = { sql, clock, metrics: options.metrics, audience, signingKeys, revocations };
-  const contexts = { environment, participants, bindings };
   const maintain = async (): Promise<void> => {
     await signingKeys.ensure();
-    const now = clock.now();
-    const prunes = [
-      () => pruneRevokedTokens(sql, now), () => pruneRefreshFamilies(sql, now), () => pruneExcessFamilies(sql),
-      () => pruneFailures(sql, now), () => pruneRates(sql),
-    ];
-    for (const prune of prunes) for (let round = 0; round < PRUNE_ROUNDS_MAX && (await prune()) >= LIMITS.identity_prune_batch; round += 1);
+    await pruneIdentity(sql, clock);
   };
+  const contexts = { environment, participants: memory.participants, bindings: memory.bindings };
   let interval: NodeJS.Timeout | undefined;
-
   return {
+    ...operationsOf({ tokens: { sql, clock, metrics: options.metrics, audience, signingKeys, revocations }, memory, changes }),
     start: async () => {
       await signingKeys.ensure();
-      await peers.start();
       await changes.start();
+      await peers.start();
+      await changes.greet();
       interval = setInterval(() => { background("maintenance", maintain()); }, LIMITS.identity_prune_interval_ms);
       interval.unref();
     },
     stop: async () => {
       clearInterval(interval);
-      await changes.stop();
       await peers.stop();
+      await changes.stop();
     },
     authenticate: authenticator.authenticate,
     firmContext: (caller, firmId) => firmContext(contexts, caller, firmId),
     participantContext: (caller, participantId) => participantContext(contexts, caller, participantId),
-    issueTokens: (request) => issueTokens(tokens, request),
-    renewTokens: (request) => renewTokens(tokens, request),
-    revokeToken: async (token, receivedAt) => {
-      if (await revokeToken(tokens, token, receivedAt)) await changes.settled();
-    },
-    deactivateKey: async (keyId, integratorId) => {
-      const outcome = await orTemporary(deactivateKey(sql, keyId, integratorId, clock.now()));
-      keys.drop(keyId);
-      if (outcome === "deactivated") await changes.settled();
-      return outcome;
-    },
-    replaceIpAllowlist: async (keyId, entries) => {
-      const parsed = parseAllowlist(entries);
-      const found = await orTemporary(replaceIpAllowlist(sql, keyId, parsed));
-      keys.drop(keyId);
-      if (found) await changes.settled();
-      return found ? parsed : undefined;
-    },
-    revokeConsent: async (integratorId, firmId) => {
-      const revoked = await orTemporary(revokeConsent({ sql, clock }, integratorId, firmId));
-      bindings.drop(`${integratorId}:${firmId}`);
-      keys.clear();
-      if (revoked) await changes.settled();
-      return revoked;
-    },
     jwks: signingKeys.jwks,
     peers,
     maintain,
@@ -197,5 +150,36 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
 }
 
-/** Batches that one kind of row may take in one pass, so that a pass ends. */
-const PRUNE_ROUNDS_MAX = 20;
+type Operations = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken" | "deactivateKey" | "replaceIpAllowlist" | "revokeConsent">;
+
+/** The operations that change something; those that take something away are answered when every node knows. */
+function operationsOf({ tokens, memory, changes }: { readonly tokens: TokenDeps; readonly memory: Memory; readonly changes: Changes }): Operations {
+  const { sql, clock } = tokens;
+  return {
+    issueTokens: (request) => issueTokens(tokens, request),
+    renewTokens: (request) => renewTokens(tokens, request),
+    revokeToken: async (token, receivedAt) => {
+      if (await revokeToken(tokens, token, receivedAt)) await changes.settled();
+    },
+    deactivateKey: async (keyId, integratorId) => {
+      const outcome = await orTemporary(deactivateKey(sql, keyId, integratorId, clock.now()));
+      memory.keys.drop(keyId);
+      if (outcome === "deactivated") await changes.settled();
+      return outcome;
+    },
+    replaceIpAllowlist: async (keyId, entries) => {
+      const parsed = parseAllowlist(entries);
+      const found = await orTemporary(replaceIpAllowlist(sql, keyId, parsed));
+      memory.keys.drop(keyId);
+      if (found) await changes.settled();
+      return found ? parsed : undefined;
+    },
+    revokeConsent: async (integratorId, firmId) => {
+      const revoked = await orTemporary(revokeConsent({ sql, clock }, integratorId, firmId));
+      memory.bindings.drop(bindingKey(integratorId, firmId));
+      memory.keys.clear();
+      if (revoked) await changes.settled();
+      return revoked;
+    },
+  };
+}

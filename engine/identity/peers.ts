@@ -1,4 +1,4 @@
-/** The other nodes: who is alive, and rate windows shared with them. A node that is alone never asks Postgres. */
+/** The other nodes: who is alive, and rate windows shared with them. A node that is alone never asks Postgres for a rate. */
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import { beatNode, leaseRate, removeNode, type RateLease, type RateRequest } from "../storage/rates.js";
@@ -11,6 +11,8 @@ export interface Peers {
   nodes(): number;
   /** Ids of the other nodes that are alive. */
   others(): readonly string[];
+  /** Another node has said that it started or stopped; the next beat would tell as well. */
+  noticed(otherId: string, event: "hello" | "bye"): void;
   beat(): Promise<void>;
   /** Takes admissions from a window that all nodes share. Rejects when Postgres is away. */
   lease(request: RateRequest): Promise<RateLease>;
@@ -19,14 +21,14 @@ export interface Peers {
 
 export function createPeers(deps: { readonly sql: Sql; readonly nodeId: string; readonly log: Log }): Peers {
   const { sql, nodeId, log } = deps;
-  let alive: readonly string[] = [nodeId];
+  const alive = new Set<string>();
   let interval: NodeJS.Timeout | undefined;
-  let isStopped = false;
 
   const beat = async (): Promise<void> => {
     try {
       const seen = await beatNode(sql, nodeId);
-      if (!isStopped) alive = seen;
+      alive.clear();
+      for (const id of seen) if (id !== nodeId) alive.add(id);
     } catch (error) {
       log.warn("identity.beat_failed", errorFields(error));
     }
@@ -37,12 +39,15 @@ export function createPeers(deps: { readonly sql: Sql; readonly nodeId: string; 
       interval = setInterval(() => { void beat(); }, LIMITS.node_beat_ms);
       interval.unref();
     },
-    nodes: () => alive.length,
-    others: () => alive.filter((id) => id !== nodeId),
+    nodes: () => alive.size + 1,
+    others: () => [...alive],
+    noticed: (otherId, event) => {
+      if (event === "hello") alive.add(otherId);
+      else alive.delete(otherId);
+    },
     beat,
     lease: (request) => leaseRate(sql, request),
     stop: async () => {
-      isStopped = true;
       clearInterval(interval);
       await removeNode(sql, nodeId).catch(() => undefined);
     },

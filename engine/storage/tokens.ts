@@ -21,11 +21,11 @@ export interface NewRefreshFamily {
   readonly expiresAt: Instant;
 }
 
-/** Starts a family and notes that the key was used. @returns false when the key has changed since it was read */
+/** Starts a family, ends the key's oldest ones beyond LIMITS.refresh_families_per_key_max, and notes that the key was used. @returns false when the key has changed since it was read */
 export async function openRefreshFamily(sql: Sql, family: NewRefreshFamily, now: Instant): Promise<boolean> {
   const rows = await sql<{ opened: boolean }[]>`
     select open_refresh_family(${family.familySha256}, ${family.currentSha256}, ${family.keyId}, ${family.generation}, ${[...family.scopes]},
-      ${isoInstant(now)}, ${isoInstant(family.expiresAt)}) as opened`;
+      ${isoInstant(now)}, ${isoInstant(family.expiresAt)}, ${LIMITS.refresh_families_per_key_max}) as opened`;
   return rows[0]?.opened ?? false;
 }
 
@@ -87,15 +87,5 @@ export async function pruneRefreshFamilies(sql: Sql, now: Instant): Promise<numb
     delete from refresh_family where family_sha256 in (
       select family_sha256 from refresh_family where expires_at < ${isoInstant(now)}
       limit ${LIMITS.identity_prune_batch} for update skip locked)`;
-  return result.count;
-}
-
-/** Deletes the oldest families of keys that have more than they may keep. @returns rows deleted */
-export async function pruneExcessFamilies(sql: Sql): Promise<number> {
-  const result = await sql`
-    delete from refresh_family where family_sha256 in (
-      select family_sha256 from (
-        select family_sha256, row_number() over (partition by key_id order by created_at desc) as place from refresh_family
-      ) ranked where place > ${LIMITS.refresh_families_per_key_max} limit ${LIMITS.identity_prune_batch})`;
   return result.count;
 }

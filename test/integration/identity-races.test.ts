@@ -54,7 +54,7 @@ test("a refresh family that is being opened ends with the consent that is withdr
   const { firmId } = await makeFirm(db, clock);
   await bind(db, clock, integratorId, firmId);
   const key = await makeKey(db, clock, { owner: { integratorId, scopedFirmId: firmId }, scopes: ["documents:send"] });
-  const opening = `open_refresh_family(${bytes("f0")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day')`;
+  const opening = `open_refresh_family(${bytes("f0")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`;
   expect(await overlap(db, opening, `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`)).toEqual([true, true]);
   expect(await db.sql`select 1 from refresh_family where key_id = ${key.id}`).toHaveLength(0);
 });
@@ -76,7 +76,7 @@ test("of many failures that wait for each other exactly five are counted, also w
 
 test("a refresh token is consumed once although its consumption is not committed yet", async () => {
   const { key } = await makeFirm(db, clock);
-  await db.sql.unsafe(`select open_refresh_family(${bytes("f1")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day')`);
+  await db.sql.unsafe(`select open_refresh_family(${bytes("f1")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`);
   const rotation = (next: string): string => `rotate_refresh_family(${bytes("f1")}, ${bytes("t1")}, ${bytes(next)}, 0, ${NOW}, ${NOW} + interval '1 day')`;
   expect(await overlap(db, rotation("t2"), rotation("t3"))).toEqual([true, false]);
   expect(await db.sql.unsafe(`select 1 from refresh_family where family_sha256 = ${bytes("f1")}`)).toHaveLength(0);
@@ -84,20 +84,20 @@ test("a refresh token is consumed once although its consumption is not committed
 
 test("no refresh family opens for a key that is being ended", async () => {
   const { key } = await makeFirm(db, clock);
-  const opening = `open_refresh_family(${bytes("f2")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day')`;
+  const opening = `open_refresh_family(${bytes("f2")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`;
   expect(await overlap(db, `deactivate_api_key('${key.id}', null, ${NOW})`, opening)).toEqual(["deactivated", false]);
 });
 
 test("a refresh family that is being opened ends with its key", async () => {
   const { key } = await makeFirm(db, clock);
-  const opening = `open_refresh_family(${bytes("f3")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day')`;
+  const opening = `open_refresh_family(${bytes("f3")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`;
   expect(await overlap(db, opening, `deactivate_api_key('${key.id}', null, ${NOW})`)).toEqual([true, "deactivated"]);
   expect(await db.sql`select 1 from refresh_family where key_id = ${key.id}`).toHaveLength(0);
 });
 
 test("a renewal never outlives a key that is being ended", async () => {
   const { key } = await makeFirm(db, clock);
-  await db.sql.unsafe(`select open_refresh_family(${bytes("f4")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day')`);
+  await db.sql.unsafe(`select open_refresh_family(${bytes("f4")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`);
   const rotation = `rotate_refresh_family(${bytes("f4")}, ${bytes("t1")}, ${bytes("t2")}, 0, ${NOW}, ${NOW} + interval '1 day')`;
   expect(await overlap(db, `deactivate_api_key('${key.id}', null, ${NOW})`, rotation)).toEqual(["deactivated", false]);
   expect(await db.sql`select 1 from refresh_family where key_id = ${key.id}`).toHaveLength(0);

@@ -606,7 +606,7 @@ begin
     case when cardinality(v_buckets) = 0 then 0 else ((v_buckets[1] + 1) * p_bucket_ms + p_window_ms - v_now_ms)::integer end;
 end $function$
 
-CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone, p_families_max integer)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
@@ -615,6 +615,8 @@ begin
   if not found then return false; end if;
   insert into refresh_family (family_sha256, current_sha256, key_id, generation, scopes, created_at, expires_at)
     values (p_family, p_current, p_key, p_generation, p_scopes, p_now, p_expires);
+  delete from refresh_family where family_sha256 in (
+    select family_sha256 from refresh_family where key_id = p_key order by created_at desc, family_sha256 offset p_families_max);
   return true;
 end $function$
 

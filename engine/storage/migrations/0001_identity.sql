@@ -260,14 +260,18 @@ begin
 end $$;
 
 -- Starts a refresh family for a key that is still what the caller believes it is; false when it has changed meanwhile.
+-- The key's row is locked, so that its families are counted by one at a time; the oldest beyond p_families_max end.
 create function open_refresh_family(
-  p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamptz, p_expires timestamptz
+  p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamptz, p_expires timestamptz,
+  p_families_max integer
 ) returns boolean language plpgsql as $$
 begin
   update api_key set last_used_at = greatest(last_used_at, p_now) where id = p_key and active and generation = p_generation;
   if not found then return false; end if;
   insert into refresh_family (family_sha256, current_sha256, key_id, generation, scopes, created_at, expires_at)
     values (p_family, p_current, p_key, p_generation, p_scopes, p_now, p_expires);
+  delete from refresh_family where family_sha256 in (
+    select family_sha256 from refresh_family where key_id = p_key order by created_at desc, family_sha256 offset p_families_max);
   return true;
 end $$;
 
