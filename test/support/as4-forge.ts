@@ -114,9 +114,9 @@ export function legacyOaep(contentKey: Buffer, recipient: KeyObject): Buffer {
   return publicEncrypt({ key: recipient, padding: constants.RSA_NO_PADDING }, encoded);
 }
 
-const xor = (left: Buffer, right: Buffer): Buffer => Buffer.from(left.map((octet, index) => octet ^ (right[index] ?? 0)));
+export const xor = (left: Buffer, right: Buffer): Buffer => Buffer.from(left.map((octet, index) => octet ^ (right[index] ?? 0)));
 
-function mgf1Sha1(seed: Buffer, length: number): Buffer {
+export function mgf1Sha1(seed: Buffer, length: number): Buffer {
   const blocks = Array.from({ length: Math.ceil(length / 20) }, (_, count) => {
     const counter = Buffer.alloc(4);
     counter.writeUInt32BE(count);

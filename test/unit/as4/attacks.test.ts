@@ -226,6 +226,17 @@ describe("the document", () => {
     expect(await reasonOf({ envelope: block("") })).toBe("ACCEPTED");
   });
 
+  test("a Body changed after it was signed is refused, be it by an attribute", async () => {
+    expect(await reasonOf({ envelope: (soap) => soap.replace("<S12:Body ", '<S12:Body x="1" ') })).toBe("EBMS:0101 digest_mismatch");
+  });
+
+  test("a digest in another spelling of the same octets is refused", async () => {
+    for (const spell of [(value: string) => `${value}*`, (value: string) => value.replace(/.=$/, (last) => `${last === "A=" ? "B" : String.fromCharCode(last.charCodeAt(0) + 1)}=`)]) {
+      const signed_info = (xml: string): string => xml.replace(/(<ds:DigestValue>)([^<]*)/, (_, open: string, value: string) => open + spell(value));
+      expect(await reasonOf({ signed_info })).toBe("EBMS:0103 signature_structure");
+    }
+  });
+
   test("a signed Body with content is refused", async () => {
     expect(await reasonOf({ body: (xml) => xml.replace("></S12:Body>", "><x></x></S12:Body>") })).toBe("EBMS:0009 body_not_empty");
   });
@@ -328,6 +339,7 @@ describe("compression", () => {
 
   const payloads: [string, Edits][] = [
     ["a gzip with octets behind it", { signed_payload: Buffer.concat([gzipSync("x"), Buffer.from("trailing")]) }],
+    ["a gzip with zeros behind it, which zlib passes over in silence", { signed_payload: Buffer.concat([gzipSync("x"), Buffer.alloc(5)]) }],
     ["half a gzip", { signed_payload: gzipSync(invoiceBytes).subarray(0, 100) }],
     ["no gzip at all", { signed_payload: invoiceBytes }],
     ["an empty part", { signed_payload: Buffer.alloc(0) }],
