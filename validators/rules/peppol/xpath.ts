@@ -106,10 +106,15 @@ export function toDate(text: string): number {
   return value;
 }
 
-const HAS_SURROGATES = /[\ud800-\udfff]/;
-
-/** XPath `substring(text, start, length)` in code points; `start` counts from 1. */
+/** XPath `substring(text, start, length)` in code points; `start` counts from 1. Reads no further than it cuts. */
 export function substring(text: string, start: number, length = Infinity): string {
-  if (!HAS_SURROGATES.test(text)) return text.slice(start - 1, start - 1 + length);
-  return Array.from(text).slice(start - 1, start - 1 + length).join("");
+  const from = offsetOf(text, 0, start - 1);
+  return text.slice(from, length === Infinity ? text.length : offsetOf(text, from, length));
+}
+
+/** Offset that lies `count` code points behind another. */
+function offsetOf(text: string, from: number, count: number): number {
+  let offset = from;
+  for (let left = count; left > 0 && offset < text.length; left -= 1) offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
+  return offset;
 }

@@ -64,17 +64,19 @@ function areDiscountsWellFormed(doc: XmlDocument, e: ElementId): boolean {
     const note = doc.child(terms, cbc.Note);
     if (note !== NONE) notes.push(doc.text(note));
   }
+  let ended: boolean | undefined;
   return notes.every((note) => note.split(/\r?\n/u).every((line) => {
     const discount = normalizeSpace(line);
-    return !discount.startsWith("#") || (DISCOUNT.test(discount) && endsInLineBreak(notes));
+    if (!discount.startsWith("#")) return true;
+    return DISCOUNT.test(discount) && (ended ??= endsInLineBreak(notes));
   }));
 }
 
 /** What follows the last "#…#" of the note begins with a line break. @throws RuleError XPTY0004 for several notes */
 function endsInLineBreak(notes: readonly string[]): boolean {
-  const rests = notes.filter((note) => note !== "");
-  if (rests.length > 1) throw new RuleError("XPTY0004");
-  return /^[ \t\r]*\n/u.test(afterLastMark(rests[0] ?? ""));
+  const written = notes.filter((note) => note !== "");
+  if (written.length > 1) throw new RuleError("XPTY0004");
+  return /^[ \t\r]*\n/u.test(afterLastMark(written[0] ?? ""));
 }
 
 /** The last piece of the text when it is cut at every "#…#" within a line (`#.+#`, as long as possible). */
@@ -125,8 +127,8 @@ const DOCUMENT: Rule<PeppolFacts> = ruleWhen("/Invoice | /CreditNote", isWithinG
   fatal("DE-R-031", "BT-91", "Direct debit needs the account to be debited. Add cac:PayerFinancialAccount/cbc:ID to the mandate.",
     (doc, e) => !MANDATE.exists(doc, e) || PAYER_ACCOUNT.exists(doc, e)));
 
-/** Digits somewhere in the text, three at least (`.*([0-9].*){3,}.*` without its backtracking). */
-const hasThreeDigits = (text: string): boolean => (text.match(/[0-9]/gu)?.length ?? 0) >= 3;
+/** `.*([0-9].*){3,}.*` without its backtracking. */
+const hasThreeDigits = (text: string): boolean => /^(?:[^0-9]*[0-9]){3}/u.test(text);
 
 /** `^[^@\s]+@([^@.\s]+\.)+[^@.\s]+$` on collapsed text, in one pass. */
 function isMailAddress(text: string): boolean {

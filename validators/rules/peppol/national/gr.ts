@@ -6,10 +6,10 @@ import { fatal, RuleError, ruleWhen, warning, type Pattern, type Rule, type Test
 import { isGreek, isVatScheme, type PeppolFacts } from "../facts.js";
 import { isGreekTin } from "../identifiers.js";
 import { childText, codePoints, isBlank, normalizeSpace } from "../../values.js";
-import { isCastableAsInteger, pathNormalized, pathText, someChildIs, substring, toNumber } from "../xpath.js";
+import { isCastableAsInteger, pathText, someChildIs, substring, toNumber } from "../xpath.js";
+import { isRegistration, vatNumbers } from "./registrations.js";
 
 const ROOT = 0;
-const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
 const PARTY_NAME = at("cac:PartyName/cbc:Name");
 const LINK = at("cac:Attachment/cac:ExternalReference/cbc:URI");
 const SELLER_SCHEMES = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
@@ -23,8 +23,8 @@ const DATE = /^(0?[1-9]|[12][0-9]|3[01])[-\\/ ]?(0?[1-9]|1[0-2])[-\\/ ]?(19|20)[
 const isGreekSender: Test<PeppolFacts> = (doc, _, facts) => facts.isGreekSender(doc);
 const isGreekBetween: Test<PeppolFacts> = (doc, _, facts) => facts.isGreekBetween(doc);
 
-/** Segments of the invoice number, separated by "|"; an empty number has none. */
-const segments = (doc: XmlDocument, id: ElementId): readonly string[] => (doc.text(id) === "" ? [] : doc.text(id).split("|"));
+/** Segments of the invoice number, separated by "|", seven at most: six are right. An empty number has none. */
+const segments = (doc: XmlDocument, id: ElementId): readonly string[] => (doc.text(id) === "" ? [] : doc.text(id).split("|", 7));
 const segment = (doc: XmlDocument, id: ElementId, position: number): string => segments(doc, id)[position - 1] ?? "";
 
 /** The TIN is that of the seller or of its tax representative: their VAT number without the country. */
@@ -51,16 +51,6 @@ function isWholeNumber(text: string): boolean {
   if (Number.isNaN(toNumber(text))) return false;
   if (!isCastableAsInteger(text)) throw new RuleError("FORG0001");
   return toNumber(text) >= 0;
-}
-
-/** CompanyIDs of the VAT registrations. @throws RuleError XPTY0004 where a registration has two schemes */
-function vatNumbers(doc: XmlDocument, party: ElementId): string[] {
-  const numbers: string[] = [];
-  for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
-    if (pathNormalized(doc, scheme, SCHEME_ID) !== "VAT") continue;
-    for (let number = doc.child(scheme, cbc.CompanyID); number !== NONE; number = doc.nextSame(number)) numbers.push(doc.text(number));
-  }
-  return numbers;
 }
 
 const isGreekVat = (number: string): boolean => number.startsWith("EL") && isGreekTin(substring(number, 3));
@@ -105,7 +95,7 @@ export const GREECE: Pattern<PeppolFacts> = {
       fatal("GR-R-002", "BT-27", "A Greek seller must give its name as registered. Add cac:PartyName.", hasPartyName),
       warning("GR-S-011", "BT-31", "A Greek seller should give one VAT number, EL and a valid TIN.", hasOneGreekVat)),
     ruleWhen("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme/cbc:CompanyID",
-      (doc, e, facts) => facts.isGreekSender(doc) && pathNormalized(doc, doc.parent(e), SCHEME_ID) === "VAT",
+      (doc, e, facts) => facts.isGreekSender(doc) && isRegistration(doc, doc.parent(e), "VAT"),
       fatal("GR-R-003", "BT-31", "The VAT number of a Greek seller is EL and a valid TIN. Correct the number.", (doc, e) => isGreekVat(doc.text(e)))),
     ruleWhen("/Invoice | /CreditNote", (doc, _, facts) => facts.isGreekSender(doc) && facts.sellerIsInGreece.of(doc),
       fatal("GR-R-004-1", "BT-122", "A Greek invoice carries one MARK: one supporting document described as ##M.AR.K##.",

@@ -4,9 +4,9 @@ import { cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
 import { fatal, ruleWhen, type Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
-import { childNormalized, pathNormalized } from "../xpath.js";
+import { childNormalized } from "../xpath.js";
+import { isRegistration } from "./registrations.js";
 
-const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
 const STREET = at("cac:PostalAddress/cbc:StreetName");
 const CITY = at("cac:PostalAddress/cbc:CityName");
 const POST_CODE = at("cac:PostalAddress/cbc:PostalZone");
@@ -18,7 +18,7 @@ export const ITALY: Pattern<PeppolFacts> = {
   concerns: isItalian,
   rules: [
     ruleWhen("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme",
-      (doc, e, facts) => isItalian(doc, facts) && pathNormalized(doc, e, SCHEME_ID) !== "VAT",
+      (doc, e, facts) => isItalian(doc, facts) && !isRegistration(doc, e, "VAT"),
       fatal("IT-R-001", "BT-32", "The seller's tax registration (not VAT) must have 11 to 16 capital letters or digits.",
         (doc, e) => /^[A-Z0-9]{11,16}$/u.test(childNormalized(doc, e, cbc.CompanyID)))),
     ruleWhen("cac:AccountingSupplierParty/cac:Party", (doc, _, facts) => isItalian(doc, facts),

@@ -1,37 +1,25 @@
 /** Norway: sellers with a Norwegian VAT number or address. */
 import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
 import { cac, cbc } from "../../../xml/names.js";
-import { at } from "../../path.js";
 import { fatal, ruleWhen, RuleError, warning, type Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { hasMod11CheckDigit } from "../identifiers.js";
 import { childText, normalizeSpace } from "../../values.js";
-import { pathNormalized, substring } from "../xpath.js";
-
-const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
-
-/** CompanyIDs of the tax registrations of a kind. @throws RuleError XPTY0004 where a registration has two schemes */
-function numbersOf(doc: XmlDocument, party: ElementId, kind: string): string[] {
-  const numbers: string[] = [];
-  for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
-    if (pathNormalized(doc, scheme, SCHEME_ID) === kind) numbers.push(childText(doc, scheme, cbc.CompanyID));
-  }
-  return numbers;
-}
+import { substring } from "../xpath.js";
+import { isRegistration, taxNumbers } from "./registrations.js";
 
 function isInRegister(doc: XmlDocument, party: ElementId): boolean {
-  const numbers: string[] = [];
-  for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
-    if (pathNormalized(doc, scheme, SCHEME_ID) !== "TAX") continue;
-    for (let number = doc.child(scheme, cbc.CompanyID); number !== NONE; number = doc.nextSame(number)) numbers.push(doc.text(number));
-  }
+  const numbers = taxNumbers(doc, party);
   if (numbers.length > 1) throw new RuleError("XPTY0004");
   return normalizeSpace(numbers[0] ?? "") === "Foretaksregisteret";
 }
 
 /** Only numbers that begin with NO are examined; several VAT registrations cannot be. */
 function isVatNumberRight(doc: XmlDocument, party: ElementId): boolean {
-  const numbers = numbersOf(doc, party, "VAT");
+  const numbers: string[] = [];
+  for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
+    if (isRegistration(doc, scheme, "VAT")) numbers.push(childText(doc, scheme, cbc.CompanyID));
+  }
   if (!numbers.some((number) => substring(number, 1, 2) === "NO")) return true;
   if (numbers.length > 1) throw new RuleError("XPTY0004");
   const digits = substring(numbers[0] ?? "", 3);

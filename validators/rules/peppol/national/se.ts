@@ -1,12 +1,13 @@
 /** Sweden: sellers with a Swedish address, some rules only with a Swedish VAT number. Country codes count as written. */
-import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
-import { cac, cbc } from "../../../xml/names.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
+import { cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
 import { fatal, ruleWhen, RuleError, warning, type Pattern } from "../../rule.js";
 import { isInSweden, isInSwedenWithVat, isVatScheme, type PeppolFacts } from "../facts.js";
 import { hasSwedishCheckDigit } from "../identifiers.js";
 import { childText, codePoints, normalizeSpace } from "../../values.js";
 import { childNormalized, isNumeric, pathNormalized, pathText, someChildIs, substring, toNumber } from "../xpath.js";
+import { companyIds } from "./registrations.js";
 
 const LEGAL_ID = at("cac:PartyLegalEntity/cbc:CompanyID");
 const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
@@ -15,11 +16,7 @@ const ACCOUNT_BRANCH = at("cac:PayeeFinancialAccount/cac:FinancialInstitutionBra
 
 /** The only number of the VAT registrations, "" without one. @throws RuleError XPTY0004 for several */
 function vatNumber(doc: XmlDocument, party: ElementId): string {
-  const numbers: string[] = [];
-  for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
-    if (!isVatScheme(doc, scheme)) continue;
-    for (let number = doc.child(scheme, cbc.CompanyID); number !== NONE; number = doc.nextSame(number)) numbers.push(doc.text(number));
-  }
+  const numbers = companyIds(doc, party, isVatScheme);
   if (numbers.length > 1) throw new RuleError("XPTY0004");
   return numbers[0] ?? "";
 }
