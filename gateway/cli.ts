@@ -3,6 +3,7 @@ import { ConfigError } from "../engine/config.js";
 import { EmbeddedError } from "../engine/embedded.js";
 import { MigrationError } from "../engine/storage/migrate.js";
 import { type Command, EXIT, UsageError } from "./commands/command.js";
+import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
 import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand } from "./commands/identity.js";
@@ -12,7 +13,7 @@ import { complain, print } from "./terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
-  serveCommand, migrateCommand, demoCommand, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, envCommand,
+  serveCommand, migrateCommand, demoCommand, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, envCommand, benchCommand,
 ];
 
 function help(): void {

@@ -1,0 +1,18 @@
+/** What the peers insert into: one table, one row a request, committed as durably as the engine commits. */
+import { openSql, type Sql } from "../../engine/storage/sql.js";
+
+export function openPeerSql(): Sql {
+  const url = process.argv[3];
+  if (url === undefined) throw new Error("usage: peer PORT DATABASE_URL");
+  return openSql({ url, name: "peer" });
+}
+
+export const peerPort = (): number => Number(process.argv[2] ?? 0);
+
+export const createPeerTable = async (sql: Sql): Promise<void> => {
+  await sql`create table if not exists bench_peer (id text primary key, payload text not null)`;
+};
+
+export const insertPeer = async (sql: Sql, id: string, payload: string): Promise<void> => {
+  await sql`insert into bench_peer (id, payload) values (${id}, ${payload})`;
+};

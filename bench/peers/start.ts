@@ -1,0 +1,34 @@
+/** Starts a peer as a process of its own on a free port. */
+import { spawn } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+import { systemClock } from "../../engine/clock.js";
+import { childEnvironment } from "../../engine/config.js";
+
+const PATIENCE_MS = 10_000;
+const POLL_MS = 20;
+
+/** @param port a free port */
+export async function startPeer(name: "uws-insert" | "fastify-insert", port: number, databaseUrl: string): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(`./${name}.js`, import.meta.url)), String(port), databaseUrl], { env: childEnvironment(), stdio: ["ignore", "ignore", "inherit"] });
+  const url = `http://127.0.0.1:${port}`;
+  const start = systemClock.monotonic();
+  for (;;) {
+    try {
+      await fetch(`${url}/hello`);
+      break;
+    } catch {
+      if (child.exitCode !== null || systemClock.monotonic() - start > PATIENCE_MS) throw new Error(`the peer ${name} did not start`);
+      await pause(POLL_MS);
+    }
+  }
+  return {
+    url,
+    stop: async () => {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/** What a benchmark is, how its figures are shown, and where they are kept. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+
+import { isoInstant, systemClock } from "../engine/clock.js";
+
+/** One line of a benchmark's table. */
+export interface Figure {
+  readonly name: string;
+  /** Units a second, or milliseconds, as `unit` says. */
+  readonly value: number;
+  readonly unit: "/s" | "ms" | "ratio" | "MB" | "count";
+  readonly p50_ms?: number;
+  readonly p99_ms?: number;
+  readonly p999_ms?: number;
+  readonly errors?: number;
+  readonly note?: string;
+}
+
+export interface BenchOptions {
+  /** The form that runs with the tests: proves that the benchmark works, measures nothing. */
+  readonly tiny: boolean;
+  /** Seconds of each measured part. */
+  readonly seconds: number;
+  readonly say: (line: string) => void;
+}
+
+export interface Bench {
+  readonly name: string;
+  /** The question that the figures answer. */
+  readonly question: string;
+  /** Seconds of each measured part in the full form. */
+  readonly seconds: number;
+  /** @throws Error when what was measured was not correct */
+  run(options: BenchOptions): Promise<readonly Figure[]>;
+}
+
+const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(4));
+
+/** The figures as an aligned table. */
+export function table(figures: readonly Figure[]): string {
+  const rows = figures.map((f) => [
+    f.name, `${number(f.value)} ${f.unit === "ratio" ? "×" : f.unit}`, f.p50_ms === undefined ? "" : `p50 ${number(f.p50_ms)} ms`,
+    f.p99_ms === undefined ? "" : `p99 ${number(f.p99_ms)} ms`, f.p999_ms === undefined ? "" : `p99.9 ${number(f.p999_ms)} ms`,
+    f.errors === undefined ? "" : `${f.errors} errors`, f.note ?? "",
+  ]);
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()).join("\n");
+}
+
+function commit(): string {
+  try {
+    return execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  } catch {
+    return "unknown";
+  }
+}
+
+/** Writes the figures with what they were measured on. @returns the file */
+export function keep(bench: Bench, options: BenchOptions, figures: readonly Figure[], folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${bench.name}.json`);
+  const machine = { cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length, memory_gb: Math.round(totalmem() / 1e9) };
+  writeFileSync(file, `${JSON.stringify({ name: bench.name, question: bench.question, at: isoInstant(systemClock.now()), commit: commit(), node: process.version, machine, seconds: options.seconds, figures }, null, 2)}\n`);
+  return file;
+}

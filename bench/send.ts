@@ -1,0 +1,118 @@
+/** `send`: how many invoices a node accepts, validated in full and committed, and how near that is to doing nothing but the insert. */
+import { randomUUID } from "node:crypto";
+
+import { bratislavaDay, systemClock } from "../engine/clock.js";
+import { sampleInvoice } from "../engine/documents/sample-invoice.js";
+import type { ParticipantId } from "../engine/ids.js";
+import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
+import { type BenchEngine, type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
+import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
+import { startPeer } from "./peers/start.js";
+import type { Bench, BenchOptions, Figure } from "./runner.js";
+
+const CONNECTIONS = 64;
+/** Lines that make a body of about 12 KB. */
+const LINES = 6;
+/** Sends a minute that a key may make, less a margin for the edges of the window. */
+const PER_KEY_PER_MINUTE = 140;
+/** More than any node accepts a second: how many firms are needed. */
+const RATE_CEILING = 2_500;
+/** Stands where each request has its own number; digits, because the payment reference is made of them. */
+const NUMBER = "@N00000001@";
+
+interface Template {
+  readonly firm: BenchFirm;
+  /** The body around the number and the documentId. */
+  readonly parts: readonly string[];
+}
+
+/** The send body of a firm as text with holes: the client must cost as little as it can, both share the cores. */
+function templateOf(firm: BenchFirm, receiver: string): Template {
+  const payload = sampleInvoice({
+    sender: firm.participantId as ParticipantId, receiver: receiver as ParticipantId, senderName: "Bench s. r. o.", receiverName: "Príjemca a. s.", number: NUMBER,
+    issueDate: bratislavaDay(systemClock.now()), lines: LINES,
+  });
+  const body = JSON.stringify({
+    metadata: {
+      documentId: NUMBER, documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId, processId: BILLING_CAPABILITIES[0]?.processId, senderParticipantId: firm.participantId,
+      receiverParticipantId: receiver, creationDateTime: "2026-11-20T09:00:00Z",
+    },
+    payload, payloadFormat: "XML",
+  });
+  return { firm, parts: body.split(NUMBER) };
+}
+
+function requests(templates: readonly Template[], path: string): () => LoadRequest {
+  let n = 0;
+  return () => {
+    const { firm, parts } = templates[n++ % templates.length] as Template;
+    const id = randomUUID();
+    return {
+      method: "POST", path, body: parts.join(id),
+      headers: { "content-type": "application/json", authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId, "idempotency-key": id },
+    };
+  };
+}
+
+const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
+  name, value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
+  errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0), note,
+});
+
+/**
+ * Every 202 has exactly one row with its payload; what was under way when the load ended may have one too.
+ * @throws Error otherwise
+ */
+async function checkRows(engine: BenchEngine, accepted: number, underWay: number): Promise<void> {
+  const [row] = await engine.sql<{ documents: number; payloads: number }[]>`
+    select (select count(*)::integer from document) as documents, (select count(*)::integer from payload as p join document as d on d.id = p.document_id) as payloads`;
+  const documents = row?.documents ?? 0;
+  if (documents < accepted || documents > accepted + underWay || row?.payloads !== documents) throw new Error(`${accepted} answers of 202, but ${documents} documents`);
+}
+
+async function measureEngine(options: BenchOptions, engine: BenchEngine): Promise<{ readonly figure: Figure; readonly templates: readonly Template[] }> {
+  const firms = await makeFirms(engine, options.tiny ? 4 : Math.ceil((RATE_CEILING * 60) / PER_KEY_PER_MINUTE));
+  const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
+  const next = requests(templates, "/sapi/v1/document/send");
+  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const warm = await runLoad({ url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 4_000, next });
+  const result = await runLoad({ url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, ...(options.tiny ? { amount: 40 } : {}), next });
+  const refused = [...result.statuses, ...warm.statuses].filter(([status]) => status !== 202);
+  if (refused.length > 0) throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
+  await checkRows(engine, (warm.statuses.get(202) ?? 0) + (result.statuses.get(202) ?? 0), CONNECTIONS + 8);
+  return { figure: figureOf("kurier send", result, `${templates[0]?.parts.join(randomUUID()).length ?? 0} bytes a body, ${firms.length} keys`), templates };
+}
+
+async function measurePeer(options: BenchOptions, engine: BenchEngine, name: "uws-insert" | "fastify-insert", templates: readonly Template[]): Promise<LoadResult> {
+  const peer = await startPeer(name, await freePort(), engine.databaseUrl);
+  try {
+    const next = requests(templates, "/send");
+    await runLoad({ url: peer.url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 2_000, next });
+    return await runLoad({ url: peer.url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, ...(options.tiny ? { amount: 40 } : {}), next });
+  } finally {
+    await peer.stop();
+  }
+}
+
+export const sendBench: Bench = {
+  name: "send",
+  question: "How many invoices a second does a node accept, validated in full and committed with fsync, against an insert alone?",
+  seconds: 60,
+  run: async (options) => {
+    const engine = await startBenchEngine({ role: "gateway" });
+    try {
+      options.say("accepting …");
+      const { figure, templates } = await measureEngine(options, engine);
+      options.say("limit (a): uWebSockets.js and one insert …");
+      const limit = await measurePeer(options, engine, "uws-insert", templates);
+      options.say("peer (b): Fastify, zod and one insert …");
+      const peer = await measurePeer(options, engine, "fastify-insert", templates);
+      return [
+        figure, figureOf("limit (a) uWS + insert", limit, "no authentication, no validation"), figureOf("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
+        { name: "send ÷ limit (a)", value: figure.value / limit.perSecond, unit: "ratio" }, { name: "send ÷ peer (b)", value: figure.value / peer.perSecond, unit: "ratio" },
+      ];
+    } finally {
+      await engine.stop();
+    }
+  },
+};
