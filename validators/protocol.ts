@@ -16,6 +16,8 @@ export interface ValidateOptions {
   readonly day: string;
   /** Skips the schema layer, for fragments of documents. Default false. */
   readonly fragment?: boolean;
+  /** Directory of the operator's imported rule packs; the active ones are loaded once per worker. Default none. */
+  readonly rulesDir?: string;
   /** Judges by the next version of the rules where there is one, whatever the day. Default false. */
   readonly preview?: boolean;
 }

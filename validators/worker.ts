@@ -4,19 +4,29 @@
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { withoutBackingStore } from "./plain.js";
+import type { Packs } from "./packs.js";
 import { PROGRESS } from "./protocol.js";
 import type { Batch, Job, JobOutcome, TaskKind, Tasks, ValidateInput } from "./protocol.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 
 /** Runs one job. The table below types each handler by its kind. */
 type Handler = (input: never) => unknown;
-type Loader<K extends TaskKind> = () => Promise<(input: Tasks[K]["input"]) => Tasks[K]["output"]>;
+type Loader<K extends TaskKind> = () => Promise<(input: Tasks[K]["input"]) => Tasks[K]["output"] | Promise<Tasks[K]["output"]>>;
 
 const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
   validate: async () => {
     const [{ validateDocument }, { prepareRules }] = await Promise.all([import("./validate.js"), import("./selection.js")]);
     prepareRules();
-    return ({ bytes, options }: ValidateInput) => validateDocument(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), options);
+    let loaded: { readonly rulesDir: string; readonly packs: Packs } | undefined;
+    return async ({ bytes, options }: ValidateInput) => {
+      const { rulesDir } = options;
+      if (rulesDir !== undefined && loaded?.rulesDir !== rulesDir) {
+        const { loadPacks } = await import("./load-packs.js");
+        loaded = { rulesDir, packs: await loadPacks(rulesDir) };
+      }
+      const packs = rulesDir === undefined ? undefined : loaded?.packs;
+      return validateDocument(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), options, packs);
+    };
   },
   "as4.seal": () => signature("as4.seal"),
   "as4.open": () => signature("as4.open"),
