@@ -5,6 +5,7 @@ import { constructorCall, isCastTarget } from "./casts.js";
 import { arrayOf, atomOf, atomsOf, boxed, boxedAtom, castStringOf, countOf, doubleOf, existsOf, requiredDouble, singleOf, stringOf, toDouble, truthOf } from "./derive.js";
 import { unsupported, type Env } from "./environment.js";
 import { translateRegex } from "./regex.js";
+import { tokenize } from "./strings.js";
 import { translate } from "./translate.js";
 import { RuleError } from "../rule.js";
 import { FN, XS, type Expr } from "./xpath-ast.js";
@@ -83,7 +84,7 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   "string-to-codepoints": row(1, 1, (call) => arrayCode(call.env.m, "integer", `R.stringToCodepoints(${text(call, 0)})`)),
   "codepoints-to-string": row(1, 1, (call) => stringCode(call.env.m, `R.codepointsToString(${exactsOf(call, 0)})`)),
   matches: row(2, 3, (call) => booleanCode(call.env.m, `R.matches(${text(call, 0)}, ${pattern(call, 1, 2)})`)),
-  tokenize: row(2, 3, (call) => arrayCode(call.env.m, "string", `R.tokenize(${text(call, 0)}, ${pattern(call, 1, 2)})`)),
+  tokenize: row(2, 3, tokenizeCall),
   replace: row(3, 4, (call) => stringCode(call.env.m, `R.replace(${text(call, 0)}, ${pattern(call, 1, 3)}, ${text(call, 2)})`)),
   compare: row(2, 2, (call) => optionalNative(call, `Math.sign(R.compareText(${text(call, 0)}, ${text(call, 1)}))`)),
 
@@ -128,6 +129,20 @@ function contains(call: Call): Code {
     }
   }
   return booleanCode(m, `${text(call, 0)}.includes(${text(call, 1)})`);
+}
+
+/** `tokenize('A B C', '\\s')` is how rules write code lists: split now, so that a comparison with it becomes a look-up. */
+function tokenizeCall(call: Call): Code {
+  const { m } = call.env;
+  const [list, source, flags] = call.args.map(constantText);
+  if (list === undefined || source === undefined || call.args.length > 2 || flags !== undefined) {
+    return arrayCode(m, "string", `R.tokenize(${text(call, 0)}, ${pattern(call, 1, 2)})`);
+  }
+  pattern(call, 1, 2);
+  const compiled = translateRegex(source, "");
+  if (compiled.test("")) return arrayCode(m, "string", 'R.fail("FORX0003")');
+  const strings = tokenize(list, compiled);
+  return { ...arrayCode(m, "string", m.constant(JSON.stringify(strings))), strings };
 }
 
 function substring(call: Call): Code {

@@ -8,6 +8,7 @@ import { translateContext, type Match } from "./match.js";
 import type { Let, MessagePart, Place, Schema, SourceAssert, SourcePattern, SourceRule } from "./model.js";
 import { Module } from "./module.js";
 import { SourceError } from "./source-xml.js";
+import { pathLimitOf, SURVEYED_MIN, trieConstant } from "./survey.js";
 import { translate } from "./translate.js";
 import type { Expr, Name } from "./xpath-ast.js";
 import { XPathError } from "./xpath-lexer.js";
@@ -116,7 +117,9 @@ class Compiler {
     rule.lets.forEach((declared, index) => {
       inner = withVariable(inner, declared.name, this.localLet(declared, inner, frame, index + 1));
     });
-    const tests = rule.asserts.map((assert) => this.at(assert.place, () => this.assertStatement(assert, inner, frame)));
+    const surveyed = this.surveyed(rule, ofDocument);
+    const counts = rule.lets.length + 1;
+    const tests = rule.asserts.map((assert) => this.at(assert.place, () => this.assertStatement(assert, inner, frame, surveyed.tests.get(assert)?.(`${frame}[${counts}]`))));
     const chunks: string[] = [];
     for (let i = 0; i < tests.length; i += ASSERTS_PER_FUNCTION) {
       const chunk = m.reserveFunction();
@@ -124,8 +127,22 @@ class Compiler {
       chunks.push(`${chunk}(d, g, ${frame});`);
     }
     const e = m.local();
-    m.defineFunction(name, e, `const ${frame} = [${[e, ...rule.lets.map(() => "U")].join(", ")}]; ${chunks.join(" ")}`);
+    const survey = surveyed.trie === undefined ? [] : [`R.survey(d, ${e}, ${surveyed.trie})`];
+    m.defineFunction(name, e, `const ${frame} = [${[e, ...rule.lets.map(() => "U"), ...survey].join(", ")}]; ${chunks.join(" ")}`);
     return name;
+  }
+
+  /** Asserts that one walk can judge together, each with its test over the counts of the walk. */
+  private surveyed(rule: SourceRule, ofDocument: boolean): { trie?: string; tests: Map<SourceAssert, (counts: string) => string> } {
+    const limits = rule.asserts.flatMap((assert) => {
+      const limit = ofDocument || assert.kind === "report" ? undefined : pathLimitOf(this.parse(assert.test, assert.place));
+      return limit === undefined ? [] : [{ assert, limit }];
+    });
+    if (limits.length < SURVEYED_MIN) return { tests: new Map() };
+    return {
+      trie: trieConstant(this.m, limits.map(({ limit }) => limit)),
+      tests: new Map(limits.map(({ assert, limit }, index) => [assert, (counts) => `(${counts}[${index}] <= ${limit.most})`])),
+    };
   }
 
   /** A let of a rule: evaluated at most once per element, when something asks for it. */
@@ -143,9 +160,10 @@ class Compiler {
     return { constant: false, code: () => value };
   }
 
-  private assertStatement(assert: SourceAssert, env: Env, frame: string): string {
+  /** @param surveyed  the test, when a survey has judged it */
+  private assertStatement(assert: SourceAssert, env: Env, frame: string, surveyed: string | undefined): string {
     const { m } = this;
-    const test = truthOf(m, translate(this.parse(assert.test, assert.place), env));
+    const test = surveyed ?? truthOf(m, translate(this.parse(assert.test, assert.place), env));
     const index = this.asserts.length;
     const isConstantText = assert.message.every((part) => part.kind === "text");
     const written = assert.message.map((part) => (part.kind === "text" ? part.text : "…")).join("").replace(/\s+/g, " ").trim();

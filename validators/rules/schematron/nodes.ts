@@ -1,5 +1,6 @@
 /** Node sequences at run time: order, axes that are not plain loops, names, the per-document index of attributes. */
 import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { DOCUMENT_NAME_BASE } from "../../xml/names.js";
 import type { NameId } from "../../xml/names.js";
 import { Attribute, TextNode, type Item, type Node } from "./values.js";
 
@@ -157,10 +158,13 @@ export function attributeOwners(doc: XmlDocument, index: Map<NameId, ElementId[]
   return index.get(name) ?? [];
 }
 
+/** Prefixed names of the process-wide table, which is bounded; put together once. */
+const prefixed: string[] = [];
+
 export function nodeName(doc: XmlDocument, node: Item | undefined, part: "name" | "local-name" | "namespace-uri"): string {
   const id = typeof node === "number" ? (node < 0 ? undefined : doc.name(node)) : node instanceof Attribute ? node.name : undefined;
   if (id === undefined) return "";
-  if (part === "name") return doc.prefixed(id);
+  if (part === "name") return id < DOCUMENT_NAME_BASE ? (prefixed[id] ??= doc.prefixed(id)) : doc.prefixed(id);
   const { namespace, local } = doc.expanded(id);
   return part === "local-name" ? local : namespace;
 }

@@ -7,6 +7,7 @@ import * as nodes from "./nodes.js";
 import * as operators from "./operators.js";
 import { translateRegex } from "./regex.js";
 import * as strings from "./strings.js";
+import { makeTrie, survey } from "./survey.js";
 import * as values from "./values.js";
 import { Double, fail, isNode, Untyped, type Atomic } from "./values.js";
 
@@ -104,6 +105,6 @@ export const runtime = {
   ...decimals, ...nodes, ...operators, ...strings, ...values,
   // Two modules have a `range`, `sign` or `round` of their own; the exact ones win where generated code means numbers.
   round: decimals.round, floor: decimals.floor, ceiling: decimals.ceiling, abs: decimals.abs,
-  isRuleError, joinAtoms, messageText, treeText, UNSET, internName, translateRegex, isNode,
+  makeTrie, survey, isRuleError, joinAtoms, messageText, treeText, UNSET, internName, translateRegex, isNode,
   required, atLeastOne, convertTo, isPosition, isSelected, indexOf, numberOfAny, stringsOf, integersOf, distinctValues, positionsOf, subsequence,
 } as const;

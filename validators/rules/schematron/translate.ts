@@ -7,6 +7,7 @@ import { translateComparison } from "./comparison.js";
 import { arrayOf, atomOf, boxed, boxedAtom, memoised, singleOf, toDouble, truthOf, type Value } from "./derive.js";
 import { isConstant, unsupported, withVariable, type Env } from "./environment.js";
 import { filter, translatePath } from "./path.js";
+import { dependenceOf } from "./xpath-ast.js";
 import type { Arithmetic, Binding, Expr } from "./xpath-ast.js";
 
 /** Kinds worth evaluating once per document when nothing in them varies. */
@@ -231,6 +232,16 @@ function bindings(list: readonly Binding[], env: Env, need: Need, inner: (env: E
   return translate(first.value, env).each(need, (item) => bindings(rest, withItem(env, first.name, item), need, inner));
 }
 
+/** `some $x in S satisfies E = $x` says `E = S`, which can be a look-up, as long as E does not read $x. */
+function asComparison(list: readonly Binding[], test: Expr): Expr | undefined {
+  const [binding, ...others] = list;
+  if (binding === undefined || others.length > 0 || test.kind !== "compare" || !test.general || test.op !== "=") return undefined;
+  const isVariable = (side: Expr): boolean => side.kind === "variable" && side.name === binding.name;
+  const other = isVariable(test.right) ? test.left : isVariable(test.left) ? test.right : undefined;
+  if (other === undefined || dependenceOf(other).variables.has(binding.name)) return undefined;
+  return { ...test, left: other, right: binding.value };
+}
+
 const withItem = (env: Env, name: string, item: Item): Env => withVariable(env, name, { constant: false, code: () => oneItem(item) });
 
 function forLoop(list: readonly Binding[], body: Expr, env: Env): Code {
@@ -247,6 +258,8 @@ function forLoop(list: readonly Binding[], body: Expr, env: Env): Code {
 
 function quantified(expr: Expr & { kind: "quantified" }, env: Env): Code {
   const { m } = env;
+  const plain = expr.every ? undefined : asComparison(expr.bindings, expr.test);
+  if (plain !== undefined) return translate(plain, env);
   const [test, hit, end] = expr.every ? ["!", "false", "true"] : ["", "true", "false"];
   return booleanCode(m, m.helper(`${bindings(expr.bindings, env, "any", (inner) => `if (${test}${truthOf(m, translate(expr.test, inner))}) return ${hit};`)} return ${end};`));
 }

@@ -153,6 +153,7 @@ export function parseDouble(text: string): number | undefined {
 }
 
 export function parseBoolean(text: string): boolean | undefined {
+  if (text === "true" || text === "false") return text === "true";
   const written = trim(text);
   if (written === "true" || written === "1") return true;
   return written === "false" || written === "0" ? false : undefined;
