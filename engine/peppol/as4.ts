@@ -34,7 +34,7 @@ export interface BuildOptions {
 }
 
 export interface BuiltMessage {
-  content_type: string;
+  contentType: string;
   body: Buffer;
   soap: Uint8Array;
   /** The gzip octets under the signature; evidence. */
@@ -46,50 +46,50 @@ export interface BuiltMessage {
 /** Builds one signed and encrypted user message. @throws Error when the certificate or a key of ours cannot be used. */
 export async function buildUserMessage(options: BuildOptions, crypto: As4Crypto): Promise<BuiltMessage> {
   const cid = `${options.id}@kurier`;
-  const messaging_id = `M-${options.id}`;
-  const payload_mime_type = "application/xml";
+  const messagingId = `M-${options.id}`;
+  const payloadMimeType = "application/xml";
   const sealed = await crypto("as4.seal", {
-    messaging: userMessageXml(messaging_id, { ...options.message, payload_href: `cid:${cid}`, payload_mime_type }),
-    messaging_id, id: options.id, signer: options.signer, recipient: options.recipient,
+    messaging: userMessageXml(messagingId, { ...options.message, payloadHref: `cid:${cid}`, payloadMimeType }),
+    messagingId, id: options.id, signer: options.signer, recipient: options.recipient,
     payload: { cid, bytes: options.payload },
   });
-  const { content_type, body } = writeMultipart([
-    { content_type: SOAP_CONTENT_TYPE, body: sealed.soap },
-    { cid, content_type: "application/octet-stream", body: sealed.encrypted },
+  const { contentType, body } = writeMultipart([
+    { contentType: SOAP_CONTENT_TYPE, body: sealed.soap },
+    { cid, contentType: "application/octet-stream", body: sealed.encrypted },
   ], `----=_Part_${options.id}`);
-  return { content_type, body, soap: sealed.soap, compressed: sealed.compressed, references: sealed.references };
+  return { contentType, body, soap: sealed.soap, compressed: sealed.compressed, references: sealed.references };
 }
 
 export interface OpenOptions {
   /** Every key a sender may have been told of. */
   keys: OwnKey[];
   /** Cap of the decompressed payload, octets. */
-  payload_bytes_max: number;
+  payloadBytesMax: number;
   /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
-  legacy_oaep?: boolean;
+  legacyOaep?: boolean;
 }
 
 export type OpenReason = SecurityReason | `mime_${MimeFault}` | "not_soap" | "header" | "payload_missing" | "party_mismatch";
 
 /** `error` goes to the peer, `reason` and `detail` to our log; the two are never mixed. */
-export interface Refusal {
+export interface RefusedMessage {
   kind: "refused";
   error: EbmsErrorCode;
   reason: OpenReason;
   detail?: string;
   /** For RefToMessageId; claimed by the peer, not verified. */
-  message_id?: string;
+  messageId?: string;
 }
 
 export interface OpenedMessage {
   kind: "message";
   message: UserMessage;
   /** Answer with a receipt, deliver nothing. */
-  test_service: boolean;
+  testService: boolean;
   /** Absent only in a test message. */
   payload: Uint8Array | undefined;
   /** The octets the signature covers (gzip when compressed); evidence. */
-  signed_payload: Uint8Array | undefined;
+  signedPayload: Uint8Array | undefined;
   soap: Buffer;
   references: SignedReference[];
   /**
@@ -105,43 +105,43 @@ export interface OpenedMessage {
  */
 export async function openUserMessage(
   body: Buffer, contentType: string, options: OpenOptions, crypto: As4Crypto,
-): Promise<OpenedMessage | Refusal> {
+): Promise<OpenedMessage | RefusedMessage> {
   const unpacked = unpack(body, contentType);
   if ("kind" in unpacked) return unpacked;
-  const { legacy_oaep } = options;
+  const { legacyOaep } = options;
   const opened = await crypto("as4.open", {
-    ...unpacked, keys: options.keys, payload_bytes_max: options.payload_bytes_max,
-    ...(legacy_oaep === undefined ? {} : { legacy_oaep }),
+    ...unpacked, keys: options.keys, payloadBytesMax: options.payloadBytesMax,
+    ...(legacyOaep === undefined ? {} : { legacyOaep }),
   });
-  if (opened.kind === "refused") return refusal(opened.error, opened.reason, undefined, opened.claimed_message_id);
+  if (opened.kind === "refused") return refusal(opened.error, opened.reason, undefined, opened.claimedMessageId);
   const read = readUserMessage(opened.messaging);
-  if (read.kind === "refused") return refusal(read.error, "header", read.detail, read.message_id);
-  const { message, test_service } = read;
+  if (read.kind === "refused") return refusal(read.error, "header", read.detail, read.messageId);
+  const { message, testService } = read;
   const [part] = opened.parts;
-  if (part === undefined && !test_service) return refusal("EBMS:0007", "payload_missing", undefined, message.message_id);
+  if (part === undefined && !testService) return refusal("EBMS:0007", "payload_missing", undefined, message.messageId);
   const party = partyFault(message, opened, options.keys);
-  if (party !== undefined) return refusal(party.error, "party_mismatch", party.detail, message.message_id);
+  if (party !== undefined) return refusal(party.error, "party_mismatch", party.detail, message.messageId);
   return {
-    kind: "message", message, test_service, payload: part?.payload, signed_payload: part?.signed_bytes,
+    kind: "message", message, testService, payload: part?.payload, signedPayload: part?.signedBytes,
     soap: unpacked.soap, references: opened.references, signer: opened.signer,
   };
 }
 
-function refusal(error: EbmsErrorCode, reason: OpenReason, detail?: string, message_id?: string): Refusal {
+function refusal(error: EbmsErrorCode, reason: OpenReason, detail?: string, messageId?: string): RefusedMessage {
   return {
     kind: "refused", error, reason,
-    ...(detail === undefined ? {} : { detail }), ...(message_id === undefined ? {} : { message_id }),
+    ...(detail === undefined ? {} : { detail }), ...(messageId === undefined ? {} : { messageId }),
   };
 }
 
 /** The SOAP part and the others, from multipart/related or from a bare SOAP body. */
-function unpack(body: Buffer, contentType: string): { soap: Buffer; attachments: Attachment[] } | Refusal {
+function unpack(body: Buffer, contentType: string): { soap: Buffer; attachments: Attachment[] } | RefusedMessage {
   const type = parseContentType(contentType);
-  if (type?.media_type === SOAP_MEDIA_TYPE) return { soap: body, attachments: [] };
+  if (type?.mediaType === SOAP_MEDIA_TYPE) return { soap: body, attachments: [] };
   const mime = readMultipart(body, contentType);
   if (mime.kind === "refused") return refusal("EBMS:0007", `mime_${mime.fault}`);
   const [root, ...others] = mime.parts;
-  if (root?.media_type !== SOAP_MEDIA_TYPE) return refusal("EBMS:0007", "not_soap");
+  if (root?.mediaType !== SOAP_MEDIA_TYPE) return refusal("EBMS:0007", "not_soap");
   const attachments: Attachment[] = [];
   for (const { cid, body: bytes } of others) {
     if (cid === undefined) return refusal("EBMS:0007", "mime_content_id");
@@ -152,9 +152,9 @@ function unpack(body: Buffer, contentType: string): { soap: Buffer; attachments:
 
 /** CN of the signer = From, CN of our certificate = To. @source design/as4.md sections 2, 18 step 6 */
 function partyFault(message: UserMessage, opened: Opened, keys: readonly OwnKey[]): { error: EbmsErrorCode; detail: string } | undefined {
-  if (commonName(opened.signer) !== message.from_party) return { error: "EBMS:0101", detail: "From is not the signer" };
+  if (commonName(opened.signer) !== message.fromParty) return { error: "EBMS:0101", detail: "From is not the signer" };
   const ours = opened.recipient === undefined ? keys.map((own) => own.certificate) : [opened.recipient];
-  if (!ours.some((certificate) => commonName(certificate) === message.to_party)) return { error: "EBMS:0003", detail: "To is not us" };
+  if (!ours.some((certificate) => commonName(certificate) === message.toParty)) return { error: "EBMS:0003", detail: "To is not us" };
   return undefined;
 }
 
@@ -195,7 +195,7 @@ export interface SignalOptions extends SignalInfo {
 }
 
 export interface BuiltSignal {
-  content_type: string;
+  contentType: string;
   body: Uint8Array;
 }
 
@@ -208,21 +208,21 @@ export const buildError = (options: SignalOptions, error: OutgoingError, crypto:
   buildSignal(options, errorXml(`M-${options.id}`, options, error), crypto);
 
 async function buildSignal(options: SignalOptions, messaging: string, crypto: As4Crypto): Promise<BuiltSignal> {
-  const signed = await crypto("as4.sign", { messaging, messaging_id: `M-${options.id}`, id: options.id, signer: options.signer });
-  return { content_type: SOAP_CONTENT_TYPE, body: signed.soap };
+  const signed = await crypto("as4.sign", { messaging, messagingId: `M-${options.id}`, id: options.id, signer: options.signer });
+  return { contentType: SOAP_CONTENT_TYPE, body: signed.soap };
 }
 
 /** What we sent and to whom: what an answer is judged against. */
 export interface SentMessage {
-  message_id: string;
+  messageId: string;
   references: readonly SignedReference[];
   /** DER of the certificate we encrypted to. */
   recipient: Uint8Array;
 }
 
 export type Answer =
-  /** The receipt proves the message. `same_certificate` false: same seat, other certificate; ask the PKI before believing. */
-  | { kind: "receipt"; signer: Uint8Array; same_certificate: boolean; signal_id: string; timestamp: string }
+  /** The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before believing. */
+  | { kind: "receipt"; signer: Uint8Array; sameCertificate: boolean; signalId: string; timestamp: string }
   /** The peer has this MessageId already. */
   | { kind: "already_handed_over"; authenticated: boolean; errors: ReceivedError[] }
   | { kind: "error"; meaning: Exclude<ErrorMeaning, "duplicate">; authenticated: boolean; errors: ReceivedError[] }
@@ -248,23 +248,23 @@ export async function readAnswer(body: Buffer, contentType: string, sent: SentMe
 function judgeReceipt(info: SignalInfo, acknowledged: boolean, signer: Uint8Array | undefined, sent: SentMessage): Answer {
   const invalid = (reason: string): Answer => ({ kind: "unconfirmed", error: "EBMS:0302", reason });
   if (signer === undefined) return invalid("unsigned");
-  if (info.ref_to_message_id !== sent.message_id) return invalid("other_message");
+  if (info.refToMessageId !== sent.messageId) return invalid("other_message");
   if (!acknowledged) return invalid("references");
-  const same_certificate = Buffer.from(signer).equals(sent.recipient);
-  if (!same_certificate && !sameSeat(signer, sent.recipient)) return invalid("other_signer");
-  return { kind: "receipt", signer, same_certificate, signal_id: info.message_id, timestamp: info.timestamp };
+  const sameCertificate = Buffer.from(signer).equals(sent.recipient);
+  if (!sameCertificate && !sameSeat(signer, sent.recipient)) return invalid("other_signer");
+  return { kind: "receipt", signer, sameCertificate, signalId: info.messageId, timestamp: info.timestamp };
 }
 
 function judgeErrors(errors: ReceivedError[], info: SignalInfo, signer: Uint8Array | undefined, sent: SentMessage): Answer {
-  const about = (error: ReceivedError): string | undefined => error.ref_to_message_id || info.ref_to_message_id;
-  const ours = errors.filter((error) => (about(error) ?? sent.message_id) === sent.message_id);
+  const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
+  const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
   const authenticated = signer !== undefined && sameSeat(signer, sent.recipient);
   const meanings = ours.map(meaningOf);
   const meaning = MEANING_PRECEDENCE.find((candidate) => meanings.includes(candidate));
   if (meaning === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
   // "Already handed over" ends the sending, so it must name our message.
   if (meaning === "duplicate") {
-    const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.message_id);
+    const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);
     return named ? { kind: "already_handed_over", authenticated, errors: ours } : { kind: "error", meaning: "retry", authenticated, errors: ours };
   }
   return { kind: "error", meaning, authenticated, errors: ours };
@@ -279,10 +279,10 @@ function sameSeat(signer: Uint8Array, recipient: Uint8Array): boolean {
 export interface EnvelopeFacts {
   sender: string;
   receiver: string;
-  document_type: string;
-  document_type_scheme: string;
+  documentType: string;
+  documentTypeScheme: string;
   process: string;
-  process_scheme: string;
+  processScheme: string;
 }
 
 /**
@@ -292,10 +292,10 @@ export interface EnvelopeFacts {
 export function envelopeMismatch(message: UserMessage, facts: EnvelopeFacts): string | undefined {
   const same = (left: string, right: string): boolean => left.toLowerCase() === right.toLowerCase();
   const rows: readonly (readonly [string, boolean])[] = [
-    ["originalSender", same(message.original_sender, facts.sender)],
-    ["finalRecipient", same(message.final_recipient, facts.receiver)],
-    ["Action", message.action === `${facts.document_type_scheme}::${facts.document_type}`],
-    ["Service", message.service === facts.process && message.service_type === facts.process_scheme],
+    ["originalSender", same(message.originalSender, facts.sender)],
+    ["finalRecipient", same(message.finalRecipient, facts.receiver)],
+    ["Action", message.action === `${facts.documentTypeScheme}::${facts.documentType}`],
+    ["Service", message.service === facts.process && message.serviceType === facts.processScheme],
   ];
   return rows.find(([, holds]) => !holds)?.[0];
 }

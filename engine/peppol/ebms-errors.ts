@@ -53,7 +53,7 @@ export interface ReceivedError {
   detail: string | undefined;
   description: string | undefined;
   /** The MessageId the error is about. */
-  ref_to_message_id: string | undefined;
+  refToMessageId: string | undefined;
 }
 
 /** How phase4 before 4.5.0 words a duplicate inside EBMS:0004. */

@@ -15,11 +15,11 @@ const EC_NS = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
 export interface SignalInfo {
   /** MessageId of the signal itself. */
-  message_id: string;
+  messageId: string;
   /** xs:dateTime with time zone. */
   timestamp: string;
   /** MessageId of the user message the signal answers; absent when that could not be read. */
-  ref_to_message_id?: string;
+  refToMessageId?: string;
 }
 
 /** The header of a receipt: one part per reference of the user message's signature, with its values copied. */
@@ -38,32 +38,32 @@ export interface OutgoingError {
 /** The header of an error signal with one error. */
 export function errorXml(id: string, info: SignalInfo, error: OutgoingError): string {
   const { name, severity, category } = EBMS_ERRORS[error.code];
-  const ref = info.ref_to_message_id === undefined ? "" : ` refToMessageInError="${escapeAttribute(info.ref_to_message_id)}"`;
+  const ref = info.refToMessageId === undefined ? "" : ` refToMessageInError="${escapeAttribute(info.refToMessageId)}"`;
   const attributes = ` category="${category}" errorCode="${error.code}" origin="ebMS"${ref} severity="${severity}" shortDescription="${name}"`;
   const detail = error.detail === undefined ? "" : eb("ErrorDetail", error.detail);
   return signalXml(id, info, `<eb:Error${attributes}>${eb("Description", name, ' xml:lang="en"')}${detail}</eb:Error>`);
 }
 
 function signalXml(id: string, info: SignalInfo, content: string): string {
-  const ref = info.ref_to_message_id === undefined ? "" : eb("RefToMessageId", info.ref_to_message_id);
-  const messageInfo = `<eb:MessageInfo>${eb("Timestamp", info.timestamp)}${eb("MessageId", info.message_id)}${ref}</eb:MessageInfo>`;
+  const ref = info.refToMessageId === undefined ? "" : eb("RefToMessageId", info.refToMessageId);
+  const messageInfo = `<eb:MessageInfo>${eb("Timestamp", info.timestamp)}${eb("MessageId", info.messageId)}${ref}</eb:MessageInfo>`;
   return messagingXml(id, `<eb:SignalMessage>${messageInfo}${content}</eb:SignalMessage>`);
 }
 
 function referenceXml(reference: SignedReference): string {
-  const list = reference.prefix_list === undefined
-    ? "" : `<ec:InclusiveNamespaces xmlns:ec="${EC_NS}" PrefixList="${escapeAttribute(reference.prefix_list)}"/>`;
+  const list = reference.prefixList === undefined
+    ? "" : `<ec:InclusiveNamespaces xmlns:ec="${EC_NS}" PrefixList="${escapeAttribute(reference.prefixList)}"/>`;
   return (
     `<ds:Reference xmlns:ds="${DS_NS}" URI="${escapeAttribute(reference.uri)}"><ds:Transforms>` +
     `<ds:Transform Algorithm="${escapeAttribute(reference.transform)}">${list}</ds:Transform></ds:Transforms>` +
-    `<ds:DigestMethod Algorithm="${escapeAttribute(reference.digest_method)}"/>` +
+    `<ds:DigestMethod Algorithm="${escapeAttribute(reference.digestMethod)}"/>` +
     `<ds:DigestValue>${reference.digest}</ds:DigestValue></ds:Reference>`
   );
 }
 
 /** One acknowledged part, as far as it proves something. */
 export interface AcknowledgedPart {
-  digest_method: string;
+  digestMethod: string;
   /** Base64, without white space. */
   digest: string;
 }
@@ -83,8 +83,8 @@ export function readSignal(messaging: XmlElement): Signal | undefined {
   if (signal === undefined || messageInfo === undefined || childElements(messaging).length !== 1) return undefined;
   const ref = textBelow(messageInfo, "RefToMessageId");
   const info: SignalInfo = {
-    message_id: textBelow(messageInfo, "MessageId") ?? "", timestamp: textBelow(messageInfo, "Timestamp") ?? "",
-    ...(ref === undefined || ref === "" ? {} : { ref_to_message_id: ref }),
+    messageId: textBelow(messageInfo, "MessageId") ?? "", timestamp: textBelow(messageInfo, "Timestamp") ?? "",
+    ...(ref === undefined || ref === "" ? {} : { refToMessageId: ref }),
   };
   const errors = childrenNamed(signal, EB_NS, "Error");
   const receipts = childrenNamed(signal, EB_NS, "Receipt");
@@ -102,9 +102,9 @@ function readParts(receipt: XmlElement): AcknowledgedPart[] | undefined {
     const reference = onlyChild(part, DS_NS, "Reference");
     const method = reference && onlyChild(reference, DS_NS, "DigestMethod");
     const value = reference && onlyChild(reference, DS_NS, "DigestValue");
-    const digest_method = method && attributeOf(method, "Algorithm");
+    const digestMethod = method && attributeOf(method, "Algorithm");
     const digest = value && textOf(value)?.replace(/\s+/g, "");
-    return digest_method === undefined || digest === undefined ? undefined : { digest_method, digest };
+    return digestMethod === undefined || digest === undefined ? undefined : { digestMethod, digest };
   });
   return parts.every((part) => part !== undefined) ? parts.filter((part) => part !== undefined) : undefined;
 }
@@ -114,12 +114,12 @@ function readError(element: XmlElement): ReceivedError {
     code: attributeOf(element, "errorCode")?.trim() ?? "", severity: attributeOf(element, "severity")?.trim().toLowerCase() ?? "failure",
     detail: textBelow(element, "ErrorDetail")?.slice(0, TEXT_CHARS_MAX),
     description: textBelow(element, "Description")?.slice(0, TEXT_CHARS_MAX),
-    ref_to_message_id: attributeOf(element, "refToMessageInError")?.trim(),
+    refToMessageId: attributeOf(element, "refToMessageInError")?.trim(),
   };
 }
 
 /** True when the acknowledged parts are, as a multiset of digests, the references we signed. */
 export function acknowledges(parts: readonly AcknowledgedPart[], references: readonly SignedReference[]): boolean {
-  const sorted = (list: readonly AcknowledgedPart[]): string => list.map((part) => `${part.digest_method} ${part.digest}`).sort().join("\n");
+  const sorted = (list: readonly AcknowledgedPart[]): string => list.map((part) => `${part.digestMethod} ${part.digest}`).sort().join("\n");
   return parts.length > 0 && sorted(parts) === sorted(references);
 }

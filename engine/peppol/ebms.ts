@@ -27,27 +27,27 @@ export const SEAT_ID = /^P[A-Z]{2}[0-9]{6}$/;
 /** The values of one user message. Identifiers are unescaped, as they stand in SMP and SBDH. */
 export interface UserMessage {
   /** RFC 2822 msg-id without angle brackets. */
-  message_id: string;
+  messageId: string;
   /** xs:dateTime with time zone. */
   timestamp: string;
   /** Seat ids of the access points. */
-  from_party: string;
-  to_party: string;
+  fromParty: string;
+  toParty: string;
   /** Process identifier and its scheme; the scheme is absent in the test service. */
   service: string;
-  service_type: string | undefined;
+  serviceType: string | undefined;
   /** `busdox-docid-qns::…` */
   action: string;
-  conversation_id: string;
+  conversationId: string;
   /** `0245:1234567890`, without scheme. */
-  original_sender: string;
-  final_recipient: string;
+  originalSender: string;
+  finalRecipient: string;
 }
 
 export interface OutgoingUserMessage extends UserMessage {
   /** Content-ID of the payload part, and its href `cid:…`. */
-  payload_href: string;
-  payload_mime_type: string;
+  payloadHref: string;
+  payloadMimeType: string;
 }
 
 /** Writes eb:Messaging around one unit; every namespace it uses is declared on itself. */
@@ -65,31 +65,31 @@ const party = (element: "From" | "To", id: string, role: string): string =>
 
 /** The header of a user message with one gzip-compressed payload part. @param id wsu:Id of eb:Messaging. */
 export function userMessageXml(id: string, message: OutgoingUserMessage): string {
-  const serviceType = message.service_type === undefined ? "" : ` type="${escapeAttribute(message.service_type)}"`;
+  const serviceType = message.serviceType === undefined ? "" : ` type="${escapeAttribute(message.serviceType)}"`;
   return messagingXml(id,
     "<eb:UserMessage>" +
-    `<eb:MessageInfo>${eb("Timestamp", message.timestamp)}${eb("MessageId", message.message_id)}</eb:MessageInfo>` +
-    `<eb:PartyInfo>${party("From", message.from_party, ROLE_INITIATOR)}${party("To", message.to_party, ROLE_RESPONDER)}</eb:PartyInfo>` +
+    `<eb:MessageInfo>${eb("Timestamp", message.timestamp)}${eb("MessageId", message.messageId)}</eb:MessageInfo>` +
+    `<eb:PartyInfo>${party("From", message.fromParty, ROLE_INITIATOR)}${party("To", message.toParty, ROLE_RESPONDER)}</eb:PartyInfo>` +
     `<eb:CollaborationInfo>${eb("AgreementRef", AGREEMENT)}${eb("Service", message.service, serviceType)}` +
-    `${eb("Action", message.action)}${eb("ConversationId", message.conversation_id)}</eb:CollaborationInfo>` +
-    `<eb:MessageProperties>${property("originalSender", message.original_sender, PARTICIPANT_SCHEME)}` +
-    `${property("finalRecipient", message.final_recipient, PARTICIPANT_SCHEME)}</eb:MessageProperties>` +
-    `<eb:PayloadInfo><eb:PartInfo href="${escapeAttribute(message.payload_href)}"><eb:PartProperties>` +
-    `${property("MimeType", message.payload_mime_type)}${property("CompressionType", "application/gzip")}` +
+    `${eb("Action", message.action)}${eb("ConversationId", message.conversationId)}</eb:CollaborationInfo>` +
+    `<eb:MessageProperties>${property("originalSender", message.originalSender, PARTICIPANT_SCHEME)}` +
+    `${property("finalRecipient", message.finalRecipient, PARTICIPANT_SCHEME)}</eb:MessageProperties>` +
+    `<eb:PayloadInfo><eb:PartInfo href="${escapeAttribute(message.payloadHref)}"><eb:PartProperties>` +
+    `${property("MimeType", message.payloadMimeType)}${property("CompressionType", "application/gzip")}` +
     "</eb:PartProperties></eb:PartInfo></eb:PayloadInfo></eb:UserMessage>");
 }
 
 /** A header as it stands, before any rule was asked. */
 interface RawUserMessage {
-  message_id: string | undefined;
+  messageId: string | undefined;
   timestamp: string | undefined;
   parties: Record<"From" | "To", { count: number; id: string | undefined; type: string | undefined; role: string | undefined }>;
   agreement: string | undefined;
-  agreement_attributes: string[];
+  agreementAttributes: string[];
   service: string | undefined;
-  service_type: string | undefined;
+  serviceType: string | undefined;
   action: string | undefined;
-  conversation_id: string | undefined;
+  conversationId: string | undefined;
   properties: Map<string, { value: string | undefined; type: string | undefined }> | undefined;
 }
 
@@ -122,46 +122,46 @@ const participantRule = (name: string): Rule => ({
 });
 
 export const USER_MESSAGE_RULES: readonly Rule[] = [
-  { error: "EBMS:0009", detail: "MessageId", holds: (raw) => isMessageId(raw.message_id) },
+  { error: "EBMS:0009", detail: "MessageId", holds: (raw) => isMessageId(raw.messageId) },
   { error: "EBMS:0009", detail: "Timestamp", holds: (raw) => DATE_TIME.test(raw.timestamp ?? "") },
   ...partyRules("From", ROLE_INITIATOR),
   ...partyRules("To", ROLE_RESPONDER),
   { error: "EBMS:0010", detail: "AgreementRef", holds: (raw) => raw.agreement === AGREEMENT },
-  { error: "EBMS:0010", detail: "AgreementRef: pmode and type are not used", holds: (raw) => raw.agreement_attributes.length === 0 },
+  { error: "EBMS:0010", detail: "AgreementRef: pmode and type are not used", holds: (raw) => raw.agreementAttributes.length === 0 },
   { error: "EBMS:0009", detail: "Service", holds: (raw) => present(raw.service) },
-  { error: "EBMS:0003", detail: "Service type", holds: (raw) => isTest(raw) || present(raw.service_type) },
+  { error: "EBMS:0003", detail: "Service type", holds: (raw) => isTest(raw) || present(raw.serviceType) },
   { error: "EBMS:0009", detail: "Action", holds: (raw) => present(raw.action) },
-  { error: "EBMS:0009", detail: "ConversationId", holds: (raw) => present(raw.conversation_id) },
+  { error: "EBMS:0009", detail: "ConversationId", holds: (raw) => present(raw.conversationId) },
   { error: "EBMS:0009", detail: "MessageProperties: a name twice", holds: (raw) => raw.properties !== undefined },
   participantRule("originalSender"),
   participantRule("finalRecipient"),
 ];
 
 export type UserMessageRead =
-  | { kind: "user_message"; message: UserMessage; test_service: boolean }
-  | { kind: "refused"; error: EbmsErrorCode; detail: string; message_id: string | undefined };
+  | { kind: "user_message"; message: UserMessage; testService: boolean }
+  | { kind: "refused"; error: EbmsErrorCode; detail: string; messageId: string | undefined };
 
 /** Reads and checks the header of a user message. */
 export function readUserMessage(messaging: XmlElement): UserMessageRead {
   const user = onlyChild(messaging, EB_NS, "UserMessage");
   if (user === undefined || childElements(messaging).length !== 1) {
-    return { kind: "refused", error: "EBMS:0009", detail: "Messaging: exactly one UserMessage", message_id: undefined };
+    return { kind: "refused", error: "EBMS:0009", detail: "Messaging: exactly one UserMessage", messageId: undefined };
   }
   const raw = readRaw(user);
   const broken = USER_MESSAGE_RULES.find((rule) => !rule.holds(raw));
   if (broken !== undefined) {
-    const message_id = isMessageId(raw.message_id) ? raw.message_id : undefined;
-    return { kind: "refused", error: broken.error, detail: broken.detail, message_id };
+    const messageId = isMessageId(raw.messageId) ? raw.messageId : undefined;
+    return { kind: "refused", error: broken.error, detail: broken.detail, messageId };
   }
   return {
-    kind: "user_message", test_service: isTest(raw),
+    kind: "user_message", testService: isTest(raw),
     message: {
-      message_id: raw.message_id ?? "", timestamp: raw.timestamp ?? "",
-      from_party: raw.parties.From.id ?? "", to_party: raw.parties.To.id ?? "",
-      service: raw.service ?? "", service_type: raw.service_type, action: raw.action ?? "",
-      conversation_id: raw.conversation_id ?? "",
-      original_sender: raw.properties?.get("originalSender")?.value ?? "",
-      final_recipient: raw.properties?.get("finalRecipient")?.value ?? "",
+      messageId: raw.messageId ?? "", timestamp: raw.timestamp ?? "",
+      fromParty: raw.parties.From.id ?? "", toParty: raw.parties.To.id ?? "",
+      service: raw.service ?? "", serviceType: raw.serviceType, action: raw.action ?? "",
+      conversationId: raw.conversationId ?? "",
+      originalSender: raw.properties?.get("originalSender")?.value ?? "",
+      finalRecipient: raw.properties?.get("finalRecipient")?.value ?? "",
     },
   };
 }
@@ -172,11 +172,11 @@ function readRaw(user: XmlElement): RawUserMessage {
   const agreement = collaboration && onlyChild(collaboration, EB_NS, "AgreementRef");
   const service = collaboration && onlyChild(collaboration, EB_NS, "Service");
   return {
-    message_id: textBelow(info, "MessageId"), timestamp: textBelow(info, "Timestamp"),
+    messageId: textBelow(info, "MessageId"), timestamp: textBelow(info, "Timestamp"),
     parties: { From: readParty(user, "From"), To: readParty(user, "To") },
-    agreement: trimmed(agreement), agreement_attributes: agreement?.attributes.map((attribute) => attribute.local) ?? [],
-    service: trimmed(service), service_type: service && attributeOf(service, "type"),
-    action: textBelow(collaboration, "Action"), conversation_id: textBelow(collaboration, "ConversationId"),
+    agreement: trimmed(agreement), agreementAttributes: agreement?.attributes.map((attribute) => attribute.local) ?? [],
+    service: trimmed(service), serviceType: service && attributeOf(service, "type"),
+    action: textBelow(collaboration, "Action"), conversationId: textBelow(collaboration, "ConversationId"),
     properties: readProperties(user),
   };
 }

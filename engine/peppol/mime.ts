@@ -8,17 +8,17 @@
 
 export interface MimeLimits {
   /** Parts of one message, the SOAP part counts. */
-  parts_max: number;
+  partsMax: number;
   /** Header lines of one part. */
-  headers_max: number;
+  headersMax: number;
   /** Octets of all header lines of one part. */
-  header_bytes_max: number;
+  headerBytesMax: number;
   /** Octets before the first delimiter and after the last one. */
-  preamble_bytes_max: number;
+  preambleBytesMax: number;
 }
 
 /** Peppol messages have two parts; the third lets the policy, not the parser, name the fault. */
-export const MIME_LIMITS: MimeLimits = { parts_max: 3, headers_max: 32, header_bytes_max: 8_192, preamble_bytes_max: 8_192 };
+export const MIME_LIMITS: MimeLimits = { partsMax: 3, headersMax: 32, headerBytesMax: 8_192, preambleBytesMax: 8_192 };
 
 export const MIME_FAULTS = [
   "content_type", "boundary", "preamble", "no_part", "unclosed", "epilogue", "too_many_parts", "headers",
@@ -32,12 +32,12 @@ export interface MimePart {
   /** Content-ID without angle brackets; undefined when the part has none. */
   cid: string | undefined;
   /** Media type in lower case, without parameters; empty when the part does not say. */
-  media_type: string;
+  mediaType: string;
   body: Buffer;
 }
 
 export interface ContentType {
-  media_type: string;
+  mediaType: string;
   /** By lower-case name. */
   parameters: Map<string, string>;
 }
@@ -60,7 +60,7 @@ class Fault extends Error {
 export function readMultipart(body: Buffer, contentType: string, limits: MimeLimits = MIME_LIMITS): MimeRead {
   try {
     const type = parseContentType(contentType);
-    if (type?.media_type !== "multipart/related") throw new Fault("content_type");
+    if (type?.mediaType !== "multipart/related") throw new Fault("content_type");
     const parts = split(body, boundaryOf(type), limits).map((part) => readPart(part, limits));
     checkIds(parts, type);
     return { kind: "multipart", parts };
@@ -90,7 +90,7 @@ export function parseContentType(value: string): ContentType | undefined {
     parameters.set(name, match[2]?.replace(/\\(.)/g, "$1") ?? match[3] ?? "");
     at = PARAMETER.lastIndex;
   }
-  return /^[ \t]*;?[ \t]*$/.test(text.slice(at)) ? { media_type: media[1].toLowerCase(), parameters } : undefined;
+  return /^[ \t]*;?[ \t]*$/.test(text.slice(at)) ? { mediaType: media[1].toLowerCase(), parameters } : undefined;
 }
 
 /** RFC 2046: at most 70 characters of a small set, no blank at the end. A "10 MB boundary" ends here. */
@@ -116,14 +116,14 @@ function split(body: Buffer, boundary: string, limits: MimeLimits): Buffer[] {
   const parts: Buffer[] = [];
   let start = first.next;
   for (;;) {
-    if (parts.length >= limits.parts_max) throw new Fault("too_many_parts");
+    if (parts.length >= limits.partsMax) throw new Fault("too_many_parts");
     const end = nextDelimiter(body, separator, start, crlf);
     parts.push(body.subarray(start, Math.max(start, end.start)));
     if (!end.close) {
       start = end.next;
       continue;
     }
-    if (body.length - end.next > limits.preamble_bytes_max) throw new Fault("epilogue");
+    if (body.length - end.next > limits.preambleBytesMax) throw new Fault("epilogue");
     return parts;
   }
 }
@@ -131,7 +131,7 @@ function split(body: Buffer, boundary: string, limits: MimeLimits): Buffer[] {
 /** The first delimiter line: at the very start, or behind a short preamble. */
 function firstDelimiter(body: Buffer, boundary: string, limits: MimeLimits): Delimiter {
   const dashes = Buffer.from(`--${boundary}`, "latin1");
-  const window = body.subarray(0, limits.preamble_bytes_max + dashes.length + 4);
+  const window = body.subarray(0, limits.preambleBytesMax + dashes.length + 4);
   for (let at = window.indexOf(dashes); at >= 0; at = window.indexOf(dashes, at + 1)) {
     const line = delimiterLine(body, at, at + dashes.length, undefined);
     if ((at === 0 || body[at - 1] === 0x0a) && line !== undefined) return line;
@@ -163,14 +163,14 @@ function readPart(part: Buffer, limits: MimeLimits): MimePart {
   const { headers, body } = readHeaders(part, limits);
   const type = headers.has("content-type") ? parseContentType(headers.get("content-type") ?? "") : undefined;
   if (headers.has("content-type") && type === undefined) throw new Fault("headers");
-  return { headers, cid: contentId(headers.get("content-id")), media_type: type?.media_type ?? "", body: decode(body, headers) };
+  return { headers, cid: contentId(headers.get("content-id")), mediaType: type?.mediaType ?? "", body: decode(body, headers) };
 }
 
 function readHeaders(part: Buffer, limits: MimeLimits): { headers: Map<string, string>; body: Buffer } {
-  const end = blankLine(part.subarray(0, limits.header_bytes_max + 4));
+  const end = blankLine(part.subarray(0, limits.headerBytesMax + 4));
   if (end === undefined) throw new Fault("headers");
   const lines = part.subarray(0, end.start).toString("latin1").replace(/\r?\n[ \t]+/g, " ").split(/\r?\n/).filter((line) => line !== "");
-  if (lines.length > limits.headers_max) throw new Fault("headers");
+  if (lines.length > limits.headersMax) throw new Fault("headers");
   const headers = new Map<string, string>();
   for (const line of lines) {
     const match = /^([!-9;-~]+)[ \t]*:[ \t]*([^\r\n\0]*)$/.exec(line);
@@ -226,7 +226,7 @@ export interface OutgoingPart {
   /** Without angle brackets; undefined leaves the header out. */
   cid?: string;
   /** The whole Content-Type value. */
-  content_type: string;
+  contentType: string;
   body: Uint8Array;
 }
 
@@ -234,18 +234,18 @@ export interface OutgoingPart {
  * Writes a multipart/related message, CRLF, every part binary.
  * @param boundary  unique; must occur in no part, which 128 random bits make certain enough.
  */
-export function writeMultipart(parts: readonly OutgoingPart[], boundary: string): { content_type: string; body: Buffer } {
+export function writeMultipart(parts: readonly OutgoingPart[], boundary: string): { contentType: string; body: Buffer } {
   const root = parts[0];
-  const rootType = root === undefined ? undefined : parseContentType(root.content_type)?.media_type;
+  const rootType = root === undefined ? undefined : parseContentType(root.contentType)?.mediaType;
   if (rootType === undefined) throw new Error("writeMultipart: no root part");
   const chunks: Uint8Array[] = [];
-  for (const { cid, content_type, body } of parts) {
+  for (const { cid, contentType, body } of parts) {
     const id = cid === undefined ? "" : `Content-ID: <${cid}>\r\n`;
     chunks.push(Buffer.from(
-      `--${boundary}\r\nContent-Type: ${content_type}\r\nContent-Transfer-Encoding: binary\r\n${id}\r\n`, "latin1",
+      `--${boundary}\r\nContent-Type: ${contentType}\r\nContent-Transfer-Encoding: binary\r\n${id}\r\n`, "latin1",
     ), body, Buffer.from("\r\n"));
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`, "latin1"));
   const start = root?.cid === undefined ? "" : `; start="<${root.cid}>"`;
-  return { content_type: `multipart/related; boundary="${boundary}"; type="${rootType}"${start}`, body: Buffer.concat(chunks) };
+  return { contentType: `multipart/related; boundary="${boundary}"; type="${rootType}"${start}`, body: Buffer.concat(chunks) };
 }

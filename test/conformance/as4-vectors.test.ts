@@ -171,7 +171,7 @@ describeConformance("the exact Peppol suite as phase4 sends it (dump-raw.as4out)
 
   test("the production path passes the signature and stops at a key that is not ours", async () => {
     const { body, contentType } = message();
-    const opened = await openUserMessage(body, contentType, { keys: [], payload_bytes_max: EBMS_CAP }, inThread);
+    const opened = await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP }, inThread);
     expect(opened).toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
   });
 });
@@ -199,7 +199,7 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
     const envelope = envelopeOf(root.body);
     const encryption = readEncryption(envelope.security, ALL_TRANSPORTS);
     if (typeof encryption === "string") throw new Error(encryption);
-    expect(encryption.transport).toMatchObject({ oaep_hash: "sha256", mgf_hash: "sha1" });
+    expect(encryption.transport).toMatchObject({ oaepHash: "sha256", mgfHash: "sha1" });
     const { key } = pkcs12("AccessPointB.pfx", "Pz4cZK4SULUwmraZb");
     const plain = decryptParts(encryption, attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })), key);
     const infos = readPartInfos(envelope.messaging);
@@ -219,7 +219,7 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
 
   test("as4-encrypted-signed-keyidentifier.as4 is refused by Peppol's policy", async () => {
     const { body, contentType } = as4net("as4-encrypted-signed-keyidentifier.as4");
-    expect(await openUserMessage(body, contentType, { keys: [], payload_bytes_max: EBMS_CAP, legacy_oaep: true }, inThread))
+    expect(await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP, legacyOaep: true }, inThread))
       .toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "algorithm_not_allowed" });
   });
 
@@ -246,7 +246,7 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
 
   test("as4-encrypted-compressed-message.as4 is unsigned: refused", async () => {
     const { body, contentType } = as4net("as4-encrypted-compressed-message.as4");
-    expect(await openUserMessage(body, contentType, { keys: [], payload_bytes_max: EBMS_CAP }, inThread))
+    expect(await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP }, inThread))
       .toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "signature_missing" });
   });
 
@@ -255,7 +255,7 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
     const result = bstOutcomes(soap);
     expect(result).toMatchObject({ SignatureValue: true, Body: false });
     expect(result).not.toHaveProperty("Messaging");
-    const opened = await openUserMessage(soap, "application/soap+xml", { keys: [], payload_bytes_max: EBMS_CAP }, inThread);
+    const opened = await openUserMessage(soap, "application/soap+xml", { keys: [], payloadBytesMax: EBMS_CAP }, inThread);
     expect(opened).toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "part_unsigned" });
   });
 

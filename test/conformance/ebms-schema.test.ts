@@ -12,12 +12,12 @@ const XML_XSD = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNa
 const FILES = ["ebms-header-3_0-200704.xsd", "soap11.xsd", "soap12.xsd"];
 
 const message: UserMessage = {
-  message_id: "a@b", timestamp: "2026-11-20T10:00:00.000Z", from_party: "PSK000001", to_party: "PSK000002", service: "urn:p", service_type: "cenbii-procid-ubl",
-  action: "busdox-docid-qns::urn:x", conversation_id: "1", original_sender: "0245:1", final_recipient: "0245:2",
+  messageId: "a@b", timestamp: "2026-11-20T10:00:00.000Z", fromParty: "PSK000001", toParty: "PSK000002", service: "urn:p", serviceType: "cenbii-procid-ubl",
+  action: "busdox-docid-qns::urn:x", conversationId: "1", originalSender: "0245:1", finalRecipient: "0245:2",
 };
-const outgoing = { ...message, payload_href: "cid:x@y", payload_mime_type: "application/xml" };
-const info = { message_id: "r@b", timestamp: "2026-11-20T10:00:00Z", ref_to_message_id: "a@b" };
-const references = [{ uri: "#x", transform: "urn:t", prefix_list: "S12 eb", digest_method: "urn:d", digest: "AAAA" }, { uri: "cid:x@y", transform: "urn:t", digest_method: "urn:d", digest: "AAAA" }];
+const outgoing = { ...message, payloadHref: "cid:x@y", payloadMimeType: "application/xml" };
+const info = { messageId: "r@b", timestamp: "2026-11-20T10:00:00Z", refToMessageId: "a@b" };
+const references = [{ uri: "#x", transform: "urn:t", prefixList: "S12 eb", digestMethod: "urn:d", digest: "AAAA" }, { uri: "cid:x@y", transform: "urn:t", digestMethod: "urn:d", digest: "AAAA" }];
 
 describeConformance("headers against ebms-header-3_0-200704.xsd", "as4/xsd", () => {
   let provider: XmlBufferInputProvider;
@@ -55,13 +55,13 @@ describeConformance("headers against ebms-header-3_0-200704.xsd", "as4/xsd", () 
 
   test("user messages", () => {
     validate(userMessageXml("M-1", outgoing));
-    validate(userMessageXml("M-1", { ...outgoing, service: TEST_SERVICE, service_type: undefined, action: TEST_ACTION }));
+    validate(userMessageXml("M-1", { ...outgoing, service: TEST_SERVICE, serviceType: undefined, action: TEST_ACTION }));
   });
 
   test("receipts", () => validate(receiptXml("M-1", info, references)));
 
   test("every error, with and without detail and reference", () => {
-    const { ref_to_message_id: _, ...anonymous } = info;
+    const anonymous = { messageId: info.messageId, timestamp: info.timestamp };
     for (const code of Object.keys(EBMS_ERRORS).filter(isEbmsErrorCode)) {
       validate(errorXml("M-1", info, { code }));
       validate(errorXml("M-1", anonymous, { code, detail: NOT_SERVICED }));
@@ -80,6 +80,6 @@ test("the codes of the ebMS and AS4 tables, all of them, and phase4's own", () =
 
 test("a code nobody knows is permanent, and one named like a member of every object as well", () => {
   for (const code of ["EBMS:9999", "", "constructor", "__proto__"]) {
-    expect(meaningOf({ code, severity: "failure", detail: undefined, description: undefined, ref_to_message_id: undefined })).toBe("permanent");
+    expect(meaningOf({ code, severity: "failure", detail: undefined, description: undefined, refToMessageId: undefined })).toBe("permanent");
   }
 });

@@ -78,7 +78,7 @@ beforeAll(async () => {
   const result = await open(bob, message);
   if (result.kind === "refused") throw new Error(result.reason);
   opened = result;
-  const signal = { id: randomUUID(), signer: bob, message_id: "r@kurier.test", timestamp: "2026-11-20T10:00:00Z", ref_to_message_id: opened.message.message_id };
+  const signal = { id: randomUUID(), signer: bob, messageId: "r@kurier.test", timestamp: "2026-11-20T10:00:00Z", refToMessageId: opened.message.messageId };
   receipt = Buffer.from((await buildReceipt(signal, opened.references, inThread)).body);
   smp = signEnveloped(Buffer.from('<s:M xmlns:s="urn:s" xmlns:i="urn:i"><i:P scheme="x">0245:1</i:P><s:E>https://example.org/as4</s:E></s:M>'), bob);
 });
@@ -92,7 +92,7 @@ describe("after any mutation", () => {
 
   /** The facts of a message that reach the rest of the engine. */
   const facts = (result: OpenedMessage): string => JSON.stringify([
-    result.message, result.test_service, Buffer.from(result.payload ?? []).toString("base64"), Buffer.from(result.signer).toString("base64"),
+    result.message, result.testService, Buffer.from(result.payload ?? []).toString("base64"), Buffer.from(result.signer).toString("base64"),
     result.references,
   ]);
 
@@ -133,13 +133,13 @@ describe("after any mutation", () => {
   });
 
   test("a receipt is no receipt, or the one that was signed", async () => {
-    const sent = { message_id: opened.message.message_id, references: message.references, recipient: bob.certificate };
+    const sent = { messageId: opened.message.messageId, references: message.references, recipient: bob.certificate };
     const original = await readAnswer(receipt, "application/soap+xml", sent, inThread);
     expect(original.kind).toBe("receipt");
     await fc.assert(fc.asyncProperty(mutations, async (steps) => {
       const answer = await readAnswer(mutated(receipt, steps), "application/soap+xml", sent, inThread);
       // Another certificate of the same seat is reported, and not believed before the PKI has seen it.
-      if (answer.kind === "receipt" && answer.same_certificate) expect(answer).toEqual(original);
+      if (answer.kind === "receipt" && answer.sameCertificate) expect(answer).toEqual(original);
     }), parameters(1_500));
   });
 
@@ -182,7 +182,7 @@ describe("over any octets", () => {
   test("opening, checking and verifying answer, never throw", async () => {
     await fc.assert(fc.asyncProperty(octets, async (bytes) => {
       const body = Buffer.from(bytes);
-      for (const content_type of ['multipart/related; boundary="b"', "application/soap+xml", ""]) expect((await open(bob, { body, content_type })).kind).toBe("refused");
+      for (const contentType of ['multipart/related; boundary="b"', "application/soap+xml", ""]) expect((await open(bob, { body, contentType })).kind).toBe("refused");
       expect(verifyEnveloped(body).kind).toBe("refused");
     }), parameters(500));
   });

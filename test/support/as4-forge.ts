@@ -18,11 +18,11 @@ export interface Edits {
   messaging?: (xml: string) => string;
   body?: (xml: string) => string;
   /** The octets that are signed and encrypted, in place of the gzip of the invoice. */
-  signed_payload?: Buffer;
-  /** How the content key is encrypted when signed_payload is given; default is Peppol's OAEP. */
-  seal_key?: (contentKey: Buffer, recipient: KeyObject) => Buffer;
+  signedPayload?: Buffer;
+  /** How the content key is encrypted when signedPayload is given; default is Peppol's OAEP. */
+  sealKey?: (contentKey: Buffer, recipient: KeyObject) => Buffer;
   /** SignedInfo after its digests are set, before it is signed. */
-  signed_info?: (xml: string) => string;
+  signedInfo?: (xml: string) => string;
   /** Hash of the RSA signature; default sha256. */
   hash?: string;
   /** How the signer canonicalises SignedInfo; default exclusive. */
@@ -55,28 +55,28 @@ const child = (element: XmlElement, ns: string, local: string): XmlElement => {
 };
 
 /** Builds a message from one access point to another with the given edits. */
-export async function forge(from: AccessPoint, to: AccessPoint, edits: Edits = {}): Promise<{ content_type: string; body: Buffer }> {
+export async function forge(from: AccessPoint, to: AccessPoint, edits: Edits = {}): Promise<{ contentType: string; body: Buffer }> {
   const base = await build(from, to);
-  const read = readMultipart(base.body, base.content_type);
+  const read = readMultipart(base.body, base.contentType);
   const attachment = read.kind === "multipart" ? read.parts[1] : undefined;
   if (attachment?.cid === undefined) throw new Error("forge: no attachment");
   let soap = Buffer.from(base.soap).toString();
   let encrypted: Uint8Array = attachment.body;
-  const compressed = edits.signed_payload ?? Buffer.from(base.compressed);
-  if (edits.signed_payload !== undefined) {
+  const compressed = edits.signedPayload ?? Buffer.from(base.compressed);
+  if (edits.signedPayload !== undefined) {
     const contentKey = randomBytes(16);
     encrypted = encryptPart(contentKey, compressed);
     const key = readCertificate(to.certificate)?.key;
     if (key === undefined) throw new Error("forge: no recipient key");
-    soap = replaceOnce(soap, /<xenc:CipherValue>[^<]*/, () => `<xenc:CipherValue>${(edits.seal_key ?? ((plain, recipient) => encryptContentKey(recipient, plain)))(contentKey, key).toString("base64")}`);
+    soap = replaceOnce(soap, /<xenc:CipherValue>[^<]*/, () => `<xenc:CipherValue>${(edits.sealKey ?? ((plain, recipient) => encryptContentKey(recipient, plain)))(contentKey, key).toString("base64")}`);
   }
   if (edits.messaging !== undefined) soap = replaceOnce(soap, /<eb:Messaging.*<\/eb:Messaging>/s, edits.messaging);
   if (edits.body !== undefined) soap = replaceOnce(soap, /<S12:Body.*<\/S12:Body>/s, edits.body);
   soap = resign(soap, from, compressed, edits);
   if (edits.envelope !== undefined) soap = edits.envelope(soap);
   const parts: OutgoingPart[] = [
-    { content_type: "application/soap+xml;charset=UTF-8", body: Buffer.from(soap) },
-    { cid: attachment.cid, content_type: "application/octet-stream", body: encrypted },
+    { contentType: "application/soap+xml;charset=UTF-8", body: Buffer.from(soap) },
+    { cid: attachment.cid, contentType: "application/octet-stream", body: encrypted },
   ];
   return writeMultipart(edits.parts?.(parts) ?? parts, "----=_forged");
 }
@@ -89,7 +89,7 @@ function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edit
   let index = 0;
   let signed = replaceOnce(soap, /<ds:SignedInfo.*<\/ds:SignedInfo>/s, (info) => {
     const fresh = info.replace(/(<ds:DigestValue>)[^<]*/g, (_, open: string) => `${open}${digests[index++] ?? ""}`);
-    return edits.signed_info?.(fresh) ?? fresh;
+    return edits.signedInfo?.(fresh) ?? fresh;
   });
   const info = tree(signed);
   const infoHeader = child(info, NS.soap, "Header");
@@ -97,7 +97,7 @@ function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edit
   const signature = child(security, NS.ds, "Signature");
   const path = [info, infoHeader, security, signature, signature.children.find((node) => node.kind === "element") ?? signature];
   const octets = Buffer.from(canonicalize(path, { method: edits.method ?? "exclusive", comments: edits.comments ?? false }));
-  const value = edits.value?.(octets) ?? sign(edits.hash ?? "sha256", octets, from.private_key);
+  const value = edits.value?.(octets) ?? sign(edits.hash ?? "sha256", octets, from.privateKey);
   signed = replaceOnce(signed, /<ds:SignatureValue>[^<]*/, () => `<ds:SignatureValue>${value.toString("base64")}`);
   return signed;
 }

@@ -8,14 +8,14 @@ export interface AccessPoint extends OwnKey {
   /** Common name of the certificate and PartyId, such as PSK000001. */
   seat: string;
   certificate: Buffer;
-  private_key: KeyObject;
+  privateKey: KeyObject;
 }
 
 /** A self-signed access point certificate with an RSA key of the given size. */
 export function accessPoint(seat: string, bits = 2048): AccessPoint {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: bits });
   const certificate = selfSigned(seat, privateKey, publicKey);
-  return { seat, private_key: privateKey, certificate, key: wrapPrivateKey(privateKey) };
+  return { seat, privateKey: privateKey, certificate, key: wrapPrivateKey(privateKey) };
 }
 
 /** X.509 v3 by hand: @peculiar/x509 2 does not load without reflect-metadata. @source RFC 5280 section 4.1 */

@@ -1,7 +1,7 @@
 /** AS4 tests: the signature handlers in this thread, and one message to start from. */
 import { randomUUID } from "node:crypto";
 import { buildUserMessage, openUserMessage } from "../../engine/peppol/as4.js";
-import type { As4Crypto, BuiltMessage, OpenedMessage, Refusal } from "../../engine/peppol/as4.js";
+import type { As4Crypto, BuiltMessage, OpenedMessage, RefusedMessage } from "../../engine/peppol/as4.js";
 import type { UserMessage } from "../../engine/peppol/ebms.js";
 import { signatureTasks } from "../../validators/signature.js";
 import type { AccessPoint } from "./as4-keys.js";
@@ -11,11 +11,11 @@ export const inThread: As4Crypto = async (kind, input) => signatureTasks[kind](i
 export const PAYLOAD_BYTES_MAX = 1_000_000;
 
 export const userMessage = (from: AccessPoint, to: AccessPoint, overrides: Partial<UserMessage> = {}): UserMessage => ({
-  message_id: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:00.000Z",
-  from_party: from.seat, to_party: to.seat,
-  service: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0", service_type: "cenbii-procid-ubl",
+  messageId: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:00.000Z",
+  fromParty: from.seat, toParty: to.seat,
+  service: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0", serviceType: "cenbii-procid-ubl",
   action: "busdox-docid-qns::urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1",
-  conversation_id: "1", original_sender: "0245:2020202020", final_recipient: "0245:1234567890", ...overrides,
+  conversationId: "1", originalSender: "0245:2020202020", finalRecipient: "0245:1234567890", ...overrides,
 });
 
 /** About 12 KB of XML, the size of an ordinary invoice. */
@@ -27,5 +27,5 @@ export const invoiceBytes = Buffer.from(
 export const build = (from: AccessPoint, to: AccessPoint, overrides: Partial<UserMessage> = {}, payload: Uint8Array = invoiceBytes): Promise<BuiltMessage> =>
   buildUserMessage({ message: userMessage(from, to, overrides), payload, id: randomUUID(), signer: from, recipient: to.certificate }, inThread);
 
-export const open = (to: AccessPoint, message: { body: Buffer; content_type: string }): Promise<OpenedMessage | Refusal> =>
-  openUserMessage(message.body, message.content_type, { keys: [to], payload_bytes_max: PAYLOAD_BYTES_MAX }, inThread);
+export const open = (to: AccessPoint, message: { body: Buffer; contentType: string }): Promise<OpenedMessage | RefusedMessage> =>
+  openUserMessage(message.body, message.contentType, { keys: [to], payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);

@@ -6,7 +6,7 @@ import { decodeBase64 } from "./base64.js";
 export interface CertificateFacts {
   der: Buffer;
   key: KeyObject;
-  rsa_bits: number;
+  rsaBits: number;
 }
 
 /** Peers repeat the same few certificates; the cache saves 60 µs of ASN.1 per message. */
@@ -40,7 +40,7 @@ function parse(der: Buffer): CertificateFacts | undefined {
     if (!certificate.raw.equals(der)) return undefined;
     const key = certificate.publicKey;
     if (key.asymmetricKeyType !== "rsa") return undefined;
-    return { der, key, rsa_bits: key.asymmetricKeyDetails?.modulusLength ?? 0 };
+    return { der, key, rsaBits: key.asymmetricKeyDetails?.modulusLength ?? 0 };
   } catch {
     return undefined;
   }

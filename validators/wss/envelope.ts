@@ -99,5 +99,5 @@ export function withClaimedId(refusal: SecurityRefused, messaging: XmlElement): 
   const info = unit === undefined ? undefined : onlyChild(unit, NS.eb, "MessageInfo");
   const element = info === undefined ? undefined : onlyChild(info, NS.eb, "MessageId");
   const id = element === undefined ? undefined : textOf(element)?.trim();
-  return id !== undefined && /^[\x21-\x7e]{1,255}$/.test(id) ? { ...refusal, claimed_message_id: id } : refusal;
+  return id !== undefined && /^[\x21-\x7e]{1,255}$/.test(id) ? { ...refusal, claimedMessageId: id } : refusal;
 }

@@ -46,10 +46,10 @@ function verify(tree: XmlDocument, policy: SignaturePolicy): EnvelopedVerified |
   if (reference === undefined || others.length > 0) return "signature_structure";
   const certificates = readX509Data(info.keyInfo);
   if (typeof certificates === "string") return certificates;
-  const signer = certificates.find((certificate) => certificate.rsa_bits >= policy.rsa_bits_min
+  const signer = certificates.find((certificate) => certificate.rsaBits >= policy.rsaBitsMin
     && signatureValueHolds(info, [root, signature, info.signedInfo], certificate.key));
   if (signer === undefined) {
-    return certificates.some((certificate) => certificate.rsa_bits >= policy.rsa_bits_min) ? "signature_invalid" : "key_too_small";
+    return certificates.some((certificate) => certificate.rsaBits >= policy.rsaBitsMin) ? "signature_invalid" : "key_too_small";
   }
   const octets = canonicalizeDocument(tree, { method: "inclusive", omit: signature });
   if (!octetDigestHolds(reference, Buffer.from(octets, "utf8"))) return "digest_mismatch";

@@ -5,15 +5,15 @@ import { gunzipSync, gzipSync } from "node:zlib";
 export const compress = (bytes: Uint8Array): Buffer => gzipSync(bytes);
 
 /**
- * @param bytes_max  cap of the output, octets; exactly that many are accepted.
+ * @param bytesMax  cap of the output, octets; exactly that many are accepted.
  * @returns undefined when the input is no gzip, the output exceeds the cap, or octets follow the last member.
  */
-export function decompress(bytes: Uint8Array, bytes_max: number): Buffer | undefined {
+export function decompress(bytes: Uint8Array, bytesMax: number): Buffer | undefined {
   try {
     // `info` makes zlib say how much input it used; without it trailing octets vanish in silence.
-    const result: unknown = gunzipSync(bytes, { maxOutputLength: Math.max(1, bytes_max), info: true });
+    const result: unknown = gunzipSync(bytes, { maxOutputLength: Math.max(1, bytesMax), info: true });
     if (!hasInfo(result) || result.engine.bytesWritten !== bytes.length) return undefined;
-    return result.buffer.length <= bytes_max ? result.buffer : undefined;
+    return result.buffer.length <= bytesMax ? result.buffer : undefined;
   } catch {
     return undefined;
   }

@@ -50,14 +50,14 @@ export interface SignaturePolicy {
   readonly signatureMethods: HashTable;
   readonly digestMethods: HashTable;
   /** Smallest RSA modulus, bits. */
-  readonly rsa_bits_min: number;
+  readonly rsaBitsMin: number;
 }
 
 export const PEPPOL_SIGNATURE: SignaturePolicy = {
   canonicalization: [ALG.exclusiveC14n],
   signatureMethods: { [ALG.rsaSha256]: "sha256" },
   digestMethods: { [ALG.sha256]: "sha256" },
-  rsa_bits_min: 2048,
+  rsaBitsMin: 2048,
 };
 
 /** SMP answers: phoss-smp writes SignedInfo in inclusive C14N, others in exclusive. @source design/as4.md section 10 */
@@ -71,16 +71,16 @@ export interface KeyTransport {
   readonly method: string;
   readonly digest: string | undefined;
   readonly mgf: string | undefined;
-  readonly oaep_hash: string;
-  readonly mgf_hash: string;
+  readonly oaepHash: string;
+  readonly mgfHash: string;
 }
 
 export const PEPPOL_KEY_TRANSPORT: KeyTransport = {
-  method: ALG.rsaOaep, digest: ALG.sha256, mgf: ALG.mgf1Sha256, oaep_hash: "sha256", mgf_hash: "sha256",
+  method: ALG.rsaOaep, digest: ALG.sha256, mgf: ALG.mgf1Sha256, oaepHash: "sha256", mgfHash: "sha256",
 };
 
 /** Older stacks leave the MGF at its default, SHA-1. May be accepted; off unless the operator asks. @source design/as4.md section 5 */
 export const LEGACY_KEY_TRANSPORTS: readonly KeyTransport[] = [
-  { method: ALG.rsaOaep, digest: ALG.sha256, mgf: undefined, oaep_hash: "sha256", mgf_hash: "sha1" },
-  { method: `${NS.xenc}rsa-oaep-mgf1p`, digest: ALG.sha256, mgf: undefined, oaep_hash: "sha256", mgf_hash: "sha1" },
+  { method: ALG.rsaOaep, digest: ALG.sha256, mgf: undefined, oaepHash: "sha256", mgfHash: "sha1" },
+  { method: `${NS.xenc}rsa-oaep-mgf1p`, digest: ALG.sha256, mgf: undefined, oaepHash: "sha256", mgfHash: "sha1" },
 ];

@@ -17,8 +17,8 @@ export const encryptContentKey = (key: KeyObject, contentKey: Uint8Array): Buffe
  */
 export function decryptContentKey(key: KeyObject, transport: KeyTransport, sealed: Uint8Array, length: number): Buffer | undefined {
   try {
-    const content = transport.oaep_hash === transport.mgf_hash
-      ? privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: transport.oaep_hash }, sealed)
+    const content = transport.oaepHash === transport.mgfHash
+      ? privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: transport.oaepHash }, sealed)
       : unpad(privateDecrypt({ key, padding: constants.RSA_NO_PADDING }, sealed), transport, length);
     return content?.length === length ? content : undefined;
   } catch {
@@ -31,13 +31,13 @@ export function decryptContentKey(key: KeyObject, transport: KeyTransport, seale
  * and one comparison over all padding octets decides.
  */
 function unpad(encoded: Buffer, transport: KeyTransport, length: number): Buffer | undefined {
-  const empty = createHash(transport.oaep_hash).digest();
+  const empty = createHash(transport.oaepHash).digest();
   const hashLength = empty.length;
   const block = encoded.subarray(1 + hashLength);
   const separator = block.length - length - 1;
   if (separator < hashLength) return undefined;
-  const seed = xor(encoded.subarray(1, 1 + hashLength), mgf1(block, hashLength, transport.mgf_hash));
-  const data = xor(block, mgf1(seed, block.length, transport.mgf_hash));
+  const seed = xor(encoded.subarray(1, 1 + hashLength), mgf1(block, hashLength, transport.mgfHash));
+  const data = xor(block, mgf1(seed, block.length, transport.mgfHash));
 
   let difference = encoded[0] ?? 1;
   for (let index = 0; index < separator; index += 1) {

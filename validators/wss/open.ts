@@ -60,7 +60,7 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
     kind: "opened", messaging, signer: signature.signer.der, references: referenceValues(signature.info.references), parts: [],
   };
   if (cids.length === 0) return opened;
-  const transports = input.legacy_oaep === true ? [PEPPOL_KEY_TRANSPORT, ...LEGACY_KEY_TRANSPORTS] : [PEPPOL_KEY_TRANSPORT];
+  const transports = input.legacyOaep === true ? [PEPPOL_KEY_TRANSPORT, ...LEGACY_KEY_TRANSPORTS] : [PEPPOL_KEY_TRANSPORT];
   const encryption = readEncryption(security, transports);
   if (typeof encryption === "string") return encryption;
   const token = referencedToken(encryption.keyInfo, security);
@@ -103,9 +103,9 @@ function openParts(
     const bytes = plain.get(info.cid);
     const reference = signed.attachments.get(info.cid);
     if (bytes === undefined || reference === undefined || !octetDigestHolds(reference, bytes)) return "digest_mismatch";
-    const payload = partPayload(info, bytes, input.payload_bytes_max);
+    const payload = partPayload(info, bytes, input.payloadBytesMax);
     if (payload === undefined) return "decompression";
-    parts.push({ cid: info.cid, properties: info.properties, signed_bytes: bytes, payload });
+    parts.push({ cid: info.cid, properties: info.properties, signedBytes: bytes, payload });
   }
   return parts;
 }
@@ -114,8 +114,8 @@ function openParts(
  * The payload of a part: as it is without CompressionType, decompressed when that is gzip.
  * @returns undefined for another CompressionType, a broken gzip, or a payload above the cap.
  */
-export function partPayload(info: PartInfo, bytes: Uint8Array, bytes_max: number): Uint8Array | undefined {
+export function partPayload(info: PartInfo, bytes: Uint8Array, bytesMax: number): Uint8Array | undefined {
   const compression = info.properties["CompressionType"];
-  if (compression === undefined) return bytes.length <= bytes_max ? bytes : undefined;
-  return compression === GZIP ? decompress(bytes, bytes_max) : undefined;
+  if (compression === undefined) return bytes.length <= bytesMax ? bytes : undefined;
+  return compression === GZIP ? decompress(bytes, bytesMax) : undefined;
 }

@@ -47,7 +47,7 @@ export interface SecurityRefused {
   error: SecurityErrorCode;
   reason: SecurityReason;
   /** eb:MessageId as claimed by the refused message, when it could be read: for RefToMessageId only, never a fact. */
-  claimed_message_id?: string;
+  claimedMessageId?: string;
 }
 
 /** A private key on its way to a worker: PKCS#8 under AES-256-GCM, see keys.ts. */
@@ -70,8 +70,8 @@ export interface SignedReference {
   uri: string;
   transform: string;
   /** PrefixList of the transform's InclusiveNamespaces; absent when the element is. */
-  prefix_list?: string;
-  digest_method: string;
+  prefixList?: string;
+  digestMethod: string;
   /** Base64, without white space. */
   digest: string;
 }
@@ -84,9 +84,9 @@ export interface Attachment {
 }
 
 export interface SealInput {
-  /** The eb:Messaging element with `wsu:Id` equal to `messaging_id`; all its namespaces declared on itself. */
+  /** The eb:Messaging element with `wsu:Id` equal to `messagingId`; all its namespaces declared on itself. */
   messaging: string;
-  messaging_id: string;
+  messagingId: string;
   /** Makes the other ids of the envelope; unique per message. */
   id: string;
   payload: { cid: string; bytes: Uint8Array };
@@ -111,9 +111,9 @@ export interface OpenInput {
   /** Every key a sender may still have been told of: the current one, and the previous one during a roll-over. */
   keys: OwnKey[];
   /** Cap of the decompressed payload, octets. */
-  payload_bytes_max: number;
+  payloadBytesMax: number;
   /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
-  legacy_oaep?: boolean;
+  legacyOaep?: boolean;
 }
 
 export interface OpenedPart {
@@ -121,7 +121,7 @@ export interface OpenedPart {
   /** Properties of the part from the verified header: MimeType, CompressionType, CharacterSet. */
   properties: Record<string, string>;
   /** The octets the signature covers: gzip when the part was compressed. Evidence. */
-  signed_bytes: Uint8Array;
+  signedBytes: Uint8Array;
   payload: Uint8Array;
 }
 
@@ -140,7 +140,7 @@ export interface Opened {
 
 export interface SignInput {
   messaging: string;
-  messaging_id: string;
+  messagingId: string;
   id: string;
   signer: OwnKey;
 }

@@ -24,7 +24,7 @@ export function sealMessage(input: SealInput): SealOutput {
   const compressed = compress(input.payload.bytes);
   const uri = `cid:${encodeCid(input.payload.cid)}`;
   const header = signedHeader(input, [
-    { uri, transform: WSS_URI.signatureTransform, digest_method: ALG.sha256, digest: sha256(compressed) },
+    { uri, transform: WSS_URI.signatureTransform, digestMethod: ALG.sha256, digest: sha256(compressed) },
   ]);
   const contentKey = randomBytes(CONTENT_KEY_BYTES);
   const encrypted = encryptPart(contentKey, compressed);
@@ -48,7 +48,7 @@ const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").upda
 
 interface HeaderInput {
   messaging: string;
-  messaging_id: string;
+  messagingId: string;
   id: string;
   signer: OwnKey;
 }
@@ -58,9 +58,9 @@ const ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Token and signature of the signer, over Messaging, the empty Body and the given parts. */
 function signedHeader(input: HeaderInput, parts: readonly SignedReference[]): { security: string; references: SignedReference[] } {
-  if (!ID.test(input.id) || !ID.test(input.messaging_id)) throw new Error("seal: an id is not made of NCName characters");
+  if (!ID.test(input.id) || !ID.test(input.messagingId)) throw new Error("seal: an id is not made of NCName characters");
   const references: SignedReference[] = [
-    elementReference(input.messaging_id, canonicalText(input.messaging, input.messaging_id)),
+    elementReference(input.messagingId, canonicalText(input.messaging, input.messagingId)),
     elementReference(bodyId(input.id), body(input.id)),
     ...parts,
   ];
@@ -73,7 +73,7 @@ function signedHeader(input: HeaderInput, parts: readonly SignedReference[]): { 
 }
 
 const elementReference = (id: string, canonical: string): SignedReference => ({
-  uri: `#${id}`, transform: ALG.exclusiveC14n, digest_method: ALG.sha256, digest: sha256(canonical),
+  uri: `#${id}`, transform: ALG.exclusiveC14n, digestMethod: ALG.sha256, digest: sha256(canonical),
 });
 
 /** The header's canonical form; it must carry the id that is signed and stand on its own namespaces. */
@@ -95,9 +95,9 @@ function signedInfo(references: readonly SignedReference[]): string {
   );
 }
 
-const referenceXml = ({ uri, transform, digest_method, digest }: SignedReference): string =>
+const referenceXml = ({ uri, transform, digestMethod, digest }: SignedReference): string =>
   `<ds:Reference URI="${uri}"><ds:Transforms><ds:Transform Algorithm="${transform}"></ds:Transform></ds:Transforms>` +
-  `<ds:DigestMethod Algorithm="${digest_method}"></ds:DigestMethod><ds:DigestValue>${digest}</ds:DigestValue></ds:Reference>`;
+  `<ds:DigestMethod Algorithm="${digestMethod}"></ds:DigestMethod><ds:DigestValue>${digest}</ds:DigestValue></ds:Reference>`;
 
 const bodyId = (id: string): string => `B-${id}`;
 

@@ -96,9 +96,9 @@ function readReference(element: XmlElement, policy: SignaturePolicy, enveloped: 
   const prefixes = prefixList(transform, algorithm === ALG.exclusiveC14n);
   const value = base64(digestValue);
   return {
-    uri, transform: algorithm, digest_method: method, hash, value,
+    uri, transform: algorithm, digestMethod: method, hash, value,
     digest: compactBase64(textOf(digestValue) ?? ""),
-    ...(prefixes === undefined ? {} : { prefix_list: prefixes.join(" ") }),
+    ...(prefixes === undefined ? {} : { prefixList: prefixes.join(" ") }),
   };
 }
 

@@ -38,7 +38,7 @@ export function readMessageSignature(
   if (token === undefined) return fault("token_missing");
   const signer = certificateFromBase64(textOf(token));
   if (signer === undefined) return fault("token_invalid");
-  if (signer.rsa_bits < policy.rsa_bits_min) return fault("key_too_small");
+  if (signer.rsaBits < policy.rsaBitsMin) return fault("key_too_small");
   const signedInfoPath = [envelope.envelope, envelope.header, security, signature, info.signedInfo];
   return { kind: "signature", info, signer, signedInfoPath };
 }
@@ -51,7 +51,7 @@ export function signatureValueHolds(info: SignatureInfo, path: readonly XmlEleme
 
 /** True when the reference's digest is that of the element at the end of the path. */
 export function elementDigestHolds(reference: ParsedReference, path: readonly XmlElement[]): boolean {
-  const prefixes = reference.prefix_list?.split(" ").filter((prefix) => prefix !== "");
+  const prefixes = reference.prefixList?.split(" ").filter((prefix) => prefix !== "");
   return octetDigestHolds(reference, Buffer.from(canonicalize(path, c14nOptions(reference.transform, prefixes)), "utf8"));
 }
 

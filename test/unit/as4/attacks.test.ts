@@ -6,7 +6,7 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { OpenedMessage, Refusal } from "../../../engine/peppol/as4.js";
+import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4.js";
 import { openUserMessage } from "../../../engine/peppol/as4.js";
 import { inThread, invoiceBytes, open } from "../../support/as4.js";
 import { forge } from "../../support/as4-forge.js";
@@ -21,7 +21,7 @@ beforeAll(() => {
   bob = accessPoint("PSK000002");
 });
 
-const attempt = async (edits: Edits): Promise<OpenedMessage | Refusal> => open(bob, await forge(alice, bob, edits));
+const attempt = async (edits: Edits): Promise<OpenedMessage | RefusedMessage> => open(bob, await forge(alice, bob, edits));
 const reasonOf = async (edits: Edits): Promise<string> => {
   const result = await attempt(edits);
   return result.kind === "refused" ? `${result.error} ${result.reason}` : "ACCEPTED";
@@ -87,38 +87,38 @@ describe("SignedInfo", () => {
   });
 
   test("a comment inside a DigestValue (CVE-2025-29775)", async () => {
-    const signed_info = (xml: string): string => xml.replace("<ds:DigestValue>", "<ds:DigestValue><!--x-->");
-    expect(await reasonOf({ signed_info })).toBe("EBMS:0103 signature_structure");
+    const signedInfo = (xml: string): string => xml.replace("<ds:DigestValue>", "<ds:DigestValue><!--x-->");
+    expect(await reasonOf({ signedInfo })).toBe("EBMS:0103 signature_structure");
   });
 
   test("a comment anywhere else in it", async () => {
-    expect(await reasonOf({ signed_info: (xml) => xml.replace("<ds:Reference", "<!--x--><ds:Reference") })).toBe("EBMS:0103 signature_structure");
+    expect(await reasonOf({ signedInfo: (xml) => xml.replace("<ds:Reference", "<!--x--><ds:Reference") })).toBe("EBMS:0103 signature_structure");
   });
 
   test("HMAC keyed with the public RSA key", async () => {
-    const spki = createPublicKey(alice.private_key).export({ type: "spki", format: "pem" });
+    const spki = createPublicKey(alice.privateKey).export({ type: "spki", format: "pem" });
     const edits: Edits = {
-      signed_info: (xml) => xml.replace("xmldsig-more#rsa-sha256", "xmldsig-more#hmac-sha256"),
+      signedInfo: (xml) => xml.replace("xmldsig-more#rsa-sha256", "xmldsig-more#hmac-sha256"),
       value: (octets) => createHmac("sha256", spki).update(octets).digest(),
     };
     expect(await reasonOf(edits)).toBe("EBMS:0103 algorithm_not_allowed");
   });
 
   test("HMACOutputLength under the signature method (CVE-2009-0217)", async () => {
-    const signed_info = (xml: string): string =>
+    const signedInfo = (xml: string): string =>
       xml.replace(/(<ds:SignatureMethod[^>]*>)/, "$1<ds:HMACOutputLength>0</ds:HMACOutputLength>");
-    expect(await reasonOf({ signed_info })).toBe("EBMS:0103 signature_structure");
+    expect(await reasonOf({ signedInfo })).toBe("EBMS:0103 signature_structure");
   });
 
   const algorithms: [string, Edits][] = [
-    ["RSA-SHA1", { hash: "sha1", signed_info: (xml) => xml.replace("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", "http://www.w3.org/2000/09/xmldsig#rsa-sha1") }],
-    ["RSA-MD5", { hash: "md5", signed_info: (xml) => xml.replace("#rsa-sha256", "#rsa-md5") }],
-    ["RSA-SHA384", { hash: "sha384", signed_info: (xml) => xml.replace("#rsa-sha256", "#rsa-sha384") }],
-    ["a SHA-1 digest", { signed_info: (xml) => xml.replace("http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2000/09/xmldsig#sha1") }],
-    ["an MD5 digest", { signed_info: (xml) => xml.replace("http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2001/04/xmldsig-more#md5") }],
-    ["inclusive C14N of SignedInfo", { method: "inclusive", signed_info: (xml) => xml.replace("http://www.w3.org/2001/10/xml-exc-c14n#", "http://www.w3.org/TR/2001/REC-xml-c14n-20010315") }],
-    ["C14N with comments", { comments: true, signed_info: (xml) => xml.replace("http://www.w3.org/2001/10/xml-exc-c14n#", "http://www.w3.org/2001/10/xml-exc-c14n#WithComments") }],
-    ["an algorithm named constructor", { signed_info: (xml) => xml.replace("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", "constructor") }],
+    ["RSA-SHA1", { hash: "sha1", signedInfo: (xml) => xml.replace("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", "http://www.w3.org/2000/09/xmldsig#rsa-sha1") }],
+    ["RSA-MD5", { hash: "md5", signedInfo: (xml) => xml.replace("#rsa-sha256", "#rsa-md5") }],
+    ["RSA-SHA384", { hash: "sha384", signedInfo: (xml) => xml.replace("#rsa-sha256", "#rsa-sha384") }],
+    ["a SHA-1 digest", { signedInfo: (xml) => xml.replace("http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2000/09/xmldsig#sha1") }],
+    ["an MD5 digest", { signedInfo: (xml) => xml.replace("http://www.w3.org/2001/04/xmlenc#sha256", "http://www.w3.org/2001/04/xmldsig-more#md5") }],
+    ["inclusive C14N of SignedInfo", { method: "inclusive", signedInfo: (xml) => xml.replace("http://www.w3.org/2001/10/xml-exc-c14n#", "http://www.w3.org/TR/2001/REC-xml-c14n-20010315") }],
+    ["C14N with comments", { comments: true, signedInfo: (xml) => xml.replace("http://www.w3.org/2001/10/xml-exc-c14n#", "http://www.w3.org/2001/10/xml-exc-c14n#WithComments") }],
+    ["an algorithm named constructor", { signedInfo: (xml) => xml.replace("http://www.w3.org/2001/04/xmldsig-more#rsa-sha256", "constructor") }],
   ];
   test.each(algorithms)("%s", async (_, edits) => {
     expect(await reasonOf(edits)).toBe("EBMS:0103 algorithm_not_allowed");
@@ -126,7 +126,7 @@ describe("SignedInfo", () => {
 
   const transform = (replacement: string) => (xml: string): string =>
     xml.replace(/<ds:Transform [^>]*><\/ds:Transform>/, replacement);
-  const transforms: [string, Edits["signed_info"]][] = [
+  const transforms: [string, Edits["signedInfo"]][] = [
     ["XSLT", transform('<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"><x:stylesheet xmlns:x="http://www.w3.org/1999/XSL/Transform" version="1.0"></x:stylesheet></ds:Transform>')],
     ["XPath", transform('<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xpath-19991116"><ds:XPath>not(.)</ds:XPath></ds:Transform>')],
     ["XPath filter 2", transform('<ds:Transform Algorithm="http://www.w3.org/2002/06/xmldsig-filter2"></ds:Transform>')],
@@ -137,30 +137,30 @@ describe("SignedInfo", () => {
     ["the STR transform", transform('<ds:Transform Algorithm="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#STR-Transform"></ds:Transform>')],
     ["two transforms", transform('<ds:Transform Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"></ds:Transform><ds:Transform Algorithm="http://www.w3.org/2001/10/xml-exc-c14n#"></ds:Transform>')],
   ];
-  test.each(transforms)("transform: %s", async (_, signed_info) => {
-    expect(await reasonOf({ ...(signed_info && { signed_info }) })).toBe("EBMS:0103 transform_not_allowed");
+  test.each(transforms)("transform: %s", async (_, signedInfo) => {
+    expect(await reasonOf({ ...(signedInfo && { signedInfo }) })).toBe("EBMS:0103 transform_not_allowed");
   });
 
   const uris = ["http://169.254.169.254/latest", "file:///etc/passwd", "", "#xpointer(/)", "#xpointer(id('x'))", "//host/x", "#"];
   test.each(uris)("a Reference to %j", async (uri) => {
-    expect(await reasonOf({ signed_info: (xml) => xml.replace(/URI="#M-[^"]*"/, `URI="${uri}"`) })).toBe("EBMS:0103 transform_not_allowed");
+    expect(await reasonOf({ signedInfo: (xml) => xml.replace(/URI="#M-[^"]*"/, `URI="${uri}"`) })).toBe("EBMS:0103 transform_not_allowed");
   });
 
   test("no reference to Messaging, Body, or the part", async () => {
     for (const uri of ["#M-", "#B-", "cid:"]) {
-      const signed_info = (xml: string): string => xml.replace(new RegExp(`<ds:Reference URI="${uri}.*?</ds:Reference>`, "s"), "");
-      expect(await reasonOf({ signed_info }), uri).toBe("EBMS:0103 part_unsigned");
+      const signedInfo = (xml: string): string => xml.replace(new RegExp(`<ds:Reference URI="${uri}.*?</ds:Reference>`, "s"), "");
+      expect(await reasonOf({ signedInfo }), uri).toBe("EBMS:0103 part_unsigned");
     }
   });
 
   test("a reference to something else besides", async () => {
-    const signed_info = (xml: string): string => xml.replace(/(<ds:Reference URI="#M-.*?<\/ds:Reference>)/s, (found) => found + found.replace("#M-", "#X-"));
-    expect(await reasonOf({ signed_info })).toBe("EBMS:0101 reference_unknown");
+    const signedInfo = (xml: string): string => xml.replace(/(<ds:Reference URI="#M-.*?<\/ds:Reference>)/s, (found) => found + found.replace("#M-", "#X-"));
+    expect(await reasonOf({ signedInfo })).toBe("EBMS:0101 reference_unknown");
   });
 
   test("one target referenced twice", async () => {
-    const signed_info = (xml: string): string => xml.replace(/(<ds:Reference URI="#M-.*?<\/ds:Reference>)/s, "$1$1");
-    expect(await reasonOf({ signed_info })).toBe("EBMS:0101 reference_unknown");
+    const signedInfo = (xml: string): string => xml.replace(/(<ds:Reference URI="#M-.*?<\/ds:Reference>)/s, "$1$1");
+    expect(await reasonOf({ signedInfo })).toBe("EBMS:0101 reference_unknown");
   });
 });
 
@@ -232,8 +232,8 @@ describe("the document", () => {
 
   test("a digest in another spelling of the same octets is refused", async () => {
     for (const spell of [(value: string) => `${value}*`, (value: string) => value.replace(/.=$/, (last) => `${last === "A=" ? "B" : String.fromCharCode(last.charCodeAt(0) + 1)}=`)]) {
-      const signed_info = (xml: string): string => xml.replace(/(<ds:DigestValue>)([^<]*)/, (_, open: string, value: string) => open + spell(value));
-      expect(await reasonOf({ signed_info })).toBe("EBMS:0103 signature_structure");
+      const signedInfo = (xml: string): string => xml.replace(/(<ds:DigestValue>)([^<]*)/, (_, open: string, value: string) => open + spell(value));
+      expect(await reasonOf({ signedInfo })).toBe("EBMS:0103 signature_structure");
     }
   });
 
@@ -315,17 +315,17 @@ describe("encryption", () => {
       { parts: (parts) => parts.map((part) => (part.cid === undefined ? part : { ...part, body: Buffer.alloc(0) })) },
     ];
     const answers = new Set<string>();
-    for (const edits of cases) answers.add(JSON.stringify({ ...await attempt(edits), message_id: "" }));
-    expect([...answers]).toEqual(['{"kind":"refused","error":"EBMS:0102","reason":"decryption","message_id":""}']);
+    for (const edits of cases) answers.add(JSON.stringify({ ...await attempt(edits), messageId: "" }));
+    expect([...answers]).toEqual(['{"kind":"refused","error":"EBMS:0102","reason":"decryption","messageId":""}']);
   });
 
   test("other octets under the right key, not those that were signed", async () => {
-    const one = await forge(alice, bob, { signed_payload: gzip });
+    const one = await forge(alice, bob, { signedPayload: gzip });
     const info = /<ds:SignedInfo.*<\/ds:SignatureValue>/s.exec(one.body.toString("latin1"))?.[0] ?? "";
     expect(info).not.toBe("");
     // The attacker re-encrypts a payload of his own to us; the digest is the sender's.
-    const signed_info = (xml: string): string => xml.replace(/(cid:.*<ds:DigestValue>)[^<]*/s, "$1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
-    expect(await reasonOf({ signed_payload: gzip, signed_info })).toBe("EBMS:0101 digest_mismatch");
+    const signedInfo = (xml: string): string => xml.replace(/(cid:.*<ds:DigestValue>)[^<]*/s, "$1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
+    expect(await reasonOf({ signedPayload: gzip, signedInfo })).toBe("EBMS:0101 digest_mismatch");
   });
 });
 
@@ -333,17 +333,17 @@ describe("compression", () => {
   const noCompression = (xml: string): string => xml.replace(/<eb:Property name="CompressionType">[^<]*<\/eb:Property>/, "");
 
   test("an uncompressed payload is accepted", async () => {
-    const result = await attempt({ messaging: noCompression, signed_payload: invoiceBytes });
+    const result = await attempt({ messaging: noCompression, signedPayload: invoiceBytes });
     expect(result.kind === "message" && Buffer.from(result.payload ?? []).equals(invoiceBytes)).toBe(true);
   });
 
   const payloads: [string, Edits][] = [
-    ["a gzip with octets behind it", { signed_payload: Buffer.concat([gzipSync("x"), Buffer.from("trailing")]) }],
-    ["a gzip with zeros behind it, which zlib passes over in silence", { signed_payload: Buffer.concat([gzipSync("x"), Buffer.alloc(5)]) }],
-    ["half a gzip", { signed_payload: gzipSync(invoiceBytes).subarray(0, 100) }],
-    ["no gzip at all", { signed_payload: invoiceBytes }],
-    ["an empty part", { signed_payload: Buffer.alloc(0) }],
-    ["a gzip with a wrong checksum", { signed_payload: ((): Buffer => { const bytes = gzipSync(invoiceBytes); bytes.writeUInt32LE(1, bytes.length - 8); return bytes; })() }],
+    ["a gzip with octets behind it", { signedPayload: Buffer.concat([gzipSync("x"), Buffer.from("trailing")]) }],
+    ["a gzip with zeros behind it, which zlib passes over in silence", { signedPayload: Buffer.concat([gzipSync("x"), Buffer.alloc(5)]) }],
+    ["half a gzip", { signedPayload: gzipSync(invoiceBytes).subarray(0, 100) }],
+    ["no gzip at all", { signedPayload: invoiceBytes }],
+    ["an empty part", { signedPayload: Buffer.alloc(0) }],
+    ["a gzip with a wrong checksum", { signedPayload: ((): Buffer => { const bytes = gzipSync(invoiceBytes); bytes.writeUInt32LE(1, bytes.length - 8); return bytes; })() }],
     ["CompressionType application/rar", { messaging: (xml) => xml.replace(">application/gzip<", ">application/rar<") }],
   ];
   test.each(payloads)("%s is EBMS:0303", async (_, edits) => {
@@ -370,7 +370,7 @@ describe("parts and references", () => {
   });
 
   test("an unsigned part besides", async () => {
-    const parts: Edits["parts"] = (all) => [...all, { cid: "extra@x", content_type: "text/plain", body: Buffer.from("x") }];
+    const parts: Edits["parts"] = (all) => [...all, { cid: "extra@x", contentType: "text/plain", body: Buffer.from("x") }];
     expect(await reasonOf({ parts })).toBe("EBMS:0103 part_unsigned");
   });
 
@@ -392,8 +392,8 @@ describe("parts and references", () => {
   test("two payload parts, both signed, are one too many", async () => {
     const edits: Edits = {
       messaging: (xml) => xml.replace(/<eb:PartInfo.*<\/eb:PartInfo>/s, (part) => part + part.replace(/href="cid:[^"]*"/, 'href="cid:second@x"')),
-      signed_info: (xml) => xml.replace(/<ds:Reference URI="cid:.*<\/ds:Reference>/s, (part) => part + part.replace(/URI="cid:[^"]*"/, 'URI="cid:second@x"')),
-      parts: (all) => [...all, { cid: "second@x", content_type: "application/octet-stream", body: Buffer.from("x") }],
+      signedInfo: (xml) => xml.replace(/<ds:Reference URI="cid:.*<\/ds:Reference>/s, (part) => part + part.replace(/URI="cid:[^"]*"/, 'URI="cid:second@x"')),
+      parts: (all) => [...all, { cid: "second@x", contentType: "application/octet-stream", body: Buffer.from("x") }],
     };
     expect(await reasonOf(edits)).toBe("EBMS:0007 part_count");
   });
@@ -401,7 +401,7 @@ describe("parts and references", () => {
   test("an ordinary message without its payload part is refused", async () => {
     const edits: Edits = {
       messaging: (xml) => xml.replace(/<eb:PayloadInfo>.*<\/eb:PayloadInfo>/s, ""),
-      signed_info: (xml) => xml.replace(/<ds:Reference URI="cid:.*<\/ds:Reference>/s, ""),
+      signedInfo: (xml) => xml.replace(/<ds:Reference URI="cid:.*<\/ds:Reference>/s, ""),
       parts: (all) => all.slice(0, 1),
     };
     expect(await reasonOf(edits)).toBe("EBMS:0007 payload_missing");
@@ -409,6 +409,6 @@ describe("parts and references", () => {
 });
 
 test("no answer tells more than its code: the reason stays out of what the peer gets", async () => {
-  const result = await openUserMessage(Buffer.from("x"), "text/plain", { keys: [bob], payload_bytes_max: 1 }, inThread);
+  const result = await openUserMessage(Buffer.from("x"), "text/plain", { keys: [bob], payloadBytesMax: 1 }, inThread);
   expect(result).toEqual({ kind: "refused", error: "EBMS:0007", reason: "mime_content_type" });
 });

@@ -20,15 +20,15 @@ const two = (part: string): string => `--b\r\n${soap}\r\n--b\r\n${part}\r\n--b--
 describe("writing and reading", () => {
   test("any octets, line ends, dashes and beginnings of the boundary among them, come back unchanged", () => {
     for (const body of [Buffer.alloc(0), Buffer.from("\r\n"), Buffer.from("\n--b"), Buffer.from("\r\n--bound"), Buffer.from("--"), Buffer.from("x\r"), randomBytes(10_000)]) {
-      const message = writeMultipart([{ content_type: "application/soap+xml", body: Buffer.from("<x/>") }, { cid: "a@b", content_type: "application/octet-stream", body }], "boundary");
-      const result = readMultipart(message.body, message.content_type);
+      const message = writeMultipart([{ contentType: "application/soap+xml", body: Buffer.from("<x/>") }, { cid: "a@b", contentType: "application/octet-stream", body }], "boundary");
+      const result = readMultipart(message.body, message.contentType);
       expect(result.kind === "multipart" && result.parts[1]?.body.equals(body), JSON.stringify(body.toString("latin1").slice(0, 20))).toBe(true);
     }
   });
 
   test("the Content-Type names boundary, root type and start", () => {
-    const part = { cid: "root@x", content_type: "application/soap+xml;charset=UTF-8", body: Buffer.from("x") };
-    expect(writeMultipart([part], "b").content_type).toBe('multipart/related; boundary="b"; type="application/soap+xml"; start="<root@x>"');
+    const part = { cid: "root@x", contentType: "application/soap+xml;charset=UTF-8", body: Buffer.from("x") };
+    expect(writeMultipart([part], "b").contentType).toBe('multipart/related; boundary="b"; type="application/soap+xml"; start="<root@x>"');
   });
 });
 
@@ -57,7 +57,7 @@ describe("what is accepted", () => {
 
   test("an empty part, and a part without headers", () => {
     expect(read(two("Content-ID: a\r\n\r\n"))[1]?.body).toHaveLength(0);
-    expect(read(two("\r\nx"))[1]).toMatchObject({ cid: undefined, media_type: "" });
+    expect(read(two("\r\nx"))[1]).toMatchObject({ cid: undefined, mediaType: "" });
   });
 });
 
@@ -99,13 +99,13 @@ describe("what is refused", () => {
 
   test("one part more than the cap; at the cap it reads", () => {
     const parts = (count: number): string => `--b\r\n${Array.from({ length: count }, () => "\r\nx").join("\r\n--b\r\n")}\r\n--b--`;
-    expect([faultOf(parts(MIME_LIMITS.parts_max)), faultOf(parts(MIME_LIMITS.parts_max + 1))]).toEqual(["read", "too_many_parts"]);
+    expect([faultOf(parts(MIME_LIMITS.partsMax)), faultOf(parts(MIME_LIMITS.partsMax + 1))]).toEqual(["read", "too_many_parts"]);
   });
 });
 
 test("Content-Type parameters: quoted, escaped, folded, in any case", () => {
   const type = parseContentType('Multipart/Related;\r\n\tBOUNDARY="a\\"b"; charset=utf-8 ; x="; y=z"');
-  expect(type?.media_type).toBe("multipart/related");
+  expect(type?.mediaType).toBe("multipart/related");
   expect(Object.fromEntries(type?.parameters ?? [])).toEqual({ boundary: 'a"b', charset: "utf-8", x: "; y=z" });
   for (const bad of ["", "x", "a/b c", "a/b; =x", "a/b; x=", 'a/b; x="y']) expect(parseContentType(bad), bad).toBeUndefined();
 });

@@ -27,11 +27,11 @@ test("a message goes out and in through the pool, its receipt comes back, and ke
   const bob = accessPoint("PSK000002");
   const sent = await buildUserMessage(
     { message: userMessage(alice, bob), payload: invoiceBytes, id: randomUUID(), signer: alice, recipient: bob.certificate }, crypto);
-  const opened = await openUserMessage(sent.body, sent.content_type, { keys: [bob], payload_bytes_max: 1e6 }, crypto);
+  const opened = await openUserMessage(sent.body, sent.contentType, { keys: [bob], payloadBytesMax: 1e6 }, crypto);
   if (opened.kind === "refused") throw new Error(opened.reason);
   expect(Buffer.from(opened.payload ?? []).equals(invoiceBytes)).toBe(true);
-  const signal = { id: randomUUID(), signer: bob, message_id: "r@x", timestamp: "2026-11-20T10:00:00Z", ref_to_message_id: opened.message.message_id };
+  const signal = { id: randomUUID(), signer: bob, messageId: "r@x", timestamp: "2026-11-20T10:00:00Z", refToMessageId: opened.message.messageId };
   const receipt = await buildReceipt(signal, opened.references, crypto);
-  const expected = { message_id: opened.message.message_id, references: sent.references, recipient: bob.certificate };
-  expect(await readAnswer(Buffer.from(receipt.body), receipt.content_type, expected, crypto)).toMatchObject({ kind: "receipt", same_certificate: true });
+  const expected = { messageId: opened.message.messageId, references: sent.references, recipient: bob.certificate };
+  expect(await readAnswer(Buffer.from(receipt.body), receipt.contentType, expected, crypto)).toMatchObject({ kind: "receipt", sameCertificate: true });
 });

@@ -26,18 +26,18 @@ beforeAll(() => {
 
 const MESSAGE_ID = "11111111-2222-4333-8444-555555555555@kurier.test";
 const signal = (signer: AccessPoint, ref: string | undefined = MESSAGE_ID): SignalOptions => ({
-  id: randomUUID(), signer, message_id: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:01.000Z",
-  ...(ref === undefined ? {} : { ref_to_message_id: ref }),
+  id: randomUUID(), signer, messageId: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:01.000Z",
+  ...(ref === undefined ? {} : { refToMessageId: ref }),
 });
 const sent = (message: BuiltMessage, recipient: AccessPoint = bob): SentMessage => ({
-  message_id: MESSAGE_ID, references: message.references, recipient: recipient.certificate,
+  messageId: MESSAGE_ID, references: message.references, recipient: recipient.certificate,
 });
 
 describe("a user message", () => {
   test("arrives with the same bytes and the same header values", async () => {
-    const values = userMessage(alice, bob, { message_id: MESSAGE_ID, conversation_id: "a <b> & \"c\"" });
+    const values = userMessage(alice, bob, { messageId: MESSAGE_ID, conversationId: "a <b> & \"c\"" });
     const opened = await open(bob, await build(alice, bob, values));
-    expect(opened).toMatchObject({ kind: "message", message: values, test_service: false });
+    expect(opened).toMatchObject({ kind: "message", message: values, testService: false });
     if (opened.kind !== "message") return;
     expect(Buffer.from(opened.payload ?? []).equals(invoiceBytes)).toBe(true);
     expect(Buffer.from(opened.signer).equals(alice.certificate)).toBe(true);
@@ -46,38 +46,38 @@ describe("a user message", () => {
   test("keeps the gzip octets that were signed, so that the digest can be recomputed in ten years", async () => {
     const message = await build(alice, bob);
     const opened = await open(bob, message);
-    expect(opened.kind === "message" && Buffer.from(opened.signed_payload ?? []).equals(message.compressed)).toBe(true);
+    expect(opened.kind === "message" && Buffer.from(opened.signedPayload ?? []).equals(message.compressed)).toBe(true);
   });
 
   test("is opened with the previous key while that key is still known", async () => {
     const renewed = accessPoint("PSK000002");
     const message = await build(alice, bob);
-    const opened = await openUserMessage(message.body, message.content_type, { keys: [renewed, bob], payload_bytes_max: 1e6 }, inThread);
+    const opened = await openUserMessage(message.body, message.contentType, { keys: [renewed, bob], payloadBytesMax: 1e6 }, inThread);
     expect(opened.kind).toBe("message");
   });
 
   test("to another access point cannot be opened, and the answer is the generic decryption error", async () => {
-    expect(await open(bob, await build(alice, eve, { to_party: "PSK000002" })))
+    expect(await open(bob, await build(alice, eve, { toParty: "PSK000002" })))
       .toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
   });
 
   test("whose From is not the signer's common name is refused", async () => {
-    expect(await open(bob, await build(eve, bob, { from_party: "PSK000001" }))).toMatchObject({ error: "EBMS:0101", reason: "party_mismatch" });
+    expect(await open(bob, await build(eve, bob, { fromParty: "PSK000001" }))).toMatchObject({ error: "EBMS:0101", reason: "party_mismatch" });
   });
 
   test("whose To is not our common name is refused", async () => {
-    expect(await open(bob, await build(alice, bob, { to_party: "PSK000003" }))).toMatchObject({ error: "EBMS:0003", reason: "party_mismatch" });
+    expect(await open(bob, await build(alice, bob, { toParty: "PSK000003" }))).toMatchObject({ error: "EBMS:0003", reason: "party_mismatch" });
   });
 
   test("of the test service is recognised", async () => {
-    const opened = await open(bob, await build(alice, bob, { service: TEST_SERVICE, service_type: undefined, action: TEST_ACTION }));
-    expect(opened).toMatchObject({ kind: "message", test_service: true });
+    const opened = await open(bob, await build(alice, bob, { service: TEST_SERVICE, serviceType: undefined, action: TEST_ACTION }));
+    expect(opened).toMatchObject({ kind: "message", testService: true });
   });
 
   test("one octet above the payload cap is refused with EBMS:0303, at the cap it is accepted", async () => {
     const message = await build(alice, bob, {}, Buffer.alloc(5_000, 0x41));
-    const at = (payload_bytes_max: number): ReturnType<typeof openUserMessage> =>
-      openUserMessage(message.body, message.content_type, { keys: [bob], payload_bytes_max }, inThread);
+    const at = (payloadBytesMax: number): ReturnType<typeof openUserMessage> =>
+      openUserMessage(message.body, message.contentType, { keys: [bob], payloadBytesMax }, inThread);
     expect((await at(5_000)).kind).toBe("message");
     expect(await at(4_999)).toMatchObject({ error: "EBMS:0303", reason: "decompression" });
   });
@@ -93,11 +93,11 @@ describe("a user message", () => {
 });
 
 describe("older OAEP (SHA-256 with MGF1-SHA1)", () => {
-  const legacy = (seal_key: NonNullable<Edits["seal_key"]> = legacyOaep): ReturnType<typeof forge> => forge(alice, bob, {
-    signed_payload: gzipSync(invoiceBytes), seal_key, envelope: (soap) => soap.replace(/<xenc11:MGF[^>]*\/>/, ""),
+  const legacy = (sealKey: NonNullable<Edits["sealKey"]> = legacyOaep): ReturnType<typeof forge> => forge(alice, bob, {
+    signedPayload: gzipSync(invoiceBytes), sealKey, envelope: (soap) => soap.replace(/<xenc11:MGF[^>]*\/>/, ""),
   });
-  const openWith = async (legacy_oaep: boolean, message: Awaited<ReturnType<typeof forge>>): ReturnType<typeof openUserMessage> =>
-    openUserMessage(message.body, message.content_type, { keys: [bob], payload_bytes_max: 1e6, legacy_oaep }, inThread);
+  const openWith = async (legacyOaep: boolean, message: Awaited<ReturnType<typeof forge>>): ReturnType<typeof openUserMessage> =>
+    openUserMessage(message.body, message.contentType, { keys: [bob], payloadBytesMax: 1e6, legacyOaep }, inThread);
 
   test("is accepted when the operator allows it, and refused by default", async () => {
     const message = await legacy();
@@ -115,19 +115,19 @@ describe("older OAEP (SHA-256 with MGF1-SHA1)", () => {
       (): Buffer => Buffer.alloc(256, 0xff),
       (): Buffer => Buffer.alloc(256),
     ];
-    for (const seal_key of broken) expect(await openWith(true, await legacy(seal_key))).toMatchObject({ error: "EBMS:0102", reason: "decryption" });
+    for (const sealKey of broken) expect(await openWith(true, await legacy(sealKey))).toMatchObject({ error: "EBMS:0102", reason: "decryption" });
   });
 });
 
 describe("header rules, each refused with its error", () => {
   const cases: [string, Record<string, string>, string][] = [
-    ["a MessageId with spaces", { message_id: "a b@c" }, "EBMS:0009"],
+    ["a MessageId with spaces", { messageId: "a b@c" }, "EBMS:0009"],
     ["a Timestamp that is no time", { timestamp: "yesterday" }, "EBMS:0009"],
     ["an empty Service", { service: "" }, "EBMS:0009"],
     ["an empty Action", { action: "" }, "EBMS:0009"],
-    ["an empty ConversationId", { conversation_id: "" }, "EBMS:0009"],
-    ["an empty originalSender", { original_sender: "" }, "EBMS:0003"],
-    ["an empty finalRecipient", { final_recipient: "" }, "EBMS:0003"],
+    ["an empty ConversationId", { conversationId: "" }, "EBMS:0009"],
+    ["an empty originalSender", { originalSender: "" }, "EBMS:0003"],
+    ["an empty finalRecipient", { finalRecipient: "" }, "EBMS:0003"],
   ];
   test.each(cases)("%s", async (_, overrides, error) => {
     expect(await open(bob, await build(alice, bob, overrides))).toMatchObject({ kind: "refused", error, reason: "header" });
@@ -136,22 +136,22 @@ describe("header rules, each refused with its error", () => {
 
 describe("a receipt", () => {
   const exchange = async (receiptBy: AccessPoint = bob, ref?: string): Promise<{ message: BuiltMessage; body: Buffer; type: string }> => {
-    const message = await build(alice, bob, { message_id: MESSAGE_ID });
+    const message = await build(alice, bob, { messageId: MESSAGE_ID });
     const opened = await open(bob, message);
     if (opened.kind !== "message") throw new Error(opened.reason);
     const receipt = await buildReceipt(signal(receiptBy, ref), opened.references, inThread);
-    return { message, body: Buffer.from(receipt.body), type: receipt.content_type };
+    return { message, body: Buffer.from(receipt.body), type: receipt.contentType };
   };
 
   test("proves the message: signed by the receiver, for this MessageId, over the references we signed", async () => {
     const { message, body, type } = await exchange();
-    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "receipt", same_certificate: true });
+    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "receipt", sameCertificate: true });
   });
 
   test("signed by a renewed certificate of the same seat is reported as such", async () => {
     const renewed = accessPoint("PSK000002");
     const { message, body, type } = await exchange(renewed);
-    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "receipt", same_certificate: false });
+    expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({ kind: "receipt", sameCertificate: false });
   });
 
   test("signed by somebody else does not count", async () => {
@@ -191,7 +191,7 @@ describe("a receipt", () => {
 describe("an error signal", () => {
   const answer = async (error: Parameters<typeof buildError>[1], ref: string | undefined = MESSAGE_ID, by: AccessPoint = bob): ReturnType<typeof readAnswer> => {
     const built = await buildError(signal(by, ref), error, inThread);
-    return readAnswer(Buffer.from(built.body), built.content_type, sent(await build(alice, bob)), inThread);
+    return readAnswer(Buffer.from(built.body), built.contentType, sent(await build(alice, bob)), inThread);
   };
 
   test("is signed, names the message, and says whether another try may help", async () => {
@@ -212,8 +212,8 @@ describe("an error signal", () => {
 
   test("of a duplicate that names another message, or none, does not end the sending", async () => {
     expect(await answer({ code: "EBMS:4001" }, "other@kurier.test")).toMatchObject({ kind: "unconfirmed", reason: "other_message" });
-    const built = await buildError({ id: randomUUID(), signer: bob, message_id: "x@y", timestamp: "2026-11-20T10:00:01Z" }, { code: "EBMS:4001" }, inThread);
-    expect(await readAnswer(Buffer.from(built.body), built.content_type, sent(await build(alice, bob)), inThread)).toMatchObject({ kind: "error", meaning: "retry" });
+    const built = await buildError({ id: randomUUID(), signer: bob, messageId: "x@y", timestamp: "2026-11-20T10:00:01Z" }, { code: "EBMS:4001" }, inThread);
+    expect(await readAnswer(Buffer.from(built.body), built.contentType, sent(await build(alice, bob)), inThread)).toMatchObject({ kind: "error", meaning: "retry" });
   });
 
   test("by somebody else is read, but not taken for the receiver's word", async () => {
@@ -230,12 +230,12 @@ test("header and standard business document must name the same parties, type and
   const message = userMessage(alice, bob);
   const [scheme = "", ...type] = message.action.split("::");
   const facts = {
-    sender: "0245:2020202020", receiver: "0245:1234567890", document_type: type.join("::"), document_type_scheme: scheme,
-    process: message.service, process_scheme: "cenbii-procid-ubl",
+    sender: "0245:2020202020", receiver: "0245:1234567890", documentType: type.join("::"), documentTypeScheme: scheme,
+    process: message.service, processScheme: "cenbii-procid-ubl",
   };
   expect(envelopeMismatch(message, facts)).toBeUndefined();
   expect(envelopeMismatch(message, { ...facts, sender: "0245:1" })).toBe("originalSender");
   expect(envelopeMismatch(message, { ...facts, receiver: "0245:1" })).toBe("finalRecipient");
-  expect(envelopeMismatch(message, { ...facts, document_type: "x" })).toBe("Action");
-  expect(envelopeMismatch(message, { ...facts, process_scheme: "x" })).toBe("Service");
+  expect(envelopeMismatch(message, { ...facts, documentType: "x" })).toBe("Action");
+  expect(envelopeMismatch(message, { ...facts, processScheme: "x" })).toBe("Service");
 });

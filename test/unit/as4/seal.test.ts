@@ -6,14 +6,14 @@ import { userMessage } from "../../support/as4.js";
 import { accessPoint } from "../../support/as4-keys.js";
 
 const alice = accessPoint("PSK000001");
-const messaging = userMessageXml("M-1", { ...userMessage(alice, alice), payload_href: "cid:a@b", payload_mime_type: "application/xml" });
-const input = { messaging, messaging_id: "M-1", id: "1", signer: alice };
+const messaging = userMessageXml("M-1", { ...userMessage(alice, alice), payloadHref: "cid:a@b", payloadMimeType: "application/xml" });
+const input = { messaging, messagingId: "M-1", id: "1", signer: alice };
 
 test("a header that is not well-formed, has another id, or is something else is not signed", () => {
   expect(signSignal(input).kind).toBe("signed");
   expect(() => signSignal({ ...input, messaging: messaging.slice(1) })).toThrow("well-formed");
   expect(() => signSignal({ ...input, messaging: messaging.replace(' xmlns:eb="', ' xmlns:e="') })).toThrow("well-formed");
-  expect(() => signSignal({ ...input, messaging_id: "M-2" })).toThrow("wsu:Id");
+  expect(() => signSignal({ ...input, messagingId: "M-2" })).toThrow("wsu:Id");
   expect(() => signSignal({ ...input, messaging: "<a/>" })).toThrow("wsu:Id");
 });
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { commonName, openUserMessage } from "../../../engine/peppol/as4.js";
-import type { OpenedMessage, Refusal } from "../../../engine/peppol/as4.js";
+import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import { inThread, invoiceBytes } from "../../support/as4.js";
 
@@ -14,8 +14,8 @@ const receiver = {
   certificate: new X509Certificate(pem.slice(pem.indexOf("-----BEGIN CERTIFICATE-----"))).raw,
   key: wrapPrivateKey(createPrivateKey(pem)),
 };
-const open = (body: Buffer): Promise<OpenedMessage | Refusal> =>
-  openUserMessage(body, 'multipart/related; boundary="----=_Part_wss4j"; type="application/soap+xml"', { keys: [receiver], payload_bytes_max: 1e6 }, inThread);
+const open = (body: Buffer): Promise<OpenedMessage | RefusedMessage> =>
+  openUserMessage(body, 'multipart/related; boundary="----=_Part_wss4j"; type="application/soap+xml"', { keys: [receiver], payloadBytesMax: 1e6 }, inThread);
 
 test("a message signed and encrypted by Apache WSS4J opens with its payload unchanged", async () => {
   const opened = await open(fixture("wss4j-4.0.0.mime"));
@@ -23,7 +23,7 @@ test("a message signed and encrypted by Apache WSS4J opens with its payload unch
   expect(Buffer.from(opened.payload ?? []).equals(invoiceBytes)).toBe(true);
   expect(commonName(opened.signer)).toBe("PSK000001");
   expect(opened.references).toHaveLength(3);
-  expect(opened.references[0]).toMatchObject({ uri: "#phase4-msg-1", prefix_list: "S12" });
+  expect(opened.references[0]).toMatchObject({ uri: "#phase4-msg-1", prefixList: "S12" });
 });
 
 test("with one digit of its finalRecipient changed it does not", async () => {
