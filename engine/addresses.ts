@@ -55,9 +55,9 @@ export function inCidr(address: Address, cidr: Cidr): boolean {
   return (((address[whole] ?? 0) ^ (cidr.address[whole] ?? 0)) & mask) === 0;
 }
 
-/** The address of a socket: 4 or 16 bytes as the system gives them, mapped IPv4 taken out of its wrapping. A copy. */
+/** The address of a socket: 4 or 16 bytes as the system gives them, mapped IPv4 taken out of its wrapping. A view of them. */
 export function addressOfBytes(bytes: Uint8Array): Address {
-  return bytes.length === 16 && isMapped(bytes) ? bytes.slice(12) : bytes.slice();
+  return bytes.length === 16 && isMapped(bytes) ? bytes.subarray(12) : bytes;
 }
 
 /** Canonical text: dotted decimal, or RFC 5952. */

@@ -23,6 +23,7 @@ export interface Outgoing {
   readonly status: number;
   readonly requestId: string;
   readonly contentType: string | undefined;
+  /** Beyond those that every answer has. Without a Cache-Control among them the answer is `no-store`: it belongs to one caller. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly body: string | Uint8Array;
 }

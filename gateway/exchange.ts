@@ -35,8 +35,6 @@ interface Shared {
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
-/** Answers belong to one caller; a page or file that may be kept says so itself. */
-const UNCACHED = { "Cache-Control": "no-store" } as const;
 const NOTHING: Readonly<Record<string, unknown>> = {};
 const NO_BYTES = Buffer.alloc(0);
 
@@ -217,7 +215,7 @@ export class RouteExchange implements Exchange, AnyRequest {
     return this.settled(status, this.headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
   }
 
-  private settled(status: number, headers: Readonly<Record<string, string>>, contentType: string | undefined, body: string | Uint8Array): Outgoing {
+  private settled(status: number, headers: Readonly<Record<string, string>> | undefined, contentType: string | undefined, body: string | Uint8Array): Outgoing {
     const answer = { status, requestId: this.requestId, contentType, headers, body };
     // A handler that ends after its request ran out of time has been counted already.
     if (this.isCounted) return answer;
@@ -229,13 +227,13 @@ export class RouteExchange implements Exchange, AnyRequest {
     return answer;
   }
 
-  /** Response headers: what the reply brings, what the rate row promises, and the default of not being kept. */
-  private headersOf(given: Readonly<Record<string, string>> | undefined, status: number): Readonly<Record<string, string>> {
+  /** Response headers: what the reply brings and what the rate row promises. */
+  private headersOf(given: Readonly<Record<string, string>> | undefined, status: number): Readonly<Record<string, string>> | undefined {
     const { admission } = this;
     const rate = this.plan.row?.rate;
     const showsRate = admission !== undefined && rate !== undefined && (status === 429 || RATES[rate].headers === "always");
-    if (given === undefined && !showsRate) return UNCACHED;
-    const headers: Record<string, string> = { ...UNCACHED, ...given };
+    if (given === undefined && !showsRate) return undefined;
+    const headers: Record<string, string> = { ...given };
     for (const name in headers) if (UNSAFE.test(headers[name] ?? "")) throw new TypeError("a header value with a control or non-ASCII character");
     if (showsRate) {
       headers["X-RateLimit-Limit"] = String(admission.limit);

@@ -33,10 +33,11 @@ export function schemaOf(schema: z.ZodType, components: Components): JsonObject 
       Object.assign(jsonSchema, given);
     },
   });
-  const { $schema: _, definitions, $defs, ...rest } = JSON.parse(JSON.stringify(written)) as JsonObject;
+  const { definitions, $defs, ...rest } = JSON.parse(JSON.stringify(written)) as JsonObject;
   for (const named of [definitions, $defs]) {
     for (const [id, definition] of Object.entries((named ?? {}) as JsonObject)) components.set(id, tidied(definition) as JsonObject);
   }
+  Reflect.deleteProperty(rest, "$schema");
   return tidied(rest) as JsonObject;
 }
 

@@ -49,6 +49,7 @@ class NodeConversation extends Conversation {
     response.setHeader("X-Request-Id", answer.requestId);
     response.setHeader("X-Content-Type-Options", "nosniff");
     response.setHeader("Referrer-Policy", "no-referrer");
+    response.setHeader("Cache-Control", "no-store");
     if (answer.contentType !== undefined) response.setHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? "");
     if (answer.status !== 204) response.setHeader("Content-Length", Buffer.byteLength(answer.body));

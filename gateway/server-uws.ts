@@ -63,14 +63,17 @@ const statusLine = (status: number): string => statusLines.get(status) ?? String
 /** Answers longer than this leave in pieces as the client takes them, so that a slow reader holds no second copy. */
 const STREAMED_BYTES = 64 * 1024;
 
-/** Written as part of a header's value: one crossing into C++ instead of two (0.3 µs each). */
-const STANDARD_HEADERS = "nosniff\r\nReferrer-Policy: no-referrer";
+/** Headers of every answer, written as the tail of another header's value: one crossing into C++ (0.3 µs) instead of three. */
+const FOR_ALL = "nosniff\r\nReferrer-Policy: no-referrer";
+const FOR_ALL_UNCACHED = `${FOR_ALL}\r\nCache-Control: no-store`;
 
 class UwsConversation extends Conversation {
   private readonly res: HttpResponse;
   private readonly isHead: boolean;
   /** False once `res` has ended or aborted and must not be touched. */
   private live = true;
+  /** While uws itself calls us, what is written is corked already. */
+  private isCorked = true;
 
   constructor(shared: Load, exchange: Exchange, res: HttpResponse, isHead: boolean) {
     super(shared, exchange);
@@ -84,20 +87,28 @@ class UwsConversation extends Conversation {
 
   readBody(): void {
     this.res.onData((chunk, last) => {
+      this.isCorked = true;
       this.receive(Buffer.copyBytesFrom(new Uint8Array(chunk)), last);
+      this.isCorked = false;
     });
+  }
+
+  /** The request handler returns: from here on, writing takes a cork. */
+  handlerReturns(): void {
+    this.isCorked = false;
   }
 
   protected write(answer: Outgoing, close: boolean): void {
     if (!this.live) return;
-    this.res.cork(() => { this.writeCorked(answer, close); });
+    if (this.isCorked) this.writeCorked(answer, close);
+    else this.res.cork(() => { this.writeCorked(answer, close); });
   }
 
   private writeCorked(answer: Outgoing, close: boolean): void {
     const { res } = this;
     res.writeStatus(statusLine(answer.status));
     res.writeHeader("X-Request-Id", answer.requestId);
-    res.writeHeader("X-Content-Type-Options", STANDARD_HEADERS);
+    res.writeHeader("X-Content-Type-Options", answer.headers?.["Cache-Control"] === undefined ? FOR_ALL_UNCACHED : FOR_ALL);
     if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
     const { body } = answer;
@@ -157,6 +168,7 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
     const head = headOf(res, req);
     const conversation = new UwsConversation(shared, options.onRequest(head), res, head.method === "HEAD");
     if (conversation.open(bodyFraming(head.headers))) conversation.readBody();
+    conversation.handlerReturns();
   });
   const socket = await new Promise<us_listen_socket>((resolve, reject) => {
     const listening = (token: us_listen_socket | false): void => {

@@ -22,7 +22,8 @@ const required = <T>(value: T | undefined): T => { if (value === undefined) thro
 const keyId = (n: number) => required(parseKeyId(`018f6a3e-0000-7000-8000-0000000000${n}`));
 const integratorId = required(parseIntegratorId("018f6a3e-0000-7000-8000-0000000000ff"));
 const central = (changes: Partial<Caller> = {}): Caller => {
-  const { firmId: _, ...rest } = testCaller({ kind: "integrator", keyType: "sk_int", integratorId, keyId: keyId(11), ...changes });
+  const { firmId, ...rest } = testCaller({ kind: "integrator", keyType: "sk_int", integratorId, keyId: keyId(11), ...changes });
+  expect(firmId).toBeDefined();
   return rest;
 };
 const FIRM = "018f6a3e-0000-7000-8000-0000000000f1";
@@ -72,7 +73,7 @@ describe.each(serverForms)("the %s form", (form) => {
   const log: Log = { ...silentLog, error: (event) => { logged.push(event); } };
   beforeAll(async () => {
     const limiter = createRateLimiter({ clock: systemClock });
-    for (const key of [17, 18]) for (let i = 0; i < 300; i++) for (const row of ["sapi_send", "enterprise"] as const) limiter.admit(row, keyId(key));
+    for (const key of [17, 18]) for (let i = 0; i < 300; i++) for (const row of ["sapi_send", "enterprise"] as const) void limiter.admit(row, keyId(key));
     gateway = await startGateway(form, rows, {
       ports: {
         log, admit: (row, key) => limiter.admit(row, key),

@@ -9,7 +9,8 @@ import { z } from "zod";
 
 import { route } from "../../gateway/route.js";
 import type { Route } from "../../gateway/route.js";
-import { WireClient, serverForms, startGateway, wire } from "../support/gateway.js";
+import { Refusal } from "../../engine/errors.js";
+import { WireClient, serverForms, startGateway, testCaller, wire } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";
 
 const MB = 1024 * 1024;
@@ -52,6 +53,11 @@ const rows: readonly Route[] = [
   route({ ...open, operation: "split", method: "GET", path: "/split", summary: "A header with a line break", responses: { 200: { description: "never" } }, handler: () => ({ status: 200, headers: { Location: "/x\r\nSet-Cookie: a=b" } }) }),
 ];
 
+const guarded = route({
+  ...open, credential: "bearer", operation: "guarded", method: "POST", path: "/guarded", summary: "For callers", request: { body: z.object({ text: z.string() }), body_bytes_max: bodyCap },
+  responses: { 200: { description: "it", schema: z.object({ chars: z.number() }) } }, handler: ({ body }) => ({ status: 200, body: { chars: body.text.length } }),
+});
+
 const H = "Host: x\r\n";
 const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\n${H}${more}\r\n`;
 const post = (path: string, body: string, more = "Content-Type: application/json\r\n"): string => `POST ${path} HTTP/1.1\r\n${H}${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
@@ -59,7 +65,11 @@ const codeOf = (body: string | undefined): unknown => (JSON.parse(body ?? "null"
 
 describe.each(serverForms)("the %s form", (form) => {
   let gateway: TestGateway;
-  beforeAll(async () => { gateway = await startGateway(form, rows); });
+  beforeAll(async () => {
+    gateway = await startGateway(form, [...rows, guarded], {
+      ports: { authenticate: async (token) => { await Promise.resolve(); if (token !== "good") throw new Refusal("TOKEN_INVALID"); return testCaller(); } },
+    });
+  });
   afterAll(async () => { await gateway.stop(); });
 
   describe("paths and methods", () => {
@@ -237,6 +247,20 @@ describe.each(serverForms)("the %s form", (form) => {
       client.socket.destroy();
     });
 
+    test("a stranger is refused before his 20 MB have arrived, and the connection can go on once they have", async () => {
+      const total = 20 * MB;
+      const client = new WireClient(gateway.port).send(`POST /api/v1/guarded HTTP/1.1\r\n${H}Authorization: Bearer bad\r\nContent-Type: application/json\r\nContent-Length: ${total}\r\n\r\n{`);
+      expect((await client.answer())?.status).toBe(401);
+      for (let sent = 1; sent < total; sent += MB) client.send(Buffer.alloc(Math.min(MB, total - sent), 0x61));
+      expect((await client.send(get("/api/v1/hello")).answer())?.status).toBe(200);
+      client.socket.destroy();
+    });
+
+    test("a caller's body arrives whole while his token is still looked at", async () => {
+      const response = await fetch(`${gateway.origin}/api/v1/guarded`, { method: "POST", headers: { Authorization: "Bearer good", "Content-Type": "application/json" }, body: bigJson(5 * MB) });
+      expect(await response.json()).toEqual({ chars: 5 * MB - 11 });
+    });
+
     test("10 MB of answer reach a client that reads slowly, byte for byte", async () => {
       const response = await fetch(`${gateway.origin}/api/v1/large`);
       let bytes = 0;
@@ -263,6 +287,20 @@ describe.each(serverForms)("the %s form", (form) => {
       client.send(ids.map((id) => get("/api/v1/hello", `X-Request-Id: ${id}\r\n`)).join(""));
       for (const id of ids) expect((await client.answer())?.headers["x-request-id"]).toBe(id);
       client.socket.destroy();
+    });
+
+    test("pipelined requests that take time are answered in order or not at all, never mixed up", async () => {
+      held.arrived = 0;
+      const client = new WireClient(gateway.port);
+      client.send(["q-1", "q-2", "q-3"].map((id) => post("/api/v1/hold", "", `X-Request-Id: ${id}\r\n`)).join(""));
+      await until(() => held.arrived > 0);
+      const releaser = setInterval(() => { for (const release of held.release.splice(0)) release(); }, 5);
+      const ids: unknown[] = [];
+      for (let answer = await client.answer(); answer !== undefined && ids.length < 3; answer = ids.length < 3 ? await client.answer() : undefined) ids.push(answer.headers["x-request-id"]);
+      clearInterval(releaser);
+      expect(ids).toEqual(["q-1", "q-2", "q-3"].slice(0, ids.length));
+      client.socket.destroy();
+      await until(() => { for (const release of held.release.splice(0)) release(); return gateway.inFlight() === 0; });
     });
 
     test("a connection is kept for the next request, and closed when the client asks for it", async () => {

@@ -81,7 +81,7 @@ describe("an API key on one node", () => {
     fc.assert(fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 0, max: 59_999 }), fc.integer({ min: -3_600_000, max: 3_600_000 }), (limit, wait, step) => {
       const clock = fakeClock();
       const limiter = createRateLimiter({ clock, rates: row(limit) });
-      for (let i = 0; i < limit; i++) limiter.admit("sapi", "k");
+      for (let i = 0; i < limit; i++) void limiter.admit("sapi", "k");
       clock.advance(wait);
       clock.stepWall(step);
       const refused = now(limiter.admit("sapi", "k"));
@@ -103,10 +103,10 @@ describe("an API key on one node", () => {
   test("idle windows are dropped after a window's time, and there are never more than the bound", () => {
     const clock = fakeClock();
     const limiter = createRateLimiter({ clock, windows_max: 100 });
-    for (let i = 0; i < 1_000; i++) limiter.admit("sapi", `k${i}`);
+    for (let i = 0; i < 1_000; i++) void limiter.admit("sapi", `k${i}`);
     expect(limiter.size()).toBe(100);
     clock.advance(WINDOW - 1);
-    limiter.admit("sapi", "k999");
+    void limiter.admit("sapi", "k999");
     clock.advance(1);
     limiter.sweep();
     expect(limiter.size()).toBe(1);
@@ -129,7 +129,7 @@ describe("an unauthenticated identifier", () => {
 
   test("a million made-up identifiers stay within the bound", () => {
     const limiter = createRateLimiter({ clock: fakeClock(), windows_max: 1_000 });
-    for (let i = 0; i < 1_000_000; i++) limiter.admit("token", `guess-${i}`);
+    for (let i = 0; i < 1_000_000; i++) void limiter.admit("token", `guess-${i}`);
     expect(limiter.size()).toBe(1_000);
   });
 });
