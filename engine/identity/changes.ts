@@ -63,7 +63,7 @@ export function createChanges(options: ChangesOptions): Changes {
   const syncs = createSyncs();
   let interval: NodeJS.Timeout | undefined;
   let channel: Channel | undefined;
-  let firstProof: (() => void) | undefined;
+  let onFirstProof: (() => void) | undefined;
 
   const say = async (kind: string, rest: string): Promise<void> => {
     try {
@@ -77,33 +77,16 @@ export function createChanges(options: ChangesOptions): Changes {
     if (proof.silence_ms() > LIMITS.change_channel_dead_ms) channel?.renew();
     else await say("probe", `${nodeId}:${proof.ask()}`);
   };
-  /** What nodes say to each other: `<kind>:<node>[:<number>[:<node>]]`. */
-  const talk: Readonly<Record<string, (origin: string, seq: number, from: string) => void>> = {
-    probe: (origin, seq) => {
-      if (origin !== nodeId || !proof.hear(seq)) return;
+  const onMessage = createEar(options, {
+    probe: (seq) => {
+      if (!proof.hear(seq)) return;
       options.onProof();
-      firstProof?.();
+      onFirstProof?.();
     },
-    sync: (origin, seq) => { if (origin !== nodeId) void say("ack", `${origin}:${seq}:${nodeId}`); },
-    ack: (origin, seq, from) => { if (origin === nodeId) syncs.acknowledge(seq, from); },
-    hello: (origin) => { if (origin !== nodeId) options.onNode(origin, "hello"); },
-    bye: (origin) => {
-      if (origin === nodeId) return;
-      options.onNode(origin, "bye");
-      syncs.giveUp(origin);
-    },
-  };
-  const onMessage = (payload: string): void => {
-    const colon = payload.indexOf(":");
-    const kind = payload.slice(0, colon);
-    const rest = payload.slice(colon + 1);
-    if (isChangeKind(kind)) {
-      options.onChange(kind, rest);
-      return;
-    }
-    const [origin = "", seq = "", from = ""] = rest.split(":");
-    talk[kind]?.(origin, Number(seq), from);
-  };
+    ack: syncs.acknowledge,
+    sync: (origin, seq) => { void say("ack", `${origin}:${seq}:${nodeId}`); },
+    bye: syncs.giveUp,
+  });
   const onUp = (): void => {
     proof.up();
     options.onGap();
@@ -117,7 +100,7 @@ export function createChanges(options: ChangesOptions): Changes {
 
   return {
     start: async () => {
-      const proven = new Promise<void>((resolve) => { firstProof = resolve; });
+      const proven = new Promise<void>((resolve) => { onFirstProof = resolve; });
       channel = (options.open ?? openChannel)({ url: options.url, name: "kurier identity", channel: CHANNEL, onMessage, onUp, onDown });
       interval = setInterval(() => { void probe(); }, LIMITS.change_probe_ms);
       interval.unref();
@@ -140,6 +123,44 @@ export function createChanges(options: ChangesOptions): Changes {
       await say("bye", nodeId);
       await channel?.close();
     },
+  };
+}
+
+/** What a node does with what nodes say to each other. */
+interface Talk {
+  /** This node's own probe came back. */
+  probe(seq: number): void;
+  /** Another node knows of this node's change. */
+  ack(seq: number, from: string): void;
+  /** Another node asks whether this one knows of its change. */
+  sync(origin: string, seq: number): void;
+  /** Another node has stopped. */
+  bye(origin: string): void;
+}
+
+/** Reads payloads: `<change>:<id>` of the triggers, `<word>:<node>[:<number>[:<node>]]` of nodes. */
+function createEar(options: ChangesOptions, talk: Talk): (payload: string) => void {
+  const { nodeId } = options;
+  const ofThisNode: Readonly<Record<string, (seq: number, from: string) => void>> = { probe: talk.probe, ack: talk.ack };
+  const ofOthers: Readonly<Record<string, (origin: string, seq: number) => void>> = {
+    sync: talk.sync,
+    hello: (origin) => { options.onNode(origin, "hello"); },
+    bye: (origin) => {
+      options.onNode(origin, "bye");
+      talk.bye(origin);
+    },
+  };
+  return (payload) => {
+    const colon = payload.indexOf(":");
+    const kind = payload.slice(0, colon);
+    const rest = payload.slice(colon + 1);
+    if (isChangeKind(kind)) {
+      options.onChange(kind, rest);
+      return;
+    }
+    const [origin = "", seq = "", from = ""] = rest.split(":");
+    if (origin === nodeId) ofThisNode[kind]?.(Number(seq), from);
+    else ofOthers[kind]?.(origin, Number(seq));
   };
 }
 

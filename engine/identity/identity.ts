@@ -117,10 +117,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     onProof: () => { background("revocations", revocations.maintain()); },
     ...(options.openChannel === undefined ? {} : { open: options.openChannel }),
   });
-  const maintain = async (): Promise<void> => {
-    await signingKeys.ensure();
-    await pruneIdentity(sql, clock);
-  };
+  const maintain = (): Promise<void> => signingKeys.ensure().then(() => pruneIdentity(sql, clock));
   const contexts = { environment, participants: memory.participants, bindings: memory.bindings };
   let interval: NodeJS.Timeout | undefined;
   return {

@@ -12,7 +12,7 @@ import type { Clock, Instant } from "../clock.js";
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import type { Sealer } from "../storage/sealer.js";
-import { insertSigningKey, lastSigningKeySeq, listSigningKeys, type SigningKeyRow } from "../storage/signing-keys.js";
+import { insertSigningKey, lastSigningKeySeq, listSigningKeys, type NewSigningKey, type SigningKeyRow } from "../storage/signing-keys.js";
 import type { Sql } from "../storage/sql.js";
 
 /** A public key as /.well-known/jwks.json shows it (RFC 7517, RFC 8037). */
@@ -39,7 +39,6 @@ export interface SigningKeys {
 
 interface SigningKey {
   readonly kid: string;
-  readonly seq: number;
   readonly jwk: PublicJwk;
   readonly publicKey: KeyObject;
   /** Absent when the master key that sealed it is not configured here. */
@@ -56,40 +55,24 @@ const contextOf = (kid: string): string => `signing_key:${kid}`;
 /** RFC 7638 thumbprint of an Ed25519 key: the members in the order of their names. */
 const thumbprint = (x: string): string => createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
 
-export function createSigningKeys(deps: { readonly sql: Sql; readonly sealer: Sealer; readonly clock: Clock; readonly log: Log }): SigningKeys {
-  const { sql, sealer, clock, log } = deps;
+interface Deps {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createSigningKeys(deps: Deps): SigningKeys {
+  const { sql, clock, log } = deps;
   let keys: readonly SigningKey[] = [];
   let byKid = new Map<string, SigningKey>();
   /** Monotonic instant of the last read. */
   let readAt = Number.NEGATIVE_INFINITY;
 
-  const openPrivate = (row: SigningKeyRow): KeyObject | undefined => {
-    try {
-      const der = sealer.open(row.masterKeyId, row.privateSealed, contextOf(row.kid));
-      return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
-    } catch (error) {
-      log.warn("identity.signing_key_sealed", errorFields(error));
-      return undefined;
-    }
-  };
-  const keyOf = (row: SigningKeyRow): SigningKey => {
-    const known = byKid.get(row.kid);
-    if (known !== undefined) return known;
-    const jwk: PublicJwk = { kty: "OKP", crv: "Ed25519", x: row.publicJwk.x, kid: row.kid, alg: "EdDSA", use: "sig" };
-    return {
-      kid: row.kid,
-      seq: row.seq,
-      jwk,
-      publicKey: createPublicKey({ key: { kty: jwk.kty, crv: jwk.crv, x: jwk.x }, format: "jwk" }),
-      privateKey: openPrivate(row),
-      signsFrom: row.signsFrom.getTime(),
-      signsUntil: row.signsUntil.getTime(),
-    };
-  };
   const reload = async (): Promise<void> => {
     readAt = clock.monotonic();
     const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, KEYS_MAX);
-    keys = rows.filter((row) => row.retiredAt === null).map(keyOf);
+    keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(deps, row));
     byKid = new Map(keys.map((key) => [key.kid, key]));
   };
   const signing = (): SigningKey | undefined => {
@@ -98,36 +81,20 @@ export function createSigningKeys(deps: { readonly sql: Sql; readonly sealer: Se
   };
   const ensure = async (): Promise<void> => {
     await reload();
-    const now = clock.now();
-    const usable = keys.filter((key) => key.privateKey !== undefined && key.signsUntil > now);
-    const coveredUntil = usable.reduce((until, key) => (key.signsFrom <= until ? Math.max(until, key.signsUntil) : until), now);
-    if (coveredUntil - now > LIMITS.signing_key_published_before_ms) return;
-    await publish(coveredUntil);
-    await reload();
-  };
-  const publish = async (signsFrom: Instant): Promise<void> => {
-    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-    const { x } = publicKey.export({ format: "jwk" });
-    if (x === undefined) throw new Error("an Ed25519 key without x");
-    const kid = thumbprint(x);
+    const coveredUntil = coverage(keys, clock.now());
+    if (coveredUntil - clock.now() > LIMITS.signing_key_published_before_ms) return;
     const seq = (await lastSigningKeySeq(sql)) + 1;
-    const privateSealed = sealer.seal(privateKey.export({ format: "der", type: "pkcs8" }), contextOf(kid));
-    const published = await insertSigningKey(sql, {
-      kid, seq, publicJwk: { kty: "OKP", crv: "Ed25519", x }, privateSealed, masterKeyId: sealer.keyId, signsFrom,
-      signsUntil: signsFrom + LIMITS.signing_key_active_ms,
-    }, clock.now());
+    const published = await insertSigningKey(sql, { ...newSigningKey(deps.sealer, coveredUntil), seq }, clock.now());
     if (published) log.info("identity.signing_key_published", { count: seq });
+    await reload();
   };
 
   return {
     ensure,
     reload,
     signer: async () => {
-      let key = signing();
-      if (key === undefined) {
-        await ensure();
-        key = signing();
-      }
+      if (signing() === undefined) await ensure();
+      const key = signing();
       if (key?.privateKey === undefined) throw new Error("there is no signing key, although one was just ensured");
       return { kid: key.kid, privateKey: key.privateKey };
     },
@@ -139,4 +106,48 @@ export function createSigningKeys(deps: { readonly sql: Sql; readonly sealer: Se
     },
     jwks: () => ({ keys: keys.map((key) => key.jwk) }),
   };
+}
+
+/** Until when, from `now` on without a gap, there is a key that this node can sign with. */
+const coverage = (keys: readonly SigningKey[], now: Instant): Instant =>
+  keys
+    .filter((key) => key.privateKey !== undefined && key.signsUntil > now)
+    .sort((a, b) => a.signsFrom - b.signsFrom)
+    .reduce((until, key) => (key.signsFrom <= until ? Math.max(until, key.signsUntil) : until), now);
+
+function newSigningKey(sealer: Sealer, signsFrom: Instant): Omit<NewSigningKey, "seq"> {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const { x } = publicKey.export({ format: "jwk" });
+  if (x === undefined) throw new Error("an Ed25519 key without x");
+  const kid = thumbprint(x);
+  return {
+    kid,
+    publicJwk: { kty: "OKP", crv: "Ed25519", x },
+    privateSealed: sealer.seal(privateKey.export({ format: "der", type: "pkcs8" }), contextOf(kid)),
+    masterKeyId: sealer.keyId,
+    signsFrom,
+    signsUntil: signsFrom + LIMITS.signing_key_active_ms,
+  };
+}
+
+function keyOf(deps: Deps, row: SigningKeyRow): SigningKey {
+  const { x } = row.publicJwk;
+  return {
+    kid: row.kid,
+    jwk: { kty: "OKP", crv: "Ed25519", x, kid: row.kid, alg: "EdDSA", use: "sig" },
+    publicKey: createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" }),
+    privateKey: openPrivate(deps, row),
+    signsFrom: row.signsFrom.getTime(),
+    signsUntil: row.signsUntil.getTime(),
+  };
+}
+
+function openPrivate({ sealer, log }: Deps, row: SigningKeyRow): KeyObject | undefined {
+  try {
+    const der = sealer.open(row.masterKeyId, row.privateSealed, contextOf(row.kid));
+    return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  } catch (error) {
+    log.warn("identity.signing_key_sealed", errorFields(error));
+    return undefined;
+  }
 }

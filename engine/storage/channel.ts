@@ -38,22 +38,44 @@ interface NotifyOption {
   readonly onnotify: (channel: string, payload: string) => void;
 }
 
+/** One connection of a channel. */
+interface Connection {
+  readonly client: postgres.Sql;
+  /** Whether the subscription holds. */
+  up: boolean;
+}
+
+function connect(options: ChannelOptions, onnotify: NotifyOption["onnotify"], onclose: () => void): postgres.Sql {
+  const { url, ...socket } = connectionTarget(options.url);
+  const settings: postgres.Options<Record<string, never>> & NotifyOption = {
+    ...socket,
+    max: 1,
+    idle_timeout: 0,
+    max_lifetime: null,
+    fetch_types: false,
+    connect_timeout: LIMITS.db_connect_timeout_s,
+    onnotice: () => undefined,
+    connection: { application_name: options.name },
+    onnotify,
+    onclose,
+  };
+  return postgres(url, settings);
+}
+
 /** Opens the channel and keeps it open until it is closed. */
 export function openChannel(options: ChannelOptions): Channel {
   let closed = false;
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
   /** The connection whose events count; events of its predecessors are ignored. */
-  let current: { client: postgres.Sql; up: boolean } | undefined;
+  let current: Connection | undefined;
 
-  const retire = (): void => {
+  /** Gives the present connection up and opens another after a pause. */
+  const renew = (): void => {
     const old = current;
     current = undefined;
-    if (old === undefined) return;
-    if (old.up) options.onDown();
-    old.client.end({ timeout: 0 }).catch(() => undefined);
-  };
-  const again = (): void => {
+    if (old?.up === true) options.onDown();
+    old?.client.end({ timeout: 0 }).catch(() => undefined);
     if (closed || timer !== undefined) return;
     timer = setTimeout(() => {
       timer = undefined;
@@ -62,27 +84,14 @@ export function openChannel(options: ChannelOptions): Channel {
     failures = Math.min(failures + 1, 10);
   };
   const open = (): void => {
-    if (closed) return;
-    const { url, ...socket } = connectionTarget(options.url);
-    const settings: postgres.Options<Record<string, never>> & NotifyOption = {
-      ...socket,
-      max: 1,
-      idle_timeout: 0,
-      max_lifetime: null,
-      fetch_types: false,
-      connect_timeout: LIMITS.db_connect_timeout_s,
-      onnotice: () => undefined,
-      connection: { application_name: options.name },
-      onnotify: (channel, payload) => {
-        if (current === mine && channel === options.channel) options.onMessage(payload);
-      },
-      onclose: () => {
-        if (current !== mine) return;
-        retire();
-        again();
-      },
+    const mine: Connection = {
+      client: connect(
+        options,
+        (channel, payload) => { if (current === mine && channel === options.channel) options.onMessage(payload); },
+        () => { if (current === mine) renew(); },
+      ),
+      up: false,
     };
-    const mine = { client: postgres(url, settings), up: false };
     current = mine;
     mine.client.unsafe(`listen "${options.channel}"`).then(
       () => {
@@ -91,21 +100,13 @@ export function openChannel(options: ChannelOptions): Channel {
         failures = 0;
         options.onUp();
       },
-      () => {
-        if (current !== mine) return;
-        retire();
-        again();
-      },
+      () => { if (current === mine) renew(); },
     );
   };
   open();
 
   return {
-    renew: () => {
-      if (closed) return;
-      retire();
-      again();
-    },
+    renew,
     close: async () => {
       closed = true;
       clearTimeout(timer);

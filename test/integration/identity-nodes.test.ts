@@ -309,6 +309,15 @@ describe("nodes and shared rates", () => {
     for (const lease of leases) expect(lease.resetIn_ms).toBeGreaterThan(0);
   });
 
+  test("a clock that was set back forgets no admission", async () => {
+    const at = (instant: string, want: number) => db.sql<{ granted: number }[]>`
+      select granted from lease_rate('set back', ${want}, 0, 10, 60000, 500, ${instant}::timestamptz)`;
+    expect((await at("2026-11-20T09:00:30Z", 6))[0]?.granted).toBe(6);
+    expect((await at("2026-11-20T09:00:00Z", 6))[0]?.granted).toBe(4);
+    expect((await at("2026-11-20T09:00:31Z", 6))[0]?.granted).toBe(0);
+    expect((await at("2026-11-20T09:01:31Z", 6))[0]?.granted).toBe(6);
+  });
+
   test("what is given back can be granted again; another key and another bucket are counted apart", async () => {
     const request = { bucket: "sapi", key: "k2", limit: 10, window_ms: 60_000, want: 10, unused: 0 };
     expect((await leaseRate(db.sql, request)).granted).toBe(10);

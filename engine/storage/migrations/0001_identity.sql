@@ -311,40 +311,44 @@ begin
 end $$;
 
 -- Gives p_unused of the latest admissions of a key back, then admits up to p_want, in a window that all nodes share.
--- Database time decides; p_now is for tests. A bucket counts until its last instant has left the window, so the window is
--- never exceeded.
+-- Database time decides, read when the row is locked: a caller that waited must not look at the window from before its wait.
+-- p_now is for tests. A bucket counts until its last instant has left the window, so the window is never exceeded. Buckets
+-- ahead of the clock, after it was set back, count too, unless they are a whole window ahead.
 create function lease_rate(
-  p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer,
-  p_now timestamptz default clock_timestamp()
+  p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamptz default null
 ) returns table (granted integer, used integer, resets_in_ms integer) language plpgsql as $$
 declare
-  v_now_ms bigint := floor(extract(epoch from p_now) * 1000);
-  v_bucket bigint := v_now_ms / p_bucket_ms;
-  v_oldest bigint := (v_now_ms - p_window_ms) / p_bucket_ms;
+  v_now timestamptz;
+  v_now_ms bigint;
+  v_bucket bigint;
   v_buckets bigint[];
   v_admitted integer[];
   v_used integer;
   v_granted integer;
 begin
-  insert into rate_window (key, buckets, admitted, touched_at) values (p_key, '{}', '{}', p_now) on conflict (key) do nothing;
+  insert into rate_window (key, buckets, admitted, touched_at) values (p_key, '{}', '{}', clock_timestamp()) on conflict (key) do nothing;
   select w.buckets, w.admitted into v_buckets, v_admitted from rate_window w where w.key = p_key for update;
+  v_now := coalesce(p_now, clock_timestamp());
+  v_now_ms := floor(extract(epoch from v_now) * 1000);
+  v_bucket := v_now_ms / p_bucket_ms;
   -- What is given back is taken from the newest buckets.
   select coalesce(array_agg(r.b order by r.b), '{}'), coalesce(array_agg(r.n order by r.b), '{}'), coalesce(sum(r.n), 0)
     into v_buckets, v_admitted, v_used
     from (
       select u.b, (u.n - greatest(0, least(u.n, p_unused - coalesce(sum(u.n) over (order by u.b desc rows between unbounded preceding and 1 preceding), 0))))::integer as n
-      from unnest(v_buckets, v_admitted) as u (b, n) where u.b >= v_oldest and u.b <= v_bucket
+      from unnest(v_buckets, v_admitted) as u (b, n)
+      where u.b >= (v_now_ms - p_window_ms) / p_bucket_ms and u.b <= (v_now_ms + p_window_ms) / p_bucket_ms
     ) r where r.n > 0;
   v_granted := greatest(0, least(p_want, p_limit - v_used));
   if v_granted > 0 then
-    if cardinality(v_buckets) > 0 and v_buckets[cardinality(v_buckets)] = v_bucket then
+    if cardinality(v_buckets) > 0 and v_buckets[cardinality(v_buckets)] >= v_bucket then
       v_admitted[cardinality(v_admitted)] := v_admitted[cardinality(v_admitted)] + v_granted;
     else
       v_buckets := v_buckets || v_bucket;
       v_admitted := v_admitted || v_granted;
     end if;
   end if;
-  update rate_window w set buckets = v_buckets, admitted = v_admitted, touched_at = p_now where w.key = p_key;
+  update rate_window w set buckets = v_buckets, admitted = v_admitted, touched_at = v_now where w.key = p_key;
   return query select v_granted, v_used + v_granted,
     case when cardinality(v_buckets) = 0 then 0 else ((v_buckets[1] + 1) * p_bucket_ms + p_window_ms - v_now_ms)::integer end;
 end $$;
