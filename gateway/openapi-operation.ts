@@ -96,6 +96,9 @@ const codeOf = (name: ErrorName, family: Family): string => {
   return family === "sapi" ? error.sapi : family === "auth" ? error.auth : error.enterprise;
 };
 
+/** A plain sentence inside a description, which is Markdown: `<scheme>` would be an element of HTML. */
+export const asMarkdown = (text: string): string => text.replaceAll("<", "&lt;");
+
 const HEADER_REFS: Readonly<Record<number, readonly string[]>> = { 401: ["WWW-Authenticate"], 423: ["Retry-After"], 429: ["Retry-After"], 503: ["Retry-After"] };
 const RATE_HEADERS = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
@@ -113,7 +116,7 @@ function errorResponses(row: Route): JsonObject {
   }
   const responses: JsonObject = {};
   for (const [status, names] of [...byStatus].sort(([a], [b]) => a - b)) {
-    const lines = names.map((name) => `- \`${codeOf(name, row.family)}\`: ${ERRORS[name].message}`);
+    const lines = names.map((name) => `- \`${codeOf(name, row.family)}\`: ${asMarkdown(ERRORS[name].message)}`);
     responses[String(status)] = {
       description: [...new Set(lines)].join("\n"),
       headers: headerRefs(row, status),

@@ -15,7 +15,7 @@ import { silentLog } from "../../engine/log.js";
 import { createRateLimiter } from "../../gateway/rate-limit.js";
 import { route } from "../../gateway/route.js";
 import type { Family, Route } from "../../gateway/route.js";
-import { serverForms, startGateway, testCaller } from "../support/gateway.js";
+import { serverForms, startGateway, testCaller, wire } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";
 
 const required = <T>(value: T | undefined): T => { if (value === undefined) throw new Error("test value"); return value; };
@@ -284,6 +284,22 @@ describe.each(serverForms)("the %s form", (form) => {
       expect((await call("POST", "/api/v1/xml", { "Content-Type": "text/xml; charset=windows-1250" }, Buffer.from([0x3c, 0xff]))).body).toEqual({ bytes: 2 });
       expect((await call("POST", "/api/v1/xml", { "Content-Type": "application/json" }, "{}")).status).toBe(415);
     });
+  });
+
+  test.each([
+    ["Authorization", "Bearer good", 401], ["X-Peppol-Participant-Id", "0245:1", 400], ["Idempotency-Key", "018f6a3e-1111-7222-8333-444455556666", 400], ["Content-Type", "application/json", 415],
+  ] as const)("the header %s sent twice, even with one value, is refused: two readers could take different ones", async (name, value, status) => {
+    const body = '{"metadata":{"documentId":"d"}}';
+    const all = { Host: "x", Authorization: "Bearer good", "X-Peppol-Participant-Id": "0245:1", "Idempotency-Key": "018f6a3e-1111-7222-8333-444455556666", "Content-Type": "application/json", "Content-Length": String(body.length) };
+    const request = (more: string): string => `POST /sapi/v1/document/send HTTP/1.1\r\n${Object.entries(all).map(([header, text]) => `${header}: ${text}\r\n`).join("")}${more}\r\n${body}`;
+    expect((await wire(gateway.port, request("")))?.status).toBe(200);
+    expect((await wire(gateway.port, request(`${name.toUpperCase()}: ${value}\r\n`)))?.status).toBe(status);
+  });
+
+  test("X-Firm-Id sent twice is refused", async () => {
+    const answer = await wire(gateway.port, `GET /api/v1/firm HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer central\r\nX-Firm-Id: ${FIRM}\r\nx-firm-id: ${FIRM}\r\n\r\n`);
+    expect(answer?.status).toBe(400);
+    expect(answer?.body).toContain("FIRM_CONTEXT_REQUIRED");
   });
 
   test("operators' rows take the admin token and nothing else", async () => {

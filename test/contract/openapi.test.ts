@@ -4,7 +4,7 @@ import { z } from "zod";
 
 import { ERRORS } from "../../engine/errors.js";
 import { openApiDocuments } from "../../gateway/openapi.js";
-import { refusalsOf } from "../../gateway/openapi-operation.js";
+import { asMarkdown, refusalsOf } from "../../gateway/openapi-operation.js";
 import { route } from "../../gateway/route.js";
 import type { Route } from "../../gateway/route.js";
 import { publishedDocuments, publishedRows } from "../support/published-rows.js";
@@ -44,7 +44,7 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
       if (operation === undefined) continue;
       for (const refusal of refusalsOf(row)) {
         const response = operation.responses[String(ERRORS[refusal].status)];
-        expect(response?.description, `${row.operation} ${refusal}`).toContain(ERRORS[refusal].message);
+        expect(response?.description, `${row.operation} ${refusal}`).toContain(asMarkdown(ERRORS[refusal].message));
         expect(response?.content?.["application/json"]?.schema.$ref).toMatch(/Error$/);
       }
     }

@@ -191,6 +191,26 @@ describe("several nodes", () => {
     }), { seed, numRuns: 25 });
   });
 
+  test("all nodes together never hold more than 5 % of the limit in reserve, and give back what grows old", async () => {
+    const clock = fakeClock();
+    const store = commonStore(clock, 2);
+    const requests: LeaseRequest[] = [];
+    const peers = store.peers();
+    const limiter = createRateLimiter({ clock, peers: { nodes: () => 2, lease: (request) => { requests.push(request); return peers.lease(request); } } });
+    for (let i = 0; i < 100; i++) {
+      clock.advance(10);
+      await limiter.admit("sapi", "k");
+    }
+    const each = (LIMITS.rate_sapi * 0.05) / 2;
+    expect(Math.max(...requests.map((request) => request.want - 1))).toBe(each);
+    clock.advance(LIMITS.rate_lease_ms + 1);
+    const before = requests.length;
+    await limiter.admit("sapi", "k");
+    const granted = requests.slice(0, before).reduce((sum, request) => sum + request.want, 0);
+    expect(requests[before]).toMatchObject({ want: 1, unused: granted - 100 });
+    expect(granted).toBeGreaterThan(100);
+  });
+
   test("a burst on all nodes at once is shared out by few questions", async () => {
     const clock = fakeClock();
     const store = commonStore(clock, 2);
