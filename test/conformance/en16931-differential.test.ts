@@ -1,7 +1,7 @@
 /**
  * The built-in EN 16931 rules against the official file, imported by the Schematron compiler: ids, severities, places and
  * multiplicity, dynamic errors included, on every stored document and fragment, on documents generated for each
- * restriction, and on seeded mutants. `MUTATIONS=20000 SEED=7` runs more and others; a difference names its seed.
+ * restriction, and on seeded mutants. `MUTATIONS=20000 SEED=7` runs more and others; a difference names seed and mutant.
  */
 import { expect, test } from "vitest";
 import { en16931 } from "../../validators/rules/en16931/index.js";
@@ -64,12 +64,14 @@ describeConformance("EN 16931, built in and imported", "schematron", () => {
   test(`agree on ${MUTANTS} mutants`, () => {
     const seed = seedFrom(20_261_120);
     const sources = [...expectedDocuments()].filter(({ bytes }) => bytes.length <= SOURCE_BYTES_MAX).map(({ key, bytes }) => ({ key, tree: treeOf(bytes) }));
+    const whole = sources.filter(({ key }) => key.startsWith("documents/"));
     const differences: string[] = [];
     for (let i = 0; i < MUTANTS && differences.length < 10; i += 1) {
       const random = new Random(seed + i);
-      const source = random.pick(sources);
+      // Fragments lack most of an invoice; whole documents get every second mutant.
+      const source = random.pick(i % 2 === 0 ? whole : sources);
       const { bytes, kinds } = mutate(source.tree, random);
-      const found = difference(`SEED=${seed + i} MUTATIONS=1, ${source.key}, ${kinds.join(" ")}`, bytes);
+      const found = difference(`SEED=${seed} mutant ${i}, ${source.key}, ${kinds.join(" ")}`, bytes);
       if (found !== undefined) differences.push(found);
     }
     expect(differences).toEqual([]);

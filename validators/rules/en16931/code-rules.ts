@@ -9,7 +9,7 @@ import { ALLOWANCE_REASONS, CHARGE_REASONS, EXEMPTION_REASONS, VAT_CATEGORIES } 
 import { UNITS } from "../codes/units.js";
 import type { CodeList } from "../codes/code-list.js";
 import { fatal, type Pattern, type Rule } from "../rule.js";
-import { isAllowance, isCharge, normalizeSpace } from "../values.js";
+import { normalizeSpace } from "../values.js";
 import { isInvoicedObject } from "./conditional.js";
 import type { En16931Facts } from "./facts.js";
 import type { En16931Test } from "./tests.js";
@@ -40,8 +40,6 @@ const AMOUNTS = [
   "AllowanceTotalAmount", "ChargeTotalAmount", "PrepaidAmount", "PayableRoundingAmount", "PayableAmount",
 ].map((name) => `cbc:${name}`).join(" | ");
 
-const parentIs = (test: (doc: XmlDocument, e: ElementId) => boolean): En16931Test => (doc, e) => test(doc, doc.parent(e));
-
 /** The creditor identifier of a direct debit stands as SEPA at seller or payee. */
 function isSepaCreditor(doc: XmlDocument, id: ElementId): boolean {
   if (normalizeSpace(doc.attr(id, attr.schemeID) ?? "") !== "SEPA") return false;
@@ -61,7 +59,7 @@ const RULES: readonly Rule<En16931Facts>[] = [
   textIn("BR-CL-05", "BT-6", "cbc:TaxCurrencyCode", CURRENCIES, "accounting currency"),
   textIn("BR-CL-06", "BT-8", "cac:InvoicePeriod/cbc:DescriptionCode", TAX_POINT_DATES, "code of the tax point date"),
   attributeIn("BR-CL-07", "BT-18 BT-128", "cac:AdditionalDocumentReference/cbc:ID | cac:DocumentReference/cbc:ID", attr.schemeID, OBJECT_SCHEMES,
-    "scheme of the invoiced object", parentIs(isInvoicedObject)),
+    "scheme of the invoiced object", (doc, e) => isInvoicedObject(doc, doc.parent(e))),
   codeRule("BR-CL-10", "BT-29 BT-46 BT-60", "cac:PartyIdentification/cbc:ID", `The scheme of the identifier is not in ${ICD.name}; use a code of that list.`,
     (doc, e) => doc.hasAttr(e, attr.schemeID), (doc, e) => isCode(ICD, doc.attr(e, attr.schemeID) ?? "") || isSepaCreditor(doc, e)),
   attributeIn("BR-CL-11", "BT-30 BT-47 BT-61", "cac:PartyLegalEntity/cbc:CompanyID", attr.schemeID, ICD, "scheme of the legal registration"),
@@ -71,8 +69,8 @@ const RULES: readonly Rule<En16931Facts>[] = [
   textIn("BR-CL-16", "BT-81", "cac:PaymentMeans/cbc:PaymentMeansCode", PAYMENT_MEANS, "type of the payment means"),
   textIn("BR-CL-17", "BT-95 BT-102 BT-118", "cac:TaxCategory/cbc:ID", VAT_CATEGORIES, "VAT category"),
   textIn("BR-CL-18", "BT-151", "cac:ClassifiedTaxCategory/cbc:ID", VAT_CATEGORIES, "VAT category of the item"),
-  textIn("BR-CL-19", "BT-98 BT-140", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", ALLOWANCE_REASONS, "reason code of the allowance", parentIs(isAllowance)),
-  textIn("BR-CL-20", "BT-105 BT-145", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", CHARGE_REASONS, "reason code of the charge", parentIs(isCharge)),
+  textIn("BR-CL-19", "BT-98 BT-140", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", ALLOWANCE_REASONS, "reason code of the allowance", (doc, e, facts) => facts.isAllowance.of(doc, doc.parent(e))),
+  textIn("BR-CL-20", "BT-105 BT-145", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", CHARGE_REASONS, "reason code of the charge", (doc, e, facts) => facts.isCharge.of(doc, doc.parent(e))),
   attributeIn("BR-CL-21", "BT-157", "cac:StandardItemIdentification/cbc:ID", attr.schemeID, ICD, "scheme of the item identifier"),
   codeRule("BR-CL-22", "BT-121", "cbc:TaxExemptionReasonCode", `The exemption reason code is not in ${EXEMPTION_REASONS.name}; use a code of that list.`, undefined,
     (doc, e) => isCode(EXEMPTION_REASONS, doc.text(e).toUpperCase())),

@@ -1,6 +1,6 @@
 /** Asserts of the document element: what every invoice must have, and the VAT categories it uses. */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { attr, cac, cbc } from "../../xml/names.js";
+import { cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
 import { fatal, type Rule } from "../rule.js";
 import type { En16931Facts } from "./facts.js";
@@ -66,22 +66,11 @@ export const DOCUMENT: Rule<En16931Facts> = {
   ],
 };
 
-function hasTaxInAccountingCurrency(doc: XmlDocument, root: ElementId): boolean {
+function hasTaxInAccountingCurrency(doc: XmlDocument, root: ElementId, facts: En16931Facts): boolean {
   for (let code = doc.child(root, cbc.TaxCurrencyCode); code !== NONE; code = doc.nextSame(code)) {
-    if (!hasTaxIn(doc, doc.text(code))) return false;
+    if (!facts.taxCurrencies.of(doc, 0).has(doc.text(code))) return false;
   }
   return true;
-}
-
-/** exists(//cac:TaxTotal/cbc:TaxAmount[@currencyID = currency]) */
-function hasTaxIn(doc: XmlDocument, currency: string): boolean {
-  const totals = doc.all(cac.TaxTotal);
-  for (let i = 0; i < totals.length; i += 1) {
-    for (let c = doc.child(totals[i] ?? NONE, cbc.TaxAmount); c !== NONE; c = doc.nextSame(c)) {
-      if (doc.attr(c, attr.currencyID) === currency) return true;
-    }
-  }
-  return false;
 }
 
 function hasOneTaxPoint(): En16931Test {

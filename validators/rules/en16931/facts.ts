@@ -1,60 +1,52 @@
 /** What the EN 16931 rules remember about a document: VAT categories by place, tax identifiers of the parties, sums. */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { cac, cbc, roots } from "../../xml/names.js";
+import { attr, cac, cbc, roots } from "../../xml/names.js";
+import { add, ZERO, type Decimal } from "../decimal.js";
+import { at, type Path } from "../path.js";
 import { RuleError, type Facts } from "../rule.js";
-import { hasChargeIndicator } from "../values.js";
+import { childDecimal, hasChargeIndicator, isAllowance, isCharge } from "../values.js";
+import { Codes } from "./codes-in-use.js";
+import { LastAnswer } from "./last-answer.js";
 import { Sums } from "./sums.js";
 import { CATEGORY, categoryBit, categoryOf, isVat, rawBit } from "./vat-categories.js";
 
-/** Codes of the tax categories at one place of the document, as bits of CATEGORY. */
-export class Codes {
-  /** By normalised code. */
-  any = 0;
-  /** By normalised code, categories of the scheme VAT only. */
-  vat = 0;
-  /** By code exactly as written. */
-  raw = 0;
-  rawVat = 0;
-  /** The error that looking at this place raises. */
-  error: RuleError | undefined;
-
-  clear(): void {
-    this.any = this.vat = this.raw = this.rawVat = 0;
-    this.error = undefined;
-  }
-
-  /** Takes in one category; an error is kept for the rule that looks here. */
-  add(doc: XmlDocument, e: ElementId): void {
-    try {
-      const bit = categoryOf(doc, e);
-      this.any |= bit;
-      const vat = isVat(doc, e);
-      if (vat) this.vat |= bit;
-      const id = doc.child(e, cbc.ID);
-      const raw = id === NONE ? 0 : rawBit(doc.text(id));
-      this.raw |= raw;
-      if (vat) this.rawVat |= raw;
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  fail(error: unknown): void {
-    if (!(error instanceof RuleError)) throw error;
-    this.error ??= error;
-  }
-
-  /** Itself, for a rule that looks at it. @throws RuleError */
-  get checked(): this {
-    if (this.error !== undefined) throw this.error;
-    return this;
-  }
+/** The distinct texts of the elements at a path. */
+function textsOf(doc: XmlDocument, e: ElementId, path: Path): ReadonlySet<string> {
+  const texts = new Set<string>();
+  path.each(doc, e, (d, found) => { texts.add(d.text(found)); }, undefined);
+  return texts;
 }
+
+const textsAt = (text: string): LastAnswer<ReadonlySet<string>> => {
+  const path = at(text);
+  return new LastAnswer((doc, e) => textsOf(doc, e, path));
+};
 
 /** The facts. Everything is worked out when it is first asked for. */
 export class En16931Facts implements Facts {
   #doc: XmlDocument | undefined;
   readonly sums = new Sums();
+
+  /** cbc:ChargeIndicator = false(), = true() of an AllowanceCharge. */
+  readonly isAllowance = new LastAnswer(isAllowance);
+  readonly isCharge = new LastAnswer(isCharge);
+  /** Sum of the net amounts of all lines; asked of the document element. */
+  readonly sumOfLines = new LastAnswer(sumOfLines);
+  /** Sum of the allowances, and of the charges, among the children of an element; asked of LegalMonetaryTotal's parent. */
+  readonly sumOfAllowances = new LastAnswer((doc, e) => sumOfIndicated(doc, e, this.isAllowance));
+  readonly sumOfCharges = new LastAnswer((doc, e) => sumOfIndicated(doc, e, this.isCharge));
+  /** Currencies of //cac:TaxTotal/cbc:TaxAmount; asked of the document element. */
+  readonly taxCurrencies = new LastAnswer(taxCurrencies);
+  /** Texts of the seller; asked of the payee's parent. */
+  readonly sellerNames = textsAt("cac:AccountingSupplierParty/cac:Party/cac:PartyName/cbc:Name");
+  readonly sellerIds = textsAt("cac:AccountingSupplierParty/cac:Party/cac:PartyIdentification/cbc:ID");
+  readonly sellerLegalNames = textsAt("cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:RegistrationName");
+  /** Names of the payee. */
+  readonly payeeNames = textsAt("cac:PartyName/cbc:Name");
+  readonly #answers: readonly LastAnswer<unknown>[] = [
+    this.isAllowance, this.isCharge, this.sumOfLines, this.sumOfAllowances, this.sumOfCharges, this.taxCurrencies, this.sellerNames,
+    this.sellerIds, this.sellerLegalNames, this.payeeNames,
+  ];
 
   #linesKnown = false;
   readonly #lines = new Codes();
@@ -80,6 +72,7 @@ export class En16931Facts implements Facts {
     this.#doc = doc;
     this.#linesKnown = this.#allowancesKnown = this.#breakdownKnown = this.#everywhereKnown = false;
     this.#category = NONE;
+    for (const answer of this.#answers) answer.forget();
     this.sums.reset(doc);
   }
 
@@ -242,4 +235,53 @@ function addIndicated(doc: XmlDocument, allowance: ElementId, charge: boolean, c
   }
   addCategories(doc, allowance, codes);
   if (atTop !== undefined) addCategories(doc, allowance, atTop);
+}
+
+/** Sum of LineExtensionAmount of every line, wherever it stands. @throws RuleError XPTY0004, FORG0001 */
+function sumOfLines(doc: XmlDocument): Decimal {
+  let sum = ZERO;
+  for (const name of [cac.InvoiceLine, cac.CreditNoteLine]) {
+    const lines = doc.all(name);
+    for (let i = 0; i < lines.length; i += 1) sum = add(sum, childDecimal(doc, lines[i] ?? NONE, cbc.LineExtensionAmount) ?? ZERO);
+  }
+  return sum;
+}
+
+function taxCurrencies(doc: XmlDocument): ReadonlySet<string> {
+  const currencies = new Set<string>();
+  const totals = doc.all(cac.TaxTotal);
+  for (let i = 0; i < totals.length; i += 1) {
+    for (let c = doc.child(totals[i] ?? NONE, cbc.TaxAmount); c !== NONE; c = doc.nextSame(c)) {
+      const currency = doc.attr(c, attr.currencyID);
+      if (currency !== undefined) currencies.add(currency);
+    }
+  }
+  return currencies;
+}
+
+/** Whether there are such allowances at all, and what they add up to, unless an amount cannot be read. */
+interface IndicatedSum {
+  readonly exists: boolean;
+  readonly sum: Decimal | RuleError;
+}
+
+/** @throws RuleError FORG0001 when an indicator cannot be read. */
+function sumOfIndicated(doc: XmlDocument, parent: ElementId, isIndicated: LastAnswer<boolean>): IndicatedSum {
+  let exists = false;
+  let sum: Decimal | RuleError = ZERO;
+  for (let c = doc.child(parent, cac.AllowanceCharge); c !== NONE; c = doc.nextSame(c)) {
+    if (!isIndicated.of(doc, c)) continue;
+    exists = true;
+    if (!(sum instanceof RuleError)) sum = addAmount(doc, c, sum);
+  }
+  return { exists, sum };
+}
+
+function addAmount(doc: XmlDocument, allowance: ElementId, sum: Decimal): Decimal | RuleError {
+  try {
+    return add(sum, childDecimal(doc, allowance, cbc.Amount) ?? ZERO);
+  } catch (error) {
+    if (error instanceof RuleError) return error;
+    throw error;
+  }
 }

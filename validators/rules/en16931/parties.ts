@@ -8,6 +8,7 @@ import { fatal, rule, ruleWhen, warning, type Rule } from "../rule.js";
 import { childText, codePoints, normalizeSpace } from "../values.js";
 import { hasChildWithText } from "./conditional.js";
 import type { En16931Facts } from "./facts.js";
+import type { LastAnswer } from "./last-answer.js";
 import { hasVatId } from "./identifiers.js";
 import { filled, hasAttribute, present } from "./tests.js";
 import { isVat } from "./vat-categories.js";
@@ -34,27 +35,18 @@ export const DELIVERY_ADDRESS: PartyRule = rule("cac:Delivery/cac:DeliveryLocati
 
 const payeeName = at("cac:PartyName/cbc:Name");
 const payeeId = at("cac:PartyIdentification/cbc:ID");
-const sellerName = at("cac:AccountingSupplierParty/cac:Party/cac:PartyName/cbc:Name");
-const sellerId = at("cac:AccountingSupplierParty/cac:Party/cac:PartyIdentification/cbc:ID");
 
 export const PAYEE: PartyRule = rule("cac:PayeeParty",
-  fatal("BR-17", "BT-59 BT-60", "A payee is given only when it differs from the seller; add its name (cac:PartyName/cbc:Name), or remove cac:PayeeParty when it is the seller.", (doc, e) =>
-    payeeName.exists(doc, e) && !sharesText(doc, e, payeeName, sellerName) && !sharesText(doc, e, payeeId, sellerId)));
+  fatal("BR-17", "BT-59 BT-60", "A payee is given only when it differs from the seller; add its name (cac:PartyName/cbc:Name), or remove cac:PayeeParty when it is the seller.", (doc, e, facts) =>
+    payeeName.exists(doc, e) && !sharesText(doc, e, payeeName, facts.sellerNames) && !sharesText(doc, e, payeeId, facts.sellerIds)));
 
-/** Some element at `path` below the payee has the text of some element at `other` below the payee's parent. */
-function sharesText(doc: XmlDocument, payee: ElementId, path: Path, other: Path): boolean {
+/** Some element at `path` below the payee has a text of the seller, who stands next to it. */
+function sharesText(doc: XmlDocument, payee: ElementId, path: Path, seller: LastAnswer<ReadonlySet<string>>): boolean {
   const parent = doc.parent(payee);
-  return parent !== NONE && path.exists(doc, payee) && other.some(doc, parent, hasTextIn, textsOf(doc, payee, path));
+  return parent !== NONE && path.exists(doc, payee) && path.some(doc, payee, hasTextIn, seller.of(doc, parent));
 }
 
 const hasTextIn = (doc: XmlDocument, e: ElementId, texts: ReadonlySet<string>): boolean => texts.has(doc.text(e));
-
-/** The distinct texts of the elements at a path. */
-export function textsOf(doc: XmlDocument, e: ElementId, path: Path): ReadonlySet<string> {
-  const texts = new Set<string>();
-  path.each(doc, e, (d, found) => { texts.add(d.text(found)); }, undefined);
-  return texts;
-}
 
 const isCreditTransfer = (doc: XmlDocument, means: ElementId): boolean =>
   hasChildWithText(doc, means, cbc.PaymentMeansCode, "30") || hasChildWithText(doc, means, cbc.PaymentMeansCode, "58");

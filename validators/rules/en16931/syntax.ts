@@ -7,21 +7,18 @@ import { fractionLength, isAllowance, isCharge } from "../values.js";
 import { hasChildWithText } from "./conditional.js";
 import { INVOICE } from "./document.js";
 import type { En16931Facts } from "./facts.js";
-import { textsOf } from "./parties.js";
 import { restrictionSurvey } from "./survey.js";
 import { atMostOne, hasAttribute, present } from "./tests.js";
 
-const payeeName = at("cac:PartyName/cbc:Name");
-const sellerLegalName = at("cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:RegistrationName");
 const itemCategory = at("cac:Item/cac:ClassifiedTaxCategory");
 const taxSchemeId = at("cac:TaxScheme/cbc:ID");
 
 /** Some name of the payee differs from some legal name of the seller. */
-function differsFromSeller(doc: XmlDocument, payee: ElementId): boolean {
+function differsFromSeller(doc: XmlDocument, payee: ElementId, facts: En16931Facts): boolean {
   const parent = doc.parent(payee);
   if (parent === NONE) return false;
-  const names = textsOf(doc, payee, payeeName);
-  const sellers = textsOf(doc, parent, sellerLegalName);
+  const names = facts.payeeNames.of(doc, payee);
+  const sellers = facts.sellerLegalNames.of(doc, parent);
   if (names.size === 0 || sellers.size === 0) return false;
   return names.size > 1 || sellers.size > 1 || ![...names].every((name) => sellers.has(name));
 }
@@ -95,11 +92,11 @@ const RULES: readonly Rule<En16931Facts>[] = [
     fatal("UBL-SR-52", "BT-128", "A line refers to at most one object; keep one cac:DocumentReference.", atMostOne("cac:DocumentReference"))),
   rule("cac:PayeeParty",
     fatal("UBL-SR-19", "BT-59", "The payee must have one name, different from the legal name of the seller; correct it, or remove cac:PayeeParty.",
-      (doc, e, facts) => atMostOneName(doc, e, facts) && differsFromSeller(doc, e)),
+      (doc, e, facts) => atMostOneName(doc, e, facts) && differsFromSeller(doc, e, facts)),
     fatal("UBL-SR-20", "BT-60", "The payee may have one identifier and must differ in name from the seller; correct it, or remove cac:PayeeParty.",
-      (doc, e) => payeeIdentifiers(doc, e) <= 1 && differsFromSeller(doc, e)),
+      (doc, e, facts) => payeeIdentifiers(doc, e) <= 1 && differsFromSeller(doc, e, facts)),
     fatal("UBL-SR-21", "BT-61", "The payee may have one legal registration and must differ in name from the seller; correct it, or remove cac:PayeeParty.",
-      (doc, e, facts) => atMostOneLegalId(doc, e, facts) && differsFromSeller(doc, e))),
+      (doc, e, facts) => atMostOneLegalId(doc, e, facts) && differsFromSeller(doc, e, facts))),
   rule("cac:PaymentMeans",
     fatal("UBL-SR-26", "BT-83", "Payment means have at most one remittance information; keep one cbc:PaymentID.", atMostOne("cbc:PaymentID")),
     fatal("UBL-SR-27", "BT-81", "Payment means have one type; keep one cbc:PaymentMeansCode.", atMostOne("cbc:PaymentMeansCode")),

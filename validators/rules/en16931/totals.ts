@@ -3,7 +3,7 @@ import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc, type NameId } from "../../xml/names.js";
 import { add, eq, isZero, round, roundTo, sub, ZERO, type Decimal } from "../decimal.js";
 import { fatal, rule, RuleError, type Rule } from "../rule.js";
-import { childDecimal, decimalOf, fractionLength, hasChargeIndicator, normalizeSpace, childText } from "../values.js";
+import { childDecimal, childText, decimalOf, fractionLength, normalizeSpace } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 import { decimalsOf, present, type En16931Assert, type En16931Test } from "./tests.js";
 import { isTaxOf } from "./vat.js";
@@ -60,47 +60,27 @@ export const DOCUMENT_TOTALS: readonly En16931Assert[] = [
   fatal("BR-DEC-15", "BT-111", "The VAT total in accounting currency may have at most two decimals; round it.", taxAmountDecimals(cbc.TaxCurrencyCode)),
 ];
 
-function isSumOfLines(doc: XmlDocument, e: ElementId): boolean {
+function isSumOfLines(doc: XmlDocument, e: ElementId, facts: En16931Facts): boolean {
   const amount = childDecimal(doc, e, cbc.LineExtensionAmount);
-  if (amount === undefined) return false;
-  let sum = sumOfAll(doc, cac.InvoiceLine, ZERO);
-  sum = sumOfAll(doc, cac.CreditNoteLine, sum);
-  return eq(amount, roundTo(sum, 2));
-}
-
-/** Adds the net amounts of every line of that name. */
-function sumOfAll(doc: XmlDocument, line: NameId, start: Decimal): Decimal {
-  const lines = doc.all(line);
-  let sum = start;
-  for (let i = 0; i < lines.length; i += 1) sum = addChild(doc, lines[i] ?? NONE, cbc.LineExtensionAmount, sum);
-  return sum;
+  return amount !== undefined && eq(amount, roundTo(facts.sumOfLines.of(doc, 0), 2));
 }
 
 /** Sum of one child's amounts over the children of a name. */
 function sumOfChildren(doc: XmlDocument, e: ElementId, name: NameId, amount: NameId): Decimal {
   let sum = ZERO;
-  for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c)) sum = addChild(doc, c, amount, sum);
+  for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c)) sum = add(sum, childDecimal(doc, c, amount) ?? ZERO);
   return sum;
 }
 
-function addChild(doc: XmlDocument, e: ElementId, amount: NameId, sum: Decimal): Decimal {
-  const value = childDecimal(doc, e, amount);
-  return value === undefined ? sum : add(sum, value);
-}
-
 function isSumOfAllowances(total: NameId, charge: boolean): En16931Test {
-  return (doc, e) => {
+  return (doc, e, facts) => {
     const amount = childDecimal(doc, e, total);
     const parent = doc.parent(e);
     if (parent === NONE) return amount === undefined || isZero(amount);
-    let sum = ZERO;
-    let found = false;
-    for (let c = doc.child(parent, cac.AllowanceCharge); c !== NONE; c = doc.nextSame(c)) {
-      if (!hasChargeIndicator(doc, c, charge)) continue;
-      found = true;
-      if (amount !== undefined) sum = addChild(doc, c, cbc.Amount, sum);
-    }
-    return amount === undefined ? !found : eq(amount, roundTo(sum, 2));
+    const { exists, sum } = (charge ? facts.sumOfCharges : facts.sumOfAllowances).of(doc, parent);
+    if (amount === undefined) return !exists;
+    if (sum instanceof RuleError) throw sum;
+    return eq(amount, roundTo(sum, 2));
   };
 }
 

@@ -5,8 +5,9 @@ import {
   abs, add, cmp, decimal, div, eq, fromDouble, HUNDRED, isZero, lt, mul, ONE, roundTo, sub, toDouble, type Decimal,
 } from "../decimal.js";
 import { fatal, ruleWhen, RuleError, type Assert, type Rule, type Test } from "../rule.js";
-import { childDecimal, onlyChild, isAllowance, isCharge, numberOf, signOf } from "../values.js";
-import type { Codes, En16931Facts } from "./facts.js";
+import { childDecimal, numberOf, onlyChild, signOf } from "../values.js";
+import type { Codes } from "./codes-in-use.js";
+import type { En16931Facts } from "./facts.js";
 import { buyerHasLegalId, buyerHasVatId, representativeHasVatId, sellerHasTaxId, sellerHasVatId } from "./identifiers.js";
 import { rateKey } from "./sums.js";
 import { CATEGORY, VAT_FAMILIES, type VatFamily } from "./vat-categories.js";
@@ -45,8 +46,8 @@ export const categoryRules = (): readonly VatRule[] => VAT_FAMILIES.flatMap((fam
       RATES[family.rate].holds);
   return [
     ruleWhen(BREAKDOWN_CATEGORY, isFamily, ...breakdownAsserts(family, bit)),
-    ruleWhen(ALLOWANCE_CATEGORY, (doc, e, facts) => isAllowance(doc, doc.parent(e)) && isFamily(doc, e, facts), rate("06", "BT-95 BT-96", "an allowance")),
-    ruleWhen(ALLOWANCE_CATEGORY, (doc, e, facts) => isCharge(doc, doc.parent(e)) && isFamily(doc, e, facts), rate("07", "BT-102 BT-103", "a charge")),
+    ruleWhen(ALLOWANCE_CATEGORY, (doc, e, facts) => facts.isAllowance.of(doc, doc.parent(e)) && isFamily(doc, e, facts), rate("06", "BT-95 BT-96", "an allowance")),
+    ruleWhen(ALLOWANCE_CATEGORY, (doc, e, facts) => facts.isCharge.of(doc, doc.parent(e)) && isFamily(doc, e, facts), rate("07", "BT-102 BT-103", "a charge")),
     ruleWhen(LINE_CATEGORY, isFamily, rate("05", "BT-151 BT-152", "an item")),
   ];
 });
