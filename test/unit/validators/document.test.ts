@@ -1,6 +1,7 @@
 /** The compact document as rules see it. */
 import { expect, test } from "vitest";
-import { NONE, XmlDocument } from "../../../validators/xml/document.js";
+import { NONE } from "../../../validators/xml/document.js";
+import type { XmlDocument } from "../../../validators/xml/document.js";
 import { attr, cac, cbc, internName, nameOf, NS, roots } from "../../../validators/xml/names.js";
 import { SCAN_LIMITS, Scanner } from "../../../validators/xml/scanner.js";
 
