@@ -3,8 +3,8 @@
  *
  * Elements run through a trie of the paths below the document element: a dense table row × column, where a row is a path
  * that continues and a column a name that occurs in some path. A node that no path leads to ends the walk of its
- * subtree. Attributes are looked at once each. Measured on the base example (197 elements): 3 µs, against 40 µs for the
- * same asserts one by one with child masks.
+ * subtree. Attributes are looked at once each. Measured on the base example (150 elements, clean): 6 µs for everything,
+ * against 43 µs for the 668 element paths alone, walked one by one with child masks.
  */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { internedNames, type NameId } from "../../xml/names.js";
