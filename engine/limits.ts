@@ -161,6 +161,76 @@ export const LIMITS = {
   /** How often a node looks for attempts that have become due. */
   due_poll_ms: 1 * SECOND_MS,
 
+  // Addressing and trust
+  /** A call to another host of the network: SMP, OCSP, CRL, SML. @source design/reliability.md, S-04 */
+  outbound_connect_ms: 5 * SECOND_MS,
+  outbound_total_ms: 15 * SECOND_MS,
+  /** Headers of an answer, octets. Ours. */
+  outbound_header_bytes_max: 16 * KiB,
+  /** Addresses of one host name that are checked and tried; a name with more is refused. Ours. */
+  outbound_addresses_max: 16,
+  /** A signed SMP answer has 5 to 15 KB; a service group with 500 references 150 KB. */
+  smp_answer_bytes_max: 1 * MiB,
+  smp_processes_max: 200,
+  smp_endpoints_max: 1_000,
+  smp_references_max: 2_000,
+  /** How long an answer of another SMP is believed; ours follows recipient_cache_ms. */
+  smp_cache_ms: 5 * MINUTE_MS,
+  /** How long "not there" is believed, and how long a failed look-up is not repeated. */
+  smp_cache_negative_ms: 1 * MINUTE_MS,
+  smp_cache_failed_ms: 5 * SECOND_MS,
+  smp_cache_entries: 20_000,
+  /** Look-ups under way at once on a node; more are answered "lookup_failed". */
+  smp_lookups_max: 256,
+  /** How long a send waits for the look-up of its recipient before the 202; the attempt looks again. */
+  smp_before_accept_ms: 5 * SECOND_MS,
+  /** Signed documents of our own participants that are kept. 8 KB each. */
+  smp_server_documents_max: 10_000,
+  smp_routes_bytes_max: 16 * MiB,
+  /** One question to one DNS server, and how often a server is asked. */
+  dns_timeout_ms: 2 * SECOND_MS,
+  dns_attempts: 2,
+  dns_servers_max: 8,
+  dns_answer_bytes_max: 16 * KiB,
+  dns_records_max: 128,
+  /** Aliases that are followed inside one answer. */
+  dns_aliases_max: 8,
+  /** A record's time to live is believed within these bounds; "there is none" at most the second. */
+  dns_ttl_min_ms: 30 * SECOND_MS,
+  dns_ttl_max_ms: 1 * HOUR_MS,
+  dns_ttl_negative_max_ms: 5 * MINUTE_MS,
+  dns_cache_entries: 20_000,
+  /** RFC 2181: a name has at most 253 characters as text, a label 63. */
+  dns_name_chars_max: 253,
+  /** OCSP answers have 2 KB, CRLs of the network a few hundred. */
+  ocsp_answer_bytes_max: 64 * KiB,
+  crl_bytes_max: 8 * MiB,
+  crl_cache_entries: 32,
+  revocation_cache_entries: 5_000,
+  /** How long a revocation answer is believed at most, whatever its nextUpdate says, and how long "unknown" is not asked again. */
+  revocation_cache_ms: 1 * HOUR_MS,
+  revocation_unknown_cache_ms: 1 * MINUTE_MS,
+  /** Clocks of responders may differ from ours by this much. */
+  revocation_clock_skew_ms: 5 * MINUTE_MS,
+  /** An answer without nextUpdate is believed this long after thisUpdate. */
+  revocation_age_max_ms: 3 * DAY_MS,
+  certificate_bytes_max: 16 * KiB,
+  certificate_chain_max: 5,
+  certificate_cache_entries: 2_000,
+  rsa_bits_min: 2_048,
+  rsa_bits_max: 8_192,
+  keystore_bytes_max: 1 * MiB,
+  /** Rounds of a key store's password derivation; more would hold the start up for minutes. */
+  keystore_iterations_max: 10_000_000,
+  trust_files_max: 64,
+  /** The header of a standard business document has 2 KB; with a manifest and many scopes 20. */
+  sbdh_header_bytes_max: 256 * KiB,
+  sbdh_start_tag_bytes_max: 64 * KiB,
+  sbdh_scopes_max: 100,
+  sbdh_value_chars_max: 1_024,
+  /** An SML answer is an empty SOAP body or a fault. */
+  sml_answer_bytes_max: 64 * KiB,
+
   // Actors
   /** design/reliability.md, C-16. A command that finds the box full is answered 503. */
   mailbox_max: 1_000,
