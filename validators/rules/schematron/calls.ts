@@ -6,7 +6,6 @@ import { arrayOf, atomOf, atomsOf, boxed, boxedAtom, castStringOf, countOf, doub
 import { unsupported, type Env } from "./environment.js";
 import { translateRegex } from "./regex.js";
 import { tokenize } from "./strings.js";
-import { translate } from "./translate.js";
 import { RuleError } from "../rule.js";
 import { FN, XS, type Expr } from "./xpath-ast.js";
 
@@ -19,18 +18,18 @@ export function translateCall(expr: Expr & { kind: "call" }, env: Env): Code {
   const { name, args } = expr;
   if (name.namespace === XS) {
     const type = `xs:${name.local}`;
-    return isCastTarget(type) ? constructorCall(env, type, args.map((arg) => translate(arg, env))) : unsupported(`the function ${name.written}`);
+    return isCastTarget(type) ? constructorCall(env, type, args.map((arg) => env.translate(arg, env))) : unsupported(`the function ${name.written}`);
   }
   if (name.namespace !== FN) {
     const user = env.functions(name);
     if (user === undefined) return unsupported(`the function ${name.written}`);
     if (user.parameters.length !== args.length) return unsupported(`${name.written} with ${args.length} arguments`);
-    return user.call(args.map((arg) => translate(arg, env)));
+    return user.call(args.map((arg) => env.translate(arg, env)));
   }
   const known = Object.hasOwn(FUNCTIONS, name.local) ? FUNCTIONS[name.local] : undefined;
   if (known === undefined) return unsupported(`the function ${name.written}`);
   if (args.length < known.least || args.length > known.most) return unsupported(`${name.written} with ${args.length} arguments`);
-  return known.code({ env, args: args.map((arg) => translate(arg, env)), exprs: args });
+  return known.code({ env, args: args.map((arg) => env.translate(arg, env)), exprs: args });
 }
 
 /** The n-th argument; the table has checked that it is there. */
@@ -125,7 +124,7 @@ function contains(call: Call): Code {
     const isBlank = (expr: Expr | undefined): boolean => expr?.kind === "string" && expr.value === " ";
     if (isBlank(before) && isBlank(after) && middle !== undefined) {
       const words = m.constant(`new Set(${JSON.stringify(list.split(" ").filter((word) => word !== ""))})`);
-      return booleanCode(m, `R.listContains(${words}, ${m.text(list)}, ${castStringOf(m, translate(middle, call.env))})`);
+      return booleanCode(m, `R.listContains(${words}, ${m.text(list)}, ${castStringOf(m, call.env.translate(middle, call.env))})`);
     }
   }
   return booleanCode(m, `${text(call, 0)}.includes(${text(call, 1)})`);

@@ -80,13 +80,14 @@ export function constructorCall(env: Env, type: string, args: readonly Code[]): 
   return castCode(env, arg, { item: type, occurrence: "?" });
 }
 
+const NODE_KINDS: ReadonlySet<string> = new Set(["item()", "node()", "element()", "attribute()", "document-node()", "text()"]);
+
 /**
  * The function conversion rules: an argument or result is brought to its declared type. Untyped values are cast, numbers
  * promoted; anything else of the wrong type, or too many or too few items, is XPTY0004.
  */
 export function converted(env: Env, code: Code, type: SequenceType): Code {
-  const { m } = env;
-  if (type.item === "item()" || type.item === "node()" || type.item === "element()" || type.item === "attribute()" || type.item === "document-node()" || type.item === "text()") {
+  if (NODE_KINDS.has(type.item)) {
     if (code.card !== "none" && type.item !== "item()" && !isNodeType(code.type)) return unsupported(`a value that is no node where ${type.item} is declared`);
     return withCard(env, code, type.occurrence);
   }

@@ -3,7 +3,6 @@ import { atomTypeOf, booleanCode, convert, emptyCode, isExactType, isNumberType,
 import type { Code, Item, ItemType } from "./code.js";
 import { atomOf, atomsOf, boxedAtom, type Value } from "./derive.js";
 import type { Env } from "./environment.js";
-import { translate } from "./translate.js";
 import type { Comparison, Expr } from "./xpath-ast.js";
 
 /** How a pair is compared; "dynamic" when a type is unknown, or the pair is a type error to be raised at run time. */
@@ -12,7 +11,7 @@ type Way = "text" | "boolean" | "exact" | "double" | "dynamic";
 const MIRROR: Readonly<Record<Comparison, Comparison>> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
 
 export function translateComparison(expr: Expr & { kind: "compare" }, env: Env): Code {
-  const [left, right] = [translate(expr.left, env), translate(expr.right, env)];
+  const [left, right] = [env.translate(expr.left, env), env.translate(expr.right, env)];
   if (left.native !== undefined && right.native !== undefined) {
     return booleanCode(env.m, `(${left.native} ${jsOperator(expr.op)} ${right.native})`);
   }

@@ -48,6 +48,7 @@ class Compiler {
     const globals = this.globalLets(schema.lets, new Map());
     this.functions = userFunctions(schema.functions, schema.namespaces, this.env(globals));
     const patterns = schema.patterns.map((pattern) => this.pattern(pattern, globals));
+    this.checkLets();
     return {
       code: this.m.print(`{ asserts: ${JSON.stringify(this.asserts)},\npatterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`),
       asserts: this.asserts, patterns: schema.patterns.length,
@@ -57,7 +58,7 @@ class Compiler {
 
   private env(variables: ReadonlyMap<string, Variable>): Env {
     // The table of functions is asked when it is used, by when it is complete.
-    return { m: this.m, context: undefined, current: undefined, variables, functions: (name) => this.functions(name), memoised: false };
+    return { m: this.m, context: undefined, current: undefined, variables, functions: (name) => this.functions(name), translate, memoised: false };
   }
 
   /** Lets of schema and patterns: evaluated at most once per document, with the document node as context item. */
@@ -84,9 +85,13 @@ class Compiler {
   /** Lets that nothing uses are translated too, so that what they use is checked. */
   private readonly later: (() => unknown)[] = [];
 
+  private checkLets(): void {
+    for (const check of this.later.splice(0)) check();
+  }
+
   private pattern(pattern: SourcePattern, globals: ReadonlyMap<string, Variable>): string[] {
     const variables = this.globalLets(pattern.lets, globals);
-    for (const check of this.later.splice(0)) check();
+    this.checkLets();
     return pattern.rules.flatMap((rule) => this.rule(rule, variables));
   }
 

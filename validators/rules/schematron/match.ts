@@ -6,7 +6,6 @@ import { itemOf } from "./code.js";
 import { truthOf } from "./derive.js";
 import { unsupported, withContext, type Env } from "./environment.js";
 import { nameTest } from "./path.js";
-import { translate } from "./translate.js";
 import { mayBePositional } from "./xpath-ast.js";
 import type { AxisStep, Expr, ExprStep, Step } from "./xpath-ast.js";
 
@@ -123,7 +122,7 @@ function predicateTests(predicates: readonly Expr[], step: AxisStep | undefined,
       const sameName = step.test.local !== undefined;
       inner = { ...inner, position: `R.positionOf(d, ${e}, ${sameName})`, size: `R.siblingCount(d, ${e}, ${sameName})` };
     }
-    const code = translate(predicate, inner);
+    const code = env.translate(predicate, inner);
     const test = mayBePositional(predicate) && code.native !== undefined ? `${code.native} === ${inner.position}` : truthOf(m, code);
     return m.helper(`try { return ${test}; } catch (error) { if (R.isRuleError(error)) return false; throw error; }`);
   });

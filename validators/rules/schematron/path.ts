@@ -3,7 +3,6 @@ import { itemOf, isExactType, isNodeType, valueCode } from "./code.js";
 import type { Card, Code, Item, ItemType, Need } from "./code.js";
 import { arrayOf, atomOf, boxed, singleOf, truthOf } from "./derive.js";
 import { unsupported, withContext, type Env } from "./environment.js";
-import { translate } from "./translate.js";
 import { dependenceOf, mayBePositional } from "./xpath-ast.js";
 import type { AxisStep, Expr, ExprStep, NodeTest } from "./xpath-ast.js";
 
@@ -34,7 +33,7 @@ export function translatePath(path: Expr & { kind: "path" }, env: Env): Code {
   if (path.rooted) return stageCode(env, applySteps(startStage(documentItem()), path.steps, env));
   if (first === undefined) return unsupported("an empty path");
   if (first.kind === "expr") {
-    const start = filter(translate(first.expr, env), first.predicates, env);
+    const start = filter(env.translate(first.expr, env), first.predicates, env);
     return rest.length === 0 ? start : stageCode(env, applySteps(codeStage(start), rest, env));
   }
   if (env.context === undefined) return unsupported("a path where there is no context item (XPDY0002)");
@@ -71,7 +70,7 @@ function stageCode(env: Env, stage: Stage): Code {
 
 /** `a/f(.)`, `a/(b|c)`: the expression for every node before it. */
 function applyExpr(stage: Stage, step: ExprStep, env: Env): Stage {
-  const inner = (item: Item): Code => filter(translate(step.expr, withContext(env, item)), step.predicates, withContext(env, item));
+  const inner = (item: Item): Code => filter(env.translate(step.expr, withContext(env, item)), step.predicates, withContext(env, item));
   const sample = inner(itemOf(stage.type, env.m.local()));
   const single = stage.card === "one" || stage.card === "opt";
   const before = stageCode(env, stage);
@@ -306,7 +305,7 @@ function filterLoop(loop: Loop, predicate: Expr, env: Env, reverse: boolean): Lo
   const { m } = env;
   const one = loop.one === true;
   if (!mayBePositional(predicate)) {
-    return { type: loop.type, one, emit: (body) => loop.emit((item) => `if (${truthOf(m, translate(predicate, withContext(env, item)))}) { ${body(item)} }`) };
+    return { type: loop.type, one, emit: (body) => loop.emit((item) => `if (${truthOf(m, env.translate(predicate, withContext(env, item)))}) { ${body(item)} }`) };
   }
   if (predicate.kind === "integer" && !reverse) {
     const counter = m.local();
@@ -325,7 +324,7 @@ function filterLoop(loop: Loop, predicate: Expr, env: Env, reverse: boolean): Lo
 /** A predicate that is a number selects by position. */
 function positionTest(predicate: Expr, env: Env): string {
   const { m } = env;
-  const code = translate(predicate, env);
+  const code = env.translate(predicate, env);
   const position = env.position ?? "";
   if (code.native !== undefined) return `${code.native} === ${position}`;
   if (code.card === "many") return truthOf(m, code);
@@ -346,7 +345,7 @@ function filterOne(code: Code, predicate: Expr, env: Env): Code {
   if (!mayBePositional(predicate)) {
     return {
       type: code.type, card: code.card === "one" ? "opt" : code.card, names: code.names, downward: code.downward,
-      each: (need, body) => code.each(need, (item) => `if (${truthOf(m, translate(predicate, withContext(env, item)))}) { ${body(item)} }`),
+      each: (need, body) => code.each(need, (item) => `if (${truthOf(m, env.translate(predicate, withContext(env, item)))}) { ${body(item)} }`),
     };
   }
   const array = arrayOf(m, code);
@@ -368,7 +367,7 @@ function selectedIndex(predicate: Expr, env: Env, list: string): string | undefi
   if (predicate.kind === "call" && predicate.name.local === "last" && predicate.args.length === 0) return `${list}.length - 1`;
   const { context, position } = dependenceOf(predicate);
   if (context || position) return undefined;
-  const code = translate(predicate, env);
+  const code = env.translate(predicate, env);
   if (code.native !== undefined) return `${code.native} - 1`;
   if (!isExactType(code.type) || code.card !== "one") return undefined;
   return `R.indexOf(${atomOf(m, code).code})`;

@@ -9,9 +9,7 @@ const SURROGATE = /[\ud800-\udfff]/;
 /** fn:string-length as a plain number. */
 export function stringLength(text: string): number {
   if (!SURROGATE.test(text)) return text.length;
-  let length = 0;
-  for (const _ of text) length++;
-  return length;
+  return [...text].length;
 }
 
 /** fn:substring: characters whose position p satisfies round(start) <= p < round(start) + round(length). */

@@ -2,6 +2,7 @@
  * XSDs of document types that the engine has no grammar table for, run by libxml2-wasm. The library is optional: it is
  * loaded when a pack with an XSD is active, and its absence is said in one sentence.
  */
+import type * as LibraryTypes from "libxml2-wasm";
 import { dirname, join, resolve } from "node:path";
 import { readFileSync } from "node:fs";
 import type { Layer } from "../../report.js";
@@ -26,7 +27,7 @@ export type XsdValidator = {
 
 const MESSAGE = "The document does not follow the XML schema of its type at this place. Compare the element with the schema: its name, its position, its attributes and the form of its value.";
 
-type Library = typeof import("libxml2-wasm");
+type Library = typeof LibraryTypes;
 
 /**
  * Compiles one XSD. Includes and imports are read from the folder of the file and below, nothing else, and only now.
