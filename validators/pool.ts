@@ -258,6 +258,8 @@ class LaneOfWorkers {
 
   accepts(size: number): boolean {
     const waiting = this.#queue.size + this.#alone.length;
+    // One job of any size may wait: whether it is too large is for the worker to say.
+    if (waiting === 0) return true;
     return waiting < this.#options.queueMax && this.#waitingBytes + size <= this.#options.queueBytesMax;
   }
 
