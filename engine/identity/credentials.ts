@@ -5,14 +5,14 @@
  * A valid secret always passes, also while its client is locked: a lock is a brake on guessing, and must not become a way
  * to shut a tenant out. Failures are counted per client and never per secret; a success does not forgive them.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 
 import type { Clock, Instant } from "../clock.js";
 import { Refusal } from "../errors.js";
 import { parseKeyId, type KeyId } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import { recordFailure } from "../storage/credentials.js";
-import { findSecret } from "../storage/keys.js";
+import { findSecretById, findSecretByPrefix } from "../storage/keys.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
 import { digestsEqual, secretEnvironment, sha256, type SecretEnvironment } from "./secrets.js";
 
@@ -30,8 +30,8 @@ export interface ClientCredentials {
   readonly clientSecret: string;
 }
 
-/** What no secret hashes to; stands in for the digest of an unknown client. */
-const DECOY = randomBytes(32);
+/** Stands in for an unknown client: an id that no key has and a digest that no secret has. */
+const DECOY = { id: randomUUID() as KeyId, secretSha256: randomBytes(32) };
 
 /** The slot in which failures of a client are counted. Two clients may share one: then both are braked a little sooner. */
 export const failureSlot = (client: string): number => sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
@@ -50,13 +50,15 @@ export async function authenticateClient(
 ): Promise<KeyId> {
   const { sql } = deps;
   const presented = sha256(credentials.clientSecret);
-  const client = { id: parseKeyId(credentials.clientId), prefix: credentials.clientId };
-  const found = await orTemporary(findSecret(sql, client, DECOY));
+  const id = parseKeyId(credentials.clientId);
+  const found = await orTemporary(id === undefined ? findSecretByPrefix(sql, credentials.clientId, DECOY) : findSecretById(sql, id, DECOY));
   const matches = digestsEqual(presented, found.secretSha256);
   const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === deps.environment;
-  if (matches && ofThisEnvironment && found.id !== null) return found.id;
+  const isKnown = found.id !== DECOY.id;
+  if (matches && ofThisEnvironment && isKnown) return found.id;
 
-  const slot = failureSlot(found.id ?? credentials.clientId);
+  // Id and prefix of one key are one client, which must not have twice the guesses.
+  const slot = failureSlot(isKnown ? found.id : credentials.clientId);
   const window_ms = CREDENTIAL_WINDOWS_MS[door];
   const lockedUntil = await orTemporary(recordFailure(sql, slot, now, window_ms));
   if (lockedUntil === undefined) throw new Refusal("CREDENTIALS_INVALID");

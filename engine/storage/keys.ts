@@ -51,26 +51,28 @@ export async function listKeys(sql: Sql, owner: { readonly firmId: FirmId } | { 
 }
 
 export interface SecretRow {
-  /** Null when there is no such active key. */
-  readonly id: KeyId | null;
+  readonly id: KeyId;
   readonly secretSha256: Uint8Array;
 }
 
 /**
- * The digest to compare a secret with. There is always one row: for an unknown client it holds `decoy`, so that known and
- * unknown clients take the same path.
- * @param client the key's id, or the prefix that people see
+ * The digest to compare a secret with, of the active key with this id. There is always one row: for an unknown id it is
+ * `decoy`, so that known and unknown clients take the same path. One unique index a statement: with both in one condition the
+ * planner reads a small table to its end for an unknown client, 20 µs longer than for a known one.
  */
-export async function findSecret(
-  sql: Sql,
-  client: { readonly id: KeyId | undefined; readonly prefix: string },
-  decoy: Uint8Array,
-): Promise<SecretRow> {
+export async function findSecretById(sql: Sql, id: KeyId, decoy: SecretRow): Promise<SecretRow> {
   const rows = await sql<SecretRow[]>`
-    select k.id, coalesce(k.secret_sha256, ${decoy}) as "secretSha256"
-    from (select 1) as always left join api_key k on k.active and (k.id = ${client.id ?? null} or k.prefix = ${client.prefix})
-    order by k.id = ${client.id ?? null} desc nulls last limit 1`;
-  return rows[0] ?? { id: null, secretSha256: decoy };
+    select coalesce(k.id, ${decoy.id}) as id, coalesce(k.secret_sha256, ${decoy.secretSha256}) as "secretSha256"
+    from (select 1) as always left join api_key k on k.id = ${id} and k.active`;
+  return rows[0] ?? decoy;
+}
+
+/** The same by the prefix that people see. */
+export async function findSecretByPrefix(sql: Sql, prefix: string, decoy: SecretRow): Promise<SecretRow> {
+  const rows = await sql<SecretRow[]>`
+    select coalesce(k.id, ${decoy.id}) as id, coalesce(k.secret_sha256, ${decoy.secretSha256}) as "secretSha256"
+    from (select 1) as always left join api_key k on k.prefix = ${prefix} and k.active`;
+  return rows[0] ?? decoy;
 }
 
 export interface NewKeyRow {
