@@ -8,12 +8,14 @@ import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
 import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand } from "./commands/identity.js";
 import { migrateCommand } from "./commands/migrate.js";
+import { openapiCommand } from "./commands/openapi.js";
+import { reconcileCommand } from "./commands/reconcile.js";
 import { serveCommand } from "./commands/serve.js";
 import { complain, print } from "./terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
-  serveCommand, migrateCommand, demoCommand, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, envCommand, benchCommand,
+  serveCommand, migrateCommand, demoCommand, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, reconcileCommand, envCommand, openapiCommand, benchCommand,
 ];
 
 function help(): void {

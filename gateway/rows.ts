@@ -1,8 +1,10 @@
 /** Every row of the public listener: what the server routes by and the OpenAPI documents are drawn from. */
+import { openApiDocuments } from "./openapi.js";
 import type { Route } from "./route.js";
 import { authRoutes, type TokenPorts } from "./routes/auth.js";
 import { type DocumentPorts, documentRoutes } from "./routes/documents.js";
 import { type SapiPorts, sapiRoutes } from "./routes/sapi.js";
+import { webRoutes } from "./routes/web.js";
 
 export interface PublicPorts {
   readonly tokens: TokenPorts;
@@ -13,5 +15,17 @@ export interface PublicPorts {
 /** The rows that make up the published contract. */
 export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents)];
 
-/** All rows of the public listener. */
-export const publicRoutes = (ports: PublicPorts): readonly Route[] => apiRoutes(ports);
+/** All rows of the public listener: the contract, and the pages and documents that describe it. */
+export const publicRoutes = (ports: PublicPorts): readonly Route[] => {
+  const rows = apiRoutes(ports);
+  return [...rows, ...webRoutes(openApiDocuments(rows))];
+};
+
+const never = (): never => { throw new Error("this row only describes its operation"); };
+
+/** Ports for those who read the rows and never call them. */
+export const UNPLUGGED: PublicPorts = {
+  tokens: { issueTokens: never, renewTokens: never, revokeToken: never, jwks: never },
+  sapi: { send: never, inbox: { list: never, read: never, acknowledge: never } },
+  documents: { status: never, events: never },
+};
