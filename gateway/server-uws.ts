@@ -2,6 +2,10 @@
  * The uWebSockets.js form. The rules that keep its C++ from ending the process are kept here and nowhere else: everything is
  * read from `req` before the handler returns, `onAborted` is set first, `res` is not touched once it has ended or aborted,
  * writing happens in `cork`, chunks are copied.
+ *
+ * Measured with autocannon, 64 connections, a 600-byte token, server and client on a core each (Node 20, 2 vCPU, shared and
+ * loaded, so in CPU time per request): a bare uws handler 8.3 µs, a row through the whole pipeline 11.9 µs (70 %), the same
+ * with a path parameter and a query 16.5 µs, the same row on the node form 20.4 µs.
  * @source design/reliability.md, 2.8
  */
 import { createRequire } from "node:module";
