@@ -35,10 +35,6 @@ class Memo<T> {
 }
 
 const ROOT = 0;
-/**
- * Values that many elements ask for are kept here, also where a look-up would do: below a document element with 100,000
- * lines a look-up is a walk.
- */
 const SUPPLIER_COUNTRY = at("cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const CUSTOMER_COUNTRY = at("cac:AccountingCustomerParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const REPRESENTATIVE_COUNTRY = at("cac:TaxRepresentativeParty/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
@@ -59,6 +55,10 @@ const SHARED_PROFILES: ReadonlyMap<string, string> = new Map([
   ["urn:peppol:bis:billing_with_response", "02"],
 ]);
 
+/**
+ * One object per rule set. Values that many elements ask for are kept here also where a look-up would do: below a
+ * document element with 100,000 lines a look-up is a walk.
+ */
 export class PeppolFacts implements Facts {
   readonly variant: Variant;
   /** "01", "02" or "Unknown". @throws RuleError XPTY0004 (when asked) for a second ProfileID */
