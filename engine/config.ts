@@ -90,6 +90,8 @@ export class ConfigError extends Error {
 
 /** Variables that look like ours but are not: a misspelt name would otherwise be ignored in silence. */
 const OUR_PREFIXES = ["KURIER_", "AS4_", "SMP_", "SML_", "PEPPOL_", "VALIDATOR_", "EVIDENCE_", "ADMIN_", "TRUSTED_", "MASTER_KEY", "DATABASE_URL", "NATS_"];
+/** What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP. */
+const SERVICE_NAME = /_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)/;
 /** Read by the tests and their tools, not by the engine. */
 const TEST_PREFIXES = ["KURIER_TEST_", "KURIER_CONFORMANCE"];
 
@@ -135,7 +137,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const known = new Set<string>(Object.keys(VARIABLES).flatMap((name) => [name, `${name}_FILE`]));
   for (const name of Object.keys(environment)) {
     const ours = OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) && !TEST_PREFIXES.some((prefix) => name.startsWith(prefix));
-    if (ours && !known.has(name)) sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
+    if (ours && !known.has(name) && !SERVICE_NAME.test(name)) sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
   }
   const config = values as Config;
   if (sentences.length === 0) sentences.push(...productionSentences(config));
