@@ -20,7 +20,7 @@ export const LIMITS = {
   /** Signing keys: how long one signs, and how long before it signs it is published. Ours. */
   signing_key_active_ms: 30 * DAY_MS,
   signing_key_published_before_ms: 1 * HOUR_MS,
-  /** design/reliability.md, 2.7: at most 60 s; a token this far in the past or the future is still believed. */
+  /** design/reliability.md, 2.7: at most 60 s. A token that begins this far in the future is believed; one that has ended is not. */
   token_clock_skew_s: 30,
   /** A JWT longer than this is refused unread; ours have about 700 bytes. */
   token_bytes_max: 4 * KiB,
