@@ -18,6 +18,8 @@ export interface ValidateOptions {
   readonly fragment?: boolean;
   /** Directory of the operator's imported rule packs; the active ones are loaded once per worker. Default none. */
   readonly rulesDir?: string;
+  /** Puts the time of each layer into the report, for metrics. Default false. */
+  readonly timings?: boolean;
   /** Judges by the next version of the rules where there is one, whatever the day. Default false. */
   readonly preview?: boolean;
 }

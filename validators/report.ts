@@ -98,4 +98,6 @@ export interface Report {
   readonly profile: string;
   readonly ruleSets: readonly RuleSetUsed[];
   readonly facts: DocumentFacts | undefined;
+  /** Milliseconds per layer, and `scan`; only when the options ask for them. */
+  readonly timings?: Readonly<Record<string, number>>;
 }

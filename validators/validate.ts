@@ -42,17 +42,19 @@ interface Unplaced {
  */
 export function validateDocument(bytes: Buffer, options: ValidateOptions, packs: Packs = NO_PACKS): Report {
   const payloadSha256 = createHash("sha256").update(bytes).digest("hex");
+  const clock = new LayerClock(options.timings === true);
   const scanned = scan(bytes, options.limits);
+  clock.lap("scan");
   if (scanned.kind === "refused") {
     return { valid: false, wellFormed: false, payloadSha256, findings: scanned.findings, dropped: 0, profile: "none", ruleSets: [], facts: undefined };
   }
   const { document } = scanned;
   const facts = inspect(document);
-  const chain = new Chain(document, options.limits.findings);
+  const chain = new Chain(document, options.limits.findings, clock);
   const profile = isKnownRoot(document.name(0)) ? judge(chain, facts, options, packs) : judgeForeign(chain, facts, options, packs, bytes);
   return {
     valid: chain.valid, wellFormed: true, payloadSha256,
-    findings: chain.findings, dropped: chain.dropped, profile, ruleSets: chain.used, facts,
+    findings: chain.findings, dropped: chain.dropped, profile, ruleSets: chain.used, facts, ...clock.timings(),
   };
 }
 
@@ -109,11 +111,13 @@ class Chain {
   readonly used: RuleSetUsed[] = [];
   /** Findings that one layer may report. */
   readonly share: number;
+  readonly #clock: LayerClock;
   dropped = 0;
   valid = true;
 
-  constructor(document: XmlDocument, findingsMax: number) {
+  constructor(document: XmlDocument, findingsMax: number, clock: LayerClock) {
     this.document = document;
+    this.#clock = clock;
     this.share = Math.max(1, Math.floor(findingsMax / SHARES));
   }
 
@@ -146,5 +150,29 @@ class Chain {
         ...(finding.terms.length > 0 ? { btIds: finding.terms } : {}),
       });
     }
+    this.#clock.lap(layer);
+  }
+}
+
+/** Measures layers one after the other, when somebody wants to know. */
+class LayerClock {
+  readonly #laps: Record<string, number> | undefined;
+  #last: number;
+
+  constructor(wanted: boolean) {
+    this.#laps = wanted ? {} : undefined;
+    this.#last = wanted ? performance.now() : 0;
+  }
+
+  /** The time since the last lap belongs to `name`. */
+  lap(name: string): void {
+    if (this.#laps === undefined) return;
+    const now = performance.now();
+    this.#laps[name] = (this.#laps[name] ?? 0) + now - this.#last;
+    this.#last = now;
+  }
+
+  timings(): { readonly timings?: Readonly<Record<string, number>> } {
+    return this.#laps === undefined ? {} : { timings: this.#laps };
   }
 }

@@ -1,6 +1,7 @@
 /** The worker threads as their owner sees them, with documents that hang, end and exhaust their worker. */
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
+import { buildIfNeeded } from "../../../deploy/build.mjs";
 import { FairQueue } from "../../../validators/fair-queue.js";
 import { createPool, JobFailed, JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import type { PoolOptions, QuarantinedJob, ValidatorPool } from "../../../validators/pool.js";
@@ -33,6 +34,12 @@ test("a document judged in a worker gets the report it would get in this thread,
   expect(report).toEqual(validateDocument(bytes, OPTIONS));
   expect(report.valid).toBe(true);
   expect(bytes.equals(copy)).toBe(true);
+});
+
+test("from the sources the built worker is found", { timeout: 60_000 }, async () => {
+  await buildIfNeeded();
+  pool = createPool({ threads: { small: 1, large: 1 }, queueMax: 10, queueBytesMax: 1_000_000, jobTimeoutMs: 20_000 });
+  expect((await pool.validate(invoiceWithLines(1), OPTIONS)).valid).toBe(true);
 });
 
 test("under load documents travel in batches, and every one gets its own report", async () => {

@@ -65,6 +65,12 @@ describe("report", () => {
     expect(warnings.valid).toBe(true);
   });
 
+  test("the time of each layer is told when it is asked for, and only then", () => {
+    expect(judge(sample).timings).toBeUndefined();
+    const { timings } = validateDocument(Buffer.from(sample), { ...OPTIONS, timings: true });
+    expect(Object.keys(timings ?? {})).toEqual(["scan", "schema", "en16931", "peppol"]);
+  });
+
   test("a warning alone leaves a document valid", () => {
     const report = judge(sample.replace("<cbc:IssueDate>", "<cbc:CopyIndicator>false</cbc:CopyIndicator><cbc:IssueDate>"));
     expect(report.findings.map(({ severity }) => severity)).toEqual(["warning"]);
