@@ -77,6 +77,7 @@ export function startActors(ports: { readonly log: Log; readonly metrics: Metric
   // nact copies the children of a parent for each of its messages (262 ms at 200,000): the parents only hold children, and hold few.
   const shards = Array.from({ length: LIMITS.actor_shards }, (_, i) => spawnStateless(system, () => undefined, `shard-${i}`));
   const entries = new Map<string, Entry>();
+  // Bounded by the kinds of actor.
   const counts = new Map<string, number>();
   let stopping = false;
   let generation = 0;

@@ -73,6 +73,7 @@ export function createMetrics(): Metrics {
     else if (spec.kind === "gauge") gauges.set(name, new Gauge(common));
     else histograms.set(name, new Histogram({ ...common, buckets: [...spec.buckets] }));
   }
+  // Bounded by the parts that register one when they start.
   const collectors: (() => Promise<void> | void)[] = [];
   return {
     count: (name, labels, by = 1) => { counters.get(name)?.inc({ ...labels }, by); },
