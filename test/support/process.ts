@@ -22,6 +22,7 @@ export const freePort = (): Promise<number> => new Promise((resolve, reject) => 
 
 export interface EngineProcess {
   readonly pid: number;
+  readonly port: number;
   readonly sandbox: Sandbox;
   /** Everything it wrote. */
   output(): string;
@@ -60,7 +61,7 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
   const sandbox = readSandbox(options.dataDir);
   if (!ready || sandbox === undefined || child.pid === undefined) throw new Error("the engine wrote no sandbox.json");
   return {
-    pid: child.pid, sandbox, output: () => output,
+    pid: child.pid, port, sandbox, output: () => output,
     kill: async () => {
       child.kill("SIGKILL");
       await ended(child);
