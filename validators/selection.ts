@@ -76,7 +76,7 @@ export const DOMESTIC_ADDITIONS: readonly DomesticAddition[] = [];
 /** What was selected for a document. */
 export interface Selection { readonly profile: string; readonly ruleSets: readonly RuleSet[] }
 
-/** Rule sets are compiled once per thread and version. */
+/** Rule sets are compiled once per thread and version; bounded by the rows above. */
 const made = new Map<RulesVersion, readonly RuleSet[]>();
 
 function ruleSetsOf(version: RulesVersion | undefined): readonly RuleSet[] {

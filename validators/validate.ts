@@ -13,6 +13,7 @@ import { invalidates } from "./report.js";
 import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
 import type { RuleSet } from "./rules/rule.js";
 import { selectRules } from "./selection.js";
+import { LayerClock } from "./stopwatch.js";
 import { checkGrammar, isKnownRoot } from "./ubl/check.js";
 import type { XmlDocument } from "./xml/document.js";
 import { cbc } from "./xml/names.js";
@@ -151,28 +152,5 @@ class Chain {
       });
     }
     this.#clock.lap(layer);
-  }
-}
-
-/** Measures layers one after the other, when somebody wants to know. */
-class LayerClock {
-  readonly #laps: Record<string, number> | undefined;
-  #last: number;
-
-  constructor(wanted: boolean) {
-    this.#laps = wanted ? {} : undefined;
-    this.#last = wanted ? performance.now() : 0;
-  }
-
-  /** The time since the last lap belongs to `name`. */
-  lap(name: string): void {
-    if (this.#laps === undefined) return;
-    const now = performance.now();
-    this.#laps[name] = (this.#laps[name] ?? 0) + now - this.#last;
-    this.#last = now;
-  }
-
-  timings(): { readonly timings?: Readonly<Record<string, number>> } {
-    return this.#laps === undefined ? {} : { timings: this.#laps };
   }
 }

@@ -44,6 +44,7 @@ async function signature<K extends SignatureTaskKind>(kind: K): Promise<(input: 
 }
 
 const isTaskKind = (kind: string): kind is TaskKind => Object.hasOwn(LOADERS, kind);
+/** Handlers in use, bounded by the kinds of LOADERS. */
 const handlers = new Map<string, Handler>();
 
 async function handlerOf(kind: string): Promise<Handler> {
