@@ -34,7 +34,10 @@ const pair = async (options: Partial<NodeOptions> = {}): Promise<[Identity, Iden
 };
 
 beforeAll(async () => { db = await freshDatabase(); });
-afterEach(async () => { await Promise.all(running.splice(0).map((node) => node.stop())); });
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((node) => node.stop()));
+  await db.sql`delete from node`;
+});
 afterAll(() => db.drop());
 
 const tokenAnswer = (node: Identity, token: string): Promise<string> => refusalOf(() => callerOf(node, token, clock));
@@ -164,6 +167,23 @@ describe("without announcements", () => {
         return a.isFresh() && b.isFresh();
       });
     }
+  });
+
+  test("with Postgres away too, a token is neither believed nor called invalid: 503", async () => {
+    const channel = cutChannel();
+    const pool = db.another("ends early");
+    const a = await start({ openChannel: channel.open, sql: pool });
+    const firm = await makeFirm(db, clock);
+    const { accessToken, refreshToken } = await login(a, firm.key, clock);
+    const caller = await callerOf(a, accessToken, clock);
+    channel.cut();
+    await pool.end();
+    expect(await tokenAnswer(a, accessToken)).toBe("TEMPORARY");
+    expect(await refusalOf(async () => a.participantContext(caller, firm.participantId))).toBe("TEMPORARY");
+    expect(await refusalOf(() => login(a, firm.key, clock))).toBe("TEMPORARY");
+    expect(await refusalOf(() => a.renewTokens({ refreshToken, address: "192.0.2.7", receivedAt: clock.now() }))).toBe("TEMPORARY");
+    expect(await refusalOf(() => a.revokeToken(accessToken, clock.now()))).toBe("TEMPORARY");
+    expect(await tokenAnswer(a, "eyJ.forged.x")).toBe("TOKEN_INVALID");
   });
 
   test("an open but silent connection is believed only for a short time", async () => {

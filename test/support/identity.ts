@@ -14,6 +14,7 @@ import { createMetrics } from "../../engine/metrics.js";
 import { SCOPES, type Scope } from "../../engine/scopes.js";
 import { openChannel, type Channel, type ChannelOptions } from "../../engine/storage/channel.js";
 import { createSealer, type Sealer } from "../../engine/storage/sealer.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import type { TestDatabase } from "./postgres.js";
 
 export const PUBLIC_URL = "http://127.0.0.1:8080";
@@ -26,12 +27,14 @@ export interface NodeOptions {
   readonly publicUrl?: string;
   readonly sealer?: Sealer;
   readonly openChannel?: (options: ChannelOptions) => Channel;
+  /** @default a pool of its own */
+  readonly sql?: Sql;
 }
 
 /** One more node on the database, started; with its own pool, as a process of its own would have. */
 export async function startNode(db: TestDatabase, options: NodeOptions): Promise<Identity> {
   const identity = createIdentity({
-    sql: db.another("identity"), databaseUrl: db.url, sealer: options.sealer ?? createSealer([master]), clock: options.clock, log: silentLog,
+    sql: options.sql ?? db.another("identity"), databaseUrl: db.url, sealer: options.sealer ?? createSealer([master]), clock: options.clock, log: silentLog,
     metrics: createMetrics(), environment: options.environment ?? "sandbox", publicUrl: options.publicUrl ?? PUBLIC_URL,
     ...(options.openChannel === undefined ? {} : { openChannel: options.openChannel }),
   });
