@@ -77,6 +77,7 @@ export interface EngineOptions {
 
 /** What is stopped last was started first. */
 class Stack {
+  // Bounded by the parts that startEngine starts.
   private readonly ends: (() => Promise<void> | void)[] = [];
   private ended: Promise<void> | undefined;
 
@@ -221,6 +222,7 @@ async function startDispatch(
 function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool }: Parts): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
+  // Bounded by RESTART_REASONS.
   const restarts = new Map<string, number>();
   stack.add(() => { delay.disable(); });
   metrics.beforeExposition(async () => {
@@ -354,6 +356,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const ports: PipelinePorts = { ...createAuthPorts(parts.identity, sandbox?.admin.token), admit: (row, key) => parts.limiter.admit(row, key), metrics, log, clock };
   await listen(base, options, { host: config.ADMIN_HOST, port: config.ADMIN_PORT }, adminRows(base, parts, sandbox, isReady), ports);
   const server = await listen(base, options, { host: config.HOST, port: config.PORT }, parts.rows, ports);
+  metrics.beforeExposition(() => { metrics.set("http_requests_in_flight", {}, server.inFlight()); });
   log.info("ready", { host: config.HOST, port: server.port });
   return {
     publicUrl, adminUrl, sandbox, streams: form, server: server.form,

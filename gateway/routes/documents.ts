@@ -22,7 +22,7 @@ const documentId = z.object({
     const parsed = parseDocumentId(value);
     if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
     return parsed ?? z.NEVER;
-  }),
+  }).meta({ format: "uuid" }),
 });
 
 const finding = z.object({ ruleId: z.string(), location: z.string(), message: z.string() }).partial();
@@ -75,7 +75,8 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     request: {
       params: documentId,
       query: z.object({
-        limit: z.string().regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100").transform(Number).pipe(z.number().max(LIMITS.events_page_max)).optional(),
+        limit: z.string().regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100").transform(Number).pipe(z.number().max(LIMITS.events_page_max))
+          .meta({ openapi: { type: "integer", minimum: 1, maximum: LIMITS.events_page_max, default: LIMITS.events_page_default } }).optional(),
         cursor: z.string().optional(),
       }),
     },

@@ -64,7 +64,7 @@ const receivedId = z.object({
     const parsed = parseReceivedDocumentId(value);
     if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
     return parsed ?? z.NEVER;
-  }),
+  }).meta({ format: "uuid" }),
 });
 
 /** Members that zod cannot judge alone. @source spec/rulings.md, section 2: payloadFormat, encoding and checksum come first */
@@ -132,8 +132,8 @@ export const sapiRoutes = (ports: SapiPorts): readonly Route[] => [
     description: "Oldest first. Without status: the documents not yet acknowledged. While nextPageToken is present, continue with pageToken.",
     request: {
       query: z.object({
-        limit: z.string().regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100").transform(Number).pipe(z.number().max(LIMITS.receive_page_max)).optional()
-          .describe("1 to 100, default 20."),
+        limit: z.string().regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100").transform(Number).pipe(z.number().max(LIMITS.receive_page_max))
+          .meta({ openapi: { type: "integer", minimum: 1, maximum: LIMITS.receive_page_max, default: LIMITS.receive_page_default } }).optional().describe("1 to 100, default 20."),
         status: z.enum(RECEIVED_STATES).optional(),
         pageToken: z.string().optional(),
       }),
