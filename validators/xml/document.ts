@@ -95,7 +95,8 @@ export class XmlDocument {
   #nameOrder = new Int32Array(0);
   #nameIndexed = false;
   #positions = new Int32Array(0);
-  #lineBlocks: Int32Array | undefined;
+  /** Newlines before each block of the source, bounded by its length. */
+  #lineBlocks: number[] = [];
   readonly #declarations = new Map<ElementId, ReadonlyMap<string, string>>();
 
   /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
@@ -112,7 +113,7 @@ export class XmlDocument {
     this.#byName.clear();
     this.#declarations.clear();
     this.#nameIndexed = false;
-    this.#lineBlocks = undefined;
+    this.#lineBlocks = [];
   }
 
   /** Gives the element arrays a new length; the first `count` entries stay. */
@@ -231,9 +232,14 @@ export class XmlDocument {
 
   /** Line of a byte offset, from 1. */
   lineAt(offset: number): number {
-    const blocks = this.#lineBlocks ?? (this.#lineBlocks = this.#indexLines());
-    const block = Math.min(Math.floor(offset / LINE_BLOCK_BYTES), blocks.length - 1);
-    return 1 + blocks[block]! + newlines(this.source, block * LINE_BLOCK_BYTES, Math.min(offset, this.source.length));
+    const blocks = this.#lineBlocks;
+    const end = Math.min(offset, this.source.length);
+    const block = Math.floor(end / LINE_BLOCK_BYTES);
+    // Only as far as somebody asked: a fault on line 1 of a large document costs nothing.
+    for (let b = blocks.length; b <= block; b++) {
+      blocks[b] = b === 0 ? 0 : blocks[b - 1]! + newlines(this.source, (b - 1) * LINE_BLOCK_BYTES, b * LINE_BLOCK_BYTES);
+    }
+    return 1 + blocks[block]! + newlines(this.source, block * LINE_BLOCK_BYTES, end);
   }
 
   /**
@@ -348,14 +354,6 @@ export class XmlDocument {
       for (const c of alone.values()) this.#positions[c] = 0;
     }
     return this.#positions[e]!;
-  }
-
-  #indexLines(): Int32Array {
-    const blocks = new Int32Array(Math.floor(this.source.length / LINE_BLOCK_BYTES) + 1);
-    for (let b = 1; b < blocks.length; b++) {
-      blocks[b] = blocks[b - 1]! + newlines(this.source, (b - 1) * LINE_BLOCK_BYTES, b * LINE_BLOCK_BYTES);
-    }
-    return blocks;
   }
 }
 
