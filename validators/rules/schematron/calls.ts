@@ -74,7 +74,7 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   concat: row(2, 64, (call) => stringCode(call.env.m, `(${call.args.map((code) => castStringOf(call.env.m, code)).join(" + ")})`)),
   contains: row(2, 2, contains),
   "starts-with": ofMethod("startsWith"),
-  "ends-with": ofMethod("endsWith"),
+  "ends-with": row(2, 2, endsWith),
   "substring-before": ofTexts(2, "substringBefore", stringCode),
   "substring-after": ofTexts(2, "substringAfter", stringCode),
   translate: ofTexts(3, "translate", stringCode),
@@ -149,6 +149,19 @@ function substring(call: Call): Code {
   const start = requiredDouble(m, arg(call, 1));
   if (call.args.length === 2) return stringCode(m, `R.substringFrom(${text(call, 0)}, ${start})`);
   return stringCode(m, `R.substring(${text(call, 0)}, ${start}, ${requiredDouble(m, arg(call, 2))})`);
+}
+
+/** An ending without a colon cannot reach the prefix: `ends-with(name(), 'Amount')` only needs the local name. */
+function endsWith(call: Call): Code {
+  const { m } = call.env;
+  const [named] = call.exprs;
+  const ending = constantText(arg(call, 1));
+  const isName = named?.kind === "call" && named.name.namespace === FN && named.name.local === "name";
+  if (isName && ending !== undefined && !ending.includes(":")) {
+    const local = call.env.translate({ ...named, name: { ...named.name, local: "local-name" } }, call.env);
+    return booleanCode(m, `${stringOf(m, local)}.endsWith(${m.text(ending)})`);
+  }
+  return booleanCode(m, `${text(call, 0)}.endsWith(${text(call, 1)})`);
 }
 
 /** Array of the strings of a parameter of type xs:string*. */

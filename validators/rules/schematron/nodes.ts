@@ -1,6 +1,5 @@
 /** Node sequences at run time: order, axes that are not plain loops, names, the per-document index of attributes. */
 import type { ElementId, XmlDocument } from "../../xml/document.js";
-import { DOCUMENT_NAME_BASE } from "../../xml/names.js";
 import type { NameId } from "../../xml/names.js";
 import { Attribute, TextNode, type Item, type Node } from "./values.js";
 
@@ -158,13 +157,22 @@ export function attributeOwners(doc: XmlDocument, index: Map<NameId, ElementId[]
   return index.get(name) ?? [];
 }
 
-/** Prefixed names of the process-wide table, which is bounded; put together once. */
-const prefixed: string[] = [];
+/** The name in the start tag, with the prefix that the document wrote. */
+function writtenName(doc: XmlDocument, e: ElementId): string {
+  const start = (doc.starts[e] ?? 0) + 1;
+  NAME_END.lastIndex = start;
+  const end = NAME_END.exec(doc.latin)?.index ?? start;
+  const written = doc.latin.slice(start, end);
+  return NON_ASCII.test(written) ? Buffer.from(written, "latin1").toString("utf8") : written;
+}
+
+const NAME_END = /[ \t\r\n/>]/g;
+const NON_ASCII = /[\x80-\xff]/;
 
 export function nodeName(doc: XmlDocument, node: Item | undefined, part: "name" | "local-name" | "namespace-uri"): string {
   const id = typeof node === "number" ? (node < 0 ? undefined : doc.name(node)) : node instanceof Attribute ? node.name : undefined;
   if (id === undefined) return "";
-  if (part === "name") return id < DOCUMENT_NAME_BASE ? (prefixed[id] ??= doc.prefixed(id)) : doc.prefixed(id);
+  if (part === "name") return typeof node === "number" ? writtenName(doc, node) : doc.prefixed(id);
   const { namespace, local } = doc.expanded(id);
   return part === "local-name" ? local : namespace;
 }

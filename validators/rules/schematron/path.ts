@@ -50,7 +50,18 @@ const codeStage = (code: Code): Stage => ({
   type: code.type, card: code.card, each: (body) => code.each("set", body), distinct: true, ordered: code.card !== "many", peers: code.card !== "many", downward: false,
 });
 
+/** Steps that find the same after `//` whether text nodes are among its results or not. */
+const BELOW: ReadonlySet<string> = new Set(["child", "attribute", "descendant"]);
+
+/** The nodes of descendant-or-self::node() lack text nodes here, so it is only good for a step downwards. */
+function checkDescendants(step: AxisStep | ExprStep, next: AxisStep | ExprStep | undefined): void {
+  if (step.kind !== "axis" || step.axis !== "descendant-or-self" || step.test.kind !== "node") return;
+  const isBelow = next?.kind === "axis" && (BELOW.has(next.axis) || (next.axis === "self" && next.test.kind === "name"));
+  if (!isBelow || step.predicates.length > 0) unsupported("// followed by anything but a child, descendant or attribute");
+}
+
 function applySteps(start: Stage, steps: readonly (AxisStep | ExprStep)[], env: Env): Stage {
+  steps.forEach((step, index) => checkDescendants(step, steps[index + 1]));
   return steps.reduce((stage, step) => (step.kind === "axis" ? applyAxis(stage, step, env) : applyExpr(stage, step, env)), start);
 }
 
@@ -189,7 +200,7 @@ function selfLoop(item: Item, test: NodeTest, env: Env): Loop {
   if (test.kind === "node") return { type: item.type, emit: (body) => body(item), one: true };
   if (item.type === "element" && (test.kind === "name" || test.kind === "element")) {
     const condition = elementTest(item.code, test, env);
-    return { type: "element", one: true, emit: (body) => guard(condition, body(item)), truth: condition };
+    return { type: "element", one: true, emit: (body) => guard(condition, body(item)), truth: `(${condition})` };
   }
   if (item.type === "tree" && (test.kind === "name" || test.kind === "element")) {
     const local = env.m.local();
@@ -223,7 +234,7 @@ function childLoop(item: Item, test: NodeTest, env: Env): Loop {
   const local = m.local();
   const element = itemOf("element", local);
   if (item.type === "document") {
-    return { type: "element", one: true, emit: (body) => guard(elementTest("0", test, env), `{ const ${local} = 0; ${body(element)} }`), truth: elementTest("0", test, env) };
+    return { type: "element", one: true, emit: (body) => guard(elementTest("0", test, env), `{ const ${local} = 0; ${body(element)} }`), truth: `(${elementTest("0", test, env)})` };
   }
   if (test.kind === "name" && test.local !== undefined && test.namespace !== undefined) {
     const name = m.name(test.namespace, test.local);
@@ -348,6 +359,7 @@ function filterOne(code: Code, predicate: Expr, env: Env): Code {
       each: (need, body) => code.each(need, (item) => `if (${truthOf(m, env.translate(predicate, withContext(env, item)))}) { ${body(item)} }`),
     };
   }
+  if (predicate.kind === "integer") return nth(code, predicate.text, env);
   const array = arrayOf(m, code);
   const list = m.local();
   const index = selectedIndex(predicate, env, list);
@@ -361,7 +373,15 @@ function filterOne(code: Code, predicate: Expr, env: Env): Code {
   };
 }
 
-/** `$list[3]`, `$list[last()]`, `$list[$i + 1]`: one index, no loop. The context item must not be read. */
+/** `(…)[3]`: stops at the item, so that nothing behind it is evaluated. */
+function nth(code: Code, position: string, env: Env): Code {
+  const { m } = env;
+  const counter = m.local();
+  const take = (item: Item): string => `if (++${counter} === ${position}) return ${item.code};`;
+  return valueCode(m, code.type, "opt", m.helper(`let ${counter} = 0; ${code.each("sequence", take)} return undefined;`));
+}
+
+/** `$list[$i + 1]`, `$list[last()]`, `$list[$i + 1]`: one index, no loop. The context item must not be read. */
 function selectedIndex(predicate: Expr, env: Env, list: string): string | undefined {
   const { m } = env;
   if (predicate.kind === "call" && predicate.name.local === "last" && predicate.args.length === 0) return `${list}.length - 1`;
