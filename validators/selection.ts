@@ -2,10 +2,10 @@
  * Which rules judge a document: a table by root and CustomizationID, each row with the versions of its rules and the
  * day from which each is mandatory. The first row that matches is taken.
  */
-import { en16931 } from "./rules/en16931/index.js";
-import { invoiceResponseRules } from "./rules/invoice-response/invoice-response.js";
-import { mlsRules } from "./rules/mls/mls.js";
-import { peppolBilling, peppolSelfBilling } from "./rules/peppol/billing.js";
+import { en16931, EN16931_VERSION } from "./rules/en16931/index.js";
+import { INVOICE_RESPONSE_VERSION, invoiceResponseRules } from "./rules/invoice-response/invoice-response.js";
+import { MLS_VERSION, mlsRules } from "./rules/mls/mls.js";
+import { PEPPOL_BILLING_VERSION, peppolBilling, peppolSelfBilling } from "./rules/peppol/billing.js";
 import type { RuleSet } from "./rules/rule.js";
 import type { DocumentFacts } from "./report.js";
 
@@ -48,11 +48,16 @@ const isInvoice = (facts: DocumentFacts): boolean => facts.rootLocal === "Invoic
 const names = (facts: DocumentFacts, id: string): boolean => facts.customizationId === id || (facts.customizationId ?? "").startsWith(`${id}#`);
 const responds = (facts: DocumentFacts, id: string): boolean => facts.rootLocal === "ApplicationResponse" && names(facts, id);
 
-const BILLING_MANDATORY = { "3.0.21": "2026-08-17", "3.0.22": "2027-02-24" } as const;
+/** EN 16931 is the first layer of several rows; one compiled set serves them all. */
+let core: RuleSet | undefined;
+const coreRules = (): RuleSet => (core ??= en16931());
+
+/** Day from which the built-in releases are in force. @source design/validation.md 4.1 */
+const BUILT_IN_FROM = "2026-08-17";
 const billing = (make: () => readonly RuleSet[]): readonly RulesVersion[] => [
-  { version: "3.0.21", mandatoryFrom: BILLING_MANDATORY["3.0.21"], make },
+  { version: PEPPOL_BILLING_VERSION, mandatoryFrom: BUILT_IN_FROM, make },
   // With the Slovak rules. `make` of this row is the switch: the day decides from then on, by itself.
-  { version: "3.0.22", mandatoryFrom: BILLING_MANDATORY["3.0.22"], make: undefined },
+  { version: "3.0.22", mandatoryFrom: "2027-02-24", make: undefined },
 ];
 
 /**
@@ -60,11 +65,11 @@ const billing = (make: () => readonly RuleSet[]): readonly RulesVersion[] => [
  * billing, whose rule PEPPOL-EN16931-R004 then says which CustomizationID it must have.
  */
 export const SELECTION: readonly SelectionRow[] = [
-  { profile: "peppol-self-billing", matches: (f) => isInvoice(f) && names(f, CUSTOMIZATION.selfBilling), versions: billing(() => [en16931(), peppolSelfBilling()]) },
-  { profile: "en16931", matches: (f) => isInvoice(f) && f.customizationId === CUSTOMIZATION.en16931, versions: [{ version: "1.3.16", mandatoryFrom: "2026-08-17", make: () => [en16931()] }] },
-  { profile: "peppol-billing", matches: isInvoice, versions: billing(() => [en16931(), peppolBilling()]) },
-  { profile: "peppol-invoice-response", matches: (f) => responds(f, CUSTOMIZATION.invoiceResponse), versions: [{ version: "3.1", mandatoryFrom: "2026-08-17", make: () => [invoiceResponseRules()] }] },
-  { profile: "peppol-mls", matches: (f) => responds(f, CUSTOMIZATION.mls), versions: [{ version: "1.0.1", mandatoryFrom: "2026-08-17", make: () => [mlsRules()] }] },
+  { profile: "peppol-self-billing", matches: (f) => isInvoice(f) && names(f, CUSTOMIZATION.selfBilling), versions: billing(() => [coreRules(), peppolSelfBilling()]) },
+  { profile: "en16931", matches: (f) => isInvoice(f) && f.customizationId === CUSTOMIZATION.en16931, versions: [{ version: EN16931_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [coreRules()] }] },
+  { profile: "peppol-billing", matches: isInvoice, versions: billing(() => [coreRules(), peppolBilling()]) },
+  { profile: "peppol-invoice-response", matches: (f) => responds(f, CUSTOMIZATION.invoiceResponse), versions: [{ version: INVOICE_RESPONSE_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [invoiceResponseRules()] }] },
+  { profile: "peppol-mls", matches: (f) => responds(f, CUSTOMIZATION.mls), versions: [{ version: MLS_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [mlsRules()] }] },
 ];
 
 /**
