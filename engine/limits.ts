@@ -294,6 +294,39 @@ export const LIMITS = {
   /** Inbox reads answered by one statement. */
   read_batch: 128,
 
+  // AS4. @source design/as4.md
+  /** Body of POST /as4: a payload at its cap that gzip cannot shrink, and the envelope around it. */
+  as4_body_bytes_max: 28 * MiB,
+  /** Decompressed standard business document: beyond, EBMS:0303. */
+  as4_payload_bytes_max: 21 * MiB,
+  /** Receipts and errors of peers have about 6 KB. */
+  as4_answer_bytes_max: 1 * MiB,
+  /** One POST to another access point with its answer: the rest of an attempt's time is for look-up and evidence. */
+  as4_exchange_timeout_ms: 45 * SECOND_MS,
+  /** Connections to one access point, and how long one is kept idle: less than the 10 s after which servers close theirs. */
+  peer_connections_max: 32,
+  peer_idle_ms: 5 * SECOND_MS,
+  /** Failures in a row after which a receiving access point counts as down, and for how long: doubles from the first to the last. */
+  breaker_failures: 5,
+  breaker_pause_first_ms: 10 * SECOND_MS,
+  breaker_pause_max_ms: 5 * MINUTE_MS,
+  /** When to come again to a receiver that is full. */
+  receiver_retry_min_ms: 1 * SECOND_MS,
+  receiver_retry_max_ms: 60 * SECOND_MS,
+  /** Receiving access points remembered per node; the network has about 500. */
+  receivers_max: 10_000,
+
+  // Evidence
+  /** Exchanges that share one file, one fsync and one statement. */
+  evidence_batch: 64,
+  evidence_batch_bytes_max: 64 * MiB,
+  /** Exchanges that may wait for their batch; beyond, exchanges fail and are repeated. */
+  evidence_queue_max: 1_024,
+  /** Entries of the chain read at once by `evidence verify`. */
+  evidence_page: 500,
+  /** One request to the object store. */
+  evidence_store_timeout_ms: 20 * SECOND_MS,
+
   // Running
   drain_readiness_ms: 0,
   drain_timeout_ms: 15 * SECOND_MS,
@@ -326,6 +359,9 @@ export const LIMITS = {
 export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly because: string }[] = [
   { holds: LIMITS.payload_bytes_max < LIMITS.request_body_bytes_max, because: "a payload travels inside a JSON body" },
   { holds: LIMITS.attempt_timeout_ms < LIMITS.attempt_lease_ms, because: "an attempt must end before another node may take it" },
+  { holds: LIMITS.as4_exchange_timeout_ms < LIMITS.attempt_timeout_ms, because: "an exchange that hangs must leave time to store its evidence" },
+  { holds: LIMITS.payload_bytes_max < LIMITS.as4_payload_bytes_max, because: "what a firm may send must be receivable" },
+  { holds: LIMITS.as4_payload_bytes_max < LIMITS.as4_body_bytes_max, because: "a payload that gzip cannot shrink must fit" },
   { holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms, because: "a message must not be redelivered while its attempt holds the lease" },
   { holds: LIMITS.actor_ask_timeout_ms < LIMITS.request_timeout_ms, because: "the actor's own answer must reach the client" },
   { holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms, because: "a lock wait is told apart from a slow statement" },
