@@ -92,6 +92,10 @@ describe("an invoice", () => {
     ["whose forbidden element occurs on both lines: once per document", (tree) => { for (const one of all(tree, "cac:InvoiceLine")) one.children.push(leaf("cbc:UUID", "1")); }, ["UBL-CR-515"]],
     ["with a line of category O next to S", (tree) => { const id = all(tree, "cac:InvoiceLine/cac:Item/cac:ClassifiedTaxCategory/cbc:ID")[0]; if (id !== undefined) id.text = "O"; },
       ["BR-O-01", "BR-O-02", "BR-S-08", "BR-O-05"]],
+    ["whose tax representative has two schemes in one tax entry: their truth is none", put("", group("cac:TaxRepresentativeParty", group("cac:PartyName", leaf("cbc:Name", "R")),
+      group("cac:PostalAddress", group("cac:Country", leaf("cbc:IdentificationCode", "SK"))),
+      group("cac:PartyTaxScheme", leaf("cbc:CompanyID", "SK1"), group("cac:TaxScheme", leaf("cbc:ID", "VAT")), group("cac:TaxScheme", leaf("cbc:ID", "GST"))))), ["!err:FORG0006"]],
+    ["with two amounts in one VAT total without breakdown: XPath asks for the one", (tree) => { remove(SUBTOTAL)(tree); repeat("cac:TaxTotal/cbc:TaxAmount")(tree); }, ["!err:XPTY0004"]],
     ["with a negative price", set("cac:InvoiceLine/cac:Price/cbc:PriceAmount", "-1"), ["BR-27", "BR-27"]],
     ["with prices of many decimals", set("cac:InvoiceLine/cac:Price/cbc:PriceAmount", "0.123456789"), []],
   ];

@@ -41,10 +41,10 @@ const INTRA_COMMUNITY: readonly En16931Assert[] = [
 
 const ALONE = "where the VAT breakdown is \"not subject to VAT\" (category O); use category O throughout or not at all.";
 const NOT_SUBJECT: readonly En16931Assert[] = [
-  fatal("BR-O-11", "BG-23 BT-118", `No other VAT category may be in the VAT breakdown ${ALONE}`, onlyNotSubject((facts) => facts.breakdown.checked.vat)),
-  fatal("BR-O-12", "BG-25 BT-151", `No line may have another VAT category ${ALONE}`, onlyNotSubject((facts) => facts.lines.checked.vat)),
-  fatal("BR-O-13", "BG-20 BT-95", `No allowance may have another VAT category ${ALONE}`, onlyNotSubject((facts) => facts.allowances(false).checked.vat)),
-  fatal("BR-O-14", "BG-21 BT-102", `No charge may have another VAT category ${ALONE}`, onlyNotSubject((facts) => facts.allowances(true).checked.vat)),
+  fatal("BR-O-11", "BG-23 BT-118", `No other VAT category may be in the VAT breakdown ${ALONE}`, onlyNotSubject((facts) => facts.breakdown.checked(~CATEGORY.O).vat)),
+  fatal("BR-O-12", "BG-25 BT-151", `No line may have another VAT category ${ALONE}`, onlyNotSubject((facts) => facts.lines.checked(~CATEGORY.O).vat)),
+  fatal("BR-O-13", "BG-20 BT-95", `No allowance may have another VAT category ${ALONE}`, onlyNotSubject((facts) => facts.allowances(false).checked(~CATEGORY.O).vat)),
+  fatal("BR-O-14", "BG-21 BT-102", `No charge may have another VAT category ${ALONE}`, onlyNotSubject((facts) => facts.allowances(true).checked(~CATEGORY.O).vat)),
 ];
 
 const SPLIT_PAYMENT: readonly En16931Assert[] = [

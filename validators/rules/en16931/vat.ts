@@ -6,7 +6,7 @@ import {
 } from "../decimal.js";
 import { fatal, ruleWhen, RuleError, type Assert, type Rule, type Test } from "../rule.js";
 import { childDecimal, numberOf, onlyChild, signOf } from "../values.js";
-import type { Codes } from "./codes-in-use.js";
+import { EVERY_CODE, type Codes } from "./codes-in-use.js";
 import type { En16931Facts } from "./facts.js";
 import { buyerHasLegalId, buyerHasVatId, representativeHasVatId, sellerHasTaxId, sellerHasVatId } from "./identifiers.js";
 import { rateKey } from "./sums.js";
@@ -77,17 +77,17 @@ function breakdownTest(family: VatFamily, bit: number): VatTest {
   switch (family.code) {
     case "S":
       return (_, __, facts) =>
-        (used(facts.allowancesAndCharges.checked.any) || used(facts.lines.checked.any)) === used(facts.breakdown.checked.any);
+        (used(facts.allowancesAndCharges.checked(0).any) || used(facts.lines.checked(0).any)) === used(facts.breakdown.checked(0).any);
     case "L":
     case "M":
       return (_, __, facts) => {
-        const isUsed = used(facts.allowancesAndCharges.checked.vat) || used(facts.lines.checked.vat);
-        if (!isUsed) return !used(facts.breakdown.checked.vat);
+        const isUsed = used(facts.allowancesAndCharges.checked(bit).vat) || used(facts.lines.checked(bit).vat);
+        if (!isUsed) return !used(facts.breakdown.checked(bit).vat);
         return used(family.code === "L" ? facts.breakdown.raw : facts.breakdown.rawVat);
       };
     default:
       return (_, __, facts) => {
-        const isUsed = used(facts.everywhereVat) || used(facts.lines.checked.vat);
+        const isUsed = used(facts.everywhereVat) || used(facts.lines.checked(EVERY_CODE).vat);
         return !isUsed || facts.breakdownCount(bit) === 1;
       };
   }
@@ -111,7 +111,7 @@ type CodeBits = Pick<Codes, "any" | "vat" | "rawVat">;
 function categoryNeeds(rule: string, bit: number, codes: (facts: En16931Facts) => Codes, identified: (doc: XmlDocument) => boolean): VatTest {
   const [occurs, occursNot] = OCCURS.get(rule) ?? ["vat", "vat"];
   return (doc, _, facts) => {
-    const place = codes(facts).checked;
+    const place = codes(facts).checked(bit);
     return ((place[occurs] & bit) !== 0 && identified(doc)) || (place[occursNot] & bit) === 0;
   };
 }
