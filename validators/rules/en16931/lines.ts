@@ -98,9 +98,7 @@ function hasUnit(): En16931Test {
 /** Both dates are given and the end is before the start. */
 function endsBeforeStart(doc: XmlDocument, e: ElementId): boolean {
   if (!doc.has(e, cbc.StartDate) || !doc.has(e, cbc.EndDate)) return false;
-  const end = onlyChild(doc, e, cbc.EndDate);
-  const start = onlyChild(doc, e, cbc.StartDate);
-  return dateOf(doc, end) < dateOf(doc, start);
+  return dateOf(doc, onlyChild(doc, e, cbc.EndDate)) < dateOf(doc, onlyChild(doc, e, cbc.StartDate));
 }
 
 const inOrder = (id: string, terms: string): En16931Assert =>
