@@ -313,7 +313,8 @@ export class XmlDocument {
 
   /** Index of a name in the per-document counting sort, or -1 when no element of this document can have it. */
   #dense(name: NameId): number {
-    if (name < DOCUMENT_NAME_BASE) return name;
+    // A name that was interned after the index was built is none of this document.
+    if (name < DOCUMENT_NAME_BASE) return name < this.#internedWhenIndexed ? name : -1;
     const n = name - DOCUMENT_NAME_BASE;
     return n < this.documentNames.length ? this.#internedWhenIndexed + n : -1;
   }

@@ -57,6 +57,12 @@ test("the index of names also holds names that only this document knows", () => 
   expect(Array.from(d.all(d.name(1)))).toEqual([1, 3]);
 });
 
+test("a name that is interned later is not mistaken for a name of the document", () => {
+  const d = read("<a><b/><c/></a>");
+  expect(d.all(d.name(1))).toHaveLength(1);
+  expect([1, 2, 3].map((n) => d.all(internName("urn:late", `late${n}`)).length)).toEqual([0, 0, 0]);
+});
+
 test("attributes: declarations are not among them; absent is undefined", () => {
   const d = invoice();
   expect(d.attrCount(1)).toBe(2);

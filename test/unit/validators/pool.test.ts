@@ -115,6 +115,15 @@ test("a full queue refuses with PoolBusy, and what it had accepted is finished",
   expect(workers.stats().refused).toBe(6);
 });
 
+test("a participant with one document does not wait for another's two hundred", async () => {
+  const workers = open();
+  const done: string[] = [];
+  const send = (fairnessKey: string): Promise<unknown> => workers.validate(invoiceWithLines(1), { ...OPTIONS, fairnessKey }).then(() => done.push(fairnessKey));
+  await Promise.all([...Array.from({ length: 200 }, () => send("many")), send("one")]);
+  expect(done).toHaveLength(201);
+  expect(done.indexOf("one")).toBeLessThan(40);
+});
+
 test("waiting bytes are bounded too", async () => {
   const bytes = invoiceWithLines(1);
   const workers = open({ queueBytesMax: bytes.length + 1_000 });
