@@ -24,7 +24,9 @@ export function translateComparison(expr: Expr & { kind: "compare" }, env: Env):
 function valueComparison(op: Comparison, left: Code, right: Code, env: Env): Code {
   if (left.card === "none" || right.card === "none") return emptyCode;
   const { m } = env;
-  return valueCode(m, "boolean", "opt", `R.compareValue(${JSON.stringify(op)}, ${boxedAtom(m, left)}, ${boxedAtom(m, right)})`);
+  const first = m.local();
+  const compared = `R.compareValue(${JSON.stringify(op)}, ${first}, ${boxedAtom(m, right)})`;
+  return valueCode(m, "boolean", "opt", m.helper(`const ${first} = ${boxedAtom(m, left)}; return ${first} === undefined ? undefined : ${compared};`));
 }
 
 function wayOf(a: ItemType, b: ItemType): Way {
@@ -69,6 +71,7 @@ function generalComparison(op: Comparison, left: Code, right: Code, env: Env): s
   }
   if (right.card === "many") return manyToMany(op, way, left, right, env);
   const other = atomOf(m, right);
+  if (left.card !== "many" && left.native === undefined && left.strings === undefined) return oneToOne(op, way, atomOf(m, left), other, env);
   if (right.strings !== undefined || right.native !== undefined) {
     return m.helper(`${left.each("any", (item) => `if (${pair(way, op, value(item), other)}) return true;`)} return false;`);
   }
@@ -77,6 +80,18 @@ function generalComparison(op: Comparison, left: Code, right: Code, env: Env): s
   const loop = `${left.each("any", (item) => `if (${pair(way, op, value(item), named)}) return true;`)}`;
   const guarded = other.optional ? `if (${local} !== undefined) { ${loop} }` : loop;
   return m.helper(`const ${local} = ${other.code}; ${guarded} return false;`);
+}
+
+/**
+ * Two single values: the left one first, errors included; when it is absent the right one is not evaluated, as in
+ * Saxon, which makes a value comparison of it.
+ */
+function oneToOne(op: Comparison, way: Way, left: Value, right: Value, env: Env): string {
+  const { m } = env;
+  const [a, b] = [m.local(), m.local()];
+  const absent = (value: Value, local: string): string => (value.optional ? ` if (${local} === undefined) return false;` : "");
+  const test = pair(way, op, { ...left, code: a, optional: false }, { ...right, code: b, optional: false });
+  return m.helper(`const ${a} = ${left.code};${absent(left, a)} const ${b} = ${right.code};${absent(right, b)} return ${test};`);
 }
 
 /** The cheaper side is evaluated once, the other one is the loop. */

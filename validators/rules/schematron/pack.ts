@@ -9,6 +9,7 @@ import { runtime } from "./runtime.js";
 import { DOCUMENT } from "./values.js";
 
 type State = unknown[];
+type Sink = (index: number, e: ElementId, message?: () => string) => void;
 type Judge = (doc: XmlDocument, state: State, e: ElementId) => void;
 type Entry = {
   /** Undefined: any element. "document": the document node. */
@@ -61,7 +62,7 @@ class PackRunner {
     const findings: RawFinding[] = [];
     let dropped = 0;
     let droppedInvalid = false;
-    const sink = (index: number, e: ElementId, message?: () => string): void => {
+    const sink: Sink = (index, e, message) => {
       const facts = this.generated.rules.asserts[index];
       // The message is worked out even beyond the bound: an error in it is an error of the layer.
       const text = message?.() ?? facts?.message ?? "";
@@ -70,18 +71,39 @@ class PackRunner {
         if (facts?.severity !== "warning") droppedInvalid = true;
       } else findings.push({ ruleId: facts.id, severity: facts.severity, element: Math.max(e, 0), message: text, terms: facts.terms });
     };
-    const state: State = new Array(this.generated.slots).fill(runtime.UNSET);
-    state[STATE.attributes] = new Map();
-    state[STATE.sink] = sink;
     try {
-      this.judgeAll(doc, state);
+      this.judgeAll(doc, this.newState(sink));
     } catch (error) {
-      if (error instanceof RuleError) return { findings: [engineFinding(error.code)], dropped: 0, droppedInvalid: false };
+      if (error instanceof RuleError) return { findings: [engineFinding(this.firstError(doc) ?? error.code)], dropped: 0, droppedInvalid: false };
       // Recursion of a pack's own function that never ends.
       if (error instanceof RangeError) return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
       throw error;
     }
     return { findings, dropped, droppedInvalid };
+  }
+
+  private newState(sink: Sink): State {
+    const state: State = new Array(this.generated.slots).fill(runtime.UNSET);
+    state[STATE.attributes] = new Map();
+    state[STATE.sink] = sink;
+    return state;
+  }
+
+  /** The error that the official stylesheets report of several: they run pattern by pattern, each over all elements. */
+  private firstError(doc: XmlDocument): string | undefined {
+    const state = this.newState((_index, _e, message) => void message?.());
+    try {
+      for (const entries of this.generated.rules.patterns) {
+        const named = new Map<NameId, Candidates>();
+        const candidatesOf = (name: NameId): Candidates => named.get(name) ?? remember(named, name, entries.filter((entry) => entry.name === name || entry.name === undefined));
+        judgeFirst(entries.filter((entry) => entry.name === "document"), doc, state, DOCUMENT);
+        for (let e = 0; e < doc.count; e++) judgeFirst(candidatesOf(doc.name(e)), doc, state, e);
+      }
+    } catch (error) {
+      if (error instanceof RuleError) return error.code;
+      if (!(error instanceof RangeError)) throw error;
+    }
+    return undefined;
   }
 
   private judgeAll(doc: XmlDocument, state: State): void {
@@ -90,6 +112,11 @@ class PackRunner {
       for (const candidates of this.lists[doc.name(e)] ?? this.wildcards) judgeFirst(candidates, doc, state, e);
     }
   }
+}
+
+function remember<K, V>(map: Map<K, V>, key: K, value: V): V {
+  map.set(key, value);
+  return value;
 }
 
 /** The first rule of a pattern that matches judges the element; later ones do not see it. */

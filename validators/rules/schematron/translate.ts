@@ -122,21 +122,30 @@ function arithmetic(op: Arithmetic, left: Code, right: Code, env: Env): Code {
     if (op === "mod" && /^[1-9]\d*$/.test(right.native)) return nativeCode(m, `(${left.native} % ${right.native} + 0)`);
   }
   const [a, b] = [atomOf(m, left), atomOf(m, right)];
-  const optional = a.optional || b.optional;
-  const card = optional ? "opt" : "one";
+  const card = a.optional || b.optional ? "opt" : "one";
   if (isExactType(a.type) && isExactType(b.type)) {
     const type: ItemType = op === "idiv" ? "integer" : op === "div" || a.type !== b.type ? "decimal" : a.type;
     const direct: Partial<Record<Arithmetic, string>> = { "+": "R.add", "-": "R.sub", "*": "R.mul" };
-    const quick = optional ? undefined : direct[op];
-    return valueCode(m, type, card, quick === undefined ? `R.arithExact(${JSON.stringify(op)}, ${a.code}, ${b.code})` : `${quick}(${a.code}, ${b.code})`);
+    return valueCode(m, type, card, operation(m, a, b, (x, y) => (direct[op] === undefined ? `R.arithExact(${JSON.stringify(op)}, ${x}, ${y})` : `${direct[op]}(${x}, ${y})`)));
   }
   const isNumeric = (value: Value): boolean => isExactType(value.type) || value.type === "double" || value.type === "untyped";
-  if (!isNumeric(a) || !isNumeric(b)) return valueCode(m, "any", "opt", `R.arithAny(${JSON.stringify(op)}, ${boxed(m, a)}, ${boxed(m, b)})`);
-  const [x, y] = [toDouble(m, a), toDouble(m, b)];
-  if (op === "idiv") return valueCode(m, "integer", card, `R.idivDouble(${x}, ${y})`);
-  if (optional) return valueCode(m, "double", "opt", `R.arithDouble(${JSON.stringify(op)}, ${x}, ${y})`);
+  const inForm = (value: Value, code: string): Value => ({ ...value, code });
+  if (!isNumeric(a) || !isNumeric(b)) {
+    const [x, y] = [inForm(a, boxed(m, a)), inForm(b, boxed(m, b))];
+    return valueCode(m, "any", "opt", operation(m, x, y, (left, right) => `R.arithAny(${JSON.stringify(op)}, ${left}, ${right})`));
+  }
+  const [x, y] = [inForm(a, toDouble(m, a)), inForm(b, toDouble(m, b))];
+  if (op === "idiv") return valueCode(m, "integer", card, operation(m, x, y, (left, right) => `R.idivDouble(${left}, ${right})`));
   const symbol = { "+": "+", "-": "-", "*": "*", div: "/", mod: "%" }[op];
-  return valueCode(m, "double", "one", `(${x} ${symbol} ${y})`);
+  return valueCode(m, "double", card, operation(m, x, y, (left, right) => `(${left} ${symbol} ${right})`));
+}
+
+/** Applies an operator to two values: the left one first; when it is empty the right one is not evaluated, as in Saxon. */
+function operation(m: Env["m"], a: Value, b: Value, apply: (left: string, right: string) => string): string {
+  if (!a.optional && !b.optional) return apply(a.code, b.code);
+  const [left, right] = [m.local(), m.local()];
+  const absent = (value: Value, local: string): string => (value.optional ? `if (${local} === undefined) return undefined; ` : "");
+  return m.helper(`const ${left} = ${a.code}; ${absent(a, left)}const ${right} = ${b.code}; ${absent(b, right)}return ${apply(left, right)};`);
 }
 
 function negation(operand: Code, env: Env): Code {
