@@ -19,18 +19,16 @@ export const booleanOf = (text: string): boolean => parseBoolean(text) ?? fail("
 
 const DIVISIONS = { div: exact.div, idiv: exact.idiv, mod: exact.mod } as const;
 
-/** Exact arithmetic; an absent operand makes the result absent. */
-export function arithExact(op: Arithmetic, a: Maybe<Decimal>, b: Maybe<Decimal>): Maybe<Decimal> {
-  if (a === undefined || b === undefined) return undefined;
+/** Exact arithmetic. */
+export function arithExact(op: Arithmetic, a: Decimal, b: Decimal): Decimal {
   if (op === "+") return exact.add(a, b);
   if (op === "-") return exact.sub(a, b);
   if (op === "*") return exact.mul(a, b);
   return DIVISIONS[op](a, b) ?? fail("FOAR0001");
 }
 
-/** Arithmetic in xs:double; idiv gives an xs:integer and has arithDoubleToInteger. */
-export function arithDouble(op: Exclude<Arithmetic, "idiv">, a: Maybe<number>, b: Maybe<number>): Maybe<number> {
-  if (a === undefined || b === undefined) return undefined;
+/** Arithmetic in xs:double. */
+function arithDouble(op: Exclude<Arithmetic, "idiv">, a: number, b: number): number {
   switch (op) {
     case "+": return a + b;
     case "-": return a - b;
@@ -40,8 +38,7 @@ export function arithDouble(op: Exclude<Arithmetic, "idiv">, a: Maybe<number>, b
   }
 }
 
-export function idivDouble(a: Maybe<number>, b: Maybe<number>): Maybe<Decimal> {
-  if (a === undefined || b === undefined) return undefined;
+export function idivDouble(a: number, b: number): Decimal {
   if (b === 0) fail("FOAR0001");
   return exact.fromDouble(Math.trunc(a / b)) ?? fail("FOAR0002");
 }
@@ -52,7 +49,7 @@ export function arithAny(op: Arithmetic, a: Maybe<Atomic>, b: Maybe<Atomic>): Ma
   const [x, y] = [numeric(a), numeric(b)];
   if (x instanceof Decimal && y instanceof Decimal) return arithExact(op, x, y);
   if (op === "idiv") return idivDouble(numberOf(x), numberOf(y));
-  return new Double(arithDouble(op, numberOf(x), numberOf(y)) ?? NaN);
+  return new Double(arithDouble(op, numberOf(x), numberOf(y)));
 }
 
 /** The number an operand of arithmetic stands for: untyped values become xs:double, other types are errors. */
