@@ -5,6 +5,7 @@ import { bratislavaDay, systemClock } from "../engine/clock.js";
 import { sampleInvoice } from "../engine/documents/sample-invoice.js";
 import type { ParticipantId } from "../engine/ids.js";
 import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
+import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
 import { startPeer } from "./peers/start.js";
@@ -76,7 +77,9 @@ async function measureEngine(options: BenchOptions, engine: BenchEngine): Promis
   const next = requests(templates, "/sapi/v1/document/send");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
   const warm = await runLoad({ url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 4_000, next });
+  const before = processorTime(engine.pid);
   const result = await runLoad({ url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, ...(options.tiny ? { amount: 40 } : {}), next });
+  options.say(`processor time per document, ms: ${perUnit(before, processorTime(engine.pid), result.answers)}`);
   const refused = [...result.statuses, ...warm.statuses].filter(([status]) => status !== 202);
   if (refused.length > 0) throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
   await checkRows(engine, (warm.statuses.get(202) ?? 0) + (result.statuses.get(202) ?? 0), CONNECTIONS + 8);
