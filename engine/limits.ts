@@ -231,6 +231,42 @@ export const LIMITS = {
   /** An SML answer is an empty SOAP body or a fault. */
   sml_answer_bytes_max: 64 * KiB,
 
+  // Statuses and reports
+  /** A Message Level Status or an invoice response; one with a thousand issues has 400 KB. They are parsed on the event loop: 8 ms. */
+  status_bytes_max: 512 * KiB,
+  status_elements_max: 20_000,
+  status_text_chars_max: 500,
+  status_location_chars_max: 500,
+  /** Issues that a status of ours lists; the firsts tell what is wrong. Ours. */
+  mls_issues_max: 100,
+  /** design/as4.md, section 11: 99.5 % within 20 minutes from receipt to status. What is left is for its delivery. */
+  mls_confirmation_wait_ms: 12 * MINUTE_MS,
+  /** Service levels of the network: status sent (M2 - M1), status received (M3 - M1). */
+  mls_sent_within_ms: 20 * MINUTE_MS,
+  mls_received_within_ms: 25 * MINUTE_MS,
+  /** How often a received document is looked at while its status waits for a confirmation, or could not be decided. */
+  mls_decide_again_ms: 1 * MINUTE_MS,
+  /** A status for a document whose own receipt is still under way is tried again: doubles from the first to the last. */
+  status_early_first_ms: 2 * SECOND_MS,
+  status_early_max_ms: 10 * MINUTE_MS,
+  /** How long such a status waits at all: the retry plan and a day. */
+  status_early_ms: 4 * DAY_MS,
+  /** Rows of one kind of work taken at once, and deliveries of service messages at once on a node. */
+  status_batch: 50,
+  service_messages_concurrent: 4,
+  status_lease_ms: 90 * SECOND_MS,
+  status_poll_ms: 1 * SECOND_MS,
+  /** Validation of a received document for its status, the wait for a thread included. */
+  status_validation_ms: 60 * SECOND_MS,
+  /** Text of a note that a firm adds to a response. */
+  response_note_chars_max: 500,
+  /** Reports of a month are made this long after its end, so that receipts under way are counted. Due: by the 15th. */
+  report_delay_ms: 6 * HOUR_MS,
+  report_look_ms: 1 * MINUTE_MS,
+  /** Months that are made up for after a standstill. */
+  report_months_max: 24,
+  submissions_listed_max: 100,
+
   // Actors
   /** design/reliability.md, C-16. A command that finds the box full is answered 503. */
   mailbox_max: 1_000,
@@ -371,5 +407,8 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   { holds: LIMITS.change_proof_ms < LIMITS.change_ack_timeout_ms, because: "a node that hears nothing must ask Postgres before a change is answered" },
   { holds: LIMITS.node_beat_ms * 3 < LIMITS.node_dead_ms, because: "one lost beat must not make a node dead" },
   { holds: LIMITS.signing_key_published_before_ms < LIMITS.signing_key_active_ms, because: "a key is published while its predecessor signs" },
+  { holds: LIMITS.mls_confirmation_wait_ms + LIMITS.mls_decide_again_ms + LIMITS.attempt_timeout_ms < LIMITS.mls_sent_within_ms, because: "a status that waited for a confirmation must still arrive in time" },
+  { holds: LIMITS.attempt_timeout_ms < LIMITS.status_lease_ms, because: "a service message must not be sent by two nodes at once" },
+  { holds: LIMITS.status_validation_ms < LIMITS.status_lease_ms, because: "a received document must not be judged by two nodes at once" },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

@@ -4,6 +4,9 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom
 const SECONDS_FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_SLOW = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21600, 86400];
 
+/** Around the service levels of 20 and 25 minutes. */
+const SECONDS_MLS = [1, 5, 15, 60, 300, 600, 900, 1200, 1500, 3600, 21600, 86400];
+
 /** Name → kind, help and labels; names follow the Prometheus conventions. @source design/reliability.md, section 6 */
 export const METRICS = {
   http_requests_total: { kind: "counter", help: "Requests answered.", labels: ["route", "method", "status"] },
@@ -25,6 +28,11 @@ export const METRICS = {
   outbox_lag_seconds: { kind: "gauge", help: "Age of the oldest outbox row that is not published.", labels: [] },
   dispatch_attempts_total: { kind: "counter", help: "Attempts by outcome.", labels: ["result"] },
   dispatch_duration_seconds: { kind: "histogram", help: "Acceptance to delivery.", labels: [], buckets: SECONDS_SLOW },
+  statuses_received_total: { kind: "counter", help: "Message Level Statuses and invoice responses received, by what became of them.", labels: ["kind", "outcome"] },
+  service_messages_total: { kind: "counter", help: "Attempts at messages of the access point itself: statuses, responses, reports.", labels: ["kind", "result"] },
+  mls_pending_oldest_seconds: { kind: "gauge", help: "Age of the oldest received document whose Message Level Status is due and not delivered.", labels: [] },
+  mls_sent_duration_seconds: { kind: "histogram", help: "M2 - M1: receipt of a document to delivery of our status; the network asks for 99.5 % within 1200.", labels: [], buckets: SECONDS_MLS },
+  mls_received_duration_seconds: { kind: "histogram", help: "M3 - M1: delivery of a document to receipt of its status; the network asks for 99.5 % within 1500.", labels: [], buckets: SECONDS_MLS },
   idempotency_replays_total: { kind: "counter", help: "Repeats answered from the stored reply.", labels: [] },
   idempotency_conflicts_total: { kind: "counter", help: "Conflicts by code.", labels: ["code"] },
   reconciler_repairs_total: { kind: "counter", help: "What the reconciler had to repair; 0 on a healthy system.", labels: ["kind"] },

@@ -54,6 +54,8 @@ export type OutcomeKind = keyof typeof OUTCOMES;
 
 export interface Outcome {
   readonly kind: OutcomeKind;
+  /** Common name in the certificate of the access point that answered, `POP000123`: its seat. */
+  readonly peerSeat?: string;
   /** `EBMS:0004`, `HTTP 503`, `NXDOMAIN`: short, from a closed set or a number. */
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
@@ -75,6 +77,18 @@ export interface InboundExchange {
   readonly sbdhInstanceId: string;
   readonly createdAt: Instant;
   readonly payload: Buffer;
+  /** Absent when it travelled without an envelope. */
+  readonly envelope?: EnvelopeFacts;
+}
+
+/** What the envelope of a message says beyond its addresses. */
+export interface EnvelopeFacts {
+  /** Which Message Level Status the sender wants, and where; undefined `to`: at the service provider that sent it. */
+  readonly mls: { readonly type: "FAILURE_ONLY" | "ALWAYS_SEND"; readonly to: string | undefined };
+  /** COUNTRY_C1. */
+  readonly countryC1: string;
+  /** Common name in the certificate that signed the message, `POP000123`: the sender's access point. */
+  readonly peerSeat: string;
 }
 
 /** `stored` and `duplicate` are both answered with a receipt. */
