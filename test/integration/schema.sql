@@ -128,6 +128,49 @@ table document_history
   constraint document_history_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_history_pkey: PRIMARY KEY (document_id, version)
 
+table evidence
+  index bigint not null
+  hash bytea not null
+  previous_hash bytea not null
+  direction text not null
+  outcome text not null
+  document_id uuid not null
+  firm_id uuid not null
+  message_id text not null
+  references_sha256 text not null
+  object text not null
+  byte_offset integer not null
+  byte_length integer not null
+  record_sha256 text not null
+  envelope_sha256 text not null
+  envelope_bytes integer not null
+  envelope_content_type text not null
+  answer_sha256 text
+  request_at timestamp with time zone not null
+  answer_at timestamp with time zone
+  stored_at timestamp with time zone not null
+  constraint evidence_byte_length_check: CHECK ((byte_length > 0))
+  constraint evidence_byte_offset_check: CHECK ((byte_offset >= 0))
+  constraint evidence_direction_check: CHECK ((direction = ANY (ARRAY['outbound'::text, 'inbound'::text])))
+  constraint evidence_hash_check: CHECK ((octet_length(hash) = 32))
+  constraint evidence_index_check: CHECK ((index >= 1))
+  constraint evidence_previous_hash_check: CHECK ((octet_length(previous_hash) = 32))
+  constraint evidence_pkey: PRIMARY KEY (index)
+  constraint evidence_hash_key: UNIQUE (hash)
+  constraint evidence_previous_hash_key: UNIQUE (previous_hash)
+  constraint evidence_record_sha256_key: UNIQUE (record_sha256)
+  index evidence_document: CREATE INDEX evidence_document ON public.evidence USING btree (document_id, index)
+  index evidence_message: CREATE INDEX evidence_message ON public.evidence USING btree (direction, message_id)
+  index evidence_stored_at: CREATE INDEX evidence_stored_at ON public.evidence USING btree (stored_at)
+  trigger evidence_immutable: CREATE TRIGGER evidence_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+
+table evidence_head
+  id boolean not null default true
+  index bigint not null
+  hash bytea not null
+  constraint evidence_head_id_check: CHECK (id)
+  constraint evidence_head_pkey: PRIMARY KEY (id)
+
 table failed_credential
   slot integer not null
   failed_at timestamp with time zone[] not null
@@ -480,6 +523,37 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.append_evidence(p_entries jsonb)
+ RETURNS TABLE(n bigint, index bigint, hash text, previous_hash text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  head evidence_head;
+  entry record;
+  added evidence;
+begin
+  select * into head from evidence_head for update;
+  for entry in select e.value, e.ordinality from jsonb_array_elements(p_entries) with ordinality as e order by e.ordinality loop
+    select * into added from evidence as x where x.record_sha256 = entry.value ->> 'record_sha256';
+    if not found then
+      added := jsonb_populate_record(null::evidence, entry.value);
+      added.index := head.index + 1;
+      added.previous_hash := head.hash;
+      added.hash := sha256(convert_to(evidence_text(added), 'UTF8'));
+      insert into evidence select added.*;
+      head.index := added.index;
+      head.hash := added.hash;
+    end if;
+    n := entry.ordinality;
+    index := added.index;
+    hash := encode(added.hash, 'hex');
+    previous_hash := encode(added.previous_hash, 'hex');
+    return next;
+  end loop;
+  update evidence_head as h set index = head.index, hash = head.hash where h.id;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.apply_move(p_id uuid, p_version integer, p_status text, p_trigger text, p_detail text, p_now timestamp with time zone, p_next_attempt_at timestamp with time zone, p_events jsonb, p_attempt jsonb, p_changes jsonb)
  RETURNS TABLE(version integer)
  LANGUAGE sql
@@ -569,6 +643,19 @@ begin
   delete from refresh_family where key_id = p_id;
   return 'deactivated';
 end $function$
+
+CREATE OR REPLACE FUNCTION public.evidence_text(e evidence)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select array_to_string(array[
+    'kurier-evidence-1', e.index::text, encode(e.previous_hash, 'hex'), e.direction, e.outcome, e.document_id::text, e.firm_id::text, e.message_id,
+    e.references_sha256, e.object, e.byte_offset::text, e.byte_length::text, e.record_sha256, e.envelope_sha256, e.envelope_bytes::text,
+    e.envelope_content_type, coalesce(e.answer_sha256, ''), (extract(epoch from e.request_at) * 1000)::bigint::text,
+    coalesce((extract(epoch from e.answer_at) * 1000)::bigint::text, ''), (extract(epoch from e.stored_at) * 1000)::bigint::text
+  ], E'\n')
+$function$
 
 CREATE OR REPLACE FUNCTION public.lease_rate(p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone)
  RETURNS TABLE(granted integer, used integer, resets_in_ms integer)
@@ -665,6 +752,15 @@ begin
   update failed_credential set failed_at = v_failed[greatest(1, cardinality(v_failed) - p_failures_max + 1):] where slot = p_slot;
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'evidence is never changed';
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.revoke_firm_binding(p_integrator uuid, p_firm uuid, p_now timestamp with time zone)
  RETURNS boolean

@@ -1,0 +1,145 @@
+/** What an evidence store promises, asked of the file form and of the S3 form over real HTTP. */
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../engine/clock.js";
+import { openFileEvidence } from "../../engine/storage/evidence-store-file.js";
+import { openS3Evidence, parseS3Target } from "../../engine/storage/evidence-store-s3.js";
+import { EvidenceMissing, evidenceRef, EvidenceRetained, type EvidenceStore, EvidenceStoreFailure, retainedUntil } from "../../engine/storage/evidence-store.js";
+import { type S3Imitation, startS3 } from "../support/s3.js";
+
+const STORED_AT = Date.parse("2026-11-20T10:30:00Z");
+
+interface Form {
+  store: EvidenceStore;
+  /** Changes what is stored behind the store's back. */
+  spoil(ref: string, bytes: Buffer): void;
+  end(): Promise<void> | void;
+}
+
+let s3: S3Imitation;
+const FORMS: readonly [name: string, open: () => Promise<Form> | Form][] = [
+  ["file", () => {
+    const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+    return {
+      store: openFileEvidence(root),
+      spoil: (ref, bytes) => {
+        chmodSync(join(root, ref), 0o600);
+        writeFileSync(join(root, ref), bytes);
+      },
+      end: () => { rmSync(root, { recursive: true, force: true }); },
+    };
+  }],
+  ["s3", async () => {
+    s3 = await startS3();
+    const target = parseS3Target(s3.target);
+    if (target === undefined) throw new Error("the imitation's address cannot be read");
+    return {
+      store: openS3Evidence(target, systemClock),
+      spoil: (ref, bytes) => {
+        const object = s3.objects.get(`kurier/${ref}`);
+        if (object !== undefined) object.bytes = bytes;
+      },
+      end: () => s3.stop(),
+    };
+  }],
+];
+
+describe.each(FORMS)("the %s form", (name, open) => {
+  let form: Form;
+  beforeEach(async () => { form = await open(); });
+  afterEach(() => form.end());
+
+  const object = (): { bytes: Buffer; ref: string } => {
+    const bytes = randomBytes(10_000);
+    return { bytes, ref: evidenceRef(bytes, STORED_AT) };
+  };
+
+  test("gives back what was stored, whole and in part", async () => {
+    const { bytes, ref } = object();
+    await form.store.put(ref, bytes);
+    expect((await form.store.get(ref)).equals(bytes)).toBe(true);
+    expect((await form.store.get(ref, { offset: 512, length: 1_000 })).equals(bytes.subarray(512, 1_512))).toBe(true);
+  });
+
+  test("storing again changes nothing, also at the same time", async () => {
+    const { bytes, ref } = object();
+    await Promise.all([form.store.put(ref, bytes), form.store.put(ref, bytes), form.store.put(ref, bytes)]);
+    await form.store.put(ref, bytes);
+    expect((await form.store.get(ref)).equals(bytes)).toBe(true);
+  });
+
+  test("never writes over other content under the same digest", async () => {
+    const { bytes, ref } = object();
+    await form.store.put(ref, bytes);
+    form.spoil(ref, Buffer.from("something else"));
+    await expect(form.store.put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect((await form.store.get(ref)).toString()).toBe("something else");
+  });
+
+  test("says that an object is missing", async () => {
+    await expect(form.store.get(object().ref)).rejects.toBeInstanceOf(EvidenceMissing);
+  });
+
+  test("refuses to remove an object before its ten years are over, and removes it after them", async () => {
+    const { bytes, ref } = object();
+    await form.store.put(ref, bytes);
+    await expect(form.store.remove(ref, STORED_AT)).rejects.toBeInstanceOf(EvidenceRetained);
+    await expect(form.store.remove(ref, Date.parse("2036-11-20T10:29:59Z"))).rejects.toBeInstanceOf(EvidenceRetained);
+    expect((await form.store.get(ref)).equals(bytes)).toBe(true);
+    await form.store.remove(ref, Date.parse("2036-11-20T11:00:00Z"));
+    await expect(form.store.get(ref)).rejects.toBeInstanceOf(EvidenceMissing);
+  });
+
+  test.each(["../../../etc/passwd", "2026/11/20/10/../x", "2026/11/20/10/ABC", ""])("a reference is a reference: %j is refused", async (ref) => {
+    await expect(form.store.get(ref)).rejects.toThrow("not a reference");
+    await expect(form.store.put(ref, Buffer.from("x"))).rejects.toThrow();
+  });
+});
+
+describe("the file form", () => {
+  test("leaves read-only files named by their digest and no drafts", async () => {
+    const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await openFileEvidence(root).put(ref, bytes);
+    expect(readdirSync(join(root, "2026/11/20/10"))).toEqual([ref.split("/").at(-1)]);
+    expect(statSync(join(root, ref)).mode & 0o777).toBe(0o400);
+    expect(readFileSync(join(root, ref)).equals(bytes)).toBe(true);
+    rmSync(root, { recursive: true, force: true });
+  });
+});
+
+describe("the s3 form", () => {
+  test("locks every object until ten years after its hour", async () => {
+    const imitation = await startS3();
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await store.put(ref, bytes);
+    expect([...imitation.objects.values()].map(({ retainUntil }) => retainUntil)).toEqual([retainedUntil(ref)]);
+    expect(new Date(retainedUntil(ref)).toISOString()).toBe("2036-11-20T11:00:00.000Z");
+    await imitation.stop();
+  });
+
+  test("a wrong secret, a bucket that is busy and one that is away are failures, not damage", async () => {
+    const imitation = await startS3();
+    const target = parseS3Target(imitation.target) ?? expect.fail("target");
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await expect(openS3Evidence({ ...target, secretAccessKey: "wrong" }, systemClock).put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect(imitation.refusals).toEqual(["signature"]);
+    imitation.failing = 1;
+    await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toThrow("HTTP 503");
+    await imitation.stop();
+    await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect(imitation.objects.size).toBe(0);
+  });
+
+  test.each(["s3:bucket", "s3:https://host/bucket", "s3:https://a:b@host/", "file:/x", "s3:ftp://a:b@host/bucket"])("%s names no bucket", (text) => {
+    expect(parseS3Target(text)).toBeUndefined();
+  });
+});
