@@ -78,7 +78,12 @@ class Compiler {
         }),
       });
     }
-    for (const declared of lets) this.later.push(() => variables.get(declared.name)?.code());
+    for (const declared of lets) {
+      this.later.push(() => this.at(declared.place, () => {
+        const code = variables.get(declared.name)?.code();
+        return code === undefined || code.card === "none" ? "" : code.each("any", () => "");
+      }));
+    }
     return variables;
   }
 
@@ -152,9 +157,12 @@ class Compiler {
 
   /** A let of a rule: evaluated at most once per element, when something asks for it. */
   private localLet(declared: Let, env: Env, frame: string, slot: number): Variable {
+    return this.at(declared.place, () => this.localVariable(parseXPath(declared.value, this.schema.namespaces), env, frame, slot));
+  }
+
+  private localVariable(expr: Expr, env: Env, frame: string, slot: number): Variable {
     const { m } = this;
-    const expr = this.parse(declared.value, declared.place);
-    const code = this.at(declared.place, () => translate(expr, env));
+    const code = translate(expr, env);
     if (code.strings !== undefined || code.card === "none" || isConstant(expr, env)) return { constant: isConstant(expr, env), code: () => code };
     if (code.native !== undefined) {
       const native = m.lazy(frame, slot, code.native);
@@ -195,6 +203,8 @@ class Compiler {
     } catch (error) {
       if (error instanceof Unsupported) throw new SourceError(place.file, place.line, `not supported: ${error.message}`);
       if (error instanceof XPathError) throw new SourceError(place.file, place.line, `XPath: ${error.message} (character ${error.offset + 1})`);
+      // A chain of thousands of operators is a tree as deep.
+      if (error instanceof RangeError) throw new SourceError(place.file, place.line, "XPath: the expression is nested too deeply");
       throw error;
     }
   }

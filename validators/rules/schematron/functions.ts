@@ -70,7 +70,7 @@ class FunctionWriter {
       return type === undefined ? arg : converted(this.env, arg, type);
     });
     const key = values.map((value) => `${value.type} ${value.card}`).join(",");
-    const form = this.forms.get(key) ?? this.write(key, parameters, values);
+    const form = this.forms.get(key) ?? this.at(this.source.element, () => this.write(key, parameters, values));
     const frame = [...values.map((value) => (value.card === "many" ? arrayOf(this.m, value).code : singleOf(this.m, value).code)), ...Array<string>(this.slots).fill("U")];
     return this.typedResult(`${form.name}(d, g, [${frame.join(", ")}])`, form.result());
   }
@@ -140,8 +140,12 @@ class FunctionWriter {
   }
 
   private variable(element: SourceElement, env: Env, frame: string, base: number): Env {
+    return this.at(element, () => this.declared(element, env, frame, base));
+  }
+
+  private declared(element: SourceElement, env: Env, frame: string, base: number): Env {
     const slot = base + this.slots++;
-    const code = this.at(element, () => this.variableCode(element, env, frame, base));
+    const code = this.variableCode(element, env, frame, base);
     const lazy = this.m.lazy(frame, slot, code.native ?? (code.card === "many" ? arrayOf(this.m, code).code : singleOf(this.m, code).code));
     const variable: Variable = { constant: false, code: () => (code.strings !== undefined || code.card === "none" ? code : code.native === undefined ? this.typedResult(lazy, code) : nativeCode(this.m, lazy)) };
     return withVariable(env, this.attribute(element, "name"), variable);
@@ -229,6 +233,7 @@ class FunctionWriter {
       if (error instanceof Unsupported || error instanceof XPathError) {
         throw new SourceError(this.source.file, element.line, `${error instanceof Unsupported ? "not supported: " : ""}${error.message}`);
       }
+      if (error instanceof RangeError) throw new SourceError(this.source.file, element.line, "XPath: the expression is nested too deeply");
       throw error;
     }
   }
