@@ -6,7 +6,7 @@
  * *Document*: an outbound invoice with a life of its own; an *attempt* is one try to deliver it; a *move* is one legal
  * change of its state. *Received document*: what a counterparty sent to one of our participants.
  */
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomFillSync, randomUUID } from "node:crypto";
 
 import type { Clock } from "./clock.js";
 
@@ -62,9 +62,25 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 export const parseRequestId = (text: string): RequestId | undefined => (REQUEST_ID.test(text) ? (text as RequestId) : undefined);
 export const newRequestId = (): RequestId => randomUUID() as RequestId;
 
+const POOL_BYTES = 8_192;
+const pool = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+
+/** Random bytes, each given out once. Fetched by the pool: a call of their own for every id was 5 % of an acceptance. */
+export function randomOctets(count: number): Buffer {
+  if (used + count > POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const octets = Buffer.from(pool.subarray(used, used + count));
+  pool.fill(0, used, used + count);
+  used += count;
+  return octets;
+}
+
 /** UUID version 7 (RFC 9562, 5.7): sorts by the clock's millisecond, 74 random bits. */
 export function newId(clock: Clock): string {
-  const bytes = randomBytes(16);
+  const bytes = randomOctets(16);
   bytes.writeUIntBE(clock.now(), 0, 6);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
@@ -79,4 +95,4 @@ export const newReceivedDocumentId = (clock: Clock): ReceivedDocumentId => newId
 export const newMessageId = (): MessageId => `${randomUUID()}@kurier` as MessageId;
 
 /** A number from 0 (included) to 1 (excluded), for jitter. */
-export const randomUnit = (): number => randomBytes(4).readUInt32BE() / 2 ** 32;
+export const randomUnit = (): number => randomOctets(4).readUInt32BE() / 2 ** 32;

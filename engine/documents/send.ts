@@ -28,6 +28,8 @@ export interface SendRequest {
   readonly idempotencyKey: string;
   /** UBL, exact bytes. */
   readonly payload: Buffer;
+  /** Hex digest of those bytes. */
+  readonly payloadSha256: string;
   /** What the caller says the payload's SHA-256 is, hex; undefined when it does not say. */
   readonly checksum: string | undefined;
   /** Hex digest of the request's meaning; see `requestFingerprint`. */
@@ -127,7 +129,7 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
  * @source spec/sapi.md, Endpoints, rule 1; spec/rulings.md, section 2
  */
 export async function acceptSend(ports: SendPorts, id: DocumentId, request: SendRequest): Promise<SendReply> {
-  const payloadSha256 = createHash("sha256").update(request.payload).digest("hex");
+  const { payloadSha256 } = request;
   if (request.checksum !== undefined && request.checksum.toLowerCase() !== payloadSha256) {
     throw new Refusal("CHECKSUM", [{ field: "checksum", message: "The digest differs from that of the payload's UTF-8 bytes." }]);
   }

@@ -1,5 +1,7 @@
 /** Encryption at rest: AES-256-GCM under a master key, whose id is stored beside each sealed value. */
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
+
+import { randomOctets } from "../ids.js";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -32,7 +34,7 @@ export function createSealer(master: readonly [Uint8Array, ...Uint8Array[]]): Se
   return {
     keyId: current.id,
     seal: (plain, context) => {
-      const nonce = randomBytes(NONCE_BYTES);
+      const nonce = randomOctets(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", current.key, nonce);
       cipher.setAAD(Buffer.from(context));
       return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);

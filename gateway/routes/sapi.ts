@@ -88,12 +88,13 @@ function sendRequest(
   const { metadata } = body;
   const payload = Buffer.from(body.payload, "utf8");
   if (payload.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE", [{ field: "payload", message: "The payload is larger than 20 MB." }]);
+  const payloadSha256 = sha256(payload);
   const members = [metadata.documentId, metadata.documentTypeId, metadata.processId, metadata.senderParticipantId, metadata.receiverParticipantId,
-    metadata.creationDateTime, sha256(payload), body.payloadFormat, body.payloadEncoding, body.checksum?.toLowerCase()];
+    metadata.creationDateTime, payloadSha256, body.payloadFormat, body.payloadEncoding, body.checksum?.toLowerCase()];
   return {
     firmId: facts.context.firmId, keyId: facts.keyId, sender: facts.context.participantId, receiver: metadata.receiverParticipantId,
     erpDocumentId: metadata.documentId, documentTypeId: metadata.documentTypeId, processId: metadata.processId, creationDateTime: metadata.creationDateTime,
-    idempotencyKey: facts.idempotencyKey.toLowerCase(), payload, checksum: body.checksum, requestSha256: requestFingerprint(members), receivedAt: facts.receivedAt,
+    idempotencyKey: facts.idempotencyKey.toLowerCase(), payload, payloadSha256, checksum: body.checksum, requestSha256: requestFingerprint(members), receivedAt: facts.receivedAt,
   };
 }
 

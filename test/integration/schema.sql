@@ -80,12 +80,13 @@ table document
   constraint document_version_check: CHECK ((version >= 1))
   constraint document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint document_pkey: PRIMARY KEY (id)
-  index document_as4_message_id: CREATE UNIQUE INDEX document_as4_message_id ON public.document USING btree (as4_message_id)
   index document_due: CREATE INDEX document_due ON public.document USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
   index document_erp_document_id: CREATE UNIQUE INDEX document_erp_document_id ON public.document USING btree (sender_key, erp_document_id)
   index document_firm: CREATE INDEX document_firm ON public.document USING btree (firm_id, created_at DESC)
   index document_idempotency_key: CREATE UNIQUE INDEX document_idempotency_key ON public.document USING btree (sender_key, idempotency_key)
+  index document_number: CREATE INDEX document_number ON public.document USING btree (sender_key, ((facts ->> 'documentNumber'::text)))
   index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256)
+  index document_sbdh_instance: CREATE UNIQUE INDEX document_sbdh_instance ON public.document USING btree (sbdh_instance_id)
 
 table document_attempt
   document_id uuid not null
@@ -171,6 +172,30 @@ table evidence_head
   constraint evidence_head_id_check: CHECK (id)
   constraint evidence_head_pkey: PRIMARY KEY (id)
 
+table exchange
+  id uuid not null
+  direction text not null
+  kind text not null
+  firm_id uuid
+  c2_seat text not null
+  c3_seat text not null
+  document_type_id text not null
+  process_id text not null
+  transport_profile text not null
+  c1_country text not null
+  c4_country text
+  end_user text not null
+  exchanged_at timestamp with time zone not null
+  status_at timestamp with time zone
+  status_received_at timestamp with time zone
+  constraint exchange_check: CHECK (((direction = 'incoming'::text) = (c4_country IS NOT NULL)))
+  constraint exchange_direction_check: CHECK ((direction = ANY (ARRAY['incoming'::text, 'outgoing'::text])))
+  constraint exchange_kind_check: CHECK ((kind = ANY (ARRAY['business'::text, 'mls'::text, 'invoice_response'::text])))
+  constraint exchange_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint exchange_pkey: PRIMARY KEY (id)
+  index exchange_firm: CREATE INDEX exchange_firm ON public.exchange USING btree (firm_id, exchanged_at)
+  index exchange_time: CREATE INDEX exchange_time ON public.exchange USING btree (exchanged_at)
+
 table failed_credential
   slot integer not null
   failed_at timestamp with time zone[] not null
@@ -213,6 +238,39 @@ table firm_binding
   index firm_binding_firm: CREATE INDEX firm_binding_firm ON public.firm_binding USING btree (firm_id)
   trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
 
+table inbound_status
+  id uuid not null
+  kind text not null
+  sender text not null
+  receiver text not null
+  peer_seat text not null
+  as4_message_id text not null
+  sbdh_instance_id text not null
+  received_at timestamp with time zone not null
+  payload_key_id text not null
+  payload_sealed bytea not null
+  next_at timestamp with time zone
+  tries integer not null
+  outcome text
+  handled_at timestamp with time zone
+  document_id uuid
+  code text
+  response_id text
+  issued_at timestamp with time zone
+  fault text
+  constraint inbound_status_check: CHECK (((outcome IS NULL) = (next_at IS NOT NULL)))
+  constraint inbound_status_check1: CHECK (((outcome IS NULL) = (handled_at IS NULL)))
+  constraint inbound_status_kind_check: CHECK ((kind = ANY (ARRAY['mls'::text, 'invoice_response'::text])))
+  constraint inbound_status_outcome_check: CHECK ((outcome = ANY (ARRAY['applied'::text, 'late'::text, 'duplicate'::text, 'contradicting'::text, 'outdated'::text, 'unknown'::text, 'foreign'::text, 'unreadable'::text])))
+  constraint inbound_status_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
+  constraint inbound_status_pkey: PRIMARY KEY (id)
+  constraint inbound_status_as4_message_id_key: UNIQUE (as4_message_id)
+  constraint inbound_status_sbdh_instance_id_key: UNIQUE (sbdh_instance_id)
+  index inbound_status_document: CREATE INDEX inbound_status_document ON public.inbound_status USING btree (document_id) WHERE (document_id IS NOT NULL)
+  index inbound_status_due: CREATE INDEX inbound_status_due ON public.inbound_status USING btree (next_at) WHERE (next_at IS NOT NULL)
+  index inbound_status_one_mls: CREATE UNIQUE INDEX inbound_status_one_mls ON public.inbound_status USING btree (document_id) WHERE ((kind = 'mls'::text) AND (outcome = ANY (ARRAY['applied'::text, 'late'::text])))
+  index inbound_status_one_response: CREATE UNIQUE INDEX inbound_status_one_response ON public.inbound_status USING btree (document_id, response_id) WHERE ((kind = 'invoice_response'::text) AND (outcome = 'applied'::text))
+
 table integrator
   id uuid not null
   name text not null
@@ -222,6 +280,23 @@ table integrator
   constraint integrator_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint integrator_pkey: PRIMARY KEY (id)
   trigger integrator_changed: CREATE TRIGGER integrator_changed AFTER UPDATE ON public.integrator FOR EACH ROW EXECUTE FUNCTION announce_integrator()
+
+table mls_duty
+  id uuid not null
+  firm_id uuid not null
+  sbdh_instance_id text not null
+  document_type_id text not null
+  receiver text not null
+  always boolean not null
+  received_at timestamp with time zone not null
+  next_at timestamp with time zone
+  lease_until timestamp with time zone
+  code text
+  constraint mls_duty_check: CHECK (((code IS NULL) OR (next_at IS NULL)))
+  constraint mls_duty_code_check: CHECK ((code = ANY (ARRAY['AP'::text, 'AB'::text, 'RE'::text])))
+  constraint mls_duty_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint mls_duty_pkey: PRIMARY KEY (id)
+  index mls_duty_due: CREATE INDEX mls_duty_due ON public.mls_duty USING btree (next_at) WHERE (next_at IS NOT NULL)
 
 table node
   id uuid not null
@@ -319,6 +394,17 @@ table refresh_family
   index refresh_family_expiry: CREATE INDEX refresh_family_expiry ON public.refresh_family USING btree (expires_at)
   index refresh_family_key: CREATE INDEX refresh_family_key ON public.refresh_family USING btree (key_id, created_at)
 
+table report_submission
+  report_type text not null
+  period date not null
+  message_id uuid not null
+  made_at timestamp with time zone not null
+  constraint report_submission_period_check: CHECK ((EXTRACT(day FROM period) = (1)::numeric))
+  constraint report_submission_report_type_check: CHECK ((report_type = ANY (ARRAY['TSR'::text, 'EUSR'::text])))
+  constraint report_submission_message_id_fkey: FOREIGN KEY (message_id) REFERENCES service_message(id)
+  constraint report_submission_pkey: PRIMARY KEY (report_type, period)
+  constraint report_submission_message_id_key: UNIQUE (message_id)
+
 table revoked_token
   jti uuid not null
   expires_at timestamp with time zone not null
@@ -333,6 +419,57 @@ table schema_migration
   applied_at timestamp with time zone not null
   constraint schema_migration_checksum_check: CHECK ((checksum ~ '^[0-9a-f]{64}$'::text))
   constraint schema_migration_pkey: PRIMARY KEY (number)
+
+table service_attempt
+  message_id uuid not null
+  number integer not null
+  owner text not null
+  started_at timestamp with time zone not null
+  finished_at timestamp with time zone
+  outcome text
+  code text
+  detail text
+  constraint service_attempt_message_id_fkey: FOREIGN KEY (message_id) REFERENCES service_message(id)
+  constraint service_attempt_pkey: PRIMARY KEY (message_id, number)
+
+table service_message
+  id uuid not null
+  kind text not null
+  subject text not null
+  firm_id uuid
+  about uuid
+  code text not null
+  note text
+  sender text not null
+  receiver text not null
+  document_type_id text not null
+  process_id text not null
+  as4_message_id text not null
+  sbdh_instance_id uuid not null
+  payload_key_id text not null
+  payload_sealed bytea not null
+  payload_sha256 text not null
+  status text not null
+  status_reason text
+  version integer not null
+  attempts integer not null
+  next_attempt_at timestamp with time zone
+  lease_owner text
+  lease_until timestamp with time zone
+  created_at timestamp with time zone not null
+  delivered_at timestamp with time zone
+  constraint service_message_check: CHECK (((status = ANY (ARRAY['queued'::text, 'sent'::text])) = (next_attempt_at IS NOT NULL)))
+  constraint service_message_check1: CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL)))
+  constraint service_message_kind_check: CHECK ((kind = ANY (ARRAY['mls'::text, 'invoice_response'::text, 'report'::text])))
+  constraint service_message_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text])))
+  constraint service_message_version_check: CHECK ((version >= 1))
+  constraint service_message_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint service_message_pkey: PRIMARY KEY (id)
+  constraint service_message_as4_message_id_key: UNIQUE (as4_message_id)
+  constraint service_message_sbdh_instance_id_key: UNIQUE (sbdh_instance_id)
+  constraint service_message_subject_key: UNIQUE (subject)
+  index service_message_about: CREATE INDEX service_message_about ON public.service_message USING btree (about, kind, created_at)
+  index service_message_due: CREATE INDEX service_message_due ON public.service_message USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
 
 table signing_key
   kid text not null
@@ -595,6 +732,28 @@ AS $function$
   select moved.version from moved
 $function$
 
+CREATE OR REPLACE FUNCTION public.apply_status(p_status uuid, p_outcome text, p_code text, p_response_id text, p_issued_at timestamp with time zone, p_id uuid, p_version integer, p_state text, p_trigger text, p_detail text, p_now timestamp with time zone, p_events jsonb, p_changes jsonb)
+ RETURNS TABLE(version integer)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  written integer;
+begin
+  perform 1 from inbound_status as s where s.id = p_status and s.outcome is null for update;
+  if not found then return; end if;
+  select m.version into written from apply_move(p_id, p_version, p_state, p_trigger, p_detail, p_now, null, p_events, null, p_changes) as m;
+  if written is null then return; end if;
+  update inbound_status as s
+  set outcome = p_outcome, code = p_code, response_id = p_response_id, issued_at = p_issued_at, document_id = p_id, handled_at = p_now, next_at = null
+  where s.id = p_status;
+  update exchange as e
+  set status_at = p_issued_at, status_received_at = s.received_at
+  from inbound_status as s
+  where e.id = p_id and s.id = p_status and s.kind = 'mls' and p_outcome = 'applied';
+  return query select written;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer)
  RETURNS text
  LANGUAGE plpgsql
@@ -643,6 +802,47 @@ begin
   delete from refresh_family where key_id = p_id;
   return 'deactivated';
 end $function$
+
+CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_next_at timestamp with time zone, p_code text, p_message jsonb)
+ RETURNS TABLE(id uuid)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return query update mls_duty as d set next_at = p_next_at, lease_until = null, code = p_code
+    where d.id = p_id and d.next_at is not null returning d.id;
+  if found and p_message is not null then
+    insert into service_message select (jsonb_populate_record(null::service_message, p_message)).* on conflict (subject) do nothing;
+  end if;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.end_service_attempt(p_id uuid, p_version integer, p_status text, p_now timestamp with time zone, p_next_attempt_at timestamp with time zone, p_attempt jsonb, p_exchange jsonb)
+ RETURNS TABLE(received_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  ended service_message;
+begin
+  update service_message as m
+  set status = p_status, version = m.version + 1, lease_owner = null, lease_until = null,
+    next_attempt_at = case when p_status in ('queued', 'sent') then p_next_attempt_at end,
+    delivered_at = case when p_status = 'delivered' then p_now end,
+    status_reason = case when p_status in ('queued', 'sent', 'delivered') then m.status_reason else p_attempt ->> 'outcome' end
+  where m.id = p_id and m.version = p_version
+  returning m.* into ended;
+  if not found then return; end if;
+  update service_attempt as a
+  set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code', detail = p_attempt ->> 'detail'
+  where a.message_id = p_id and a.number = (p_attempt ->> 'number')::integer;
+  if p_status = 'delivered' and p_exchange is not null then
+    insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).* on conflict do nothing;
+  end if;
+  if p_status = 'delivered' and ended.kind = 'mls' then
+    update exchange as e set status_at = p_now where e.id = ended.about and e.status_at is null;
+  end if;
+  return query select d.received_at from service_message as m left join mls_duty as d on d.id = m.about and m.kind = 'mls' where m.id = p_id;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.evidence_text(e evidence)
  RETURNS text
@@ -711,6 +911,22 @@ begin
   return true;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.receive_business(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_exchange jsonb, p_duty jsonb)
+ RETURNS TABLE(id uuid)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return query select r.id from receive_document(
+    p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time, p_payload_sha256,
+    p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at, p_payload_key_id, p_payload_sealed, p_payload_bytes
+  ) as r;
+  if found then
+    insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).*;
+    insert into mls_duty select (jsonb_populate_record(null::mls_duty, p_duty)).*;
+  end if;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.receive_document(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer)
  RETURNS TABLE(id uuid)
  LANGUAGE sql
@@ -730,6 +946,21 @@ AS $function$
     select added.id, p_payload_key_id, decode(p_payload_sealed, 'base64'), p_payload_bytes from added
   )
   select added.id from added
+$function$
+
+CREATE OR REPLACE FUNCTION public.receive_status(p_status jsonb, p_exchange jsonb, p_duty jsonb)
+ RETURNS TABLE(id uuid)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return query
+    insert into inbound_status select (jsonb_populate_record(null::inbound_status, p_status)).*
+    on conflict do nothing returning inbound_status.id;
+  if found then
+    insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).*;
+    insert into mls_duty select (jsonb_populate_record(null::mls_duty, p_duty)).* where p_duty is not null;
+  end if;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.record_failed_credential(p_slot integer, p_now timestamp with time zone, p_window interval, p_kept interval, p_failures_max integer)
@@ -798,6 +1029,18 @@ begin
   return false;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.submit_report(p_report_type text, p_period date, p_made_at timestamp with time zone, p_message jsonb)
+ RETURNS TABLE(message_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into service_message select (jsonb_populate_record(null::service_message, p_message)).* on conflict (subject) do nothing;
+  if not found then return; end if;
+  return query insert into report_submission (report_type, period, message_id, made_at)
+    values (p_report_type, p_period, (p_message ->> 'id')::uuid, p_made_at) returning report_submission.message_id;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.take_attempt(p_id uuid, p_owner text, p_now timestamp with time zone, p_lease_ms integer)
  RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea)
  LANGUAGE sql
@@ -816,4 +1059,51 @@ AS $function$
   select taken.id, taken.firm_id, taken.sender, taken.receiver, taken.document_type_id, taken.process_id, taken.status, taken.version,
     taken.attempts, taken.as4_message_id, taken.sbdh_instance_id, taken.facts, taken.created_at, payload.key_id, payload.sealed
   from taken join payload on payload.document_id = taken.id
+$function$
+
+CREATE OR REPLACE FUNCTION public.take_mls_duties(p_now timestamp with time zone, p_lease_ms integer, p_limit integer)
+ RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, payload_key_id text, payload_sealed bytea)
+ LANGUAGE sql
+AS $function$
+  with due as (
+    select d.id from mls_duty as d
+    where d.next_at <= p_now and (d.lease_until is null or d.lease_until < clock_timestamp())
+    order by d.next_at limit p_limit
+    for update skip locked
+  ), taken as (
+    update mls_duty as d set lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    from due where d.id = due.id
+    returning d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at
+  )
+  select t.id, t.firm_id, t.sbdh_instance_id, t.document_type_id, t.receiver, t.always, t.received_at, coalesce(r.status = 'ACKNOWLEDGED', false),
+    s.id is not null, coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed)
+  from taken as t
+  left join received_document as r on r.id = t.id
+  left join payload as p on p.document_id = t.id
+  left join inbound_status as s on s.id = t.id
+$function$
+
+CREATE OR REPLACE FUNCTION public.take_service_messages(p_owner text, p_now timestamp with time zone, p_lease_ms integer, p_limit integer)
+ RETURNS TABLE(id uuid, kind text, status text, version integer, attempt integer, sender text, receiver text, document_type_id text, process_id text, as4_message_id text, sbdh_instance_id uuid, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, firm_id uuid, about uuid)
+ LANGUAGE sql
+AS $function$
+  with due as (
+    select m.id from service_message as m
+    where m.next_attempt_at <= p_now and (m.lease_until is null or m.lease_until < clock_timestamp())
+    order by m.next_attempt_at limit p_limit
+    for update skip locked
+  ), taken as (
+    update service_message as m
+    set attempts = m.attempts + 1, version = m.version + 1, lease_owner = p_owner,
+      lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    from due where m.id = due.id
+    returning m.id, m.kind, m.status, m.version, m.attempts, m.sender, m.receiver, m.document_type_id, m.process_id, m.as4_message_id,
+      m.sbdh_instance_id, m.created_at, m.payload_key_id, m.payload_sealed, m.firm_id, m.about
+  ), begun as (
+    insert into service_attempt (message_id, number, owner, started_at)
+    select taken.id, taken.attempts, p_owner, p_now from taken
+  )
+  select taken.id, taken.kind, taken.status, taken.version, taken.attempts, taken.sender, taken.receiver, taken.document_type_id, taken.process_id,
+    taken.as4_message_id, taken.sbdh_instance_id, taken.created_at, taken.payload_key_id, taken.payload_sealed, taken.firm_id, taken.about
+  from taken
 $function$

@@ -51,7 +51,6 @@ create table document (
 create unique index document_idempotency_key on document (sender_key, idempotency_key);
 create unique index document_erp_document_id on document (sender_key, erp_document_id);
 create unique index document_payload on document (sender_key, payload_sha256);
-create unique index document_as4_message_id on document (as4_message_id);
 create index document_due on document (next_attempt_at) where next_attempt_at is not null;
 create index document_firm on document (firm_id, created_at desc);
 
