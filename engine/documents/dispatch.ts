@@ -8,7 +8,7 @@ import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
 import { OUTCOMES, type Outcome, type Transport } from "../peppol/transport.js";
-import { applyMove, type MoveRow, type NewEvent, takeAttempt, type TakenAttempt } from "../storage/documents.js";
+import { applyMove, deferAttempt, type MoveRow, type NewEvent, takeAttempt, type TakenAttempt } from "../storage/documents.js";
 import type { Sealer } from "../storage/sealer.js";
 import type { Sql } from "../storage/sql.js";
 
@@ -55,14 +55,22 @@ export function decideAttempt(state: OutboundState, outcome: Outcome, next: Inst
 
 const isAttemptable = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
 
+/** What the envelope names when the document has no supplier country. */
+const HOME_COUNTRY = "SK";
+
+function countryOf(facts: TakenAttempt["facts"]): string {
+  const country = typeof facts === "object" && facts !== null && "supplierCountry" in facts ? facts["supplierCountry"] : undefined;
+  return typeof country === "string" && /^[A-Z0-9]{2}$/.test(country) ? country : HOME_COUNTRY;
+}
+
 async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outcome> {
   const abort = new AbortController();
   const timer = setTimeout(() => { abort.abort(); }, LIMITS.attempt_timeout_ms);
   try {
     const payload = gunzipSync(ports.sealer.open(taken.payloadKeyId, taken.payloadSealed, taken.id));
     return await ports.transport.deliver({
-      documentId: taken.id, attempt: taken.attempt, sender: taken.sender, receiver: taken.receiver, documentTypeId: taken.documentTypeId,
-      processId: taken.processId, as4MessageId: taken.as4MessageId, sbdhInstanceId: taken.sbdhInstanceId, createdAt: taken.createdAt, payload,
+      documentId: taken.id, firmId: taken.firmId, attempt: taken.attempt, sender: taken.sender, receiver: taken.receiver, documentTypeId: taken.documentTypeId,
+      processId: taken.processId, as4MessageId: taken.as4MessageId, sbdhInstanceId: taken.sbdhInstanceId, createdAt: taken.createdAt, countryC1: countryOf(taken.facts), payload,
     }, abort.signal);
   } catch (error) {
     ports.log.error("attempt failed on our side", { documentId: taken.id, attempt: taken.attempt, ...errorFields(error) });
@@ -83,9 +91,22 @@ function eventsOf(ports: DispatchPorts, emits: readonly string[], outcome: Outco
   }));
 }
 
+/** When a deferred document is due again; undefined when it was deferred for as long as the whole plan would have taken. */
+export function deferredUntil(plan: readonly number[], createdAt: Instant, now: Instant, outcome: Outcome): Instant | undefined {
+  const whole = plan.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
+  return outcome.kind === "deferred" && now < createdAt + whole ? now + (outcome.retryAfter_ms ?? LIMITS.receiver_retry_min_ms) : undefined;
+}
+
 async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
   const now = ports.clock.now();
-  const next = nextAttemptAt(ports.plan ?? LIMITS.retry_plan_ms, taken.attempt, now, ports.random ?? randomUnit);
+  const plan = ports.plan ?? LIMITS.retry_plan_ms;
+  const later = deferredUntil(plan, taken.createdAt, now, outcome);
+  if (later !== undefined) {
+    if (!await deferAttempt(ports.sql, { id: taken.id, version: taken.version, number: taken.attempt, nextAttemptAt: later })) ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
+    return;
+  }
+  // A document that was deferred for longer than the plan lasts has used it up.
+  const next = outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit);
   const decision = decideAttempt(taken.status, outcome, next);
   let { version } = taken;
   for (const [index, move] of decision.moves.entries()) {

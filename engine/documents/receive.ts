@@ -6,7 +6,7 @@ import type { Clock } from "../clock.js";
 import { newReceivedDocumentId, participantKey } from "../ids.js";
 import type { Metrics } from "../metrics.js";
 import type { InboundExchange, InboundOutcome } from "../peppol/transport.js";
-import { findOwnParticipant, storeReceived } from "../storage/received.js";
+import { findOwnParticipant, findTwins, storeReceived } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import type { Sql } from "../storage/sql.js";
 
@@ -21,20 +21,33 @@ const GZIP_LEVEL = 1;
 
 /**
  * Stores one document for a participant of ours.
- * @returns `duplicate` when its MessageId or InstanceIdentifier is stored already, `not_serviced` for a participant that is not ours
+ * @returns `duplicate` when it is stored already, under its MessageId or its InstanceIdentifier; `not_serviced` for a
+ * participant that is not ours or does not take this type
  * @source design/as4.md, section 6: the unique insert is the same write as the message
  */
 export async function receiveDocument(ports: ReceivePorts, exchange: InboundExchange): Promise<InboundOutcome> {
   const key = participantKey(exchange.receiver);
   const own = await findOwnParticipant(ports.sql, key);
-  if (own === undefined) return "not_serviced";
+  if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId)) return { kind: "not_serviced" };
   const id = newReceivedDocumentId(ports.clock);
+  const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
   const stored = await storeReceived(ports.sql, {
     id, firmId: own.firmId, participantKey: key, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId,
-    processId: exchange.processId, creationDateTime: exchange.createdAt, payloadSha256: createHash("sha256").update(exchange.payload).digest("hex"),
+    processId: exchange.processId, creationDateTime: exchange.createdAt, payloadSha256,
     as4MessageId: exchange.as4MessageId, sbdhInstanceId: exchange.sbdhInstanceId, facts: {}, receivedAt: ports.clock.now(),
     payloadKeyId: ports.sealer.keyId, payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id), payloadBytes: exchange.payload.length,
   });
-  if (stored) ports.metrics.count("documents_received_total", {});
-  return stored ? "stored" : "duplicate";
+  if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, payloadSha256);
+  ports.metrics.count("documents_received_total", {});
+  return { kind: "stored", id, firmId: own.firmId };
+}
+
+type Twin = Awaited<ReturnType<typeof findTwins>>[number];
+
+/** A repeat is the same document from the same sender for the same receiver; anything else only borrowed an id. */
+function judgeTwins(twins: readonly Twin[], exchange: InboundExchange, payloadSha256: string): InboundOutcome {
+  const [twin] = twins;
+  const same = twin !== undefined && twins.length === 1 && twin.payloadSha256 === payloadSha256
+    && participantKey(twin.sender) === participantKey(exchange.sender) && participantKey(twin.receiver) === participantKey(exchange.receiver);
+  return same ? { kind: "duplicate", id: twin.id, firmId: twin.firmId } : { kind: "conflict" };
 }

@@ -7,9 +7,9 @@ export function createLoopback(receive: Receive): Transport {
     deliver: async (exchange) => {
       try {
         const outcome = await receive(exchange);
-        return outcome === "not_serviced"
-          ? { kind: "recipient_unregistered", code: "NXDOMAIN", detail: "The recipient is not registered on the network." }
-          : { kind: outcome === "stored" ? "receipt" : "already_handed_over" };
+        if (outcome.kind === "not_serviced") return { kind: "recipient_unregistered", code: "NXDOMAIN", detail: "The recipient is not registered on the network." };
+        if (outcome.kind === "conflict") return { kind: "peer_refused", code: "EBMS:0003" };
+        return { kind: outcome.kind === "stored" ? "receipt" : "already_handed_over" };
       } catch (error) {
         return isPassing(error) ? { kind: "transport_failed", code: "UNAVAILABLE" } : { kind: "internal" };
       }

@@ -1,11 +1,12 @@
 /** The way to another access point: one attempt in, one outcome of a closed list out. */
 import type { Instant } from "../clock.js";
-import type { DocumentId, ParticipantId } from "../ids.js";
+import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../ids.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
 export interface Exchange {
   readonly documentId: DocumentId;
+  readonly firmId: FirmId;
   readonly attempt: number;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
@@ -15,6 +16,8 @@ export interface Exchange {
   readonly sbdhInstanceId: string;
   /** When the document was accepted; SBDH CreationDateAndTime. */
   readonly createdAt: Instant;
+  /** Country of the supplier, two capitals; SBDH COUNTRY_C1. */
+  readonly countryC1: string;
   /** UBL, exact bytes as accepted. */
   readonly payload: Buffer;
 }
@@ -40,12 +43,18 @@ export const OUTCOMES = {
   recipient_capability: { trigger: undefined, retryable: true },
   /** The look-up did not answer, or not with something that can be believed. */
   lookup_failed: { trigger: undefined, retryable: true },
+  /** The recipient's access point has a certificate that is not trusted now: nothing is sent to it. */
+  certificate_rejected: { trigger: undefined, retryable: true },
   /** Nothing or only part of it was transmitted. */
   transport_failed: { trigger: undefined, retryable: true },
   /** The peer refused it for now. */
   peer_busy: { trigger: undefined, retryable: true },
   /** The peer refused it for good: a permanent ebMS error. */
   peer_refused: { trigger: "peer_refused", retryable: false },
+  /** The receiving access point is full or down: nothing was tried, and the plan of attempts is not used up. */
+  deferred: { trigger: undefined, retryable: true },
+  /** It cannot be put into an envelope: its encoding or its document type has no form on the network. */
+  unsendable: { trigger: "rules_refused", retryable: false },
   /** A fault of ours: logged, and tried again. */
   internal: { trigger: undefined, retryable: true },
 } as const satisfies Record<string, OutcomeRow>;
@@ -60,6 +69,8 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
+  /** When to come again, for `deferred`. */
+  readonly retryAfter_ms?: number;
 }
 
 export interface Transport {
@@ -91,8 +102,13 @@ export interface EnvelopeFacts {
   readonly peerSeat: string;
 }
 
-/** `stored` and `duplicate` are both answered with a receipt. */
-export type InboundOutcome = "stored" | "duplicate" | "not_serviced";
+/** What became of an inbound document. `stored` and `duplicate` are both answered with a receipt. */
+export type InboundOutcome =
+  | { readonly kind: "stored" | "duplicate"; readonly id: ReceivedDocumentId; readonly firmId: FirmId }
+  /** Its MessageId or InstanceIdentifier is stored with other content: it is no repeat. */
+  | { readonly kind: "conflict" }
+  /** The participant is not ours, or does not take this type of document. */
+  | { readonly kind: "not_serviced" };
 
 /** The inbound path: stores before it answers. */
 export type Receive = (exchange: InboundExchange) => Promise<InboundOutcome>;

@@ -183,6 +183,25 @@ export async function applyMove(sql: Sql, move: MoveRow): Promise<number | undef
   return row?.version;
 }
 
+/**
+ * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
+ * @returns false when the document has another version than the one that was taken
+ */
+export async function deferAttempt(
+  sql: Sql, attempt: { readonly id: DocumentId; readonly version: number; readonly number: number; readonly nextAttemptAt: Instant },
+): Promise<boolean> {
+  const rows = await sql`
+    with deferred as (
+      update document set attempts = attempts - 1, version = version + 1, lease_owner = null, lease_until = null, next_attempt_at = ${new Date(attempt.nextAttemptAt)}
+      where id = ${attempt.id} and version = ${attempt.version} and attempts = ${attempt.number}
+      returning id
+    ), forgotten as (
+      delete from document_attempt using deferred where document_id = deferred.id and number = ${attempt.number}
+    )
+    select id from deferred`;
+  return rows.length === 1;
+}
+
 /** State and version of a document, for a decision that needs no payload. */
 export async function findDocumentState(sql: Sql, id: DocumentId): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
   const [row] = await sql<{ status: OutboundState; version: number; attempts: number }[]>`
@@ -267,7 +286,7 @@ export async function listDocumentEvents(
 
 /**
  * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed.
- * @param request.attempted only those that were attempted before: their time has come again, nothing was lost
+ * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was lost
  */
 export async function findDueDocuments(
   sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
@@ -275,7 +294,7 @@ export async function findDueDocuments(
   const rows = await sql<{ id: string }[]>`
     select id from document
     where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
-      and attempts >= ${request.attempted === true ? 1 : 0}
+      and (not ${request.attempted === true}::boolean or attempts >= 1 or next_attempt_at > created_at)
     order by next_attempt_at limit ${request.limit}`;
   return rows.map((row) => row.id as DocumentId);
 }

@@ -36,6 +36,27 @@ export async function storeReceived(sql: Sql, document: NewReceivedDocument): Pr
   return rows.length === 1;
 }
 
+/** A stored document with a MessageId or an InstanceIdentifier that came again. */
+export interface Twin {
+  readonly id: ReceivedDocumentId;
+  readonly firmId: FirmId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  /** Hex. */
+  readonly payloadSha256: string;
+}
+
+/** What is stored under either id of a message: at most two documents. */
+export async function findTwins(sql: Sql, ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string }): Promise<Twin[]> {
+  const rows = await sql<{ id: string; firm_id: string; sender: string; receiver: string; payload_sha256: string }[]>`
+    select id, firm_id, sender, receiver, encode(payload_sha256, 'hex') as payload_sha256
+    from received_document
+    where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
+  return rows.map((row) => ({
+    id: row.id as ReceivedDocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, payloadSha256: row.payload_sha256,
+  }));
+}
+
 /** One line of the inbox. @source spec/sapi.md, Received list item */
 export interface ReceivedItem {
   readonly id: ReceivedDocumentId;

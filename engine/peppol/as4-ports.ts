@@ -1,0 +1,50 @@
+/** What the AS4 exchange asks of its surroundings: who we are, whom we trust, where a recipient is. */
+import type { OwnKey } from "../../validators/wss/protocol.js";
+import type { ParticipantId } from "../ids.js";
+
+/** Our own access point. Asked anew for every message, so that a roll-over of the key needs no restart. */
+export interface OwnAccessPoint {
+  /** What we sign with. */
+  current(): OwnKey;
+  /** Every key that a sender may still have been told of, the current one first. */
+  all(): readonly OwnKey[];
+}
+
+/** What the PKI says of another access point's certificate, now. */
+export type PeerVerdict =
+  | {
+    readonly kind: "trusted";
+    /** `unknown` is trusted only where the operator's policy is soft; `not_checked` where it is off. */
+    readonly revocation: "good" | "unknown" | "not_checked";
+    /** The signed answer of the authority, for the evidence. */
+    readonly revocationAnswer?: Uint8Array;
+  }
+  /** `passing`: nobody could say whether it is revoked and the policy is hard; asking again may help. */
+  | { readonly kind: "refused"; readonly fault: string; readonly passing: boolean };
+
+export interface PeerTrust {
+  /** Never throws. @param certificate DER */
+  judge(certificate: Uint8Array, signal?: AbortSignal): Promise<PeerVerdict>;
+}
+
+/** Where documents of one type go for one recipient. */
+export type EndpointFound =
+  | {
+    readonly kind: "endpoint";
+    readonly url: string;
+    /** DER, as the metadata gives it; not judged yet. */
+    readonly certificate: Uint8Array;
+    /** The signed metadata, for the evidence. */
+    readonly metadata?: Uint8Array;
+  }
+  | { readonly kind: "unregistered" }
+  | { readonly kind: "no_capability"; readonly code: string }
+  /** The look-up did not answer, or not with something that can be believed. */
+  | { readonly kind: "failed"; readonly code: string };
+
+export interface Endpoints {
+  /** Never throws. */
+  find(wanted: { readonly receiver: ParticipantId; readonly documentTypeId: string; readonly processId: string }, signal: AbortSignal): Promise<EndpointFound>;
+  /** What was remembered of a recipient has turned out wrong. */
+  forget(receiver: ParticipantId): void;
+}

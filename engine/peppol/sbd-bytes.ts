@@ -1,0 +1,48 @@
+/**
+ * A document's outermost bytes on their way through a standard business document. An XML declaration may not stand inside
+ * another document, but the envelope has a place for each of these bytes: its own declaration, which by the rules names the
+ * same encoding, and the white space on both sides of the payload. What was handed in comes out byte for byte; a reader who
+ * knows nothing of this sees an ordinary envelope.
+ * @source design/as4.md section 9: payload, same encoding as the envelope
+ */
+import { readSbd, type SbdPayload } from "./sbdh.js";
+import { bareDocument, buildSbd, type BuiltSbd, type NewSbd } from "./sbdh-builder.js";
+import { skipSpace } from "./sbdh-payload.js";
+
+const DECLARATION = /^(?:\xef\xbb\xbf)?(?:<\?xml[ \t\r\n][^>]*?\?>)?/;
+const DECLARATION_BYTES_MAX = 512;
+const END = "</sh:StandardBusinessDocument>";
+
+/** Byte-order mark and XML declaration at the start of a document; possibly nothing. */
+function declarationOf(bytes: Buffer): Buffer {
+  return bytes.subarray(0, DECLARATION.exec(bytes.toString("latin1", 0, DECLARATION_BYTES_MAX))?.[0].length ?? 0);
+}
+
+const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+
+/** Builds a standard business document that `unwrapDocument` turns into exactly `sbd.payload` again. */
+export function wrapDocument(sbd: NewSbd): BuiltSbd {
+  const built = buildSbd(sbd);
+  if (built.kind === "refused") return built;
+  const document = Buffer.from(sbd.payload.buffer, sbd.payload.byteOffset, sbd.payload.byteLength);
+  const bare = bareDocument(document);
+  const end = built.bytes.length - END.length;
+  if (bare === undefined || built.bytes.toString("latin1", end) !== END) return built;
+  const start = end - bare.length;
+  const declaration = declarationOf(document);
+  const [before, after] = [document.indexOf(bare), document.indexOf(bare) + bare.length];
+  const bytes = Buffer.concat([
+    declaration, built.bytes.subarray(declarationOf(built.bytes).length, start), document.subarray(declaration.length, before), bare, document.subarray(after), built.bytes.subarray(end),
+  ]);
+  // The declaration is the sender's own text now: what leaves has been read once more.
+  return readSbd(bytes, { mode: "strict" }).kind === "sbd" ? { kind: "built", bytes } : built;
+}
+
+/** The payload as a document of its own, with the declaration and the white space that its envelope carries for it. */
+export function unwrapDocument(bytes: Buffer, payload: SbdPayload): Buffer {
+  let before = payload.start;
+  while (isSpace(bytes[before - 1])) before -= 1;
+  return Buffer.concat([
+    declarationOf(bytes), bytes.subarray(before, payload.start), payload.bytes, bytes.subarray(payload.end, skipSpace(bytes, payload.end, bytes.length)),
+  ]);
+}
