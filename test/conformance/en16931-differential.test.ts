@@ -1,7 +1,8 @@
 /**
  * The built-in EN 16931 rules against the official file, imported by the Schematron compiler: ids, severities, places and
  * multiplicity, dynamic errors included, on every stored document and fragment, on documents generated for each
- * restriction, and on seeded mutants. `MUTATIONS=20000 SEED=7` runs more and others; a difference names seed and mutant.
+ * restriction, and on seeded mutants. `MUTATIONS=20000 SEED=7` runs more and others; a difference names seed and mutant
+ * and is shrunk.
  */
 import { expect, test } from "vitest";
 import { en16931 } from "../../validators/rules/en16931/index.js";
@@ -9,7 +10,7 @@ import type { RuleSet } from "../../validators/rules/rule.js";
 import { scan } from "../../validators/xml/scanner.js";
 import type { XmlDocument } from "../../validators/xml/document.js";
 import { conformanceBytes, describeConformance } from "../support/conformance.js";
-import { bytesOf, cloneTree, insertPath, mutate, MUTATIONS, restrictedPaths, treeOf, type Tree } from "../support/mutate.js";
+import { bytesOf, cloneTree, insertPath, mutate, MUTATIONS, restrictedPaths, shrink, treeOf, type Tree } from "../support/mutate.js";
 import { FINDINGS_MAX, importedPack, ruleSetOf } from "../support/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 import { expectedDocuments } from "../support/testset.js";
@@ -70,9 +71,11 @@ describeConformance("EN 16931, built in and imported", "schematron", () => {
       const random = new Random(seed + i);
       // Fragments lack most of an invoice; whole documents get every second mutant.
       const source = random.pick(i % 2 === 0 ? whole : sources);
-      const { bytes, kinds } = mutate(source.tree, random);
+      const { tree, bytes, kinds } = mutate(source.tree, random);
       const found = difference(`SEED=${seed} mutant ${i}, ${source.key}, ${kinds.join(" ")}`, bytes);
-      if (found !== undefined) differences.push(found);
+      if (found === undefined) continue;
+      const small = bytesOf(shrink(tree, (smaller) => difference("", bytesOf(smaller)) !== undefined));
+      differences.push(found, `${difference("shrunk", small) ?? ""}: ${small.toString()}`);
     }
     expect(differences).toEqual([]);
     if (MUTANTS >= 20_000) expect(native.catalogue.map(({ id }) => id).filter((id) => !fired.has(id)).sort()).toEqual(NEVER);

@@ -262,13 +262,41 @@ const KINDS = Object.keys(MUTATIONS) as MutationKind[];
 /** Turning the document into another kind is one mutation among many, and the others all apply to both. */
 const WEIGHTED = KINDS.flatMap((kind) => (kind === "root" ? [kind] : [kind, kind, kind, kind]));
 
+/** Attempts of one shrinking; each runs the test once. */
+const SHRINK_ATTEMPTS_MAX = 2_000;
+
+/**
+ * The smallest document that greedy removal of elements and attributes finds and that still fails.
+ * @param fails  true for `source`
+ */
+export function shrink(source: Tree, fails: (tree: Tree) => boolean): Tree {
+  const tree = cloneTree(source);
+  let attempts = 0;
+  const tryWithout = <T>(list: T[], index: number): boolean => {
+    attempts += 1;
+    const removed = list.splice(index, 1);
+    const stillFails = attempts <= SHRINK_ATTEMPTS_MAX && fails(tree);
+    if (!stillFails) list.splice(index, 0, ...removed);
+    return stillFails;
+  };
+  const walk = (element: Tree): void => {
+    for (let i = element.children.length - 1; i >= 0; i -= 1) {
+      const child = element.children[i];
+      if (child !== undefined && !tryWithout(element.children, i)) walk(child);
+    }
+    for (let i = element.attributes.length - 1; i >= 0; i -= 1) tryWithout(element.attributes, i);
+  };
+  walk(tree);
+  return tree;
+}
+
 /**
  * A changed copy with one to four random mutations.
- * @returns the bytes, and the kinds applied in order
+ * @returns the copy as tree and as bytes, and the kinds applied in order
  */
-export function mutate(source: Tree, random: Random): { readonly bytes: Buffer; readonly kinds: readonly MutationKind[] } {
+export function mutate(source: Tree, random: Random): { readonly tree: Tree; readonly bytes: Buffer; readonly kinds: readonly MutationKind[] } {
   const tree = cloneTree(source);
   const kinds = Array.from({ length: 1 + random.int(4) }, () => random.pick(WEIGHTED));
   for (const kind of kinds) MUTATIONS[kind](tree, random);
-  return { bytes: bytesOf(tree), kinds };
+  return { tree, bytes: bytesOf(tree), kinds };
 }
