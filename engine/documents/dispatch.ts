@@ -41,19 +41,20 @@ export interface Decision {
   readonly nextAttemptAt: Instant | undefined;
 }
 
+const isAttemptable = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
+
 /** Decides without I/O. A trigger that the state does not know leaves the state alone: a receipt may come twice. */
 export function decideAttempt(state: OutboundState, outcome: Outcome, next: Instant | undefined): Decision {
   const { trigger, retryable } = OUTCOMES[outcome.kind];
   const move = trigger === undefined ? undefined : outboundMove(state, trigger);
   const first = { to: move?.to ?? state, trigger: move === undefined ? undefined : trigger, emits: move?.emits ?? [] };
   const exhausted = retryable && next === undefined ? outboundMove(first.to, "attempts_exhausted") : undefined;
+  const end = exhausted?.to ?? first.to;
   return {
     moves: exhausted === undefined ? [first] : [first, { to: exhausted.to, trigger: "attempts_exhausted", emits: exhausted.emits }],
-    nextAttemptAt: retryable ? next : undefined,
+    nextAttemptAt: retryable && isAttemptable(end) ? next : undefined,
   };
 }
-
-const isAttemptable = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
 
 /** What the envelope names when the document has no supplier country. */
 const HOME_COUNTRY = "SK";

@@ -54,7 +54,7 @@ export const OUTCOMES = {
   /** The receiving access point is full or down: nothing was tried, and the plan of attempts is not used up. */
   deferred: { trigger: undefined, retryable: true },
   /** It cannot be put into an envelope: its encoding or its document type has no form on the network. */
-  unsendable: { trigger: "rules_refused", retryable: false },
+  unsendable: { trigger: "rules_refused", retryable: true },
   /** A fault of ours: logged, and tried again. */
   internal: { trigger: undefined, retryable: true },
 } as const satisfies Record<string, OutcomeRow>;
