@@ -110,9 +110,6 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   "one-or-more": row(1, 1, (call) => ofArray(call, (list) => `R.atLeastOne(${list})`)),
 };
 
-/** Names of the functions that imported rules may use, for documentation. */
-export const FUNCTION_NAMES: readonly string[] = Object.keys(FUNCTIONS).sort();
-
 /** `contains(' A B C ', concat(' ', $x, ' '))`: a code list, looked up in a Set. */
 function contains(call: Call): Code {
   const { m } = call.env;
