@@ -105,8 +105,12 @@ export interface RuleSet {
 export class RuleError extends Error {
   readonly code: string;
 
+  /** Without a stack: it is a fact about the document, and a hostile one raises it for every element. */
   constructor(code: string) {
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
     super(code);
+    Error.stackTraceLimit = limit;
     this.name = "RuleError";
     this.code = code;
   }
