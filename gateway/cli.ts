@@ -10,12 +10,14 @@ import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysLi
 import { migrateCommand } from "./commands/migrate.js";
 import { openapiCommand } from "./commands/openapi.js";
 import { reconcileCommand } from "./commands/reconcile.js";
+import { rulesCommands } from "./commands/rules.js";
 import { serveCommand } from "./commands/serve.js";
+import { validateCommand } from "./commands/validate.js";
 import { complain, print } from "./terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
-  serveCommand, migrateCommand, demoCommand, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, reconcileCommand, envCommand, openapiCommand, benchCommand,
+  serveCommand, migrateCommand, demoCommand, validateCommand, ...rulesCommands, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, reconcileCommand, envCommand, openapiCommand, benchCommand,
 ];
 
 function help(): void {

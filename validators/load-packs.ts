@@ -2,12 +2,17 @@
 import { join } from "node:path";
 import type { PackGrammar, PackRules, Packs } from "./packs.js";
 import type { Layer } from "./report.js";
-import { loadActivePacks } from "./rules/schematron/load.js";
+import { loadActivePacks, type LoadedPack } from "./rules/schematron/load.js";
 import { loadXsd } from "./rules/schematron/xsd.js";
 import { NS } from "./xml/names.js";
 
 /** The manifest lists what looks like an absolute path, also inside predicates; components are no document elements. */
 const canBeRoot = (name: string): boolean => ![NS.cbc, NS.cac, NS.ext].some((namespace) => name.startsWith(`{${namespace}}`));
+
+/** The schemas of a pack with the documents they are for. */
+export const packRules = ({ manifest, schemas }: LoadedPack): PackRules[] => schemas.map(({ rules, entry }) => ({
+  rules, layer: rules.layer as Layer, mandatoryFrom: manifest.mandatoryFrom, roots: new Set(entry.roots.filter(canBeRoot)), customizations: entry.customizations,
+}));
 
 /**
  * Loads the active packs of a rules directory.
@@ -16,13 +21,9 @@ const canBeRoot = (name: string): boolean => ![NS.cbc, NS.cac, NS.ext].some((nam
 export async function loadPacks(rulesDir: string): Promise<Packs> {
   const rules: PackRules[] = [];
   const grammars: PackGrammar[] = [];
-  for (const { manifest, schemas } of loadActivePacks(rulesDir)) {
-    for (const { rules: set, entry } of schemas) {
-      rules.push({
-        rules: set, layer: set.layer as Layer, mandatoryFrom: manifest.mandatoryFrom,
-        roots: new Set(entry.roots.filter(canBeRoot)), customizations: entry.customizations,
-      });
-    }
+  for (const pack of loadActivePacks(rulesDir)) {
+    const { manifest } = pack;
+    rules.push(...packRules(pack));
     for (const { file, namespace } of manifest.xsds) {
       const sources = join(rulesDir, manifest.id, "sources");
       grammars.push({ id: `pack:${manifest.id}`, namespace, validator: await loadXsd(join(sources, ...file.split("/")), sources, `pack:${manifest.id}`) });

@@ -6,6 +6,7 @@
 import type { DocumentFacts, Layer } from "./report.js";
 import type { XsdValidator } from "./rules/schematron/xsd.js";
 import type { RuleSet } from "./rules/rule.js";
+import { CUSTOMIZATION } from "./selection.js";
 
 /** One schema of an active pack. */
 export interface PackRules {
@@ -30,10 +31,11 @@ export const NO_PACKS: Packs = { rules: [], grammars: [] };
 /** Schemas for a document on a day. Where several are for one layer of ours, the one mandatory latest is taken. */
 export function packRulesFor(packs: Packs, facts: DocumentFacts, day: string, preview: boolean): PackRules[] {
   const root = `{${facts.rootNamespace}}${facts.rootLocal}`;
-  const fitting = packs.rules.filter(({ roots, customizations, mandatoryFrom }) =>
-    (roots.size === 0 || roots.has(root)) &&
-    (customizations.length === 0 || customizations.some((id) => (facts.customizationId ?? "").startsWith(id))) &&
-    (preview || (mandatoryFrom ?? "") <= day));
+  const inForce = packs.rules.filter(({ roots, mandatoryFrom }) => (roots.size === 0 || roots.has(root)) && (preview || (mandatoryFrom ?? "") <= day));
+  const named = inForce.filter(({ customizations }) => customizations.length === 0 || customizations.some((id) => (facts.customizationId ?? "").startsWith(id)));
+  // As with the built-in rules, what names no known specification is judged as billing, and EN 16931 alone as itself.
+  const asBilling = facts.customizationId === CUSTOMIZATION.en16931 ? [] : inForce.filter(({ layer, customizations }) => isOwnLayer(layer) && !named.some((other) => other.layer === layer) && customizations.includes(CUSTOMIZATION.billing));
+  const fitting = [...named, ...asBilling];
   return fitting.filter((candidate) => isOwnLayer(candidate.layer)
     ? !fitting.some((other) => other.layer === candidate.layer && isLater(other, candidate, fitting))
     : true);

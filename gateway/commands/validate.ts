@@ -1,0 +1,119 @@
+/** `kurier validate`: checks documents offline, with the same chain as the engine. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { bratislavaDay, systemClock } from "../../engine/clock.js";
+import { loadConfig } from "../../engine/config.js";
+import { SCAN_LIMITS } from "../../engine/documents/validators.js";
+import type { Finding, Report } from "../../validators/report.js";
+import type { Packs } from "../../validators/packs.js";
+import { colour, complain, print, readStandardInput } from "../terminal.js";
+import { type Command, EXIT, type ExitCode, parseArguments, type ParsedArguments, UsageError } from "./command.js";
+
+/** Names that --layer takes; findings about the bytes themselves are always shown. */
+const LAYER_NAMES = ["schema", "en16931", "peppol"] as const;
+type LayerName = (typeof LAYER_NAMES)[number];
+
+function layersOf({ options }: ParsedArguments): ReadonlySet<string> | undefined {
+  const text = options.get("layer");
+  if (text === undefined) return undefined;
+  const names = text.split(",").map((name) => name.trim());
+  const wrong = names.filter((name) => !LAYER_NAMES.some((known: LayerName) => known === name));
+  if (wrong.length > 0) throw new UsageError(`--layer takes names out of ${LAYER_NAMES.join(",")}.`);
+  return new Set(["xml", ...names]);
+}
+
+/** The packs of a rules directory, or of a release that is compiled for this run only. */
+async function packsOf(directory: string | undefined): Promise<Packs | undefined> {
+  if (directory === undefined || directory === "builtin") return undefined;
+  const { loadPacks } = await import("../../validators/load-packs.js");
+  const isRelease = directory.toLowerCase().endsWith(".zip") || readdirSync(directory).some((name) => name.toLowerCase().endsWith(".sch"));
+  if (!isRelease) return loadPacks(directory);
+  const [{ importRules }, { setActive }] = await Promise.all([import("../../validators/rules/schematron/import.js"), import("../../validators/rules/schematron/load.js")]);
+  const draft = mkdtempSync(join(tmpdir(), "kurier-rules-"));
+  try {
+    importRules({ source: directory, rulesDir: draft, id: "release" });
+    setActive(draft, "release", true);
+    return await loadPacks(draft);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+interface Verdict {
+  readonly file: string;
+  readonly valid: boolean;
+  readonly durationMs: number;
+  readonly findings: readonly Pick<Finding, "ruleId" | "layer" | "severity" | "location" | "line" | "message">[];
+}
+
+function verdictOf(file: string, report: Report, durationMs: number, layers: ReadonlySet<string> | undefined): Verdict {
+  const findings = report.findings.filter((finding) => layers?.has(finding.layer) !== false);
+  return {
+    file, valid: findings.every((finding) => finding.severity === "warning") && (layers !== undefined || report.valid), durationMs: Math.round(durationMs * 1000) / 1000,
+    findings: findings.map(({ ruleId, layer, severity, location, line, message }) => ({ ruleId, layer, severity, location, ...(line === undefined ? {} : { line }), message })),
+  };
+}
+
+const COLOURS = { fatal: "red", error: "red", warning: "yellow" } as const;
+
+function show(verdict: Verdict): void {
+  for (const { ruleId, severity, location, line, message } of verdict.findings) {
+    print(`${verdict.file}${line === undefined ? "" : `:${line}`}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message} ${colour("dim", location)}`);
+  }
+}
+
+async function bytesOf(file: string): Promise<Buffer | undefined> {
+  try {
+    return file === "-" ? await readStandardInput() : readFileSync(file);
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error)) throw error;
+    complain(`${file} cannot be read (${String(error.code)}).`);
+    return undefined;
+  }
+}
+
+async function run(args: readonly string[]): Promise<ExitCode> {
+  const parsed = parseArguments(args.map((arg) => (arg === "-" ? "--stdin" : arg)), { options: ["layer", "rules"], flags: ["json", "fragment", "preview", "stdin"] });
+  const { options } = parsed;
+  const files = [...parsed.values, ...(options.has("stdin") ? ["-"] : [])];
+  if (files.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
+  const layers = layersOf(parsed);
+  const { validateDocument } = await import("../../validators/validate.js");
+  const packs = await packsOf(options.get("rules") ?? loadConfig().RULES_DIR);
+  const day = bratislavaDay(systemClock.now());
+  let worst: ExitCode = EXIT.ok;
+  let invalid = 0;
+  let checked = 0;
+  for (const file of files) {
+    const bytes = await bytesOf(file);
+    if (bytes === undefined) {
+      worst = EXIT.usage;
+      continue;
+    }
+    checked += 1;
+    const start = systemClock.monotonic();
+    const report = validateDocument(bytes, { limits: SCAN_LIMITS, day, fragment: options.has("fragment"), preview: options.has("preview") }, packs);
+    const verdict = verdictOf(file, report, systemClock.monotonic() - start, layers);
+    if (options.has("json")) print(JSON.stringify(verdict));
+    else show(verdict);
+    if (!verdict.valid) {
+      invalid += 1;
+      if (worst === EXIT.ok) worst = EXIT.failed;
+    }
+  }
+  if (!options.has("json")) print(`${checked} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${checked < files.length ? `, ${files.length - checked} unreadable` : ""}.`);
+  return worst;
+}
+
+export const validateCommand: Command = {
+  name: "validate",
+  summary: "Check documents offline against UBL 2.1, EN 16931 and Peppol BIS 3.0.",
+  usage: [
+    "kurier validate FILE… [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--fragment] [--preview]",
+    "- reads standard input; --fragment skips the schema layer; --rules DIR uses imported packs or a release's folder.",
+    "--json prints one object a file and line. Exit 0: all valid; 1: findings of severity fatal or error; 2: usage or unreadable file.",
+  ],
+  run,
+};
