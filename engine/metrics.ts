@@ -23,6 +23,8 @@ export const METRICS = {
   validation_rule_family_total: { kind: "counter", help: "Findings by rule family.", labels: ["family"] },
   documents_accepted_total: { kind: "counter", help: "Documents accepted with a 202.", labels: [] },
   documents_received_total: { kind: "counter", help: "Documents received for our participants.", labels: [] },
+  as4_received_total: { kind: "counter", help: "AS4 messages received, by what became of them: stored, duplicate, test, failed, or the error they were answered with.", labels: ["result"] },
+  receivers_down: { kind: "gauge", help: "Receiving access points to which nothing is sent for now.", labels: [] },
   documents_state: { kind: "gauge", help: "Outbound documents by state, from the database.", labels: ["state"] },
   oldest_due_dispatch_seconds: { kind: "gauge", help: "Age of the oldest due dispatch; the best single alert.", labels: [] },
   outbox_lag_seconds: { kind: "gauge", help: "Age of the oldest outbox row that is not published.", labels: [] },
