@@ -205,6 +205,8 @@ export const LIMITS = {
   /** OCSP answers have 2 KB, CRLs of the network a few hundred. */
   ocsp_answer_bytes_max: 64 * KiB,
   crl_bytes_max: 8 * MiB,
+  /** Entries of one CRL or answers of one OCSP response that are read. */
+  der_items_max: 200_000,
   crl_cache_entries: 32,
   revocation_cache_entries: 5_000,
   /** How long a revocation answer is believed at most, whatever its nextUpdate says, and how long "unknown" is not asked again. */

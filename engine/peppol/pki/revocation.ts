@@ -1,0 +1,154 @@
+/**
+ * Whether a certificate has been revoked: asked of its issuer's OCSP service, then looked up in its list.
+ *
+ * The answer has three values. "Unknown" is not "revoked": what it means is the operator's policy (REVOCATION), applied
+ * in pki.ts. Answers are kept as long as they may be believed, failures for a short time.
+ * @source design/as4.md section 13
+ */
+import type { Clock, Instant } from "../../clock.js";
+import { LIMITS } from "../../limits.js";
+import type { Http, HttpAnswer } from "../http.js";
+import type { Certificate } from "./certificate.js";
+import { type Crl, readCrl } from "./crl.js";
+import { type AnswerFault, ocspQuestion, readOcspAnswer } from "./ocsp.js";
+
+export const REVOCATION_STATUSES = ["good", "revoked", "unknown"] as const;
+export type RevocationStatus = (typeof REVOCATION_STATUSES)[number];
+
+/** One answer, with what proves it: evidence. */
+export interface RevocationAnswer {
+  readonly status: RevocationStatus;
+  /** `none`: the certificate names no service. `off`: nobody asked. */
+  readonly source: "ocsp" | "crl" | "none" | "off";
+  /** When we asked. */
+  readonly checkedAt: Instant;
+  /** When the answer was made. */
+  readonly producedAt?: Instant;
+  readonly url?: string;
+  /** The signed answer, exact bytes. */
+  readonly answer?: Buffer;
+  /** Why it is unknown: a fault of the answer, a failure of the network, an HTTP status. */
+  readonly code?: string;
+}
+
+export interface Revocation {
+  /** Never throws. */
+  ask(certificate: Certificate, issuer: Certificate): Promise<RevocationAnswer>;
+}
+
+export interface RevocationOptions {
+  readonly http: Http;
+  readonly clock: Clock;
+}
+
+interface Known {
+  readonly answer: RevocationAnswer;
+  /** Monotonic. */
+  readonly until: number;
+}
+
+/** A list that was fetched: the proven list, or why there is none. */
+interface Fetched {
+  readonly crl: Crl | undefined;
+  readonly code: string | undefined;
+  readonly bytes: Buffer | undefined;
+  /** Monotonic. */
+  readonly until: number;
+}
+
+export function createRevocation({ http, clock }: RevocationOptions): Revocation {
+  const known = new Map<string, Known>();
+  const asking = new Map<string, Promise<RevocationAnswer>>();
+  const lists = new Map<string, Promise<Fetched>>();
+
+  /** How long something is kept: as long as the answer says, at most LIMITS.revocation_cache_ms. */
+  const lifetime = (status: RevocationStatus, until: Instant | undefined): number => {
+    if (status === "unknown" || until === undefined) return LIMITS.revocation_unknown_cache_ms;
+    return Math.min(LIMITS.revocation_cache_ms, Math.max(LIMITS.revocation_unknown_cache_ms, until - clock.now()));
+  };
+
+  async function askOcsp(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
+    const checkedAt = clock.now();
+    const answer = await http({
+      method: "POST", url, use: "revocation", bytes_max: LIMITS.ocsp_answer_bytes_max, body: ocspQuestion(certificate, issuer),
+      headers: { "Content-Type": "application/ocsp-request", Accept: "application/ocsp-response" },
+    });
+    const base = { source: "ocsp", url, checkedAt } as const;
+    if (answer.kind === "failed" || answer.status !== 200) return { answer: { ...base, status: "unknown", code: codeOf(answer) } };
+    const finding = readOcspAnswer(answer.body, certificate, issuer, checkedAt);
+    if (typeof finding === "string") return { answer: { ...base, status: "unknown", code: finding } };
+    return { answer: { ...base, status: finding.status, producedAt: finding.producedAt, answer: answer.body }, until: finding.until };
+  }
+
+  async function fetchList(url: string, issuer: Certificate): Promise<Fetched> {
+    const answer = await http({ method: "GET", url, use: "revocation", bytes_max: LIMITS.crl_bytes_max });
+    const failed = (code: string): Fetched => ({ crl: undefined, code, bytes: undefined, until: clock.monotonic() + LIMITS.revocation_unknown_cache_ms });
+    if (answer.kind === "failed" || answer.status !== 200) return failed(codeOf(answer));
+    const crl: Crl | AnswerFault = readCrl(answer.body, issuer, clock.now());
+    if (typeof crl === "string") return failed(crl);
+    return { crl, code: undefined, bytes: answer.body, until: clock.monotonic() + lifetime("good", crl.until) };
+  }
+
+  /** One fetch a list at a time, shared by everybody who waits for it. */
+  async function listOf(url: string, issuer: Certificate): Promise<Fetched> {
+    const key = `${issuer.fingerprint} ${url}`;
+    const held = lists.get(key);
+    if (held !== undefined && (await held).until > clock.monotonic()) return held;
+    // Somebody else may have begun a new fetch while this one looked at the old list.
+    const current = lists.get(key);
+    if (current !== undefined && current !== held) return current;
+    const fetching = fetchList(url, issuer);
+    lists.delete(key);
+    const oldest = lists.keys().next();
+    if (lists.size >= LIMITS.crl_cache_entries && oldest.done !== true) lists.delete(oldest.value);
+    lists.set(key, fetching);
+    return fetching;
+  }
+
+  async function askList(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
+    const { crl, code, bytes } = await listOf(url, issuer);
+    const base = { source: "crl", url, checkedAt: clock.now() } as const;
+    if (crl === undefined || bytes === undefined) return { answer: { ...base, status: "unknown", code: code ?? "none" } };
+    const status = crl.revoked.has(certificate.serial) ? "revoked" : "good";
+    return { answer: { ...base, status, producedAt: crl.thisUpdate, answer: bytes }, until: crl.until };
+  }
+
+  async function askAll(certificate: Certificate, issuer: Certificate): Promise<Timed> {
+    let last: Timed = { answer: { status: "unknown", source: "none", checkedAt: clock.now(), code: "no_service" } };
+    for (const [ask, urls] of [[askOcsp, certificate.ocspUrls], [askList, certificate.crlUrls]] as const) {
+      for (const url of urls) {
+        last = await ask(url, certificate, issuer);
+        if (last.answer.status !== "unknown") return last;
+      }
+    }
+    return last;
+  }
+
+  const keep = (key: string, { answer, until }: Timed): RevocationAnswer => {
+    known.delete(key);
+    const oldest = known.keys().next();
+    if (known.size >= LIMITS.revocation_cache_entries && oldest.done !== true) known.delete(oldest.value);
+    known.set(key, { answer, until: clock.monotonic() + lifetime(answer.status, until) });
+    return answer;
+  };
+
+  return {
+    ask: (certificate, issuer) => {
+      const key = `${certificate.fingerprint} ${issuer.fingerprint}`;
+      const remembered = known.get(key);
+      if (remembered !== undefined && remembered.until > clock.monotonic()) return Promise.resolve(remembered.answer);
+      const running = asking.get(key);
+      if (running !== undefined) return running;
+      const mine = askAll(certificate, issuer).then((timed) => keep(key, timed)).finally(() => { asking.delete(key); });
+      asking.set(key, mine);
+      return mine;
+    },
+  };
+}
+
+interface Timed {
+  readonly answer: RevocationAnswer;
+  readonly until?: Instant;
+}
+
+const codeOf = (answer: HttpAnswer): string => (answer.kind === "failed" ? answer.failure : `http_${answer.status}`);
