@@ -5,7 +5,6 @@ import { isoInstant } from "../../engine/clock.js";
 import { Refusal } from "../../engine/errors.js";
 import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, participantKey } from "../../engine/ids.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
-import { LIMITS } from "../../engine/limits.js";
 import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery } from "../../engine/storage/operations.js";
 import { type Route, route } from "../route.js";
 

@@ -111,7 +111,7 @@ describe("bounds", () => {
   });
 
   test("a flood of 100,000 commands to one actor is refused beyond its mailbox", async () => {
-    const kind = { ...probe(), mailbox: LIMITS.mailbox_max };
+    const kind: ActorKind<Probe, { turns: number }> = { ...probe(), mailbox: LIMITS.mailbox_max };
     const held = gate();
     let refused = 0;
     const answers: Promise<unknown>[] = [];
