@@ -360,6 +360,9 @@ export const LIMITS = {
   evidence_batch_bytes_max: 64 * MiB,
   /** Exchanges that may wait for their batch; beyond, exchanges fail and are repeated. */
   evidence_queue_max: 1_024,
+  /** An answer about revocation longer than this (a list) is an object of its own, and how many such a node remembers. */
+  evidence_part_shared_bytes: 16 * KiB,
+  evidence_shared_max: 256,
   /** Entries of the chain read at once by `evidence verify`. */
   evidence_page: 500,
   /** One request to the object store. */

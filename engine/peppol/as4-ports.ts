@@ -18,6 +18,8 @@ export type PeerVerdict =
     readonly revocation: "good" | "unknown" | "not_checked";
     /** The signed answer of the authority, for the evidence. */
     readonly revocationAnswer?: Uint8Array;
+    /** DER of the issuers up to the root, for the evidence. */
+    readonly issuers?: readonly Uint8Array[];
   }
   /** `passing`: nobody could say whether it is revoked and the policy is hard; asking again may help. */
   | { readonly kind: "refused"; readonly fault: string; readonly passing: boolean };

@@ -13,6 +13,7 @@ import type { Metrics } from "../metrics.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
 import { referencesDigest } from "../storage/evidence-journal.js";
 import { type As4Crypto, buildError, buildReceipt, type BuiltSignal, envelopeMismatch, openUserMessage, type OpenedMessage, SOAP_CONTENT_TYPE } from "./as4.js";
+import { trustEvidence } from "./as4-trust.js";
 import type { OwnAccessPoint, PeerTrust, PeerVerdict } from "./as4-ports.js";
 import { type EbmsErrorCode, NOT_SERVICED } from "./ebms-errors.js";
 import { unwrapDocument } from "./sbd-bytes.js";
@@ -166,20 +167,20 @@ interface Taken {
 /** Stores the exchange: without this there is no receipt. */
 async function keep({ evidence, clock }: As4ReceiverPorts, { opened, arrival, exchange, outcome, built, referencesSha256 }: Taken): Promise<void> {
   const id = randomUUID();
-  const { revocation, revocationAnswer } = opened.verdict;
+  const trusted = await trustEvidence(evidence, opened.verdict);
   await evidence.store({
     referencesSha256,
     record: {
       facts: {
         direction: "inbound", id, outcome: outcome.kind, documentId: outcome.id, firmId: outcome.firmId, messageId: exchange.as4MessageId, instanceId: exchange.sbdhInstanceId,
         sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId, processId: exchange.processId, requestAt: arrival.receivedAt,
-        answerAt: clock.now(), requestContentType: arrival.contentType, answerStatus: 200, answerContentType: built.contentType, revocation,
+        answerAt: clock.now(), requestContentType: arrival.contentType, answerStatus: 200, answerContentType: built.contentType, ...trusted.facts,
       },
       parts: [
         { name: "request", bytes: arrival.body },
         ...(opened.signedPayload === undefined ? [] : [{ name: "payload" as const, ...evidence.seal(id, opened.signedPayload) }]),
         { name: "answer", bytes: built.body }, { name: "signer", bytes: opened.signer },
-        ...(revocationAnswer === undefined ? [] : [{ name: "revocation" as const, bytes: revocationAnswer }]),
+        ...trusted.parts,
       ],
     },
   });

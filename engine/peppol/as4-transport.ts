@@ -13,6 +13,7 @@ import { referencesDigest } from "../storage/evidence-journal.js";
 import type { EvidencePart } from "../storage/evidence-record.js";
 import { type Answer, type As4Crypto, buildUserMessage, type BuiltMessage, commonName, readAnswer } from "./as4.js";
 import { type AnswerContext, outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./as4-outcomes.js";
+import { trustEvidence } from "./as4-trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./as4-ports.js";
 import type { HttpClient, HttpResult } from "./http-client.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./identifiers.js";
@@ -171,20 +172,21 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
   const facts = {
     direction: "outbound" as const, id, outcome: judged.outcome.kind, documentId: exchange.documentId, firmId: exchange.firmId, messageId: exchange.as4MessageId,
     instanceId: exchange.sbdhInstanceId, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId, processId: exchange.processId,
-    attempt: exchange.attempt, requestAt: sentAt, requestContentType: message.contentType, requestUrl: endpoint.url, revocation: verdict.revocation,
+    attempt: exchange.attempt, requestAt: sentAt, requestContentType: message.contentType, requestUrl: endpoint.url,
     ...(judged.outcome.code === undefined ? {} : { code: judged.outcome.code }),
     ...(response === undefined ? {} : { answerAt: answeredAt, answerStatus: response.status, answerContentType: response.contentType, connection: defined(response.connection) }),
   };
   try {
+    const trusted = await trustEvidence(evidence, verdict);
     await evidence.store({
       referencesSha256: referencesDigest(message.references),
       record: {
-        facts,
+        facts: { ...facts, ...trusted.facts },
         parts: [
           { name: "request", bytes: message.body }, { name: "payload", ...evidence.seal(id, message.compressed) }, ...optional("answer", response?.body),
           { name: "signer", bytes: exchanged.signer.certificate }, { name: "recipient", bytes: endpoint.certificate },
           ...optional("answer-signer", judged.answer?.kind === "receipt" ? judged.answer.signer : undefined),
-          ...optional("smp", endpoint.metadata), ...optional("revocation", verdict.revocationAnswer),
+          ...optional("smp", endpoint.metadata), ...trusted.parts,
         ],
       },
     });

@@ -1,9 +1,10 @@
 /** Evidence as the rest of the engine sees it: store an exchange, find it again, read it and know that it is what was stored. */
 import type { Clock } from "../clock.js";
+import { LIMITS } from "../limits.js";
 import { type ChainPlace, type EvidenceEntry, findEvidence, findRepeatedEvidence } from "./evidence.js";
 import { createEvidenceJournal, type EvidenceJournal, type JournalEntry } from "./evidence-journal.js";
 import { EvidenceDamaged, type ReadEvidence, readEvidence, sha256Hex } from "./evidence-record.js";
-import type { EvidenceStore } from "./evidence-store.js";
+import { evidenceRef, type EvidenceRef, type EvidenceStore } from "./evidence-store.js";
 import type { Sealer } from "./sealer.js";
 import type { Sql } from "./sql.js";
 
@@ -20,6 +21,11 @@ export interface EvidenceArchive {
   seal(id: string, plain: Uint8Array): { readonly bytes: Uint8Array; readonly sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string } };
   /** Opens what `seal` made, and compares it with its digest. @throws EvidenceDamaged */
   unseal(bytes: Buffer, sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string }): Buffer;
+  /**
+   * Stores octets that many records refer to and that are too large to be in each of them: once an hour, under their digest.
+   * @throws EvidenceStoreFailure
+   */
+  share(bytes: Buffer): Promise<EvidenceRef>;
   stop(): Promise<void>;
 }
 
@@ -33,7 +39,27 @@ export async function readEntry(store: EvidenceStore, entry: EvidenceEntry): Pro
 export function createEvidenceArchive(ports: { readonly sql: Sql; readonly store: EvidenceStore; readonly sealer: Sealer; readonly clock: Clock }): EvidenceArchive {
   const { sql, store, sealer } = ports;
   const journal: EvidenceJournal = createEvidenceJournal(ports);
+  const shared = new Map<EvidenceRef, Promise<void>>();
+
+  async function share(bytes: Buffer): Promise<EvidenceRef> {
+    const ref = evidenceRef(bytes, ports.clock.now());
+    const known = shared.get(ref);
+    if (known !== undefined) return known.then(() => ref);
+    const [oldest] = shared.keys();
+    if (shared.size >= LIMITS.evidence_shared_max && oldest !== undefined) shared.delete(oldest);
+    const stored = store.put(ref, bytes);
+    shared.set(ref, stored);
+    try {
+      await stored;
+    } catch (error) {
+      shared.delete(ref);
+      throw error;
+    }
+    return ref;
+  }
+
   return {
+    share,
     store: (entry) => journal.store(entry),
     find: (firmId, documentId) => findEvidence(sql, firmId, documentId),
     findRepeated: (messageId, referencesSha256) => findRepeatedEvidence(sql, messageId, referencesSha256),

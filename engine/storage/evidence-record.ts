@@ -22,9 +22,10 @@ export interface EvidencePart {
 /**
  * request: the HTTP body that was sent, as it was on the wire. payload: the octets that its signature covers (gzip), sealed.
  * answer: the body that answered. signer, recipient, answer-signer: certificates (DER). smp: the metadata that named the
- * endpoint. revocation: what the authority said of the peer's certificate.
+ * endpoint. issuers: the certificates above the peer's up to the root (DER, one behind the other). revocation: what the
+ * authority said of the peer's certificate.
  */
-export const EVIDENCE_PARTS = ["request", "payload", "answer", "signer", "recipient", "answer-signer", "smp", "revocation"] as const;
+export const EVIDENCE_PARTS = ["request", "payload", "answer", "signer", "recipient", "answer-signer", "issuers", "smp", "revocation"] as const;
 export type EvidencePartName = (typeof EVIDENCE_PARTS)[number];
 
 /** What is known of an exchange beside its bytes. Instants are those of the injected clock. */
@@ -55,6 +56,8 @@ export interface ExchangeFacts {
   readonly connection?: { readonly address?: string; readonly tlsVersion?: string; readonly tlsCertificateSha256?: string };
   /** What the PKI said of the peer's certificate at the time: `good`, `unknown`, `not_checked`. */
   readonly revocation?: string;
+  /** Where the authority's answer is when it is an object of its own. */
+  readonly revocationObject?: string;
 }
 
 export interface EvidenceRecord {
