@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
 import type { Clock } from "../clock.js";
-import { newReceivedDocumentId, participantKey } from "../ids.js";
+import { type FirmId, newReceivedDocumentId, participantKey } from "../ids.js";
 import type { Metrics } from "../metrics.js";
 import type { InboundExchange, InboundOutcome } from "../peppol/transport.js";
-import { findOwnParticipant, findTwins, storeReceived } from "../storage/received.js";
+import { findOwnParticipant, findTwins, type NewReceivedDocument, storeReceived, type Twin } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import type { Sql } from "../storage/sql.js";
 
@@ -15,6 +15,8 @@ export interface ReceivePorts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  /** Writes the document, and what belongs into the same statement. @default the document alone */
+  readonly store?: (document: NewReceivedDocument, exchange: InboundExchange) => Promise<boolean>;
 }
 
 const GZIP_LEVEL = 1;
@@ -31,21 +33,23 @@ export async function receiveDocument(ports: ReceivePorts, exchange: InboundExch
   if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId)) return { kind: "not_serviced" };
   const id = newReceivedDocumentId(ports.clock);
   const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
-  const stored = await storeReceived(ports.sql, {
+  const document: NewReceivedDocument = {
     id, firmId: own.firmId, participantKey: key, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId,
     processId: exchange.processId, creationDateTime: exchange.createdAt, payloadSha256,
     as4MessageId: exchange.as4MessageId, sbdhInstanceId: exchange.sbdhInstanceId, facts: {}, receivedAt: ports.clock.now(),
     payloadKeyId: ports.sealer.keyId, payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id), payloadBytes: exchange.payload.length,
-  });
+  };
+  const stored = await (ports.store?.(document, exchange) ?? storeReceived(ports.sql, document));
   if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, payloadSha256);
   ports.metrics.count("documents_received_total", {});
   return { kind: "stored", id, firmId: own.firmId };
 }
 
-type Twin = Awaited<ReturnType<typeof findTwins>>[number];
+/** A stored message with one of the ids; of a status between providers no firm is the owner. */
+type StoredTwin = Pick<Twin, "sender" | "receiver" | "payloadSha256"> & { readonly id: string; readonly firmId: FirmId | undefined };
 
 /** A repeat is the same document from the same sender for the same receiver; anything else only borrowed an id. */
-function judgeTwins(twins: readonly Twin[], exchange: InboundExchange, payloadSha256: string): InboundOutcome {
+export function judgeTwins(twins: readonly StoredTwin[], exchange: InboundExchange, payloadSha256: string): InboundOutcome {
   const [twin] = twins;
   const same = twin !== undefined && twins.length === 1 && twin.payloadSha256 === payloadSha256
     && participantKey(twin.sender) === participantKey(exchange.sender) && participantKey(twin.receiver) === participantKey(exchange.receiver);

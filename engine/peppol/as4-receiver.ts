@@ -12,7 +12,7 @@ import { errorFields, type Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
 import { referencesDigest } from "../storage/evidence-journal.js";
-import { type As4Crypto, buildError, buildReceipt, type BuiltSignal, envelopeMismatch, openUserMessage, type OpenedMessage, SOAP_CONTENT_TYPE } from "./as4.js";
+import { type As4Crypto, buildError, buildReceipt, type BuiltSignal, commonName, envelopeMismatch, openUserMessage, type OpenedMessage, SOAP_CONTENT_TYPE } from "./as4.js";
 import { trustEvidence } from "./as4-trust.js";
 import type { OwnAccessPoint, PeerTrust, PeerVerdict } from "./as4-ports.js";
 import { type EbmsErrorCode, NOT_SERVICED } from "./ebms-errors.js";
@@ -118,7 +118,7 @@ async function take(ports: As4ReceiverPorts, opened: Awaited<ReturnType<typeof o
 }
 
 /** What the verified header and the document inside say together. */
-function exchangeOf({ message, payload }: OpenedMessage): InboundExchange {
+function exchangeOf({ message, payload, signer }: OpenedMessage): InboundExchange {
   const { messageId } = message;
   const bytes = Buffer.from(payload?.buffer ?? new ArrayBuffer(0), payload?.byteOffset ?? 0, payload?.byteLength ?? 0);
   const read = readSbd(bytes, { mode: "inbound" });
@@ -131,6 +131,7 @@ function exchangeOf({ message, payload }: OpenedMessage): InboundExchange {
   return {
     sender, receiver, documentTypeId: header.documentType, processId: header.process, as4MessageId: messageId, sbdhInstanceId: header.instanceId,
     createdAt: header.createdAt, payload: unwrapDocument(bytes, read.payload),
+    envelope: { mls: header.mls, countryC1: header.countryC1, peerSeat: commonName(signer) ?? "" },
   };
 }
 
@@ -172,7 +173,7 @@ async function keep({ evidence, clock }: As4ReceiverPorts, { opened, arrival, ex
     referencesSha256,
     record: {
       facts: {
-        direction: "inbound", id, outcome: outcome.kind, documentId: outcome.id, firmId: outcome.firmId, messageId: exchange.as4MessageId, instanceId: exchange.sbdhInstanceId,
+        direction: "inbound", id, outcome: outcome.kind, documentId: outcome.id, ...(outcome.firmId === undefined ? {} : { firmId: outcome.firmId }), messageId: exchange.as4MessageId, instanceId: exchange.sbdhInstanceId,
         sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId, processId: exchange.processId, requestAt: arrival.receivedAt,
         answerAt: clock.now(), requestContentType: arrival.contentType, answerStatus: 200, answerContentType: built.contentType, ...trusted.facts,
       },

@@ -144,12 +144,14 @@ async function judge(ports: As4TransportPorts, exchange: Exchange, { endpoint }:
   if (result.kind === "failed") return { outcome: outcomeOfFault(result.fault, result.uploaded), answer: undefined };
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await readAnswer(result.body, result.contentType, sent, ports.crypto);
-  if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301") return { outcome: outcomeOfStatus(result.status, answer.reason), answer };
+  const peerSeat = commonName(endpoint.certificate);
+  const named = (outcome: Outcome): Outcome => (peerSeat === undefined ? outcome : { ...outcome, peerSeat });
+  if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301") return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
   const context: AnswerContext = {
     attempt: exchange.attempt, secure: result.connection.tlsVersion !== undefined,
     signerTrusted: answer.kind === "receipt" && !answer.sameCertificate && (await ports.trust.judge(answer.signer)).kind === "trusted",
   };
-  return { outcome: outcomeOfAnswer(answer, context), answer };
+  return { outcome: named(outcomeOfAnswer(answer, context)), answer };
 }
 
 interface Exchanged {
@@ -170,7 +172,7 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
   const response = result.kind === "response" ? result : undefined;
   const optional = (name: EvidencePart["name"], bytes: Uint8Array | undefined): EvidencePart[] => (bytes === undefined ? [] : [{ name, bytes }]);
   const facts = {
-    direction: "outbound" as const, id, outcome: judged.outcome.kind, documentId: exchange.documentId, firmId: exchange.firmId, messageId: exchange.as4MessageId,
+    direction: "outbound" as const, id, outcome: judged.outcome.kind, documentId: exchange.documentId, ...(exchange.firmId === undefined ? {} : { firmId: exchange.firmId }), messageId: exchange.as4MessageId,
     instanceId: exchange.sbdhInstanceId, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId, processId: exchange.processId,
     attempt: exchange.attempt, requestAt: sentAt, requestContentType: message.contentType, requestUrl: endpoint.url,
     ...(judged.outcome.code === undefined ? {} : { code: judged.outcome.code }),

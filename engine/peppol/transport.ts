@@ -1,12 +1,13 @@
 /** The way to another access point: one attempt in, one outcome of a closed list out. */
 import type { Instant } from "../clock.js";
-import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../ids.js";
+import type { DocumentId, FirmId, ParticipantId } from "../ids.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
 export interface Exchange {
   readonly documentId: DocumentId;
-  readonly firmId: FirmId;
+  /** Undefined for messages of the access point itself. */
+  readonly firmId: FirmId | undefined;
   readonly attempt: number;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
@@ -104,7 +105,13 @@ export interface EnvelopeFacts {
 
 /** What became of an inbound document. `stored` and `duplicate` are both answered with a receipt. */
 export type InboundOutcome =
-  | { readonly kind: "stored" | "duplicate"; readonly id: ReceivedDocumentId; readonly firmId: FirmId }
+  | {
+    readonly kind: "stored" | "duplicate";
+    /** Of the row that holds it, now or since the first time. */
+    readonly id: string;
+    /** Undefined for messages to the access point itself. */
+    readonly firmId: FirmId | undefined;
+  }
   /** Its MessageId or InstanceIdentifier is stored with other content: it is no repeat. */
   | { readonly kind: "conflict" }
   /** The participant is not ours, or does not take this type of document. */

@@ -37,7 +37,8 @@ export interface ExchangeFacts {
   readonly outcome: string;
   readonly code?: string;
   readonly documentId: string;
-  readonly firmId: string;
+  /** Absent for messages of the access point itself. */
+  readonly firmId?: string;
   readonly messageId: string;
   readonly instanceId: string;
   readonly sender: string;

@@ -11,7 +11,7 @@ export interface NewEvidence {
   readonly direction: EvidenceDirection;
   readonly outcome: string;
   readonly documentId: string;
-  readonly firmId: string;
+  readonly firmId: string | undefined;
   readonly messageId: string;
   readonly referencesSha256: string;
   readonly object: EvidenceRef;
@@ -45,7 +45,7 @@ const iso = (instant: Instant): string => new Date(instant).toISOString();
 export async function appendEvidence(sql: Sql, entries: readonly NewEvidence[]): Promise<ChainPlace[]> {
   const rows = await sql<{ n: string; index: string; hash: string; previous_hash: string }[]>`
     select n, index, hash, previous_hash from append_evidence(${JSON.stringify(entries.map((entry) => ({
-      direction: entry.direction, outcome: entry.outcome, document_id: entry.documentId, firm_id: entry.firmId, message_id: entry.messageId,
+      direction: entry.direction, outcome: entry.outcome, document_id: entry.documentId, firm_id: entry.firmId ?? null, message_id: entry.messageId,
       references_sha256: entry.referencesSha256, object: entry.object, byte_offset: entry.offset, byte_length: entry.length, record_sha256: entry.recordSha256,
       envelope_sha256: entry.envelopeSha256, envelope_bytes: entry.envelopeBytes, envelope_content_type: entry.envelopeContentType,
       answer_sha256: entry.answerSha256 ?? null, request_at: iso(entry.requestAt), answer_at: entry.answerAt === undefined ? null : iso(entry.answerAt), stored_at: iso(entry.storedAt),
@@ -55,7 +55,7 @@ export async function appendEvidence(sql: Sql, entries: readonly NewEvidence[]):
 
 interface Row {
   readonly index: string; readonly hash: string; readonly previous_hash: string; readonly direction: EvidenceDirection; readonly outcome: string;
-  readonly document_id: string; readonly firm_id: string; readonly message_id: string; readonly references_sha256: string; readonly object: string;
+  readonly document_id: string; readonly firm_id: string | null; readonly message_id: string; readonly references_sha256: string; readonly object: string;
   readonly byte_offset: number; readonly byte_length: number; readonly record_sha256: string; readonly envelope_sha256: string; readonly envelope_bytes: number;
   readonly envelope_content_type: string; readonly answer_sha256: string | null; readonly request_at: Date; readonly answer_at: Date | null; readonly stored_at: Date;
 }
@@ -66,7 +66,7 @@ const columns = (sql: Sql) => sql`
 
 const entryOf = (row: Row): EvidenceEntry => ({
   index: Number(row.index), hash: row.hash, previousHash: row.previous_hash, direction: row.direction, outcome: row.outcome, documentId: row.document_id,
-  firmId: row.firm_id, messageId: row.message_id, referencesSha256: row.references_sha256, object: row.object, offset: row.byte_offset, length: row.byte_length,
+  firmId: row.firm_id ?? undefined, messageId: row.message_id, referencesSha256: row.references_sha256, object: row.object, offset: row.byte_offset, length: row.byte_length,
   recordSha256: row.record_sha256, envelopeSha256: row.envelope_sha256, envelopeBytes: row.envelope_bytes, envelopeContentType: row.envelope_content_type,
   answerSha256: row.answer_sha256 ?? undefined, requestAt: row.request_at.getTime(), answerAt: row.answer_at?.getTime(), storedAt: row.stored_at.getTime(),
 });
@@ -74,7 +74,7 @@ const entryOf = (row: Row): EvidenceEntry => ({
 /** The hash that an entry must have by its columns: the same text as evidence_text in SQL. */
 export function chainHash(entry: EvidenceEntry): string {
   const text = [
-    "kurier-evidence-1", entry.index, entry.previousHash, entry.direction, entry.outcome, entry.documentId, entry.firmId, entry.messageId, entry.referencesSha256,
+    "kurier-evidence-1", entry.index, entry.previousHash, entry.direction, entry.outcome, entry.documentId, entry.firmId ?? "", entry.messageId, entry.referencesSha256,
     entry.object, entry.offset, entry.length, entry.recordSha256, entry.envelopeSha256, entry.envelopeBytes, entry.envelopeContentType, entry.answerSha256 ?? "",
     entry.requestAt, entry.answerAt ?? "", entry.storedAt,
   ].join("\n");

@@ -49,7 +49,7 @@ describe("the evidence journal", () => {
     const one = entry();
     const place = await journal.store(one);
     const { firmId, documentId } = one.record.facts;
-    const found = await findEvidence(db.sql, firmId, documentId);
+    const found = await findEvidence(db.sql, firmId ?? "", documentId);
     expect(found).toMatchObject({ ...place, envelopeSha256: sha256Hex(Buffer.from("the envelope")), answerSha256: sha256Hex(Buffer.from("the receipt")), storedAt: clock.now(), requestAt: clock.now() });
     const segment = await store.get(found?.object ?? "", { offset: found?.offset ?? 0, length: found?.length ?? 0 });
     expect(sha256Hex(segment)).toBe(found?.recordSha256);

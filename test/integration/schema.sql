@@ -136,7 +136,7 @@ table evidence
   direction text not null
   outcome text not null
   document_id uuid not null
-  firm_id uuid not null
+  firm_id uuid
   message_id text not null
   references_sha256 text not null
   object text not null
@@ -249,6 +249,7 @@ table inbound_status
   received_at timestamp with time zone not null
   payload_key_id text not null
   payload_sealed bytea not null
+  payload_sha256 text not null
   next_at timestamp with time zone
   tries integer not null
   outcome text
@@ -825,12 +826,17 @@ declare
 begin
   update service_message as m
   set status = p_status, version = m.version + 1, lease_owner = null, lease_until = null,
+    -- A deferred attempt was not made: its number is free again.
+    attempts = m.attempts - (p_attempt ->> 'outcome' = 'deferred' and p_status in ('queued', 'sent'))::integer,
     next_attempt_at = case when p_status in ('queued', 'sent') then p_next_attempt_at end,
     delivered_at = case when p_status = 'delivered' then p_now end,
     status_reason = case when p_status in ('queued', 'sent', 'delivered') then m.status_reason else p_attempt ->> 'outcome' end
   where m.id = p_id and m.version = p_version
   returning m.* into ended;
   if not found then return; end if;
+  if p_attempt ->> 'outcome' = 'deferred' and p_status in ('queued', 'sent') then
+    delete from service_attempt as a where a.message_id = p_id and a.number = (p_attempt ->> 'number')::integer;
+  end if;
   update service_attempt as a
   set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code', detail = p_attempt ->> 'detail'
   where a.message_id = p_id and a.number = (p_attempt ->> 'number')::integer;
@@ -850,7 +856,7 @@ CREATE OR REPLACE FUNCTION public.evidence_text(e evidence)
  STABLE
 AS $function$
   select array_to_string(array[
-    'kurier-evidence-1', e.index::text, encode(e.previous_hash, 'hex'), e.direction, e.outcome, e.document_id::text, e.firm_id::text, e.message_id,
+    'kurier-evidence-1', e.index::text, encode(e.previous_hash, 'hex'), e.direction, e.outcome, e.document_id::text, coalesce(e.firm_id::text, ''), e.message_id,
     e.references_sha256, e.object, e.byte_offset::text, e.byte_length::text, e.record_sha256, e.envelope_sha256, e.envelope_bytes::text,
     e.envelope_content_type, coalesce(e.answer_sha256, ''), (extract(epoch from e.request_at) * 1000)::bigint::text,
     coalesce((extract(epoch from e.answer_at) * 1000)::bigint::text, ''), (extract(epoch from e.stored_at) * 1000)::bigint::text
@@ -922,7 +928,7 @@ begin
   ) as r;
   if found then
     insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).*;
-    insert into mls_duty select (jsonb_populate_record(null::mls_duty, p_duty)).*;
+    insert into mls_duty select (jsonb_populate_record(null::mls_duty, p_duty)).* where p_duty is not null;
   end if;
 end
 $function$

@@ -6,8 +6,9 @@ create table evidence (
   previous_hash bytea not null unique check (octet_length(previous_hash) = 32),
   direction text not null check (direction in ('outbound', 'inbound')),
   outcome text not null,
+  -- A document, a received document, or a message of the access point itself, which has no firm.
   document_id uuid not null,
-  firm_id uuid not null,
+  firm_id uuid,
   message_id text not null,
   -- Digest of what the message's signature covers: a repeat with the same signature has the same.
   references_sha256 text not null,
@@ -46,7 +47,7 @@ create trigger evidence_immutable before update or delete or truncate on evidenc
 -- The text under an entry's hash: every column but the hash itself, one a line, absent ones as empty lines.
 create function evidence_text(e evidence) returns text language sql stable as $$
   select array_to_string(array[
-    'kurier-evidence-1', e.index::text, encode(e.previous_hash, 'hex'), e.direction, e.outcome, e.document_id::text, e.firm_id::text, e.message_id,
+    'kurier-evidence-1', e.index::text, encode(e.previous_hash, 'hex'), e.direction, e.outcome, e.document_id::text, coalesce(e.firm_id::text, ''), e.message_id,
     e.references_sha256, e.object, e.byte_offset::text, e.byte_length::text, e.record_sha256, e.envelope_sha256, e.envelope_bytes::text,
     e.envelope_content_type, coalesce(e.answer_sha256, ''), (extract(epoch from e.request_at) * 1000)::bigint::text,
     coalesce((extract(epoch from e.answer_at) * 1000)::bigint::text, ''), (extract(epoch from e.stored_at) * 1000)::bigint::text
