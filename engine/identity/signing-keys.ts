@@ -80,10 +80,11 @@ export function createSigningKeys(deps: Deps): SigningKeys {
     return keys.find((key) => key.privateKey !== undefined && key.signsFrom <= now && now < key.signsUntil);
   };
   const ensure = async (): Promise<void> => {
+    // The number first, the keys second: a key that another node publishes in between is either seen, or takes the number.
+    const seq = (await lastSigningKeySeq(sql)) + 1;
     await reload();
     const coveredUntil = coverage(keys, clock.now());
     if (coveredUntil - clock.now() > LIMITS.signing_key_published_before_ms) return;
-    const seq = (await lastSigningKeySeq(sql)) + 1;
     const published = await insertSigningKey(sql, { ...newSigningKey(deps.sealer, coveredUntil), seq }, clock.now());
     if (published) log.info("identity.signing_key_published", { count: seq });
     await reload();
