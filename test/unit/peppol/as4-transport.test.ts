@@ -1,0 +1,317 @@
+/**
+ * Every way an exchange with another access point can end, over real HTTP: the outcome, what is kept of it, and that "possibly
+ * delivered" never becomes a second document. @source design/reliability.md, S-08, S-09
+ */
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../../engine/clock.js";
+import { sampleInvoice } from "../../../engine/documents/sample-invoice.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/ids.js";
+import { silentLog } from "../../../engine/log.js";
+import { buildError, buildReceipt } from "../../../engine/peppol/as4.js";
+import { createAs4Transport } from "../../../engine/peppol/as4-transport.js";
+import type { EndpointFound } from "../../../engine/peppol/as4-ports.js";
+import type { EbmsErrorCode } from "../../../engine/peppol/ebms-errors.js";
+import { createHttpClient, type HttpClient } from "../../../engine/peppol/http-client.js";
+import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/identifiers.js";
+import { createReceivers, type Receivers } from "../../../engine/peppol/receivers.js";
+import { type Exchange, type Outcome, OUTCOMES } from "../../../engine/peppol/transport.js";
+import { inThread } from "../../support/as4.js";
+import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
+import { answer, answerWith, type Arrived, ownOf, type Peer, startPeer, trustIn } from "../../support/as4-peer.js";
+import { type MemoryArchive, memoryArchive } from "../../support/evidence.js";
+
+const sender = "0245:2020202020" as ParticipantId;
+const receiver = "0245:1234567890" as ParticipantId;
+
+let us: AccessPoint;
+let them: AccessPoint;
+let renewed: AccessPoint;
+let stranger: AccessPoint;
+let peer: Peer;
+let archive: MemoryArchive;
+let http: HttpClient;
+let receivers: Receivers;
+let found: EndpointFound | undefined;
+let forgotten: number;
+let trust: ReturnType<typeof trustIn>;
+
+beforeAll(() => {
+  us = accessPoint("PSK000001");
+  them = accessPoint("PSK000002");
+  renewed = accessPoint("PSK000002");
+  stranger = accessPoint("PSK000003");
+});
+beforeEach(async () => {
+  peer = await startPeer(them, trustIn(us));
+  archive = memoryArchive();
+  http = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
+  receivers = createReceivers(systemClock);
+  found = undefined;
+  forgotten = 0;
+  trust = trustIn(them);
+});
+afterEach(async () => {
+  http.close();
+  await peer.stop();
+});
+const outcomesSeen = new Set<string>();
+afterAll(() => { expect([...Object.keys(OUTCOMES)].filter((kind) => !outcomesSeen.has(kind))).toEqual([]); });
+
+const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
+  documentId: randomUUID() as DocumentId, firmId: randomUUID() as FirmId, attempt: 1, sender, receiver, documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
+  processId: BILLING_PROCESS, as4MessageId: `${randomUUID()}@kurier`, sbdhInstanceId: randomUUID(), createdAt: systemClock.now(), countryC1: "SK",
+  payload: Buffer.from(sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number: "1", issueDate: "2026-11-20", lines: 1 })), ...changes,
+});
+
+async function deliver(one: Exchange = exchange(), signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
+  const transport = createAs4Transport({
+    endpoints: {
+      find: async () => found ?? { kind: "endpoint", url: peer.url, certificate: them.certificate, metadata: Buffer.from("<signed/>") },
+      forget: () => { forgotten += 1; },
+    },
+    trust, own: ownOf(us), crypto: inThread, http, receivers, evidence: archive, clock: systemClock, log: silentLog,
+  });
+  const outcome = await transport.deliver(one, signal);
+  outcomesSeen.add(outcome.kind);
+  return outcome;
+}
+
+/** A signed answer of `point` about the message that arrived. */
+const MESSAGE_ID = /<eb:MessageId>([^<]+)</;
+const signedError = (point: AccessPoint, code: EbmsErrorCode, detail?: string, change: (body: Buffer) => Buffer = (body) => body) => async ({ body, response }: Arrived): Promise<void> => {
+  const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
+  const signal = await buildError({ id: randomUUID(), signer: point, messageId: `${randomUUID()}@peer`, timestamp: "2026-11-20T10:00:00Z", refToMessageId }, { code, ...(detail === undefined ? {} : { detail }) }, inThread);
+  response.writeHead(200, { "content-type": signal.contentType }).end(change(Buffer.from(signal.body)));
+};
+
+/** The receiver's own answer without its signature. */
+const unsigned = (body: Buffer): Buffer => Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
+
+describe("delivered", () => {
+  test("a valid receipt; both sides hold the same message, and the payload arrives byte for byte", async () => {
+    const one = exchange();
+    expect(await deliver(one)).toEqual({ kind: "receipt", peerSeat: "PSK000002" });
+    expect(peer.inbox.received.map(({ payload }) => payload.equals(one.payload))).toEqual([true]);
+    expect(peer.inbox.received[0]).toMatchObject({ sender, receiver, as4MessageId: one.as4MessageId, sbdhInstanceId: one.sbdhInstanceId, envelope: { countryC1: "SK", peerSeat: "PSK000001" } });
+    expect(archive.last("request")?.equals(peer.archive.last("request") ?? Buffer.alloc(0))).toBe(true);
+    expect(archive.last("answer")?.equals(peer.archive.last("answer") ?? Buffer.alloc(0))).toBe(true);
+    expect(archive.last("payload")?.equals(peer.archive.last("payload") ?? Buffer.alloc(0))).toBe(true);
+    expect(archive.last("smp")?.toString()).toBe("<signed/>");
+    expect(archive.stored[0]?.record.facts).toMatchObject({ direction: "outbound", outcome: "receipt", documentId: one.documentId, answerStatus: 200, revocation: "good" });
+  });
+
+  test("a repeat of the same MessageId is handed over once: the peer stores one document and receipts both", async () => {
+    const one = exchange();
+    await deliver(one);
+    expect(await deliver({ ...one, attempt: 2 })).toMatchObject({ kind: "receipt" });
+    expect(peer.inbox.received).toHaveLength(1);
+  });
+
+  test("a peer that answers a repeat with EBMS:4001 has it", async () => {
+    peer.script.push(signedError(them, "EBMS:4001"));
+    expect(await deliver(exchange({ attempt: 2 }))).toMatchObject({ kind: "already_handed_over", code: "EBMS:4001" });
+    expect(archive.stored[0]?.record.facts.outcome).toBe("already_handed_over");
+  });
+
+  test("the same seat with a renewed certificate may sign the receipt when the certificate is trusted", async () => {
+    const renewedPeer = await startPeer(renewed, trustIn(us));
+    peer.script.push(async ({ body, contentType, response }) => {
+      // The message is encrypted to the old key; the peer opens it with that and signs with the new one.
+      const { createAs4Receiver } = await import("../../../engine/peppol/as4-receiver.js");
+      const { createMetrics } = await import("../../../engine/metrics.js");
+      const rolled = createAs4Receiver({
+        own: { current: () => renewed, all: () => [renewed, them] }, trust: trustIn(us), crypto: inThread, receive: (e) => peer.inbox.receive(e), evidence: peer.archive, clock: systemClock, metrics: createMetrics(), log: silentLog,
+      });
+      await answerWith(rolled)({ body, contentType, response } as Arrived);
+    });
+    trust = trustIn(them, renewed);
+    expect(await deliver()).toMatchObject({ kind: "receipt" });
+    await renewedPeer.stop();
+  });
+});
+
+describe("not believed: the document stays due, under the same MessageId", () => {
+  test.each([
+    ["a receipt of which one digit is another", (body: Buffer) => Buffer.from(body.toString().replace(/(<ds:DigestValue>)(.)/, (_, tag: string, first: string) => `${tag}${first === "A" ? "B" : "A"}`))],
+    ["an unsigned receipt", unsigned],
+    ["half a receipt", (body: Buffer) => body.subarray(0, body.length / 2)],
+  ])("%s", async (_, change) => {
+    peer.script.push(answerWith(peer.receiver, change));
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed" });
+    expect(archive.stored[0]?.record.facts.outcome).toBe("unconfirmed");
+  });
+
+  test("a receipt for another message", async () => {
+    await deliver();
+    const other = peer.archive.last("answer") ?? Buffer.alloc(0);
+    peer.script.push(answer(200, "application/soap+xml", other));
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
+  });
+
+  test.each(["them, but for nothing that we sent", "a stranger"])("a receipt by %s", async (who) => {
+    peer.script.push(async ({ body, response }) => {
+      const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
+      const references = who === "a stranger" ? (await import("../../../engine/peppol/as4.js")).openUserMessage(body, `${peer.arrived.at(-1)?.contentType ?? ""}`, { keys: [them], payloadBytesMax: 1_000_000 }, inThread).then((o) => (o.kind === "message" ? o.references : [])) : Promise.resolve([]);
+      const signal = await buildReceipt({ id: randomUUID(), signer: who === "a stranger" ? stranger : them, messageId: "r@peer", timestamp: "2026-11-20T10:00:00Z", refToMessageId }, await references, inThread);
+      response.writeHead(200, { "content-type": signal.contentType }).end(signal.body);
+    });
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
+  });
+
+  test("a receipt by the same seat with a certificate that is not trusted", async () => {
+    peer.script.push(async ({ body, contentType, response }) => {
+      const { openUserMessage } = await import("../../../engine/peppol/as4.js");
+      const opened = await openUserMessage(body, contentType, { keys: [them], payloadBytesMax: 1_000_000 }, inThread);
+      if (opened.kind !== "message") throw new Error("not opened");
+      const signal = await buildReceipt({ id: randomUUID(), signer: renewed, messageId: "r@peer", timestamp: "2026-11-20T10:00:00Z", refToMessageId: opened.message.messageId }, opened.references, inThread);
+      response.writeHead(200, { "content-type": signal.contentType }).end(signal.body);
+    });
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
+  });
+
+  test.each([
+    ["200 and nothing", 200, "", ""], ["200 and a web page", 200, "text/html", "<html>"], ["204", 204, "", ""], ["500", 500, "text/plain", "oops"], ["502 of a gateway", 502, "text/html", "<html>"],
+  ])("%s", async (_, status, contentType, body) => {
+    peer.script.push(answer(status, contentType, body));
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: status < 300 ? "EBMS:0301" : `HTTP ${status}` });
+  });
+
+  test("a reset after the upload", async () => {
+    peer.script.push(({ request }) => { request.socket.resetAndDestroy(); });
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "RESET" });
+    expect(archive.stored[0]?.record.facts).toMatchObject({ outcome: "unconfirmed" });
+    expect(archive.last("answer")).toBeUndefined();
+  });
+
+  test("a peer that hangs, until the attempt's time is over", async () => {
+    const abort = new AbortController();
+    peer.script.push(() => { abort.abort(); });
+    expect(await deliver(exchange(), abort.signal)).toMatchObject({ kind: "unconfirmed", code: "ABORTED" });
+  });
+
+  test("an unsigned EBMS:4001 over plain HTTP proves nothing", async () => {
+    peer.script.push(signedError(them, "EBMS:4001", undefined, unsigned));
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:4001" });
+  });
+
+  test("a receipt whose evidence cannot be stored", async () => {
+    archive.failing = 1;
+    expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE" });
+  });
+});
+
+describe("refused", () => {
+  test.each(["EBMS:0003", "EBMS:0009", "EBMS:0101", "EBMS:0103", "EBMS:0303"] as const)("%s, signed, is final", async (code) => {
+    peer.script.push(signedError(them, code));
+    expect(await deliver()).toMatchObject({ kind: "peer_refused", code });
+  });
+
+  test("the same in a stranger's name is tried again", async () => {
+    peer.script.push(signedError(stranger, "EBMS:0101"));
+    expect(await deliver()).toMatchObject({ kind: "peer_busy" });
+  });
+
+  test.each(["EBMS:0004", "EBMS:0102", "EBMS:0202"] as const)("%s may pass", async (code) => {
+    peer.script.push(signedError(them, code));
+    expect(await deliver()).toMatchObject({ kind: "peer_busy", code });
+  });
+
+  test("after EBMS:0102 the recipient is looked up anew: the peer may have another key", async () => {
+    peer.script.push(signedError(them, "EBMS:0102"));
+    await deliver();
+    expect(forgotten).toBe(1);
+  });
+
+  test("NOT_SERVICED is doubted once, for the recipient may have moved, and then final", async () => {
+    peer.script.push(signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"), signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
+    expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
+    expect(forgotten).toBe(1);
+    expect(await deliver(exchange({ attempt: 2 }))).toMatchObject({ kind: "peer_refused" });
+  });
+
+  test.each([503, 429, 404, 413])("HTTP %d says that it was not taken", async (status) => {
+    peer.script.push(answer(status));
+    expect(await deliver()).toMatchObject({ kind: "peer_busy", code: `HTTP ${status}` });
+  });
+
+  test("a redirect is not followed", async () => {
+    peer.script.push(answer(307));
+    expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "HTTP 307" });
+    expect(peer.arrived).toHaveLength(1);
+  });
+});
+
+describe("nothing is sent", () => {
+  test.each([
+    [{ kind: "unregistered" }, "recipient_unregistered", "NXDOMAIN"],
+    [{ kind: "no_capability", code: "document_type_not_supported" }, "recipient_capability", "document_type_not_supported"],
+    [{ kind: "failed", code: "SERVFAIL" }, "lookup_failed", "SERVFAIL"],
+  ] as const)("when the look-up says %j", async (answered, kind, code) => {
+    found = answered;
+    expect(await deliver()).toMatchObject({ kind, code });
+    expect(peer.arrived).toHaveLength(0);
+    expect(archive.stored).toHaveLength(0);
+  });
+
+  test("to a certificate that is not trusted", async () => {
+    trust.refusing = { fault: "revoked", passing: false };
+    expect(await deliver()).toMatchObject({ kind: "certificate_rejected", code: "revoked" });
+    expect(peer.arrived).toHaveLength(0);
+  });
+
+  test("when the connection is refused", async () => {
+    await peer.stop();
+    expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "CONNECT_REFUSED" });
+    expect(archive.stored).toHaveLength(0);
+  });
+
+  test("to a private address that the metadata names", async () => {
+    found = { kind: "endpoint", url: "https://10.1.2.3/as4", certificate: them.certificate };
+    expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "ADDRESS_REFUSED" });
+  });
+
+  test("of a document that has no form on the network", async () => {
+    expect(await deliver(exchange({ payload: Buffer.from('<?xml version="1.0" encoding="ISO-8859-2"?><Invoice/>') }))).toMatchObject({ kind: "unsendable", code: "encoding" });
+    expect(peer.arrived).toHaveLength(0);
+  });
+
+  test("when our own key cannot sign", async () => {
+    us = { ...us, key: { ...us.key, fingerprint: "other" } };
+    expect(await deliver()).toEqual({ kind: "internal" });
+    us = accessPoint("PSK000001");
+  });
+});
+
+describe("a receiver that is full or down", () => {
+  test("five failures in a row, then documents are deferred and the receiver is left alone", async () => {
+    for (let i = 0; i < 5; i += 1) peer.script.push(({ request }) => { request.socket.resetAndDestroy(); });
+    for (let i = 0; i < 5; i += 1) expect(await deliver()).toMatchObject({ kind: "unconfirmed" });
+    expect(await deliver()).toMatchObject({ kind: "deferred", code: "down" });
+    expect(peer.arrived).toHaveLength(5);
+  });
+
+  test("an error of the protocol is an answer: the breaker stays closed", async () => {
+    for (let i = 0; i < 8; i += 1) {
+      peer.script.push(signedError(them, "EBMS:0101"));
+      expect(await deliver()).toMatchObject({ kind: "peer_refused" });
+    }
+  });
+
+  test("nine at once to a slow one: eight are under way, the ninth is told when to come again, another receiver is served", async () => {
+    const waiting: Arrived[] = [];
+    let full: (() => void) | undefined;
+    const isFull = new Promise<void>((resolve) => { full = resolve; });
+    for (let i = 0; i < 8; i += 1) peer.script.push((arrived) => { if (waiting.push(arrived) === 8) full?.(); });
+    const slow = Array.from({ length: 8 }, () => deliver());
+    await isFull;
+    expect(await deliver()).toMatchObject({ kind: "deferred", code: "full" });
+    const other = await startPeer(them, trustIn(us));
+    found = { kind: "endpoint", url: other.url, certificate: them.certificate };
+    expect(await deliver()).toMatchObject({ kind: "receipt" });
+    for (const arrived of waiting) await answerWith(peer.receiver)(arrived);
+    expect((await Promise.all(slow)).map(({ kind }) => kind)).toEqual(Array.from({ length: 8 }, () => "receipt"));
+    await other.stop();
+  });
+});
