@@ -222,8 +222,12 @@ export const LIMITS = {
   rsa_bits_min: 2_048,
   rsa_bits_max: 8_192,
   keystore_bytes_max: 1 * MiB,
-  /** Rounds of a key store's password derivation; more would hold the start up for minutes. */
-  keystore_iterations_max: 10_000_000,
+  /** Own keys that are kept beside the current one, for messages under way during a roll-over. */
+  own_keys_max: 4,
+  /** How often a changed key store is looked for. */
+  keystore_poll_ms: 1 * MINUTE_MS,
+  /** From when on a certificate that ends is reported, and the development PKI renews its own. */
+  certificate_expiry_notice_ms: 30 * DAY_MS,
   trust_files_max: 64,
   /** The header of a standard business document has 2 KB; with a manifest and many scopes 20. */
   sbdh_header_bytes_max: 256 * KiB,

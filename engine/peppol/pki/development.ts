@@ -1,0 +1,160 @@
+/**
+ * A PKI of our own for the sandbox: root, AP and SMP authorities, and one leaf of each for us, as files of one folder.
+ *
+ * `trust/` is what another engine needs as PEPPOL_TRUST_DIR; `ca/` holds the authorities' keys, by which it can be given
+ * leaves of its own. Private keys are readable by their owner alone.
+ */
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { existsSync } from "node:fs";
+import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import type { Clock } from "../../clock.js";
+import { ConfigError } from "../../config.js";
+import { LIMITS } from "../../limits.js";
+import { type Certificate, pemOf, readPemCertificates } from "./certificate.js";
+import { issueCertificate, newKeyPair, type SubjectName } from "./issue.js";
+import type { LoadedKey } from "./key-store.js";
+import { type Usage, USAGES } from "./trust.js";
+
+export const DEVELOPMENT_SEAT = "PSK000001";
+
+const DAY_MS = 86_400_000;
+const AUTHORITY_DAYS = 3_650;
+/** @source design/as4.md section 13: two years */
+const LEAF_DAYS = 730;
+/** Certificates begin an hour ago: another machine's clock may be behind. */
+const BEGIN_BEFORE_MS = 3_600_000;
+
+export interface DevelopmentOptions {
+  /** DATA_DIR/pki. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Seat id of the leaves. @default PSK000001 */
+  readonly seat?: string;
+  /** Folder of another development PKI whose authorities issue the leaves. @default authorities of its own */
+  readonly from?: string;
+}
+
+export const trustFolder = (folder: string): string => join(folder, "trust");
+
+const AUTHORITY_SUBJECT: Readonly<Record<Usage | "root", SubjectName>> = {
+  root: { C: "SK", O: "Kurier Development", CN: "Kurier Development Root CA" },
+  ap: { C: "SK", O: "Kurier Development", CN: "Kurier Development ACCESS POINT CA" },
+  smp: { C: "SK", O: "Kurier Development", CN: "Kurier Development SERVICE METADATA PUBLISHER CA" },
+};
+
+/**
+ * Makes the PKI when there is none, and renews its leaves when they are about to end.
+ * @returns what was done
+ * @throws ConfigError when the folder is damaged, or its authorities are of another engine and its leaves have ended
+ */
+export async function ensureDevelopmentPki(options: DevelopmentOptions): Promise<"created" | "renewed" | "kept"> {
+  const { folder, clock } = options;
+  if (!existsSync(folder)) {
+    await create(options);
+    return "created";
+  }
+  const leaves = await Promise.all(USAGES.map((usage) => readLeaf(folder, usage)));
+  const ends = Math.min(...leaves.map(({ notAfter }) => notAfter));
+  if (ends - clock.now() > LIMITS.certificate_expiry_notice_ms) return "kept";
+  if (!existsSync(join(folder, "ca"))) {
+    if (ends >= clock.now()) return "kept";
+    throw new ConfigError(["The development certificates have ended; remove DATA_DIR/pki and run kurier pki init --ca again."]);
+  }
+  const seat = leaves[0]?.commonName ?? DEVELOPMENT_SEAT;
+  for (const usage of USAGES) await issueLeaf(folder, folder, usage, seat, clock);
+  return "renewed";
+}
+
+/** The keys of the folder's leaves. @throws ConfigError when they cannot be read */
+export async function loadDevelopmentKeys(folder: string): Promise<readonly LoadedKey[]> {
+  return Promise.all(USAGES.map(async (usage) => {
+    const certificate = await readLeaf(folder, usage);
+    return { certificate: certificate.der, privateKey: await readKey(leafPath(folder, usage)) };
+  }));
+}
+
+/** Makes everything in a folder beside, which then takes its name: half a PKI is never seen. */
+async function create({ folder, clock, from, seat = DEVELOPMENT_SEAT }: DevelopmentOptions): Promise<void> {
+  const draft = `${folder}.${process.pid}`;
+  await rm(draft, { recursive: true, force: true });
+  await mkdir(draft, { recursive: true, mode: 0o700 });
+  if (from === undefined) await makeAuthorities(draft, clock);
+  else await takeTrust(from, draft);
+  for (const usage of USAGES) await issueLeaf(from ?? draft, draft, usage, seat, clock);
+  try {
+    await rename(draft, folder);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    // Another process was faster: its PKI is as good.
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+async function makeAuthorities(folder: string, clock: Clock): Promise<void> {
+  await mkdir(trustFolder(folder));
+  await mkdir(join(folder, "ca"), { mode: 0o700 });
+  const life = { notBefore: clock.now() - BEGIN_BEFORE_MS, notAfter: clock.now() + AUTHORITY_DAYS * DAY_MS };
+  const ca = { ...life, isCa: true, keyUsage: ["keyCertSign", "cRLSign"] } as const;
+  const root = await newKeyPair();
+  const issuer = { subject: AUTHORITY_SUBJECT.root, publicKey: root.publicKey };
+  await write(folder, "root", issueCertificate({ ...issuer, key: root.privateKey, ...ca }), root.privateKey);
+  for (const usage of USAGES) {
+    const keys = await newKeyPair();
+    await write(folder, usage, issueCertificate({ subject: AUTHORITY_SUBJECT[usage], publicKey: keys.publicKey, issuer, key: root.privateKey, ...ca }), keys.privateKey);
+  }
+}
+
+async function write(folder: string, name: Usage | "root", certificate: Buffer, key: KeyObject): Promise<void> {
+  await writeFile(join(trustFolder(folder), `${name === "root" ? "root" : `${name}-ca`}.pem`), pemOf(certificate));
+  await writeFile(join(folder, "ca", `${name}.key`), privatePem(key), { mode: 0o600 });
+}
+
+async function takeTrust(from: string, folder: string): Promise<void> {
+  if (!existsSync(trustFolder(from)) || !existsSync(join(from, "ca"))) throw new ConfigError([`${from} is no folder of a development PKI with its authorities' keys.`]);
+  await cp(trustFolder(from), trustFolder(folder), { recursive: true });
+}
+
+async function issueLeaf(authorities: string, folder: string, usage: Usage, seat: string, clock: Clock): Promise<void> {
+  const [authority] = readPemCertificates(await readFile(join(trustFolder(authorities), `${usage}-ca.pem`), "utf8")) ?? [];
+  if (authority === undefined) throw damaged();
+  const key = await readKey(join(authorities, "ca", `${usage}.key`));
+  const { privateKey, publicKey } = await newKeyPair();
+  const certificate = issueCertificate({
+    subject: { C: "SK", O: "Kurier Development", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat }, publicKey,
+    issuer: { subject: AUTHORITY_SUBJECT[usage], publicKey: createPublicKey(key) }, key,
+    notBefore: clock.now() - BEGIN_BEFORE_MS, notAfter: Math.min(clock.now() + LEAF_DAYS * DAY_MS, authority.notAfter),
+    keyUsage: usage === "ap" ? ["digitalSignature", "keyEncipherment"] : ["digitalSignature"],
+  });
+  // Key and certificate are one file, replaced whole: they never belong to two different pairs.
+  const path = leafPath(folder, usage);
+  await writeFile(`${path}.new`, pemOf(certificate) + privatePem(privateKey), { mode: 0o600, flush: true });
+  await rename(`${path}.new`, path);
+}
+
+const leafPath = (folder: string, usage: Usage): string => join(folder, `${usage}.pem`);
+
+const privatePem = (key: KeyObject): string => key.export({ type: "pkcs8", format: "pem" }).toString();
+
+async function readKey(path: string): Promise<KeyObject> {
+  try {
+    return createPrivateKey(await readFile(path, "utf8"));
+  } catch {
+    throw damaged();
+  }
+}
+
+async function readLeaf(folder: string, usage: Usage): Promise<Certificate> {
+  let text = "";
+  try {
+    text = await readFile(leafPath(folder, usage), "utf8");
+  } catch {
+    throw damaged();
+  }
+  const [certificate] = readPemCertificates(text) ?? [];
+  if (certificate === undefined) throw damaged();
+  return certificate;
+}
+
+const damaged = (): ConfigError => new ConfigError(["The development PKI in DATA_DIR/pki is damaged; remove the folder, and it is made anew."]);

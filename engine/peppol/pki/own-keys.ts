@@ -1,0 +1,138 @@
+/**
+ * Our own keys: the one that signs and is published now, and those that senders may still encrypt to. A new key is taken
+ * up without a restart.
+ */
+import type { KeyObject } from "node:crypto";
+
+import type { Clock, Instant } from "../../clock.js";
+import { ConfigError } from "../../config.js";
+import { LIMITS } from "../../limits.js";
+import { errorFields, type Log } from "../../log.js";
+import { wrapPrivateKey } from "../../../validators/wss/keys.js";
+import type { OwnKey } from "../../../validators/wss/protocol.js";
+import { readCertificate } from "./certificate.js";
+import type { LoadedKey } from "./key-store.js";
+import { findPath, type TrustStore, type Usage, USAGES } from "./trust.js";
+
+/** One of our keys; fits wherever an OwnKey is wanted. */
+export interface OwnIdentity extends OwnKey {
+  readonly usage: Usage;
+  /** Subject common name: our PartyId. */
+  readonly seat: string;
+  readonly certificate: Buffer;
+  /** DER of the issuers up to the root. */
+  readonly chain: readonly Buffer[];
+  readonly privateKey: KeyObject;
+  readonly fingerprint: string;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+export interface Expiry {
+  /** Label of the metric cert_expiry_timestamp_seconds. */
+  readonly usage: "ap" | "smp" | "ap_ca" | "smp_ca" | "root";
+  readonly name: string;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+  /** SHA-256 of the certificate, hex. */
+  readonly fingerprint: string;
+}
+
+export interface OwnKeys {
+  /** The access point's current identity: of the valid ones the one that began last. */
+  ap(): OwnIdentity;
+  /** Everything a sender may still have encrypted to, the current one first. */
+  apKeys(): OwnIdentity[];
+  /** What signs our SMP's answers; undefined when we have no SMP key. */
+  smp(): OwnIdentity | undefined;
+  /** Reads the keys again. @returns whether something changed; a store that cannot be used changes nothing and is logged */
+  reload(): Promise<boolean>;
+  /** Reloads every LIMITS.keystore_poll_ms until stopped. */
+  watch(): { stop(): void };
+  /** Our certificates and the authorities that we trust. */
+  expiries(): Expiry[];
+}
+
+export interface OwnKeysOptions {
+  /** @throws ConfigError when the keys cannot be used */
+  readonly load: () => Promise<readonly LoadedKey[]>;
+  readonly store: TrustStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** @throws ConfigError when there is no key of an access point */
+export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions): Promise<OwnKeys> {
+  let held = identitiesOf(await load(), store);
+
+  const usable = (usage: Usage): OwnIdentity[] => held.filter((identity) => identity.usage === usage && identity.notAfter >= clock.now());
+  /** An expired key still signs when there is no other: the peer's answer says it better than silence. */
+  const currentOf = (usage: Usage): OwnIdentity | undefined => {
+    const begun = usable(usage).filter(({ notBefore }) => notBefore <= clock.now());
+    return begun.sort((a, b) => b.notBefore - a.notBefore)[0] ?? held.find((identity) => identity.usage === usage);
+  };
+
+  const reload = async (): Promise<boolean> => {
+    try {
+      const fresh = identitiesOf(await load(), store);
+      const known = new Set(held.map(({ fingerprint }) => fingerprint));
+      if (fresh.length === known.size && fresh.every(({ fingerprint }) => known.has(fingerprint))) return false;
+      const names = new Set(fresh.map(({ fingerprint }) => fingerprint));
+      const previous = held.filter(({ fingerprint, notAfter }) => !names.has(fingerprint) && notAfter >= clock.now());
+      held = [...fresh, ...previous].slice(0, LIMITS.own_keys_max * USAGES.length);
+      log.info("new keys are in use", { count: fresh.length });
+      return true;
+    } catch (error) {
+      log.error("the key store cannot be used; the keys of before stay in use", errorFields(error));
+      return false;
+    }
+  };
+
+  return {
+    ap: () => {
+      const current = currentOf("ap");
+      if (current === undefined) throw new Error("no access point key");
+      return current;
+    },
+    apKeys: () => {
+      const current = currentOf("ap");
+      const others = usable("ap").filter((identity) => identity !== current).sort((a, b) => b.notBefore - a.notBefore);
+      return [...(current === undefined ? [] : [current]), ...others].slice(0, LIMITS.own_keys_max);
+    },
+    smp: () => currentOf("smp"),
+    reload,
+    watch: () => {
+      const timer = setInterval(() => { void reload(); }, LIMITS.keystore_poll_ms);
+      timer.unref();
+      return { stop: () => { clearInterval(timer); } };
+    },
+    expiries: () => {
+      const own = held.map(({ usage, seat, notBefore, notAfter, fingerprint }): Expiry => ({ usage, name: seat, notBefore, notAfter, fingerprint }));
+      const authorities = USAGES.flatMap((usage) => store.issuers[usage].map((certificate) => ({ certificate, usage: `${usage}_ca` as const })));
+      const roots = store.roots.map((certificate) => ({ certificate, usage: "root" as const }));
+      return [...own, ...[...authorities, ...roots].map(({ certificate: { commonName, notBefore, notAfter, fingerprint }, usage }): Expiry => ({ usage, name: commonName ?? "", notBefore, notAfter, fingerprint }))];
+    },
+  };
+}
+
+/** Sorts keys by the authority that has issued their certificates. @throws ConfigError when none is an access point's */
+function identitiesOf(keys: readonly LoadedKey[], store: TrustStore): readonly OwnIdentity[] {
+  const reasons = new Set<string>();
+  const identities = keys.flatMap((key): OwnIdentity[] => {
+    const usage = USAGES.find((name) => typeof findPath(key.certificate, name, store) !== "string");
+    const path = findPath(key.certificate, usage ?? "ap", store);
+    const certificate = readCertificate(key.certificate);
+    if (usage === undefined || typeof path === "string" || certificate === undefined) {
+      reasons.add(typeof path === "string" ? path.replaceAll("_", " ") : "malformed");
+      return [];
+    }
+    const { commonName, fingerprint, notBefore, notAfter } = certificate;
+    return [{
+      usage, seat: commonName ?? "", certificate: certificate.der, chain: path.slice(1).map(({ der }) => der), privateKey: key.privateKey,
+      key: wrapPrivateKey(key.privateKey), fingerprint, notBefore, notAfter,
+    }];
+  });
+  if (identities.some(({ usage }) => usage === "ap")) return identities;
+  const why = reasons.size === 0 ? "" : ` (${[...reasons].join(", ")})`;
+  throw new ConfigError([`AS4_KEYSTORE holds no key of an access point that the authorities of PEPPOL_TRUST_DIR have certified${why}.`]);
+}
