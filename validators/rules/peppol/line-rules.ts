@@ -47,12 +47,14 @@ function isPercentageOfBase(doc: XmlDocument, e: ElementId): boolean {
   return isClose(amount, div(mul(base, percentage), HUNDRED) ?? ZERO);
 }
 
-/** `cbc:Amount` as an argument of type xs:decimal: the first item is converted before a second is noticed. */
+/** `cbc:Amount` as an argument of type xs:decimal: each item is converted before it is noticed that a second is too many. */
 function firstAmount(doc: XmlDocument, e: ElementId): Decimal {
   const amount = doc.child(e, cbc.Amount);
   const value = amount === NONE ? ZERO : decimalOf(doc, amount);
-  if (amount !== NONE && doc.nextSame(amount) !== NONE) throw new RuleError("XPTY0004");
-  return value;
+  const second = amount === NONE ? NONE : doc.nextSame(amount);
+  if (second === NONE) return value;
+  decimalOf(doc, second);
+  throw new RuleError("XPTY0004");
 }
 
 const isTrueOrFalse = (text: string): boolean => text === "true" || text === "false";

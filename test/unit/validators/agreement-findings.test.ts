@@ -1,0 +1,33 @@
+/** What the differential runs found, kept small. The expected answers are those of the official stylesheets under Saxon. */
+import { expect, test } from "vitest";
+import { en16931 } from "../../../validators/rules/en16931/index.js";
+import { peppolBilling } from "../../../validators/rules/peppol/billing.js";
+import { NS } from "../../../validators/xml/names.js";
+import { failedIds, documentOf } from "../../support/packs.js";
+
+const invoice = (content: string): Buffer => Buffer.from(`<Invoice xmlns="${NS.Invoice}" xmlns:cac="${NS.cac}" xmlns:cbc="${NS.cbc}">${content}</Invoice>`);
+const vat = (taxable: string, line: string): Buffer => invoice(
+  `<cac:TaxTotal><cac:TaxSubtotal><cbc:TaxableAmount>${taxable}</cbc:TaxableAmount><cac:TaxCategory><cbc:ID>S</cbc:ID><cbc:Percent>25</cbc:Percent><cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme></cac:TaxCategory></cac:TaxSubtotal></cac:TaxTotal>`
+  + `<cac:InvoiceLine><cbc:LineExtensionAmount>${line}</cbc:LineExtensionAmount><cac:Item><cac:ClassifiedTaxCategory><cbc:ID>S</cbc:ID><cbc:Percent>25</cbc:Percent><cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme></cac:ClassifiedTaxCategory></cac:Item></cac:InvoiceLine>`);
+const ids = (bytes: Buffer): string[] => failedIds(en16931(), documentOf(bytes));
+
+test("BR-S-08 on a taxable amount of 400 digits is the error that xs:double arithmetic makes of it", () => {
+  expect(ids(vat("9".repeat(400), "1"))).toEqual(["!err:FOCA0002"]);
+  expect(ids(vat(`-${"9".repeat(400)}`, "1"))).toEqual(["!err:FOCA0002"]);
+});
+
+test.each([
+  // A double cannot add 1 to it, so that it is not within 1 of itself.
+  ["100000000000000000000", "100000000000000000000", true],
+  ["1000.00", "1000.999", false], ["1000.00", "1001.00", true], ["1000.00", "999.01", false], ["1000.00", "0", true], ["0.1", "1.1", false],
+])("BR-S-08 compares %s with %s as the official rule does (fires: %s)", (taxable, line, fires) => {
+  expect(ids(vat(taxable, line)).includes("BR-S-08")).toBe(fires);
+});
+
+test.each([
+  ["<cbc:Amount>1</cbc:Amount><cbc:Amount/>", "!err:FORG0001"], ["<cbc:Amount/><cbc:Amount>1</cbc:Amount>", "!err:FORG0001"],
+  ["<cbc:Amount>1</cbc:Amount><cbc:Amount>2</cbc:Amount>", "!err:XPTY0004"], ["<cbc:Amount>1</cbc:Amount><cbc:Amount>2</cbc:Amount><cbc:Amount/>", "!err:XPTY0004"],
+])("PEPPOL-EN16931-R040 on %s meets %s first", (amounts, error) => {
+  const bytes = invoice(`<cac:AllowanceCharge><cbc:MultiplierFactorNumeric>2</cbc:MultiplierFactorNumeric>${amounts}<cbc:BaseAmount>50</cbc:BaseAmount></cac:AllowanceCharge>`);
+  expect(failedIds(peppolBilling(), documentOf(bytes))).toEqual([error]);
+});
