@@ -2,6 +2,7 @@
  * The AS4 signature work of the worker threads: one handler per task kind, bytes in, result out. The engine speaks to
  * them through the pool in the types of wss/protocol.ts; how keys travel is told in wss/keys.ts.
  */
+import { auditMessage } from "./wss/audit.js";
 import { checkSignal } from "./wss/check.js";
 import { signEnveloped, verifyEnveloped } from "./wss/enveloped.js";
 import { openMessage } from "./wss/open.js";
@@ -18,6 +19,7 @@ export const signatureTasks: SignatureHandlers = {
   "as4.open": openMessage,
   "as4.sign": signSignal,
   "as4.check": checkSignal,
+  "as4.audit": auditMessage,
   "enveloped.sign": ({ document, signer }) => signEnveloped(document, signer),
   "enveloped.verify": ({ document }) => verifyEnveloped(document),
 };

@@ -32,6 +32,7 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
   "as4.open": () => signature("as4.open"),
   "as4.sign": () => signature("as4.sign"),
   "as4.check": () => signature("as4.check"),
+  "as4.audit": () => signature("as4.audit"),
   "enveloped.sign": () => signature("enveloped.sign"),
   "enveloped.verify": () => signature("enveloped.verify"),
 };

@@ -163,6 +163,19 @@ export interface Checked {
   references: SignedReference[];
 }
 
+export interface AuditInput {
+  soap: Uint8Array;
+  /** Each part with the octets that were signed: as they were before encryption. */
+  parts: Attachment[];
+}
+
+export interface Audited {
+  kind: "audited";
+  messaging: XmlElement;
+  signer: Uint8Array;
+  references: SignedReference[];
+}
+
 export interface EnvelopedSignInput {
   /** A complete document, UTF-8. The signature becomes the last child of its root. */
   document: Uint8Array;
@@ -187,6 +200,7 @@ export interface SignatureTasks {
   "as4.open": { input: OpenInput; output: Opened | SecurityRefused };
   "as4.sign": { input: SignInput; output: SignOutput };
   "as4.check": { input: CheckInput; output: Checked | SecurityRefused };
+  "as4.audit": { input: AuditInput; output: Audited | SecurityRefused };
   "enveloped.sign": { input: EnvelopedSignInput; output: Uint8Array };
   "enveloped.verify": { input: EnvelopedVerifyInput; output: EnvelopedVerified };
 }
