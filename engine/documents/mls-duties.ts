@@ -1,0 +1,114 @@
+/** The status that we owe: every received document is judged, failures are always said, successes when they were asked for. */
+import type { Clock, Instant } from "../clock.js";
+import { Refusal } from "../errors.js";
+import { within } from "../events/wake.js";
+import { newId } from "../ids.js";
+import { LIMITS } from "../limits.js";
+import { errorFields, type Log } from "../log.js";
+import { BILLING_CAPABILITIES, canonicalDocumentTypeId } from "../peppol/identifiers.js";
+import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../peppol/invoice-response.js";
+import { buildMls } from "../peppol/mls-builder.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode, type MlsIssue } from "../peppol/mls.js";
+import type { Sealer } from "../storage/sealer.js";
+import type { NewServiceMessage } from "../storage/service-messages.js";
+import type { Sql } from "../storage/sql.js";
+import { deferDuty, endDuty, type TakenDuty, takeDuties } from "../storage/statuses.js";
+import type { DocumentFinding, Inspection, Validators } from "./facts.js";
+import { newServiceMessage, openPayload, type Provider } from "./provider.js";
+
+export interface DutyPorts {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly validators: Validators;
+  readonly provider: Provider;
+}
+
+/** Document types whose rules we have; of others we say nothing but that they arrived. */
+const JUDGED: ReadonlySet<string> = new Set([...BILLING_CAPABILITIES.map(({ documentTypeId }) => documentTypeId), INVOICE_RESPONSE_DOCUMENT_TYPE]);
+
+export const isJudged = (documentTypeId: string): boolean => JUDGED.has(canonicalDocumentTypeId(documentTypeId));
+
+export type DutyDecision =
+  | { readonly kind: "say"; readonly code: MlsCode }
+  | { readonly kind: "silence" }
+  | { readonly kind: "wait"; readonly until: Instant };
+
+/**
+ * Decides without I/O. A firm that confirms the document in time makes the status AP; the others get AB, which claims no
+ * more than that it lies in their inbox. A response is in its document's record, which is its place.
+ * @source design/as4.md, section 11, MLS-3
+ */
+export function decideDuty(duty: Pick<TakenDuty, "always" | "acknowledged" | "kind" | "receivedAt">, valid: boolean, now: Instant): DutyDecision {
+  if (!valid) return { kind: "say", code: "RE" };
+  if (!duty.always) return { kind: "silence" };
+  if (duty.acknowledged) return { kind: "say", code: "AP" };
+  const until = duty.receivedAt + LIMITS.mls_confirmation_wait_ms;
+  return duty.kind === "business" && now < until ? { kind: "wait", until } : { kind: "say", code: "AB" };
+}
+
+/** XML and grammar findings are violations of the syntax, all others of business rules; warnings are said beside a failure only. */
+export const issueOf = ({ layer, severity, location, ruleId, message }: DocumentFinding): MlsIssue => ({
+  location: location === "" ? "NA" : location,
+  reason: severity === "warning" ? "BW" : layer === "xml" || layer === "schema" ? "SV" : "BV",
+  description: `[${ruleId}] ${message}`,
+});
+
+function messageOf(ports: DutyPorts, duty: TakenDuty, code: MlsCode, issues: readonly MlsIssue[]): NewServiceMessage {
+  const id = newId(ports.clock);
+  const failures = issues.filter(({ reason }) => reason !== "BW").length;
+  const payload = buildMls({
+    id, issuedAt: ports.clock.now(), sender: ports.provider.participant.slice(5), receiver: duty.receiver.slice(5), code,
+    description: code === "RE" ? `The document breaks ${failures} rule${failures === 1 ? "" : "s"} and was rejected.` : undefined,
+    reference: duty.sbdhInstanceId, issues: code === "RE" ? issues : [],
+  });
+  return newServiceMessage(ports, {
+    id, kind: "mls", subject: `mls/${duty.id}`, firmId: duty.firmId, about: duty.id, code, sender: ports.provider.participant, receiver: duty.receiver,
+    documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS, payload,
+  });
+}
+
+/** Undefined: not in time. */
+function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Inspection | undefined> {
+  if (duty.payload === undefined) return Promise.resolve(undefined);
+  const payload = openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
+  return within(ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }), LIMITS.status_validation_ms, undefined);
+}
+
+async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
+  const inspection = isJudged(duty.documentTypeId) ? await inspect(ports, duty) : { valid: true, findings: [] };
+  const now = ports.clock.now();
+  if (inspection === undefined) {
+    await putOff(ports, duty, now);
+    return;
+  }
+  const decision = decideDuty(duty, inspection.valid, now);
+  if (decision.kind === "wait") await deferDuty(ports.sql, duty.id, decision.until);
+  else if (decision.kind === "silence") await endDuty(ports.sql, duty.id, { code: undefined, message: undefined });
+  else await endDuty(ports.sql, duty.id, { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) });
+}
+
+/** A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its status any more. */
+async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<void> {
+  if (now - duty.receivedAt > LIMITS.status_early_ms) {
+    ports.log.error("a received document could not be judged; its status is not sent");
+    await endDuty(ports.sql, duty.id, { code: undefined, message: undefined });
+  } else {
+    await deferDuty(ports.sql, duty.id, now + LIMITS.mls_decide_again_ms);
+  }
+}
+
+/** Decides the duties whose time has come. @returns how many there were; the caller asks again while there are any */
+export async function decideDueDuties(ports: DutyPorts): Promise<number> {
+  const taken = await takeDuties(ports.sql, { now: ports.clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent });
+  await Promise.all(taken.map(async (duty) => {
+    try {
+      await decide(ports, duty);
+    } catch (error) {
+      if (!(error instanceof Refusal)) ports.log.error("a received document could not be judged", errorFields(error));
+      await putOff(ports, duty, ports.clock.now());
+    }
+  }));
+  return taken.length;
+}

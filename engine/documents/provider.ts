@@ -1,0 +1,66 @@
+/** Ourselves as a service provider: what statuses, responses and reports say of us, and how their messages are made. */
+import { createHash, randomUUID } from "node:crypto";
+import { gunzipSync, gzipSync } from "node:zlib";
+
+import type { Clock } from "../clock.js";
+import { type FirmId, newId, newMessageId, type ParticipantId } from "../ids.js";
+import { INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../peppol/invoice-response.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../peppol/mls.js";
+import { providerOfSeat } from "../peppol/providers.js";
+import type { NewServiceMessage, ServiceKind } from "../storage/service-messages.js";
+import type { Sealer } from "../storage/sealer.js";
+
+/** What the network knows us by. */
+export interface Provider {
+  /** Common name of our access point's certificate, `POP000123`. */
+  readonly seat: string;
+  /** `0242:` and the digits of the seat. */
+  readonly participant: ParticipantId;
+  /** Where our end users are, ISO 3166-1: COUNTRY_C1 of what we send, C4 of what we receive. */
+  readonly country: string;
+}
+
+/** @throws Error when the seat is none */
+export function provider(seat: string, country: string): Provider {
+  const participant = providerOfSeat(seat);
+  if (participant === undefined) throw new Error(`${JSON.stringify(seat)} is no seat of a service provider`);
+  return { seat, participant, country };
+}
+
+/** What the network must find for the provider's own participant: the place for statuses. */
+export const PROVIDER_CAPABILITIES = [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] as const;
+/** What a participant that sends invoices takes: answers to them. */
+export const RESPONSE_CAPABILITIES = [{ documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE }] as const;
+
+/** Profile of every exchange that we make. @source design/as4.md, section 1 */
+export const TRANSPORT_PROFILE = "peppol-transport-as4-v2_0";
+
+const GZIP_LEVEL = 1;
+
+export const sealPayload = (sealer: Sealer, id: string, payload: Uint8Array): Buffer => sealer.seal(gzipSync(payload, { level: GZIP_LEVEL }), id);
+export const openPayload = (sealer: Sealer, id: string, keyId: string, sealed: Buffer): Buffer => gunzipSync(sealer.open(keyId, sealed, id));
+
+export interface MessageParts {
+  /** Also the id inside the message, where it has one. @default a new one */
+  readonly id?: string;
+  readonly kind: ServiceKind;
+  readonly subject: string;
+  readonly firmId?: FirmId;
+  readonly about?: string;
+  readonly code: string;
+  readonly note?: string;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly payload: Buffer;
+}
+
+/** A message ready to be stored; MessageId and InstanceIdentifier are fixed here for all its attempts. */
+export function newServiceMessage(ports: { readonly sealer: Sealer; readonly clock: Clock }, parts: MessageParts): NewServiceMessage {
+  const { payload, id = newId(ports.clock), firmId, about, note, ...rest } = parts;
+  return {
+    ...rest, id, firmId, about, note, as4MessageId: newMessageId(), sbdhInstanceId: randomUUID(), payloadKeyId: ports.sealer.keyId,
+    payloadSealed: sealPayload(ports.sealer, id, payload), payloadSha256: createHash("sha256").update(payload).digest("hex"), createdAt: ports.clock.now(),
+  };
+}

@@ -1,0 +1,193 @@
+/** What Message Level Statuses and invoice responses do to the documents that we sent. */
+import type { Clock } from "../clock.js";
+import { newId, parseUuid, participantKey } from "../ids.js";
+import { ATTEMPTABLE_STATES, type EventKind, outboundMove, type OutboundState, type OutboundTrigger } from "../lifecycle/document.js";
+import type { Move } from "../lifecycle/machine.js";
+import { LIMITS } from "../limits.js";
+import { errorFields, type Log } from "../log.js";
+import type { Metrics } from "../metrics.js";
+import { backoff } from "../events/wake.js";
+import { utcDate } from "../peppol/application-response.js";
+import { type InvoiceResponse, readInvoiceResponse } from "../peppol/invoice-response.js";
+import { type Mls, type MlsCode, readMls } from "../peppol/mls.js";
+import { providerDigits } from "../peppol/providers.js";
+import type { NewEvent } from "../storage/documents.js";
+import type { Sealer } from "../storage/sealer.js";
+import type { Json, Sql } from "../storage/sql.js";
+import {
+  applyStatus, deferStatus, findDueStatuses, findMlsTarget, findResponseTarget, type PendingStatus, settleStatus, type StatusContent, type StatusOutcome, type StatusTarget,
+} from "../storage/statuses.js";
+import { openPayload } from "./provider.js";
+
+export interface StatusPorts {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Tells the relay that an outbox row was committed. */
+  readonly poke: () => void;
+}
+
+/**
+ * What a status does, decided without I/O. `applied` makes a move. `late` finds a document whose life is over and only
+ * leaves a mark. `early` waits for our own receipt. The others change nothing.
+ */
+export type StatusDecision =
+  | { readonly outcome: "applied"; readonly trigger: OutboundTrigger; readonly move: Move<OutboundState, EventKind> }
+  | { readonly outcome: Exclude<StatusOutcome, "applied" | "unreadable"> | "early" };
+
+const TRIGGERS = { AP: "mls_ap", AB: "mls_ab", RE: "mls_re" } as const satisfies Record<MlsCode, OutboundTrigger>;
+
+const mayStillMove = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
+
+function decideMove(target: StatusTarget, trigger: OutboundTrigger): StatusDecision {
+  const move = outboundMove(target.status, trigger);
+  // A move under an attempt's feet would lose the attempt's own end.
+  if (target.leased || (move === undefined && mayStillMove(target.status))) return { outcome: "early" };
+  return move === undefined ? { outcome: "late" } : { outcome: "applied", trigger, move };
+}
+
+/**
+ * @param from  provider that the envelope names as sender, and seat of the access point that signed it
+ * @param target  the document whose InstanceIdentifier the status names
+ * @source spec/rulings.md, section 5; design/reliability.md, S-09
+ */
+export function decideMls(mls: Mls, from: { readonly sender: string; readonly peerSeat: string }, target: StatusTarget | undefined): StatusDecision {
+  if (target === undefined) return { outcome: "unknown" };
+  const deliveredBy = target.peerSeat === undefined ? undefined : providerDigits(target.peerSeat);
+  const foreign = providerDigits(from.sender) !== providerDigits(mls.sender) || (deliveredBy !== undefined && deliveredBy !== providerDigits(from.peerSeat));
+  if (foreign) return { outcome: "foreign" };
+  // A document has one status: the first. What a provider says afterwards cannot be told from a mistake.
+  if (target.mls !== undefined) return { outcome: target.mls === mls.code ? "duplicate" : "contradicting" };
+  return decideMove(target, TRIGGERS[mls.code]);
+}
+
+/** @param from  sender and receiver of the envelope: the parties of the response must be the same */
+export function decideResponse(response: InvoiceResponse, from: { readonly sender: string; readonly receiver: string }, target: StatusTarget | undefined): StatusDecision {
+  const isForeign = response.sender.toLowerCase() !== from.sender.toLowerCase() || response.receiver.toLowerCase() !== from.receiver.toLowerCase();
+  if (isForeign) return { outcome: "foreign" };
+  if (target === undefined) return { outcome: "unknown" };
+  if (target.responded) return { outcome: "duplicate" };
+  // Days, not times: the time of a response is optional.
+  if (target.respondedAt !== undefined && utcDate(response.issuedAt) < utcDate(target.respondedAt)) return { outcome: "outdated" };
+  return decideMove(target, "invoice_response");
+}
+
+/** A status that was read: what it says, its document, and what is to be done. */
+interface Reading {
+  readonly content: StatusContent;
+  readonly target: StatusTarget | undefined;
+  readonly decision: StatusDecision;
+  /** For the document's timeline. */
+  readonly detail: string | undefined;
+  readonly meta: Json;
+  readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: string };
+}
+
+const ISSUES_SHOWN = 20;
+
+async function readMlsOf(ports: StatusPorts, status: PendingStatus, payload: Buffer): Promise<Reading | string> {
+  const mls = readMls(payload);
+  if (typeof mls === "string") return mls;
+  const reference = parseUuid(mls.reference);
+  const target = reference === undefined ? undefined : await findMlsTarget(ports.sql, reference);
+  const issues = mls.issues.slice(0, ISSUES_SHOWN).map(({ location, reason, description }) => ({ location, reason, description }));
+  return {
+    content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt }, target, decision: decideMls(mls, status, target), detail: mls.description,
+    meta: { mls: mls.code, issuedAt: new Date(mls.issuedAt).toISOString(), issues },
+    changes: mls.code === "RE" && mls.description !== undefined ? { statusReason: mls.description } : {},
+  };
+}
+
+async function readResponseOf(ports: StatusPorts, status: PendingStatus, payload: Buffer): Promise<Reading | string> {
+  const response = readInvoiceResponse(payload);
+  if (typeof response === "string") return response;
+  const target = await findResponseTarget(ports.sql, {
+    senderKey: participantKey(status.receiver), receiverKey: participantKey(status.sender), number: response.invoice.number, issueDate: response.invoice.issueDate,
+    responseId: response.id,
+  });
+  const reasons = response.reasons.slice(0, ISSUES_SHOWN).map(({ list, code, text }) => ({ list, code, text: text ?? null }));
+  return {
+    content: { code: response.code, responseId: response.id, issuedAt: response.issuedAt }, target, decision: decideResponse(response, status, target),
+    detail: response.reasons.find(({ text }) => text !== undefined)?.text, meta: { response: response.code, issuedAt: new Date(response.issuedAt).toISOString(), reasons },
+    changes: { invoiceResponseStatus: response.code },
+  };
+}
+
+/** Writes an applied or a late status with its document's move or mark. @returns false when the decision was stale */
+async function write(ports: StatusPorts, status: PendingStatus, reading: Reading, target: StatusTarget): Promise<boolean> {
+  const { decision, content, meta, detail } = reading;
+  const now = ports.clock.now();
+  const kinds = decision.outcome === "applied" ? decision.move.emits : [`document.${status.kind === "mls" ? "mls" : "response"}_ignored`];
+  const events: NewEvent[] = kinds.map((kind) => ({
+    id: newId(ports.clock), kind, feed: decision.outcome === "applied", meta, ...(detail === undefined ? {} : { detail }),
+  }));
+  return applyStatus(ports.sql, status.id, decision.outcome === "applied" ? "applied" : "late", content, {
+    id: target.id, version: target.version, status: decision.outcome === "applied" ? decision.move.to : target.status,
+    trigger: decision.outcome === "applied" ? decision.trigger : undefined, detail: `${status.kind} ${content.code}`, now, events,
+    changes: decision.outcome === "applied" ? reading.changes : {},
+  });
+}
+
+/** One decision and its write; undefined when the decision was stale and must be made again. */
+async function settle(ports: StatusPorts, status: PendingStatus, payload: Buffer): Promise<StatusOutcome | "early" | undefined> {
+  const now = ports.clock.now();
+  const reading = await (status.kind === "mls" ? readMlsOf : readResponseOf)(ports, status, payload);
+  if (typeof reading === "string") {
+    await settleStatus(ports.sql, status.id, { outcome: "unreadable", now, content: undefined, documentId: undefined, fault: reading });
+    return "unreadable";
+  }
+  const { decision, target, content } = reading;
+  const given = decision.outcome === "early" && now - status.receivedAt > LIMITS.status_early_ms;
+  if (decision.outcome === "early" && !given) {
+    await deferStatus(ports.sql, status.id, now + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms));
+    return "early";
+  }
+  const marks = decision.outcome === "applied" || decision.outcome === "late";
+  if (marks && target !== undefined) {
+    if (!await write(ports, status, reading, target)) return undefined;
+    if (decision.outcome === "applied") ports.poke();
+    if (decision.outcome === "applied" && status.kind === "mls" && target.exchangedAt !== undefined) {
+      ports.metrics.observe("mls_received_duration_seconds", {}, Math.max(0, status.receivedAt - target.exchangedAt) / 1000);
+    }
+    return decision.outcome;
+  }
+  const outcome = decision.outcome === "early" || decision.outcome === "applied" ? "late" : decision.outcome;
+  await settleStatus(ports.sql, status.id, { outcome, now, content, documentId: outcome === "late" ? undefined : target?.id, fault: undefined });
+  return outcome;
+}
+
+/**
+ * Reads one stored status and does what it says, once, however often and by however many nodes it is called.
+ * @returns what became of it
+ */
+export async function handleStatus(ports: StatusPorts, status: PendingStatus): Promise<StatusOutcome | "early"> {
+  const payload = openPayload(ports.sealer, status.id, status.payloadKeyId, status.payloadSealed);
+  for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
+    const outcome = await settle(ports, status, payload);
+    if (outcome === undefined) {
+      ports.metrics.count("fencing_rejections_total", { kind: "status" });
+      continue;
+    }
+    ports.metrics.count("statuses_received_total", { kind: status.kind, outcome });
+    return outcome;
+  }
+  await deferStatus(ports.sql, status.id, ports.clock.now() + LIMITS.status_early_first_ms);
+  return "early";
+}
+
+/** Handles the statuses whose time has come. @returns how many there were, LIMITS.status_batch at most */
+export async function handleDueStatuses(ports: StatusPorts): Promise<number> {
+  const due = await findDueStatuses(ports.sql, { now: ports.clock.now(), limit: LIMITS.status_batch });
+  for (const status of due) {
+    try {
+      const outcome = await handleStatus(ports, status);
+      if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable") ports.log.warn("a received status was not followed", { outcome });
+    } catch (error) {
+      ports.log.error("a received status could not be handled", errorFields(error));
+      await deferStatus(ports.sql, status.id, ports.clock.now() + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms));
+    }
+  }
+  return due.length;
+}

@@ -1,0 +1,319 @@
+/** Statements of received statuses, statuses owed, and what a decision about them needs. */
+import type { Instant } from "../clock.js";
+import type { DocumentId, FirmId, ParticipantId } from "../ids.js";
+import type { OutboundState } from "../lifecycle/document.js";
+import type { MoveRow } from "./documents.js";
+import type { NewReceivedDocument } from "./received.js";
+import type { NewServiceMessage } from "./service-messages.js";
+import { serviceMessageJson } from "./service-messages.js";
+import type { Json, Sql } from "./sql.js";
+
+const iso = (instant: Instant): string => new Date(instant).toISOString();
+const text = (value: Json): string => JSON.stringify(value);
+
+/** A confirmed exchange with another access point. `id` is that of the document, received document, status or service message. */
+export interface NewExchange {
+  readonly id: string;
+  readonly direction: "incoming" | "outgoing";
+  readonly kind: "business" | "mls" | "invoice_response";
+  /** Undefined for statuses between providers. */
+  readonly firmId: FirmId | undefined;
+  /** Seats of the sending and of the receiving access point. */
+  readonly c2Seat: string;
+  readonly c3Seat: string;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly transportProfile: string;
+  readonly c1Country: string;
+  /** Of an incoming exchange only: nobody says it of the others. */
+  readonly c4Country: string | undefined;
+  /** Key of our participant: the sender of an outgoing, the receiver of an incoming exchange. */
+  readonly endUser: string;
+  readonly exchangedAt: Instant;
+}
+
+export const exchangeJson = (exchange: NewExchange): Json => ({
+  id: exchange.id, direction: exchange.direction, kind: exchange.kind, firm_id: exchange.firmId ?? null, c2_seat: exchange.c2Seat, c3_seat: exchange.c3Seat,
+  document_type_id: exchange.documentTypeId, process_id: exchange.processId, transport_profile: exchange.transportProfile, c1_country: exchange.c1Country,
+  c4_country: exchange.c4Country ?? null, end_user: exchange.endUser, exchanged_at: iso(exchange.exchangedAt),
+});
+
+/** What is owed to the provider that sent a document. */
+export interface NewDuty {
+  readonly firmId: FirmId;
+  readonly sbdhInstanceId: string;
+  readonly documentTypeId: string;
+  /** Provider that is to be told. */
+  readonly receiver: ParticipantId;
+  /** Whether it wants to be told of successes too. */
+  readonly always: boolean;
+  readonly receivedAt: Instant;
+}
+
+const dutyJson = (id: string, duty: NewDuty): Json => ({
+  id, firm_id: duty.firmId, sbdh_instance_id: duty.sbdhInstanceId, document_type_id: duty.documentTypeId, receiver: duty.receiver, always: duty.always,
+  received_at: iso(duty.receivedAt), next_at: iso(duty.receivedAt),
+});
+
+/** Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores nothing */
+export async function storeBusiness(sql: Sql, document: NewReceivedDocument, exchange: NewExchange, duty: NewDuty | undefined): Promise<boolean> {
+  const rows = await sql`
+    select id from receive_business(
+      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver}, ${document.documentTypeId},
+      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
+      ${text(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId}, ${document.payloadSealed.toString("base64")},
+      ${document.payloadBytes}, ${text(exchangeJson(exchange))}::text::jsonb,
+      ${duty === undefined ? null : text(dutyJson(document.id, duty))}::text::jsonb
+    )`;
+  return rows.length === 1;
+}
+
+export const STATUS_KINDS = ["mls", "invoice_response"] as const;
+export type StatusKind = (typeof STATUS_KINDS)[number];
+
+export interface NewInboundStatus {
+  readonly id: string;
+  readonly kind: StatusKind;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly peerSeat: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly receivedAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  /** Hex. */
+  readonly payloadSha256: string;
+}
+
+/** Stores a status before it is answered. @returns whether it is new; a repeated message stores nothing */
+export async function storeStatus(sql: Sql, status: NewInboundStatus, exchange: NewExchange, duty: NewDuty | undefined): Promise<boolean> {
+  const row: Json = {
+    id: status.id, kind: status.kind, sender: status.sender, receiver: status.receiver, peer_seat: status.peerSeat, as4_message_id: status.as4MessageId,
+    sbdh_instance_id: status.sbdhInstanceId, received_at: iso(status.receivedAt), payload_key_id: status.payloadKeyId,
+    payload_sealed: `\\x${status.payloadSealed.toString("hex")}`, payload_sha256: status.payloadSha256,
+    next_at: iso(status.receivedAt), tries: 0,
+  };
+  const rows = await sql`
+    select id from receive_status(
+      ${text(row)}::text::jsonb, ${text(exchangeJson(exchange))}::text::jsonb, ${duty === undefined ? null : text(dutyJson(status.id, duty))}::text::jsonb
+    )`;
+  return rows.length === 1;
+}
+
+/** A stored status with a MessageId or an InstanceIdentifier that came again. */
+export interface StatusTwin {
+  readonly id: string;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly payloadSha256: string;
+}
+
+/** What is stored under either id of a message: at most two statuses. */
+export async function findStatusTwins(sql: Sql, ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string }): Promise<StatusTwin[]> {
+  const rows = await sql<{ id: string; sender: string; receiver: string; payload_sha256: string }[]>`
+    select id, sender, receiver, payload_sha256 from inbound_status
+    where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
+  return rows.map((row) => ({ id: row.id, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, payloadSha256: row.payload_sha256 }));
+}
+
+/** Everything that can become of a received status. @source design/reliability.md, S-09 */
+export const STATUS_OUTCOMES = ["applied", "late", "duplicate", "contradicting", "outdated", "unknown", "foreign", "unreadable"] as const;
+export type StatusOutcome = (typeof STATUS_OUTCOMES)[number];
+
+/** A status that is not settled. */
+export interface PendingStatus extends Omit<NewInboundStatus, "as4MessageId" | "sbdhInstanceId" | "payloadSha256"> {
+  readonly tries: number;
+}
+
+interface PendingRow {
+  readonly id: string; readonly kind: StatusKind; readonly sender: string; readonly receiver: string; readonly peer_seat: string; readonly received_at: Date;
+  readonly tries: number; readonly payload_key_id: string; readonly payload_sealed: Buffer;
+}
+
+const pendingOf = (row: PendingRow): PendingStatus => ({
+  id: row.id, kind: row.kind, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, peerSeat: row.peer_seat,
+  receivedAt: row.received_at.getTime(), tries: row.tries, payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+});
+
+/** Statuses whose time has come, longest due first. */
+export async function findDueStatuses(sql: Sql, request: { readonly now: Instant; readonly limit: number }): Promise<PendingStatus[]> {
+  const rows = await sql<PendingRow[]>`
+    select id, kind, sender, receiver, peer_seat, received_at, tries, payload_key_id, payload_sealed
+    from inbound_status where next_at <= ${new Date(request.now)} order by next_at limit ${request.limit}`;
+  return rows.map(pendingOf);
+}
+
+/** A document of ours that a status may be about. */
+export interface StatusTarget {
+  readonly id: DocumentId;
+  readonly status: OutboundState;
+  readonly version: number;
+  /** Whether an attempt is under way: its end must not find another version than it left. */
+  readonly leased: boolean;
+  /** Seat of the access point that gave the receipt; undefined when none did or its seat is not known. */
+  readonly peerSeat: string | undefined;
+  /** M1. */
+  readonly exchangedAt: Instant | undefined;
+  /** Code of the Message Level Status that the document has. */
+  readonly mls: string | undefined;
+  /** The newest invoice response that counts, and whether the one asked for counts already. */
+  readonly respondedAt: Instant | undefined;
+  readonly responded: boolean;
+}
+
+interface TargetRow {
+  readonly id: string; readonly status: OutboundState; readonly version: number; readonly leased: boolean; readonly peer_seat: string | null;
+  readonly exchanged_at: Date | null; readonly mls: string | null; readonly responded_at: Date | null; readonly responded: boolean;
+}
+
+const targetOf = (row: TargetRow): StatusTarget => ({
+  id: row.id as DocumentId, status: row.status, version: row.version, leased: row.leased, peerSeat: row.peer_seat ?? undefined,
+  exchangedAt: row.exchanged_at?.getTime(), mls: row.mls ?? undefined, respondedAt: row.responded_at?.getTime(), responded: row.responded,
+});
+
+/** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
+export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<StatusTarget | undefined> {
+  const [row] = await sql<TargetRow[]>`
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, e.c3_seat as peer_seat, e.exchanged_at, s.code as mls,
+      null::timestamptz as responded_at, false as responded
+    from document as d
+    left join exchange as e on e.id = d.id
+    left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and s.outcome in ('applied', 'late')
+    where d.sbdh_instance_id = ${sbdhInstanceId}`;
+  return row === undefined ? undefined : targetOf(row);
+}
+
+export interface ResponseQuery {
+  /** Key of the participant that sent the invoice, and of the one that received it. */
+  readonly senderKey: string;
+  readonly receiverKey: string;
+  /** BT-1. */
+  readonly number: string;
+  /** BT-2, when the response names it. */
+  readonly issueDate: string | undefined;
+  /** cbc:ID of the response. */
+  readonly responseId: string;
+}
+
+/** The invoice that a response is about: delivered before others, then the newest. Undefined when there is none of ours. */
+export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
+  const [row] = await sql<TargetRow[]>`
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, null::text as peer_seat, null::timestamptz as exchanged_at,
+      null::text as mls,
+      (select max(s.issued_at) from inbound_status as s where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied') as responded_at,
+      exists (
+        select 1 from inbound_status as s
+        where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied' and s.response_id = ${query.responseId}
+      ) as responded
+    from document as d
+    where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey} and d.facts ->> 'documentNumber' = ${query.number}
+      and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
+    order by d.status = 'delivered' desc, d.status in ('queued', 'sent') desc, d.created_at desc, d.id desc limit 1`;
+  return row === undefined ? undefined : targetOf(row);
+}
+
+/** What a status says, for its row. */
+export interface StatusContent {
+  readonly code: string;
+  readonly responseId: string;
+  readonly issuedAt: Instant;
+}
+
+/**
+ * Settles a status together with the move that it makes.
+ * @returns whether it was written; false means a stale decision, or one that another node made first
+ */
+export async function applyStatus(
+  sql: Sql, status: string, outcome: "applied" | "late", content: StatusContent,
+  move: Pick<MoveRow, "id" | "version" | "status" | "trigger" | "detail" | "now" | "events" | "changes">,
+): Promise<boolean> {
+  const rows = await sql`
+    select version from apply_status(
+      ${status}, ${outcome}, ${content.code}, ${content.responseId}, ${new Date(content.issuedAt)}, ${move.id}, ${move.version}, ${move.status},
+      ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)}, ${text(move.events.map(({ ...event }) => event))}::text::jsonb,
+      ${text({ ...move.changes })}::text::jsonb
+    )`;
+  return rows.length === 1;
+}
+
+/** Settles a status that changes nothing. @returns false when it was settled before */
+export async function settleStatus(
+  sql: Sql, status: string, settled: { readonly outcome: StatusOutcome; readonly now: Instant; readonly content: StatusContent | undefined; readonly documentId: DocumentId | undefined; readonly fault: string | undefined },
+): Promise<boolean> {
+  const { outcome, now, content, documentId, fault } = settled;
+  const rows = await sql`
+    update inbound_status
+    set outcome = ${outcome}, handled_at = ${new Date(now)}, next_at = null, code = ${content?.code ?? null}, response_id = ${content?.responseId ?? null},
+      issued_at = ${content === undefined ? null : new Date(content.issuedAt)}, document_id = ${documentId ?? null}, fault = ${fault ?? null}
+    where id = ${status} and outcome is null returning id`;
+  return rows.length === 1;
+}
+
+/** Puts a status off. */
+export async function deferStatus(sql: Sql, status: string, nextAt: Instant): Promise<void> {
+  await sql`update inbound_status set next_at = ${new Date(nextAt)}, tries = tries + 1 where id = ${status} and outcome is null`;
+}
+
+/** A received document whose status is to be decided, under lease. */
+export interface TakenDuty {
+  readonly id: string;
+  readonly firmId: FirmId;
+  readonly sbdhInstanceId: string;
+  readonly documentTypeId: string;
+  readonly receiver: ParticipantId;
+  readonly always: boolean;
+  readonly receivedAt: Instant;
+  /** Whether its firm has confirmed it. */
+  readonly acknowledged: boolean;
+  readonly kind: "business" | "invoice_response";
+  /** Undefined when the payload is gone. */
+  readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
+}
+
+export async function takeDuties(sql: Sql, request: { readonly now: Instant; readonly lease_ms: number; readonly limit: number }): Promise<TakenDuty[]> {
+  const rows = await sql<{
+    id: string; firm_id: string; sbdh_instance_id: string; document_type_id: string; receiver: string; always: boolean; received_at: Date; acknowledged: boolean;
+    is_response: boolean; payload_key_id: string | null; payload_sealed: Buffer | null;
+  }[]>`
+    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, payload_key_id, payload_sealed
+    from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
+  return rows.map((row) => ({
+    id: row.id, firmId: row.firm_id as FirmId, sbdhInstanceId: row.sbdh_instance_id, documentTypeId: row.document_type_id, receiver: row.receiver as ParticipantId,
+    always: row.always, receivedAt: row.received_at.getTime(), acknowledged: row.acknowledged, kind: row.is_response ? "invoice_response" : "business",
+    payload: row.payload_key_id === null || row.payload_sealed === null ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed },
+  }));
+}
+
+/** Ends a duty, with the message that fulfils it or without one. @returns false when it was ended before */
+export async function endDuty(sql: Sql, id: string, end: { readonly code: string | undefined; readonly message: NewServiceMessage | undefined }): Promise<boolean> {
+  const rows = await sql`
+    select id from end_mls_duty(${id}, null, ${end.code ?? null}, ${end.message === undefined ? null : text(serviceMessageJson(end.message))}::text::jsonb)`;
+  return rows.length === 1;
+}
+
+/** Puts a duty off. */
+export async function deferDuty(sql: Sql, id: string, nextAt: Instant): Promise<void> {
+  await sql`select id from end_mls_duty(${id}, ${new Date(nextAt)}, null, null)`;
+}
+
+/** When the oldest document was received whose status is due and not delivered; undefined when there is none. */
+export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
+  const [row] = await sql<{ oldest: Date | null }[]>`
+    select least(
+      (select min(received_at) from mls_duty where next_at is not null),
+      (select min(d.received_at) from service_message as m join mls_duty as d on d.id = m.about where m.kind = 'mls' and m.next_attempt_at is not null)
+    ) as oldest`;
+  return row?.oldest?.getTime();
+}
+
+/** Records the receipt for a document of ours, once. @returns whether it is new; false also for what is no document of ours */
+export async function recordOutgoing(sql: Sql, exchange: Omit<NewExchange, "direction" | "kind" | "firmId" | "c4Country" | "endUser" | "documentTypeId" | "processId">): Promise<boolean> {
+  const rows = await sql`
+    insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id, transport_profile, c1_country, end_user, exchanged_at)
+    select d.id, 'outgoing', 'business', d.firm_id, ${exchange.c2Seat}, ${exchange.c3Seat}, d.document_type_id, d.process_id, ${exchange.transportProfile},
+      ${exchange.c1Country}, d.sender_key, ${new Date(exchange.exchangedAt)}::timestamptz
+    from document as d where d.id = ${exchange.id}
+    on conflict (id) do nothing returning id`;
+  return rows.length === 1;
+}

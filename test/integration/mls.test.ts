@@ -1,0 +1,237 @@
+/** Message Level Statuses and invoice responses of others, and what they do to the documents that we sent. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { handleDueStatuses, handleStatus } from "../../engine/documents/statuses.js";
+import type { DocumentId, FirmId } from "../../engine/ids.js";
+import { LIMITS } from "../../engine/limits.js";
+import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
+import type { MlsCode } from "../../engine/peppol/mls.js";
+import { takeAttempt } from "../../engine/storage/documents.js";
+import { findDueStatuses } from "../../engine/storage/statuses.js";
+import { fakeClock } from "../support/fake-clock.js";
+import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { seedFirm } from "../support/seed.js";
+import { mlsExchange, PEER_SEAT, responseExchange, statusBench, type StatusBench, STRANGER_SEAT } from "../support/statuses.js";
+
+const SENDER = "0245:1010101010";
+const clock = fakeClock();
+let db: TestDatabase;
+let bench: StatusBench;
+let firmId: FirmId;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  bench = statusBench(db, clock);
+  firmId = await seedFirm(db.sql, SENDER);
+});
+afterAll(async () => { await db.drop(); });
+
+/** Takes everything that is due, as the loop does. */
+const work = async (): Promise<void> => { while (await handleDueStatuses({ ...bench.ports, poke: () => undefined }) > 0); };
+const receive = async (exchange: Parameters<StatusBench["receive"]>[0]): Promise<string> => {
+  const { kind } = await bench.receive(exchange);
+  await work();
+  return kind;
+};
+const outcomes = async (): Promise<string[]> => (await db.sql<{ outcome: string | null }[]>`select outcome from inbound_status order by received_at, id`).map(({ outcome }) => outcome ?? "pending");
+const clear = async (): Promise<void> => { await db.sql`delete from inbound_status`; };
+async function sent(...triggers: OutboundTrigger[]): Promise<{ id: DocumentId; sbdhInstanceId: string; sender: string }> {
+  await clear();
+  const document = await bench.document(firmId, SENDER);
+  for (const trigger of triggers) expect(await bench.trigger(document.id, trigger)).toBe(true);
+  return document;
+}
+
+const QUEUED = "document.queued";
+test.each([
+  ["sent", ["transmitted"], "AP", ["queued", "sent", "delivered"], [QUEUED, "document.sent", "document.mls_received", "document.delivered"]],
+  ["sent", ["transmitted"], "AB", ["queued", "sent", "sent"], [QUEUED, "document.sent", "document.mls_received"]],
+  ["sent", ["transmitted"], "RE", ["queued", "sent", "rejected"], [QUEUED, "document.sent", "document.mls_received", "document.rejected"]],
+  ["delivered", ["receipt_confirmed"], "AP", ["queued", "delivered", "delivered"], [QUEUED, "document.sent", "document.delivered", "document.mls_received"]],
+  ["delivered", ["receipt_confirmed"], "AB", ["queued", "delivered", "delivered"], [QUEUED, "document.sent", "document.delivered", "document.mls_received"]],
+  ["delivered", ["receipt_confirmed"], "RE", ["queued", "delivered", "rejected"], [QUEUED, "document.sent", "document.delivered", "document.mls_received", "document.rejected"]],
+] satisfies [string, OutboundTrigger[], MlsCode, string[], string[]][])("a document that is %s (%j) and gets MLS %s goes the way of the table, with its events", async (_, triggers, code, states, events) => {
+  const document = await sent(...triggers);
+  expect(await receive(mlsExchange(clock, document.sbdhInstanceId, code))).toBe("stored");
+  expect(await outcomes()).toEqual(["applied"]);
+  const story = await bench.story(firmId, document.id);
+  expect(story).toMatchObject({ states, events, reason: code === "RE" ? "Rejected for its total." : null });
+});
+
+test("the status is read from the timeline with its code and its issues", async () => {
+  const document = await sent("receipt_confirmed");
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  const [row] = await db.sql<{ detail: string; meta: { mls: string; issues: unknown[] } }[]>`select detail, meta from document_event where document_id = ${document.id} and kind = 'document.mls_received'`;
+  expect(row).toMatchObject({ detail: "Rejected for its total.", meta: { mls: "RE", issues: [{ location: "NA", reason: "BV", description: "The total is wrong." }] } });
+});
+
+test("one status, handed over again and again, counts once", async () => {
+  const document = await sent("receipt_confirmed");
+  const exchange = mlsExchange(clock, document.sbdhInstanceId, "AP");
+  expect([await receive(exchange), await receive(exchange), await receive({ ...exchange, as4MessageId: "other@peer" })]).toEqual(["stored", "duplicate", "duplicate"]);
+  expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("an id that was used for another status is no repeat", async () => {
+  const document = await sent("receipt_confirmed");
+  const first = mlsExchange(clock, document.sbdhInstanceId, "AP");
+  await receive(first);
+  expect(await receive({ ...mlsExchange(clock, document.sbdhInstanceId, "RE"), sbdhInstanceId: first.sbdhInstanceId })).toBe("conflict");
+});
+
+test("a document has one status: the same said again is a duplicate, another contradicts, and neither does anything", async () => {
+  const document = await sent("receipt_confirmed");
+  for (const code of ["AB", "AB", "RE", "AP"] as const) {
+    await receive(mlsExchange(clock, document.sbdhInstanceId, code));
+    clock.advance(1);
+  }
+  expect(await outcomes()).toEqual(["applied", "duplicate", "contradicting", "contradicting"]);
+  expect((await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received")).toHaveLength(1);
+});
+
+test("a status about nothing of ours, from the wrong provider, or unreadable is kept and does nothing; its receipt is not held back", async () => {
+  const document = await sent("receipt_confirmed");
+  const before = await bench.story(firmId, document.id);
+  const received = [
+    await receive(mlsExchange(clock, randomUUID(), "RE")), await receive(mlsExchange(clock, "no-uuid", "RE")),
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { seat: STRANGER_SEAT })),
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { says: STRANGER_SEAT.slice(3) })),
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { payload: Buffer.from("<hello/>") })),
+  ];
+  expect(received).toEqual(Array.from(received, () => "stored"));
+  expect((await outcomes()).sort()).toEqual(["foreign", "foreign", "unknown", "unknown", "unreadable"]);
+  expect(await bench.story(firmId, document.id)).toEqual(before);
+  expect(await bench.metric('statuses_received_total{kind="mls",outcome="foreign"}')).toBe(2);
+});
+
+test("a status for another provider is not serviced, neither is a report", async () => {
+  expect(await receive(mlsExchange(clock, randomUUID(), "AP", { receiver: "0242:000002" }))).toBe("not_serviced");
+  expect(await receive({ ...mlsExchange(clock, randomUUID(), "AP"), documentTypeId: "urn:fdc:peppol:transaction-statistics-report:1.0::TransactionStatisticsReport##x::1.0" })).toBe("not_serviced");
+});
+
+test.each([["attempts_exhausted"], ["rules_refused"], ["peer_refused"]] as const)("a status after the end (%s) changes no state and leaves a mark in the timeline, one", async (end) => {
+  const document = await sent(end);
+  const { states } = await bench.story(firmId, document.id);
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  const story = await bench.story(firmId, document.id);
+  expect(story.states).toEqual(states);
+  expect(story.events.filter((kind) => kind.includes("mls"))).toEqual(["document.mls_ignored"]);
+  expect(await outcomes()).toEqual(expect.arrayContaining(["late", "contradicting"]));
+});
+
+test("a status that overtakes our own receipt waits for it", async () => {
+  const document = await sent();
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  expect(await outcomes()).toEqual(["pending"]);
+  await bench.trigger(document.id, "receipt_confirmed");
+  clock.advance(LIMITS.status_early_max_ms);
+  await work();
+  expect(await outcomes()).toEqual(["applied"]);
+  expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "rejected"]);
+});
+
+test("a status waits while an attempt is under way, so that its end is not lost", async () => {
+  const document = await sent("transmitted");
+  clock.advance(120_000);
+  expect(await takeAttempt(db.sql, { id: document.id, owner: "x", now: clock.now(), lease_ms: 90_000 })).toBeDefined();
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  expect(await outcomes()).toEqual(["pending"]);
+});
+
+test("a status for a document whose receipt never comes is given up", async () => {
+  const document = await sent();
+  await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  clock.advance(LIMITS.status_early_ms + 1);
+  await work();
+  expect(await outcomes()).toEqual(["late"]);
+  expect((await bench.story(firmId, document.id)).states).toEqual(["queued"]);
+});
+
+test("two nodes that handle one status make one move", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  const [pending] = await findDueStatuses(db.sql, { now: clock.now(), limit: 1 });
+  if (pending === undefined) throw new Error("nothing is due");
+  const ports = { ...bench.ports, poke: () => undefined };
+  await Promise.all(Array.from({ length: 8 }, () => handleStatus(ports, pending)));
+  expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "rejected"]);
+  expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("M1, M2 and M3 are kept with the exchange, and their distance is measured", async () => {
+  const document = await sent("receipt_confirmed");
+  const m1 = clock.now();
+  clock.advance(60_000);
+  const exchange = mlsExchange(clock, document.sbdhInstanceId, "AP");
+  clock.advance(30_000);
+  await receive(exchange);
+  const [row] = await db.sql<{ exchanged_at: Date; status_at: Date; status_received_at: Date; c3_seat: string }[]>`select exchanged_at, status_at, status_received_at, c3_seat from exchange where id = ${document.id}`;
+  expect(row).toEqual({ exchanged_at: new Date(m1), status_at: new Date(Math.floor((m1 + 60_000) / 1000) * 1000), status_received_at: new Date(m1 + 90_000), c3_seat: PEER_SEAT });
+  expect(await bench.metric("mls_received_duration_seconds_count")).toBeGreaterThan(0);
+});
+
+let numbers = 0;
+async function invoice(...triggers: OutboundTrigger[]): ReturnType<typeof bench.document> {
+  await clear();
+  numbers += 1;
+  const document = await bench.document(firmId, SENDER, { facts: { documentNumber: `F-${numbers}`, issueDate: "2026-11-20" } });
+  for (const trigger of triggers) expect(await bench.trigger(document.id, trigger)).toBe(true);
+  return document;
+}
+const numberOf = (document: { facts: unknown }): string => (document.facts as { documentNumber: string }).documentNumber;
+
+test.each(["AB", "IP", "UQ", "CA", "RE", "AP", "PD"] as const)("an invoice response %s on a delivered document sets its status with one event and no other state", async (code) => {
+  const document = await invoice("receipt_confirmed");
+  expect(await receive(responseExchange(clock, document, numberOf(document), code, { issueDate: "2026-11-20" }))).toBe("stored");
+  expect(await bench.story(firmId, document.id)).toMatchObject({
+    states: ["queued", "delivered", "delivered"], events: [QUEUED, "document.sent", "document.delivered", "document.response_received"], response: code,
+  });
+});
+
+test("a response counts once, however often and in whatever envelope it comes; an older one does not take a newer one's place", async () => {
+  const document = await invoice("receipt_confirmed");
+  const day = 86_400_000;
+  const number = numberOf(document);
+  await receive(responseExchange(clock, document, number, "AP", { id: "r1", issuedAt: clock.now() + day }));
+  clock.advance(1);
+  await receive(responseExchange(clock, document, number, "AP", { id: "r1", issuedAt: clock.now() + day }));
+  clock.advance(1);
+  await receive(responseExchange(clock, document, number, "IP", { id: "r0" }));
+  clock.advance(1);
+  await receive(responseExchange(clock, document, number, "PD", { id: "r2", issuedAt: clock.now() + 2 * day }));
+  expect(await outcomes()).toEqual(["applied", "duplicate", "outdated", "applied"]);
+  const story = await bench.story(firmId, document.id);
+  expect(story.response).toBe("PD");
+  expect(story.events.filter((kind) => kind === "document.response_received")).toHaveLength(2);
+});
+
+test("a response to another invoice, of another party, or with another day does nothing", async () => {
+  const document = await invoice("receipt_confirmed");
+  await receive(responseExchange(clock, document, "F-unknown", "AP"));
+  await receive(responseExchange(clock, document, numberOf(document), "AP", { says: "0245:7777777777" }));
+  await receive(responseExchange(clock, document, numberOf(document), "AP", { issueDate: "2026-11-19" }));
+  await receive(responseExchange(clock, { ...document, receiver: "0245:7777777777" as typeof document.receiver }, numberOf(document), "AP"));
+  expect((await outcomes()).sort()).toEqual(["foreign", "unknown", "unknown", "unknown"]);
+  expect((await bench.story(firmId, document.id)).response).toBeNull();
+});
+
+test("a response that overtakes our receipt waits; one for a document that failed only leaves a mark", async () => {
+  const early = await invoice();
+  await receive(responseExchange(clock, early, numberOf(early), "AP"));
+  expect(await outcomes()).toEqual(["pending"]);
+  await bench.trigger(early.id, "receipt_confirmed");
+  clock.advance(LIMITS.status_early_max_ms);
+  await work();
+  expect((await bench.story(firmId, early.id)).response).toBe("AP");
+  const failed = await invoice("attempts_exhausted");
+  await receive(responseExchange(clock, failed, numberOf(failed), "AP"));
+  expect(await outcomes()).toEqual(["late"]);
+  expect(await bench.story(firmId, failed.id)).toMatchObject({ response: null, states: ["queued", "send_failed"] });
+});
+
+test("a response for a participant that is not ours is not serviced", async () => {
+  const document = await invoice("receipt_confirmed");
+  expect(await receive(responseExchange(clock, { ...document, sender: "0245:3333333333" as typeof document.sender }, "x", "AP"))).toBe("not_serviced");
+});

@@ -1,0 +1,147 @@
+/** A provider in one process: documents in any state, statuses from a peer, and the work that follows, on a database and a clock of the test. */
+import { randomUUID } from "node:crypto";
+
+import { createInbound } from "../../engine/documents/inbound.js";
+import { provider, type Provider } from "../../engine/documents/provider.js";
+import type { StatusWorkPorts } from "../../engine/documents/status-work.js";
+import { createValidators } from "../../engine/documents/validators.js";
+import type { Inspection, Validators } from "../../engine/documents/facts.js";
+import { SCAN_LIMITS } from "../../engine/documents/validators.js";
+import { bratislavaDay } from "../../engine/clock.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../engine/ids.js";
+import { newId } from "../../engine/ids.js";
+import { outboundMove, type OutboundTrigger } from "../../engine/lifecycle/document.js";
+import { createLog } from "../../engine/log.js";
+import { createMetrics, type Metrics } from "../../engine/metrics.js";
+import { createLoopback } from "../../engine/peppol/loopback.js";
+import { buildMls } from "../../engine/peppol/mls-builder.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode } from "../../engine/peppol/mls.js";
+import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, type ResponseCode } from "../../engine/peppol/invoice-response.js";
+import type { InboundExchange, Receive, Transport } from "../../engine/peppol/transport.js";
+import { acceptDocuments, applyMove, findDocument, findDocumentState, listDocumentEvents, type NewDocument } from "../../engine/storage/documents.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import { recordOutgoing } from "../../engine/storage/statuses.js";
+import { validateDocument } from "../../validators/validate.js";
+import type { FakeClock } from "./fake-clock.js";
+import type { TestDatabase } from "./postgres.js";
+import { newDocumentRow } from "./seed.js";
+
+export const OWN: Provider = provider("PSK000001", "SK");
+/** The other provider, and one that has nothing to do with our documents. */
+export const PEER_SEAT = "POP000777";
+export const STRANGER_SEAT = "POP000999";
+
+/** The validators of the engine without threads. */
+export const inlineValidators: Validators = {
+  inspect: (payload, { receivedAt }) => {
+    const report = validateDocument(Buffer.from(payload), { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS });
+    const inspection: Inspection = { ...report, ruleSet: "test" };
+    return Promise.resolve(inspection);
+  },
+};
+export { createValidators };
+
+export interface StatusBench {
+  readonly ports: StatusWorkPorts;
+  readonly receive: Receive;
+  readonly metrics: Metrics;
+  /** Value of a metric line of the exposition that begins so, or 0. */
+  metric(line: string): Promise<number>;
+  document(firmId: FirmId, sender: string, changes?: Partial<NewDocument>): Promise<NewDocument>;
+  /** Applies a trigger of the lifecycle to a document, as an attempt would. @returns whether the table has it */
+  trigger(id: DocumentId, trigger: OutboundTrigger): Promise<boolean>;
+  /** States in the order of the document's history, and kinds of its events in theirs. */
+  story(firmId: FirmId, id: DocumentId): Promise<{ readonly states: string[]; readonly events: string[]; readonly response: string | null; readonly reason: string | null }>;
+}
+
+export function statusBench(db: TestDatabase, clock: FakeClock, options: { readonly transport?: Transport; readonly owner?: string } = {}): StatusBench {
+  const { sql } = db;
+  const sealer = createSealer([Buffer.alloc(32, 7)]);
+  const metrics = createMetrics();
+  const log = createLog("silent");
+  const receive = createInbound({ sql, sealer, clock, metrics, provider: OWN, poke: () => undefined });
+  const ports: StatusWorkPorts = {
+    sql, sealer, clock, metrics, log, provider: OWN, validators: inlineValidators, transport: options.transport ?? createLoopback(receive), owner: options.owner ?? "node/1",
+    random: () => 0.5, environment: "production", pokeRelay: () => undefined,
+  };
+  return {
+    ports, receive, metrics,
+    metric: async (line) => {
+      const found = (await metrics.exposition()).split("\n").find((text) => text.startsWith(`kurier_${line}`));
+      return found === undefined ? 0 : Number(found.split(" ").at(-1));
+    },
+    document: async (firmId, sender, changes = {}) => {
+      const row = newDocumentRow(firmId, sender, { acceptedAt: clock.now(), ...changes });
+      const [outcome] = await acceptDocuments(sql, [row]);
+      if (outcome?.kind !== "accepted") throw new Error(`not accepted: ${outcome?.kind ?? "nothing"}`);
+      return row;
+    },
+    trigger: async (id, trigger) => {
+      const state = await findDocumentState(sql, id);
+      const move = state === undefined ? undefined : outboundMove(state.status, trigger);
+      if (state === undefined || move === undefined) return false;
+      await applyMove(sql, {
+        id, version: state.version, status: move.to, trigger, detail: undefined, now: clock.now(), nextAttemptAt: clock.now() + 60_000, attempt: undefined, changes: {},
+        events: move.emits.map((kind) => ({ id: newId(clock), kind, feed: true })),
+      });
+      if (trigger === "receipt_confirmed") {
+        await recordOutgoing(sql, { id, c2Seat: OWN.seat, c3Seat: PEER_SEAT, transportProfile: "t", c1Country: "SK", exchangedAt: clock.now() });
+      }
+      return true;
+    },
+    story: async (firmId, id) => {
+      const record = await findDocument(sql, firmId, id);
+      const events = await listDocumentEvents(sql, firmId, id, { after: "0", limit: 1_000 });
+      if (record === undefined || events === undefined) throw new Error("no such document");
+      return {
+        states: record.history.map(({ status }) => status), events: events.map(({ kind }) => kind), response: record.invoiceResponseStatus, reason: record.statusReason,
+      };
+    },
+  };
+}
+
+const envelope = (peerSeat: string): InboundExchange["envelope"] => ({ mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat });
+
+export interface MlsChanges {
+  readonly seat?: string;
+  /** Provider that the status itself names as its sender. */
+  readonly says?: string;
+  readonly receiver?: string;
+  readonly payload?: Buffer;
+}
+
+/** A Message Level Status of the peer about a document. */
+export function mlsExchange(clock: FakeClock, reference: string, code: MlsCode, changes: MlsChanges = {}): InboundExchange {
+  const seat = changes.seat ?? PEER_SEAT;
+  const digits = seat.slice(3);
+  const issues = code === "RE" ? [{ location: "NA", reason: "BV" as const, description: "The total is wrong." }] : [];
+  return {
+    sender: `0242:${digits}` as ParticipantId, receiver: (changes.receiver ?? OWN.participant) as ParticipantId, documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS,
+    as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), envelope: envelope(seat),
+    payload: changes.payload ?? buildMls({
+      id: randomUUID(), issuedAt: clock.now(), sender: changes.says ?? digits, receiver: OWN.participant.slice(5), code,
+      description: code === "RE" ? "Rejected for its total." : undefined, reference, issues,
+    }),
+  };
+}
+
+export interface ResponseChanges {
+  readonly id?: string;
+  readonly issuedAt?: number;
+  readonly issueDate?: string;
+  /** Participant that the response names as its sender. */
+  readonly says?: string;
+}
+
+/** An invoice response from the buyer of a document. */
+export function responseExchange(clock: FakeClock, document: Pick<NewDocument, "sender" | "receiver">, number: string, code: ResponseCode, changes: ResponseChanges = {}): InboundExchange {
+  return {
+    sender: document.receiver, receiver: document.sender, documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE,
+    as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), envelope: envelope(PEER_SEAT),
+    payload: buildInvoiceResponse({
+      id: changes.id ?? randomUUID(), issuedAt: changes.issuedAt ?? clock.now(), code, note: "because",
+      sender: { participant: (changes.says ?? document.receiver) as ParticipantId, name: "Buyer" }, receiver: { participant: document.sender, name: "Seller" },
+      invoice: { number, issueDate: changes.issueDate, typeCode: "380" },
+    }),
+  };
+}
