@@ -8,9 +8,7 @@
  * with a path parameter and a query 16.5 µs, the same row on the node form 20.4 µs.
  * @source design/reliability.md, 2.8
  */
-import { createRequire } from "node:module";
 import { STATUS_CODES } from "node:http";
-import type { HttpRequest, HttpResponse, us_listen_socket } from "uWebSockets.js";
 
 import { addressOfBytes } from "../engine/addresses.js";
 import { LIMITS } from "../engine/limits.js";
@@ -18,48 +16,10 @@ import { Conversation, bodyFraming } from "./conversation.js";
 import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./server.js";
-
-/** What is used of the binding. Its own typings know no `listen` with both host and options, which it takes in this order. */
-interface Uws {
-  App(): {
-    any(pattern: string, handler: (res: HttpResponse, req: HttpRequest) => void): void;
-    listen(host: string, port: number, options: number, listening: (socket: us_listen_socket | false) => void): void;
-    close(): void;
-  };
-  us_listen_socket_close(socket: us_listen_socket): void;
-  us_socket_local_port(socket: us_listen_socket): number;
-  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
-}
-
-/**
- * The packages that carry the binary, in the order in which they are tried. `uWebSockets.js` has Node 20, 22 and 23 on
- * glibc ≥ 2.27; `uwebsockets-next` has Node 22, 24 and 26 but needs glibc ≥ 2.38. Each throws on load where it has none.
- */
-const PACKAGES = ["uWebSockets.js", "uwebsockets-next"];
-
-let loaded: Uws | undefined | "unavailable";
-
-function load(): Uws | undefined {
-  if (loaded === undefined) {
-    // Not a setting of ours: the native module reads this name from the process's environment while it loads, and has no
-    // other way to be told. Without it the header block ends at 4 KB.
-    process.env["UWS_HTTP_MAX_HEADERS_SIZE"] = String(LIMITS.request_header_bytes_max);
-    const require = createRequire(import.meta.url);
-    loaded = "unavailable";
-    for (const name of PACKAGES) {
-      try {
-        loaded = require(name) as Uws;
-        break;
-      } catch {
-        // No binary for this platform in this package: the next one, or node:http.
-      }
-    }
-  }
-  return loaded === "unavailable" ? undefined : loaded;
-}
+import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type Uws } from "./uws-binding.js";
 
 /** Whether a uWebSockets.js binary loads on this platform. */
-export const uwsAvailable = (): boolean => load() !== undefined;
+export const uwsAvailable = (): boolean => loadUws() !== undefined;
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 const statusLine = (status: number): string => statusLines.get(status) ?? String(status);
@@ -156,8 +116,7 @@ function headOf(res: HttpResponse, req: HttpRequest): Head {
   return {
     method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
-    // Undefined at run time for a path without a question mark, whatever the type says.
-    query: (req.getQuery() as string | undefined) ?? "",
+    query: req.getQuery() ?? "",
     headers,
     peer: addressOfBytes(new Uint8Array(res.getRemoteAddress())),
   };
@@ -165,7 +124,7 @@ function headOf(res: HttpResponse, req: HttpRequest): Head {
 
 /** @throws Error when the binary does not load or the port is taken */
 export async function listenUws(options: ServerOptions, shared: Load): Promise<Listener> {
-  const uws = load();
+  const uws = loadUws();
   if (uws === undefined) throw new Error("No uWebSockets.js binary fits this platform; use the node form.");
   const app = uws.App();
   app.any("/*", (res, req) => {
@@ -174,8 +133,8 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
     if (conversation.open(bodyFraming(head.headers))) conversation.readBody();
     conversation.handlerReturns();
   });
-  const socket = await new Promise<us_listen_socket>((resolve, reject) => {
-    const listening = (token: us_listen_socket | false): void => {
+  const socket = await new Promise<ListenSocket>((resolve, reject) => {
+    const listening = (token: ListenSocket | false): void => {
       if (token !== false) resolve(token);
       else reject(Object.assign(new Error(`Cannot listen on ${options.host} port ${options.port}: it is in use or not ours.`), { code: "EADDRINUSE" }));
     };

@@ -116,7 +116,7 @@ function forbiddenImports(source: Source): string[] {
 
 /** Packages with one home. */
 const PACKAGE_HOMES: readonly [pattern: RegExp, homes: RegExp][] = [
-  [/^(uWebSockets\.js|uwebsockets-next)$/, /^gateway\/server-uws\.ts$|^bench\/peers\//],
+  [/^(uWebSockets\.js|@uwsjs\/.*)$/, /^gateway\/uws-binding\.ts$/],
   [/^nact$/, /^actors\/system\.ts$/],
   [/^piscina$/, /^validators\/pool\.ts$/],
   [/^@nats-io\//, /^engine\/events\/streams-jetstream\.ts$/],
@@ -127,7 +127,7 @@ const PACKAGE_HOMES: readonly [pattern: RegExp, homes: RegExp][] = [
 /** Expressions with one home: text of `a.b` or `new Date()` → where it may stand. */
 const EXPRESSION_HOMES: readonly [what: string, homes: RegExp][] = [
   // The native module reads one variable when it loads; nothing else is read or written there.
-  ["process.env", /^(engine\/config|gateway\/server-uws)\.ts$/],
+  ["process.env", /^(engine\/config|gateway\/uws-binding)\.ts$/],
   ["Date.now", /^engine\/clock\.ts$/],
   ["new Date()", /^engine\/clock\.ts$/],
   ["performance.now", /^engine\/clock\.ts$/],
