@@ -1,6 +1,7 @@
 /** What the AS4 exchange asks of its surroundings: who we are, whom we trust, where a recipient is. */
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import type { ParticipantId } from "../ids.js";
+import type { OutboundUrl } from "./outbound-address.js";
 
 /** Our own access point. Asked anew for every message, so that a roll-over of the key needs no restart. */
 export interface OwnAccessPoint {
@@ -34,13 +35,19 @@ export type EndpointFound =
   | {
     readonly kind: "endpoint";
     readonly url: string;
-    /** DER, as the metadata gives it; not judged yet. */
+    /** The URL when it has been checked already. */
+    readonly target?: OutboundUrl;
+    /** DER. */
     readonly certificate: Uint8Array;
+    /** What the PKI said of the certificate a moment ago; absent: ask it. */
+    readonly verdict?: Extract<PeerVerdict, { kind: "trusted" }>;
     /** The signed metadata, for the evidence. */
     readonly metadata?: Uint8Array;
   }
   | { readonly kind: "unregistered" }
   | { readonly kind: "no_capability"; readonly code: string }
+  /** The metadata names an access point whose certificate is not trusted. */
+  | { readonly kind: "untrusted"; readonly code: string }
   /** The look-up did not answer, or not with something that can be believed. */
   | { readonly kind: "failed"; readonly code: string };
 

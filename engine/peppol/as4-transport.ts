@@ -42,6 +42,8 @@ interface Target {
   readonly verdict: Trusted;
 }
 
+const UNTRUSTED = "The certificate of the receiving access point is not trusted.";
+
 /** A look-up that gives no endpoint. @source design/reliability.md, S-08: unregistered is not a failure of the look-up */
 function outcomeOfLookup(found: Exclude<EndpointFound, Endpoint>): Outcome {
   switch (found.kind) {
@@ -49,6 +51,8 @@ function outcomeOfLookup(found: Exclude<EndpointFound, Endpoint>): Outcome {
       return { kind: "recipient_unregistered", code: "NXDOMAIN", detail: "The recipient is not registered on the network." };
     case "no_capability":
       return { kind: "recipient_capability", code: found.code, detail: "The recipient has no endpoint for this document type." };
+    case "untrusted":
+      return { kind: "certificate_rejected", code: found.code, detail: UNTRUSTED };
     case "failed":
       return { kind: "lookup_failed", code: found.code, detail: "The recipient could not be looked up." };
   }
@@ -60,10 +64,10 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
   async function deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome> {
     const found = await endpoints.find(exchange, signal);
     if (found.kind !== "endpoint") return outcomeOfLookup(found);
-    const verdict = await trust.judge(found.certificate, signal);
+    const verdict = found.verdict ?? await trust.judge(found.certificate, signal);
     if (verdict.kind === "refused") {
       endpoints.forget(exchange.receiver);
-      return { kind: "certificate_rejected", code: verdict.fault, detail: "The certificate of the receiving access point is not trusted." };
+      return { kind: "certificate_rejected", code: verdict.fault, detail: UNTRUSTED };
     }
     const admission = receivers.admit(found.url);
     if (admission.kind === "later") return { kind: "deferred", code: admission.reason, retryAfter_ms: admission.retryAfter_ms };
@@ -107,7 +111,7 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   const message = await build(ports, exchange, target, signer, wrapped.bytes);
   const sentAt = ports.clock.now();
   const result = await ports.http.post({
-    url: target.endpoint.url, contentType: message.contentType, body: message.body, signal,
+    url: target.endpoint.url, ...(target.endpoint.target === undefined ? {} : { target: target.endpoint.target }), contentType: message.contentType, body: message.body, signal,
     responseBytesMax: LIMITS.as4_answer_bytes_max, timeout_ms: LIMITS.as4_exchange_timeout_ms,
   });
   const answeredAt = ports.clock.now();

@@ -2,25 +2,48 @@
 import { LIMITS } from "../limits.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
 import type { EvidencePart, ExchangeFacts } from "../storage/evidence-record.js";
-import type { PeerTrust, PeerVerdict } from "./as4-ports.js";
+import type { EndpointFound, Endpoints, PeerTrust, PeerVerdict } from "./as4-ports.js";
 import type { Pki, RevocationAnswer } from "./pki.js";
+import type { SmpAnswer, SmpLookup } from "./smp.js";
 
 const revocationOf = ({ status, source }: RevocationAnswer): "good" | "unknown" | "not_checked" =>
   status === "good" ? "good" : source === "off" || source === "none" ? "not_checked" : "unknown";
+
+type Trusted = Extract<PeerVerdict, { kind: "trusted" }>;
+
+const trusted = (revocation: RevocationAnswer, issuers: readonly Uint8Array[]): Trusted => ({
+  kind: "trusted", revocation: revocationOf(revocation), issuers, ...(revocation.answer === undefined ? {} : { revocationAnswer: revocation.answer }),
+});
 
 /** Access points, judged by the PKI. */
 export const peerTrust = (pki: Pick<Pki, "check">): PeerTrust => ({
   judge: async (certificate) => {
     const verdict = await pki.check(certificate, { usage: "ap" });
     if (verdict.kind === "refused") return { kind: "refused", fault: verdict.reason, passing: verdict.reason === "revocation_unknown" };
-    const { answer } = verdict.revocation;
-    return { kind: "trusted", revocation: revocationOf(verdict.revocation), issuers: verdict.chain, ...(answer === undefined ? {} : { revocationAnswer: answer }) };
+    return trusted(verdict.revocation, verdict.chain);
   },
+});
+
+/** What a look-up's routing status means for an attempt. */
+const KIND_OF_STATUS = {
+  participant_not_found: "unregistered", document_type_not_supported: "no_capability", process_not_supported: "no_capability", endpoint_not_found: "no_capability",
+  certificate_invalid: "untrusted", certificate_expired: "untrusted", lookup_failed: "failed",
+} as const satisfies Record<Exclude<SmpAnswer["status"], "ready">, EndpointFound["kind"]>;
+
+/** Recipients, looked up in SMPs. */
+export const smpEndpoints = (lookup: Pick<SmpLookup, "lookup" | "forget">): Endpoints => ({
+  find: async ({ receiver, documentTypeId, processId }) => {
+    const answer = await lookup.lookup({ participant: receiver, documentType: documentTypeId, process: processId });
+    if (answer.status !== "ready") return { kind: KIND_OF_STATUS[answer.status], code: `${answer.status} ${answer.reason}` };
+    const { endpoint: { url, target, certificate, revocation, chain }, evidence } = answer;
+    return { kind: "endpoint", url, target, certificate, verdict: trusted(revocation, chain), ...(evidence === undefined ? {} : { metadata: evidence.document }) };
+  },
+  forget: (receiver) => { lookup.forget(receiver); },
 });
 
 /** What the evidence keeps of a judgement: parts of the record, and a reference where the authority's answer is long. */
 export async function trustEvidence(
-  evidence: EvidenceArchive, { revocation, revocationAnswer, issuers }: Extract<PeerVerdict, { kind: "trusted" }>,
+  evidence: EvidenceArchive, { revocation, revocationAnswer, issuers }: Trusted,
 ): Promise<{ readonly facts: Pick<ExchangeFacts, "revocation" | "revocationObject">; readonly parts: readonly EvidencePart[] }> {
   const isLong = revocationAnswer !== undefined && revocationAnswer.length > LIMITS.evidence_part_shared_bytes;
   return {

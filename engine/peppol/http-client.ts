@@ -34,6 +34,8 @@ export type HttpResult =
 /** One message to another access point. */
 export interface PostRequest {
   readonly url: string;
+  /** The same URL, when it has been checked already. */
+  readonly target?: OutboundUrl;
   readonly contentType: string;
   readonly body: Uint8Array;
   readonly signal?: AbortSignal;
@@ -98,7 +100,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
 
   async function post(request: PostRequest): Promise<HttpResult> {
-    const target = parseOutboundUrl(request.url, "as4", options.policy);
+    const target = request.target ?? parseOutboundUrl(request.url, "as4", options.policy);
     if (target.kind === "refused") return { kind: "failed", fault: target.fault === "address" ? "address_refused" : "bad_url", uploaded: false };
     if (request.signal?.aborted === true) return { kind: "failed", fault: "aborted", uploaded: false };
     const first = await exchange(begin(target, request), request, connectTimeout_ms);

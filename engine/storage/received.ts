@@ -141,6 +141,15 @@ export async function findReceived(sql: Sql, participantKey: string, id: Receive
   };
 }
 
+/** State of one received document of a firm. */
+export async function findReceivedState(
+  sql: Sql, firmId: FirmId, id: ReceivedDocumentId,
+): Promise<{ readonly status: ReceivedState; readonly as4MessageId: string; readonly receivedAt: Instant } | undefined> {
+  const [row] = await sql<{ status: ReceivedState; as4_message_id: string; received_at: Date }[]>`
+    select status, as4_message_id, received_at from received_document where id = ${id} and firm_id = ${firmId}`;
+  return row === undefined ? undefined : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
+}
+
 /** Marks as processed. @returns when it first was, or undefined when the participant has no such document */
 export async function acknowledgeReceived(
   sql: Sql, request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },

@@ -1,0 +1,60 @@
+/** `kurier evidence verify`: the whole archive checked again, offline. */
+import { systemClock } from "../../engine/clock.js";
+import { loadConfig } from "../../engine/config.js";
+import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
+import { EvidenceStoreFailure } from "../../engine/storage/evidence-store.js";
+import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import { signatureTasks } from "../../validators/signature.js";
+import { masterKey } from "../data-dir.js";
+import { colour, complain, print, progress } from "../terminal.js";
+import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
+import { withDatabase } from "./database.js";
+
+/** A day, or an instant with its zone. @param end whether a day means its last millisecond */
+function instantOf(name: string, text: string | undefined, end: boolean): number | undefined {
+  if (text === undefined) return undefined;
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const instant = isDay || /(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(isDay ? `${text}T${end ? "23:59:59.999" : "00:00:00"}Z` : text) : Number.NaN;
+  if (Number.isNaN(instant)) throw new UsageError(`--${name} is a day (2026-11-20) or an instant (2026-11-20T10:00:00Z), in UTC.`);
+  return instant;
+}
+
+/** Faults printed one by one; the rest are counted. */
+const SHOWN = 50;
+
+export const evidenceVerifyCommand: Command = {
+  name: "evidence verify",
+  summary: "Walk the evidence chain and check every object, signature and receipt again.",
+  usage: [
+    "kurier evidence verify [--from 2026-11-01] [--to 2026-11-30]",
+    "Needs the database, the store and the master key, nothing else. The exit code is 1 when something is not as it was stored, 2 when the store cannot be read.",
+  ],
+  run: async (args) => {
+    const { options } = parseArguments(args, { options: ["from", "to"] });
+    const from = instantOf("from", options.get("from"), false);
+    const to = instantOf("to", options.get("to"), true);
+    const config = loadConfig();
+    return withDatabase(config, async ({ sql }) => {
+      const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
+      const archive = createEvidenceArchive({ sql, store, sealer: createSealer([masterKey(config, config.DATA_DIR)]), clock: systemClock });
+      let bar: ReturnType<typeof progress> | undefined;
+      try {
+        const result = await auditEvidence({
+          sql, store, archive, now: systemClock.now(), crypto: (kind, input) => Promise.resolve(signatureTasks[kind](input)),
+          progress: (done, all) => { (bar ??= progress("checking", all)).step(done); },
+        }, { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
+        bar?.end();
+        for (const { index, fault, detail } of result.faults.slice(0, SHOWN)) print(`${colour("red", fault.padEnd(14))} ${index === undefined ? "head" : `entry ${index}`}: ${detail}`);
+        const expired = result.expired === 0 ? "" : `, ${result.expired} past their retention`;
+        print(`${result.entries} entries in ${result.objects} objects${expired}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`);
+        return result.faults.length === 0 ? EXIT.ok : EXIT.failed;
+      } catch (error) {
+        if (!(error instanceof EvidenceStoreFailure)) throw error;
+        complain(error.message);
+        return EXIT.usage;
+      }
+    });
+  },
+};

@@ -1,0 +1,86 @@
+/** Where other access points deliver, and what is kept of every exchange. @source design/as4.md, section 3; spec/rulings.md, sections 11 and 13 */
+import { z } from "zod";
+
+import type { Envelope, EvidenceRecordView } from "../../engine/documents/evidence.js";
+import { type FirmId, parseUuid } from "../../engine/ids.js";
+import { LIMITS } from "../../engine/limits.js";
+import type { As4Receiver } from "../../engine/peppol/as4-receiver.js";
+import { type Route, route } from "../route.js";
+
+export interface As4Ports {
+  readonly receive: As4Receiver;
+}
+
+/** POST /as4: any peer may post; what it posts is judged by its signature. */
+export const as4Routes = ({ receive }: As4Ports): readonly Route[] => [
+  route({
+    operation: "receiveAs4", method: "POST", path: "/as4", mounts: [""], family: "as4", credential: "none", hidden: true, tag: "Peppol",
+    summary: "Takes an AS4 user message of another access point and answers it with a receipt or an ebMS error",
+    request: { body: z.instanceof(Uint8Array), accepts: ["raw"], body_bytes_max: LIMITS.as4_body_bytes_max },
+    responses: {
+      200: { description: "A signed receipt, or a signed ebMS error.", contentType: "application/soap+xml" },
+      503: { description: "A signed ebMS error that says to come again.", contentType: "application/soap+xml" },
+    },
+    errors: [],
+    handler: async ({ body, header }) => {
+      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      const reply = await receive(bytes, header("content-type") ?? "");
+      return { status: reply.status === 200 ? 200 : 503, body: { raw: reply.body }, contentType: reply.contentType };
+    },
+  }),
+];
+
+/** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
+export interface EvidencePorts {
+  evidence(firmId: FirmId, id: string): Promise<EvidenceRecordView>;
+  envelope(firmId: FirmId, id: string): Promise<Envelope>;
+}
+
+const COMMON = {
+  method: "GET", mounts: ["/api/v1"], family: "enterprise", credential: "bearer", context: "firm", scopes: ["evidence:read"], rate: "enterprise", tag: "Documents",
+} as const;
+
+const documentId = z.object({
+  id: z.string().transform((value, context) => {
+    const parsed = parseUuid(value);
+    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+    return parsed ?? z.NEVER;
+  }),
+});
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const evidenceRecord = z.object({
+  documentId: z.uuid(),
+  state: z.string(),
+  as4MessageId: z.string(),
+  sentAt: z.iso.datetime().nullable(),
+  deliveredAt: z.iso.datetime().nullable(),
+  receipt: z.object({ sha256, receivedAt: z.iso.datetime() }).nullable(),
+  envelope: z.object({ sha256, bytes: z.number().int(), storedAt: z.iso.datetime() }).nullable(),
+  chain: z.object({ index: z.number().int(), hash: sha256, previousHash: sha256 }).nullable(),
+  mls: z.null(),
+  invoiceResponse: z.object({ status: z.string() }).nullable(),
+  links: z.object({ self: z.string(), envelope: z.string() }),
+});
+
+export const evidenceRoutes = (ports: EvidencePorts): readonly Route[] => [
+  route({
+    ...COMMON, operation: "getDocumentEvidence", path: "/documents/{id}/evidence", summary: "What proves a document's way over the network",
+    description: "For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. chain names the entry of the hash chain that holds the record.",
+    request: { params: documentId },
+    responses: { 200: { description: "Digests, times and the place in the chain.", schema: evidenceRecord } },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ params, firm }) => ({ status: 200, body: await ports.evidence(firm.firmId, params.id) }),
+  }),
+  route({
+    ...COMMON, operation: "getDocumentEnvelope", path: "/documents/{id}/envelope", summary: "The signed AS4 envelope, byte for byte",
+    description: "The HTTP body as it was sent or received; Content-Type is the one it travelled with. The payload in it is encrypted for the receiving access point.",
+    request: { params: documentId },
+    responses: { 200: { description: "The envelope.", contentType: "multipart/related" } },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ params, firm }) => {
+      const { bytes, contentType } = await ports.envelope(firm.firmId, params.id);
+      return { status: 200, body: { raw: bytes }, contentType };
+    },
+  }),
+];
