@@ -1,14 +1,21 @@
 /** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
-import type { Clock } from "../engine/clock.js";
+import type { Clock, Instant } from "../engine/clock.js";
+import type { Inbox } from "../engine/documents/inbox.js";
 import { nextDocumentId, type SendReply, type SendRequest } from "../engine/documents/send.js";
 import { Refusal } from "../engine/errors.js";
+import type { ParticipantId, ReceivedDocumentId } from "../engine/ids.js";
 import { LIMITS } from "../engine/limits.js";
+import type { InboundExchange, InboundOutcome, Receive } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 export type ParticipantProtocol = {
   /** Claims the idempotency key for this node and hands the request to a document actor, which answers the asker. */
   ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
+  /** Marks a received document as processed; answers when it first was. */
+  Acknowledge: { readonly ask: { readonly participant: ParticipantId; readonly id: ReceivedDocumentId }; readonly reply: Instant };
+  /** Stores what another access point hands over for this participant. */
+  Receive: { readonly ask: InboundExchange; readonly reply: InboundOutcome };
 };
 
 /** The keys in flight. Forgetting them is harmless: the unique index is the law, this is the politeness. */
@@ -18,7 +25,15 @@ interface Claims {
 
 export type ParticipantKind = ActorKind<ParticipantProtocol, Claims>;
 
-export const participantKind = (ports: { readonly actors: ActorSystem; readonly document: DocumentKind; readonly clock: Clock }): ParticipantKind => ({
+interface Ports {
+  readonly actors: ActorSystem;
+  readonly document: DocumentKind;
+  readonly inbox: Pick<Inbox, "acknowledge">;
+  readonly receive: Receive;
+  readonly clock: Clock;
+}
+
+export const participantKind = (ports: Ports): ParticipantKind => ({
   name: "participant",
   idle_ms: LIMITS.actor_idle_ms,
   start: () => ({ inFlight: new Set() }),
@@ -32,5 +47,7 @@ export const participantKind = (ports: { readonly actors: ActorSystem; readonly 
       const forward = ports.actors.ask(ports.document, nextDocumentId(ports.clock), "Accept", request).finally(() => inFlight.delete(request.idempotencyKey));
       return { forward };
     },
+    Acknowledge: async (_, { participant, id }) => ({ reply: await ports.inbox.acknowledge(participant, id) }),
+    Receive: async (_, exchange) => ({ reply: await ports.receive(exchange) }),
   },
 });

@@ -5,7 +5,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { startActors, type ActorSystem } from "../actors/system.js";
 import { documentKind } from "../actors/document.js";
 import { consumeDispatch, watchRetries } from "../actors/consumers.js";
-import { participantKind } from "../actors/participant.js";
+import { credentialKind, tokensThroughActors } from "../actors/credential.js";
+import { type ParticipantKind, participantKind } from "../actors/participant.js";
 import { parseCidr } from "../engine/addresses.js";
 import { assertTimeZoneData, bratislavaDay, type Clock, systemClock } from "../engine/clock.js";
 import { type Config, ConfigError } from "../engine/config.js";
@@ -25,12 +26,13 @@ import { openPostgresStreams } from "../engine/events/streams-postgres.js";
 import type { Streams } from "../engine/events/streams.js";
 import { createIdentity, type Identity } from "../engine/identity/identity.js";
 import { DEMO_FIRMS, ensureSandbox, type Sandbox } from "../engine/identity/sandbox.js";
-import { newId } from "../engine/ids.js";
+import { newId, participantKey } from "../engine/ids.js";
 import { LIMIT_RELATIONS, LIMITS } from "../engine/limits.js";
 import { createLog, errorFields, type Log } from "../engine/log.js";
 import { createMetrics, type Metrics } from "../engine/metrics.js";
 import { createLoopback } from "../engine/peppol/loopback.js";
 import { createRecipients } from "../engine/peppol/recipients.js";
+import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
 import { createAcceptBatches } from "../engine/storage/accept-batches.js";
 import { censusOfDocuments, releaseLeases } from "../engine/storage/documents.js";
 import { migrate, migrationStatus } from "../engine/storage/migrate.js";
@@ -39,6 +41,7 @@ import { findOwnParticipant } from "../engine/storage/received.js";
 import { createSealer, type Sealer } from "../engine/storage/sealer.js";
 import { openSql, orTemporary, type Sql } from "../engine/storage/sql.js";
 import { createPool, type ValidatorPool } from "../validators/pool.js";
+import { whyPacksAreRefused } from "./rules-dir.js";
 import { createAuthPorts } from "./auth.js";
 import { makeFirm, makeIntegrator } from "./commands/identity.js";
 import { keepQuarantined, masterKey, nodeName } from "./data-dir.js";
@@ -155,9 +158,12 @@ async function startWork(base: Base, role: Role, database: { readonly url: strin
   await identity.start();
   stack.add(() => identity.stop());
 
+  const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
+  if (refusal !== undefined) throw new ConfigError([refusal]);
   const pool = createPool({
     threads: { small: config.VALIDATOR_THREADS, large: 1 }, queueMax: LIMITS.validator_queue_max, queueBytesMax: LIMITS.validator_queue_bytes_max,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms, preload: ["validate"],
+    onDone: ({ kind, lane, time_ms }) => { if (kind === "validate") metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000); },
     onQuarantine: (job) => {
       log.error("a document killed two workers and is in quarantine", { code: job.sha256, outcome: job.reason });
       keepQuarantined(dataDir, sealer, job);
@@ -165,29 +171,36 @@ async function startWork(base: Base, role: Role, database: { readonly url: strin
   });
   stack.add(() => pool.stop());
 
+  const validators = createValidators(pool, metrics, config.RULES_DIR);
+
   const relay = startRelay({ sql, streams, log, metrics });
   stack.add(() => relay.stop());
 
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
-  const receive = (exchange: Parameters<typeof receiveDocument>[1]) => receiveDocument({ sql, sealer, clock, metrics }, exchange);
+  const inbox = createInbox({ sql, sealer, cursors, clock });
+  /** The inbound path, one turn of the receiving participant at a time. */
+  const receive = (exchange: InboundExchange): Promise<InboundOutcome> => actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
   const recipients = createRecipients(async (participant) => {
     const own = await findOwnParticipant(sql, participant);
     return own?.capabilities.map((capability) => capability.documentTypeId);
   }, clock);
   const node = nodeName(dataDir);
   const document = documentKind({
-    send: { sql, batches: createAcceptBatches(sql), validators: createValidators(pool, metrics), recipients, sealer, clock, metrics, poke: () => { relay.poke(); } },
+    send: { sql, batches: createAcceptBatches(sql), validators, recipients, sealer, clock, metrics, poke: () => { relay.poke(); } },
     dispatch: { sql, sealer, transport: createLoopback(receive), clock, metrics, log, owner: `${node}/${process.pid}`, poke: () => { relay.poke(); } },
   });
-  const participant = participantKind({ actors, document, clock });
+  const participant: ParticipantKind = participantKind({ actors, document, inbox, receive: (exchange) => receiveDocument({ sql, sealer, clock, metrics }, exchange), clock });
 
   if (role !== "gateway") await startDispatch(base, { sql, streams, actors, document, node });
   stack.add(() => actors.stop());
 
-  const inbox = createInbox({ sql, sealer, cursors, clock });
   const rows = publicRoutes({
-    tokens: identity,
-    sapi: { send: (request) => actors.ask(participant, request.sender.toLowerCase(), "ClaimSend", request), inbox },
+    tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
+    sapi: {
+      send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
+      inbox: { ...inbox, acknowledge: (owner, id) => actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }) },
+    },
+    validation: validators,
     documents: {
       status: async (firmId, id) => {
         const record = await readDocument(sql, firmId, id);

@@ -1,0 +1,56 @@
+/**
+ * One credential: its logins, renewals and revocations take turns. Short turns; the statements behind them are right under
+ * races by themselves, the turns keep a flood on one credential from taking every connection to Postgres.
+ */
+import { createHash } from "node:crypto";
+
+import type { Instant } from "../engine/clock.js";
+import type { Identity } from "../engine/identity/identity.js";
+import type { TokenPair, TokenRequest } from "../engine/identity/tokens.js";
+import type { ActorKind, ActorSystem } from "./system.js";
+
+type RenewRequest = Parameters<Identity["renewTokens"]>[0];
+
+export type CredentialProtocol = {
+  /** Exchanges a secret for tokens. */
+  Issue: { readonly ask: TokenRequest; readonly reply: TokenPair };
+  /** Consumes a refresh token for its successor. */
+  Renew: { readonly ask: RenewRequest; readonly reply: TokenPair };
+  /** Ends a token of either kind. */
+  Revoke: { readonly ask: { readonly token: string; readonly receivedAt: Instant }; readonly reply: null };
+};
+
+export type CredentialKind = ActorKind<CredentialProtocol, null>;
+
+type Tokens = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken">;
+
+export const credentialKind = (tokens: Tokens): CredentialKind => ({
+  name: "credential",
+  // What is remembered of a credential is in identity's caches; the actor only holds the turn.
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    Issue: async (_, request) => ({ reply: await tokens.issueTokens(request) }),
+    Renew: async (_, request) => ({ reply: await tokens.renewTokens(request) }),
+    Revoke: async (_, { token, receivedAt }) => {
+      await tokens.revokeToken(token, receivedAt);
+      return { reply: null };
+    },
+  },
+});
+
+/** Names an actor without holding what names it: a client id may be anything that a stranger sends, a token is a secret. */
+const keyOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
+
+/** `rt_` and the 22 characters that name the family: all refresh tokens of a login share them. An access token is its own. */
+const FAMILY_CHARS = 25;
+const familyOf = (token: string): string => (token.startsWith("rt_") ? token.slice(0, FAMILY_CHARS) : token);
+
+/** The token operations through their actors. */
+export const tokensThroughActors = (actors: ActorSystem, kind: CredentialKind): Tokens => ({
+  issueTokens: (request) => actors.ask(kind, keyOf(request.clientId), "Issue", request),
+  renewTokens: (request) => actors.ask(kind, keyOf(familyOf(request.refreshToken)), "Renew", request),
+  revokeToken: async (token, receivedAt) => {
+    await actors.ask(kind, keyOf(familyOf(token)), "Revoke", { token, receivedAt });
+  },
+});
