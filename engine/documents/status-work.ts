@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.js";
 import { createWake, type Wake } from "../events/wake.js";
 import { LIMITS } from "../limits.js";
-import { errorFields, type Log } from "../log.js";
+import { errorFields } from "../log.js";
 import type { Metrics } from "../metrics.js";
 import { oldestPendingMls } from "../storage/statuses.js";
 import type { Sql } from "../storage/sql.js";

@@ -4,7 +4,6 @@ import { randomUUID } from "node:crypto";
 import { createInbound } from "../../engine/documents/inbound.js";
 import { provider, type Provider } from "../../engine/documents/provider.js";
 import type { StatusWorkPorts } from "../../engine/documents/status-work.js";
-import { createValidators } from "../../engine/documents/validators.js";
 import type { Inspection, Validators } from "../../engine/documents/facts.js";
 import { SCAN_LIMITS } from "../../engine/documents/validators.js";
 import { bratislavaDay } from "../../engine/clock.js";
@@ -17,7 +16,7 @@ import { createLoopback } from "../../engine/peppol/loopback.js";
 import { buildMls } from "../../engine/peppol/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode } from "../../engine/peppol/mls.js";
 import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, type ResponseCode } from "../../engine/peppol/invoice-response.js";
-import type { InboundExchange, Receive, Transport } from "../../engine/peppol/transport.js";
+import type { EnvelopeFacts, InboundExchange, Receive, Transport } from "../../engine/peppol/transport.js";
 import { acceptDocuments, applyMove, findDocument, findDocumentState, listDocumentEvents, type NewDocument } from "../../engine/storage/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { recordOutgoing } from "../../engine/storage/statuses.js";
@@ -39,7 +38,6 @@ export const inlineValidators: Validators = {
     return Promise.resolve(inspection);
   },
 };
-export { createValidators };
 
 export interface StatusBench {
   readonly ports: StatusWorkPorts;
@@ -100,7 +98,7 @@ export function statusBench(db: TestDatabase, clock: FakeClock, options: { reado
   };
 }
 
-const envelope = (peerSeat: string): InboundExchange["envelope"] => ({ mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat });
+const envelope = (peerSeat: string): EnvelopeFacts => ({ mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat });
 
 export interface MlsChanges {
   readonly seat?: string;

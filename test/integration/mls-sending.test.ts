@@ -1,0 +1,309 @@
+/** The statuses that we owe, the responses that our firms give, and the messages that carry them. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
+import { decideDueDuties } from "../../engine/documents/mls-duties.js";
+import { openPayload } from "../../engine/documents/provider.js";
+import { readResponse, respond, type RespondRequest } from "../../engine/documents/respond.js";
+import { deliverDueMessages, recordingExchanges } from "../../engine/documents/service-dispatch.js";
+import { handleDueStatuses } from "../../engine/documents/statuses.js";
+import { observePendingMls, startStatusWork } from "../../engine/documents/status-work.js";
+import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/ids.js";
+import { LIMITS } from "../../engine/limits.js";
+import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
+import { readInvoiceResponse, RESPONSE_OF_STATUS } from "../../engine/peppol/invoice-response.js";
+import { readMls } from "../../engine/peppol/mls.js";
+import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
+import { acknowledgeReceived } from "../../engine/storage/received.js";
+import { releaseServiceLeases, takeServiceMessages } from "../../engine/storage/service-messages.js";
+import { eventually } from "../support/eventually.js";
+import { fakeClock } from "../support/fake-clock.js";
+import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { seedFirm } from "../support/seed.js";
+import { OWN, PEER_SEAT, statusBench, type StatusBench } from "../support/statuses.js";
+
+const BUYER = "0245:2020202020" as ParticipantId;
+const SELLER = "0245:1010101010" as ParticipantId;
+const INVOICE = BILLING_CAPABILITIES[0] ?? { documentTypeId: "", processId: "" };
+const clock = fakeClock();
+let db: TestDatabase;
+let bench: StatusBench;
+let buyerFirm: FirmId;
+let sellerFirm: FirmId;
+/** What was handed to the transport, and what it answers; the default is a receipt of the peer. */
+let handed: Exchange[];
+let answer: (exchange: Exchange) => Outcome;
+const wire: Transport = {
+  deliver: (exchange) => {
+    handed.push(exchange);
+    return Promise.resolve(answer(exchange));
+  },
+};
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  bench = statusBench(db, clock, { transport: wire });
+  buyerFirm = await seedFirm(db.sql, BUYER);
+  sellerFirm = await seedFirm(db.sql, SELLER);
+});
+afterAll(async () => { await db.drop(); });
+beforeEach(async () => {
+  handed = [];
+  answer = () => ({ kind: "receipt", peerSeat: PEER_SEAT });
+  await db.sql`truncate mls_duty, service_message, service_attempt, exchange, inbound_status, report_submission`;
+});
+
+const goodInvoice = (number = `N-${randomUUID()}`): Buffer => Buffer.from(sampleInvoice({
+  sender: SELLER, receiver: BUYER, senderName: "Seller & sons", receiverName: "Buyer a. s.", number, issueDate: "2026-11-20", lines: 1,
+}));
+const arriving = (changes: Partial<InboundExchange> & { readonly type?: "FAILURE_ONLY" | "ALWAYS_SEND"; readonly to?: string } = {}): InboundExchange => {
+  const { type = "FAILURE_ONLY", to, ...rest } = changes;
+  return {
+    sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), payload: goodInvoice(),
+    envelope: { mls: { type, to }, countryC1: "AT", peerSeat: PEER_SEAT }, ...rest,
+  };
+};
+async function receive(exchange: InboundExchange): Promise<string> {
+  const outcome = await bench.receive(exchange);
+  if (outcome.kind !== "stored") throw new Error(outcome.kind);
+  return outcome.id;
+}
+const settle = async (): Promise<void> => {
+  while (await decideDueDuties(bench.ports) > 0);
+  while (await deliverDueMessages(bench.ports) > 0);
+};
+const said = (): (string | undefined)[] => handed.map(({ payload }) => {
+  const mls = readMls(payload);
+  return typeof mls === "string" ? undefined : mls.code;
+});
+const broken = (): Buffer => Buffer.from(goodInvoice().toString().replace(/<cbc:PayableAmount([^>]*)>[^<]*</u, "<cbc:PayableAmount$1>1.00<"));
+
+test("a document that breaks the rules is always answered with RE: to the sender's provider, with the rules as reasons", async () => {
+  const exchange = arriving({ payload: broken() });
+  await receive(exchange);
+  await settle();
+  expect(handed).toHaveLength(1);
+  expect(handed[0]).toMatchObject({ sender: OWN.participant, receiver: "0242:000777" });
+  const mls = readMls(handed[0]?.payload ?? Buffer.alloc(0));
+  if (typeof mls === "string") throw new Error(mls);
+  expect(mls).toMatchObject({ code: "RE", reference: exchange.sbdhInstanceId, sender: "000001", receiver: "000777" });
+  expect(mls.issues.some(({ reason, description }) => reason === "BV" && description.startsWith("[BR-CO-16]"))).toBe(true);
+});
+
+test("a document whose syntax is wrong is answered with SV, also when it is no XML at all", async () => {
+  await receive(arriving({ payload: Buffer.from("no XML") }));
+  await receive(arriving({ payload: Buffer.from(goodInvoice().toString().replace("</cbc:ID>", "</cbc:ID><cbc:ID>2</cbc:ID>")) }));
+  await settle();
+  const reasons = handed.map(({ payload }) => {
+    const mls = readMls(payload);
+    return typeof mls === "string" ? [mls] : mls.issues.map(({ reason }) => reason as string);
+  });
+  expect(reasons.map((all) => all.includes("SV"))).toEqual([true, true]);
+});
+
+test("of a good document nothing is said unless its sender asked", async () => {
+  await receive(arriving());
+  await settle();
+  clock.advance(86_400_000);
+  await settle();
+  expect(handed).toEqual([]);
+});
+
+test("ALWAYS_SEND: a document that its firm confirms in time is AP, another one AB, to where the sender wants it", async () => {
+  const confirmed = await receive(arriving({ type: "ALWAYS_SEND" }));
+  await receive(arriving({ type: "ALWAYS_SEND", to: "0242:123456-UNIT" }));
+  await settle();
+  expect(handed).toEqual([]);
+  await acknowledgeReceived(db.sql, { participantKey: BUYER, id: confirmed as ReceivedDocumentId, now: clock.now() });
+  clock.advance(LIMITS.mls_confirmation_wait_ms);
+  await settle();
+  expect(handed.map(({ receiver }, index) => `${receiver} ${said()[index]}`).sort()).toEqual(["0242:000777 AP", "0242:123456-UNIT AB"]);
+  // Both were delivered within the 20 minutes of the service level.
+  expect(await bench.metric('mls_sent_duration_seconds_bucket{le="1200"}')).toBe(await bench.metric("mls_sent_duration_seconds_count"));
+  const rows = await db.sql<{ status_at: Date | null }[]>`select status_at from exchange where kind = 'business'`;
+  expect(rows.map(({ status_at }) => status_at?.getTime())).toEqual([clock.now(), clock.now()]);
+});
+
+test("a type that we have no rules for is never rejected", async () => {
+  const type = { documentTypeId: "urn:example:Order-2::Order##urn:example:order::2.1", processId: "urn:example:p" };
+  await db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${BUYER}, ${type.documentTypeId}, ${type.processId}) on conflict do nothing`;
+  await receive(arriving({ ...type, type: "ALWAYS_SEND", payload: Buffer.from("<Order/>") }));
+  clock.advance(LIMITS.mls_confirmation_wait_ms);
+  await settle();
+  expect(said()).toEqual(["AB"]);
+});
+
+test("a document that comes again owes no second status, and many nodes make one message of a duty", async () => {
+  const exchange = arriving({ payload: broken() });
+  await receive(exchange);
+  expect((await bench.receive(exchange)).kind).toBe("duplicate");
+  await Promise.all(Array.from({ length: 6 }, () => decideDueDuties(bench.ports)));
+  await Promise.all(Array.from({ length: 6 }, (_, i) => deliverDueMessages({ ...bench.ports, owner: `node/${i}` })));
+  expect(handed).toHaveLength(1);
+  expect(await db.sql`select id from service_message`).toHaveLength(1);
+});
+
+test("a duty whose node died between the decision and its write is decided again, into the same one message", async () => {
+  await receive(arriving({ payload: broken() }));
+  await db.sql`select id from take_mls_duties(${new Date(clock.now())}, 1, 1)`;
+  await eventually("the duty is taken again", async () => {
+    await settle();
+    return handed.length > 0;
+  });
+  expect(handed).toHaveLength(1);
+});
+
+test("attempts at a message keep its ids; it follows the plan and ends like a document", async () => {
+  await receive(arriving({ payload: broken() }));
+  const outcomes: Outcome[] = [{ kind: "transport_failed" }, { kind: "deferred", retryAfter_ms: 5_000 }, { kind: "unconfirmed" }, { kind: "already_handed_over", peerSeat: PEER_SEAT }];
+  answer = () => outcomes[handed.length - 1] ?? { kind: "internal" };
+  for (let i = 0; i < 4; i += 1) {
+    await settle();
+    clock.advance(3_600_000);
+  }
+  expect(handed).toHaveLength(4);
+  expect(new Set(handed.map(({ as4MessageId, sbdhInstanceId }) => `${as4MessageId} ${sbdhInstanceId}`)).size).toBe(1);
+  expect(await db.sql`select status, attempts from service_message`).toMatchObject([{ status: "delivered", attempts: 3 }]);
+  expect(await db.sql`select number, outcome from service_attempt order by number`).toMatchObject([
+    { number: 1, outcome: "transport_failed" }, { number: 2, outcome: "unconfirmed" }, { number: 3, outcome: "already_handed_over" },
+  ]);
+});
+
+test("a message that nobody takes ends when its plan is used up", async () => {
+  await receive(arriving({ payload: broken() }));
+  answer = () => ({ kind: "recipient_unregistered" });
+  for (let i = 0; i <= LIMITS.retry_plan_ms.length + 3; i += 1) {
+    await settle();
+    clock.advance(2 * 86_400_000);
+  }
+  expect(handed).toHaveLength(LIMITS.retry_plan_ms.length + 1);
+  expect(await db.sql`select status, status_reason from service_message`).toMatchObject([{ status: "send_failed", status_reason: "recipient_unregistered" }]);
+  await observePendingMls(bench.ports);
+  expect(await bench.metric("mls_pending_oldest_seconds")).toBe(0);
+});
+
+test("a message whose node died in mid-attempt is sent again under the same ids, and the late end of the first attempt is refused", async () => {
+  await receive(arriving({ payload: broken() }));
+  await decideDueDuties(bench.ports);
+  let release: (outcome: Outcome) => void = () => undefined;
+  const stuck: Transport = { deliver: (exchange) => { handed.push(exchange); return new Promise((resolve) => { release = resolve; }); } };
+  const dying = deliverDueMessages({ ...bench.ports, transport: stuck, owner: "dead/1" });
+  await eventually("the attempt is under way", () => handed.length === 1);
+  expect(await deliverDueMessages(bench.ports)).toBe(0);
+  expect(await releaseServiceLeases(db.sql, "dead")).toBe(1);
+  await settle();
+  release({ kind: "peer_refused" });
+  await dying;
+  expect(handed).toHaveLength(2);
+  expect(handed[1]?.as4MessageId).toBe(handed[0]?.as4MessageId);
+  expect(await db.sql`select status from service_message`).toMatchObject([{ status: "delivered" }]);
+});
+
+test("the age of the oldest status that is due is a metric", async () => {
+  await receive(arriving({ payload: broken() }));
+  clock.advance(90_000);
+  await observePendingMls(bench.ports);
+  expect(await bench.metric("mls_pending_oldest_seconds")).toBe(90);
+  answer = () => ({ kind: "transport_failed" });
+  await settle();
+  await observePendingMls(bench.ports);
+  expect(await bench.metric("mls_pending_oldest_seconds")).toBe(90);
+});
+
+test("a receipt for a document is recorded once for the reports; what is no document and what failed is not", async () => {
+  const document = await bench.document(sellerFirm, SELLER);
+  const transport = recordingExchanges(wire, bench.ports);
+  const exchange: Exchange = { ...document, documentId: document.id, firmId: sellerFirm, attempt: 1, countryC1: "CZ", createdAt: clock.now(), payload: Buffer.from("x") };
+  const signal = new AbortController().signal;
+  answer = () => ({ kind: "unconfirmed" });
+  await transport.deliver(exchange, signal);
+  answer = () => ({ kind: "receipt", peerSeat: PEER_SEAT });
+  expect(await transport.deliver(exchange, signal)).toEqual({ kind: "receipt", peerSeat: PEER_SEAT });
+  await transport.deliver(exchange, signal);
+  await transport.deliver({ ...exchange, documentId: randomUUID() as typeof document.id }, signal);
+  expect(await db.sql`select direction, kind, c2_seat, c3_seat, c1_country, end_user from exchange`).toEqual([
+    { direction: "outgoing", kind: "business", c2_seat: OWN.seat, c3_seat: PEER_SEAT, c1_country: "CZ", end_user: SELLER },
+  ]);
+});
+
+const request = (documentId: string, changes: Partial<RespondRequest> = {}): RespondRequest => ({
+  firmId: buyerFirm, firmName: "Buyer a. s.", participant: BUYER, documentId: documentId as ReceivedDocumentId, status: "accepted", note: undefined, ...changes,
+});
+const respondPorts = (): Parameters<typeof respond>[0] => ({ ...bench.ports, poke: () => undefined });
+
+test.each(Object.entries(RESPONSE_OF_STATUS))("the answer %s goes out as %s and says whose invoice it is about", async (status, code) => {
+  const id = await receive(arriving({ payload: goodInvoice("F-17") }));
+  const reply = await respond(respondPorts(), request(id, { status: status as keyof typeof RESPONSE_OF_STATUS, note: "Thank you." }));
+  expect(reply).toMatchObject({ id, idempotent: false, response: { status, direction: "sent", delivery: "queued", reason: "Thank you." } });
+  await settle();
+  expect(handed[0]).toMatchObject({ sender: BUYER, receiver: SELLER, firmId: buyerFirm });
+  expect(readInvoiceResponse(handed[0]?.payload ?? Buffer.alloc(0))).toMatchObject({ code, sender: BUYER, receiver: SELLER, invoice: { number: "F-17", issueDate: "2026-11-20", typeCode: "380" } });
+  expect(handed[0]?.payload.toString()).toContain("<cbc:RegistrationName>Seller &amp; sons<");
+  expect(await readResponse(db.sql, id as ReceivedDocumentId)).toMatchObject({ status, delivery: "sent", reason: "Thank you." });
+});
+
+test("the same answer given again, also by many at once, is sent once; a new answer is a new message", async () => {
+  const id = await receive(arriving());
+  const replies = await Promise.all(Array.from({ length: 3 }, () => respond(respondPorts(), request(id))));
+  expect(replies.filter(({ idempotent }) => !idempotent)).toHaveLength(1);
+  clock.advance(1);
+  expect((await respond(respondPorts(), request(id, { status: "paid" }))).idempotent).toBe(false);
+  await settle();
+  expect(handed).toHaveLength(2);
+});
+
+test("a document of another firm, or none, cannot be answered and tells nothing of itself", async () => {
+  const id = await receive(arriving());
+  await respond(respondPorts(), request(id));
+  await expect(respond(respondPorts(), request(id, { participant: SELLER, firmId: sellerFirm }))).rejects.toMatchObject({ reason: "NOT_FOUND" });
+  await expect(respond(respondPorts(), request(randomUUID()))).rejects.toMatchObject({ reason: "NOT_FOUND" });
+});
+
+test("service messages are no customer's documents", async () => {
+  const [before] = await db.sql<{ n: number }[]>`select count(*)::integer as n from document`;
+  const id = await receive(arriving({ payload: broken() }));
+  await respond(respondPorts(), request(id));
+  await settle();
+  expect(handed).toHaveLength(2);
+  expect(await db.sql`select count(*)::integer as n from document`).toEqual([{ n: before?.n }]);
+  expect(await db.sql`select 1 from outbox where body ->> 'kind' like '%mls%'`).toHaveLength(0);
+});
+
+test("the whole circle on one node: an invoice that breaks a rule comes back to its sender as a rejection, an answer as its status", async () => {
+  const circle = statusBench(db, clock);
+  const document = await circle.document(sellerFirm, SELLER, { receiver: BUYER, facts: { documentNumber: "C-1", issueDate: "2026-11-20" } });
+  await circle.trigger(document.id, "receipt_confirmed");
+  await db.sql`update exchange set c3_seat = ${OWN.seat} where id = ${document.id}`;
+  const outcome = await circle.receive({
+    sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: document.as4MessageId, sbdhInstanceId: document.sbdhInstanceId, createdAt: clock.now(), payload: goodInvoice("C-1"),
+  });
+  if (outcome.kind !== "stored") throw new Error(outcome.kind);
+  await respond({ ...circle.ports, poke: () => undefined }, request(outcome.id, { status: "under_query", note: "Which order?" }));
+  const work = startStatusWork(circle.ports);
+  try {
+    await eventually("the answer arrives", async () => (await circle.story(sellerFirm, document.id)).response === "UQ");
+  } finally {
+    await work.stop();
+  }
+  await db.sql`delete from inbound_status`;
+  const bad = await circle.document(sellerFirm, SELLER, { receiver: BUYER });
+  await circle.trigger(bad.id, "receipt_confirmed");
+  await db.sql`update exchange set c3_seat = ${OWN.seat} where id = ${bad.id}`;
+  await circle.receive({
+    sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: bad.as4MessageId, sbdhInstanceId: bad.sbdhInstanceId, createdAt: clock.now(), payload: broken(),
+  });
+  while (await decideDueDuties(circle.ports) > 0);
+  while (await deliverDueMessages(circle.ports) > 0);
+  while (await handleDueStatuses({ ...circle.ports, poke: () => undefined }) > 0);
+  expect((await circle.story(sellerFirm, bad.id)).states).toEqual(["queued", "delivered", "rejected"]);
+});
+
+test("payloads of statuses lie sealed", async () => {
+  await receive(arriving({ payload: broken() }));
+  await decideDueDuties(bench.ports);
+  const [taken] = await takeServiceMessages(db.sql, { owner: "x", now: clock.now(), lease_ms: 1, limit: 1 });
+  if (taken === undefined) throw new Error("nothing taken");
+  expect(taken.payloadSealed.includes(Buffer.from("ApplicationResponse"))).toBe(false);
+  expect(openPayload(bench.ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed).includes("ApplicationResponse")).toBe(true);
+});
