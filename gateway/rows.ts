@@ -4,16 +4,18 @@ import type { Route } from "./route.js";
 import { authRoutes, type TokenPorts } from "./routes/auth.js";
 import { type DocumentPorts, documentRoutes } from "./routes/documents.js";
 import { type SapiPorts, sapiRoutes } from "./routes/sapi.js";
+import { type ValidationPorts, validationRoutes } from "./routes/validation.js";
 import { webRoutes } from "./routes/web.js";
 
 export interface PublicPorts {
   readonly tokens: TokenPorts;
   readonly sapi: SapiPorts;
   readonly documents: DocumentPorts;
+  readonly validation: ValidationPorts;
 }
 
 /** The rows that make up the published contract. */
-export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents)];
+export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents), ...validationRoutes(ports.validation)];
 
 /** All rows of the public listener: the contract, and the pages and documents that describe it. */
 export const publicRoutes = (ports: PublicPorts): readonly Route[] => {
@@ -28,4 +30,5 @@ export const UNPLUGGED: PublicPorts = {
   tokens: { issueTokens: never, renewTokens: never, revokeToken: never, jwks: never },
   sapi: { send: never, inbox: { list: never, read: never, acknowledge: never } },
   documents: { status: never, events: never },
+  validation: { report: never, parse: never },
 };

@@ -13,6 +13,8 @@ import { hashOf, Quarantine, quarantinedReport } from "./quarantine.js";
 import type { Report } from "./report.js";
 import { provideWrappingKey } from "./wss/keys.js";
 
+export { quarantinedReport } from "./quarantine.js";
+
 /** What the owner decides. The numbers come from engine/limits.ts. */
 export interface PoolOptions {
   /** Threads of the two lanes. The large lane's threads start when they are needed. */
@@ -37,6 +39,8 @@ export interface PoolOptions {
   readonly preload?: readonly TaskKind[];
   /** Called once for each job that goes into quarantine, so that the owner can keep its bytes for the operator. */
   readonly onQuarantine?: (job: QuarantinedJob) => void;
+  /** Called after each job that was done, with the time it took in its worker. */
+  readonly onDone?: (job: { readonly kind: TaskKind; readonly lane: Lane; readonly time_ms: number }) => void;
   /** Another worker entry; for tests. */
   readonly workerFile?: string;
 }
@@ -329,13 +333,20 @@ class LaneOfWorkers {
       const batch: Batch = { progress, jobs: jobs.map(({ kind, input }) => ({ kind, input: copyForTransfer(input, transferList) })) };
       this.#events.onBatch(jobs.length);
       const outcomes = await this.#piscina.run(batch, { transferList, signal: abort.signal });
-      jobs.forEach((job, i) => { settle(job, outcomes[i]); });
+      jobs.forEach((job, i) => { this.#settle(job, outcomes[i]); });
     } catch (error) {
       this.#afterLoss(jobs, progress, abort.signal.aborted ? "timeout" : reasonOf(error), error);
     } finally {
       clearInterval(watch);
       this.#batches.delete(abort);
     }
+  }
+
+  #settle(job: QueuedJob, outcome: JobOutcome | undefined): void {
+    if (outcome?.kind === "done") {
+      this.#options.onDone?.({ kind: job.kind, lane: this.lane, time_ms: outcome.time_ms });
+      job.resolve(outcome.output);
+    } else job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
   }
 
   #waitingForStart(): AbortController[] {
@@ -374,11 +385,6 @@ class LaneOfWorkers {
       }
     }
   }
-}
-
-function settle(job: QueuedJob, outcome: JobOutcome | undefined): void {
-  if (outcome?.kind === "done") job.resolve(outcome.output);
-  else job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
 }
 
 function reasonOf(error: unknown): RestartReason {

@@ -3,10 +3,12 @@
  * Types and lists, no behaviour; the engine may import this file.
  */
 import type { Report } from "./report.js";
+import type { ParseInput, ParseOutput } from "./summary.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 import type { ScanLimits } from "./xml/limits.js";
 
 export type { DocumentFacts, Endpoint, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
+export type { DocumentSummary, ParseInput, ParseOutput } from "./summary.js";
 export type { ScanLimits } from "./xml/limits.js";
 
 /** How one document is to be judged. */
@@ -29,8 +31,10 @@ export interface ValidateInput { readonly bytes: Uint8Array; readonly options: V
 /** Every kind of task: input and output. A new kind is a row here and a row of the table in worker.ts. */
 export interface Tasks extends SignatureTasks {
   validate: { input: ValidateInput; output: Report };
+  /** Reads a document without judging it. */
+  parse: { input: ParseInput; output: ParseOutput };
 }
-export type TaskKind = "validate" | SignatureTaskKind;
+export type TaskKind = "validate" | "parse" | SignatureTaskKind;
 
 /** One piece of work inside a batch. */
 export interface Job { readonly kind: string; readonly input: unknown }
@@ -47,7 +51,7 @@ export const PROGRESS = { done: 0, started: 1 } as const;
 
 /** A job that threw. The class is gone, name and text remain; the text is for logs, never for clients. */
 export interface JobFailure { readonly kind: "failed"; readonly name: string; readonly message: string; readonly stack: string }
-export type JobOutcome = { readonly kind: "done"; readonly output: unknown } | JobFailure;
+export type JobOutcome = { readonly kind: "done"; readonly output: unknown; /** In the worker, milliseconds. */ readonly time_ms: number } | JobFailure;
 
 /** Why a worker was replaced. */
 export const RESTART_REASONS = ["timeout", "memory", "exit"] as const;

@@ -6,6 +6,12 @@ function now(): number {
   return seconds * 1_000 + nanoseconds / 1_000_000;
 }
 
+/** Measures one thing. */
+export class StopWatch {
+  readonly #start = now();
+  elapsed_ms(): number { return now() - this.#start; }
+}
+
 /** Measures layers one after the other, when somebody wants to know. */
 export class LayerClock {
   readonly #laps: Record<string, number> | undefined;

@@ -7,6 +7,7 @@ import { withoutBackingStore } from "./plain.js";
 import type { Packs } from "./packs.js";
 import { PROGRESS } from "./protocol.js";
 import type { Batch, Job, JobOutcome, TaskKind, Tasks, ValidateInput } from "./protocol.js";
+import { StopWatch } from "./stopwatch.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 
 /** Runs one job. The table below types each handler by its kind. */
@@ -28,6 +29,7 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
       return validateDocument(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), options, packs);
     };
   },
+  parse: async () => (await import("./summary.js")).parseDocument,
   "as4.seal": () => signature("as4.seal"),
   "as4.open": () => signature("as4.open"),
   "as4.sign": () => signature("as4.sign"),
@@ -61,7 +63,8 @@ async function handlerOf(kind: string): Promise<Handler> {
 async function runJob({ kind, input }: Job): Promise<JobOutcome> {
   try {
     const handler = await handlerOf(kind);
-    return { kind: "done", output: await handler(input as never) };
+    const watch = new StopWatch();
+    return { kind: "done", output: await handler(input as never), time_ms: watch.elapsed_ms() };
   } catch (error) {
     const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
     return { kind: "failed", name, message, stack: stack ?? "" };
@@ -76,7 +79,7 @@ export default async function runBatch({ jobs, progress }: Batch): Promise<JobOu
     outcomes.push(await runJob(job));
     Atomics.add(progress, PROGRESS.done, 1);
   }
-  if (handlers.has("validate")) (await import("./xml/scanner.js")).releaseDocument();
+  if (handlers.has("validate") || handlers.has("parse")) (await import("./xml/scanner.js")).releaseDocument();
   return outcomes;
 }
 

@@ -3,8 +3,8 @@ import { bratislavaDay } from "../clock.js";
 import { Refusal } from "../errors.js";
 import { LIMITS } from "../limits.js";
 import type { Metrics } from "../metrics.js";
-import { PoolBusy, type ValidatorPool } from "../../validators/pool.js";
-import type { Report, ScanLimits } from "../../validators/protocol.js";
+import { JobQuarantined, PoolBusy, quarantinedReport, type ValidatorPool } from "../../validators/pool.js";
+import type { ParseOutput, Report, ScanLimits } from "../../validators/protocol.js";
 import type { Inspection, Validators } from "./facts.js";
 
 /** What a document may ask of a worker. */
@@ -14,8 +14,16 @@ export const SCAN_LIMITS: ScanLimits = {
   names: LIMITS.xml_unknown_names_max, findings: LIMITS.findings_max,
 };
 
-/** Letters before the first digit or hyphen group: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
-const familyOf = (ruleId: string): string => /^!?[A-Za-z]+(?:-[A-Z]+)?/.exec(ruleId)?.[0] ?? "other";
+/** What is judged and read by the workers, as the engine's documents ask for it. */
+export interface DocumentWorkers extends Validators {
+  /** The whole report. @throws Refusal TEMPORARY when the queue is full */
+  report(payload: Uint8Array, options: { readonly fairnessKey: string; readonly receivedAt: number }): Promise<Report>;
+  /** What a document says, without a verdict. @throws Refusal TEMPORARY when the queue is full */
+  parse(payload: Uint8Array, options: { readonly fairnessKey: string }): Promise<ParseOutput>;
+}
+
+/** The letters that begin an id, with the group behind them: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
+export const familyOf = (ruleId: string): string => /^!?[A-Za-z]+(?:-[A-Z][A-Z0-9]*(?=-))?/.exec(ruleId)?.[0] ?? "other";
 
 function measure(metrics: Metrics, report: Report): void {
   for (const { layer, severity, ruleId } of report.findings) {
@@ -33,16 +41,32 @@ const inspectionOf = (report: Report): Inspection => ({
   ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`).join(", "),
 });
 
-export function createValidators(pool: ValidatorPool, metrics: Metrics): Validators {
+async function orTemporary<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PoolBusy) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+    throw error;
+  }
+}
+
+/** @param rulesDir  the operator's imported rule packs; default none */
+export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir?: string): DocumentWorkers {
+  const packs = rulesDir === undefined ? {} : { rulesDir };
+  const report: DocumentWorkers["report"] = async (payload, { fairnessKey, receivedAt }) => {
+    const made = await orTemporary(pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey, ...packs }));
+    measure(metrics, made);
+    return made;
+  };
   return {
-    inspect: async (payload, { fairnessKey, receivedAt }) => {
+    report,
+    inspect: async (payload, options) => inspectionOf(await report(payload, options)),
+    parse: async (payload, { fairnessKey }) => {
       try {
-        const report = await pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey });
-        measure(metrics, report);
-        return inspectionOf(report);
+        return await orTemporary(pool.run("parse", { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max }, { fairnessKey }));
       } catch (error) {
-        if (error instanceof PoolBusy) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
-        throw error;
+        if (!(error instanceof JobQuarantined)) throw error;
+        return { kind: "refused", findings: quarantinedReport(error.sha256).findings };
       }
     },
   };

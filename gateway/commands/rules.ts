@@ -14,6 +14,24 @@ function rulesDir(): string {
   return RULES_DIR;
 }
 
+/**
+ * Looks at the active packs before the engine starts: what a worker would refuse stops the start.
+ * @returns one sentence for the operator, or undefined when all of them can be used
+ */
+export async function whyPacksAreRefused(directory: string): Promise<string | undefined> {
+  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return "RULES_DIR names no folder; create it, or leave the variable out to use the built-in rules.";
+  const [{ loadPacks }, { PackRefused }, { XsdUnavailable }] = await Promise.all([
+    import("../../validators/load-packs.js"), import("../../validators/rules/schematron/load.js"), import("../../validators/rules/schematron/xsd.js"),
+  ]);
+  try {
+    for (const { validator } of (await loadPacks(directory)).grammars) validator.dispose();
+    return undefined;
+  } catch (error) {
+    if (error instanceof PackRefused || error instanceof XsdUnavailable) return `RULES_DIR cannot be used: ${error.message}.`;
+    throw error;
+  }
+}
+
 /** Errors of the importer are written for the operator: they name file, line and construct. */
 async function readable<T>(work: () => Promise<T> | T): Promise<T> {
   const [{ ReleaseError }, { PackRefused }, { SourceError }, { ZipError }] = await Promise.all([

@@ -1,0 +1,181 @@
+/** What an invoice, credit note or response says, as plain values: for people and programs that do not read UBL. */
+import { isKnownRoot } from "./ubl/check.js";
+import type { Finding } from "./report.js";
+import { NONE } from "./xml/document.js";
+import type { ElementId, XmlDocument } from "./xml/document.js";
+import type { ScanLimits } from "./xml/limits.js";
+import { attr, cac, cbc, roots } from "./xml/names.js";
+import type { NameId } from "./xml/names.js";
+import { scan } from "./xml/scanner.js";
+
+/** Longer values are cut: a summary is for reading, the document itself stays the record. */
+const VALUE_CHARS_MAX = 1_024;
+/** Entries of the lists that are not lines: taxes, earlier invoices. */
+const ENTRIES_MAX = 1_000;
+
+/** One of the two parties. Null where the document says nothing. */
+export interface PartySummary {
+  /** Trading name, else the registered one. */
+  readonly name: string | null;
+  /** `<scheme>:<id>`. */
+  readonly participantId: string | null;
+  readonly companyId: string | null;
+  readonly vatId: string | null;
+  readonly country: string | null;
+}
+
+export interface TaxSummary {
+  readonly category: string | null;
+  readonly percent: string | null;
+  readonly taxableAmount: string | null;
+  readonly taxAmount: string | null;
+}
+
+export interface LineSummary {
+  readonly id: string | null;
+  readonly name: string | null;
+  readonly quantity: string | null;
+  readonly unitCode: string | null;
+  readonly price: string | null;
+  readonly netAmount: string | null;
+  readonly taxCategory: string | null;
+  readonly taxPercent: string | null;
+}
+
+/** Numbers are the document's own text, exact; dates as written. */
+export interface DocumentSummary {
+  readonly documentType: "Invoice" | "CreditNote" | "ApplicationResponse";
+  readonly customizationId: string | null;
+  readonly profileId: string | null;
+  readonly number: string | null;
+  readonly typeCode: string | null;
+  readonly issueDate: string | null;
+  readonly dueDate: string | null;
+  readonly taxPointDate: string | null;
+  readonly deliveryDate: string | null;
+  readonly currency: string | null;
+  readonly buyerReference: string | null;
+  readonly orderReference: string | null;
+  readonly precedingInvoices: readonly string[];
+  /** The seller; the sender of an ApplicationResponse. */
+  readonly supplier: PartySummary;
+  /** The buyer; the receiver of an ApplicationResponse. */
+  readonly customer: PartySummary;
+  readonly totals: {
+    readonly lineNet: string | null;
+    readonly allowances: string | null;
+    readonly charges: string | null;
+    readonly taxExclusive: string | null;
+    readonly tax: string | null;
+    readonly taxInclusive: string | null;
+    readonly prepaid: string | null;
+    readonly rounding: string | null;
+    readonly payable: string | null;
+  };
+  readonly taxes: readonly TaxSummary[];
+  /** Lines of the document; `lines` may hold fewer. */
+  readonly lineCount: number;
+  readonly lines: readonly LineSummary[];
+}
+
+export interface ParseInput {
+  readonly bytes: Uint8Array;
+  readonly limits: ScanLimits;
+  /** Lines taken at most. */
+  readonly linesMax: number;
+}
+
+export type ParseOutput = { readonly kind: "parsed"; readonly summary: DocumentSummary } | { readonly kind: "refused"; readonly findings: readonly Finding[] };
+
+const ROOT_UNKNOWN: Finding = {
+  ruleId: "UBL-ROOT", layer: "schema", severity: "fatal", location: "/", line: 1, message: "Send a UBL 2.1 Invoice, CreditNote or ApplicationResponse.",
+};
+
+/** Reads a document without judging it: what is missing is null, what is wrong is shown as it stands. */
+export function parseDocument({ bytes, limits, linesMax }: ParseInput): ParseOutput {
+  const scanned = scan(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), limits);
+  if (scanned.kind === "refused") return scanned;
+  if (!isKnownRoot(scanned.document.name(0))) return { kind: "refused", findings: [ROOT_UNKNOWN] };
+  return { kind: "parsed", summary: new Summariser(scanned.document).summary(linesMax) };
+}
+
+class Summariser {
+  readonly #document: XmlDocument;
+
+  constructor(document: XmlDocument) { this.#document = document; }
+
+  summary(linesMax: number): DocumentSummary {
+    const root = this.#document.name(0);
+    const isResponse = root === roots.ApplicationResponse;
+    const isCredit = root === roots.CreditNote;
+    const line = isCredit ? cac.CreditNoteLine : cac.InvoiceLine;
+    const total = (name: NameId): string | null => this.#text(0, cac.LegalMonetaryTotal, name);
+    return {
+      documentType: isResponse ? "ApplicationResponse" : isCredit ? "CreditNote" : "Invoice",
+      customizationId: this.#text(0, cbc.CustomizationID), profileId: this.#text(0, cbc.ProfileID), number: this.#text(0, cbc.ID),
+      typeCode: this.#text(0, isCredit ? cbc.CreditNoteTypeCode : cbc.InvoiceTypeCode), issueDate: this.#text(0, cbc.IssueDate),
+      dueDate: this.#text(0, cbc.DueDate) ?? this.#text(0, cac.PaymentMeans, cbc.PaymentDueDate), taxPointDate: this.#text(0, cbc.TaxPointDate),
+      deliveryDate: this.#text(0, cac.Delivery, cbc.ActualDeliveryDate), currency: this.#text(0, cbc.DocumentCurrencyCode),
+      buyerReference: this.#text(0, cbc.BuyerReference), orderReference: this.#text(0, cac.OrderReference, cbc.ID),
+      precedingInvoices: this.#each(0, cac.BillingReference, ENTRIES_MAX, (e) => this.#text(e, cac.InvoiceDocumentReference, cbc.ID)).filter((id) => id !== null),
+      supplier: this.#party(isResponse ? this.#at(0, cac.SenderParty) : this.#at(0, cac.AccountingSupplierParty, cac.Party)),
+      customer: this.#party(isResponse ? this.#at(0, cac.ReceiverParty) : this.#at(0, cac.AccountingCustomerParty, cac.Party)),
+      totals: {
+        lineNet: total(cbc.LineExtensionAmount), allowances: total(cbc.AllowanceTotalAmount), charges: total(cbc.ChargeTotalAmount),
+        taxExclusive: total(cbc.TaxExclusiveAmount), tax: this.#text(0, cac.TaxTotal, cbc.TaxAmount), taxInclusive: total(cbc.TaxInclusiveAmount),
+        prepaid: total(cbc.PrepaidAmount), rounding: total(cbc.PayableRoundingAmount), payable: total(cbc.PayableAmount),
+      },
+      taxes: this.#each(this.#at(0, cac.TaxTotal), cac.TaxSubtotal, ENTRIES_MAX, (e) => ({
+        category: this.#text(e, cac.TaxCategory, cbc.ID), percent: this.#text(e, cac.TaxCategory, cbc.Percent),
+        taxableAmount: this.#text(e, cbc.TaxableAmount), taxAmount: this.#text(e, cbc.TaxAmount),
+      })),
+      lineCount: this.#document.countChildren(0, line),
+      lines: this.#each(0, line, linesMax, (e) => this.#line(e, isCredit ? cbc.CreditedQuantity : cbc.InvoicedQuantity)),
+    };
+  }
+
+  #line(e: ElementId, quantityName: NameId): LineSummary {
+    const quantity = this.#document.child(e, quantityName);
+    return {
+      id: this.#text(e, cbc.ID), name: this.#text(e, cac.Item, cbc.Name), quantity: this.#text(e, quantityName),
+      unitCode: quantity === NONE ? null : this.#value(this.#document.attr(quantity, attr.unitCode)), price: this.#text(e, cac.Price, cbc.PriceAmount),
+      netAmount: this.#text(e, cbc.LineExtensionAmount), taxCategory: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.ID),
+      taxPercent: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.Percent),
+    };
+  }
+
+  #party(party: ElementId): PartySummary {
+    if (party === NONE) return { name: null, participantId: null, companyId: null, vatId: null, country: null };
+    const endpoint = this.#document.child(party, cbc.EndpointID);
+    const scheme = endpoint === NONE ? null : this.#value(this.#document.attr(endpoint, attr.schemeID));
+    const id = this.#text(party, cbc.EndpointID);
+    const vat = this.#each(party, cac.PartyTaxScheme, ENTRIES_MAX, (e) => (this.#text(e, cac.TaxScheme, cbc.ID) === "VAT" ? this.#text(e, cbc.CompanyID) : null));
+    return {
+      name: this.#text(party, cac.PartyName, cbc.Name) ?? this.#text(party, cac.PartyLegalEntity, cbc.RegistrationName),
+      participantId: id === null ? null : `${scheme ?? ""}:${id}`, companyId: this.#text(party, cac.PartyLegalEntity, cbc.CompanyID),
+      vatId: vat.find((companyId) => companyId !== null) ?? null, country: this.#text(party, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
+    };
+  }
+
+  /** The element at the end of a path of first children, or NONE. */
+  #at(from: ElementId, ...path: readonly NameId[]): ElementId {
+    return path.reduce((e, name) => (e === NONE ? NONE : this.#document.child(e, name)), from);
+  }
+
+  #text(from: ElementId, ...path: readonly NameId[]): string | null {
+    const e = this.#at(from, ...path);
+    return e === NONE ? null : this.#value(this.#document.text(e));
+  }
+
+  #value(text: string | undefined): string | null {
+    const trimmed = text?.trim() ?? "";
+    return trimmed === "" ? null : trimmed.slice(0, VALUE_CHARS_MAX);
+  }
+
+  /** What `take` makes of the children of that name, the first `max` of them. */
+  #each<T>(parent: ElementId, name: NameId, max: number, take: (e: ElementId) => T): T[] {
+    const taken: T[] = [];
+    for (let e = parent === NONE ? NONE : this.#document.child(parent, name); e !== NONE && taken.length < max; e = this.#document.nextSame(e)) taken.push(take(e));
+    return taken;
+  }
+}
