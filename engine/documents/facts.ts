@@ -1,45 +1,8 @@
 /** What the engine needs to know of a document's content, taken out by the workers while they validate. */
 
-/** An electronic address: scheme and value as the UBL EndpointID has them. */
-export interface Endpoint {
-  readonly schemeId: string;
-  readonly value: string;
-}
+import type { DocumentFacts, Endpoint } from "../../validators/protocol.js";
 
-/** Values of the document, as text; undefined where it has none. Stored with the document, never logged. */
-export interface DocumentFacts {
-  readonly rootNamespace: string;
-  readonly rootLocal: string;
-  readonly customizationId: string | undefined;
-  readonly profileId: string | undefined;
-  /** BT-1. */
-  readonly documentNumber: string | undefined;
-  /** BT-2, `YYYY-MM-DD`. */
-  readonly issueDate: string | undefined;
-  /** BT-9. */
-  readonly dueDate: string | undefined;
-  /** BT-7. */
-  readonly taxPointDate: string | undefined;
-  /** BT-72. */
-  readonly deliveryDate: string | undefined;
-  /** BT-74. */
-  readonly invoicePeriodEnd: string | undefined;
-  /** BT-3. */
-  readonly typeCode: string | undefined;
-  /** BT-34. */
-  readonly supplierEndpoint: Endpoint | undefined;
-  /** BT-49. */
-  readonly customerEndpoint: Endpoint | undefined;
-  /** BT-25, one for each BillingReference that has it. */
-  readonly precedingInvoiceIds: readonly string[];
-  /** BT-5. */
-  readonly currency: string | undefined;
-  /** BT-115, the exact decimal text. */
-  readonly payableAmount: string | undefined;
-  /** BT-40 and BT-55. */
-  readonly supplierCountry: string | undefined;
-  readonly customerCountry: string | undefined;
-}
+export type { DocumentFacts, Endpoint };
 
 export interface DocumentFinding {
   readonly ruleId: string;

@@ -94,7 +94,7 @@ export const SEND_CHECKS: readonly Check[] = [
 const UNREAD: DocumentFacts = {
   rootNamespace: "", rootLocal: "", customizationId: undefined, profileId: undefined, documentNumber: undefined, issueDate: undefined, dueDate: undefined,
   taxPointDate: undefined, deliveryDate: undefined, invoicePeriodEnd: undefined, typeCode: undefined, supplierEndpoint: undefined, customerEndpoint: undefined,
-  precedingInvoiceIds: [], currency: undefined, payableAmount: undefined, supplierCountry: undefined, customerCountry: undefined,
+  precedingInvoiceIds: [], currency: undefined, payableAmount: undefined, buyerReference: undefined, supplierCountry: undefined, customerCountry: undefined,
 };
 
 /** The refusal of the first check that finds something; undefined when the document may be accepted. */
