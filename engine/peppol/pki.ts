@@ -11,6 +11,7 @@ import { errorFields, type Log } from "../log.js";
 import type { Certificate } from "./pki/certificate.js";
 import type { Revocation, RevocationAnswer } from "./pki/revocation.js";
 import { findPath, type Path, timeFault, type TrustFault, type TrustStore, type Usage } from "./pki/trust.js";
+import { remember } from "./remember.js";
 
 export type { Certificate } from "./pki/certificate.js";
 export type { RevocationAnswer } from "./pki/revocation.js";
@@ -63,11 +64,7 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     const key = `${usage}${Buffer.from(der).toString("latin1")}`;
     const known = paths.get(key);
     if (known !== undefined) return known;
-    const found = findPath(der, usage, store);
-    const oldest = paths.keys().next();
-    if (paths.size >= LIMITS.certificate_cache_entries && oldest.done !== true) paths.delete(oldest.value);
-    paths.set(key, found);
-    return found;
+    return remember(paths, key, findPath(der, usage, store), LIMITS.certificate_cache_entries);
   };
 
   const checkPath = (der: Uint8Array, { usage, seat, at }: CheckRequest): Path | TrustFault => {

@@ -8,6 +8,7 @@ import type { Clock, Instant } from "../clock.js";
 import { PARTICIPANT_SCHEME } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import type { DnsFailure, Naptr, ResolveNaptr } from "./dns.js";
+import { remember } from "./remember.js";
 
 /** DNS zones of the network. @source design/as4.md section 10: since March 2026 */
 export const SML_ZONES = {
@@ -64,11 +65,7 @@ export function createSml({ zone, resolveNaptr, clock }: SmlOptions): Sml {
   const keep = (name: string, location: SmpLocation, ttl_s: number | undefined): SmpLocation => {
     const longest = location.kind === "found" ? LIMITS.dns_ttl_max_ms : LIMITS.dns_ttl_negative_max_ms;
     const ttl_ms = Math.min(longest, Math.max(LIMITS.dns_ttl_min_ms, (ttl_s ?? 0) * 1_000));
-    known.delete(name);
-    const oldest = known.keys().next();
-    if (known.size >= LIMITS.dns_cache_entries && oldest.done !== true) known.delete(oldest.value);
-    known.set(name, { location, until: clock.monotonic() + ttl_ms });
-    return location;
+    return remember(known, name, { location, until: clock.monotonic() + ttl_ms }, LIMITS.dns_cache_entries).location;
   };
 
   return {

@@ -3,6 +3,7 @@ import { createHash, X509Certificate } from "node:crypto";
 
 import type { Instant } from "../../clock.js";
 import { LIMITS } from "../../limits.js";
+import { remember } from "../remember.js";
 import {
   bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf,
 } from "./der.js";
@@ -52,11 +53,7 @@ export function readCertificate(bytes: Uint8Array): Certificate | undefined {
   const der = Buffer.from(bytes);
   const key = der.toString("latin1");
   if (cache.has(key)) return cache.get(key);
-  const certificate = readOrUndefined(() => parse(der));
-  const oldest = cache.keys().next();
-  if (cache.size >= LIMITS.certificate_cache_entries && oldest.done !== true) cache.delete(oldest.value);
-  cache.set(key, certificate);
-  return certificate;
+  return remember(cache, key, readOrUndefined(() => parse(der)), LIMITS.certificate_cache_entries);
 }
 
 /** Reads a PEM text that may hold several certificates; undefined when one of them is none. */

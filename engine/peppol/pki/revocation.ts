@@ -8,6 +8,7 @@
 import type { Clock, Instant } from "../../clock.js";
 import { LIMITS } from "../../limits.js";
 import type { Http, HttpAnswer } from "../http.js";
+import { remember } from "../remember.js";
 import type { Certificate } from "./certificate.js";
 import { type Crl, readCrl } from "./crl.js";
 import { type AnswerFault, ocspQuestion, readOcspAnswer } from "./ocsp.js";
@@ -97,12 +98,7 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
     // Somebody else may have begun a new fetch while this one looked at the old list.
     const current = lists.get(key);
     if (current !== undefined && current !== held) return current;
-    const fetching = fetchList(url, issuer);
-    lists.delete(key);
-    const oldest = lists.keys().next();
-    if (lists.size >= LIMITS.crl_cache_entries && oldest.done !== true) lists.delete(oldest.value);
-    lists.set(key, fetching);
-    return fetching;
+    return remember(lists, key, fetchList(url, issuer), LIMITS.crl_cache_entries);
   }
 
   async function askList(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
@@ -125,11 +121,7 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   }
 
   const keep = (key: string, { answer, until }: Timed): RevocationAnswer => {
-    known.delete(key);
-    const oldest = known.keys().next();
-    if (known.size >= LIMITS.revocation_cache_entries && oldest.done !== true) known.delete(oldest.value);
-    known.set(key, { answer, until: clock.monotonic() + lifetime(answer.status, until) });
-    return answer;
+    return remember(known, key, { answer, until: clock.monotonic() + lifetime(answer.status, until) }, LIMITS.revocation_cache_entries).answer;
   };
 
   return {
