@@ -108,11 +108,12 @@ export function signOf(doc: XmlDocument, e: ElementId): number {
 
 /**
  * The number that arithmetic makes of untyped text, exactly as written; with an exponent, the nearest double.
- * @throws RuleError FORG0001 when the text is no number, FOCA0002 when it is INF or NaN, which no decimal holds.
+ * @throws RuleError FORG0001 when the text is no number, FOCA0002 when it is INF or NaN, which no decimal holds: also with
+ * more than 308 digits, which as a double are INF.
  */
 export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
   const text = doc.text(e);
-  const plain = parseDecimal(text);
+  const plain = text.length < DOUBLE_DIGITS_SAFE || Number.isFinite(Number(text)) ? parseDecimal(text) : undefined;
   if (plain !== undefined) return plain;
   if (!DOUBLE.test(text)) throw new RuleError("FORG0001");
   const value = fromDouble(Number(text));
@@ -120,6 +121,8 @@ export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
   return value;
 }
 
+/** Fewer characters than this are never too many for a double. */
+const DOUBLE_DIGITS_SAFE = 300;
 const DOUBLE = /^[ \t\r\n]*([+-]?)(INF|NaN|(\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[ \t\r\n]*$/u;
 
 /** string-length(substring-after(text, ".")), counted no further than needed to compare it with a maximum. */

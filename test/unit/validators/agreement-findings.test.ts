@@ -16,6 +16,11 @@ test("BR-S-08 on a taxable amount of 400 digits is the error that xs:double arit
   expect(ids(vat(`-${"9".repeat(400)}`, "1"))).toEqual(["!err:FOCA0002"]);
 });
 
+test("BR-S-08 reads the taxable amount before it adds up: its error is met before that of a repeated rate", () => {
+  const charge = "<cac:AllowanceCharge><cbc:ChargeIndicator>true</cbc:ChargeIndicator><cac:TaxCategory><cbc:ID>S</cbc:ID><cbc:Percent>25</cbc:Percent><cbc:Percent>25</cbc:Percent></cac:TaxCategory></cac:AllowanceCharge>";
+  expect(ids(Buffer.from(vat("9".repeat(400), "1").toString().replace("<cac:TaxTotal>", `${charge}<cac:TaxTotal>`)))).toEqual(["!err:FOCA0002"]);
+});
+
 test.each([
   // A double cannot add 1 to it, so that it is not within 1 of itself.
   ["100000000000000000000", "100000000000000000000", true],

@@ -199,7 +199,6 @@ const BORDER = 0.001;
 /**
  * taxable - 1 < sum and taxable + 1 > sum. The official expression subtracts from untyped text, which makes it xs:double
  * arithmetic: near the border, and for numbers with more digits than a double holds, the last bit decides as it does there.
- * @throws RuleError FOCA0002 for a number of more than 308 digits: as a double it is INF, which no decimal holds
  */
 function isWithinOne(value: Decimal, sum: Decimal): boolean {
   const double = toDouble(value);
