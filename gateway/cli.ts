@@ -6,6 +6,7 @@ import { type Command, EXIT, UsageError } from "./commands/command.js";
 import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
+import { evidenceVerifyCommand } from "./commands/evidence.js";
 import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand } from "./commands/identity.js";
 import { migrateCommand } from "./commands/migrate.js";
 import { openapiCommand } from "./commands/openapi.js";
@@ -17,7 +18,7 @@ import { complain, print } from "./terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
-  serveCommand, migrateCommand, demoCommand, validateCommand, ...rulesCommands, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, reconcileCommand, envCommand, openapiCommand, benchCommand,
+  serveCommand, migrateCommand, demoCommand, validateCommand, ...rulesCommands, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, reconcileCommand, envCommand, evidenceVerifyCommand, openapiCommand, benchCommand,
 ];
 
 function help(): void {

@@ -14,6 +14,7 @@ import { createCursors } from "../engine/cursors.js";
 import { createDueDocuments } from "../engine/documents/due.js";
 import { createInbox } from "../engine/documents/inbox.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../engine/documents/lifecycle-reads.js";
+import { readDocumentEnvelope, readDocumentEvidence } from "../engine/documents/evidence.js";
 import { receiveDocument } from "../engine/documents/receive.js";
 import { sampleInvoice } from "../engine/documents/sample-invoice.js";
 import { createValidators } from "../engine/documents/validators.js";
@@ -30,11 +31,14 @@ import { newId, participantKey } from "../engine/ids.js";
 import { LIMIT_RELATIONS, LIMITS } from "../engine/limits.js";
 import { createLog, errorFields, type Log } from "../engine/log.js";
 import { createMetrics, type Metrics } from "../engine/metrics.js";
+import { openAccessPoint } from "../engine/peppol/access-point.js";
 import { createLoopback } from "../engine/peppol/loopback.js";
 import { createRecipients } from "../engine/peppol/recipients.js";
 import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
 import { createAcceptBatches } from "../engine/storage/accept-batches.js";
 import { censusOfDocuments, releaseLeases } from "../engine/storage/documents.js";
+import { createEvidenceArchive } from "../engine/storage/evidence-archive.js";
+import { openEvidenceStore } from "../engine/storage/evidence-stores.js";
 import { migrate, migrationStatus } from "../engine/storage/migrate.js";
 import { findOperatorDocument, listFirms, listIntegrators, listOperatorDocuments } from "../engine/storage/operations.js";
 import { findOwnParticipant } from "../engine/storage/received.js";
@@ -76,6 +80,8 @@ export interface EngineOptions {
   readonly logTo?: { write(line: string): void };
   /** Form of the HTTP server. @default what fits the platform */
   readonly serverForm?: ServerForm;
+  /** How documents travel; `loopback` hands them over inside the process and is for tests. @default as4 */
+  readonly transport?: "as4" | "loopback";
 }
 
 /** What is stopped last was started first. */
@@ -147,7 +153,8 @@ interface Parts {
   readonly rows: readonly Route[];
 }
 
-async function startWork(base: Base, role: Role, database: { readonly url: string; readonly sql: Sql }, streams: Streams, publicUrl: string): Promise<Parts> {
+async function startWork(base: Base, options: EngineOptions, database: { readonly url: string; readonly sql: Sql }, streams: Streams, publicUrl: string): Promise<Parts> {
+  const role = options.role ?? "all";
   const { config, clock, log, metrics, stack, dataDir } = base;
   const { sql } = database;
   const key = masterKey(config, dataDir);
@@ -180,14 +187,20 @@ async function startWork(base: Base, role: Role, database: { readonly url: strin
   const inbox = createInbox({ sql, sealer, cursors, clock });
   /** The inbound path, one turn of the receiving participant at a time. */
   const receive = (exchange: InboundExchange): Promise<InboundOutcome> => actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
-  const recipients = createRecipients(async (participant) => {
+  const archive = createEvidenceArchive({ sql, store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock), sealer, clock });
+  stack.add(() => archive.stop());
+  const accessPoint = options.transport === "loopback" ? undefined : await openAccessPoint({
+    config, dataDir, publicUrl, sql, crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }), archive, receive, clock, log, metrics,
+  });
+  stack.add(() => { accessPoint?.stop(); });
+  const recipients = accessPoint?.recipients ?? createRecipients(async (participant) => {
     const own = await findOwnParticipant(sql, participant);
     return own?.capabilities.map((capability) => capability.documentTypeId);
   }, clock);
   const node = nodeName(dataDir);
   const document = documentKind({
     send: { sql, batches: createAcceptBatches(sql), validators, recipients, sealer, clock, metrics, poke: () => { relay.poke(); } },
-    dispatch: { sql, sealer, transport: createLoopback(receive), clock, metrics, log, owner: `${node}/${process.pid}`, poke: () => { relay.poke(); } },
+    dispatch: { sql, sealer, transport: accessPoint?.transport ?? createLoopback(receive), clock, metrics, log, owner: `${node}/${process.pid}`, poke: () => { relay.poke(); } },
   });
   const participant: ParticipantKind = participantKind({ actors, document, inbox, receive: (exchange) => receiveDocument({ sql, sealer, clock, metrics }, exchange), clock });
 
@@ -208,7 +221,11 @@ async function startWork(base: Base, role: Role, database: { readonly url: strin
       },
       events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
     },
-  });
+    evidence: {
+      evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log }, firmId, id),
+      envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
+    },
+  }, accessPoint === undefined ? undefined : { as4: { receive: accessPoint.receiver }, smp: accessPoint.smpServer });
   const limiter = createRateLimiter({ clock, peers: identity.peers });
   const sweeper = setInterval(() => { limiter.sweep(); }, LIMITS.rate_window_ms);
   sweeper.unref();
@@ -353,7 +370,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const { streams, form } = await startStreams(base, database);
   const publicUrl = config.PUBLIC_URL ?? `http://${urlHost(config.HOST)}:${config.PORT}`;
   const adminUrl = `http://${urlHost(config.ADMIN_HOST)}:${config.ADMIN_PORT}`;
-  const parts = await startWork(base, options.role ?? "all", database, streams, publicUrl);
+  const parts = await startWork(base, options, database, streams, publicUrl);
   const sandbox = config.ENVIRONMENT === "sandbox" ? await ensureSandbox({ sql: parts.sql, clock }, dataDir, { publicUrl, adminUrl }) : undefined;
   observe(base, parts);
 

@@ -22,9 +22,10 @@ export const as4Routes = ({ receive }: As4Ports): readonly Route[] => [
       503: { description: "A signed ebMS error that says to come again.", contentType: "application/soap+xml" },
     },
     errors: [],
-    handler: async ({ body, header }) => {
+    handler: async (request) => {
+      const { body } = request;
       const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-      const reply = await receive(bytes, header("content-type") ?? "");
+      const reply = await receive(bytes, request.header("content-type") ?? "");
       return { status: reply.status === 200 ? 200 : 503, body: { raw: reply.body }, contentType: reply.contentType };
     },
   }),

@@ -32,6 +32,8 @@ export interface TestEngineOptions {
   readonly form?: ServerForm;
   readonly config?: Partial<Config>;
   readonly clock?: Clock;
+  /** @default loopback: most tests are not about the network */
+  readonly transport?: "as4" | "loopback";
   /** Shares this database instead of a fresh one; it is not dropped. */
   readonly db?: TestDatabase;
 }
@@ -50,7 +52,7 @@ export async function startTestEngine(options: TestEngineOptions = {}): Promise<
   };
   const engine = await startEngine(config, {
     ...(options.form === undefined ? {} : { serverForm: options.form }), ...(options.clock === undefined ? {} : { clock: options.clock }),
-    logTo: { write: (line) => { lines.push(line); } },
+    transport: options.transport ?? "loopback", logTo: { write: (line) => { lines.push(line); } },
   });
   if (engine.sandbox === undefined) throw new Error("a test engine is a sandbox");
   return {

@@ -1,0 +1,114 @@
+/** Our access point put together: keys, trust, look-up, the way out, the way in, and the metadata that we publish. */
+import type { Clock } from "../clock.js";
+import { type Config, ConfigError } from "../config.js";
+import { LIMITS } from "../limits.js";
+import type { Log } from "../log.js";
+import type { Metrics } from "../metrics.js";
+import type { EvidenceArchive } from "../storage/evidence-archive.js";
+import { findOwnParticipant } from "../storage/received.js";
+import type { Sql } from "../storage/sql.js";
+import type { As4Crypto } from "./as4.js";
+import { type As4Receiver, createAs4Receiver } from "./as4-receiver.js";
+import { createAs4Transport } from "./as4-transport.js";
+import { peerTrust, smpEndpoints } from "./as4-trust.js";
+import { createResolveNaptr, parseDnsServer } from "./dns.js";
+import { createHttp } from "./http.js";
+import { createHttpClient } from "./http-client.js";
+import type { OutboundPolicy } from "./outbound-address.js";
+import { createPki, type Pki } from "./pki.js";
+import type { OwnKeys } from "./pki/own-keys.js";
+import { createRevocation } from "./pki/revocation.js";
+import { openOwnPki } from "./pki/setup.js";
+import { createReceivers } from "./receivers.js";
+import type { Recipients } from "./recipients.js";
+import { createSml, SML_ZONES } from "./sml.js";
+import { createSmpLookup, type SmpLookup } from "./smp.js";
+import { createSmpRecipients } from "./smp-recipients.js";
+import { createSmpServer, type SmpServer } from "./smp-server.js";
+import { createEmbeddedSource, createNetworkSource } from "./smp-source.js";
+import { createStaticLookup, loadStaticRoutes } from "./smp-static.js";
+import type { Receive, Transport } from "./transport.js";
+
+export interface AccessPointOptions {
+  readonly config: Config;
+  readonly dataDir: string;
+  /** Origin under which others reach us. */
+  readonly publicUrl: string;
+  readonly sql: Sql;
+  readonly crypto: As4Crypto;
+  readonly archive: EvidenceArchive;
+  readonly receive: Receive;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+export interface AccessPoint {
+  readonly transport: Transport;
+  readonly receiver: As4Receiver;
+  readonly smpServer: SmpServer;
+  readonly lookup: SmpLookup;
+  readonly recipients: Recipients;
+  readonly pki: Pki;
+  readonly keys: OwnKeys;
+  stop(): void;
+}
+
+/** @throws ConfigError with sentences for the operator */
+export async function openAccessPoint(options: AccessPointOptions): Promise<AccessPoint> {
+  const { config, dataDir, publicUrl, sql, crypto, archive, receive, clock, log, metrics } = options;
+  const { store, keys } = await openOwnPki({ config, dataDir, clock, log });
+  const policy: OutboundPolicy = { allowLoopback: config.ENVIRONMENT === "sandbox", ownOrigins: [new URL(publicUrl).origin] };
+  const http = createHttp({ policy });
+  const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
+  const smpServer = createSmpServer({
+    find: (key) => findOwnParticipant(sql, key), crypto, keys, endpointUrl: `${publicUrl}/as4`, baseUrl: `${publicUrl}/smp`, log,
+  });
+  const lookup = await openLookup(options, { pki, policy, http, smpServer });
+  const own = { current: () => keys.ap(), all: () => keys.apKeys() };
+  const trust = peerTrust(pki);
+  const client = createHttpClient({ policy });
+  const receivers = createReceivers(clock);
+  const watch = keys.watch();
+  metrics.beforeExposition(() => {
+    metrics.set("receivers_down", {}, receivers.open());
+    const ends = new Map<string, number>();
+    for (const { usage, notAfter } of keys.expiries()) ends.set(usage, Math.min(ends.get(usage) ?? Infinity, notAfter));
+    for (const [usage, end] of ends) metrics.set("cert_expiry_timestamp_seconds", { usage }, end / 1000);
+  });
+  return {
+    transport: createAs4Transport({ endpoints: smpEndpoints(lookup), trust, own, crypto, http: client, receivers, evidence: archive, clock, log }),
+    receiver: createAs4Receiver({ own, trust, crypto, receive, evidence: archive, clock, metrics, log }),
+    smpServer, lookup, recipients: createSmpRecipients(lookup), pki, keys,
+    stop: () => {
+      watch.stop();
+      client.close();
+    },
+  };
+}
+
+interface LookupParts {
+  readonly pki: Pki;
+  readonly policy: OutboundPolicy;
+  readonly http: ReturnType<typeof createHttp>;
+  readonly smpServer: SmpServer;
+}
+
+/** SMP_MODE. @source design/interface.md, Environment */
+async function openLookup({ config, crypto, clock, log }: AccessPointOptions, { pki, policy, http, smpServer }: LookupParts): Promise<SmpLookup> {
+  const common = { crypto, pki, policy, clock, log };
+  switch (config.SMP_MODE) {
+    case "embedded":
+      return createSmpLookup({ ...common, source: createEmbeddedSource(smpServer), cache_ms: LIMITS.recipient_cache_ms });
+    case "static":
+      if (config.SMP_ROUTES === undefined) throw new ConfigError(["SMP_ROUTES must be set when SMP_MODE is static."]);
+      return createStaticLookup({ routes: await loadStaticRoutes(config.SMP_ROUTES), pki, clock });
+    case "sml": {
+      const servers = config.DNS_SERVERS.map(parseDnsServer);
+      if (servers.includes(undefined)) throw new ConfigError(["DNS_SERVERS must be addresses, such as 192.0.2.1 or [2001:db8::1]:5353."]);
+      const resolveNaptr = createResolveNaptr(servers.length === 0 ? {} : { servers: servers.filter((server) => server !== undefined) });
+      const zone = config.SML_ZONE ?? (config.ENVIRONMENT === "production" ? SML_ZONES.production : SML_ZONES.test);
+      return createSmpLookup({ ...common, source: createNetworkSource({ sml: createSml({ zone, resolveNaptr, clock }), http }) });
+    }
+  }
+}
