@@ -1,6 +1,6 @@
 /** What Message Level Statuses and invoice responses do to the documents that we sent. */
-import type { Clock } from "../clock.js";
-import { newId, parseUuid, participantKey } from "../ids.js";
+import { type Clock, isoInstant } from "../clock.js";
+import { type DocumentId, newId, parseUuid, participantKey } from "../ids.js";
 import { ATTEMPTABLE_STATES, type EventKind, outboundMove, type OutboundState, type OutboundTrigger } from "../lifecycle/document.js";
 import type { Move } from "../lifecycle/machine.js";
 import { LIMITS } from "../limits.js";
@@ -13,11 +13,32 @@ import { type Mls, type MlsCode, readMls } from "../peppol/mls.js";
 import { providerDigits } from "../peppol/providers.js";
 import type { NewEvent } from "../storage/documents.js";
 import type { Sealer } from "../storage/sealer.js";
-import type { Json, Sql } from "../storage/sql.js";
+import { orTemporary, type Json, type Sql } from "../storage/sql.js";
 import {
-  applyStatus, deferStatus, findDueStatuses, findMlsTarget, findResponseTarget, type PendingStatus, settleStatus, type StatusContent, type StatusOutcome, type StatusTarget,
+  applyStatus, deferStatus, findDueStatuses, findMlsTarget, findResponseTarget, findSaidOfDocument, findStatusPayload, type PendingStatus, settleStatus, type StatusContent, type StatusKind, type StatusOutcome, type StatusTarget,
 } from "../storage/statuses.js";
 import { openPayload } from "./provider.js";
+
+/** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */
+export interface SaidRecord {
+  readonly code: string;
+  /** In words, when there were any. */
+  readonly reason: string | null;
+  /** Issues of a status, reasons of a response. */
+  readonly details: Json;
+  readonly receivedAt: string;
+}
+
+/** The status and the newest response that a document has; the caller has made sure whose document it is. @throws Refusal TEMPORARY */
+export async function readStatuses(sql: Sql, id: DocumentId): Promise<{ readonly mls: SaidRecord | null; readonly invoiceResponse: SaidRecord | null }> {
+  const said = await orTemporary(findSaidOfDocument(sql, id));
+  const recordOf = (kind: StatusKind): SaidRecord | null => {
+    const found = said.find((one) => one.kind === kind);
+    const meta = (found?.meta ?? {}) as { mls?: string; response?: string; issues?: Json; reasons?: Json };
+    return found === undefined ? null : { code: meta.mls ?? meta.response ?? "", reason: found.detail ?? null, details: meta.issues ?? meta.reasons ?? [], receivedAt: isoInstant(found.at) };
+  };
+  return { mls: recordOf("mls"), invoiceResponse: recordOf("invoice_response") };
+}
 
 export interface StatusPorts {
   readonly sql: Sql;
@@ -163,7 +184,9 @@ async function settle(ports: StatusPorts, status: PendingStatus, payload: Buffer
  * @returns what became of it
  */
 export async function handleStatus(ports: StatusPorts, status: PendingStatus): Promise<StatusOutcome | "early"> {
-  const payload = openPayload(ports.sealer, status.id, status.payloadKeyId, status.payloadSealed);
+  const stored = await findStatusPayload(ports.sql, status.id);
+  if (stored === undefined) throw new Error("a received status has no payload");
+  const payload = openPayload(ports.sealer, status.id, stored.keyId, stored.sealed);
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
     const outcome = await settle(ports, status, payload);
     if (outcome === undefined) {

@@ -121,27 +121,52 @@ export async function findStatusTwins(sql: Sql, ids: { readonly as4MessageId: st
 export const STATUS_OUTCOMES = ["applied", "late", "duplicate", "contradicting", "outdated", "unknown", "foreign", "unreadable"] as const;
 export type StatusOutcome = (typeof STATUS_OUTCOMES)[number];
 
-/** A status that is not settled. */
-export interface PendingStatus extends Omit<NewInboundStatus, "as4MessageId" | "sbdhInstanceId" | "payloadSha256"> {
+/** A status that is not settled. Its payload may be as large as any document's and is read for itself. */
+export interface PendingStatus extends Pick<NewInboundStatus, "id" | "kind" | "sender" | "receiver" | "peerSeat" | "receivedAt"> {
   readonly tries: number;
 }
 
 interface PendingRow {
   readonly id: string; readonly kind: StatusKind; readonly sender: string; readonly receiver: string; readonly peer_seat: string; readonly received_at: Date;
-  readonly tries: number; readonly payload_key_id: string; readonly payload_sealed: Buffer;
+  readonly tries: number;
 }
 
 const pendingOf = (row: PendingRow): PendingStatus => ({
   id: row.id, kind: row.kind, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, peerSeat: row.peer_seat,
-  receivedAt: row.received_at.getTime(), tries: row.tries, payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+  receivedAt: row.received_at.getTime(), tries: row.tries,
 });
 
 /** Statuses whose time has come, longest due first. */
 export async function findDueStatuses(sql: Sql, request: { readonly now: Instant; readonly limit: number }): Promise<PendingStatus[]> {
   const rows = await sql<PendingRow[]>`
-    select id, kind, sender, receiver, peer_seat, received_at, tries, payload_key_id, payload_sealed
+    select id, kind, sender, receiver, peer_seat, received_at, tries
     from inbound_status where next_at <= ${new Date(request.now)} order by next_at limit ${request.limit}`;
   return rows.map(pendingOf);
+}
+
+/** The sealed payload of a status; undefined when there is no such status. */
+export async function findStatusPayload(sql: Sql, id: string): Promise<{ readonly keyId: string; readonly sealed: Buffer } | undefined> {
+  const [row] = await sql<{ payload_key_id: string; payload_sealed: Buffer }[]>`select payload_key_id, payload_sealed from inbound_status where id = ${id}`;
+  return row === undefined ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed };
+}
+
+/** What was last said of a document, from its timeline. */
+export interface SaidOfDocument {
+  readonly kind: StatusKind;
+  readonly detail: string | undefined;
+  readonly meta: Json;
+  readonly at: Instant;
+}
+
+/** The status and the newest response that a document has. */
+export async function findSaidOfDocument(sql: Sql, id: DocumentId): Promise<SaidOfDocument[]> {
+  const rows = await sql<{ kind: string; detail: string | null; meta: Json; occurred_at: Date }[]>`
+    select distinct on (kind) kind, detail, meta, occurred_at from document_event
+    where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
+    order by kind, position desc`;
+  return rows.map((row) => ({
+    kind: row.kind === "document.mls_received" ? "mls" : "invoice_response", detail: row.detail ?? undefined, meta: row.meta, at: row.occurred_at.getTime(),
+  }));
 }
 
 /** A document of ours that a status may be about. */

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { handleDueStatuses, handleStatus } from "../../engine/documents/statuses.js";
+import { handleDueStatuses, handleStatus, readStatuses } from "../../engine/documents/statuses.js";
 import type { DocumentId, FirmId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
@@ -64,6 +64,7 @@ test("the status is read from the timeline with its code and its issues", async 
   await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
   const [row] = await db.sql<{ detail: string; meta: { mls: string; issues: unknown[] } }[]>`select detail, meta from document_event where document_id = ${document.id} and kind = 'document.mls_received'`;
   expect(row).toMatchObject({ detail: "Rejected for its total.", meta: { mls: "RE", issues: [{ location: "NA", reason: "BV", description: "The total is wrong." }] } });
+  expect(await readStatuses(db.sql, document.id)).toMatchObject({ mls: { code: "RE", reason: "Rejected for its total.", details: [{ reason: "BV" }] }, invoiceResponse: null });
 });
 
 test("one status, handed over again and again, counts once", async () => {
@@ -103,6 +104,13 @@ test("a status about nothing of ours, from the wrong provider, or unreadable is 
   expect((await outcomes()).sort()).toEqual(["foreign", "foreign", "unknown", "unknown", "unreadable"]);
   expect(await bench.story(firmId, document.id)).toEqual(before);
   expect(await bench.metric('statuses_received_total{kind="mls",outcome="foreign"}')).toBe(2);
+});
+
+test("a status as large as a document is kept, unread", async () => {
+  const document = await sent("receipt_confirmed");
+  const padded = Buffer.concat([mlsExchange(clock, document.sbdhInstanceId, "RE").payload, Buffer.alloc(LIMITS.status_bytes_max, " ")]);
+  expect(await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { payload: padded }))).toBe("stored");
+  expect(await outcomes()).toEqual(["unreadable"]);
 });
 
 test("a status for another provider is not serviced, neither is a report", async () => {
@@ -204,6 +212,7 @@ test("a response counts once, however often and in whatever envelope it comes; a
   expect(await outcomes()).toEqual(["applied", "duplicate", "outdated", "applied"]);
   const story = await bench.story(firmId, document.id);
   expect(story.response).toBe("PD");
+  expect(await readStatuses(db.sql, document.id)).toMatchObject({ mls: null, invoiceResponse: { code: "PD", reason: "because" } });
   expect(story.events.filter((kind) => kind === "document.response_received")).toHaveLength(2);
 });
 
