@@ -150,6 +150,7 @@ function exchange(outgoing: ClientRequest, request: PostRequest, connectTimeout_
 
 function collect(response: IncomingMessage, bytesMax: number, finish: (result: HttpResult) => void, fail: (fault: HttpFault) => void): void {
   const connection = connectionOf(response.socket);
+  // Bounded by bytesMax.
   const chunks: Buffer[] = [];
   let received = 0;
   response.on("data", (chunk: Buffer) => {
