@@ -7,8 +7,8 @@ import type { DocumentId, FirmId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import type { MlsCode } from "../../engine/peppol/mls.js";
-import { takeAttempt } from "../../engine/storage/documents.js";
-import { findDueStatuses } from "../../engine/storage/statuses.js";
+import { findDocumentState, takeAttempt } from "../../engine/storage/documents.js";
+import { applyStatus, findDueStatuses } from "../../engine/storage/statuses.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
@@ -166,6 +166,32 @@ test("two nodes that handle one status make one move", async () => {
   await Promise.all(Array.from({ length: 8 }, () => handleStatus(ports, pending)));
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "rejected"]);
   expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("a status that was settled makes no second move, whoever still holds a decision about it", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  const [pending] = await findDueStatuses(db.sql, { now: clock.now(), limit: 1 });
+  if (pending === undefined) throw new Error("nothing is due");
+  await handleStatus({ ...bench.ports, poke: () => undefined }, pending);
+  const state = await findDocumentState(db.sql, document.id);
+  const again = await applyStatus(db.sql, pending.id, "applied", { code: "RE", responseId: "x", issuedAt: clock.now() }, {
+    id: document.id, version: state?.version ?? 0, status: "rejected", trigger: "mls_re", detail: undefined, now: clock.now(), events: [], changes: {},
+  });
+  expect(again).toBe(false);
+  expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "delivered"]);
+});
+
+test("of two statuses that two nodes handle at the same moment one counts", async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const document = await sent("receipt_confirmed");
+    await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+    await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+    const due = await findDueStatuses(db.sql, { now: clock.now(), limit: 2 });
+    const became = await Promise.all(due.map((status) => handleStatus({ ...bench.ports, poke: () => undefined }, status)));
+    expect(became.sort()).toEqual(["applied", "contradicting"]);
+    expect((await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received")).toHaveLength(1);
+  }
 });
 
 test("M1, M2 and M3 are kept with the exchange, and their distance is measured", async () => {
