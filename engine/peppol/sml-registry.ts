@@ -101,9 +101,8 @@ function envelope(operation: RegistryOperation, smpId: string, participant: Part
   const { element } = OPERATIONS[operation];
   const publisher = `<l:ServiceMetadataPublisherID>${escapeText(smpId)}</l:ServiceMetadataPublisherID>`;
   const identifier = `<i:ParticipantIdentifier scheme="${PARTICIPANT_SCHEME}">${escapeText(participant.toLowerCase())}</i:ParticipantIdentifier>`;
-  // The schema's orders differ: a registration names the participant first, a migration the publisher.
-  const content = migrationKey === undefined ? identifier + publisher : `${publisher}${identifier}<l:MigrationKey>${escapeText(migrationKey)}</l:MigrationKey>`;
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<s:Envelope xmlns:s="${SOAP_NS}"><s:Body><l:${element} xmlns:l="${LOCATOR_NS}" xmlns:i="${IDS_NS}">${content}</l:${element}></s:Body></s:Envelope>`;
+  const key = migrationKey === undefined ? "" : `<l:MigrationKey>${escapeText(migrationKey)}</l:MigrationKey>`;
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<s:Envelope xmlns:s="${SOAP_NS}"><s:Body><l:${element} xmlns:l="${LOCATOR_NS}" xmlns:i="${IDS_NS}">${publisher}${identifier}${key}</l:${element}></s:Body></s:Envelope>`;
 }
 
 function send({ url, identity, ca, timeout_ms }: SmlRegistryOptions, operation: RegistryOperation, body: string): Promise<HttpAnswer> {

@@ -72,6 +72,7 @@ test.each<readonly [string, (registry: Registry) => Promise<unknown>, string, st
 ])("%s is asked for with our SMP's certificate", async (_, run, action, element, values) => {
   expect(await run(open())).toEqual({ kind: "done", code: "http_200" });
   expect(seen).toEqual([{ action: `"${PREFIX}${action}"`, element, values, client: "PSK000010", path: "/edelivery-sml/manageparticipantidentifier" }]);
+  expect(Object.keys(seen[0]?.values ?? {}), "in the order of the schema").toEqual(Object.keys(values));
 });
 
 describe("an answer", () => {
