@@ -12,6 +12,7 @@ import type { KeyTransport } from "./names.js";
 import { decryptContentKey } from "./oaep.js";
 import type { Attachment } from "./protocol.js";
 import { onlyTokenReference } from "./signature-info.js";
+import { isXml } from "./part-content.js";
 import { cidOf } from "./verify.js";
 
 export const CONTENT_KEY_BYTES = 16;
@@ -25,6 +26,8 @@ export interface Encryption {
   keyInfo: XmlElement;
   /** Content-IDs of the encrypted parts, decoded, each once. */
   cids: string[];
+  /** Those of them whose EncryptedData names a media type of XML. Not signed: it chooses how a digest is computed, no more. */
+  xmlCids: ReadonlySet<string>;
 }
 
 /** Reads the one EncryptedKey and its EncryptedData elements; undefined when their structure is not the agreed one. */
@@ -45,7 +48,8 @@ export function readEncryption(security: XmlElement, transports: readonly KeyTra
   const ids = new Set(data.map((element) => attributeOf(element, "Id")));
   const complete = cids.every((cid) => cid !== undefined) && new Set(cids).size === cids.length;
   if (!complete || ids.size !== listed.length || !listed.every((id) => ids.has(id))) return "encryption_structure";
-  return { transport, sealedKey, keyInfo, cids: cids.filter((cid) => cid !== undefined) };
+  const xmlCids = new Set(data.flatMap((element, index) => (isXml(attributeOf(element, "MimeType")) ? cids[index] ?? [] : [])));
+  return { transport, sealedKey, keyInfo, cids: cids.filter((cid) => cid !== undefined), xmlCids };
 }
 
 /**

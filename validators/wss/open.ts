@@ -14,11 +14,12 @@ import type { Envelope } from "./envelope.js";
 import { decompress } from "./gzip.js";
 import { unwrapPrivateKey } from "./keys.js";
 import { LEGACY_KEY_TRANSPORTS, PEPPOL_KEY_TRANSPORT, PEPPOL_SIGNATURE } from "./names.js";
+import { signedOctets } from "./part-content.js";
 import { readPartInfos } from "./part-info.js";
 import type { PartInfo } from "./part-info.js";
 import type { Opened, OpenedPart, OpenInput, OwnKey, SecurityReason, SecurityRefused } from "./protocol.js";
 import { referencedToken } from "./signature-info.js";
-import { elementDigestHolds, octetDigestHolds, readMessageSignature, referenceValues, signatureValueHolds, signedSet } from "./verify.js";
+import { elementDigestHolds, readMessageSignature, referenceValues, signatureValueHolds, signedSet } from "./verify.js";
 import type { MessageSignature, SignedSet } from "./verify.js";
 
 /** Peppol AS4: the SOAP part and one payload part; a test message may have none. @source design/as4.md sections 2, 3 */
@@ -102,10 +103,12 @@ function openParts(
   for (const info of infos) {
     const bytes = plain.get(info.cid);
     const reference = signed.attachments.get(info.cid);
-    if (bytes === undefined || reference === undefined || !octetDigestHolds(reference, bytes)) return "digest_mismatch";
+    if (bytes === undefined || reference === undefined) return "digest_mismatch";
+    const signedBytes = signedOctets(reference, bytes, { xml: encryption.xmlCids.has(info.cid), bytesMax: input.payloadBytesMax });
+    if (signedBytes === undefined) return "digest_mismatch";
     const payload = partPayload(info, bytes, input.payloadBytesMax);
     if (payload === undefined) return "decompression";
-    parts.push({ cid: info.cid, properties: info.properties, signedBytes: bytes, payload });
+    parts.push({ cid: info.cid, properties: info.properties, signedBytes, payload });
   }
   return parts;
 }

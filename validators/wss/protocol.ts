@@ -120,7 +120,7 @@ export interface OpenedPart {
   cid: string;
   /** Properties of the part from the verified header: MimeType, CompressionType, CharacterSet. */
   properties: Record<string, string>;
-  /** The octets the signature covers: gzip when the part was compressed. Evidence. */
+  /** The octets the signature covers: gzip when the part was compressed, the canonical form when it was XML as such. Evidence. */
   signedBytes: Uint8Array;
   payload: Uint8Array;
 }
