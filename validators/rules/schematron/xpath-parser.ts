@@ -80,10 +80,22 @@ class Parser {
   }
 
   private exprSingle(): Expr {
-    if (++this.depth > DEPTH_MAX) this.fail("the expression is nested too deeply");
+    this.deepen();
     const expr = this.keywordExpr() ?? this.orExpr();
     this.depth--;
     return expr;
+  }
+
+  private deepen(): void {
+    if (++this.depth > DEPTH_MAX) this.fail("the expression is nested too deeply");
+  }
+
+  /** What `parse` has deepened ends with it: a chain whose members stand inside each other in the compiled code. */
+  private chainOf<T>(parse: () => T): T {
+    const { depth } = this;
+    const parsed = parse();
+    this.depth = depth;
+    return parsed;
   }
 
   private keywordExpr(): Expr | undefined {
@@ -110,6 +122,7 @@ class Parser {
     const bindings: Binding[] = [];
     do {
       if (this.token.kind !== "variable") this.fail("expected a variable");
+      this.deepen();
       const name = this.token.text;
       this.at++;
       this.expect("in");
@@ -120,17 +133,21 @@ class Parser {
 
   private forExpr(): Expr {
     this.at++;
-    const bindings = this.bindings();
-    this.expect("return");
-    return { kind: "for", bindings, body: this.exprSingle() };
+    return this.chainOf(() => {
+      const bindings = this.bindings();
+      this.expect("return");
+      return { kind: "for", bindings, body: this.exprSingle() };
+    });
   }
 
   private quantifiedExpr(): Expr {
     const every = this.token.text === "every";
     this.at++;
-    const bindings = this.bindings();
-    this.expect("satisfies");
-    return { kind: "quantified", every, bindings, test: this.exprSingle() };
+    return this.chainOf(() => {
+      const bindings = this.bindings();
+      this.expect("satisfies");
+      return { kind: "quantified", every, bindings, test: this.exprSingle() };
+    });
   }
 
   private orExpr(): Expr {
@@ -175,42 +192,54 @@ class Parser {
   }
 
   private additive(): Expr {
-    let left = this.multiplicative();
-    while (this.isSymbol("+") || this.isSymbol("-")) {
-      const op = this.token.text as Arithmetic;
-      this.at++;
-      left = { kind: "arith", op, left, right: this.multiplicative() };
-    }
-    return left;
+    return this.chainOf(() => {
+      let left = this.multiplicative();
+      while (this.isSymbol("+") || this.isSymbol("-")) {
+        this.deepen();
+        const op = this.token.text as Arithmetic;
+        this.at++;
+        left = { kind: "arith", op, left, right: this.multiplicative() };
+      }
+      return left;
+    });
   }
 
   private multiplicative(): Expr {
-    let left = this.union();
-    while (this.isSymbol("*") || this.isName("div") || this.isName("idiv") || this.isName("mod")) {
-      const op = this.token.text as Arithmetic;
-      this.at++;
-      left = { kind: "arith", op, left, right: this.union() };
-    }
-    return left;
+    return this.chainOf(() => {
+      let left = this.union();
+      while (this.isSymbol("*") || this.isName("div") || this.isName("idiv") || this.isName("mod")) {
+        this.deepen();
+        const op = this.token.text as Arithmetic;
+        this.at++;
+        left = { kind: "arith", op, left, right: this.union() };
+      }
+      return left;
+    });
   }
 
   private union(): Expr {
-    let left = this.intersect();
-    while (this.isSymbol("|") || this.isName("union")) {
-      this.at++;
-      left = { kind: "set", op: "union", left, right: this.intersect() };
-    }
-    return left;
+    return this.chainOf(() => {
+      let left = this.intersect();
+      while (this.isSymbol("|") || this.isName("union")) {
+        this.deepen();
+        this.at++;
+        left = { kind: "set", op: "union", left, right: this.intersect() };
+      }
+      return left;
+    });
   }
 
   private intersect(): Expr {
-    let left = this.typed();
-    while (this.isName("intersect") || this.isName("except")) {
-      const op = this.token.text as "intersect" | "except";
-      this.at++;
-      left = { kind: "set", op, left, right: this.typed() };
-    }
-    return left;
+    return this.chainOf(() => {
+      let left = this.typed();
+      while (this.isName("intersect") || this.isName("except")) {
+        this.deepen();
+        const op = this.token.text as "intersect" | "except";
+        this.at++;
+        left = { kind: "set", op, left, right: this.typed() };
+      }
+      return left;
+    });
   }
 
   /** instance of, treat as, castable as, cast as: in this order of binding, loosest first. */
@@ -265,6 +294,11 @@ class Parser {
   }
 
   private path(): Expr {
+    return this.chainOf(() => this.steps());
+  }
+
+  /** Each step becomes a loop inside the one before it, and the predicates of the last stand inside them all. */
+  private steps(): Expr {
     const steps: Step[] = [];
     let rooted = false;
     if (this.takeSymbol("//")) {
@@ -278,6 +312,7 @@ class Parser {
       steps.push(this.step());
     }
     while (this.isSymbol("/") || this.isSymbol("//")) {
+      this.deepen();
       if (this.token.text === "//") steps.push(DESCENDANTS);
       this.at++;
       steps.push(this.step());
