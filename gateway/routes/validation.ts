@@ -55,13 +55,13 @@ const ublBody = z.object({ format: z.literal("ubl").optional(), document: z.stri
 function payloadOf({ format = "ubl", document }: { readonly format?: "ubl" | "json" | undefined; readonly document: unknown }): Buffer {
   if (format === "json") throw new Refusal("REQUEST_INVALID", [{ field: "format", message: "JSON documents cannot be judged here: send the UBL XML as text with format ubl." }]);
   if (typeof document !== "string") throw new Refusal("REQUEST_INVALID", [{ field: "document", message: "Must be the UBL XML as text when format is ubl." }]);
-  if (!document.isWellFormed()) throw new Refusal("REQUEST_INVALID", [{ field: "document", message: "Contains half of a surrogate pair, which no UTF-8 text can hold." }]);
   const payload = Buffer.from(document, "utf8");
   if (payload.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE", [{ field: "document", message: "The document is larger than 20 MB." }]);
   return payload;
 }
 
-const xmlBytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array && value.length > 0, "Send the UBL XML as the body.");
+/** The exact bytes; whatever they are, the verdict says it. */
+const xmlBytes = z.custom<Uint8Array>();
 
 export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
   route({
@@ -96,7 +96,7 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     description: "The body is the XML. xsd covers well-formedness and UBL 2.1. A document that cannot be read is valid in no layer; a layer without rules for this kind of document has no messages. Nothing is stored.",
     request: { body: xmlBytes, accepts: ["xml"], body_bytes_max: LIMITS.payload_bytes_max },
     responses: { 200: { description: "The verdict, valid or not.", schema: publicResult } },
-    errors: ["REQUEST_INVALID", "TEMPORARY"],
+    errors: ["TEMPORARY"],
     handler: async ({ body, address, receivedAt }) => ({ status: 200, body: publicValidation(await ports.report(body, { fairnessKey: `public/${address}`, receivedAt })) }),
   }),
 ];
