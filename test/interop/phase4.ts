@@ -1,0 +1,112 @@
+/** The phase4 process: started on a free port, driven over its control address, ended by closing its standard input. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+import type { InteropPki } from "./pki.js";
+import { PASSWORD } from "./pki.js";
+
+const TARGET = fileURLToPath(new URL("phase4/target/", import.meta.url));
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 20_000;
+/** 100 MB as a DOM, and again as bytes. */
+const HEAP = "-Xmx3g";
+
+/** One entry of phase4's inbox. */
+export interface Taken {
+  readonly messageId: string;
+  readonly instanceId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly countryC1: string;
+  /** The standard business document as phase4 decrypted and decompressed it. */
+  readonly file: string;
+}
+
+/** See Sender.java. */
+export interface SendParameters {
+  readonly url: string;
+  /** DER of the certificate to encrypt to. */
+  readonly certificate: Buffer;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly messageId?: string;
+  readonly key?: "ski-sign" | "ski-encrypt";
+  readonly payload?: "plain" | "broken";
+  readonly sbdhSender?: string;
+  readonly sbdhReceiver?: string;
+  readonly doctype?: string;
+}
+
+export interface SendResult {
+  /** EAS4UserMessageSendResult. */
+  readonly result: string;
+  readonly messageId: string;
+  readonly instanceId: string;
+  /** The standard business document that was sent. */
+  readonly file: string;
+  readonly errors: readonly { readonly code: string; readonly detail: string | null; readonly refTo: string | null; readonly signed: boolean }[];
+  /** What phase4 says of the receipt: "matches", or what does not. */
+  readonly receipt: readonly string[];
+  readonly exceptions: readonly string[];
+}
+
+export interface Phase4 {
+  readonly url: string;
+  readonly version: string;
+  readonly folder: string;
+  send(parameters: SendParameters, payload: Buffer): Promise<SendResult>;
+  inbox(): Promise<readonly Taken[]>;
+  stop(): Promise<void>;
+}
+
+export async function startPhase4(pki: InteropPki, folder: string): Promise<Phase4> {
+  mkdirSync(folder, { recursive: true });
+  const child = spawn("java", [
+    HEAP, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", `${join(TARGET, "phase4-harness.jar")}:${join(TARGET, "lib/*")}`, "kurier.interop.Harness",
+    folder, pki.theirKeyStore, pki.trustStore, PASSWORD,
+  ], { stdio: ["pipe", "pipe", "pipe"] });
+  const log: string[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => { if (log.push(line) > 400) log.shift(); });
+  const [port, version] = await ready(child, log);
+  const base = `http://127.0.0.1:${port}`;
+  return {
+    url: `${base}/as4`, version, folder,
+    inbox: async () => (await (await fetch(`${base}/control/inbox`)).json()) as readonly Taken[],
+    send: async ({ certificate, ...parameters }, payload) => {
+      const query = new URLSearchParams({ ...parameters, certificate: certificate.toString("base64") });
+      const response = await fetch(`${base}/control/send?${query.toString()}`, { method: "POST", headers: { "content-type": "application/xml" }, body: new Uint8Array(payload) });
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`phase4 could not send: ${text}\n${log.slice(-20).join("\n")}`);
+      return JSON.parse(text) as SendResult;
+    },
+    stop: () => stop(child),
+  };
+}
+
+function ready(child: ChildProcess, log: readonly string[]): Promise<[string, string]> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => { reject(new Error(`phase4 ${why}\n${log.slice(-40).join("\n")}`)); };
+    const timer = setTimeout(() => { child.kill("SIGKILL"); fail("did not start in time"); }, START_TIMEOUT_MS);
+    child.once("error", (error) => { fail(`could not be started: ${error.message}`); });
+    child.once("exit", (code) => { clearTimeout(timer); fail(`ended with ${String(code)}`); });
+    if (child.stdout === null) return;
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const [word, port, version] = line.split(" ");
+      if (word !== "READY" || port === undefined || version === undefined) return;
+      clearTimeout(timer);
+      resolve([port, version]);
+    });
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+    child.once("exit", () => { clearTimeout(timer); resolve(); });
+    child.stdin?.end();
+  });
+}

@@ -1,0 +1,158 @@
+package kurier.interop;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.function.UnaryOperator;
+
+import org.unece.cefact.namespaces.sbdh.StandardBusinessDocument;
+
+import com.helger.base.state.ESuccess;
+import com.helger.json.JsonArray;
+import com.helger.json.JsonObject;
+import com.helger.mime.CMimeType;
+import com.helger.peppolid.IParticipantIdentifier;
+import com.helger.peppolid.factory.PeppolIdentifierFactory;
+import com.helger.phase4.attachment.AS4OutgoingAttachment;
+import com.helger.phase4.config.AS4Configuration;
+import com.helger.phase4.crypto.ECryptoKeyIdentifierType;
+import com.helger.phase4.ebms3header.Ebms3Error;
+import com.helger.phase4.messaging.http.HttpRetrySettings;
+import com.helger.phase4.peppol.Phase4PeppolSender;
+import com.helger.phase4.sender.EAS4UserMessageSendResult;
+import com.helger.phase4.sender.IAS4SignalMessageValidationResultHandler;
+import com.helger.phase4.util.AS4ResourceHelper;
+import com.helger.phase4.util.Phase4Exception;
+import com.helger.sbdh.SBDMarshaller;
+import com.helger.xml.serialize.read.DOMReader;
+
+/**
+ * C2: one message through phase4's Peppol sender. Parameters: url, certificate (base64 of the recipient's DER), sender,
+ * receiver, messageId; and to break one rule each: key=ski-sign|ski-encrypt, payload=plain|broken, sbdhSender,
+ * sbdhReceiver, doctype.
+ */
+final class Sender
+{
+  private static final PeppolIdentifierFactory IDS = PeppolIdentifierFactory.INSTANCE;
+  private static final String INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1";
+  private static final String BILLING = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
+
+  static com.helger.json.IJsonObject send (final Keys keys, final UnaryOperator <String> parameters, final byte [] payload) throws Exception
+  {
+    final String messageId = Optional.ofNullable (parameters.apply ("messageId")).orElse (UUID.randomUUID () + "@phase4.interop");
+    final String instanceId = UUID.randomUUID ().toString ();
+    final byte [] document = document (parameters, instanceId, payload);
+    final File file = new File (AS4Configuration.getDataPath (), "sent-" + instanceId + ".xml");
+    Files.write (file.toPath (), document);
+
+    final JsonArray errors = new JsonArray ();
+    final JsonArray receipt = new JsonArray ();
+    final JsonArray exceptions = new JsonArray ();
+    final Message message = new Message ("broken".equals (parameters.apply ("payload")));
+    final String sign = parameters.apply ("key");
+    message.cryptoFactory (keys.crypto)
+           .peppolAP_CAChecker (keys.authorities)
+           // The private authority offers no revocation information.
+           .checkReceiverAPCertificate (false)
+           .documentTypeID (IDS.createDocumentTypeIdentifierWithDefaultScheme (Optional.ofNullable (parameters.apply ("doctype")).orElse (INVOICE)))
+           .processID (IDS.createProcessIdentifierWithDefaultScheme (BILLING))
+           .senderParticipantID (participant (parameters.apply ("sender")))
+           .receiverParticipantID (participant (parameters.apply ("receiver")))
+           .senderPartyID (keys.seat)
+           .countryC1 ("SK")
+           .receiverEndpointDetails (Keys.certificate (parameters.apply ("certificate")), parameters.apply ("url"))
+           .compressPayload (!"plain".equals (parameters.apply ("payload")) && !"broken".equals (parameters.apply ("payload")))
+           .messageID (messageId)
+           .payload (document)
+           .signalMsgConsumer ( (signal, metadata, state) -> {
+             for (final Ebms3Error error : signal.getError ())
+               errors.add (new JsonObject ().add ("code", error.getErrorCode ()).add ("detail", error.getErrorDetail ()).add ("refTo", error.getRefToMessageInError ())
+                                            .add ("signed", state.isSoapSignatureChecked ()));
+           })
+           .signalMsgValidationResultHdl (new Judgement (receipt));
+    if ("ski-sign".equals (sign))
+      message.withSigningParams (signing -> signing.setKeyIdentifierType (ECryptoKeyIdentifierType.SKI_KEY_IDENTIFIER));
+    if ("ski-encrypt".equals (sign))
+      message.withCryptParams (encryption -> encryption.setKeyIdentifierType (ECryptoKeyIdentifierType.SKI_KEY_IDENTIFIER));
+    // One try: the matrix looks at each answer.
+    message.httpRetrySettings (new HttpRetrySettings ().setMaxRetries (0));
+    final EAS4UserMessageSendResult result = message.sendMessageAndCheckForReceipt (ex -> exceptions.add (ex + ": " + ex.getCause ()));
+    return new JsonObject ().add ("result", result.name ()).add ("messageId", messageId).add ("instanceId", instanceId).add ("file", file.getAbsolutePath ())
+                            .add ("errors", errors).add ("receipt", receipt).add ("exceptions", exceptions);
+  }
+
+  /** The standard business document, written by phase4 and peppol-commons. */
+  private static byte [] document (final UnaryOperator <String> parameters, final String instanceId, final byte [] payload)
+  {
+    final StandardBusinessDocument document = Phase4PeppolSender.createSBDH (participant (Optional.ofNullable (parameters.apply ("sbdhSender")).orElse (parameters.apply ("sender"))),
+                                                                             participant (Optional.ofNullable (parameters.apply ("sbdhReceiver")).orElse (parameters.apply ("receiver"))),
+                                                                             IDS.createDocumentTypeIdentifierWithDefaultScheme (Optional.ofNullable (parameters.apply ("doctype")).orElse (INVOICE)),
+                                                                             IDS.createProcessIdentifierWithDefaultScheme (BILLING),
+                                                                             "SK",
+                                                                             instanceId,
+                                                                             null,
+                                                                             null,
+                                                                             null,
+                                                                             DOMReader.readXMLDOM (payload).getDocumentElement ());
+    return new SBDMarshaller ().getAsBytes (document);
+  }
+
+  private static IParticipantIdentifier participant (final String value)
+  {
+    return IDS.createParticipantIdentifierWithDefaultScheme (value);
+  }
+
+  /** A message whose payload may claim to be compressed without being it. */
+  private static final class Message extends Phase4PeppolSender.PeppolUserMessageSBDHBuilder
+  {
+    private final boolean broken;
+
+    Message (final boolean broken)
+    {
+      this.broken = broken;
+    }
+
+    @Override
+    protected ESuccess finishFields (final AS4ResourceHelper resources) throws Phase4Exception
+    {
+      final ESuccess done = super.finishFields (resources);
+      if (broken && done.isSuccess ())
+        payload (AS4OutgoingAttachment.builder ().data ("this is no gzip".getBytes (java.nio.charset.StandardCharsets.US_ASCII)).mimeType (CMimeType.APPLICATION_GZIP)
+                                      .addCustomProperty ("CompressionType", "application/gzip"));
+      return done;
+    }
+  }
+
+  /** What phase4 says of our receipt, compared with what it signed. */
+  private static final class Judgement implements IAS4SignalMessageValidationResultHandler
+  {
+    private final JsonArray said;
+
+    Judgement (final JsonArray said)
+    {
+      this.said = said;
+    }
+
+    @Override
+    public void onSuccess ()
+    {
+      said.add ("matches");
+    }
+
+    @Override
+    public void onError (final String text)
+    {
+      said.add (text);
+    }
+
+    @Override
+    public void onNotApplicable ()
+    {
+      said.add ("not applicable");
+    }
+  }
+
+  private Sender ()
+  {}
+}

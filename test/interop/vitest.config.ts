@@ -1,0 +1,13 @@
+/** `npm run test:interop`: needs Java 17 and Maven beside what `npm test` needs. */
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["test/interop/**/*.interop.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+    fileParallelism: false,
+    globalSetup: ["test/interop/build.ts", "test/support/postgres-setup.ts"],
+  },
+});
