@@ -11,7 +11,7 @@ import { CHAIN_START, chainHash, type EvidenceEntry, evidenceHead, evidenceRange
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
 import { referencesDigest } from "../storage/evidence-journal.js";
 import { EvidenceDamaged, type ReadEvidence, readEvidence, sha256Hex } from "../storage/evidence-record.js";
-import { digestOf, EvidenceMissing, type EvidenceStore, retainedUntil } from "../storage/evidence-store.js";
+import { digestOf, EvidenceMissing, type EvidenceStore, isEvidenceRef, retainedUntil } from "../storage/evidence-store.js";
 import type { Sql } from "../storage/sql.js";
 import { type As4Crypto, readAnswer } from "./as4.js";
 import { readUserMessage } from "./ebms.js";
@@ -97,12 +97,13 @@ class ObjectReader {
 
   /** @throws EvidenceStoreFailure when the store is away: that is no fault of the evidence */
   async get(ref: string): Promise<Buffer | EvidenceDamaged | EvidenceMissing> {
+    if (!isEvidenceRef(ref)) return new EvidenceDamaged("The entry names no object.");
     if (ref === this.ref) return this.bytes;
     this.ref = ref;
     this.read += 1;
     try {
       const bytes = await this.store.get(ref);
-      this.bytes = sha256Hex(bytes) === digestOf(ref) ? bytes : new EvidenceDamaged("The object's bytes do not have its digest.");
+      this.bytes = sha256Hex(bytes) === digestOf(ref) ? bytes : new EvidenceDamaged(`The object ${ref} has other bytes than were stored.`);
     } catch (error) {
       if (!(error instanceof EvidenceMissing)) throw error;
       this.bytes = error;
@@ -119,7 +120,7 @@ async function entryFaults(ports: AuditPorts, objects: ObjectReader, entry: Evid
     count.expired += 1;
     return [];
   }
-  if (object instanceof EvidenceDamaged) return [{ index, fault: "object", detail: `The object ${entry.object} has other bytes than were stored.` }];
+  if (object instanceof EvidenceDamaged) return [{ index, fault: "object", detail: object.message }];
   const segment = object.subarray(entry.offset, entry.offset + entry.length);
   if (sha256Hex(segment) !== entry.recordSha256) return [{ index, fault: "record", detail: "The record is not the one that the entry was made for." }];
   let record: ReadEvidence;
@@ -184,6 +185,7 @@ async function signerOf(crypto: As4Crypto, soap: Buffer): Promise<Uint8Array> {
 async function sharedFaults({ store, now }: AuditPorts, { manifest }: ReadEvidence): Promise<Fault[]> {
   const ref = manifest.revocationObject;
   if (ref === undefined) return [];
+  if (!isEvidenceRef(ref)) return [{ fault: "shared_object", detail: "The record names no object." }];
   try {
     return sha256Hex(await store.get(ref)) === digestOf(ref) ? [] : [{ fault: "shared_object", detail: `The object ${ref} has other bytes than were stored.` }];
   } catch (error) {

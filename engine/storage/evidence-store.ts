@@ -50,6 +50,8 @@ export function evidenceRef(bytes: Uint8Array, storedAt: Instant): EvidenceRef {
   return `${day.replaceAll("-", "/")}/${time.slice(0, 2)}/${sha256Hex(bytes)}`;
 }
 
+export const isEvidenceRef = (text: string): boolean => REF.test(text);
+
 /** The digest in a reference. @throws Error for a text that is none: it never becomes a path */
 export function digestOf(ref: EvidenceRef): string {
   const digest = REF.exec(ref)?.[5];
