@@ -13,6 +13,7 @@ import { buildReceipt, type Answer, type OpenedMessage } from "../../engine/pepp
 import { inThread } from "../support/as4.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { type Edits, forge } from "../support/as4-forge.js";
+import { type FromPhase4, writeFixtures } from "./fixtures.js";
 import { type Exchanged, post, serve } from "./http.js";
 import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./payloads.js";
 import { type Phase4, type SendParameters, type SendResult, startPhase4, type Taken } from "./phase4.js";
@@ -207,6 +208,23 @@ describe("a receipt of phase4 that does not prove our message", () => {
     const forged = await buildReceipt({ id: randomUUID(), signer: pki.stranger, messageId: `${randomUUID()}@x`, timestamp: "2026-11-20T10:00:00Z", refToMessageId: message.messageId }, built.references, inThread);
     expect(await judge(message.messageId, built, pki.theirs, { status: 200, contentType: forged.contentType, body: Buffer.from(forged.body) }))
       .toEqual({ kind: "unconfirmed", error: "EBMS:0302", reason: "other_signer" });
+  });
+});
+
+test.runIf(process.env["GENERATE_FIXTURES"] === "1")("writes the fixtures of npm test", async () => {
+  const us = await listen();
+  const received: Record<string, FromPhase4> = {};
+  for (const [name, parameters] of [["message.http", {}], ["message-uncompressed.http", { payload: "plain" }]] as const) {
+    const sent = await theySend(us.url, invoiceOf(KiB), parameters);
+    const arrived = us.arrived.at(-1);
+    if (arrived === undefined || sent.result !== "SUCCESS") throw new Error(`${name} was not sent`);
+    received[name] = { arrived, sent };
+  }
+  const first = await weSend(document());
+  writeFixtures(phase4.version, pki, received, {
+    "receipt.http": first,
+    "duplicate.http": await weSend(document(), { overrides: { messageId: first.message.messageId } }),
+    "not-serviced.http": await weSend(document(invoiceOf(KiB), { receiver: NOT_SERVED }), { overrides: { finalRecipient: NOT_SERVED } }),
   });
 });
 
