@@ -3,6 +3,7 @@
  * difference: each document arrives once, each sender's record ends in "delivered", and the evidence of both sides holds.
  * @source design/reliability.md, F-01, I1 to I4
  */
+import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHash } from "node:crypto";
 
@@ -11,6 +12,7 @@ import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
 import { openFileEvidence } from "../../engine/storage/evidence-store-file.js";
 import { createSealer } from "../../engine/storage/sealer.js";
+import { connectionTarget } from "../../engine/storage/sql.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -103,15 +105,23 @@ async function holdInvariants(sent: { readonly id: string; readonly payload: str
 
 /** Holds a table of B so that what comes next in its inbound path waits; `release` lets go. */
 async function hold(home: AccessPointHome, table: "received_document" | "evidence_head" | "document"): Promise<{ release(): Promise<void> }> {
-  const { Client } = (await import("pg")).default;
-  const client = new Client({ connectionString: home.db.url });
-  await client.connect();
-  await client.query("begin");
-  await client.query(`lock table ${table} in ${table === "document" ? "exclusive" : "access exclusive"} mode`);
+  const { url, ...socket } = connectionTarget(home.db.url);
+  const sql = postgres(url, { ...socket, max: 1 });
+  let release: (() => void) | undefined;
+  const released = new Promise<void>((resolve) => { release = resolve; });
+  const held = await new Promise<{ readonly ended: Promise<void> }>((resolve, reject) => {
+    const ended = sql.begin(async (transaction) => {
+      await transaction.unsafe(`lock table ${table} in ${table === "document" ? "exclusive" : "access exclusive"} mode`);
+      resolve({ ended: ended.then(() => undefined) });
+      await released;
+    });
+    ended.catch(reject);
+  });
   return {
     release: async () => {
-      await client.query("rollback");
-      await client.end();
+      release?.();
+      await held.ended;
+      await sql.end();
     },
   };
 }
