@@ -80,6 +80,7 @@ describe("an envelope is refused", () => {
     ["with text before the payload", good.replace("<Invoice", "x<Invoice"), "business_message"],
     ["with text behind the payload", good.replace("</Invoice>", "</Invoice>x"), "business_message"],
     ["with a declaration inside", good.replace("<Invoice", "<?xml version=\"1.0\"?><Invoice"), "business_message"],
+    ["that ends with the end of something else", good.replace("</sh:StandardBusinessDocument>", "</sh:StandardBusinessDocumenX>"), "business_message"],
     ["that is cut off", good.slice(0, -10), "business_message"],
     ["with something behind its end", `${good}<x/>`, "business_message"],
     ["whose end stands in a comment", good.replace("</sh:StandardBusinessDocument>", "<!-- </sh:StandardBusinessDocument> -->"), "business_message"],
