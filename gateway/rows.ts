@@ -5,6 +5,7 @@ import type { Route } from "./route.js";
 import { authRoutes, type TokenPorts } from "./routes/auth.js";
 import { type DocumentPorts, documentRoutes } from "./routes/documents.js";
 import { type As4Ports, as4Routes, type EvidencePorts, evidenceRoutes } from "./routes/peppol.js";
+import { type ReportingPorts, reportingRoutes } from "./routes/reporting.js";
 import { type SapiPorts, sapiRoutes } from "./routes/sapi.js";
 import { smpRoutes } from "./routes/smp.js";
 import { type ValidationPorts, validationRoutes } from "./routes/validation.js";
@@ -16,6 +17,7 @@ export interface PublicPorts {
   readonly documents: DocumentPorts;
   readonly validation: ValidationPorts;
   readonly evidence: EvidencePorts;
+  readonly reporting: ReportingPorts;
 }
 
 /** What other service providers call. */
@@ -25,7 +27,7 @@ export interface NetworkPorts {
 }
 
 /** The rows that make up the published contract. */
-export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents), ...validationRoutes(ports.validation), ...evidenceRoutes(ports.evidence)];
+export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents), ...validationRoutes(ports.validation), ...evidenceRoutes(ports.evidence), ...reportingRoutes(ports.reporting)];
 
 /** All rows of the public listener: the contract, the pages and documents that describe it, and the network's doors. */
 export const publicRoutes = (ports: PublicPorts, network?: NetworkPorts): readonly Route[] => {
@@ -42,4 +44,5 @@ export const UNPLUGGED: PublicPorts = {
   documents: { status: never, events: never },
   validation: { report: never, parse: never },
   evidence: { evidence: never, envelope: never },
+  reporting: { statistics: never, submissions: never },
 };

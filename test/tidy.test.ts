@@ -59,7 +59,7 @@ const AREAS: readonly [pattern: RegExp, area: string][] = [
   [/^engine\/lifecycle\//, "lifecycle"], [/^engine\/storage\//, "storage"], [/^engine\/peppol\//, "peppol"], [/^engine\/events\//, "events"],
   [/^engine\/documents\//, "documents"], [/^engine\/identity\//, "identity"], [/^engine\/billing\//, "billing"],
   [/^engine\/embedded/, "embedded"], [/^engine\/[^/]+\.ts$/, "base"],
-  [/^actors\//, "actors"], [/^gateway\/routes\//, "routes"], [/^gateway\/(main|cli|rows|data-dir)\.ts$/, "root"], [/^gateway\/commands\//, "root"],
+  [/^actors\//, "actors"], [/^gateway\/routes\//, "routes"], [/^gateway\/(main|cli|rows|data-dir)\.ts$/, "root"], [/^gateway\/(commands|start)\//, "root"],
   [/^gateway\//, "gateway"], [/^bench\//, "bench"],
 ];
 const areaOf = (path: string): string => AREAS.find(([pattern]) => pattern.test(path))?.[1] ?? "unknown";

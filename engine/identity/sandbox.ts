@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { Clock } from "../clock.js";
 import { type FirmId, type IntegratorId, type ParticipantId, participantKey } from "../ids.js";
-import { BILLING_CAPABILITIES } from "../peppol/identifiers.js";
+import { PARTICIPANT_CAPABILITIES } from "../peppol/capabilities.js";
 import { type Scope, SCOPES } from "../scopes.js";
 import { addCapabilities, findOwnParticipant } from "../storage/received.js";
 import type { Sql } from "../storage/sql.js";
@@ -77,7 +77,7 @@ async function demoFirm(deps: Deps, firm: { readonly name: string; readonly part
   const existing = await findOwnParticipant(deps.sql, participantKey(firm.participantId));
   const firmId = existing?.firmId ?? await createFirm(deps, { name: firm.name, dic: firm.participantId.slice(5), icDph: `SK${firm.participantId.slice(5)}`, sandbox: true });
   await registerParticipant(deps, firmId, firm.participantId);
-  await addCapabilities(deps.sql, participantKey(firm.participantId), BILLING_CAPABILITIES);
+  await addCapabilities(deps.sql, participantKey(firm.participantId), PARTICIPANT_CAPABILITIES);
   return firmId;
 }
 

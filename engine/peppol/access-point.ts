@@ -19,12 +19,14 @@ import { createPki, type Pki } from "./pki.js";
 import type { OwnKeys } from "./pki/own-keys.js";
 import { createRevocation } from "./pki/revocation.js";
 import { openOwnPki } from "./pki/setup.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "./mls.js";
+import { providerOfSeat } from "./providers.js";
 import { createReceivers } from "./receivers.js";
 import type { Recipients } from "./recipients.js";
 import { createSml, SML_ZONES } from "./sml.js";
 import { createSmpLookup, type SmpLookup } from "./smp.js";
 import { createSmpRecipients } from "./smp-recipients.js";
-import { createSmpServer, type SmpServer } from "./smp-server.js";
+import { createSmpServer, type PublishedParticipant, type SmpServer } from "./smp-server.js";
 import { createEmbeddedSource, createNetworkSource } from "./smp-source.js";
 import { createStaticLookup, loadStaticRoutes } from "./smp-static.js";
 import type { Receive, Transport } from "./transport.js";
@@ -61,8 +63,11 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   const policy: OutboundPolicy = { allowLoopback: config.ENVIRONMENT === "sandbox", ownOrigins: [new URL(publicUrl).origin] };
   const http = createHttp({ policy });
   const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
+  /** Beside the firms' participants there is our own as a provider, where statuses arrive. */
+  const find = (key: string): Promise<PublishedParticipant | undefined> => key === providerOfSeat(keys.ap().seat)
+    ? Promise.resolve({ capabilities: [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] }) : findOwnParticipant(sql, key);
   const smpServer = createSmpServer({
-    find: (key) => findOwnParticipant(sql, key), crypto, keys, endpointUrl: `${publicUrl}/as4`, baseUrl: `${publicUrl}/smp`, log,
+    find, crypto, keys, endpointUrl: `${publicUrl}/as4`, baseUrl: `${publicUrl}/smp`, log,
   });
   const lookup = await openLookup(options, { pki, policy, http, smpServer });
   const own = { current: () => keys.ap(), all: () => keys.apKeys() };

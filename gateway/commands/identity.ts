@@ -5,7 +5,7 @@ import { createFirm, createIntegrator, registerParticipant } from "../../engine/
 import { createKey, type KeyOwner } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
 import { type FirmId, type IntegratorId, parseFirmId, parseIntegratorId, parseParticipantId, participantKey } from "../../engine/ids.js";
-import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
+import { PARTICIPANT_CAPABILITIES } from "../../engine/peppol/capabilities.js";
 import { isScope, type Scope, SCOPES } from "../../engine/scopes.js";
 import { listKeys } from "../../engine/storage/keys.js";
 import { addCapabilities, findOwnParticipant } from "../../engine/storage/received.js";
@@ -40,7 +40,7 @@ export async function makeFirm(
   const made = { sql: deps.sql, clock: systemClock };
   const firmId = await createFirm(made, { name: firm.name, sandbox: deps.environment === "sandbox" });
   if (!await registerParticipant(made, firmId, participantId)) return "participant_taken";
-  await addCapabilities(deps.sql, participantKey(participantId), BILLING_CAPABILITIES);
+  await addCapabilities(deps.sql, participantKey(participantId), PARTICIPANT_CAPABILITIES);
   const key = await createKey({ ...made, environment: deps.environment }, { owner: { firmId }, scopes: FIRM_KEY_SCOPES, name: "First key" });
   if (typeof key === "string") throw new Error(`no key for a new firm: ${key}`);
   return { firmId, clientId: key.id, clientSecret: key.secret };

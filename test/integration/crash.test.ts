@@ -72,6 +72,9 @@ const delivered = (engine: EngineProcess, mailbox: Mailbox, id: string): Promise
 
 const FORMS = [["jetstream", {}], ["postgres", { NATS_URL: "embedded" }]] as const;
 
+/** Each start of an engine takes seconds on a busy machine, and these tests start several. */
+const PATIENCE_MS = 240_000;
+
 describe.each(FORMS)("killed between 202 and dispatch, streams: %s", (form, env) => {
   const missing = form === "jetstream" && findNatsServer() === undefined;
   if (missing && process.env["CI"] === "true") throw new Error("nats-server is missing");
@@ -86,7 +89,7 @@ describe.each(FORMS)("killed between 202 and dispatch, streams: %s", (form, env)
     await delivered(engine, await senderOf(engine), String(answer.json["providerDocumentId"]));
     await holdInvariants([String(answer.json["providerDocumentId"])]);
     expect(await engine.stop()).toBe(0);
-  });
+  }, PATIENCE_MS);
 
   test.skipIf(missing)("also when everything was killed and the streams' directory is gone", async () => {
     const gateway = await startEngineProcess({ dataDir, role: "gateway", env });
@@ -107,7 +110,7 @@ describe.each(FORMS)("killed between 202 and dispatch, streams: %s", (form, env)
     expect([repeated.status, repeated.text]).toEqual([202, answer.text]);
     await holdInvariants([String(answer.json["providerDocumentId"])]);
     expect(await engine.stop()).toBe(0);
-  });
+  }, PATIENCE_MS);
 });
 
 describe("killed at random under load", () => {
@@ -143,5 +146,5 @@ describe("killed at random under load", () => {
     await eventually("nothing is under way", () => onDatabase(async (sql) => (await sql`select 1 from document where status <> 'delivered'`).length === 0));
     await holdInvariants(accepted);
     expect(await engine.stop()).toBe(0);
-  });
+  }, PATIENCE_MS);
 });

@@ -1,0 +1,112 @@
+/** What every part stands on: the order of stopping, the database, the streams, the listeners. */
+import { createServer } from "node:net";
+
+import { parseCidr } from "../../engine/addresses.js";
+import type { Clock } from "../../engine/clock.js";
+import { type Config, ConfigError } from "../../engine/config.js";
+import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded.js";
+import { openJetStream } from "../../engine/events/streams-jetstream.js";
+import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
+import type { Streams } from "../../engine/events/streams.js";
+import { LIMITS } from "../../engine/limits.js";
+import type { Log } from "../../engine/log.js";
+import type { Metrics } from "../../engine/metrics.js";
+import { migrate } from "../../engine/storage/migrate.js";
+import { openSql, type Sql } from "../../engine/storage/sql.js";
+import { createPipeline, type PipelinePorts } from "../pipeline.js";
+import type { Route } from "../route.js";
+import { startServer, type RunningServer, type ServerForm } from "../server.js";
+
+/** What is stopped last was started first. */
+export class Stack {
+  // Bounded by the parts that startEngine starts.
+  private readonly ends: (() => Promise<void> | void)[] = [];
+  private ended: Promise<void> | undefined;
+
+  add(end: () => Promise<void> | void): void { this.ends.push(end); }
+
+  unwind(log: Log): Promise<void> {
+    return (this.ended ??= (async () => {
+      for (const end of this.ends.toReversed()) {
+        try {
+          await end();
+        } catch {
+          log.warn("a part did not stop cleanly");
+        }
+      }
+    })());
+  }
+}
+
+/** What is there before anything starts. */
+export interface Base {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly stack: Stack;
+  readonly dataDir: string;
+}
+
+export interface Database {
+  readonly url: string;
+  readonly sql: Sql;
+}
+
+/** The configured database or the embedded one, migrated. */
+export async function startDatabase({ config, log, clock, stack, dataDir }: Base): Promise<Database> {
+  let url = config.DATABASE_URL;
+  if (url === undefined) {
+    const embedded = await startEmbeddedPostgres({ dataDir, log });
+    stack.add(() => embedded.stop());
+    url = embedded.url;
+  }
+  await migrate({ url, clock });
+  const sql = openSql({ url, name: "kurier" });
+  stack.add(() => sql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
+  return { url, sql };
+}
+
+/** JetStream where there is a server for it, Postgres otherwise. */
+export async function startStreams(base: Base, database: Database): Promise<{ readonly streams: Streams; readonly form: "jetstream" | "postgres" }> {
+  const { config, log, metrics, clock, stack, dataDir } = base;
+  const program = config.NATS_URL === undefined ? findNatsServer() : undefined;
+  let url = config.NATS_URL === "embedded" ? undefined : config.NATS_URL;
+  if (program !== undefined) {
+    const nats = await startNatsServer({ dataDir, program, log });
+    stack.add(() => nats.stop());
+    url = nats.url;
+  }
+  const streams = url === undefined ? openPostgresStreams({ ...database, log, metrics }) : openJetStream({ url, log, metrics, clock });
+  stack.add(() => streams.close());
+  return { streams, form: url === undefined ? "postgres" : "jetstream" };
+}
+
+/** Starts one listener. @throws ConfigError when its port is taken */
+export async function listen(
+  base: Base, where: { readonly host: string; readonly port: number; readonly form: ServerForm | undefined }, rows: readonly Route[], ports: PipelinePorts,
+): Promise<RunningServer> {
+  const { config, clock, stack } = base;
+  const trustedProxies = config.TRUSTED_PROXIES.flatMap((text) => parseCidr(text) ?? []);
+  try {
+    const server = await startServer({
+      host: where.host, port: where.port, ...(where.form === undefined ? {} : { form: where.form }), monotonic: () => clock.monotonic(),
+      onRequest: createPipeline({ rows, ports, trustedProxies }),
+    });
+    stack.add(async () => { await server.drain(); });
+    return server;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") throw new ConfigError([`Port ${where.port} on ${where.host} is taken; choose another PORT or ADMIN_PORT.`]);
+    throw error;
+  }
+}
+
+/** Port 0 asks for a free one; tokens name the public URL, so it must be known before anything listens. */
+export const portOf = (host: string, port: number): Promise<number> => port !== 0 ? Promise.resolve(port) : new Promise((resolve, reject) => {
+  const probe = createServer();
+  probe.once("error", reject);
+  probe.listen(0, host, () => {
+    const address = probe.address();
+    probe.close(() => { resolve(typeof address === "object" && address !== null ? address.port : 0); });
+  });
+});

@@ -1,0 +1,80 @@
+/** What operators see: gauges that are read at each scrape, and the rows of the admin listener. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+import { bratislavaDay } from "../../engine/clock.js";
+import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
+import { observePendingMls } from "../../engine/documents/status-work.js";
+import { Refusal } from "../../engine/errors.js";
+import { DEMO_FIRMS, type Sandbox } from "../../engine/identity/sandbox.js";
+import { newId } from "../../engine/ids.js";
+import { errorFields } from "../../engine/log.js";
+import { censusOfDocuments } from "../../engine/storage/documents.js";
+import { findOperatorDocument, listFirms, listIntegrators, listOperatorDocuments } from "../../engine/storage/operations.js";
+import { orTemporary } from "../../engine/storage/sql.js";
+import { makeFirm, makeIntegrator } from "../commands/identity.js";
+import type { Route } from "../route.js";
+import { adminRoutes } from "../routes/admin.js";
+import { operationsRoutes } from "../routes/operations.js";
+import type { Base } from "./infrastructure.js";
+import type { Work } from "./work.js";
+
+const LISTED_MAX = 200;
+
+/** Registers the gauges. */
+export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool }: Work): void {
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  // Bounded by RESTART_REASONS.
+  const restarts = new Map<string, number>();
+  stack.add(() => { delay.disable(); });
+  metrics.beforeExposition(async () => {
+    metrics.set("event_loop_delay_seconds", {}, delay.percentile(99) / 1e9);
+    delay.reset();
+    for (const [kind, count] of actors.census()) metrics.set("actors_active", { kind }, count);
+    for (const [lane, { queueDepth, busyThreads, threads }] of Object.entries(pool.stats().lanes)) {
+      metrics.set("worker_queue_depth", { lane }, queueDepth);
+      metrics.set("worker_pool_utilisation_ratio", { lane }, threads === 0 ? 0 : busyThreads / threads);
+    }
+    for (const [reason, count] of Object.entries(pool.stats().restarts)) {
+      metrics.count("worker_restarts_total", { reason }, count - (restarts.get(reason) ?? 0));
+      restarts.set(reason, count);
+    }
+    try {
+      const census = await censusOfDocuments(sql, clock.now());
+      for (const [state, count] of census.states) metrics.set("documents_state", { state }, count);
+      metrics.set("oldest_due_dispatch_seconds", {}, census.oldestDue_s);
+      await observePendingMls({ sql, clock, metrics });
+    } catch (error) {
+      // Without a database the gauges keep their last value; /readyz tells that it is away.
+      log.warn("the census of documents could not be taken", errorFields(error));
+    }
+  });
+}
+
+/** The rows of the admin listener. */
+export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined, isReady: () => Promise<boolean>): readonly Route[] {
+  const { config, clock, metrics } = base;
+  const { sql } = parts;
+  return [
+    ...operationsRoutes({ metrics, ready: isReady }),
+    ...adminRoutes({
+      listFirms: () => orTemporary(listFirms(sql, LISTED_MAX)),
+      createFirm: async (firm) => {
+        const made = await orTemporary(makeFirm({ sql, environment: config.ENVIRONMENT }, firm));
+        if (typeof made === "string") throw new Refusal("REQUEST_INVALID", [{ field: "participantId", message: "Belongs to another firm already." }]);
+        return made;
+      },
+      listIntegrators: () => orTemporary(listIntegrators(sql, LISTED_MAX)),
+      createIntegrator: (integrator) => orTemporary(makeIntegrator({ sql, environment: config.ENVIRONMENT }, integrator)),
+      listDocuments: (query) => orTemporary(listOperatorDocuments(sql, query)),
+      findDocument: (id) => orTemporary(findOperatorDocument(sql, id)),
+      streams: () => parts.streams.status(),
+      oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,
+      sampleInvoice: (lines) => sandbox === undefined ? undefined : sampleInvoice({
+        sender: DEMO_FIRMS.sender.participantId, receiver: DEMO_FIRMS.receiver.participantId, senderName: DEMO_FIRMS.sender.name,
+        receiverName: DEMO_FIRMS.receiver.name, number: `F-${newId(clock)}`, issueDate: bratislavaDay(clock.now()), lines,
+      }),
+    }),
+  ];
+}
+

@@ -1,0 +1,221 @@
+/** What requests and stream messages work with: identity, workers, actors, the access point, dispatch. */
+import { consumeDispatch, watchRetries } from "../../actors/consumers.js";
+import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
+import { type DocumentKind, documentKind } from "../../actors/document.js";
+import { type ParticipantKind, participantKind } from "../../actors/participant.js";
+import { startActors, type ActorSystem } from "../../actors/system.js";
+import { ConfigError } from "../../engine/config.js";
+import { createCursors, type Cursors } from "../../engine/cursors.js";
+import { createDueDocuments } from "../../engine/documents/due.js";
+import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/evidence.js";
+import type { Validators } from "../../engine/documents/facts.js";
+import { createInbound } from "../../engine/documents/inbound.js";
+import { createInbox, type Inbox } from "../../engine/documents/inbox.js";
+import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/lifecycle-reads.js";
+import { provider, type Provider } from "../../engine/documents/provider.js";
+import { readStatistics, readSubmissions } from "../../engine/documents/reports.js";
+import { recordingExchanges } from "../../engine/documents/service-dispatch.js";
+import { startStatusWork } from "../../engine/documents/status-work.js";
+import { createValidators } from "../../engine/documents/validators.js";
+import { type Relay, startRelay } from "../../engine/events/outbox.js";
+import { startReconciler } from "../../engine/events/reconciler.js";
+import type { Streams } from "../../engine/events/streams.js";
+import { createIdentity, type Identity } from "../../engine/identity/identity.js";
+import { participantKey } from "../../engine/ids.js";
+import { LIMITS } from "../../engine/limits.js";
+import { type AccessPoint, openAccessPoint } from "../../engine/peppol/access-point.js";
+import { createLoopback } from "../../engine/peppol/loopback.js";
+import { createRecipients } from "../../engine/peppol/recipients.js";
+import type { Receive, Transport } from "../../engine/peppol/transport.js";
+import { createAcceptBatches } from "../../engine/storage/accept-batches.js";
+import { releaseLeases } from "../../engine/storage/documents.js";
+import { createEvidenceArchive, type EvidenceArchive } from "../../engine/storage/evidence-archive.js";
+import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { findOwnParticipant } from "../../engine/storage/received.js";
+import { releaseServiceLeases } from "../../engine/storage/service-messages.js";
+import { createSealer, type Sealer } from "../../engine/storage/sealer.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { createPool, type ValidatorPool } from "../../validators/pool.js";
+import { whyPacksAreRefused } from "../commands/rules.js";
+import { keepQuarantined, masterKey, nodeName } from "../data-dir.js";
+import { createRateLimiter, type RateLimiter } from "../rate-limit.js";
+import type { Route } from "../route.js";
+import { publicRoutes } from "../rows.js";
+import type { Base, Database } from "./infrastructure.js";
+
+/** What runs, as the listeners and the operators need it. */
+export interface Work {
+  readonly sql: Sql;
+  readonly identity: Identity;
+  readonly streams: Streams;
+  readonly actors: ActorSystem;
+  readonly pool: ValidatorPool;
+  readonly limiter: RateLimiter;
+  readonly rows: readonly Route[];
+}
+
+export interface WorkOptions {
+  /** `gateway` does not dispatch. */
+  readonly role: "all" | "gateway" | "worker";
+  /** `loopback` hands documents over without a network. */
+  readonly transport: "as4" | "loopback";
+  readonly publicUrl: string;
+}
+
+/** The seat that stands in evidence and reports when there is no access point. */
+const LOOPBACK_SEAT = "PSK000000";
+/** Where our end users are, when a document does not say it. */
+const HOME_COUNTRY = "SK";
+
+async function startWorkers({ config, log, metrics, stack, dataDir }: Base, sealer: Sealer): Promise<{ readonly pool: ValidatorPool; readonly validators: ReturnType<typeof createValidators> }> {
+  const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
+  if (refusal !== undefined) throw new ConfigError([refusal]);
+  const pool = createPool({
+    threads: { small: config.VALIDATOR_THREADS, large: 1 }, queueMax: LIMITS.validator_queue_max, queueBytesMax: LIMITS.validator_queue_bytes_max,
+    jobTimeoutMs: LIMITS.validator_document_timeout_ms, preload: ["validate"],
+    onDone: ({ kind, lane, time_ms }) => { if (kind === "validate") metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000); },
+    onQuarantine: (job) => {
+      log.error("a document killed two workers and is in quarantine", { code: job.sha256, outcome: job.reason });
+      keepQuarantined(dataDir, sealer, job);
+    },
+  });
+  stack.add(() => pool.stop());
+  return { pool, validators: createValidators(pool, metrics, config.RULES_DIR) };
+}
+
+/** What the parts below share. */
+interface Ground {
+  readonly base: Base;
+  readonly sql: Sql;
+  readonly streams: Streams;
+  readonly sealer: Sealer;
+  readonly validators: Validators;
+  readonly relay: Relay;
+  readonly actors: ActorSystem;
+  readonly node: string;
+}
+
+/** The participant and document actors around a transport and an inbound path. */
+function startPeers(
+  { base: { clock, log, metrics }, sql, sealer, validators, relay, actors, node }: Ground,
+  peers: { readonly inbox: Inbox; readonly inbound: Receive; readonly transport: Transport; readonly accessPoint: AccessPoint | undefined },
+): { readonly document: DocumentKind; readonly participant: ParticipantKind } {
+  const recipients = peers.accessPoint?.recipients ?? createRecipients(async (participant) => {
+    const own = await findOwnParticipant(sql, participant);
+    return own?.capabilities.map((capability) => capability.documentTypeId);
+  }, clock);
+  const poke = (): void => { relay.poke(); };
+  const document = documentKind({
+    send: { sql, batches: createAcceptBatches(sql), validators, recipients, sealer, clock, metrics, poke },
+    dispatch: { sql, sealer, transport: peers.transport, clock, metrics, log, owner: `${node}/${process.pid}`, poke },
+  });
+  return { document, participant: participantKind({ actors, document, inbox: peers.inbox, receive: peers.inbound, clock }) };
+}
+
+/** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
+async function startDispatch(
+  { base: { clock, log, metrics, stack, config }, sql, streams, sealer, validators, relay, actors, node }: Ground,
+  parts: { readonly document: DocumentKind; readonly transport: Transport; readonly self: Provider },
+): Promise<() => void> {
+  const { document, transport, self } = parts;
+  const freed = await releaseLeases(sql, node);
+  await releaseServiceLeases(sql, node);
+  if (freed > 0) log.info("leases of the last process are free again", { count: freed });
+  const due = createDueDocuments({ sql, clock });
+  const reconciler = startReconciler({ sources: [{ kind: "dispatch", stream: "dispatch", findWork: (limit, grace_ms) => due.forgotten(limit, grace_ms) }], streams, log, metrics });
+  stack.add(() => reconciler.stop());
+  const retries = watchRetries({ actors, document, streams, clock, log, due });
+  stack.add(() => retries.stop());
+  const consumer = await consumeDispatch({ actors, document, streams, clock, log });
+  stack.add(() => consumer.stop());
+  const statuses = startStatusWork({
+    sql, sealer, clock, metrics, log, validators, provider: self, transport, owner: `${node}/${process.pid}`, environment: config.ENVIRONMENT,
+    pokeRelay: () => { relay.poke(); },
+  });
+  stack.add(() => statuses.stop());
+  return () => { statuses.poke(); };
+}
+
+interface RowParts {
+  readonly identity: Identity;
+  readonly inbox: Inbox;
+  readonly participant: ParticipantKind;
+  readonly validators: ReturnType<typeof createValidators>;
+  readonly archive: EvidenceArchive;
+  readonly cursors: Cursors;
+  readonly accessPoint: AccessPoint | undefined;
+}
+
+/** The rows of the public listener, plugged in. */
+function plugRows({ base: { clock, log }, sql, actors }: Ground, parts: RowParts): readonly Route[] {
+  const { identity, inbox, participant, validators, archive, cursors, accessPoint } = parts;
+  return publicRoutes({
+    tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
+    sapi: {
+      send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
+      inbox: { ...inbox, acknowledge: (owner, id) => actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }) },
+    },
+    validation: validators,
+    documents: {
+      status: async (firmId, id) => {
+        const record = await readDocument(sql, firmId, id);
+        return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
+      },
+      events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
+    },
+    evidence: {
+      evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log }, firmId, id),
+      envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
+    },
+    reporting: {
+      statistics: (firmId, month) => readStatistics(sql, firmId, month, clock.now()),
+      submissions: (type) => readSubmissions(sql, type),
+    },
+  }, accessPoint === undefined ? undefined : { as4: { receive: accessPoint.receiver }, smp: accessPoint.smpServer });
+}
+
+/** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
+export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
+  const { config, clock, log, metrics, stack, dataDir } = base;
+  const { sql } = database;
+  const { publicUrl } = options;
+  const key = masterKey(config, dataDir);
+  const sealer = createSealer([key]);
+  const cursors = createCursors(key);
+
+  const identity = createIdentity({ sql, databaseUrl: database.url, sealer, clock, log, metrics, environment: config.ENVIRONMENT, publicUrl });
+  await identity.start();
+  stack.add(() => identity.stop());
+  const { pool, validators } = await startWorkers(base, sealer);
+  const relay = startRelay({ sql, streams, log, metrics });
+  stack.add(() => relay.stop());
+  const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
+  const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: nodeName(dataDir) };
+
+  const inbox = createInbox({ sql, sealer, cursors, clock });
+  /** The inbound path, one turn of the receiving participant at a time. */
+  const receive: Receive = (exchange) => actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
+  const archive = createEvidenceArchive({ sql, store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock), sealer, clock });
+  stack.add(() => archive.stop());
+  const accessPoint = options.transport === "loopback" ? undefined : await openAccessPoint({
+    config, dataDir, publicUrl, sql, crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }), archive, receive, clock, log, metrics,
+  });
+  stack.add(() => { accessPoint?.stop(); });
+
+  const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
+  const bare = accessPoint?.transport ?? createLoopback(receive);
+  let wakeStatuses = (): void => undefined;
+  const { document, participant } = startPeers(ground, {
+    inbox, inbound: createInbound({ sql, sealer, clock, metrics, provider: self, poke: () => { wakeStatuses(); } }),
+    transport: recordingExchanges(bare, { sql, clock, log, provider: self }), accessPoint,
+  });
+  if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, transport: bare, self });
+  stack.add(() => actors.stop());
+
+  const limiter = createRateLimiter({ clock, peers: identity.peers });
+  const sweeper = setInterval(() => { limiter.sweep(); }, LIMITS.rate_window_ms);
+  sweeper.unref();
+  stack.add(() => { clearInterval(sweeper); });
+  const rows = plugRows(ground, { identity, inbox, participant, validators, archive, cursors, accessPoint });
+  return { sql, identity, streams, actors, pool, limiter, rows };
+}
