@@ -25,6 +25,7 @@ export interface BenchEngine {
   readonly sql: Sql;
   readonly databaseUrl: string;
   readonly pid: number;
+  readonly dataDir: string;
   stop(): Promise<void>;
 }
 
@@ -63,7 +64,7 @@ export async function startBenchEngine(options: { readonly role: "all" | "gatewa
   if (sandbox === undefined || databaseUrl === undefined || child.pid === undefined) throw new Error("the engine left no sandbox.json");
   const sql = openSql({ url: databaseUrl, name: "bench", connections: 2 });
   return {
-    sandbox, sql, databaseUrl, pid: child.pid,
+    sandbox, sql, databaseUrl, pid: child.pid, dataDir,
     stop: async () => {
       await sql.end({ timeout: 1 });
       const ended = new Promise((resolve) => child.once("exit", resolve));
