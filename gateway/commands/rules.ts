@@ -27,21 +27,23 @@ export async function whyPacksAreRefused(directory: string): Promise<string | un
     for (const { validator } of (await loadPacks(directory)).grammars) validator.dispose();
     return undefined;
   } catch (error) {
-    if (error instanceof PackRefused || error instanceof XsdUnavailable) return `RULES_DIR cannot be used: ${error.message}.`;
+    if (error instanceof PackRefused || error instanceof XsdUnavailable) return `RULES_DIR cannot be used: ${sentence(error.message)}`;
     throw error;
   }
 }
 
+const sentence = (text: string): string => (text.endsWith(".") ? text : `${text}.`);
+
 /** Errors of the importer are written for the operator: they name file, line and construct. */
-async function readable<T>(work: () => Promise<T> | T): Promise<T> {
-  const [{ ReleaseError }, { PackRefused }, { SourceError }, { ZipError }] = await Promise.all([
+export async function readable<T>(work: () => Promise<T> | T): Promise<T> {
+  const [{ ReleaseError }, { PackRefused }, { SourceError }, { ZipError }, { XsdUnavailable }] = await Promise.all([
     import("../../validators/rules/schematron/release.js"), import("../../validators/rules/schematron/load.js"), import("../../validators/rules/schematron/source-xml.js"),
-    import("../../validators/rules/schematron/zip.js"),
+    import("../../validators/rules/schematron/zip.js"), import("../../validators/rules/schematron/xsd.js"),
   ]);
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ReleaseError || error instanceof PackRefused || error instanceof SourceError || error instanceof ZipError) throw new UsageError(error.message);
+    if (error instanceof ReleaseError || error instanceof PackRefused || error instanceof SourceError || error instanceof ZipError || error instanceof XsdUnavailable) throw new UsageError(sentence(error.message));
     throw error;
   }
 }

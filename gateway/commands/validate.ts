@@ -1,5 +1,5 @@
 /** `kurier validate`: checks documents offline, with the same chain as the engine. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -10,6 +10,7 @@ import type { Finding, Report } from "../../validators/report.js";
 import type { Packs } from "../../validators/packs.js";
 import { colour, complain, print, readStandardInput } from "../terminal.js";
 import { type Command, EXIT, type ExitCode, parseArguments, type ParsedArguments, UsageError } from "./command.js";
+import { readable } from "./rules.js";
 
 /** Names that --layer takes; findings about the bytes themselves are always shown. */
 const LAYER_NAMES = ["schema", "en16931", "peppol"] as const;
@@ -27,6 +28,7 @@ function layersOf({ options }: ParsedArguments): ReadonlySet<string> | undefined
 /** The packs of a rules directory, or of a release that is compiled for this run only. */
 async function packsOf(directory: string | undefined): Promise<Packs | undefined> {
   if (directory === undefined || directory === "builtin") return undefined;
+  if (!existsSync(directory)) throw new UsageError("The rules are not there; --rules takes builtin, a folder of imported packs, or a release as folder or ZIP.");
   const { loadPacks } = await import("../../validators/load-packs.js");
   const isRelease = directory.toLowerCase().endsWith(".zip") || readdirSync(directory).some((name) => name.toLowerCase().endsWith(".sch"));
   if (!isRelease) return loadPacks(directory);
@@ -75,13 +77,12 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
 }
 
 async function run(args: readonly string[]): Promise<ExitCode> {
-  const parsed = parseArguments(args.map((arg) => (arg === "-" ? "--stdin" : arg)), { options: ["layer", "rules"], flags: ["json", "fragment", "preview", "stdin"] });
-  const { options } = parsed;
-  const files = [...parsed.values, ...(options.has("stdin") ? ["-"] : [])];
+  const parsed = parseArguments(args, { options: ["layer", "rules"], flags: ["json", "fragment", "preview"] });
+  const { options, values: files } = parsed;
   if (files.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
   const layers = layersOf(parsed);
   const { validateDocument } = await import("../../validators/validate.js");
-  const packs = await packsOf(options.get("rules") ?? loadConfig().RULES_DIR);
+  const packs = await readable(() => packsOf(options.get("rules") ?? loadConfig().RULES_DIR));
   const day = bratislavaDay(systemClock.now());
   let worst: ExitCode = EXIT.ok;
   let invalid = 0;

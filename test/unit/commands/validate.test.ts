@@ -1,0 +1,155 @@
+/** `kurier validate` to the letter. @source design/interface.md, Command line: validate */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { invoiceWithLines } from "../../../bench/documents.js";
+import { importRules } from "../../../validators/rules/schematron/import.js";
+import { setActive } from "../../../validators/rules/schematron/load.js";
+import { conformance, describeConformance } from "../../support/conformance.js";
+import { kurier } from "./kurier.js";
+
+const VALID = invoiceWithLines(2).toString();
+const WARNED = VALID.replace("<cbc:IssueDate>", "<cbc:UUID>1</cbc:UUID><cbc:IssueDate>");
+const BROKEN = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00");
+const MISORDERED = VALID.replace("<cbc:BuyerReference>", "<cbc:Unheard>x</cbc:Unheard><cbc:BuyerReference>");
+const FRAGMENT = '<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"><cac:InvoiceLine xmlns:cac="urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2"/></Invoice>';
+const HOUSE = '<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="i" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="i:Invoice"><assert id="HOUSE-01" flag="fatal" test="starts-with(cbc:ID, \'HOUSE-\')">House number.</assert></rule></pattern></schema>';
+
+interface Line { file: string; valid: boolean; durationMs: number; findings: { ruleId: string; layer: string; severity: string; location: string; line: number; message: string }[] }
+const lines = (out: string): Line[] => out.trimEnd().split("\n").map((line) => JSON.parse(line) as Line);
+
+let folder: string;
+const file = (name: string): string => join(folder, name);
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "kurier-validate-"));
+  for (const [name, text] of Object.entries({ "valid.xml": VALID, "warned.xml": WARNED, "broken.xml": BROKEN, "misordered.xml": MISORDERED, "fragment.xml": FRAGMENT, "bad.xml": "<a>" })) writeFileSync(file(name), text);
+});
+afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
+
+describe("exit code", () => {
+  test("0 when all are valid, also with warnings; the summary comes last", async () => {
+    const { code, out, err } = await kurier(["validate", file("valid.xml"), file("warned.xml")]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out.trimEnd().split("\n").at(-1)).toBe("2 checked, all valid.");
+    expect(out).toMatch(/warned\.xml:\d+: warning UBL-CR-005 .+ \/Invoice\n/u);
+  });
+
+  test("1 when there is a finding of severity fatal or error in any file; one line per finding", async () => {
+    const { code, out } = await kurier(["validate", file("valid.xml"), file("broken.xml"), file("misordered.xml")]);
+    expect(code).toBe(1);
+    const told = out.trimEnd().split("\n");
+    expect(told.filter((line) => line.includes("broken.xml:"))).toEqual([expect.stringMatching(/fatal BR-CO-16 /u)]);
+    expect(told.filter((line) => line.includes("misordered.xml:"))).toEqual([expect.stringMatching(/error UBL-GRAMMAR-UNEXPECTED /u)]);
+    expect(told.at(-1)).toBe("3 checked, 2 invalid.");
+  });
+
+  test("2 for a file that cannot be read, whatever the others say, and those are checked all the same", async () => {
+    const { code, out, err } = await kurier(["validate", file("missing.xml"), file("broken.xml")]);
+    expect([code, out.trimEnd().split("\n").at(-1)]).toEqual([2, "1 checked, 1 invalid, 1 unreadable."]);
+    expect(err).toBe(`${file("missing.xml")} cannot be read (ENOENT).\n`);
+  });
+
+  test.each([
+    ["no file", []], ["an unknown option", ["--colour", "x.xml"]], ["an unknown layer", ["--layer", "schema,utf8", "valid.xml"]], ["--layer without names", ["valid.xml", "--layer"]],
+    ["rules that are not there", ["valid.xml", "--rules", "/nowhere/at/all"]],
+  ])("2 for %s, with a sentence on standard error and nothing else", async (_, args) => {
+    const { code, out, err } = await kurier(["validate", ...args.map((arg) => (arg === "valid.xml" ? file(arg) : arg))]);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toMatch(/^[^\n]+\.\n$/u);
+    expect(err).not.toMatch(/at .+:\d+:\d+/u);
+  });
+});
+
+describe("--json", () => {
+  test("one object a file and line, with exactly the promised members, and no other output", async () => {
+    const { code, out } = await kurier(["validate", "--json", file("valid.xml"), file("broken.xml"), file("bad.xml")]);
+    const all = lines(out);
+    expect([code, all.length]).toEqual([1, 3]);
+    for (const verdict of all) expect(Object.keys(verdict)).toEqual(["file", "valid", "durationMs", "findings"]);
+    expect(all.map(({ file: name, valid }) => [name, valid])).toEqual([[file("valid.xml"), true], [file("broken.xml"), false], [file("bad.xml"), false]]);
+    for (const finding of all.flatMap(({ findings }) => findings)) expect(Object.keys(finding)).toEqual(["ruleId", "layer", "severity", "location", "line", "message"]);
+    expect(all[1]?.findings).toMatchObject([{ ruleId: "BR-CO-16", layer: "en16931", severity: "fatal", location: "/Invoice/cac:LegalMonetaryTotal", line: expect.any(Number) as unknown }]);
+    expect(all[2]?.findings).toMatchObject([{ ruleId: "XML-TRUNCATED", layer: "xml", severity: "fatal" }]);
+    expect(all.every(({ durationMs }) => durationMs > 0)).toBe(true);
+  });
+
+  test("an unreadable file has no line; the exit code says it", async () => {
+    const { code, out } = await kurier(["validate", "--json", file("missing.xml"), file("valid.xml")]);
+    expect([code, lines(out).map((verdict) => verdict.file)]).toEqual([2, [file("valid.xml")]]);
+  });
+});
+
+test("- reads standard input, and stands where it was named", async () => {
+  const { code, out } = await kurier(["validate", "--json", "-"], { input: BROKEN });
+  expect([code, lines(out).map(({ file: name, valid }) => [name, valid])]).toEqual([1, [["-", false]]]);
+  const ordered = await kurier(["validate", "-", "--json", file("valid.xml")], { input: BROKEN });
+  expect(lines(ordered.out).map(({ file: name }) => name)).toEqual(["-", file("valid.xml")]);
+});
+
+test("--fragment skips the schema layer and nothing else", async () => {
+  const layersOf = async (...args: string[]): Promise<Set<string>> => new Set(lines((await kurier(["validate", "--json", file("fragment.xml"), ...args])).out)[0]?.findings.map(({ layer }) => layer));
+  expect(await layersOf()).toContain("schema");
+  const without = await layersOf("--fragment");
+  expect([without.has("schema"), without.has("en16931"), without.has("peppol")]).toEqual([false, true, true]);
+});
+
+test("--layer shows and judges the named layers only", async () => {
+  const both = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace("<cbc:BuyerReference>", "<cbc:Unheard>x</cbc:Unheard><cbc:BuyerReference>");
+  const ask = async (layers: string): Promise<[number | null, string[]]> => {
+    const { code, out } = await kurier(["validate", "--json", "--layer", layers, "-"], { input: both });
+    return [code, [...new Set(lines(out)[0]?.findings.map(({ layer }) => layer))]];
+  };
+  expect(await ask("schema")).toEqual([1, ["schema"]]);
+  expect(await ask("en16931")).toEqual([1, ["en16931"]]);
+  expect(await ask("schema,en16931")).toEqual([1, ["schema", "en16931"]]);
+  expect(await ask("peppol")).toEqual([0, []]);
+  expect((await kurier(["validate", "--layer", "peppol", file("bad.xml")])).code).toBe(1);
+});
+
+describe("--rules", () => {
+  const ids = async (args: readonly string[], env: Record<string, string> = {}): Promise<string[]> => lines((await kurier(["validate", "--json", file("valid.xml"), ...args], { env })).out)[0]?.findings.map(({ ruleId }) => ruleId) ?? [];
+
+  test("DIR is a folder of imported packs, or of a release that is compiled for this run; builtin leaves RULES_DIR aside", async () => {
+    const release = mkdtempSync(join(folder, "release-"));
+    const packs = mkdtempSync(join(folder, "packs-"));
+    writeFileSync(join(release, "house.sch"), HOUSE);
+    importRules({ source: release, rulesDir: packs, id: "house" });
+    setActive(packs, "house", true);
+    expect(await ids(["--rules", release])).toEqual(["HOUSE-01"]);
+    expect(await ids(["--rules", packs])).toEqual(["HOUSE-01"]);
+    expect(await ids([], { RULES_DIR: packs })).toEqual(["HOUSE-01"]);
+    expect(await ids(["--rules", "builtin"], { RULES_DIR: packs })).toEqual([]);
+  });
+
+  test("a release that cannot be compiled, or a pack that was changed: exit 2 and a sentence with its place", async () => {
+    const release = mkdtempSync(join(folder, "release-"));
+    writeFileSync(join(release, "house.sch"), HOUSE.replace("starts-with(cbc:ID, 'HOUSE-')", "document('x')"));
+    const refused = await kurier(["validate", file("valid.xml"), "--rules", release]);
+    expect([refused.code, refused.out]).toEqual([2, ""]);
+    expect(refused.err).toMatch(/house\.sch:1: .*document/u);
+    const packs = mkdtempSync(join(folder, "packs-"));
+    writeFileSync(join(release, "house.sch"), HOUSE);
+    importRules({ source: release, rulesDir: packs, id: "house" });
+    setActive(packs, "house", true);
+    writeFileSync(join(packs, "house", "0.rules.js"), "return {};");
+    const changed = await kurier(["validate", file("valid.xml"), "--rules", packs]);
+    expect([changed.code, changed.out]).toEqual([2, ""]);
+    expect(changed.err).toMatch(/^the rule pack house is not loaded: its compiled code has changed; import it again\.?\n$/u);
+  });
+});
+
+describeConformance("--rules with an official release", "schematron/peppol-3.0.21", () => {
+  test("the imported release finds what the built-in rules find", async () => {
+    const shown = async (rules: string): Promise<string[][] | undefined> => lines((await kurier(["validate", "--json", "--rules", rules, "-"], { input: BROKEN })).out)[0]?.findings.map(({ ruleId, layer, severity, location }) => [ruleId, layer, severity, location]);
+    const builtIn = await shown("builtin");
+    expect(builtIn?.length).toBe(1);
+    expect(await shown(conformance("schematron", "peppol-3.0.21"))).toEqual(builtIn);
+  });
+});
+
+test("--help says how", async () => {
+  const { code, out } = await kurier(["validate", "--help"]);
+  expect([code, out]).toEqual([0, expect.stringContaining("kurier validate FILE…") as unknown]);
+});
