@@ -190,7 +190,7 @@ export const LIMITS = {
   /** One question to one DNS server, and how often a server is asked. */
   dns_timeout_ms: 2 * SECOND_MS,
   dns_attempts: 2,
-  dns_servers_max: 8,
+  dns_servers_max: 3,
   dns_answer_bytes_max: 16 * KiB,
   dns_records_max: 128,
   /** Aliases that are followed inside one answer. */
@@ -421,5 +421,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   { holds: LIMITS.mls_confirmation_wait_ms + LIMITS.mls_decide_again_ms + LIMITS.attempt_timeout_ms < LIMITS.mls_sent_within_ms, because: "a status that waited for a confirmation must still arrive in time" },
   { holds: LIMITS.attempt_timeout_ms < LIMITS.status_lease_ms, because: "a service message must not be sent by two nodes at once" },
   { holds: LIMITS.status_validation_ms < LIMITS.status_lease_ms, because: "a received document must not be judged by two nodes at once" },
+  { holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms, because: "a host that does not answer is told apart from one that is slow" },
+  { holds: LIMITS.outbound_total_ms < LIMITS.attempt_timeout_ms, because: "a look-up that fails must leave an attempt time to say so" },
+  { holds: LIMITS.smp_before_accept_ms < LIMITS.actor_ask_timeout_ms, because: "a send is accepted also when the look-up is slow" },
+  { holds: LIMITS.dns_ttl_min_ms <= LIMITS.dns_ttl_negative_max_ms && LIMITS.dns_ttl_negative_max_ms <= LIMITS.dns_ttl_max_ms, because: "the bounds of a time to live must leave room" },
+  { holds: LIMITS.revocation_unknown_cache_ms < LIMITS.revocation_cache_ms, because: "what nobody knew must be asked again sooner than what was said" },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

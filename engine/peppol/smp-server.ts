@@ -51,10 +51,9 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
     if (known !== undefined) return known;
     const signing = crypto("enveloped.sign", { document: Buffer.from(document), signer: { certificate: signer.certificate, key: signer.key } })
       .then((bytes) => Buffer.from(bytes));
-    remember(signed, key, signing, LIMITS.smp_server_documents_max);
     // A failure is not kept.
-    signing.catch(() => { if (signed.get(key) === signing) signed.delete(key); });
-    return signing;
+    void signing.catch(() => { if (signed.get(key) === signing) signed.delete(key); });
+    return remember(signed, key, signing, LIMITS.smp_server_documents_max);
   }
 
   async function metadata(participant: string, documentType: string): Promise<SmpServerAnswer> {

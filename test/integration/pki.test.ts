@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { REVOCATION_MODES } from "../../engine/config.js";
+import type { REVOCATION_MODES } from "../../engine/config.js";
 import { LIMITS } from "../../engine/limits.js";
 import { silentLog } from "../../engine/log.js";
 import { createHttp } from "../../engine/peppol/http.js";

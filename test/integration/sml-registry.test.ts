@@ -8,7 +8,7 @@ import type { ParticipantId } from "../../engine/ids.js";
 import { silentLog } from "../../engine/log.js";
 import { createOwnKeys, type OwnIdentity } from "../../engine/peppol/pki/own-keys.js";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
-import { createSmlRegistry, isMigrationKey, newMigrationKey, type Registry, REGISTRY_OUTCOMES, type SmlRegistryOptions } from "../../engine/peppol/sml-registry.js";
+import { createSmlRegistry, isMigrationKey, newMigrationKey, type Registry, type RegistryOutcomeKind, type SmlRegistryOptions } from "../../engine/peppol/sml-registry.js";
 import { childElements, parseXml, textOf } from "../../validators/xml/tree.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { makeTestPki } from "../support/test-pki.js";
@@ -76,7 +76,7 @@ test.each<readonly [string, (registry: Registry) => Promise<unknown>, string, st
 });
 
 describe("an answer", () => {
-  test.each<readonly [string, () => ReturnType<typeof answer>, keyof typeof REGISTRY_OUTCOMES]>([
+  test.each<readonly [string, () => ReturnType<typeof answer>, RegistryOutcomeKind]>([
     ["without a body is a yes", () => ({ body: "" }), "done"], ["with an empty envelope is a yes", () => ({}), "done"],
     ["that it is not there", () => fault(locator("NotFoundFault")), "not_found"], ["that we may not", () => fault(locator("UnauthorizedFault")), "unauthorized"],
     ["that it is registered already", () => fault(locator("BadRequestFault")), "bad_request"], ["that it failed", () => fault(locator("InternalErrorFault")), "internal_error"],

@@ -97,8 +97,7 @@ function parse(der: Buffer): Certificate | undefined {
 
 function openX509(der: Buffer): X509Certificate | undefined {
   try {
-    const x509 = new X509Certificate(der);
-    return x509.raw.equals(der) ? x509 : undefined;
+    return new X509Certificate(der);
   } catch {
     return undefined;
   }
