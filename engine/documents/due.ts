@@ -2,7 +2,7 @@
 import type { Clock, Instant } from "../clock.js";
 import type { DocumentId } from "../ids.js";
 import { LIMITS } from "../limits.js";
-import { findDueDocuments } from "../storage/documents.js";
+import { type DueDocument, findDueDocuments } from "../storage/documents.js";
 import type { Json, Sql } from "../storage/sql.js";
 
 /** A message of the dispatch stream. */
@@ -20,20 +20,26 @@ export interface DueDocuments {
   forgotten(limit: number, grace_ms: number): Promise<readonly WakeUp[]>;
 }
 
-/** What this node has woken lately is not woken again: its message is under way, and a queue that is long stays as long as it is. */
+/**
+ * What this node has woken lately for the same time is not woken again: its message is under way, and a queue that is long
+ * stays as long as it is. A document that was put off has another time, and is woken for that.
+ */
 export function createDueDocuments(ports: { readonly sql: Sql; readonly clock: Clock }): DueDocuments {
   const { sql, clock } = ports;
-  const woken = new Map<DocumentId, Instant>();
+  const woken = new Map<DocumentId, { readonly dueAt: Instant; readonly until: Instant }>();
 
-  function fresh(ids: readonly DocumentId[]): readonly WakeUp[] {
+  function fresh(due: readonly DueDocument[]): readonly WakeUp[] {
     const now = clock.monotonic();
-    for (const [id, until] of woken) {
+    for (const [id, { until }] of woken) {
       if (until > now && woken.size <= LIMITS.wakeups_remembered_max) break;
       woken.delete(id);
     }
-    const due = ids.filter((id) => !woken.has(id));
-    for (const id of due) woken.set(id, now + LIMITS.wakeup_believed_ms);
-    return due.map(wakeUp);
+    const unwoken = due.filter(({ id, dueAt }) => woken.get(id)?.dueAt !== dueAt);
+    for (const { id, dueAt } of unwoken) {
+      woken.delete(id);
+      woken.set(id, { dueAt, until: now + LIMITS.wakeup_believed_ms });
+    }
+    return unwoken.map(({ id }) => wakeUp(id));
   }
 
   return {

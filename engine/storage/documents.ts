@@ -284,19 +284,24 @@ export async function listDocumentEvents(
   }]);
 }
 
+export interface DueDocument {
+  readonly id: DocumentId;
+  readonly dueAt: Instant;
+}
+
 /**
  * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed.
  * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was lost
  */
 export async function findDueDocuments(
   sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
-): Promise<DocumentId[]> {
-  const rows = await sql<{ id: string }[]>`
-    select id from document
+): Promise<DueDocument[]> {
+  const rows = await sql<{ id: string; next_attempt_at: Date }[]>`
+    select id, next_attempt_at from document
     where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
       and (not ${request.attempted === true}::boolean or attempts >= 1 or next_attempt_at > created_at)
     order by next_attempt_at limit ${request.limit}`;
-  return rows.map((row) => row.id as DocumentId);
+  return rows.map((row) => ({ id: row.id as DocumentId, dueAt: row.next_attempt_at.getTime() }));
 }
 
 /** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */
