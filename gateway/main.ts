@@ -99,6 +99,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   await listen(base, { host: config.ADMIN_HOST, port: config.ADMIN_PORT, form: options.serverForm }, adminRows(base, parts, sandbox, isReady), ports);
   const server = await listen(base, { host: config.HOST, port: config.PORT, form: options.serverForm }, parts.rows, ports);
   metrics.beforeExposition(() => { metrics.set("http_requests_in_flight", {}, server.inFlight()); });
+  await parts.dispatch();
   log.info("ready", { host: config.HOST, port: server.port });
   return {
     publicUrl, adminUrl, sandbox, streams: form, server: server.form,

@@ -52,6 +52,8 @@ export interface Work {
   readonly pool: ValidatorPool;
   readonly limiter: RateLimiter;
   readonly rows: readonly Route[];
+  /** Begins to send what is due. Our own /as4 must be open by then: the sandbox's documents go there. */
+  dispatch(): Promise<void>;
 }
 
 export interface WorkOptions {
@@ -209,7 +211,6 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     inbox, inbound: createInbound({ sql, sealer, clock, metrics, provider: self, poke: () => { wakeStatuses(); } }),
     transport: recordingExchanges(bare, { sql, clock, log, provider: self }), accessPoint,
   });
-  if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, transport: bare, self });
   stack.add(() => actors.stop());
 
   const limiter = createRateLimiter({ clock, peers: identity.peers });
@@ -217,5 +218,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   sweeper.unref();
   stack.add(() => { clearInterval(sweeper); });
   const rows = plugRows(ground, { identity, inbox, participant, validators, archive, cursors, accessPoint });
-  return { sql, identity, streams, actors, pool, limiter, rows };
+  return {
+    sql, identity, streams, actors, pool, limiter, rows,
+    dispatch: async () => { if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, transport: bare, self }); },
+  };
 }

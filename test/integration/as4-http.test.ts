@@ -1,0 +1,142 @@
+/**
+ * The door at /as4 of a whole engine, on both forms of the HTTP server: chunked and with a length, too large, hostile. What is
+ * refused leaves nothing in the database and nothing in the archive, and the process goes on.
+ * @source design/as4.md, section 3; design/reliability.md, X-04, X-09
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../engine/clock.js";
+import type { ParticipantId } from "../../engine/ids.js";
+import { LIMITS } from "../../engine/limits.js";
+import { buildUserMessage, type BuiltMessage, readAnswer } from "../../engine/peppol/as4.js";
+import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
+import { ensureDevelopmentPki, loadDevelopmentKeys } from "../../engine/peppol/pki/development.js";
+import { wrapDocument } from "../../engine/peppol/sbd-bytes.js";
+import { uwsAvailable } from "../../gateway/server-uws.js";
+import { wrapPrivateKey } from "../../validators/wss/keys.js";
+import type { OwnKey } from "../../validators/wss/protocol.js";
+import { inThread, userMessage } from "../support/as4.js";
+import { accessPoint } from "../support/as4-keys.js";
+import { invoiceXml, startTestEngine, type TestEngine } from "../support/engine.js";
+
+const TYPE = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
+
+interface Answered {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+const FORMS = [["node:http", "node"], ["uWebSockets.js", "uws"]] as const;
+
+describe.each(FORMS)("%s", (_, form) => {
+  const missing = form === "uws" && !uwsAvailable();
+  if (missing && process.env["CI"] === "true") throw new Error("no uWebSockets.js binary loads here");
+  let engine: TestEngine;
+  let them: OwnKey;
+  let us: Buffer;
+
+  beforeAll(async () => {
+    if (missing) return;
+    engine = await startTestEngine({ transport: "as4", form });
+    const folder = join(engine.dataDir, "peer");
+    await ensureDevelopmentPki({ folder, clock: systemClock, seat: "PSK000002", from: join(engine.dataDir, "pki") });
+    const [leaf] = await loadDevelopmentKeys(folder);
+    const [own] = await loadDevelopmentKeys(join(engine.dataDir, "pki"));
+    if (leaf === undefined || own === undefined) throw new Error("no keys");
+    them = { certificate: leaf.certificate, key: wrapPrivateKey(leaf.privateKey) };
+    us = Buffer.from(own.certificate);
+  });
+  afterAll(async () => { if (!missing) await engine.stop(); });
+
+  const ANYBODY = accessPoint("PSK000001");
+  const SENDER = "0245:7000000001" as ParticipantId;
+
+  async function message(signer: OwnKey = them, seat = "PSK000002"): Promise<BuiltMessage & { readonly messageId: string; readonly payload: string }> {
+    const receiver = engine.sandbox.receiver.participantId as ParticipantId;
+    const payload = invoiceXml(SENDER, receiver);
+    const sbd = wrapDocument({ sender: SENDER, receiver, documentType: TYPE, process: BILLING_PROCESS, instanceId: randomUUID(), createdAt: systemClock.now(), countryC1: "SK", payload: Buffer.from(payload) });
+    if (sbd.kind === "refused") throw new Error(sbd.fault);
+    const messageId = `${randomUUID()}@peer`;
+    const header = userMessage(ANYBODY, ANYBODY, { messageId, fromParty: seat, toParty: "PSK000001", originalSender: SENDER, finalRecipient: receiver, action: `busdox-docid-qns::${TYPE}` });
+    return { messageId, payload, ...await buildUserMessage({ message: header, payload: sbd.bytes, id: randomUUID(), signer, recipient: us }, inThread) };
+  }
+
+  /** Posts in pieces, chunked or with a length. */
+  const post = (body: Buffer, contentType: string, options: { readonly chunked: boolean }): Promise<Answered> => new Promise((resolve, reject) => {
+    const url = new URL("/as4", engine.engine.publicUrl);
+    const outgoing = request(url, { method: "POST", headers: { "content-type": contentType, ...(options.chunked ? { "transfer-encoding": "chunked" } : { "content-length": String(body.length) }) } }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => {
+        resolve({ status: response.statusCode ?? 0, contentType: response.headers["content-type"] ?? "", body: Buffer.concat(chunks) });
+      }).on("error", reject);
+    });
+    outgoing.on("error", reject);
+    for (let at = 0; at < body.length; at += 5_000) outgoing.write(body.subarray(at, at + 5_000));
+    outgoing.end();
+  });
+
+  const counts = async (): Promise<unknown> => (await engine.db.sql`select (select count(*)::integer from received_document) as documents, (select count(*)::integer from payload) as payloads, (select count(*)::integer from evidence) as evidence`)[0];
+
+  test.skipIf(missing)("takes a message with a length, and one that comes in chunks", async () => {
+    for (const chunked of [false, true]) {
+      const sent = await message();
+      const answered = await post(sent.body, sent.contentType, { chunked });
+      expect(answered.status).toBe(200);
+      expect(answered.contentType).toMatch(/^application\/soap\+xml/);
+      const answer = await readAnswer(answered.body, answered.contentType, { messageId: sent.messageId, references: sent.references, recipient: us }, inThread);
+      expect(answer).toMatchObject({ kind: "receipt", sameCertificate: true });
+    }
+    expect(await counts()).toEqual({ documents: 2, payloads: 2, evidence: 2 });
+  });
+
+  test.skipIf(missing)("two at once with one MessageId are one document", async () => {
+    const before = await counts() as { documents: number };
+    const sent = await message();
+    const answers = await Promise.all([post(sent.body, sent.contentType, { chunked: false }), post(sent.body, sent.contentType, { chunked: true })]);
+    for (const answered of answers) {
+      expect(await readAnswer(answered.body, answered.contentType, { messageId: sent.messageId, references: sent.references, recipient: us }, inThread)).toMatchObject({ kind: "receipt" });
+    }
+    expect((await counts() as { documents: number }).documents).toBe(before.documents + 1);
+  });
+
+  test.skipIf(missing)("refuses what is hostile, keeps nothing of it, and takes the next message", async () => {
+    const before = await counts();
+    const sent = await message();
+    const stranger = accessPoint("PSK000002");
+    const forged = await message(stranger);
+    const noise = randomBytes(20_000);
+    const cases: readonly [body: Buffer, contentType: string, code: string][] = [
+      [forged.body, forged.contentType, "EBMS:0101"],
+      [Buffer.from(sent.body.toString("latin1").replace("PSK000002", "PSK000003"), "latin1"), sent.contentType, "EBMS:0101"],
+      [sent.body.subarray(0, sent.body.length - 2_000), sent.contentType, "EBMS:0007"],
+      [noise, sent.contentType, "EBMS:0007"],
+      [noise, "application/soap+xml", "EBMS:0009"],
+      [Buffer.from('<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><x>&a;</x>'), "application/soap+xml", "EBMS:0009"],
+      [Buffer.alloc(0), sent.contentType, "EBMS:0007"],
+    ];
+    for (const [body, contentType, code] of cases) {
+      const answered = await post(body, contentType, { chunked: false });
+      expect([answered.status, /errorCode="([^"]+)"/.exec(answered.body.toString())?.[1]]).toEqual([200, code]);
+      // Signed, and without a word about us.
+      expect(answered.body.toString()).toContain("SignatureValue");
+      expect(answered.body.toString()).not.toMatch(/node:|at |\.ts|kurier-test/);
+    }
+    const large = await post(Buffer.alloc(LIMITS.as4_body_bytes_max + 1), sent.contentType, { chunked: false }).catch(() => undefined);
+    expect([413, undefined]).toContain(large?.status);
+    expect(await counts()).toEqual(before);
+    expect(existsSync(join(engine.dataDir, "quarantine"))).toBe(false);
+    const next = await message();
+    const answered = await post(next.body, next.contentType, { chunked: false });
+    expect(await readAnswer(answered.body, answered.contentType, { messageId: next.messageId, references: next.references, recipient: us }, inThread)).toMatchObject({ kind: "receipt" });
+    expect(engine.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  });
+
+  test.skipIf(missing)("GET is no way to deliver", async () => {
+    expect((await fetch(`${engine.engine.publicUrl}/as4`)).status).toBe(405);
+  });
+});
