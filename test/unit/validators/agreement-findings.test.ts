@@ -21,6 +21,22 @@ test("BR-S-08 reads the taxable amount before it adds up: its error is met befor
   expect(ids(Buffer.from(vat("9".repeat(400), "1").toString().replace("<cac:TaxTotal>", `${charge}<cac:TaxTotal>`)))).toEqual(["!err:FOCA0002"]);
 });
 
+const line = (percents: string, amount: string): string => `<cac:InvoiceLine><cbc:LineExtensionAmount>${amount}</cbc:LineExtensionAmount><cac:Item><cac:ClassifiedTaxCategory><cbc:ID>S</cbc:ID>${percents}<cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme></cac:ClassifiedTaxCategory></cac:Item></cac:InvoiceLine>`;
+const withLine = (added: string, taxable = "1"): Buffer => Buffer.from(vat(taxable, "1").toString().replace("<cac:InvoiceLine>", `${added}<cac:InvoiceLine>`));
+const TWICE = "<cbc:Percent>25</cbc:Percent><cbc:Percent>25</cbc:Percent>";
+
+test("BR-S-08 looks for a line of its rate in the order of the document: an error before the first ends the search, one behind it does not", () => {
+  const noAmount = (bytes: Buffer): Buffer => Buffer.from(bytes.toString().replace("<cbc:TaxableAmount>1</cbc:TaxableAmount>", ""));
+  expect(ids(noAmount(withLine(line(TWICE, "1"))))).toEqual(["!err:XPTY0004"]);
+  // Behind the first match only sums meet it, and without a taxable amount nothing is added up.
+  expect(ids(noAmount(Buffer.from(vat("1", "1").toString().replace("</Invoice>", `${line(TWICE, "1")}</Invoice>`))))).not.toContain("!err:XPTY0004");
+});
+
+test("an amount that cannot be read ends the sums of its own rate only", () => {
+  expect(ids(withLine(line("<cbc:Percent>7</cbc:Percent>", "x"))).filter((id) => id.startsWith("!"))).toEqual([]);
+  expect(ids(withLine(line("<cbc:Percent>25</cbc:Percent>", "x")))).toEqual(["!err:FORG0001"]);
+});
+
 test.each([
   // A double cannot add 1 to it, so that it is not within 1 of itself.
   ["100000000000000000000", "100000000000000000000", true],

@@ -28,17 +28,24 @@ class Group {
   readonly #totals: Decimal[] = Array.from({ length: SLOTS }, () => ZERO);
   /** The same per rate. */
   readonly #rated = Array.from({ length: SLOTS }, () => new Map<RateKey, Decimal>());
+  /** Amounts that cannot be read: they end the sum of their own rate only. */
+  readonly #ratedErrors = Array.from({ length: SLOTS }, () => new Map<RateKey, RuleError>());
   readonly #errors: (RuleError | undefined)[] = Array.from({ length: SLOTS }, () => undefined);
 
   clear(): void {
     this.#totals.fill(ZERO);
     this.#errors.fill(undefined);
-    for (const map of this.#rated) if (map.size > 0) map.clear();
+    for (const map of [...this.#rated, ...this.#ratedErrors]) if (map.size > 0) map.clear();
   }
 
-  fail(bits: number, error: unknown): void {
-    if (!(error instanceof RuleError)) throw error;
+  fail(bits: number, error: RuleError): void {
     for (const bit of CODES) if ((bits & bit) !== 0) this.#errors[slot(bit)] ??= error;
+  }
+
+  /** The sum of this rate meets the error, unless an element before has ended it already. */
+  failAt(bit: number, rate: RateKey, error: RuleError): void {
+    const errors = this.#ratedErrors[slot(bit)];
+    if (this.#errors[slot(bit)] === undefined && errors?.has(rate) === false) errors.set(rate, error);
   }
 
   add(bit: number, amount: Decimal): void {
@@ -57,6 +64,8 @@ class Group {
   }
 
   totalAt(bit: number, rate: RateKey): Decimal {
+    const error = this.#ratedErrors[slot(bit)]?.get(rate);
+    if (error !== undefined) throw error;
     this.#check(bit);
     return this.#rated[slot(bit)]?.get(rate) ?? ZERO;
   }
@@ -67,30 +76,42 @@ class Group {
   }
 }
 
-/** Which rates of a category occur anywhere in the document. */
+/** Which rates of a category occur anywhere in the document: the search ends at the first, or at an error before it. */
 class Rates {
-  readonly #seen = Array.from({ length: SLOTS }, () => new Set<RateKey>());
+  /** Rate → the error that stands before its first occurrence. */
+  readonly #seen = Array.from({ length: SLOTS }, () => new Map<RateKey, RuleError | undefined>());
   readonly #errors: (RuleError | undefined)[] = Array.from({ length: SLOTS }, () => undefined);
 
   clear(): void {
     this.#errors.fill(undefined);
-    for (const set of this.#seen) if (set.size > 0) set.clear();
+    for (const map of this.#seen) if (map.size > 0) map.clear();
   }
 
   add(bit: number, rate: RateKey): void {
-    this.#seen[slot(bit)]?.add(rate);
+    const seen = this.#seen[slot(bit)];
+    if (seen?.has(rate) === false) seen.set(rate, this.#errors[slot(bit)]);
   }
 
-  fail(bits: number, error: unknown): void {
-    if (!(error instanceof RuleError)) throw error;
+  fail(bits: number, error: RuleError): void {
     for (const bit of CODES) if ((bits & bit) !== 0) this.#errors[slot(bit)] ??= error;
   }
 
   has(bit: number, rate: RateKey): boolean {
-    if (this.#seen[slot(bit)]?.has(rate) === true) return true;
-    const error = this.#errors[slot(bit)];
+    const seen = this.#seen[slot(bit)];
+    const occurs = seen?.has(rate) === true;
+    const error = occurs ? seen.get(rate) : this.#errors[slot(bit)];
     if (error !== undefined) throw error;
-    return false;
+    return occurs;
+  }
+}
+
+/** The value, or the error that reading it ends with. */
+function orError<T>(read: () => T): T | RuleError {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RuleError) return error;
+    throw error;
   }
 }
 
@@ -165,56 +186,48 @@ export class Sums {
       this.#add(doc, e, ALLOWANCE, this.#allowanceRates, undefined);
       return;
     }
-    let isCharge = false;
-    let isAllowance = false;
-    try {
-      isCharge = hasChargeIndicator(doc, e, true);
-      isAllowance = hasChargeIndicator(doc, e, false);
-    } catch (error) {
-      this.#charges.fail(NONE, error);
-      this.#allowances.fail(NONE, error);
+    const indicators = orError(() => ({ isCharge: hasChargeIndicator(doc, e, true), isAllowance: hasChargeIndicator(doc, e, false) }));
+    if (indicators instanceof RuleError) {
+      this.#charges.fail(NONE, indicators);
+      this.#allowances.fail(NONE, indicators);
     }
+    const { isCharge, isAllowance } = indicators instanceof RuleError ? { isCharge: false, isAllowance: false } : indicators;
     this.#add(doc, e, ALLOWANCE, this.#allowanceRates, isCharge ? this.#charges : isAllowance ? this.#allowances : undefined);
     if (isCharge && isAllowance) this.#add(doc, e, ALLOWANCE, this.#allowanceRates, this.#allowances);
   }
 
   /** Adds the amount of one element to the sums of its categories. */
   #add(doc: XmlDocument, e: ElementId, kind: Kind, rates: Rates, group: Group | undefined): void {
-    let bits = 0;
-    try {
-      bits = codesOf(doc, e, kind);
-    } catch (error) {
-      rates.fail(NONE, error);
-      group?.fail(NONE, error);
+    const bits = orError(() => codesOf(doc, e, kind));
+    if (bits instanceof RuleError) {
+      rates.fail(NONE, bits);
+      group?.fail(NONE, bits);
       return;
     }
-    let amount: Decimal | undefined;
-    try {
-      if (group !== undefined) amount = childDecimal(doc, e, kind.amount);
-    } catch (error) {
-      group?.fail(bits, error);
-    }
+    const amount = group === undefined ? undefined : orError(() => childDecimal(doc, e, kind.amount));
     if ((bits & RATED) !== 0) this.#addRated(doc, e, kind, bits & RATED, rates, group, amount);
     if (group === undefined || amount === undefined) return;
-    for (const bit of CODES) if ((bits & bit & ~RATED) !== 0) group.add(bit, amount);
+    if (amount instanceof RuleError) group.fail(bits & ~RATED, amount);
+    else for (const bit of CODES) if ((bits & bit & ~RATED) !== 0) group.add(bit, amount);
   }
 
+  /** The category and rate of an element are looked at before its amount; what stands before an error counts. */
   #addRated(
-    doc: XmlDocument, e: ElementId, kind: Kind, bits: number, rates: Rates, group: Group | undefined, amount: Decimal | undefined,
+    doc: XmlDocument, e: ElementId, kind: Kind, bits: number, rates: Rates, group: Group | undefined, amount: Decimal | RuleError | undefined,
   ): void {
     const keys = new Set<RateKey>();
-    try {
-      eachCategory(doc, e, kind, (category) => this.#addKey(doc, category, keys));
-    } catch (error) {
-      rates.fail(bits, error);
-      group?.fail(bits, error);
-    }
+    const error = orError(() => { eachCategory(doc, e, kind, (category) => { this.#addKey(doc, category, keys); }); });
     for (const bit of CODES) {
       if ((bits & bit) === 0) continue;
       for (const key of keys) {
         rates.add(bit, key);
-        if (group !== undefined && amount !== undefined) group.addRated(bit, key, amount);
+        if (amount instanceof RuleError) group?.failAt(bit, key, amount);
+        else if (amount !== undefined) group?.addRated(bit, key, amount);
       }
+    }
+    if (error instanceof RuleError) {
+      rates.fail(bits, error);
+      group?.fail(bits, error);
     }
   }
 
