@@ -9,6 +9,7 @@ import { createCursors, type Cursors } from "../../engine/cursors.js";
 import { createDueDocuments } from "../../engine/documents/due.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/evidence.js";
 import type { Validators } from "../../engine/documents/facts.js";
+import { doubtHandover } from "../../engine/documents/handover.js";
 import { createInbound } from "../../engine/documents/inbound.js";
 import { createInbox, type Inbox } from "../../engine/documents/inbox.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/lifecycle-reads.js";
@@ -205,7 +206,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   stack.add(() => { accessPoint?.stop(); });
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
-  const bare = accessPoint?.transport ?? createLoopback(receive);
+  const bare = accessPoint === undefined ? createLoopback(receive) : doubtHandover(accessPoint.transport, { sql, log });
   let wakeStatuses = (): void => undefined;
   const { document, participant } = startPeers(ground, {
     inbox, inbound: createInbound({ sql, sealer, clock, metrics, provider: self, poke: () => { wakeStatuses(); } }),
