@@ -66,7 +66,7 @@ export const VARIABLES = {
   DNS_SERVERS: row<readonly string[]>("", "Comma-separated resolvers for the SML; empty uses the system's.", list, []),
   SMP_ROUTES: row<string | undefined>("", "JSON file, participant to {url, certificate, documentTypes}, for SMP_MODE=static.", absolute, undefined),
   REVOCATION: row<(typeof REVOCATION_MODES)[number]>("soft", "What an unanswered revocation question means: off, soft or hard.", oneOf(REVOCATION_MODES), "soft"),
-  EVIDENCE_STORE: row<string | undefined>("file:DATA_DIR/evidence", "file: or s3: (a bucket with object lock).", urlOf("file", "s3"), undefined),
+  EVIDENCE_STORE: row<string | undefined>("file:DATA_DIR/evidence", "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).", urlOf("file", "s3"), undefined, true),
   VALIDATOR_THREADS: row<number>("cores - 1, at least 1", "Threads that validate and sign.", count, Math.max(1, availableParallelism() - 1)),
   RULES_DIR: row<string | undefined>("(built-in rules)", "Folder of imported official rule packs.", absolute, undefined),
   SMTP_URL: row<string | undefined>("file:DATA_DIR/mail", "Where mail goes: smtp:, smtps: or file:.", urlOf("smtp", "smtps", "file"), undefined, true),
