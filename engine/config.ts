@@ -145,6 +145,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return config;
 }
 
+/** Folder of the third-party conformance data that benchmarks use where it is: beside the checkout, unless the environment names it. */
+export const conformanceFolder = (): string => {
+  const named = process.env["KURIER_CONFORMANCE"];
+  return named === undefined || named === "" ? resolve("..", "shared", "conformance") : resolve(named);
+};
+
 /** The environment handed to child processes: only what a program needs to run, none of our secrets. */
 export function childEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept: Record<string, string> = {};
