@@ -372,6 +372,10 @@ export const LIMITS = {
   /** One request to the object store. */
   evidence_store_timeout_ms: 20 * SECOND_MS,
 
+  /** How often an unanswered revocation question is logged for one certificate. Ours. */
+  revocation_warning_ms: 1 * HOUR_MS,
+  revocation_warnings_max: 10_000,
+
   // Running
   drain_readiness_ms: 0,
   drain_timeout_ms: 15 * SECOND_MS,

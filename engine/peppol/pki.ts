@@ -7,7 +7,7 @@
 import type { Clock, Instant } from "../clock.js";
 import type { REVOCATION_MODES } from "../config.js";
 import { LIMITS } from "../limits.js";
-import { errorFields, type Log } from "../log.js";
+import { errorFields, type Log, type LogFields } from "../log.js";
 import type { Certificate } from "./pki/certificate.js";
 import type { Revocation, RevocationAnswer } from "./pki/revocation.js";
 import { findPath, type Path, timeFault, type TrustFault, type TrustStore, type Usage } from "./pki/trust.js";
@@ -74,6 +74,15 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     return timeFault(path, at ?? clock.now()) ?? path;
   };
 
+  /** Says once an hour for each certificate what an operator must know once. Bounded by `remember`. */
+  const saidAt = new Map<string, number>();
+  function complain(fingerprint: string, fields: LogFields): void {
+    const now = clock.monotonic();
+    if (now - (saidAt.get(fingerprint) ?? -Infinity) < LIMITS.revocation_warning_ms) return;
+    remember(saidAt, fingerprint, now, LIMITS.revocation_warnings_max);
+    log.warn("nobody says whether a certificate is revoked", fields);
+  }
+
   /** Asks for every certificate of the path but the root; an authority that names no service is not asked about. */
   async function revocationOf(path: Path): Promise<RevocationAnswer | TrustFault> {
     if (mode === "off") return { status: "unknown", source: "off", checkedAt: clock.now() };
@@ -87,7 +96,7 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     if (answers.some(({ status }) => status === "revoked")) return "revoked";
     const unknown = answers.find(({ status }) => status === "unknown");
     if (unknown !== undefined) {
-      log.warn("nobody says whether a certificate is revoked", { component: path[0].commonName ?? "", code: unknown.code ?? "", outcome: mode === "hard" ? "refused" : "believed" });
+      complain(path[0].fingerprint, { component: path[0].commonName ?? "", code: unknown.code ?? "", outcome: mode === "hard" ? "refused" : "believed" });
       if (mode === "hard") return "revocation_unknown";
     }
     return leaf ?? { status: "unknown", source: "none", checkedAt: clock.now() };
