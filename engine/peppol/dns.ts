@@ -121,6 +121,7 @@ function overUdp(server: DnsServer, question: Buffer, timeout_ms: number, read: 
 function overTcp(server: DnsServer, question: Buffer, timeout_ms: number, read: Read): Promise<DnsAnswer | DnsFailure> {
   return new Promise((resolve) => {
     const socket = connect(server.port, server.host);
+    // Bounded by the answer's length, which is read first.
     const chunks: Buffer[] = [];
     let length = 0;
     const end = (result: DnsAnswer | DnsFailure): void => {

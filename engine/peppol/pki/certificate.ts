@@ -180,6 +180,7 @@ const OCSP_ACCESS = "1.3.6.1.5.5.7.48.1";
 const URLS_MAX = 4;
 
 function ocspUrlsOf(value: Der): string[] {
+  // Bounded by the size of the certificate.
   const urls: string[] = [];
   for (const description of members(value)) {
     const reader = new DerReader(description, TAG.sequence);
@@ -192,6 +193,7 @@ function ocspUrlsOf(value: Der): string[] {
 
 /** Full names of distribution points; a list that holds only some reasons or that somebody else issues is passed over. */
 function crlUrlsOf(value: Der): string[] {
+  // Bounded by the size of the certificate.
   const urls: string[] = [];
   for (const point of members(value)) {
     const reader = new DerReader(point, TAG.sequence);
