@@ -60,6 +60,8 @@ const takenAs = async (messageId: string): Promise<readonly Taken[]> => (await p
 
 const document = (payload = invoiceOf(KiB), overrides: { receiver?: string; sender?: string } = {}): Buffer => wrap(payload, { instanceId: randomUUID(), ...overrides });
 
+test("the peer is the phase4 that these tables were measured with", () => { expect(phase4.version).toBe("4.4.1"); });
+
 describe("phase4 sends, we receive", () => {
   test.each(SIZES)("%s arrives as it was sent, and phase4 accepts our receipt as proof", async (_, bytes, repeats) => {
     const us = await listen();

@@ -38,6 +38,8 @@ export interface SendParameters {
   readonly sbdhSender?: string;
   readonly sbdhReceiver?: string;
   readonly doctype?: string;
+  /** `file` of an earlier result: the same standard business document again. */
+  readonly resend?: string;
 }
 
 export interface SendResult {

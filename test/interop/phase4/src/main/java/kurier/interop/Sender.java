@@ -2,6 +2,7 @@ package kurier.interop;
 
 import java.io.File;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.function.UnaryOperator;
@@ -30,7 +31,7 @@ import com.helger.xml.serialize.read.DOMReader;
 /**
  * C2: one message through phase4's Peppol sender. Parameters: url, certificate (base64 of the recipient's DER), sender,
  * receiver, messageId; and to break one rule each: key=ski-sign|ski-encrypt, payload=plain|broken, sbdhSender,
- * sbdhReceiver, doctype.
+ * sbdhReceiver, doctype. resend names the file of a document that was sent before, and is sent instead of the body.
  */
 final class Sender
 {
@@ -42,7 +43,8 @@ final class Sender
   {
     final String messageId = Optional.ofNullable (parameters.apply ("messageId")).orElse (UUID.randomUUID () + "@phase4.interop");
     final String instanceId = UUID.randomUUID ().toString ();
-    final byte [] document = document (parameters, instanceId, payload);
+    final String again = parameters.apply ("resend");
+    final byte [] document = again == null ? document (parameters, instanceId, payload) : Files.readAllBytes (Path.of (again));
     final File file = new File (AS4Configuration.getDataPath (), "sent-" + instanceId + ".xml");
     Files.write (file.toPath (), document);
 
