@@ -11,12 +11,11 @@
 import { STATUS_CODES } from "node:http";
 
 import { addressOfBytes } from "../engine/addresses.js";
-import { LIMITS } from "../engine/limits.js";
 import { Conversation, bodyFraming } from "./conversation.js";
 import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./server.js";
-import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket, type Uws } from "./uws-binding.js";
+import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket } from "./uws-binding.js";
 
 /** Whether a uWebSockets.js binary loads on this platform. */
 export const uwsAvailable = (): boolean => loadUws() !== undefined;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeFirm } from "../../gateway/commands/identity.js";
 import { documentTypeId, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../engine/peppol/identifiers.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import { accessToken, http, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import { accessToken, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 
 const FOLDER = "documents/peppol-3.0.21";
