@@ -21,8 +21,8 @@ import { type InteropPki, makePki } from "./pki.js";
 import { judge, ourEndpoint, type OurEndpointOptions, ourSend, type OurSend, type OurSent } from "./us.js";
 
 /**
- * Size and compressibility. WSS4J on Java 17 decrypts in time that grows with the square of the ciphertext (20 MB: 15 s), so
- * the largest document is one that gzip shrinks as it does invoices.
+ * Size and compressibility. WSS4J on Java 17 decrypts slowly (20 MB that gzip cannot shrink: 15 s, 100 MB: more than 100 s),
+ * so the largest document is one that gzip shrinks as it does invoices.
  */
 const SIZES = [["1 KB", KiB, 1], ["5 MB", 5 * MiB, 1], ["100 MB", 100 * MiB, 8]] as const;
 /** Above the largest size with its envelope; the engine's own cap is tested with the engine. */
