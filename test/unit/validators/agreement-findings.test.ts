@@ -37,6 +37,13 @@ test("an amount that cannot be read ends the sums of its own rate only", () => {
   expect(ids(withLine(line("<cbc:Percent>25</cbc:Percent>", "x")))).toEqual(["!err:FORG0001"]);
 });
 
+test("a category that cannot be read behind one of the rate leaves the sum of that rate alone; in a later line it ends it", () => {
+  const second = "<cac:ClassifiedTaxCategory><cbc:Percent/></cac:ClassifiedTaxCategory></cac:Item>";
+  const both = Buffer.from(vat("1", "1").toString().replace("</cac:Item>", second));
+  expect(ids(both).filter((id) => id.startsWith("!"))).toEqual([]);
+  expect(ids(Buffer.from(both.toString().replace("</Invoice>", `${line("<cbc:Percent/>", "1")}</Invoice>`)))).toEqual(["!err:FORG0001"]);
+});
+
 test.each([
   // A double cannot add 1 to it, so that it is not within 1 of itself.
   ["100000000000000000000", "100000000000000000000", true],

@@ -22,6 +22,8 @@ export type RateKey = string;
 
 export const rateKey = (rate: Decimal): RateKey => toText(rate);
 
+const NO_RATES: ReadonlySet<RateKey> = new Set();
+
 /** Sums of one kind of element: invoice lines, credit note lines, charges or allowances. */
 class Group {
   /** Sum per category, of children of the document element. */
@@ -31,22 +33,36 @@ class Group {
   /** Amounts that cannot be read: they end the sum of their own rate only. */
   readonly #ratedErrors = Array.from({ length: SLOTS }, () => new Map<RateKey, RuleError>());
   readonly #errors: (RuleError | undefined)[] = Array.from({ length: SLOTS }, () => undefined);
+  /** Rates whose sums the error of the category has not ended: their element was found before it. */
+  readonly #spared = Array.from({ length: SLOTS }, () => new Set<RateKey>());
 
   clear(): void {
     this.#totals.fill(ZERO);
     this.#errors.fill(undefined);
-    for (const map of [...this.#rated, ...this.#ratedErrors]) if (map.size > 0) map.clear();
+    for (const kept of [...this.#rated, ...this.#ratedErrors, ...this.#spared]) if (kept.size > 0) kept.clear();
   }
 
-  fail(bits: number, error: RuleError): void {
-    for (const bit of CODES) if ((bits & bit) !== 0) this.#errors[slot(bit)] ??= error;
+  /** Ends the sums of the categories. @param found  rates that the element showed before its error: theirs go on */
+  fail(bits: number, error: RuleError, found: ReadonlySet<RateKey> = NO_RATES): void {
+    for (const bit of CODES) {
+      if ((bits & bit) === 0) continue;
+      const spared = this.#spared[slot(bit)];
+      if (this.#errors[slot(bit)] === undefined) {
+        this.#errors[slot(bit)] = error;
+        for (const rate of found) spared?.add(rate);
+      } else {
+        for (const rate of spared ?? []) if (!found.has(rate)) this.failAt(bit, rate, error);
+      }
+    }
   }
 
-  /** The sum of this rate meets the error, unless an element before has ended it already. */
+  /** The sum of this rate meets the error, unless it has met another before. */
   failAt(bit: number, rate: RateKey, error: RuleError): void {
     const errors = this.#ratedErrors[slot(bit)];
-    if (this.#errors[slot(bit)] === undefined && errors?.has(rate) === false) errors.set(rate, error);
+    if (this.#isOpen(bit, rate) && errors?.has(rate) === false) errors.set(rate, error);
   }
+
+  #isOpen(bit: number, rate: RateKey): boolean { return this.#errors[slot(bit)] === undefined || this.#spared[slot(bit)]?.has(rate) === true; }
 
   add(bit: number, amount: Decimal): void {
     this.#totals[slot(bit)] = add(this.#totals[slot(bit)] ?? ZERO, amount);
@@ -66,7 +82,7 @@ class Group {
   totalAt(bit: number, rate: RateKey): Decimal {
     const error = this.#ratedErrors[slot(bit)]?.get(rate);
     if (error !== undefined) throw error;
-    this.#check(bit);
+    if (!this.#isOpen(bit, rate)) this.#check(bit);
     return this.#rated[slot(bit)]?.get(rate) ?? ZERO;
   }
 
@@ -227,7 +243,7 @@ export class Sums {
     }
     if (error instanceof RuleError) {
       rates.fail(bits, error);
-      group?.fail(bits, error);
+      group?.fail(bits, error, keys);
     }
   }
 
