@@ -59,3 +59,11 @@ test.each([
   const bytes = invoice(`<cac:AllowanceCharge><cbc:MultiplierFactorNumeric>2</cbc:MultiplierFactorNumeric>${amounts}<cbc:BaseAmount>50</cbc:BaseAmount></cac:AllowanceCharge>`);
   expect(failedIds(peppolBilling(), documentOf(bytes))).toEqual([error]);
 });
+
+test.each([
+  ["<cac:TaxScheme><cbc:ID>VAT</cbc:ID><cbc:ID>VAT</cbc:ID></cac:TaxScheme>", "!err:XPTY0004"], ["<cac:TaxScheme><cbc:ID>GST</cbc:ID></cac:TaxScheme>", "!err:FORG0006"],
+  ["<cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme><cac:TaxScheme><cbc:ID>V</cbc:ID><cbc:ID>V</cbc:ID></cac:TaxScheme>", "!err:FORG0006"],
+])("a second tax scheme %s is read before it is one too many", (schemes, error) => {
+  const category = `<cac:ClassifiedTaxCategory><cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme>${schemes}</cac:ClassifiedTaxCategory>`;
+  expect(ids(invoice(`<cac:InvoiceLine><cac:Item>${category}</cac:Item></cac:InvoiceLine>`))).toEqual([error]);
+});

@@ -65,8 +65,11 @@ export function isOnlyVat(doc: XmlDocument, e: ElementId): boolean {
   const scheme = doc.child(e, cac.TaxScheme);
   if (scheme === NONE) return false;
   const vat = isVatScheme(doc, scheme);
-  if (doc.nextSame(scheme) !== NONE) throw new RuleError("FORG0006");
-  return vat;
+  const second = doc.nextSame(scheme);
+  if (second === NONE) return vat;
+  // The second value is made before it is noticed that it is one too many.
+  isVatScheme(doc, second);
+  throw new RuleError("FORG0006");
 }
 
 function isVatScheme(doc: XmlDocument, scheme: ElementId): boolean {
