@@ -12,15 +12,15 @@ import { BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
 import type { Scope } from "../../engine/scopes.js";
 import { makeFirm } from "../../gateway/commands/identity.js";
 import { accessToken, CREDIT_NOTE_TYPE, http, type HttpAnswer, invoiceXml, INVOICE_TYPE, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import { serverForms } from "../support/gateway.js";
 import { eventually } from "../support/eventually.js";
 
-const FORMS = ["uws", "node"] as const;
 
 interface ErrorBody { category: string; code: string; message: string; retryable: boolean; correlation_id: string; requestId: string; details?: { code?: string; issue?: string; field?: string; message: string; ruleId?: string }[] }
 const errorOf = (answer: HttpAnswer): ErrorBody => answer.json["error"] as ErrorBody;
 const codes = (answer: HttpAnswer): unknown[] => [answer.status, errorOf(answer).code, errorOf(answer).details?.[0]?.code ?? errorOf(answer).details?.[0]?.field];
 
-describe.each(FORMS)("SAPI over %s", (form) => {
+describe.each(serverForms)("SAPI over %s", (form) => {
   let t: TestEngine;
   let now = Date.parse("2026-11-20T09:00:00.000Z");
   let monotonic = 0;

@@ -11,8 +11,8 @@ import { createKey } from "../../engine/identity/keys.js";
 import { parseFirmId } from "../../engine/ids.js";
 import type { Scope } from "../../engine/scopes.js";
 import { accessToken, http, type HttpAnswer, startTestEngine, type TestEngine } from "../support/engine.js";
+import { serverForms } from "../support/gateway.js";
 
-const FORMS = ["uws", "node"] as const;
 const VALID = invoiceWithLines(2).toString();
 const INVALID = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace("<cbc:BuyerReference>", "<cbc:Unheard/><cbc:BuyerReference>");
 /** UBL allows the element, EN 16931 has no use for it: warnings and nothing else. */
@@ -23,7 +23,7 @@ interface Layer { valid: boolean; messages: Shown[] }
 interface ErrorBody { code: string; message: string; requestId: string; required_scope?: string; details?: { field?: string; ruleId?: string; message: string }[] }
 const errorOf = (answer: HttpAnswer): ErrorBody => answer.json["error"] as ErrorBody;
 
-describe.each(FORMS)("validation over %s", (form) => {
+describe.each(serverForms)("validation over %s", (form) => {
   let t: TestEngine;
   let token: string;
   let monotonic = 0;
