@@ -55,11 +55,16 @@ export async function relayBatch(options: RelayOptions, failures = 0): Promise<{
 }
 
 /** How far the outbox and the streams are behind. What cannot be asked keeps its last value: an exposition never fails. */
-async function exposeLag({ sql, streams, metrics }: RelayOptions): Promise<void> {
-  const [outbox, status] = await Promise.all([
-    within(readOutboxStatus(sql), LIMITS.metrics_timeout_ms, undefined).catch(() => undefined),
-    within(streams.status(), LIMITS.metrics_timeout_ms, undefined).catch(() => undefined),
-  ]);
+async function exposeLag({ sql, streams, metrics, log }: RelayOptions): Promise<void> {
+  const asked = async <T>(component: string, question: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await within(question, LIMITS.metrics_timeout_ms, undefined);
+    } catch (error) {
+      log.warn("relay.lag_unknown", { component, ...errorFields(error) });
+      return undefined;
+    }
+  };
+  const [outbox, status] = await Promise.all([asked("outbox", readOutboxStatus(sql)), asked("streams", streams.status())]);
   if (outbox !== undefined) metrics.set("outbox_lag_seconds", {}, outbox.oldestAge_s);
   for (const { stream, pending } of status ?? []) metrics.set("stream_pending_messages", { stream }, pending);
 }

@@ -49,7 +49,12 @@ export function createPeers(deps: { readonly sql: Sql; readonly nodeId: string; 
     lease: (request) => leaseRate(sql, request),
     stop: async () => {
       clearInterval(interval);
-      await removeNode(sql, nodeId).catch(() => undefined);
+      try {
+        await removeNode(sql, nodeId);
+      } catch (error) {
+        // The others wait for this node until its heartbeat has run out.
+        log.warn("identity.node_not_removed", errorFields(error));
+      }
     },
   };
 }

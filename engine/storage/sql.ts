@@ -60,10 +60,16 @@ const PASSING_CLIENT = new Set([
 const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
+/**
+ * A database that is closed to connections, as for maintenance, ends each with 55000. Inside a session the same code is a
+ * fault of ours, so the severity decides.
+ */
+const isClosed = (error: unknown): boolean => codeOf(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";
+
 /** Whether Postgres is busy or away, so that a 503 is the honest answer. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error);
-  return code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08"));
+  return code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isClosed(error));
 }
 
 /** Whether the connection was lost while a statement ran: its effect is unknown and must be read back. */

@@ -9,7 +9,7 @@ import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { LIMITS } from "../../engine/limits.js";
-import type { Log } from "../../engine/log.js";
+import { errorFields, type Log } from "../../engine/log.js";
 import type { Metrics } from "../../engine/metrics.js";
 import { migrate } from "../../engine/storage/migrate.js";
 import { openSql, type Sql } from "../../engine/storage/sql.js";
@@ -30,8 +30,8 @@ export class Stack {
       for (const end of this.ends.toReversed()) {
         try {
           await end();
-        } catch {
-          log.warn("a part did not stop cleanly");
+        } catch (error) {
+          log.warn("a part did not stop cleanly", errorFields(error));
         }
       }
     })());
