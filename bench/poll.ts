@@ -6,7 +6,7 @@ import { newId } from "../engine/ids.js";
 import { fillBenchInbox } from "../engine/storage/bench.js";
 import { type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
-import { startPeer } from "./peers/start.js";
+import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
 const CONNECTIONS = 64;
@@ -60,7 +60,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
     try {
       const bare = await load(peer.url, hello);
       return [
-        figureOf("poll, empty", empty, `${firms.length} keys`), figureOf(`poll, ${ITEMS} items`, full, `page ${digest}`), figureOf("limit: bare uWS hello", bare),
+        figureOf("poll, empty", empty, `${firms.length} keys`), figureOf(`poll, ${ITEMS} items`, full, `page ${digest}`), figureOf(`limit: bare ${LIMIT_SERVER} hello`, bare),
         { name: "empty ÷ limit", value: empty.perSecond / bare.perSecond, unit: "ratio" }, { name: `${ITEMS} items ÷ limit`, value: full.perSecond / bare.perSecond, unit: "ratio" },
       ];
     } finally {

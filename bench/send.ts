@@ -8,7 +8,7 @@ import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
-import { startPeer } from "./peers/start.js";
+import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
 const CONNECTIONS = 64;
@@ -111,7 +111,7 @@ export const sendBench: Bench = {
       options.say("peer (b): Fastify, zod and one insert …");
       const peer = await measurePeer(options, engine, "fastify-insert", templates);
       return [
-        figure, figureOf("limit (a) uWS + insert", limit, "no authentication, no validation"), figureOf("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
+        figure, figureOf(`limit (a) ${LIMIT_SERVER} + insert`, limit, "no authentication, no validation"), figureOf("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
         { name: "send ÷ limit (a)", value: figure.value / limit.perSecond, unit: "ratio" }, { name: "send ÷ peer (b)", value: figure.value / peer.perSecond, unit: "ratio" },
       ];
     } finally {

@@ -5,6 +5,10 @@ import { fileURLToPath } from "node:url";
 
 import { systemClock } from "../../engine/clock.js";
 import { childEnvironment } from "../../engine/config.js";
+import { loadUws } from "../../gateway/uws-binding.js";
+
+/** What the peer without validation runs on, for the names of figures. */
+export const LIMIT_SERVER = loadUws() === undefined ? "node:http" : "uWS";
 
 const PATIENCE_MS = 10_000;
 const POLL_MS = 20;
