@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 
 import { LOG_LEVELS, type LogLevel } from "./log.js";
+import { MLS_TYPES, type MlsType } from "./peppol/sbdh.js";
 
 export const ENVIRONMENTS = ["sandbox", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -65,6 +66,7 @@ export const VARIABLES = {
   SML_ZONE: row<string | undefined>("", "DNS zone of the SML, for SMP_MODE=sml.", text, undefined),
   DNS_SERVERS: row<readonly string[]>("", "Comma-separated resolvers for the SML; empty uses the system's.", list, []),
   SMP_ROUTES: row<string | undefined>("", "JSON file, participant to {url, certificate, documentTypes}, for SMP_MODE=static.", absolute, undefined),
+  MLS_TYPE: row<MlsType>("FAILURE_ONLY", "Which Message Level Status we ask of the receivers of our documents: FAILURE_ONLY or ALWAYS_SEND.", oneOf(MLS_TYPES), "FAILURE_ONLY"),
   REVOCATION: row<(typeof REVOCATION_MODES)[number]>("soft", "What an unanswered revocation question means: off, soft or hard.", oneOf(REVOCATION_MODES), "soft"),
   EVIDENCE_STORE: row<string | undefined>("file:DATA_DIR/evidence", "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).", urlOf("file", "s3"), undefined, true),
   VALIDATOR_THREADS: row<number>("cores - 1, at least 1", "Threads that validate and sign.", count, Math.max(1, availableParallelism() - 1)),

@@ -17,8 +17,10 @@ import { trustEvidence } from "./as4-trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./as4-ports.js";
 import type { HttpClient, HttpResult } from "./http-client.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./identifiers.js";
+import { classifyInbound } from "./inbound-kind.js";
 import type { Passage, Receivers } from "./receivers.js";
 import { wrapDocument } from "./sbd-bytes.js";
+import type { MlsType } from "./sbdh.js";
 import type { Exchange, Outcome, Transport } from "./transport.js";
 
 export interface As4TransportPorts {
@@ -29,6 +31,8 @@ export interface As4TransportPorts {
   readonly http: HttpClient;
   readonly receivers: Receivers;
   readonly evidence: EvidenceArchive;
+  /** Which status we ask for business documents; undefined says nothing, which means FAILURE_ONLY. */
+  readonly mlsType?: MlsType;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -105,7 +109,7 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   const signer = ports.own.current();
   const wrapped = wrapDocument({
     sender: exchange.sender, receiver: exchange.receiver, documentType: exchange.documentTypeId, process: exchange.processId, instanceId: exchange.sbdhInstanceId,
-    createdAt: exchange.createdAt, countryC1: exchange.countryC1, payload: exchange.payload,
+    createdAt: exchange.createdAt, countryC1: exchange.countryC1, payload: exchange.payload, ...statusAsked(ports, exchange),
   });
   if (wrapped.kind === "refused") return { outcome: { kind: "unsendable", code: wrapped.fault, detail: "The document cannot be put into an envelope of the network." }, passage: "passed", stale: false };
   const message = await build(ports, exchange, target, signer, wrapped.bytes);
@@ -124,6 +128,10 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   if (!kept) return { outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." }, passage, stale };
   return { outcome: judged.outcome, passage, stale };
 }
+
+/** Nobody answers a status with a status, and of our responses and reports nothing but a failure is of use. */
+const statusAsked = ({ mlsType }: As4TransportPorts, { documentTypeId }: Exchange): { readonly mlsType?: MlsType } =>
+  (mlsType === undefined || classifyInbound(documentTypeId) !== "business" ? {} : { mlsType });
 
 /** The peer may have another key, or another recipient list, than our memory says. */
 const STALE_CODES: ReadonlySet<string> = new Set(["EBMS:0004", "EBMS:0102"]);

@@ -3,6 +3,8 @@
  * delivered" never becomes a second document. @source design/reliability.md, S-08, S-09
  */
 import { randomUUID } from "node:crypto";
+import { gunzipSync } from "node:zlib";
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/clock.js";
@@ -15,7 +17,10 @@ import type { EndpointFound } from "../../../engine/peppol/as4-ports.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/ebms-errors.js";
 import { createHttpClient, type HttpClient } from "../../../engine/peppol/http-client.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/identifiers.js";
+import { buildMls } from "../../../engine/peppol/mls-builder.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/mls.js";
 import { createReceivers, type Receivers } from "../../../engine/peppol/receivers.js";
+import type { MlsType } from "../../../engine/peppol/sbdh.js";
 import { type Exchange, type Outcome, OUTCOMES } from "../../../engine/peppol/transport.js";
 import { inThread } from "../../support/as4.js";
 import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
@@ -65,13 +70,13 @@ const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
   payload: Buffer.from(sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number: "1", issueDate: "2026-11-20", lines: 1 })), ...changes,
 });
 
-async function deliver(one: Exchange = exchange(), signal: AbortSignal = new AbortController().signal): Promise<Outcome> {
+async function deliver(one: Exchange = exchange(), signal: AbortSignal = new AbortController().signal, mlsType?: MlsType): Promise<Outcome> {
   const transport = createAs4Transport({
     endpoints: {
       find: async () => found ?? { kind: "endpoint", url: peer.url, certificate: them.certificate, metadata: Buffer.from("<signed/>") },
       forget: () => { forgotten += 1; },
     },
-    trust, own: ownOf(us), crypto: inThread, http, receivers, evidence: archive, clock: systemClock, log: silentLog,
+    trust, own: ownOf(us), crypto: inThread, http, receivers, evidence: archive, clock: systemClock, log: silentLog, ...(mlsType === undefined ? {} : { mlsType }),
   });
   const outcome = await transport.deliver(one, signal);
   outcomesSeen.add(outcome.kind);
@@ -100,6 +105,18 @@ describe("delivered", () => {
     expect(archive.last("payload")?.equals(peer.archive.last("payload") ?? Buffer.alloc(0))).toBe(true);
     expect(archive.last("smp")?.toString()).toBe("<signed/>");
     expect(archive.stored[0]?.record.facts).toMatchObject({ direction: "outbound", outcome: "receipt", documentId: one.documentId, answerStatus: 200, revocation: "good" });
+  });
+
+  test.each(["FAILURE_ONLY", "ALWAYS_SEND"] as const)("the envelope asks for the status that the operator configured: %s", async (type) => {
+    await deliver(exchange(), undefined, type);
+    expect(peer.inbox.received[0]?.envelope?.mls).toEqual({ type, to: undefined });
+    expect(gunzipSync(archive.last("payload") ?? Buffer.alloc(0)).toString()).toContain(`<sh:Type>MLS_TYPE</sh:Type><sh:InstanceIdentifier>${type}<`);
+  });
+
+  test("a status asks for no status", async () => {
+    const issues = buildMls({ id: randomUUID(), issuedAt: systemClock.now(), sender: "000001", receiver: "000002", code: "AB", description: undefined, reference: randomUUID(), issues: [] });
+    await deliver(exchange({ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS, payload: issues }), undefined, "ALWAYS_SEND");
+    expect(gunzipSync(archive.last("payload") ?? Buffer.alloc(0)).toString()).not.toContain("MLS_TYPE");
   });
 
   test("a repeat of the same MessageId is handed over once: the peer stores one document and receipts both", async () => {
