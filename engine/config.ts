@@ -4,11 +4,13 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 
 import { LOG_LEVELS, type LogLevel } from "./log.js";
-import { MLS_TYPES, type MlsType } from "./peppol/sbdh.js";
 
 export const ENVIRONMENTS = ["sandbox", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 export const SMP_MODES = ["embedded", "sml", "static"] as const;
+/** When a receiver is to answer with a Message Level Status: only of failures (the default of the network), or always. */
+export const MLS_TYPES = ["FAILURE_ONLY", "ALWAYS_SEND"] as const;
+export type MlsType = (typeof MLS_TYPES)[number];
 export const REVOCATION_MODES = ["off", "soft", "hard"] as const;
 
 /** A value that cannot be used; the message is the sentence the operator reads. */

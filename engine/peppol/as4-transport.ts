@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { type Clock, type Instant, isoInstant } from "../clock.js";
+import type { MlsType } from "../config.js";
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
@@ -20,7 +21,6 @@ import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./identifiers.js";
 import { classifyInbound } from "./inbound-kind.js";
 import type { Passage, Receivers } from "./receivers.js";
 import { wrapDocument } from "./sbd-bytes.js";
-import type { MlsType } from "./sbdh.js";
 import type { Exchange, Outcome, Transport } from "./transport.js";
 
 export interface As4TransportPorts {

@@ -2,11 +2,12 @@
 import { escapeAttribute, escapeText } from "../../validators/xml/c14n.js";
 import { isoInstant } from "../clock.js";
 import type { Instant } from "../clock.js";
+import type { MlsType } from "../config.js";
 import { PARTICIPANT_SCHEME } from "../ids.js";
 import type { ParticipantId } from "../ids.js";
 import { DOCUMENT_TYPE_SCHEME, parseDocumentType, PROCESS_SCHEME } from "./identifiers.js";
 import { readSbd, SBDH_NS } from "./sbdh.js";
-import type { MlsType, SbdhFault } from "./sbdh.js";
+import type { SbdhFault } from "./sbdh.js";
 import { skipSpace, trimSpace } from "./sbdh-payload.js";
 
 export interface NewSbd {

@@ -12,6 +12,7 @@ import { isUtf8 } from "node:buffer";
 import { attributeOf, childElements, childrenNamed, onlyChild, parseXmlHead, textOf } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";
 import type { Instant } from "../clock.js";
+import { MLS_TYPES, type MlsType } from "../config.js";
 import { PARTICIPANT_SCHEME, parseParticipantId } from "../ids.js";
 import type { ParticipantId } from "../ids.js";
 import { LIMITS } from "../limits.js";
@@ -22,10 +23,6 @@ import type { SbdPayload } from "./sbdh-payload.js";
 export type { SbdPayload } from "./sbdh-payload.js";
 
 export const SBDH_NS = "http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader";
-
-/** When a receiver wants a Message Level Status: only of failures (the default), or always. */
-export const MLS_TYPES = ["FAILURE_ONLY", "ALWAYS_SEND"] as const;
-export type MlsType = (typeof MLS_TYPES)[number];
 
 /** The values of one header. Identifiers are without their schemes. */
 export interface Sbdh {

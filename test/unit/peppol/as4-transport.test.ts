@@ -8,6 +8,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../../engine/clock.js";
+import type { MlsType } from "../../../engine/config.js";
 import { sampleInvoice } from "../../../engine/documents/sample-invoice.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/ids.js";
 import { silentLog } from "../../../engine/log.js";
@@ -20,7 +21,6 @@ import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/id
 import { buildMls } from "../../../engine/peppol/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/mls.js";
 import { createReceivers, type Receivers } from "../../../engine/peppol/receivers.js";
-import type { MlsType } from "../../../engine/peppol/sbdh.js";
 import { type Exchange, type Outcome, OUTCOMES } from "../../../engine/peppol/transport.js";
 import { inThread } from "../../support/as4.js";
 import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
