@@ -58,7 +58,7 @@ function tidied(value: Json): Json {
 
 /** Names of the error envelopes in components. */
 export const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
-  sapi: "SapiError", auth: "AuthError", oauth: "OAuthError", enterprise: "Error", public: "Error", admin: "Error", as4: "Error",
+  sapi: "SapiError", auth: "AuthError", oauth: "OAuthError", enterprise: "Error", connector: "Error", public: "Error", admin: "Error", as4: "Error",
 };
 
 const MEDIA_OF_KIND: Readonly<Record<BodyKind, string>> = { json: BODY_KINDS.json[0], form: BODY_KINDS.form[0], xml: BODY_KINDS.xml[0], raw: "*/*" };
@@ -71,9 +71,11 @@ function refusalsOfColumns(row: Route): ErrorName[] {
     row.credential !== "none" && row.credential !== "admin" && "IP_NOT_ALLOWED",
     row.rate !== undefined && "RATE_LIMITED",
     row.credential.startsWith("partner") && "CREDENTIAL_CLASS",
-    (row.context === "firm" || row.context === "forbidden") && "FIRM_CONTEXT_FORBIDDEN",
+    (row.context === "firm" || row.context === "customer" || row.context === "forbidden") && "FIRM_CONTEXT_FORBIDDEN",
     row.context === "firm" && "FIRM_CONTEXT_REQUIRED",
-    row.context === "firm" && "FIRM_FORBIDDEN",
+    (row.context === "firm" || row.context === "customer") && "FIRM_FORBIDDEN",
+    row.context === "customer" && "REQUEST_INVALID",
+    row.context === "customer" && "NOT_FOUND",
     row.context === "participant" && "PARTICIPANT_REQUIRED",
     row.context === "participant" && "PARTICIPANT_FORBIDDEN",
     row.scopes.length > 0 && "SCOPE_MISSING",
@@ -155,6 +157,7 @@ function headerParameters(row: Route): JsonObject[] {
   const refs = [
     row.context === "participant" && "ParticipantId",
     row.context === "firm" && "FirmId",
+    row.context === "customer" && "CustomerRef",
     row.idempotency !== "none" && `IdempotencyKey_${row.idempotency}`,
     "RequestId",
   ];
@@ -182,7 +185,7 @@ function columnsInWords(row: Route): string {
   const lines = [
     WHO[row.credential],
     row.scopes.length === 0 ? undefined : `Scope: ${row.scopes.map((scope) => `\`${scope}\``).join(", ")}.`,
-    row.context === "forbidden" ? "X-Firm-Id must not be sent." : undefined,
+    row.context === "forbidden" || row.context === "customer" ? "X-Firm-Id must not be sent." : undefined,
     rate === undefined ? undefined : `Limit: ${rate.limit} requests per ${rate.window_ms / 1000} seconds and ${whose[rate.key]}.`,
   ];
   return lines.filter((line) => line !== undefined).join(" ");

@@ -5,7 +5,7 @@ import type { Components, Json, JsonObject } from "./openapi-operation.js";
 import { IDEMPOTENCY } from "./route.js";
 import type { Family, Route } from "./route.js";
 
-export const DOCUMENT_NAMES = ["enterprise", "sapi"] as const;
+export const DOCUMENT_NAMES = ["enterprise", "connector", "sapi"] as const;
 export type DocumentName = (typeof DOCUMENT_NAMES)[number];
 
 interface DocumentSpec {
@@ -23,6 +23,18 @@ const DOCUMENTS: Readonly<Record<DocumentName, DocumentSpec>> = {
       description: [
         "JSON interface of the access point: tokens, the life of sent documents, partner and account operations.",
         "1. Exchange the key's secret for an access token at `POST /api/v1/auth/token`.\n2. Send it as `Authorization: Bearer <token>`.\n3. With a central `sk_int_*` key name the firm in `X-Firm-Id`; with a firm's own `sk_live_*` key leave it out.",
+        "Times are ISO 8601 UTC. Each response carries `X-Request-Id`; quote it to support. Members that are not described may be added at any time.",
+      ].join("\n\n"),
+    },
+  },
+  connector: {
+    families: ["connector"],
+    info: {
+      title: "Kurier Connector",
+      version: "1.0",
+      description: [
+        "One JSON flow per customer. The integrator names the firm by its own `customerRef`; the service does the rest.",
+        "1. Exchange the secret of a `sk_int_*` key for an access token at `POST /api/v1/auth/token`.\n2. Send it as `Authorization: Bearer <token>`.\n3. Name the firm in the query, `customerRef=<your own id of it>`; X-Firm-Id is never sent.",
         "Times are ISO 8601 UTC. Each response carries `X-Request-Id`; quote it to support. Members that are not described may be added at any time.",
       ].join("\n\n"),
     },
@@ -91,6 +103,10 @@ const PARAMETERS: JsonObject = {
     name: "X-Firm-Id", in: "header", required: false, description: "The firm. Required with a central sk_int_* key, forbidden with a sk_live_* key.",
     schema: { type: "string", format: "uuid" },
   },
+  CustomerRef: {
+    name: "customerRef", in: "query", required: true, description: "Your own id of the firm for which the call is made.",
+    schema: { type: "string", minLength: 1, maxLength: 128 },
+  },
   RequestId: {
     name: "X-Request-Id", in: "header", required: false, description: "Your own id of the request, 1 to 128 characters of A-Z a-z 0-9 . _ : -; comes back in the response.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._:-]{1,128}$" },
@@ -133,5 +149,6 @@ function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
 /** Every published document by its name. The same rows give the same bytes. */
 export const openApiDocuments = (rows: readonly Route[]): Readonly<Record<DocumentName, JsonObject>> => ({
   enterprise: documentOf(DOCUMENTS.enterprise, rows),
+  connector: documentOf(DOCUMENTS.connector, rows),
   sapi: documentOf(DOCUMENTS.sapi, rows),
 });

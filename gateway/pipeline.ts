@@ -2,7 +2,7 @@
 import type { Cidr } from "../engine/addresses.js";
 import type { Clock, Instant } from "../engine/clock.js";
 import { Refusal } from "../engine/errors.js";
-import type { Caller, FirmContext, ParticipantContext } from "../engine/identity/caller.js";
+import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "../engine/identity/caller.js";
 import type { FirmId, ParticipantId } from "../engine/ids.js";
 import type { Log } from "../engine/log.js";
 import type { Metrics } from "../engine/metrics.js";
@@ -38,6 +38,8 @@ export interface PipelinePorts {
    * @throws Refusal FIRM_FORBIDDEN
    */
   firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;
+  /** The firm that an integrator calls so. @throws Refusal NOT_FOUND, FIRM_FORBIDDEN */
+  customerContext(caller: Caller, customerRef: string): CustomerContext | Promise<CustomerContext>;
   /** @throws Refusal PARTICIPANT_FORBIDDEN */
   participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
   readonly metrics: Metrics;

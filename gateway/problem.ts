@@ -110,7 +110,7 @@ const enterprise: Envelope = (refusal, requestId) => {
 };
 
 /** @source spec/rulings.md, section 3 */
-const ENVELOPES: Readonly<Record<Family, Envelope>> = { sapi, auth, oauth, enterprise, public: enterprise, admin: enterprise, as4: enterprise };
+const ENVELOPES: Readonly<Record<Family, Envelope>> = { sapi, auth, oauth, enterprise, connector: enterprise, public: enterprise, admin: enterprise, as4: enterprise };
 
 /** @param presented whether the request carried a bearer token, which WWW-Authenticate then calls invalid */
 export function problem(refusal: Refusal, family: Family, requestId: string, presented: boolean): Problem {

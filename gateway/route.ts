@@ -8,7 +8,7 @@ import type { z } from "zod";
 
 import type { Instant } from "../engine/clock.js";
 import type { ErrorName } from "../engine/errors.js";
-import type { Caller, FirmContext, ParticipantContext } from "../engine/identity/caller.js";
+import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "../engine/identity/caller.js";
 import type { RequestId } from "../engine/ids.js";
 import { LIMITS } from "../engine/limits.js";
 import type { Scope } from "../engine/scopes.js";
@@ -20,7 +20,7 @@ export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 export type Method = (typeof METHODS)[number];
 
 /** Decides the error envelope and the OpenAPI document. @source spec/rulings.md, section 3 */
-export const FAMILIES = ["sapi", "auth", "enterprise", "oauth", "public", "admin", "as4"] as const;
+export const FAMILIES = ["sapi", "auth", "enterprise", "connector", "oauth", "public", "admin", "as4"] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /**
@@ -32,10 +32,11 @@ export type Credential = (typeof CREDENTIALS)[number];
 
 /**
  * For whom the call is made. `participant`: X-Peppol-Participant-Id names it, the firm follows from it. `firm`: X-Firm-Id
- * names it for a central key, the key itself otherwise. `forbidden`: X-Firm-Id is 400. `none`: the header is not looked at.
- * @source spec/enterprise.md, Endpoints, conventions; spec/rulings.md, section 1
+ * names it for a central key, the key itself otherwise. `customer`: the query's customerRef names the firm, X-Firm-Id is 400.
+ * `forbidden`: X-Firm-Id is 400. `none`: the header is not looked at.
+ * @source spec/enterprise.md, Endpoints, conventions; Connector; spec/rulings.md, sections 1 and 11
  */
-export const CONTEXTS = ["participant", "firm", "forbidden", "none"] as const;
+export const CONTEXTS = ["participant", "firm", "customer", "forbidden", "none"] as const;
 export type Context = (typeof CONTEXTS)[number];
 
 interface IdempotencyForm {
@@ -148,8 +149,7 @@ export interface RouteRequest<Params, Query, Body, C extends Credential, X exten
   /** The parsed body; for `xml` and `raw` its exact bytes. */
   readonly body: Body;
   readonly caller: C extends "none" | "admin" ? undefined : Caller;
-  /** Set for `firm`, and for `participant`, whose firm it is. */
-  readonly firm: X extends "firm" ? FirmContext : undefined;
+  readonly firm: X extends "firm" ? FirmContext : X extends "customer" ? CustomerContext : undefined;
   readonly participant: X extends "participant" ? ParticipantContext : undefined;
   readonly idempotencyKey: I extends "none" ? undefined : string;
 }

@@ -3,6 +3,7 @@ import { openApiDocuments } from "./openapi.js";
 import type { SmpServer } from "../engine/peppol/smp-server.js";
 import type { Route } from "./route.js";
 import { authRoutes, type TokenPorts } from "./routes/auth.js";
+import { type ConnectorPorts, connectorRoutes } from "./routes/connector.js";
 import { type DocumentPorts, documentRoutes } from "./routes/documents.js";
 import { type As4Ports, as4Routes, type EvidencePorts, evidenceRoutes } from "./routes/peppol.js";
 import { type ReportingPorts, reportingRoutes } from "./routes/reporting.js";
@@ -15,6 +16,7 @@ export interface PublicPorts {
   readonly tokens: TokenPorts;
   readonly sapi: SapiPorts;
   readonly documents: DocumentPorts;
+  readonly connector: ConnectorPorts;
   readonly validation: ValidationPorts;
   readonly evidence: EvidencePorts;
   readonly reporting: ReportingPorts;
@@ -27,7 +29,7 @@ export interface NetworkPorts {
 }
 
 /** The rows that make up the published contract. */
-export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents), ...validationRoutes(ports.validation), ...evidenceRoutes(ports.evidence), ...reportingRoutes(ports.reporting)];
+export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents), ...connectorRoutes(ports.connector), ...validationRoutes(ports.validation), ...evidenceRoutes(ports.evidence), ...reportingRoutes(ports.reporting)];
 
 /** All rows of the public listener: the contract, the pages and documents that describe it, and the network's doors. */
 export const publicRoutes = (ports: PublicPorts, network?: NetworkPorts): readonly Route[] => {
@@ -42,6 +44,7 @@ export const UNPLUGGED: PublicPorts = {
   tokens: { issueTokens: never, renewTokens: never, revokeToken: never, jwks: never },
   sapi: { send: never, inbox: { list: never, read: never, acknowledge: never } },
   documents: { status: never, events: never },
+  connector: { respond: never },
   validation: { report: never, parse: never },
   evidence: { evidence: never, envelope: never },
   reporting: { statistics: never, submissions: never },

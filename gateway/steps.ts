@@ -33,7 +33,8 @@ export const STEPS: readonly Step[] = [
   { name: "rate limit by client (429)", needs: "body", applies: (row) => row.rate !== undefined && RATES[row.rate].key === "client+address", run: rateLimitByClient },
   { name: "kind of credential (403)", needs: "head", applies: (row) => row.credential === "partner" || row.credential === "partner_unrestricted", run: credentialKind },
   { name: "firm context (400) and binding (403)", needs: "head", applies: (row) => row.context === "firm", run: firmContext },
-  { name: "no firm context (400)", needs: "head", applies: (row) => row.context === "forbidden", run: noFirmContext },
+  { name: "no firm context (400)", needs: "head", applies: (row) => row.context === "forbidden" || row.context === "customer", run: noFirmContext },
+  { name: "customer (400, 404) and binding (403)", needs: "head", applies: (row) => row.context === "customer", run: customerContext },
   { name: "participant (400) and binding (403)", needs: "head", applies: (row) => row.context === "participant", run: participantContext },
   { name: "scope (403)", needs: "head", applies: (row) => row.scopes.length > 0, run: scopes },
   { name: "idempotency key (400)", needs: "head", applies: (row) => row.idempotency !== "none", run: idempotencyKey },
@@ -118,6 +119,17 @@ function firmContext(exchange: RouteExchange): void | Promise<void> {
 
 function noFirmContext(exchange: RouteExchange): void {
   if (exchange.head.headers.get("x-firm-id") !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN");
+}
+
+/** Unlike the rest of the query it is read here: what may be done depends on it. */
+function customerContext(exchange: RouteExchange): void | Promise<void> {
+  const { caller } = exchange;
+  if (caller === undefined) throw new Refusal("TOKEN_INVALID");
+  const customerRef = parseQuery(exchange.head.query)["customerRef"] ?? "";
+  if (customerRef === "") throw new Refusal("REQUEST_INVALID", [{ field: "customerRef", message: "Name the firm in the query: customerRef=<your own id of it>." }]);
+  const customer = exchange.ports.customerContext(caller, customerRef);
+  if (customer instanceof Promise) return customer.then((late) => { exchange.firm = late; });
+  exchange.firm = customer;
 }
 
 function participantContext(exchange: RouteExchange): void | Promise<void> {

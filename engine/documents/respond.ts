@@ -1,13 +1,14 @@
 /** A firm's answer to an invoice that it received: a Peppol Invoice Response to the seller. */
 import { type Clock, type Instant, isoInstant } from "../clock.js";
 import { Refusal } from "../errors.js";
-import { type FirmId, newId, type ParticipantId, participantKey, type ReceivedDocumentId } from "../ids.js";
+import { type FirmId, newId, type ReceivedDocumentId } from "../ids.js";
+import type { OutboundState } from "../lifecycle/document.js";
 import { LIMITS } from "../limits.js";
 import {
-  buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, RESPONSE_OF_STATUS, type ResponseCode, type ResponseStatus,
+  buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, RESPONSE_OF_STATUS, type ResponseCode, type ResponseParty, type ResponseStatus,
 } from "../peppol/invoice-response.js";
 import { partyNames } from "../peppol/party-names.js";
-import { findReceived } from "../storage/received.js";
+import { findAnswerable, findReceivedState } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import { addServiceMessage, listServiceMessages, type SentMessage } from "../storage/service-messages.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
@@ -24,11 +25,8 @@ export interface RespondPorts {
 }
 
 export interface RespondRequest {
+  /** The answering firm: a document that another one received is no document of it. */
   readonly firmId: FirmId;
-  /** Name of the answering firm. */
-  readonly firmName: string;
-  /** The firm's participant that received the document. */
-  readonly participant: ParticipantId;
   readonly documentId: ReceivedDocumentId;
   readonly status: ResponseStatus;
   readonly note: string | undefined;
@@ -37,15 +35,15 @@ export interface RespondRequest {
 /** @source spec/rulings.md, section 11, respond */
 export interface RespondReply {
   readonly id: ReceivedDocumentId;
-  readonly response: { readonly status: ResponseStatus; readonly direction: "sent"; readonly delivery: "sent" | "queued"; readonly reason: string | null; readonly respondedAt: string };
+  readonly response: { readonly status: ResponseStatus; readonly direction: "sent"; readonly delivery: "sent" | "queued"; readonly reason?: string; readonly respondedAt: string };
   /** Whether the firm had given this very answer already. */
   readonly idempotent: boolean;
 }
 
 /** What an invoice is called in an answer to it; nothing for a document that has no number. */
 interface Answered {
-  readonly seller: { readonly participant: ParticipantId; readonly name: string };
-  readonly buyerName: string;
+  readonly seller: ResponseParty;
+  readonly buyer: ResponseParty;
   readonly number: string;
   readonly issueDate: string | undefined;
   readonly typeCode: string;
@@ -56,29 +54,36 @@ const TYPE_CODE_DEFAULT = "380";
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 async function answered(ports: RespondPorts, request: RespondRequest, now: Instant): Promise<Answered> {
-  const document = await orTemporary(findReceived(ports.sql, participantKey(request.participant), request.documentId));
+  const document = await orTemporary(findAnswerable(ports.sql, request.firmId, request.documentId));
   if (document === undefined) throw new Refusal("NOT_FOUND");
-  const payload = openPayload(ports.sealer, document.id, document.payloadKeyId, document.payloadSealed);
+  const payload = openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
   const { facts } = await ports.validators.inspect(payload, { fairnessKey: `received/${request.firmId}`, receivedAt: now });
   const number = facts?.documentNumber;
   if (number === undefined || number.trim() === "") throw new Refusal("DOCUMENT_INVALID", [{ message: "The received document has no number that an answer could name." }]);
   const names = partyNames(payload);
   return {
-    seller: { participant: document.sender as ParticipantId, name: names.supplier ?? document.sender }, buyerName: request.firmName, number: number.trim(),
+    seller: { participant: document.sender, name: names.supplier ?? document.sender }, buyer: { participant: document.receiver, name: document.firmName }, number: number.trim(),
     issueDate: facts?.issueDate !== undefined && DAY.test(facts.issueDate) ? facts.issueDate : undefined, typeCode: facts?.typeCode?.trim() ?? TYPE_CODE_DEFAULT,
   };
 }
 
+/** An answer that was transmitted and never confirmed counts as sent: the seller may have it. */
+const DELIVERY = {
+  queued: "queued", sent: "queued", delivered: "sent", delivery_failed: "sent", rejected: "queued", send_failed: "queued", validation_failed: "queued",
+} as const satisfies Record<OutboundState, "sent" | "queued">;
+/** States of an answer that surely did not arrive: given again, it is sent again. */
+const LOST: readonly OutboundState[] = ["rejected", "send_failed"];
+
 const replyOf = (request: RespondRequest, sent: Pick<SentMessage, "status" | "createdAt" | "note">, idempotent: boolean): RespondReply => ({
   id: request.documentId,
   response: {
-    status: request.status, direction: "sent", delivery: sent.status === "delivered" ? "sent" : "queued", reason: sent.note ?? null, respondedAt: isoInstant(sent.createdAt),
+    status: request.status, direction: "sent", delivery: DELIVERY[sent.status], ...(sent.note === undefined ? {} : { reason: sent.note }), respondedAt: isoInstant(sent.createdAt),
   },
   idempotent,
 });
 
 /**
- * Answers a received document. The same answer as the last one is given back and not sent again.
+ * Answers a received document. The same answer as the last one is given back and not sent again, unless that one was lost.
  * @throws Refusal NOT_FOUND, DOCUMENT_INVALID for a document without a number, TEMPORARY
  */
 export async function respond(ports: RespondPorts, request: RespondRequest): Promise<RespondReply> {
@@ -88,17 +93,17 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     const now = ports.clock.now();
     const earlier = await orTemporary(listServiceMessages(ports.sql, request.documentId, "invoice_response"));
     const last = earlier.at(-1);
-    if (last?.code === code && last.note === note) {
+    if (last?.code === code && last.note === note && !LOST.includes(last.status)) {
       // The answers of a firm are found by its document: another firm's request must not see them.
-      await assertReceived(ports, request);
+      if (await orTemporary(findReceivedState(ports.sql, request.firmId, request.documentId)) === undefined) throw new Refusal("NOT_FOUND");
       return replyOf(request, last, true);
     }
-    const { seller, buyerName, ...invoice } = await answered(ports, request, now);
+    const { seller, buyer, ...invoice } = await answered(ports, request, now);
     const id = newId(ports.clock);
-    const payload = buildInvoiceResponse({ id, issuedAt: now, sender: { participant: request.participant, name: buyerName }, receiver: seller, code, note, invoice });
+    const payload = buildInvoiceResponse({ id, issuedAt: now, sender: buyer, receiver: seller, code, note, invoice });
     const message = newServiceMessage(ports, {
       id, kind: "invoice_response", subject: `response/${request.documentId}/${earlier.length + 1}`, firmId: request.firmId, about: request.documentId, code,
-      ...(note === undefined ? {} : { note }), sender: request.participant, receiver: seller.participant, documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+      ...(note === undefined ? {} : { note }), sender: buyer.participant, receiver: seller.participant, documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
       processId: INVOICE_RESPONSE_PROFILE, payload,
     });
     // Two answers at once take one number: the second looks again.
@@ -107,10 +112,6 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     return replyOf(request, { status: "queued", createdAt: message.createdAt, note }, false);
   }
   throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
-}
-
-async function assertReceived({ sql }: RespondPorts, request: RespondRequest): Promise<void> {
-  if (await orTemporary(findReceived(sql, participantKey(request.participant), request.documentId)) === undefined) throw new Refusal("NOT_FOUND");
 }
 
 /** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */

@@ -43,6 +43,12 @@ export interface FirmContext {
   readonly scopes: ReadonlySet<Scope>;
 }
 
+/** The firm for which a Connector call is made. */
+export interface CustomerContext extends FirmContext {
+  /** What the integrator calls it. */
+  readonly customerRef: string;
+}
+
 /** The participant for which a SAPI call is made. */
 export interface ParticipantContext extends FirmContext {
   /** As registered. */

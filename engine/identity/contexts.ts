@@ -1,11 +1,11 @@
 /** For whom a call may be made: the firm or the participant, decided from the caller and the present state of the binding. */
 import { Refusal, type ErrorName } from "../errors.js";
-import { participantKey, type FirmId, type ParticipantId } from "../ids.js";
+import { participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../ids.js";
 import type { Scope } from "../scopes.js";
 import type { BindingRow, Interface } from "../storage/bindings.js";
 import type { ParticipantRow } from "../storage/firms.js";
 import type { Cache } from "./cache.js";
-import type { Caller, FirmContext, ParticipantContext } from "./caller.js";
+import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
 import { bindingKey } from "./memory.js";
 import { effectiveScopes } from "./scopes.js";
 import type { SecretEnvironment } from "./secrets.js";
@@ -18,6 +18,8 @@ export interface ContextDeps {
   readonly participants: Cache<ParticipantRow | null>;
   /** By `<integratorId>:<firmId>`. */
   readonly bindings: Cache<BindingRow | null>;
+  /** Asks Postgres each time: one look-up by index, and a changed name holds at once. */
+  findCustomer(integratorId: IntegratorId, customerRef: string): Promise<BindingRow | undefined>;
 }
 
 /** No firm has this id: looking it up costs what looking up a real one costs. */
@@ -66,6 +68,20 @@ export function firmContext(deps: ContextDeps, caller: Caller, firmId: FirmId | 
   const named = firmId ?? caller.scopedFirmId;
   if (named === undefined) throw new Refusal("FIRM_CONTEXT_REQUIRED");
   return integratorContext(deps, caller, named, "enterprise", "FIRM_FORBIDDEN");
+}
+
+/**
+ * The firm that an integrator's caller calls by its own name. A firm that a key is not made for is as unknown to it as none.
+ * @throws Refusal NOT_FOUND; FIRM_FORBIDDEN where the firm is known and its consent does not cover the call
+ * @source spec/enterprise.md, Connector; spec/rulings.md, section 1
+ */
+export async function customerContext(deps: Pick<ContextDeps, "environment" | "findCustomer">, caller: Caller, customerRef: string): Promise<CustomerContext> {
+  const { integratorId, scopedFirmId } = caller;
+  const binding = integratorId === undefined ? undefined : await deps.findCustomer(integratorId, customerRef);
+  if (binding === undefined || (scopedFirmId !== undefined && scopedFirmId !== binding.firmId)) throw new Refusal("NOT_FOUND");
+  const scopes = bindingScopes(caller, binding, "connector", deps.environment);
+  if (scopes === undefined) throw new Refusal("FIRM_FORBIDDEN");
+  return { firmId: binding.firmId, customerRef, scopes };
 }
 
 /**

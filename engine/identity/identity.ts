@@ -10,15 +10,16 @@ import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
+import { findBindingByCustomerRef } from "../storage/bindings.js";
 import type { Channel, ChannelOptions } from "../storage/channel.js";
 import { deactivateKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/keys.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
 import { parseAllowlist } from "./allowlist.js";
 import { createAuthenticator } from "./authenticator.js";
-import type { Caller, FirmContext, ParticipantContext } from "./caller.js";
+import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
 import { createChanges, type ChangeKind, type Changes } from "./changes.js";
-import { firmContext, participantContext } from "./contexts.js";
+import { customerContext, firmContext, participantContext } from "./contexts.js";
 import { revokeConsent } from "./firms.js";
 import { pruneIdentity } from "./maintenance.js";
 import { bindingKey, createMemory, type Memory } from "./memory.js";
@@ -51,6 +52,8 @@ export interface Identity {
   authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
   /** @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN */
   firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;
+  /** @throws Refusal NOT_FOUND, FIRM_FORBIDDEN */
+  customerContext(caller: Caller, customerRef: string): Promise<CustomerContext>;
   /** @throws Refusal PARTICIPANT_FORBIDDEN */
   participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
   /** @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED */
@@ -118,7 +121,10 @@ export function createIdentity(options: IdentityOptions): Identity {
     ...(options.openChannel === undefined ? {} : { open: options.openChannel }),
   });
   const maintain = (): Promise<void> => signingKeys.ensure().then(() => pruneIdentity(sql, clock));
-  const contexts = { environment, participants: memory.participants, bindings: memory.bindings };
+  const contexts = {
+    environment, participants: memory.participants, bindings: memory.bindings,
+    findCustomer: (integratorId: IntegratorId, customerRef: string) => orTemporary(findBindingByCustomerRef(sql, integratorId, customerRef)),
+  };
   let interval: NodeJS.Timeout | undefined;
   return {
     ...operationsOf({ tokens: { sql, clock, metrics: options.metrics, audience, signingKeys, revocations }, memory, changes }),
@@ -137,6 +143,7 @@ export function createIdentity(options: IdentityOptions): Identity {
     },
     authenticate: authenticator.authenticate,
     firmContext: (caller, firmId) => firmContext(contexts, caller, firmId),
+    customerContext: (caller, customerRef) => customerContext(contexts, caller, customerRef),
     participantContext: (caller, participantId) => participantContext(contexts, caller, participantId),
     jwks: signingKeys.jwks,
     peers,

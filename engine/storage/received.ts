@@ -141,6 +141,26 @@ export async function findReceived(sql: Sql, participantKey: string, id: Receive
   };
 }
 
+/** What an answer to a received document needs of it and of its firm. */
+export interface AnswerableDocument {
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly firmName: string;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+/** One received document of a firm with its sealed payload; undefined when the firm has none such. */
+export async function findAnswerable(sql: Sql, firmId: FirmId, id: ReceivedDocumentId): Promise<AnswerableDocument | undefined> {
+  const [row] = await sql<{ sender: string; receiver: string; name: string; key_id: string; sealed: Buffer }[]>`
+    select r.sender, r.receiver, f.name, p.key_id, p.sealed
+    from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
+    where r.id = ${id} and r.firm_id = ${firmId}`;
+  return row === undefined ? undefined : {
+    sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, firmName: row.name, payloadKeyId: row.key_id, payloadSealed: row.sealed,
+  };
+}
+
 /** State of one received document of a firm. */
 export async function findReceivedState(
   sql: Sql, firmId: FirmId, id: ReceivedDocumentId,

@@ -22,7 +22,7 @@ const PAGE_HEADERS = { "Content-Security-Policy": PAGE_POLICY, "X-Frame-Options"
 const ONE_HOUR = { "Cache-Control": "public, max-age=3600" } as const;
 const FOR_EVER = { "Cache-Control": "public, max-age=31536000, immutable" } as const;
 
-const TITLES: Readonly<Record<DocumentName, string>> = { enterprise: "Enterprise API", sapi: "SAPI profile" };
+const TITLES: Readonly<Record<DocumentName, string>> = { enterprise: "Enterprise API", connector: "Connector", sapi: "SAPI profile" };
 const pathOf = (name: DocumentName): string => (name === "enterprise" ? "/docs" : `/docs/${name}`);
 
 const web = (file: string): Buffer => readFileSync(new URL(`../web/${file}`, import.meta.url));

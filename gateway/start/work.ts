@@ -101,7 +101,7 @@ interface Ground {
 /** The participant and document actors around a transport and an inbound path. */
 function startPeers(
   { base: { clock, log, metrics }, sql, sealer, validators, relay, actors, node }: Ground,
-  peers: { readonly inbox: Inbox; readonly inbound: Receive; readonly transport: Transport; readonly accessPoint: AccessPoint | undefined },
+  peers: { readonly inbox: Inbox; readonly inbound: Receive; readonly transport: Transport; readonly accessPoint: AccessPoint | undefined; readonly wakeStatuses: () => void },
 ): { readonly document: DocumentKind; readonly participant: ParticipantKind } {
   const recipients = peers.accessPoint?.recipients ?? createRecipients(async (participant) => {
     const own = await findOwnParticipant(sql, participant);
@@ -111,6 +111,7 @@ function startPeers(
   const document = documentKind({
     send: { sql, batches: createAcceptBatches(sql), validators, recipients, sealer, clock, metrics, poke },
     dispatch: { sql, sealer, transport: peers.transport, clock, metrics, log, owner: `${node}/${process.pid}`, poke },
+    respond: { sql, sealer, clock, validators, poke: peers.wakeStatuses },
   });
   return { document, participant: participantKind({ actors, document, inbox: peers.inbox, receive: peers.inbound, clock }) };
 }
@@ -142,6 +143,7 @@ async function startDispatch(
 interface RowParts {
   readonly identity: Identity;
   readonly inbox: Inbox;
+  readonly document: DocumentKind;
   readonly participant: ParticipantKind;
   readonly validators: ReturnType<typeof createValidators>;
   readonly archive: EvidenceArchive;
@@ -151,13 +153,14 @@ interface RowParts {
 
 /** The rows of the public listener, plugged in. */
 function plugRows({ base: { clock, log }, sql, actors }: Ground, parts: RowParts): readonly Route[] {
-  const { identity, inbox, participant, validators, archive, cursors, accessPoint } = parts;
+  const { identity, inbox, document, participant, validators, archive, cursors, accessPoint } = parts;
   return publicRoutes({
     tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
     sapi: {
       send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
       inbox: { ...inbox, acknowledge: (owner, id) => actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }) },
     },
+    connector: { respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request) },
     validation: validators,
     documents: {
       status: async (firmId, id) => {
@@ -210,7 +213,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   let wakeStatuses = (): void => undefined;
   const { document, participant } = startPeers(ground, {
     inbox, inbound: createInbound({ sql, sealer, clock, metrics, provider: self, poke: () => { wakeStatuses(); } }),
-    transport: recordingExchanges(bare, { sql, clock, log, provider: self }), accessPoint,
+    transport: recordingExchanges(bare, { sql, clock, log, provider: self }), accessPoint, wakeStatuses: () => { wakeStatuses(); },
   });
   stack.add(() => actors.stop());
 
@@ -218,7 +221,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const sweeper = setInterval(() => { limiter.sweep(); }, LIMITS.rate_window_ms);
   sweeper.unref();
   stack.add(() => { clearInterval(sweeper); });
-  const rows = plugRows(ground, { identity, inbox, participant, validators, archive, cursors, accessPoint });
+  const rows = plugRows(ground, { identity, inbox, document, participant, validators, archive, cursors, accessPoint });
   return {
     sql, identity, streams, actors, pool, limiter, rows,
     dispatch: async () => { if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, transport: bare, self }); },

@@ -39,7 +39,7 @@ describe.each(serverForms)("the %s form", (form) => {
   });
 
   test("the OpenAPI documents are served as published", async () => {
-    for (const name of ["enterprise", "sapi"] as const) expect(await (await fetch(`${gateway.origin}/docs/openapi/${name}.json`)).json()).toEqual(publishedDocuments[name]);
+    for (const name of ["enterprise", "connector", "sapi"] as const) expect(await (await fetch(`${gateway.origin}/docs/openapi/${name}.json`)).json()).toEqual(publishedDocuments[name]);
   });
 
   test("/ leads to the reference", async () => {

@@ -228,7 +228,7 @@ test("a receipt for a document is recorded once for the reports; what is no docu
 });
 
 const request = (documentId: string, changes: Partial<RespondRequest> = {}): RespondRequest => ({
-  firmId: buyerFirm, firmName: "Buyer a. s.", participant: BUYER, documentId: documentId as ReceivedDocumentId, status: "accepted", note: undefined, ...changes,
+  firmId: buyerFirm, documentId: documentId as ReceivedDocumentId, status: "accepted", note: undefined, ...changes,
 });
 const respondPorts = (): Parameters<typeof respond>[0] => ({ ...bench.ports, poke: () => undefined });
 
@@ -256,7 +256,7 @@ test("the same answer given again, also by many at once, is sent once; a new ans
 test("a document of another firm, or none, cannot be answered and tells nothing of itself", async () => {
   const id = await receive(arriving());
   await respond(respondPorts(), request(id));
-  await expect(respond(respondPorts(), request(id, { participant: SELLER, firmId: sellerFirm }))).rejects.toMatchObject({ reason: "NOT_FOUND" });
+  await expect(respond(respondPorts(), request(id, { firmId: sellerFirm }))).rejects.toMatchObject({ reason: "NOT_FOUND" });
   await expect(respond(respondPorts(), request(randomUUID()))).rejects.toMatchObject({ reason: "NOT_FOUND" });
 });
 

@@ -53,6 +53,7 @@ export const testPorts = (changes: Partial<PipelinePorts> = {}): PipelinePorts =
   authenticateAdmin: (token) => token === "admin",
   admit: () => ({ allowed: true, limit: 1, remaining: 1, resetAt: 0, retryAfter_s: 0 }),
   firmContext: (caller, firmId) => ({ firmId: firmId ?? TEST_FIRM, scopes: caller.scopes }),
+  customerContext: (caller, customerRef) => ({ firmId: TEST_FIRM, customerRef, scopes: caller.scopes }),
   participantContext: (caller, participantId) => ({ firmId: TEST_FIRM, participantId, scopes: caller.scopes }),
   metrics: createMetrics(),
   log: silentLog,
