@@ -7,8 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 import type { Clock } from "../../engine/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
-import { parseFirmId } from "../../engine/ids.js";
+import { parseFirmId, type ParticipantId } from "../../engine/ids.js";
 import { BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
+import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../../engine/peppol/invoice-response.js";
 import type { Scope } from "../../engine/scopes.js";
 import { makeFirm } from "../../gateway/commands/identity.js";
 import { accessToken, CREDIT_NOTE_TYPE, http, type HttpAnswer, invoiceXml, INVOICE_TYPE, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
@@ -389,6 +390,39 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const headers = { "idempotency-key": randomUUID() };
       await send(t.sandbox, sender, parts(), headers);
       expect(codes(await send(t.sandbox, sender, parts("<broken"), headers))).toEqual([409, "CONFLICT", "SAPI-PROC-003"]);
+    });
+  });
+
+  describe("an Invoice Response in a client's own UBL", () => {
+    const answering = (number: string, changes: { readonly code?: "AP" | "RE" } = {}): string => buildInvoiceResponse({
+      id: randomUUID(), issuedAt: now, code: changes.code ?? "AP", note: undefined, invoice: { number, issueDate: undefined, typeCode: "380" },
+      sender: { participant: receiver.participantId as ParticipantId, name: "Receiver" }, receiver: { participant: sender.participantId as ParticipantId, name: "Sender" },
+    }).toString();
+    const responding = (payload: string, metadata: Record<string, unknown> = {}) => sendParts(receiver.participantId, sender.participantId, payload, {
+      documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE, ...metadata,
+    });
+
+    // sapi.md: "full Peppol document type URN; must match the UBL root element"; the SenderParty is who answers
+    test("is sent like any document, and becomes the invoiceResponseStatus of the invoice that it answers", async () => {
+      const payload = xml();
+      const sent = await send(t.sandbox, sender, parts(payload));
+      const number = /<cbc:ID>([^<]*)</.exec(payload)?.[1] ?? "";
+      const answer = await send(t.sandbox, receiver, responding(answering(number)));
+      expect([answer.status, answer.text]).toEqual([202, answer.text]);
+      const status = `${t.sandbox.baseUrl}/documents/${String(sent.json["providerDocumentId"])}/status`;
+      await eventually("the seller knows of it", async () => (await http("GET", status, { authorization: `Bearer ${sender.token}` })).json["invoiceResponseStatus"] === "AP");
+      await eventually("the answer is delivered", async () => {
+        const own = await http("GET", `${t.sandbox.baseUrl}/documents/${String(answer.json["providerDocumentId"])}/status`, { authorization: `Bearer ${receiver.token}` });
+        return own.json["status"] === "delivered";
+      });
+    });
+
+    test("is held to its own rules, its parties and its root like any document", async () => {
+      const good = answering("1");
+      const unreasoned = answering("1", { code: "RE" }).replace(/<cac:Status>.*<\/cac:Status>/u, "");
+      expect(codes(await send(t.sandbox, receiver, responding(unreasoned))).slice(0, 2)).toEqual([422, "VALIDATION"]);
+      expect(codes(await send(t.sandbox, receiver, responding(good, { documentTypeId: INVOICE_TYPE })))).toEqual([422, "VALIDATION", "metadata.documentTypeId"]);
+      expect(codes(await send(t.sandbox, sender, sendParts(sender.participantId, receiver.participantId, good, { documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE }))).slice(0, 2)).toEqual([422, "SAPI-DOC-025"]);
     });
   });
 
