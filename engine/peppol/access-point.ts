@@ -82,7 +82,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
     for (const [usage, end] of ends) metrics.set("cert_expiry_timestamp_seconds", { usage }, end / 1000);
   });
   return {
-    transport: createAs4Transport({ endpoints: smpEndpoints(lookup), trust, own, crypto, http: client, receivers, evidence: archive, mlsType: config.MLS_TYPE, clock, log }),
+    transport: createAs4Transport({ endpoints: smpEndpoints(lookup, pki.mode), trust, own, crypto, http: client, receivers, evidence: archive, mlsType: config.MLS_TYPE, clock, log }),
     receiver: createAs4Receiver({ own, trust, crypto, receive, evidence: archive, clock, metrics, log }),
     smpServer, lookup, recipients: createSmpRecipients(lookup), pki, keys,
     stop: () => {

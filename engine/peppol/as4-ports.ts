@@ -1,5 +1,6 @@
 /** What the AS4 exchange asks of its surroundings: who we are, whom we trust, where a recipient is. */
 import type { OwnKey } from "../../validators/wss/protocol.js";
+import type { Instant } from "../clock.js";
 import type { ParticipantId } from "../ids.js";
 import type { OutboundUrl } from "./outbound-address.js";
 
@@ -17,6 +18,8 @@ export type PeerVerdict =
     readonly kind: "trusted";
     /** `unknown` is trusted only where the operator's policy is soft; `not_checked` where it is off. */
     readonly revocation: "good" | "unknown" | "not_checked";
+    /** What "unknown" means to the operator; for the evidence. */
+    readonly policy?: "off" | "soft" | "hard";
     /** The signed answer of the authority, for the evidence. */
     readonly revocationAnswer?: Uint8Array;
     /** DER of the issuers up to the root, for the evidence. */
@@ -30,6 +33,16 @@ export interface PeerTrust {
   judge(certificate: Uint8Array, signal?: AbortSignal): Promise<PeerVerdict>;
 }
 
+/** An SMP's answer with what it is believed for. */
+export interface SignedMetadata {
+  readonly document: Uint8Array;
+  /** DER of the issuers of its signer up to the root. */
+  readonly issuers: readonly Uint8Array[];
+  readonly url: string;
+  readonly dnsName?: string;
+  readonly fetchedAt: Instant;
+}
+
 /** Where documents of one type go for one recipient. */
 export type EndpointFound =
   | {
@@ -41,8 +54,8 @@ export type EndpointFound =
     readonly certificate: Uint8Array;
     /** What the PKI said of the certificate a moment ago; absent: ask it. */
     readonly verdict?: Extract<PeerVerdict, { kind: "trusted" }>;
-    /** The signed metadata, for the evidence. */
-    readonly metadata?: Uint8Array;
+    /** The signed metadata that named the endpoint, for the evidence; absent where the operator's own routes did. */
+    readonly metadata?: SignedMetadata;
   }
   | { readonly kind: "unregistered" }
   | { readonly kind: "no_capability"; readonly code: string }

@@ -14,7 +14,7 @@ import { referencesDigest } from "../storage/evidence-journal.js";
 import type { EvidencePart } from "../storage/evidence-record.js";
 import { type Answer, type As4Crypto, buildUserMessage, type BuiltMessage, commonName, readAnswer } from "./as4.js";
 import { type AnswerContext, outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./as4-outcomes.js";
-import { trustEvidence } from "./as4-trust.js";
+import { metadataEvidence, trustEvidence } from "./as4-trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./as4-ports.js";
 import type { HttpClient, HttpResult } from "./http-client.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./identifiers.js";
@@ -150,6 +150,8 @@ function build({ crypto, clock }: As4TransportPorts, exchange: Exchange, { endpo
 interface Judged {
   readonly outcome: Outcome;
   readonly answer: Answer | undefined;
+  /** Of the receipt's signer when it is not the certificate that was encrypted to. */
+  readonly answerVerdict?: PeerVerdict;
 }
 
 async function judge(ports: As4TransportPorts, exchange: Exchange, { endpoint }: Target, message: BuiltMessage, result: HttpResult): Promise<Judged> {
@@ -159,11 +161,16 @@ async function judge(ports: As4TransportPorts, exchange: Exchange, { endpoint }:
   const peerSeat = commonName(endpoint.certificate);
   const named = (outcome: Outcome): Outcome => (peerSeat === undefined ? outcome : { ...outcome, peerSeat });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301") return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
-  const context: AnswerContext = {
-    attempt: exchange.attempt, secure: result.connection.tlsVersion !== undefined,
-    signerTrusted: answer.kind === "receipt" && !answer.sameCertificate && (await ports.trust.judge(answer.signer)).kind === "trusted",
-  };
-  return { outcome: named(outcomeOfAnswer(answer, context)), answer };
+  const answerVerdict = answer.kind === "receipt" && !answer.sameCertificate ? await ports.trust.judge(answer.signer) : undefined;
+  const context: AnswerContext = { attempt: exchange.attempt, secure: result.connection.tlsVersion !== undefined, signerTrusted: answerVerdict?.kind === "trusted" };
+  return { outcome: named(outcomeOfAnswer(answer, context)), answer, ...(answerVerdict === undefined ? {} : { answerVerdict }) };
+}
+
+/** The peer's issuers, and those of the receipt's signer when its certificate was renewed in between. */
+function withIssuersOf(verdict: Trusted, other: PeerVerdict | undefined): Trusted {
+  const known = verdict.issuers ?? [];
+  const more = (other?.kind === "trusted" ? other.issuers ?? [] : []).filter((issuer) => !known.some((one) => Buffer.from(one).equals(issuer)));
+  return more.length === 0 ? verdict : { ...verdict, issuers: [...known, ...more] };
 }
 
 interface Exchanged {
@@ -191,16 +198,17 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
     ...(response === undefined ? {} : { answerAt: answeredAt, answerStatus: response.status, answerContentType: response.contentType, connection: defined(response.connection) }),
   };
   try {
-    const trusted = await trustEvidence(evidence, verdict);
+    const metadata = metadataEvidence(endpoint.metadata);
+    const trusted = await trustEvidence(evidence, withIssuersOf(verdict, judged.answerVerdict));
     await evidence.store({
       referencesSha256: referencesDigest(message.references),
       record: {
-        facts: { ...facts, ...trusted.facts },
+        facts: { ...facts, ...trusted.facts, ...metadata.facts },
         parts: [
           { name: "request", bytes: message.body }, { name: "payload", ...evidence.seal(id, message.compressed) }, ...optional("answer", response?.body),
           { name: "signer", bytes: exchanged.signer.certificate }, { name: "recipient", bytes: endpoint.certificate },
           ...optional("answer-signer", judged.answer?.kind === "receipt" ? judged.answer.signer : undefined),
-          ...optional("smp", endpoint.metadata), ...trusted.parts,
+          ...metadata.parts, ...trusted.parts,
         ],
       },
     });

@@ -1,28 +1,36 @@
 /**
- * Evidence checked again, years later and offline: the chain, the objects, the records, the signatures and the receipts.
+ * Evidence checked again, years later and offline: the chain, the objects, the records, the signatures and the receipts,
+ * and whether the other side was to be believed on that day.
  * Nothing of it needs a private key of the access point; the master key opens the sealed payloads.
  * @source design/as4.md section 15; spec/sapi.md, Limits: archive retention
  */
 import { isDeepStrictEqual } from "node:util";
 
+import type { Audited } from "../../validators/wss/protocol.js";
 import type { Instant } from "../clock.js";
 import { LIMITS } from "../limits.js";
 import { CHAIN_START, chainHash, type EvidenceEntry, evidenceHead, evidenceRange, listEvidence } from "../storage/evidence.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
 import { referencesDigest } from "../storage/evidence-journal.js";
-import { EvidenceDamaged, type ReadEvidence, readEvidence, sha256Hex } from "../storage/evidence-record.js";
+import { EvidenceDamaged, type Manifest, type ReadEvidence, readEvidence, sha256Hex } from "../storage/evidence-record.js";
 import { digestOf, EvidenceMissing, type EvidenceStore, isEvidenceRef, retainedUntil } from "../storage/evidence-store.js";
 import type { Sql } from "../storage/sql.js";
 import { type As4Crypto, readAnswer } from "./as4.js";
-import { readUserMessage } from "./ebms.js";
+import { readUserMessage, type UserMessage } from "./ebms.js";
+import { type AuditedRoot, createTrustAudit, TRUST_AUDIT_FAULTS, type TrustAudit } from "./evidence-trust.js";
 import { readMultipart } from "./mime.js";
+import type { TrustStore } from "./pki/trust.js";
 
-/** Something that is not as it was stored. */
+export const AUDIT_FAULTS = [
+  "chain", "gap", "head", "object_missing", "object", "record", "index_differs", "payload", "signature", "signer", "references", "message_id", "header", "receipt",
+  "shared_object", ...TRUST_AUDIT_FAULTS,
+] as const;
+
+/** Something that is not as it was stored, or that was not to be believed when it was. */
 export interface AuditFault {
   /** Of the chain; undefined for the head of it. */
   readonly index: number | undefined;
-  readonly fault:
-    | "chain" | "gap" | "head" | "object_missing" | "object" | "record" | "index_differs" | "payload" | "signature" | "signer" | "references" | "message_id" | "receipt" | "shared_object";
+  readonly fault: (typeof AUDIT_FAULTS)[number];
   /** In our words. */
   readonly detail: string;
 }
@@ -33,6 +41,8 @@ export interface AuditPorts {
   readonly archive: Pick<EvidenceArchive, "unseal">;
   readonly crypto: As4Crypto;
   readonly now: Instant;
+  /** Authorities of the auditor. @default the roots that the records keep */
+  readonly trust?: TrustStore;
   /** Called after every page of entries. */
   readonly progress?: (done: number, all: number) => void;
 }
@@ -43,6 +53,8 @@ export interface AuditResult {
   /** Entries whose objects were removed after their retention. */
   readonly expired: number;
   readonly faults: readonly AuditFault[];
+  /** Where the trust in the other access points and SMPs ends. */
+  readonly roots: readonly AuditedRoot[];
 }
 
 /** Faults reported at most: a lost store has one for every entry. */
@@ -55,15 +67,15 @@ export async function auditEvidence(ports: AuditPorts, range: { readonly from?: 
   const head = range.to === undefined ? await evidenceHead(ports.sql) : undefined;
   if (bounds === undefined) {
     if (head !== undefined && range.from === undefined && (head.index !== 0 || head.hash !== CHAIN_START)) faults.push({ index: undefined, fault: "head", detail: "The chain has a head and no entries." });
-    return { entries: 0, objects: 0, expired: 0, faults };
+    return { entries: 0, objects: 0, expired: 0, faults, roots: [] };
   }
-  const objects = new ObjectReader(ports.store);
+  const readers: Readers = { objects: new ObjectReader(ports.store), shared: new ObjectReader(ports.store), trust: createTrustAudit(ports) };
   const count = { entries: 0, expired: 0 };
   let last = bounds.first === 1 ? undefined : (await listEvidence(ports.sql, { after: bounds.first - 2, limit: 1 }))[0];
   for (let after = bounds.first - 1; after < bounds.last;) {
     const page = (await listEvidence(ports.sql, { after, limit: LIMITS.evidence_page })).filter(({ index }) => index <= bounds.last);
     for (const entry of page) {
-      for (const fault of [...chainFaults(entry, last), ...await entryFaults(ports, objects, entry, count)]) if (faults.length < FAULTS_MAX) faults.push(fault);
+      for (const fault of [...chainFaults(entry, last), ...await entryFaults(ports, readers, entry, count)]) if (faults.length < FAULTS_MAX) faults.push(fault);
       last = entry;
       count.entries += 1;
     }
@@ -71,7 +83,7 @@ export async function auditEvidence(ports: AuditPorts, range: { readonly from?: 
     ports.progress?.(count.entries, bounds.last - bounds.first + 1);
   }
   if (head !== undefined && (head.index !== last?.index || head.hash !== last.hash)) faults.push({ index: undefined, fault: "head", detail: "The head of the chain is not its last entry: entries are missing at the end, or the head was changed." });
-  return { ...count, objects: objects.read, faults };
+  return { ...count, objects: readers.objects.read, faults, roots: readers.trust.roots() };
 }
 
 /** An entry follows from the one before it, and its hash from its columns. */
@@ -112,9 +124,16 @@ class ObjectReader {
   }
 }
 
-async function entryFaults(ports: AuditPorts, objects: ObjectReader, entry: EvidenceEntry, count: { expired: number }): Promise<AuditFault[]> {
+interface Readers {
+  readonly objects: ObjectReader;
+  /** Objects that many records refer to. */
+  readonly shared: ObjectReader;
+  readonly trust: TrustAudit;
+}
+
+async function entryFaults(ports: AuditPorts, readers: Readers, entry: EvidenceEntry, count: { expired: number }): Promise<AuditFault[]> {
   const { index } = entry;
-  const object = await objects.get(entry.object);
+  const object = await readers.objects.get(entry.object);
   if (object instanceof EvidenceMissing) {
     if (ports.now < retainedUntil(entry.object)) return [{ index, fault: "object_missing", detail: `The object ${entry.object} is missing.` }];
     count.expired += 1;
@@ -130,7 +149,8 @@ async function entryFaults(ports: AuditPorts, objects: ObjectReader, entry: Evid
     if (!(error instanceof EvidenceDamaged)) throw error;
     return [{ index, fault: "record", detail: error.message }];
   }
-  const checks = [indexFaults(entry, record), await signatureFaults(ports, entry, record), await sharedFaults(ports, record)];
+  const shared = await sharedObject(ports, readers.shared, record);
+  const checks = [indexFaults(entry, record), await exchangeFaults(ports, readers.trust, { entry, record, shared: shared.bytes }), shared.faults];
   return checks.flat().map((fault) => ({ index, ...fault }));
 }
 
@@ -147,34 +167,61 @@ function indexFaults(entry: EvidenceEntry, { manifest, parts }: ReadEvidence): F
 /** Outcomes that rest on a receipt. */
 const WITH_RECEIPT: ReadonlySet<string> = new Set(["receipt", "stored", "duplicate"]);
 
-async function signatureFaults({ archive, crypto }: AuditPorts, entry: EvidenceEntry, { manifest, parts }: ReadEvidence): Promise<Fault[]> {
+/** An entry with what its record and the store hold. */
+interface Held {
+  readonly entry: EvidenceEntry;
+  readonly record: ReadEvidence;
+  readonly shared: Shared["bytes"];
+}
+
+/** What is signed, by whom, and whether they were to be believed. */
+async function exchangeFaults(ports: AuditPorts, trust: TrustAudit, held: Held): Promise<Fault[]> {
+  const { entry, record: { manifest, parts } } = held;
+  const audited = await signedIn(ports, held.record);
+  if ("fault" in audited) return [audited];
+  const faults: Fault[] = [];
+  if (referencesDigest(audited.references) !== entry.referencesSha256) faults.push({ fault: "references", detail: "The index names another signature." });
+  if (!Buffer.from(audited.signer).equals(parts.get("signer") ?? Buffer.alloc(0))) faults.push({ fault: "signer", detail: "The message was signed with another certificate than is kept." });
+  const read = readUserMessage(audited.messaging);
+  if (read.kind === "refused" || read.message.messageId !== manifest.messageId) return [...faults, { fault: "message_id", detail: "The message has another id." }];
+  const { message } = read;
+  if (!isAboutTheSame(message, manifest)) faults.push({ fault: "header", detail: "The signed header names other participants, another document type or process than the record." });
+  const receipted = WITH_RECEIPT.has(manifest.outcome);
+  if (receipted && !await receiptHolds(ports.crypto, held.record, audited)) faults.push({ fault: "receipt", detail: "The receipt does not prove the message." });
+  const revocationAnswer = parts.get("revocation") ?? held.shared;
+  return [...faults, ...await trust.faults({ manifest, parts, message, signer: audited.signer, recipient: audited.recipient, revocationAnswer, receipted })];
+}
+
+/** The message's signature, over what was sent and the octets that are kept sealed. */
+async function signedIn({ archive, crypto }: AuditPorts, { manifest, parts }: ReadEvidence): Promise<Audited | Fault> {
   const request = parts.get("request");
   const mime = request === undefined ? undefined : readMultipart(request, manifest.requestContentType);
   const [root, attachment] = mime?.kind === "multipart" ? mime.parts : [];
-  if (root === undefined || attachment?.cid === undefined) return [{ fault: "signature", detail: "The envelope cannot be read." }];
+  if (root === undefined || attachment?.cid === undefined) return { fault: "signature", detail: "The envelope cannot be read." };
   const sealed = manifest.parts.find(({ name }) => name === "payload")?.sealed;
   const stored = parts.get("payload");
-  if (sealed === undefined || stored === undefined) return [{ fault: "payload", detail: "The record has no payload." }];
+  if (sealed === undefined || stored === undefined) return { fault: "payload", detail: "The record has no payload." };
   let payload: Buffer;
   try {
     payload = archive.unseal(stored, sealed);
   } catch (error) {
     if (!(error instanceof EvidenceDamaged)) throw error;
-    return [{ fault: "payload", detail: error.message }];
+    return { fault: "payload", detail: error.message };
   }
   const audited = await crypto("as4.audit", { soap: root.body, parts: [{ cid: attachment.cid, bytes: payload }] });
-  if (audited.kind === "refused") return [{ fault: "signature", detail: `The message's signature does not hold (${audited.reason}).` }];
-  const faults: Fault[] = [];
-  if (referencesDigest(audited.references) !== entry.referencesSha256) faults.push({ fault: "references", detail: "The index names another signature." });
-  if (!Buffer.from(audited.signer).equals(parts.get("signer") ?? Buffer.alloc(0))) faults.push({ fault: "signer", detail: "The message was signed with another certificate than is kept." });
-  const read = readUserMessage(audited.messaging);
-  if (read.kind === "refused" || read.message.messageId !== manifest.messageId) faults.push({ fault: "message_id", detail: "The message has another id." });
-  if (!WITH_RECEIPT.has(manifest.outcome)) return faults;
-  // The receipt's signer is compared with the certificate that is kept of it; inbound it is our own.
+  return audited.kind === "refused" ? { fault: "signature", detail: `The message's signature does not hold (${audited.reason}).` } : audited;
+}
+
+const isAboutTheSame = (message: UserMessage, { sender, receiver, documentTypeId, processId }: Manifest): boolean =>
+  message.originalSender.toLowerCase() === sender.toLowerCase() && message.finalRecipient.toLowerCase() === receiver.toLowerCase() &&
+  message.action.endsWith(`::${documentTypeId}`) && message.service === processId;
+
+/** The receipt's signer is compared with the certificate that is kept of it; inbound it is our own. */
+async function receiptHolds(crypto: As4Crypto, { manifest, parts }: ReadEvidence, { references }: Audited): Promise<boolean> {
   const body = parts.get("answer") ?? Buffer.alloc(0);
-  const known = parts.get("answer-signer");
-  const answer = await readAnswer(body, manifest.answerContentType ?? "", { messageId: manifest.messageId, references: audited.references, recipient: known ?? await signerOf(crypto, body) }, crypto);
-  return answer.kind === "receipt" ? faults : [...faults, { fault: "receipt", detail: "The receipt does not prove the message." }];
+  const recipient = parts.get("answer-signer") ?? await signerOf(crypto, body);
+  const answer = await readAnswer(body, manifest.answerContentType ?? "", { messageId: manifest.messageId, references, recipient }, crypto);
+  return answer.kind === "receipt";
 }
 
 async function signerOf(crypto: As4Crypto, soap: Buffer): Promise<Uint8Array> {
@@ -182,14 +229,18 @@ async function signerOf(crypto: As4Crypto, soap: Buffer): Promise<Uint8Array> {
   return checked.kind === "checked" ? checked.signer ?? Buffer.alloc(0) : Buffer.alloc(0);
 }
 
-async function sharedFaults({ store, now }: AuditPorts, { manifest }: ReadEvidence): Promise<Fault[]> {
-  const ref = manifest.revocationObject;
-  if (ref === undefined) return [];
-  if (!isEvidenceRef(ref)) return [{ fault: "shared_object", detail: "The record names no object." }];
-  try {
-    return sha256Hex(await store.get(ref)) === digestOf(ref) ? [] : [{ fault: "shared_object", detail: `The object ${ref} has other bytes than were stored.` }];
-  } catch (error) {
-    if (!(error instanceof EvidenceMissing)) throw error;
-    return now >= retainedUntil(ref) ? [] : [{ fault: "object_missing", detail: `The object ${ref} is missing.` }];
-  }
+interface Shared {
+  /** `missing`: it should be there, or was removed after its retention. */
+  readonly bytes: Buffer | "missing" | undefined;
+  readonly faults: Fault[];
+}
+
+/** The authority's answer where it is an object of its own. */
+async function sharedObject({ now }: AuditPorts, reader: ObjectReader, { manifest: { revocationObject: ref } }: ReadEvidence): Promise<Shared> {
+  if (ref === undefined) return { bytes: undefined, faults: [] };
+  if (!isEvidenceRef(ref)) return { bytes: "missing", faults: [{ fault: "shared_object", detail: "The record names no object." }] };
+  const bytes = await reader.get(ref);
+  if (bytes instanceof EvidenceDamaged) return { bytes: "missing", faults: [{ fault: "shared_object", detail: bytes.message }] };
+  if (!(bytes instanceof EvidenceMissing)) return { bytes, faults: [] };
+  return { bytes: "missing", faults: now >= retainedUntil(ref) ? [] : [{ fault: "object_missing", detail: `The object ${ref} is missing.` }] };
 }

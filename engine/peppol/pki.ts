@@ -17,6 +17,8 @@ export type { Certificate } from "./pki/certificate.js";
 export type { RevocationAnswer } from "./pki/revocation.js";
 export type { TrustFault, TrustStore, Usage } from "./pki/trust.js";
 
+export type RevocationMode = (typeof REVOCATION_MODES)[number];
+
 export interface CheckRequest {
   readonly usage: Usage;
   /** The seat that the certificate must belong to: PartyId of the message. @default any */
@@ -44,12 +46,13 @@ export interface Pki {
   /** The same without asking about revocation: for what only must come from the right authority. */
   checkPath(certificate: Uint8Array, request: CheckRequest): Path | TrustFault;
   readonly store: TrustStore;
+  readonly mode: RevocationMode;
 }
 
 export interface PkiOptions {
   readonly store: TrustStore;
   /** `soft` believes a certificate whose revocation nobody answers for, and says so in the log. */
-  readonly mode: (typeof REVOCATION_MODES)[number];
+  readonly mode: RevocationMode;
   readonly revocation: Revocation;
   readonly clock: Clock;
   readonly log: Log;
@@ -104,6 +107,7 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
 
   return {
     store,
+    mode,
     checkPath,
     check: async (der, request) => {
       const path = checkPath(der, request);

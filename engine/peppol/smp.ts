@@ -46,6 +46,8 @@ export interface SmpEvidence {
   readonly document: Buffer;
   /** DER of its signer. */
   readonly signer: Buffer;
+  /** DER of the signer's issuers up to the root. */
+  readonly issuers: readonly Buffer[];
   readonly fetchedAt: Instant;
 }
 
@@ -198,7 +200,7 @@ async function verified({ crypto, pki, clock }: SmpLookupOptions, result: Metada
   const metadata = readServiceMetadata(signature.root);
   if (metadata === undefined) return failed("malformed_metadata");
   const { bytes: document, url, dnsName } = result;
-  const evidence = { url, document, signer: Buffer.from(signature.signer), fetchedAt: clock.now(), ...(dnsName === undefined ? {} : { dnsName }) };
+  const evidence = { url, document, signer: Buffer.from(signature.signer), issuers: trust.chain, fetchedAt: clock.now(), ...(dnsName === undefined ? {} : { dnsName }) };
   return { kind: "verified", metadata, evidence };
 }
 

@@ -22,10 +22,11 @@ export interface EvidencePart {
 /**
  * request: the HTTP body that was sent, as it was on the wire. payload: the octets that its signature covers (gzip), sealed.
  * answer: the body that answered. signer, recipient, answer-signer: certificates (DER). smp: the metadata that named the
- * endpoint. issuers: the certificates above the peer's up to the root (DER, one behind the other). revocation: what the
- * authority said of the peer's certificate.
+ * endpoint. issuers: the certificates above the peer's up to the root (DER, one behind the other), then those above the
+ * receipt's signer when they are others. smp-issuers: the same of the metadata's signer. revocation: what the authority
+ * said of the peer's certificate.
  */
-export const EVIDENCE_PARTS = ["request", "payload", "answer", "signer", "recipient", "answer-signer", "issuers", "smp", "revocation"] as const;
+export const EVIDENCE_PARTS = ["request", "payload", "answer", "signer", "recipient", "answer-signer", "issuers", "smp", "smp-issuers", "revocation"] as const;
 export type EvidencePartName = (typeof EVIDENCE_PARTS)[number];
 
 /** What is known of an exchange beside its bytes. Instants are those of the injected clock. */
@@ -57,6 +58,10 @@ export interface ExchangeFacts {
   readonly connection?: { readonly address?: string; readonly tlsVersion?: string; readonly tlsCertificateSha256?: string };
   /** What the PKI said of the peer's certificate at the time: `good`, `unknown`, `not_checked`. */
   readonly revocation?: string;
+  /** What an unanswered question meant at the time: REVOCATION of the configuration. */
+  readonly revocationPolicy?: "off" | "soft" | "hard";
+  /** Where the metadata in the part `smp` came from, and when it was checked. Absent: the operator's own routes. */
+  readonly smp?: { readonly url: string; readonly dnsName?: string; readonly fetchedAt: Instant };
   /** Where the authority's answer is when it is an object of its own. */
   readonly revocationObject?: string;
 }

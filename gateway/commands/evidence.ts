@@ -1,7 +1,8 @@
 /** `kurier evidence verify`: the whole archive checked again, offline. */
 import { systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
+import { ConfigError, loadConfig } from "../../engine/config.js";
 import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
+import { loadTrustStore, type TrustStore } from "../../engine/peppol/pki/trust.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
 import { EvidenceStoreFailure } from "../../engine/storage/evidence-store.js";
 import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
@@ -21,20 +22,31 @@ function instantOf(name: string, text: string | undefined, end: boolean): number
   return instant;
 }
 
+/** The auditor's own authorities. */
+function trustIn(folder: string | undefined): { readonly trust?: TrustStore } {
+  try {
+    return folder === undefined ? {} : { trust: loadTrustStore(folder) };
+  } catch (error) {
+    throw error instanceof ConfigError ? new UsageError(error.message.replaceAll("PEPPOL_TRUST_DIR", "--trust")) : error;
+  }
+}
+
 /** Faults printed one by one; the rest are counted. */
 const SHOWN = 50;
 
 export const evidenceVerifyCommand: Command = {
   name: "evidence verify",
-  summary: "Walk the evidence chain and check every object, signature and receipt again.",
+  summary: "Walk the evidence chain; check every object, signature and receipt again, and whom each exchange was with.",
   usage: [
-    "kurier evidence verify [--from 2026-11-01] [--to 2026-11-30]",
+    "kurier evidence verify [--from 2026-11-01] [--to 2026-11-30] [--trust DIR]",
+    "Certificates are judged as of the time of their exchange, by what is kept beside it. They must lead to a root that is kept, which the last lines name; with --trust, to one in DIR.",
     "Needs the database, the store and the master key, nothing else. The exit code is 1 when something is not as it was stored, 2 when the store cannot be read.",
   ],
   run: async (args) => {
-    const { options } = parseArguments(args, { options: ["from", "to"] });
+    const { options } = parseArguments(args, { options: ["from", "to", "trust"] });
     const from = instantOf("from", options.get("from"), false);
     const to = instantOf("to", options.get("to"), true);
+    const trust = trustIn(options.get("trust"));
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
       const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
@@ -42,11 +54,12 @@ export const evidenceVerifyCommand: Command = {
       let bar: ReturnType<typeof progress> | undefined;
       try {
         const result = await auditEvidence({
-          sql, store, archive, now: systemClock.now(), crypto: (kind, input) => Promise.resolve(signatureTasks[kind](input)),
+          sql, store, archive, ...trust, now: systemClock.now(), crypto: (kind, input) => Promise.resolve(signatureTasks[kind](input)),
           progress: (done, all) => { (bar ??= progress("checking", all)).step(done); },
         }, { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
         bar?.end();
         for (const { index, fault, detail } of result.faults.slice(0, SHOWN)) print(`${colour("red", fault.padEnd(14))} ${index === undefined ? "head" : `entry ${index}`}: ${detail}`);
+        for (const { name, fingerprint, uses } of result.roots) print(`${uses} certificates lead to ${name}, SHA-256 ${fingerprint}`);
         const expired = result.expired === 0 ? "" : `, ${result.expired} past their retention`;
         print(`${result.entries} entries in ${result.objects} objects${expired}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`);
         return result.faults.length === 0 ? EXIT.ok : EXIT.failed;

@@ -2,10 +2,15 @@
  * Checks a user message again that was checked when it was exchanged: the signature, with the octets of the parts as they
  * were before encryption. Needs no private key.
  */
+import { textOf } from "../xml/tree.js";
+import type { XmlElement } from "../xml/tree.js";
+import { certificateFromBase64 } from "./certificate.js";
+import { readEncryption } from "./encryption.js";
 import { readEnvelope, refused } from "./envelope.js";
-import { PEPPOL_SIGNATURE } from "./names.js";
+import { PEPPOL_KEY_TRANSPORT, PEPPOL_SIGNATURE } from "./names.js";
 import { headerSignatureFault } from "./open.js";
 import type { Audited, AuditInput, SecurityReason, SecurityRefused } from "./protocol.js";
+import { referencedToken } from "./signature-info.js";
 import { octetDigestHolds, readMessageSignature, referenceValues, signedSet } from "./verify.js";
 
 /** @returns the signed header and its signer when every digest and the signature hold over what is given. */
@@ -26,5 +31,15 @@ export function auditMessage(input: AuditInput): Audited | SecurityRefused {
     return reference !== undefined && octetDigestHolds(reference, bytes);
   });
   if (!holds) return fault("digest_mismatch");
-  return { kind: "audited", messaging, signer: signature.signer.der, references: referenceValues(signature.info.references) };
+  const recipient = encryptedTo(security);
+  return {
+    kind: "audited", messaging, signer: signature.signer.der, references: referenceValues(signature.info.references), ...(recipient === undefined ? {} : { recipient }),
+  };
+}
+
+/** The certificate that the EncryptedKey names. */
+function encryptedTo(security: XmlElement): Uint8Array | undefined {
+  const encryption = readEncryption(security, [PEPPOL_KEY_TRANSPORT]);
+  const token = typeof encryption === "string" ? undefined : referencedToken(encryption.keyInfo, security);
+  return token === undefined ? undefined : certificateFromBase64(textOf(token))?.der;
 }

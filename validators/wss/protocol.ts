@@ -173,6 +173,8 @@ export interface Audited {
   kind: "audited";
   messaging: XmlElement;
   signer: Uint8Array;
+  /** DER of the certificate that the message's key was encrypted to; absent when the message does not carry it. Not signed. */
+  recipient?: Uint8Array;
   references: SignedReference[];
 }
 

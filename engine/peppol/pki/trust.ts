@@ -51,12 +51,15 @@ export function makeTrustStore(certificates: readonly { readonly certificate: Ce
   const roots: Certificate[] = [];
   for (const { certificate, usage } of certificates) {
     const isRoot = certificate.subjectName.equals(certificate.issuerName);
-    const use = usage ?? (isRoot ? undefined : USAGES.find((name) => USAGE_ROWS[name].words.test(certificate.commonName ?? "")));
+    const use = usage ?? (isRoot ? undefined : usageByName(certificate));
     if (isRoot) roots.push(certificate);
     if (use !== undefined) issuers[use].push(certificate);
   }
   return { issuers, roots };
 }
+
+/** The use whose words stand in an authority's name. */
+export const usageByName = ({ commonName }: Certificate): Usage | undefined => USAGES.find((name) => USAGE_ROWS[name].words.test(commonName ?? ""));
 
 /**
  * Reads a folder of PEM files: roots, and authorities that are known by the words of their names or by lying in the

@@ -73,7 +73,7 @@ const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
 async function deliver(one: Exchange = exchange(), signal: AbortSignal = new AbortController().signal, mlsType?: MlsType): Promise<Outcome> {
   const transport = createAs4Transport({
     endpoints: {
-      find: async () => found ?? { kind: "endpoint", url: peer.url, certificate: them.certificate, metadata: Buffer.from("<signed/>") },
+      find: async () => found ?? { kind: "endpoint", url: peer.url, certificate: them.certificate, metadata: { document: Buffer.from("<signed/>"), issuers: [Buffer.from("ca"), Buffer.from("root")], url: "https://smp.test/", fetchedAt: 7 } },
       forget: () => { forgotten += 1; },
     },
     trust, own: ownOf(us), crypto: inThread, http, receivers, evidence: archive, clock: systemClock, log: silentLog, ...(mlsType === undefined ? {} : { mlsType }),
@@ -104,6 +104,8 @@ describe("delivered", () => {
     expect(archive.last("answer")?.equals(peer.archive.last("answer") ?? Buffer.alloc(0))).toBe(true);
     expect(archive.last("payload")?.equals(peer.archive.last("payload") ?? Buffer.alloc(0))).toBe(true);
     expect(archive.last("smp")?.toString()).toBe("<signed/>");
+    expect(archive.last("smp-issuers")?.toString()).toBe("caroot");
+    expect(archive.stored[0]?.record.facts.smp).toEqual({ url: "https://smp.test/", fetchedAt: 7 });
     expect(archive.stored[0]?.record.facts).toMatchObject({ direction: "outbound", outcome: "receipt", documentId: one.documentId, answerStatus: 200, revocation: "good" });
   });
 

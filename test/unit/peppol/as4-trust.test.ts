@@ -13,7 +13,7 @@ const wanted = { receiver: "0245:1" as ParticipantId, documentTypeId: "type", pr
 const never = new AbortController().signal;
 
 type Verdict = Awaited<ReturnType<Pki["check"]>>;
-const pki = (verdict: Verdict): Pick<Pki, "check"> => ({ check: async () => verdict });
+const pki = (verdict: Verdict): Pick<Pki, "check" | "mode"> => ({ mode: "soft", check: async () => verdict });
 
 describe("a refusal of the PKI", () => {
   test.each([["revoked", false], ["expired", false], ["wrong_ca", false], ["revocation_unknown", true]] as const)("%s passes: %s", async (reason, passing) => {
@@ -28,23 +28,23 @@ describe("a look-up", () => {
   };
   test.each(ROUTING_STATUSES.filter((status) => status !== "ready"))("%s is what an attempt calls it", async (status) => {
     const answer: SmpAnswer = { status, reason: "why" };
-    const found = await smpEndpoints({ lookup: async () => answer, forget: () => undefined }).find(wanted, never);
+    const found = await smpEndpoints({ lookup: async () => answer, forget: () => undefined }, "soft").find(wanted, never);
     expect(found.kind).toBe(KINDS[status]);
   });
 
   test("forgets what an exchange has found out of date", () => {
     const forgotten: string[] = [];
-    smpEndpoints({ lookup: async () => ({ status: "lookup_failed", reason: "x" }), forget: (participant) => { forgotten.push(participant); } }).forget(wanted.receiver);
+    smpEndpoints({ lookup: async () => ({ status: "lookup_failed", reason: "x" }), forget: (participant) => { forgotten.push(participant); } }, "soft").forget(wanted.receiver);
     expect(forgotten).toEqual(["0245:1"]);
   });
 });
 
 describe("the evidence of a judgement", () => {
-  const judged = { kind: "trusted", revocation: "good", issuers: [Buffer.from("issuer"), Buffer.from("root")] } as const;
+  const judged = { kind: "trusted", revocation: "good", policy: "soft", issuers: [Buffer.from("issuer"), Buffer.from("root")] } as const;
 
   test("holds the issuers and a short answer of the authority in the record", async () => {
     const { facts, parts } = await trustEvidence(memoryArchive(), { ...judged, revocationAnswer: Buffer.from("ocsp") });
-    expect(facts).toEqual({ revocation: "good" });
+    expect(facts).toEqual({ revocation: "good", revocationPolicy: "soft" });
     expect(parts.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([["issuers", "issuerroot"], ["revocation", "ocsp"]]);
   });
 
@@ -61,5 +61,5 @@ test.each([["good", "ocsp", "good"], ["unknown", "ocsp", "unknown"], ["unknown",
   const certificate = readCertificate(point.certificate);
   if (certificate === undefined) throw new Error("not a certificate");
   const verdict = await peerTrust(pki({ kind: "trusted", seat: "PSK000001", certificate, chain: [], revocation })).judge(point.certificate);
-  expect(verdict).toMatchObject({ kind: "trusted", revocation: kept });
+  expect(verdict).toMatchObject({ kind: "trusted", revocation: kept, policy: "soft" });
 });
