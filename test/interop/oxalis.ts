@@ -1,0 +1,145 @@
+/** The Oxalis process: configured in a folder of its own, started on a free port, ended by closing its standard input. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+import type { InteropPki } from "./pki.js";
+import { PASSWORD } from "./pki.js";
+
+const TARGET = fileURLToPath(new URL("oxalis/target/", import.meta.url));
+const START_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 20_000;
+const SEND_TIMEOUT_MS = 100_000;
+const HEAP = "-Xmx1g";
+
+/** See Sender.java. */
+export interface SendParameters {
+  readonly url: string;
+  /** DER of the certificate to encrypt to. */
+  readonly certificate: Buffer;
+  readonly sender: string;
+  readonly receiver: string;
+  /** Without it, Oxalis chooses. */
+  readonly messageId?: string;
+  readonly doctype?: string;
+  readonly sbdhSender?: string;
+  readonly sbdhReceiver?: string;
+  /** `file` of an earlier result: the same standard business document again. */
+  readonly resend?: string;
+}
+
+export interface SendResult {
+  /** SUCCESS: Oxalis took the answer for a receipt. ERROR_RECEIVED: for an ebMS error. FAILED: for neither. */
+  readonly result: "SUCCESS" | "ERROR_RECEIVED" | "FAILED";
+  /** RefToMessageId of the receipt. */
+  readonly messageId?: string;
+  /** The standard business document that was sent. */
+  readonly file: string;
+  /** As Oxalis reads an error signal: code, and its ErrorDetail. */
+  readonly code?: string;
+  readonly detail?: string;
+  readonly exceptions?: readonly string[];
+}
+
+export interface Oxalis {
+  readonly url: string;
+  readonly version: string;
+  send(parameters: SendParameters, payload: Buffer): Promise<SendResult>;
+  /** The document that Oxalis has stored under this MessageId. */
+  stored(messageId: string): Buffer | undefined;
+  /** How many documents Oxalis has stored. */
+  storedCount(): number;
+  stop(): Promise<void>;
+}
+
+export interface OxalisOptions {
+  /** A metadata publisher that Oxalis asks, for each document, whether the document is for it. */
+  readonly smp?: string;
+  /** What must be part of the address that the metadata publisher names. */
+  readonly ownUrl?: string;
+}
+
+export async function startOxalis(pki: InteropPki, folder: string, options: OxalisOptions = {}): Promise<Oxalis> {
+  configure(pki, folder, options);
+  const classPath = [join(TARGET, "oxalis-harness.jar"), join(TARGET, "lib/*"), folder].join(":");
+  const child = spawn("java", [HEAP, `-DOXALIS_HOME=${folder}`, "-cp", classPath, "kurier.interop.Harness"], { stdio: ["pipe", "pipe", "pipe"] });
+  const log: string[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => { if (log.push(line) > 400) log.shift(); });
+  const [port, version] = await ready(child, log);
+  const base = `http://127.0.0.1:${port}`;
+  const documents = (): string[] => {
+    const inbound = join(folder, "inbound");
+    return existsSync(inbound) ? readdirSync(inbound, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".doc.xml")).map((path) => join(inbound, path)) : [];
+  };
+  return {
+    url: `${base}/as4`, version,
+    storedCount: () => documents().length,
+    stored: (messageId) => {
+      // As Oxalis makes a file name of it.
+      const name = `${messageId.replace(/[^a-zA-Z0-9.-]/g, "_")}.doc.xml`;
+      const path = documents().find((candidate) => candidate.endsWith(`/${name}`));
+      return path === undefined ? undefined : readFileSync(path);
+    },
+    send: async ({ certificate, ...parameters }, payload) => {
+      const query = new URLSearchParams({ ...parameters, folder, certificate: certificate.toString("base64") });
+      const response = await fetch(`${base}/control/send?${query.toString()}`, { method: "POST", body: new Uint8Array(payload), signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`Oxalis could not send: ${text}\n${log.slice(-20).join("\n")}`);
+      return JSON.parse(text) as SendResult;
+    },
+    stop: () => stop(child),
+  };
+}
+
+/** OXALIS_HOME: its configuration, its key, and the authorities that it trusts (mode INTEROP of the harness). */
+function configure(pki: InteropPki, folder: string, { smp, ownUrl }: OxalisOptions): void {
+  mkdirSync(join(folder, "interop"), { recursive: true });
+  mkdirSync(join(folder, "inbound"), { recursive: true });
+  copyFileSync(pki.theirKeyStore, join(folder, "theirs.p12"));
+  copyFileSync(pki.trustStore, join(folder, "interop/authorities.p12"));
+  const certificate = (name: string): string => `<Certificate>${readFileSync(join(pki.trustFolder, `${name}.pem`), "utf8").replace(/-----[^-]*-----/g, "")}</Certificate>`;
+  writeFileSync(join(folder, "interop/pki.xml"), `<ValidatorRecipe xmlns="http://oxalis.network/xsd/certvalidator/1.0" name="interop" version="1">
+  <Validator><Expiration/><Signing type="PUBLIC_SIGNED"/><Chain><RootBucketReference>root</RootBucketReference><IntermediateBucketReference>issuers</IntermediateBucketReference></Chain></Validator>
+  <Validator name="AP"><ValidatorReference>default</ValidatorReference></Validator>
+  <Validator name="SMP"><ValidatorReference>default</ValidatorReference></Validator>
+  <CertificateBucket name="root">${certificate("root")}</CertificateBucket>
+  <CertificateBucket name="issuers">${certificate("ap")}${certificate("smp")}</CertificateBucket>
+</ValidatorRecipe>
+`);
+  writeFileSync(join(folder, "oxalis.conf"), [
+    'oxalis.keystore = { path = "theirs.p12", password = "interop", key.alias = "ap", key.password = "interop" }'.replaceAll("interop", PASSWORD),
+    'oxalis.as4.hostname = "oxalis.interop"',
+    ...(smp === undefined ? [] : [
+      `lookup.locator = { class = "network.oxalis.vefa.peppol.lookup.locator.StaticLocator", hostname = "${smp}" }`,
+      "access.point.isReceiverCheckEnabled = true",
+      `my.access.point.url = "${ownUrl ?? ""}"`,
+    ]),
+  ].join("\n"));
+}
+
+function ready(child: ChildProcess, log: readonly string[]): Promise<[string, string]> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string): void => { reject(new Error(`Oxalis ${why}\n${log.slice(-40).join("\n")}`)); };
+    const timer = setTimeout(() => { child.kill("SIGKILL"); fail("did not start in time"); }, START_TIMEOUT_MS);
+    child.once("error", (error) => { clearTimeout(timer); fail(`could not be started: ${error.message}`); });
+    child.once("exit", (code) => { clearTimeout(timer); fail(`ended with ${String(code)}`); });
+    if (child.stdout === null) return;
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const [word, port, version] = line.split(" ");
+      if (word !== "READY" || port === undefined || version === undefined) return;
+      clearTimeout(timer);
+      resolve([port, version]);
+    });
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+    child.once("exit", () => { clearTimeout(timer); resolve(); });
+    child.stdin?.end();
+  });
+}
