@@ -1,8 +1,11 @@
-/** One document: its acceptance, and every move of its life. Long turns: workers and the network. */
-import type { DispatchPorts } from "../engine/documents/dispatch.js";
-import { dispatchDocument } from "../engine/documents/dispatch.js";
+/** One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long turns: workers and the network. */
+import { dispatchDocument, type DispatchPorts } from "../engine/documents/dispatch.js";
+import { type DutyPorts, judge } from "../engine/documents/mls-duties.js";
+import type { Provider } from "../engine/documents/provider.js";
 import { respond, type RespondPorts, type RespondReply, type RespondRequest } from "../engine/documents/respond.js";
-import { acceptSend, type SendPorts, type SendReply, type SendRequest } from "../engine/documents/send.js";
+import { acceptSend, type SendPorts, type SendReply, type SendRequest, withBatches } from "../engine/documents/send.js";
+import { recordingExchanges } from "../engine/documents/service-dispatch.js";
+import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/statuses.js";
 import type { DocumentId, ReceivedDocumentId } from "../engine/ids.js";
 import type { ActorKind } from "./system.js";
 
@@ -11,20 +14,42 @@ export type DocumentProtocol = {
   Accept: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Makes the next attempt if it is due; answers whether one was made. */
   Dispatch: { readonly ask: null; readonly reply: boolean };
+  /** Does what a status of others says of this document. */
+  Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
+  /** Judges the received document of this actor's id, whose duty this node has leased. */
+  Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
   /** Answers the received document of this actor's id for the firm that received it. */
   Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };
 };
 
 export type DocumentKind = ActorKind<DocumentProtocol, null>;
 
-export const documentKind = (ports: { readonly send: SendPorts; readonly dispatch: DispatchPorts; readonly respond: RespondPorts }): DocumentKind => ({
-  name: "document",
-  // A document is touched a handful of times in its life: its actor goes as soon as nothing waits in it.
-  idle_ms: 0,
-  start: () => null,
-  handlers: {
-    Accept: async (_, request, key) => ({ reply: await acceptSend(ports.send, key as DocumentId, request) }),
-    Dispatch: async (_, __, key) => ({ reply: await dispatchDocument(ports.dispatch, key as DocumentId) }),
-    Respond: async (_, request, key) => ({ reply: await respond(ports.respond, { ...request, documentId: key as ReceivedDocumentId }) }),
-  },
-});
+export interface DocumentPorts {
+  readonly send: Omit<SendPorts, "batches">;
+  /** `transport` records nothing itself. */
+  readonly dispatch: DispatchPorts & { readonly provider: Provider };
+  readonly statuses: StatusPorts;
+  readonly duties: DutyPorts;
+  readonly respond: RespondPorts;
+}
+
+export function documentKind(ports: DocumentPorts): DocumentKind {
+  const send = withBatches(ports.send);
+  const dispatch: DispatchPorts = { ...ports.dispatch, transport: recordingExchanges(ports.dispatch.transport, ports.dispatch) };
+  return {
+    name: "document",
+    // A document is touched a handful of times in its life: its actor goes as soon as nothing waits in it.
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Accept: async (_, request, key) => ({ reply: await acceptSend(send, key as DocumentId, request) }),
+      Dispatch: async (_, __, key) => ({ reply: await dispatchDocument(dispatch, key as DocumentId) }),
+      Follow: async (_, read, key) => ({ reply: await followStatus(ports.statuses, key, read) }),
+      Judge: async (_, duty) => {
+        await judge(ports.duties, duty);
+        return { reply: null };
+      },
+      Respond: async (_, request, key) => ({ reply: await respond(ports.respond, { ...request, documentId: key as ReceivedDocumentId }) }),
+    },
+  };
+}

@@ -1,11 +1,12 @@
 /** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
-import type { Clock, Instant } from "../engine/clock.js";
-import type { Inbox } from "../engine/documents/inbox.js";
+import type { Instant } from "../engine/clock.js";
+import { createInbound, type InboundPorts } from "../engine/documents/inbound.js";
+import { acknowledge } from "../engine/documents/inbox.js";
 import { nextDocumentId, type SendReply, type SendRequest } from "../engine/documents/send.js";
 import { Refusal } from "../engine/errors.js";
 import type { ParticipantId, ReceivedDocumentId } from "../engine/ids.js";
 import { LIMITS } from "../engine/limits.js";
-import type { InboundExchange, InboundOutcome, Receive } from "../engine/peppol/transport.js";
+import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
@@ -28,26 +29,27 @@ export type ParticipantKind = ActorKind<ParticipantProtocol, Claims>;
 interface Ports {
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
-  readonly inbox: Pick<Inbox, "acknowledge">;
-  readonly receive: Receive;
-  readonly clock: Clock;
+  readonly inbound: InboundPorts;
 }
 
-export const participantKind = (ports: Ports): ParticipantKind => ({
-  name: "participant",
-  idle_ms: LIMITS.actor_idle_ms,
-  start: () => ({ inFlight: new Set() }),
-  handlers: {
-    ClaimSend: ({ inFlight }, request) => {
-      if (inFlight.has(request.idempotencyKey)) {
-        throw new Refusal("SAPI-PROC-002", [{ code: "SAPI-PROC-002", field: "Idempotency-Key", message: "A request with this key is still being answered." }], { retryAfter_s: 1 });
-      }
-      if (inFlight.size >= LIMITS.mailbox_max) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
-      inFlight.add(request.idempotencyKey);
-      const forward = ports.actors.ask(ports.document, nextDocumentId(ports.clock), "Accept", request).finally(() => inFlight.delete(request.idempotencyKey));
-      return { forward };
+export function participantKind({ actors, document, inbound }: Ports): ParticipantKind {
+  const receive = createInbound(inbound);
+  return {
+    name: "participant",
+    idle_ms: LIMITS.actor_idle_ms,
+    start: () => ({ inFlight: new Set() }),
+    handlers: {
+      ClaimSend: ({ inFlight }, request) => {
+        if (inFlight.has(request.idempotencyKey)) {
+          throw new Refusal("SAPI-PROC-002", [{ code: "SAPI-PROC-002", field: "Idempotency-Key", message: "A request with this key is still being answered." }], { retryAfter_s: 1 });
+        }
+        if (inFlight.size >= LIMITS.mailbox_max) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+        inFlight.add(request.idempotencyKey);
+        const forward = actors.ask(document, nextDocumentId(inbound.clock), "Accept", request).finally(() => inFlight.delete(request.idempotencyKey));
+        return { forward };
+      },
+      Acknowledge: async (_, { participant, id }) => ({ reply: await acknowledge(inbound, participant, id) }),
+      Receive: async (_, exchange) => ({ reply: await receive(exchange) }),
     },
-    Acknowledge: async (_, { participant, id }) => ({ reply: await ports.inbox.acknowledge(participant, id) }),
-    Receive: async (_, exchange) => ({ reply: await ports.receive(exchange) }),
-  },
-});
+  };
+}

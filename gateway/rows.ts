@@ -42,7 +42,7 @@ const never = (): never => { throw new Error("this row only describes its operat
 /** Ports for those who read the rows and never call them. */
 export const UNPLUGGED: PublicPorts = {
   tokens: { issueTokens: never, renewTokens: never, revokeToken: never, jwks: never },
-  sapi: { send: never, inbox: { list: never, read: never, acknowledge: never } },
+  sapi: { send: never, inbox: { list: never, read: never }, acknowledge: never },
   documents: { status: never, events: never },
   connector: { respond: never },
   validation: { report: never, parse: never },

@@ -1,4 +1,4 @@
-/** What a participant has received: the list, one document, and the mark that it was processed. */
+/** What a participant has received: the list, one document, the mark that it was processed. */
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 
@@ -34,8 +34,13 @@ export interface Inbox {
   list(request: InboxRequest): Promise<InboxPage>;
   /** @throws Refusal NOT_FOUND; TEMPORARY */
   read(participant: ParticipantId, id: ReceivedDocumentId): Promise<ReceivedDocument>;
-  /** Idempotent: a second time answers the first time's instant. @throws Refusal NOT_FOUND; TEMPORARY */
-  acknowledge(participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant>;
+}
+
+/** Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal NOT_FOUND; TEMPORARY */
+export async function acknowledge(ports: { readonly sql: Sql; readonly clock: Clock }, participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant> {
+  const at = await orTemporary(acknowledgeReceived(ports.sql, { participantKey: participantKey(participant), id, now: ports.clock.now() }));
+  if (at === undefined) throw new Refusal("NOT_FOUND");
+  return at;
 }
 
 interface Asked {
@@ -71,8 +76,8 @@ function positionOf(cursors: Cursors, list: string, token: string): string {
   throw new Refusal("REQUEST_INVALID", [{ field: "pageToken", message: "Use nextPageToken of this list as it was given, or start without pageToken." }]);
 }
 
-export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors; readonly clock: Clock }): Inbox {
-  const { sql, sealer, cursors, clock } = ports;
+export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors }): Inbox {
+  const { sql, sealer, cursors } = ports;
   const ask = createBatchedList(sql);
   return {
     list: async ({ participant, status, limit, pageToken }) => {
@@ -91,11 +96,6 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
       const payload = gunzipSync(sealer.open(payloadKeyId, payloadSealed, id));
       if (createHash("sha256").update(payload).digest("hex") !== payloadSha256) throw new Error("the stored payload differs from its digest");
       return { ...document, payload: payload.toString("utf8") };
-    },
-    acknowledge: async (participant, id) => {
-      const at = await orTemporary(acknowledgeReceived(sql, { participantKey: participantKey(participant), id, now: clock.now() }));
-      if (at === undefined) throw new Refusal("NOT_FOUND");
-      return at;
     },
   };
 }

@@ -5,6 +5,7 @@ import { within } from "../events/wake.js";
 import { newId } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
+import type { Metrics } from "../metrics.js";
 import { BILLING_CAPABILITIES, canonicalDocumentTypeId } from "../peppol/identifiers.js";
 import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../peppol/invoice-response.js";
 import { buildMls } from "../peppol/mls-builder.js";
@@ -12,7 +13,7 @@ import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode, type MlsIssue } from "../
 import type { Sealer } from "../storage/sealer.js";
 import type { NewServiceMessage } from "../storage/service-messages.js";
 import type { Sql } from "../storage/sql.js";
-import { deferDuty, endDuty, type TakenDuty, takeDuties } from "../storage/statuses.js";
+import { deferDuty, endDuty, oldestPendingMls, type TakenDuty, takeDuties } from "../storage/statuses.js";
 import type { DocumentFinding, Inspection, Validators } from "./facts.js";
 import { newServiceMessage, openPayload, type Provider } from "./provider.js";
 
@@ -99,16 +100,22 @@ async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<
   }
 }
 
-/** Decides the duties whose time has come. @returns how many there were; the caller asks again while there are any */
-export async function decideDueDuties(ports: DutyPorts): Promise<number> {
-  const taken = await takeDuties(ports.sql, { now: ports.clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent });
-  await Promise.all(taken.map(async (duty) => {
-    try {
-      await decide(ports, duty);
-    } catch (error) {
-      if (!(error instanceof Refusal)) ports.log.error("a received document could not be judged", errorFields(error));
-      await putOff(ports, duty, ports.clock.now());
-    }
-  }));
-  return taken.length;
+/** Judges a received document and decides what is said of it. Runs in the turn of its actor, under the duty's lease. */
+export async function judge(ports: DutyPorts, duty: TakenDuty): Promise<void> {
+  try {
+    await decide(ports, duty);
+  } catch (error) {
+    if (!(error instanceof Refusal)) ports.log.error("a received document could not be judged", errorFields(error));
+    await putOff(ports, duty, ports.clock.now());
+  }
+}
+
+/** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */
+export const leaseDuties = ({ sql, clock }: Pick<DutyPorts, "sql" | "clock">): Promise<readonly TakenDuty[]> =>
+  takeDuties(sql, { now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent });
+
+/** Sets mls_pending_oldest_seconds before an exposition. */
+export async function observePendingMls(ports: { readonly sql: Sql; readonly clock: Clock; readonly metrics: Metrics }): Promise<void> {
+  const oldest = await oldestPendingMls(ports.sql);
+  ports.metrics.set("mls_pending_oldest_seconds", {}, oldest === undefined ? 0 : Math.max(0, (ports.clock.now() - oldest) / 1000));
 }

@@ -8,7 +8,7 @@ import { type DocumentId, type FirmId, type KeyId, newDocumentId, newId, newMess
 import type { Metrics } from "../metrics.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../peppol/identifiers.js";
 import type { Recipients } from "../peppol/recipients.js";
-import type { AcceptBatches } from "../storage/accept-batches.js";
+import { type AcceptBatches, createAcceptBatches } from "../storage/accept-batches.js";
 import { type AcceptOutcome, findPrecedent, type NewDocument } from "../storage/documents.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
@@ -55,6 +55,9 @@ export interface SendPorts {
   /** Tells the relay that an outbox row was committed. */
   readonly poke: () => void;
 }
+
+/** Documents of all senders of a node gather in one place, so that many share a statement. */
+export const withBatches = (ports: Omit<SendPorts, "batches">): SendPorts => ({ ...ports, batches: createAcceptBatches(ports.sql) });
 
 /** gzip's fastest level: 12 KB become 3 KB in 0.08 ms, which Postgres and its log no longer have to carry. */
 const GZIP_LEVEL = 1;

@@ -59,7 +59,8 @@ function exchangeOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: O
   });
 }
 
-async function attempt(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<void> {
+/** Makes one attempt at a message of ours and writes its end. Runs in the turn of the message's actor, under its lease. */
+export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<void> {
   const outcome = await transmit(ports, taken);
   ports.metrics.count("service_messages_total", { kind: taken.kind, result: outcome.kind });
   const now = ports.clock.now();
@@ -76,14 +77,9 @@ async function attempt(ports: ServiceDispatchPorts, taken: TakenMessage): Promis
   if (delivered && ended?.receivedAt !== undefined) ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, now - ended.receivedAt) / 1000);
 }
 
-/** Makes the attempts that are due. @returns how many; the caller asks again while there are any */
-export async function deliverDueMessages(ports: ServiceDispatchPorts): Promise<number> {
-  const taken = await takeServiceMessages(ports.sql, {
-    owner: ports.owner, now: ports.clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent,
-  });
-  await Promise.all(taken.map((message) => attempt(ports, message)));
-  return taken.length;
-}
+/** Leases the messages whose attempt is due to this node. A lease that ends with its node is taken again. */
+export const leaseMessages = ({ sql, clock, owner }: Pick<ServiceDispatchPorts, "sql" | "clock" | "owner">): Promise<readonly TakenMessage[]> =>
+  takeServiceMessages(sql, { owner, now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent });
 
 /**
  * The transport of documents, with a row for the reports at each receipt. A receipt that cannot be recorded because

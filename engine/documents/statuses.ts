@@ -95,10 +95,26 @@ export function decideResponse(response: InvoiceResponse, from: { readonly sende
   return decideMove(target, "invoice_response");
 }
 
-/** A status that was read: what it says, its document, and what is to be done. */
+/** What a status says; nothing when it could not even be fetched. */
+type Said =
+  | { readonly kind: "mls"; readonly mls: Mls }
+  | { readonly kind: "invoice_response"; readonly response: InvoiceResponse }
+  | { readonly kind: "unreadable"; readonly fault: string }
+  | { readonly kind: "unread" };
+
+/** A due status that was read, and the document of ours that it is about. Plain data: it travels to that document's actor. */
+export interface ReadStatus {
+  readonly status: PendingStatus;
+  readonly said: Said;
+  readonly subject: DocumentId | undefined;
+}
+
+/** The actor that a status belongs to: that of its document, or the status itself when it is about none of ours. */
+export const keyOfStatus = ({ subject, status }: ReadStatus): string => subject ?? status.id;
+
+/** What a status does to its document as that stands now. */
 interface Reading {
   readonly content: StatusContent;
-  readonly target: StatusTarget | undefined;
   readonly decision: StatusDecision;
   /** For the document's timeline. */
   readonly detail: string | undefined;
@@ -108,29 +124,31 @@ interface Reading {
 
 const ISSUES_SHOWN = 20;
 
-async function readMlsOf(ports: StatusPorts, status: PendingStatus, payload: Buffer): Promise<Reading | string> {
-  const mls = readMls(payload);
-  if (typeof mls === "string") return mls;
-  const reference = parseUuid(mls.reference);
-  const target = reference === undefined ? undefined : await findMlsTarget(ports.sql, reference);
+async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<StatusTarget | undefined> {
+  if (said.kind === "mls") {
+    const reference = parseUuid(said.mls.reference);
+    return reference === undefined ? undefined : findMlsTarget(sql, reference);
+  }
+  if (said.kind !== "invoice_response") return undefined;
+  const { id, invoice } = said.response;
+  return findResponseTarget(sql, {
+    senderKey: participantKey(status.receiver), receiverKey: participantKey(status.sender), number: invoice.number, issueDate: invoice.issueDate, responseId: id,
+  });
+}
+
+function mlsReading(status: PendingStatus, mls: Mls, target: StatusTarget | undefined): Reading {
   const issues = mls.issues.slice(0, ISSUES_SHOWN).map(({ location, reason, description }) => ({ location, reason, description }));
   return {
-    content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt }, target, decision: decideMls(mls, status, target), detail: mls.description,
+    content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt }, decision: decideMls(mls, status, target), detail: mls.description,
     meta: { mls: mls.code, issuedAt: new Date(mls.issuedAt).toISOString(), issues },
     changes: mls.code === "RE" && mls.description !== undefined ? { statusReason: mls.description } : {},
   };
 }
 
-async function readResponseOf(ports: StatusPorts, status: PendingStatus, payload: Buffer): Promise<Reading | string> {
-  const response = readInvoiceResponse(payload);
-  if (typeof response === "string") return response;
-  const target = await findResponseTarget(ports.sql, {
-    senderKey: participantKey(status.receiver), receiverKey: participantKey(status.sender), number: response.invoice.number, issueDate: response.invoice.issueDate,
-    responseId: response.id,
-  });
+function responseReading(status: PendingStatus, response: InvoiceResponse, target: StatusTarget | undefined): Reading {
   const reasons = response.reasons.slice(0, ISSUES_SHOWN).map(({ list, code, text }) => ({ list, code, text: text ?? null }));
   return {
-    content: { code: response.code, responseId: response.id, issuedAt: response.issuedAt }, target, decision: decideResponse(response, status, target),
+    content: { code: response.code, responseId: response.id, issuedAt: response.issuedAt }, decision: decideResponse(response, status, target),
     detail: response.reasons.find(({ text }) => text !== undefined)?.text, meta: { response: response.code, issuedAt: new Date(response.issuedAt).toISOString(), reasons },
     changes: { invoiceResponseStatus: response.code },
   };
@@ -151,20 +169,29 @@ async function write(ports: StatusPorts, status: PendingStatus, reading: Reading
   });
 }
 
+/** Settles what cannot be read, puts off what could not be fetched. */
+async function settleUnsaid(ports: StatusPorts, status: PendingStatus, said: Extract<Said, { kind: "unreadable" | "unread" }>): Promise<StatusOutcome | "early"> {
+  if (said.kind === "unread") return putOff(ports, status);
+  await settleStatus(ports.sql, status.id, { outcome: "unreadable", now: ports.clock.now(), content: undefined, documentId: undefined, fault: said.fault });
+  return "unreadable";
+}
+
+async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early"> {
+  await deferStatus(ports.sql, status.id, ports.clock.now() + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms));
+  return "early";
+}
+
 /** One decision and its write; undefined when the decision was stale and must be made again. */
-async function settle(ports: StatusPorts, status: PendingStatus, payload: Buffer): Promise<StatusOutcome | "early" | undefined> {
+async function settle(ports: StatusPorts, key: string, { status, said }: ReadStatus): Promise<StatusOutcome | "early" | undefined> {
+  if (said.kind === "unreadable" || said.kind === "unread") return settleUnsaid(ports, status, said);
   const now = ports.clock.now();
-  const reading = await (status.kind === "mls" ? readMlsOf : readResponseOf)(ports, status, payload);
-  if (typeof reading === "string") {
-    await settleStatus(ports.sql, status.id, { outcome: "unreadable", now, content: undefined, documentId: undefined, fault: reading });
-    return "unreadable";
-  }
-  const { decision, target, content } = reading;
+  const target = await findTarget(ports.sql, status, said);
+  // Another document than the one whose turn this is: it is read again, for that one's actor.
+  if ((target?.id ?? status.id) !== key) return putOff(ports, status);
+  const reading = said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said.response, target);
+  const { decision, content } = reading;
   const given = decision.outcome === "early" && now - status.receivedAt > LIMITS.status_early_ms;
-  if (decision.outcome === "early" && !given) {
-    await deferStatus(ports.sql, status.id, now + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms));
-    return "early";
-  }
+  if (decision.outcome === "early" && !given) return putOff(ports, status);
   const marks = decision.outcome === "applied" || decision.outcome === "late";
   if (marks && target !== undefined) {
     if (!await write(ports, status, reading, target)) return undefined;
@@ -179,38 +206,52 @@ async function settle(ports: StatusPorts, status: PendingStatus, payload: Buffer
   return outcome;
 }
 
-/**
- * Reads one stored status and does what it says, once, however often and by however many nodes it is called.
- * @returns what became of it
- */
-export async function handleStatus(ports: StatusPorts, status: PendingStatus): Promise<StatusOutcome | "early"> {
-  const stored = await findStatusPayload(ports.sql, status.id);
-  if (stored === undefined) throw new Error("a received status has no payload");
-  const payload = openPayload(ports.sealer, status.id, stored.keyId, stored.sealed);
+async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): Promise<StatusOutcome | "early"> {
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
-    const outcome = await settle(ports, status, payload);
-    if (outcome === undefined) {
-      ports.metrics.count("fencing_rejections_total", { kind: "status" });
-      continue;
-    }
-    ports.metrics.count("statuses_received_total", { kind: status.kind, outcome });
-    return outcome;
+    const outcome = await settle(ports, key, read);
+    if (outcome !== undefined) return outcome;
+    ports.metrics.count("fencing_rejections_total", { kind: "status" });
   }
-  await deferStatus(ports.sql, status.id, ports.clock.now() + LIMITS.status_early_first_ms);
-  return "early";
+  return putOff(ports, read.status);
 }
 
-/** Handles the statuses whose time has come. @returns how many there were, LIMITS.status_batch at most */
-export async function handleDueStatuses(ports: StatusPorts): Promise<number> {
-  const due = await findDueStatuses(ports.sql, { now: ports.clock.now(), limit: LIMITS.status_batch });
-  for (const status of due) {
-    try {
-      const outcome = await handleStatus(ports, status);
-      if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable") ports.log.warn("a received status was not followed", { outcome });
-    } catch (error) {
-      ports.log.error("a received status could not be handled", errorFields(error));
-      await deferStatus(ports.sql, status.id, ports.clock.now() + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms));
-    }
+/**
+ * Does what a status says, once, however often and by however many nodes it is called. Runs in the turn of `key`'s actor;
+ * the status stays due until its move is written.
+ * @returns what became of it
+ */
+export async function followStatus(ports: StatusPorts, key: string, read: ReadStatus): Promise<StatusOutcome | "early"> {
+  let outcome: StatusOutcome | "early";
+  try {
+    outcome = await settleInTurn(ports, key, read);
+  } catch (error) {
+    ports.log.error("a received status could not be handled", errorFields(error));
+    return putOff(ports, read.status);
   }
-  return due.length;
+  ports.metrics.count("statuses_received_total", { kind: read.status.kind, outcome });
+  if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable") ports.log.warn("a received status was not followed", { outcome });
+  return outcome;
+}
+
+async function readStatus({ sql, sealer, log }: Pick<StatusPorts, "sql" | "sealer" | "log">, status: PendingStatus): Promise<ReadStatus> {
+  try {
+    const stored = await findStatusPayload(sql, status.id);
+    if (stored === undefined) throw new Error("a received status has no payload");
+    const payload = openPayload(sealer, status.id, stored.keyId, stored.sealed);
+    const read = status.kind === "mls" ? readMls(payload) : readInvoiceResponse(payload);
+    const said: Said = typeof read === "string" ? { kind: "unreadable", fault: read } : "invoice" in read ? { kind: "invoice_response", response: read } : { kind: "mls", mls: read };
+    return { status, said, subject: (await findTarget(sql, status, said))?.id };
+  } catch (error) {
+    log.error("a received status could not be read", errorFields(error));
+    return { status, said: { kind: "unread" }, subject: undefined };
+  }
+}
+
+/** The statuses whose time has come, longest due first, LIMITS.status_batch at most. Changes nothing. */
+export async function readDueStatuses(ports: Pick<StatusPorts, "sql" | "sealer" | "log" | "clock">): Promise<readonly ReadStatus[]> {
+  const due = await findDueStatuses(ports.sql, { now: ports.clock.now(), limit: LIMITS.status_batch });
+  const read: ReadStatus[] = [];
+  // One after another: a large status holds the event loop for milliseconds.
+  for (const status of due) read.push(await readStatus(ports, status));
+  return read;
 }

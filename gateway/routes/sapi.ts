@@ -2,11 +2,11 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-import { isoInstant } from "../../engine/clock.js";
+import { type Instant, isoInstant } from "../../engine/clock.js";
 import type { Inbox, ReceivedDocument } from "../../engine/documents/inbox.js";
 import { requestFingerprint, type SendReply, type SendRequest } from "../../engine/documents/send.js";
 import { type ErrorDetail, Refusal } from "../../engine/errors.js";
-import { parseParticipantId, parseReceivedDocumentId, type ParticipantId, qualifiedParticipant } from "../../engine/ids.js";
+import { parseParticipantId, parseReceivedDocumentId, type ParticipantId, qualifiedParticipant, type ReceivedDocumentId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/received.js";
@@ -17,6 +17,8 @@ export interface SapiPorts {
   /** Gives the request to the sender's participant actor. @throws Refusal */
   send(request: SendRequest): Promise<SendReply>;
   readonly inbox: Inbox;
+  /** Gives the mark to the participant's actor; answers when the document was first marked. @throws Refusal */
+  acknowledge(participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant>;
 }
 
 const MOUNTS = ["/sapi/v1", "/sapi"] as const;
@@ -166,7 +168,7 @@ export const sapiRoutes = (ports: SapiPorts): readonly Route[] => [
     },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, participant: { participantId } }) => {
-      const at = await ports.inbox.acknowledge(participantId, params.documentId);
+      const at = await ports.acknowledge(participantId, params.documentId);
       return { status: 200, body: { documentId: params.documentId, status: "ACKNOWLEDGED" as const, acknowledgedDateTime: isoInstant(at) } };
     },
   }),

@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { bratislavaDay } from "../../engine/clock.js";
 import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
-import { observePendingMls } from "../../engine/documents/status-work.js";
+import { observePendingMls } from "../../engine/documents/mls-duties.js";
 import { Refusal } from "../../engine/errors.js";
 import { DEMO_FIRMS, type Sandbox } from "../../engine/identity/sandbox.js";
 import { newId } from "../../engine/ids.js";

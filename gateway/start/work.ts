@@ -2,7 +2,9 @@
 import { consumeDispatch, watchRetries } from "../../actors/consumers.js";
 import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
 import { type DocumentKind, documentKind } from "../../actors/document.js";
+import { type MessageKind, messageKind } from "../../actors/message.js";
 import { type ParticipantKind, participantKind } from "../../actors/participant.js";
+import { startStatusWork } from "../../actors/status-work.js";
 import { startActors, type ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/config.js";
 import { createCursors, type Cursors } from "../../engine/cursors.js";
@@ -10,13 +12,10 @@ import { createDueDocuments } from "../../engine/documents/due.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/evidence.js";
 import type { Validators } from "../../engine/documents/facts.js";
 import { doubtHandover } from "../../engine/documents/handover.js";
-import { createInbound } from "../../engine/documents/inbound.js";
 import { createInbox, type Inbox } from "../../engine/documents/inbox.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/lifecycle-reads.js";
 import { provider, type Provider } from "../../engine/documents/provider.js";
 import { readStatistics, readSubmissions } from "../../engine/documents/reports.js";
-import { recordingExchanges } from "../../engine/documents/service-dispatch.js";
-import { startStatusWork } from "../../engine/documents/status-work.js";
 import { createValidators } from "../../engine/documents/validators.js";
 import { type Relay, startRelay } from "../../engine/events/outbox.js";
 import { startReconciler } from "../../engine/events/reconciler.js";
@@ -28,7 +27,6 @@ import { type AccessPoint, openAccessPoint } from "../../engine/peppol/access-po
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/recipients.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
-import { createAcceptBatches } from "../../engine/storage/accept-batches.js";
 import { releaseLeases } from "../../engine/storage/documents.js";
 import { createEvidenceArchive, type EvidenceArchive } from "../../engine/storage/evidence-archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
@@ -98,30 +96,41 @@ interface Ground {
   readonly node: string;
 }
 
-/** The participant and document actors around a transport and an inbound path. */
+/** Names this process in leases. */
+const ownerOf = (node: string): string => `${node}/${process.pid}`;
+
+/** The kinds of actor that own documents and messages. */
+interface Peers {
+  readonly document: DocumentKind;
+  readonly participant: ParticipantKind;
+  readonly message: MessageKind;
+}
+
+/** The actors around a transport and an inbound path. */
 function startPeers(
-  { base: { clock, log, metrics }, sql, sealer, validators, relay, actors, node }: Ground,
-  peers: { readonly inbox: Inbox; readonly inbound: Receive; readonly transport: Transport; readonly accessPoint: AccessPoint | undefined; readonly wakeStatuses: () => void },
-): { readonly document: DocumentKind; readonly participant: ParticipantKind } {
-  const recipients = peers.accessPoint?.recipients ?? createRecipients(async (participant) => {
+  { base: { clock, log, metrics, config }, sql, sealer, validators, relay, actors, node }: Ground,
+  parts: { readonly transport: Transport; readonly accessPoint: AccessPoint | undefined; readonly provider: Provider; readonly wakeStatuses: () => void },
+): Peers {
+  const { transport, accessPoint, provider: self, wakeStatuses } = parts;
+  const recipients = accessPoint?.recipients ?? createRecipients(async (participant) => {
     const own = await findOwnParticipant(sql, participant);
     return own?.capabilities.map((capability) => capability.documentTypeId);
   }, clock);
-  const poke = (): void => { relay.poke(); };
+  const shared = { sql, sealer, clock, metrics, log, validators, provider: self, owner: ownerOf(node), poke: () => { relay.poke(); } };
   const document = documentKind({
-    send: { sql, batches: createAcceptBatches(sql), validators, recipients, sealer, clock, metrics, poke },
-    dispatch: { sql, sealer, transport: peers.transport, clock, metrics, log, owner: `${node}/${process.pid}`, poke },
-    respond: { sql, sealer, clock, validators, poke: peers.wakeStatuses },
+    send: { ...shared, recipients }, dispatch: { ...shared, transport }, statuses: shared, duties: shared, respond: { ...shared, poke: wakeStatuses },
   });
-  return { document, participant: participantKind({ actors, document, inbox: peers.inbox, receive: peers.inbound, clock }) };
+  return {
+    document, participant: participantKind({ actors, document, inbound: { ...shared, poke: wakeStatuses } }),
+    message: messageKind({ ...shared, transport, environment: config.ENVIRONMENT }),
+  };
 }
 
 /** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
 async function startDispatch(
-  { base: { clock, log, metrics, stack, config }, sql, streams, sealer, validators, relay, actors, node }: Ground,
-  parts: { readonly document: DocumentKind; readonly transport: Transport; readonly self: Provider },
+  { base: { clock, log, metrics, stack }, sql, streams, sealer, actors, node }: Ground,
+  { document, message, self }: Pick<Peers, "document" | "message"> & { readonly self: Provider },
 ): Promise<() => void> {
-  const { document, transport, self } = parts;
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("leases of the last process are free again", { count: freed });
@@ -132,10 +141,7 @@ async function startDispatch(
   stack.add(() => retries.stop());
   const consumer = await consumeDispatch({ actors, document, streams, clock, log });
   stack.add(() => consumer.stop());
-  const statuses = startStatusWork({
-    sql, sealer, clock, metrics, log, validators, provider: self, transport, owner: `${node}/${process.pid}`, environment: config.ENVIRONMENT,
-    pokeRelay: () => { relay.poke(); },
-  });
+  const statuses = startStatusWork({ sql, sealer, clock, log, provider: self, owner: ownerOf(node), actors, document, message });
   stack.add(() => statuses.stop());
   return () => { statuses.poke(); };
 }
@@ -152,13 +158,13 @@ interface RowParts {
 }
 
 /** The rows of the public listener, plugged in. */
-function plugRows({ base: { clock, log }, sql, actors }: Ground, parts: RowParts): readonly Route[] {
+function plugRows({ base: { clock, log }, sql, sealer, actors }: Ground, parts: RowParts): readonly Route[] {
   const { identity, inbox, document, participant, validators, archive, cursors, accessPoint } = parts;
   return publicRoutes({
     tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
     sapi: {
       send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
-      inbox: { ...inbox, acknowledge: (owner, id) => actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }) },
+      inbox, acknowledge: (owner, id) => actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }),
     },
     connector: { respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request) },
     validation: validators,
@@ -170,7 +176,7 @@ function plugRows({ base: { clock, log }, sql, actors }: Ground, parts: RowParts
       events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
     },
     evidence: {
-      evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log }, firmId, id),
+      evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer }, firmId, id),
       envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
     },
     reporting: {
@@ -198,7 +204,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
   const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: nodeName(dataDir) };
 
-  const inbox = createInbox({ sql, sealer, cursors, clock });
+  const inbox = createInbox({ sql, sealer, cursors });
   /** The inbound path, one turn of the receiving participant at a time. */
   const receive: Receive = (exchange) => actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
   const archive = createEvidenceArchive({ sql, store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock), sealer, clock });
@@ -211,9 +217,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
   const bare = accessPoint === undefined ? createLoopback(receive) : doubtHandover(accessPoint.transport, { sql, log });
   let wakeStatuses = (): void => undefined;
-  const { document, participant } = startPeers(ground, {
-    inbox, inbound: createInbound({ sql, sealer, clock, metrics, provider: self, poke: () => { wakeStatuses(); } }),
-    transport: recordingExchanges(bare, { sql, clock, log, provider: self }), accessPoint, wakeStatuses: () => { wakeStatuses(); },
+  const { document, participant, message } = startPeers(ground, {
+    transport: bare, accessPoint, provider: self, wakeStatuses: () => { wakeStatuses(); },
   });
   stack.add(() => actors.stop());
 
@@ -224,6 +229,6 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const rows = plugRows(ground, { identity, inbox, document, participant, validators, archive, cursors, accessPoint });
   return {
     sql, identity, streams, actors, pool, limiter, rows,
-    dispatch: async () => { if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, transport: bare, self }); },
+    dispatch: async () => { if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, message, self }); },
   };
 }

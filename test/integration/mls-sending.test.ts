@@ -2,13 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
+import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
 import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
-import { decideDueDuties } from "../../engine/documents/mls-duties.js";
+import { observePendingMls } from "../../engine/documents/mls-duties.js";
 import { openPayload } from "../../engine/documents/provider.js";
 import { readResponse, respond, type RespondRequest } from "../../engine/documents/respond.js";
-import { deliverDueMessages, recordingExchanges } from "../../engine/documents/service-dispatch.js";
-import { handleDueStatuses } from "../../engine/documents/statuses.js";
-import { observePendingMls, startStatusWork } from "../../engine/documents/status-work.js";
+import { recordingExchanges } from "../../engine/documents/service-dispatch.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
@@ -21,7 +20,7 @@ import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { OWN, PEER_SEAT, statusBench, type StatusBench } from "../support/statuses.js";
+import { OWN, PEER_SEAT, statusBench, type StatusBench, statusNode } from "../support/statuses.js";
 
 const BUYER = "0245:2020202020" as ParticipantId;
 const SELLER = "0245:1010101010" as ParticipantId;
@@ -70,8 +69,8 @@ async function receive(exchange: InboundExchange): Promise<string> {
   return outcome.id;
 }
 const settle = async (): Promise<void> => {
-  while (await decideDueDuties(bench.ports) > 0);
-  while (await deliverDueMessages(bench.ports) > 0);
+  while (await STATUS_STEPS.duties(bench.node) > 0);
+  while (await STATUS_STEPS.messages(bench.node) > 0);
 };
 const said = (): (string | undefined)[] => handed.map(({ payload }) => {
   const mls = readMls(payload);
@@ -138,8 +137,8 @@ test("a document that comes again owes no second status, and many nodes make one
   const exchange = arriving({ payload: broken() });
   await receive(exchange);
   expect((await bench.receive(exchange)).kind).toBe("duplicate");
-  await Promise.all(Array.from({ length: 6 }, () => decideDueDuties(bench.ports)));
-  await Promise.all(Array.from({ length: 6 }, (_, i) => deliverDueMessages({ ...bench.ports, owner: `node/${i}` })));
+  await Promise.all(Array.from({ length: 6 }, () => STATUS_STEPS.duties(statusNode(bench.ports))));
+  await Promise.all(Array.from({ length: 6 }, (_, i) => STATUS_STEPS.messages(statusNode({ ...bench.ports, owner: `node/${i}` }))));
   expect(handed).toHaveLength(1);
   expect(await db.sql`select id from service_message`).toHaveLength(1);
 });
@@ -185,12 +184,12 @@ test("a message that nobody takes ends when its plan is used up", async () => {
 
 test("a message whose node died in mid-attempt is sent again under the same ids, and the late end of the first attempt is refused", async () => {
   await receive(arriving({ payload: broken() }));
-  await decideDueDuties(bench.ports);
+  await STATUS_STEPS.duties(bench.node);
   let release: (outcome: Outcome) => void = () => undefined;
   const stuck: Transport = { deliver: (exchange) => { handed.push(exchange); return new Promise((resolve) => { release = resolve; }); } };
-  const dying = deliverDueMessages({ ...bench.ports, transport: stuck, owner: "dead/1" });
+  const dying = STATUS_STEPS.messages(statusNode({ ...bench.ports, transport: stuck, owner: "dead/1" }));
   await eventually("the attempt is under way", () => handed.length === 1);
-  expect(await deliverDueMessages(bench.ports)).toBe(0);
+  expect(await STATUS_STEPS.messages(bench.node)).toBe(0);
   expect(await releaseServiceLeases(db.sql, "dead")).toBe(1);
   await settle();
   release({ kind: "peer_refused" });
@@ -280,7 +279,7 @@ test("the whole circle on one node: an invoice that breaks a rule comes back to 
   });
   if (outcome.kind !== "stored") throw new Error(outcome.kind);
   await respond({ ...circle.ports, poke: () => undefined }, request(outcome.id, { status: "under_query", note: "Which order?" }));
-  const work = startStatusWork(circle.ports);
+  const work = startStatusWork(circle.node);
   try {
     await eventually("the answer arrives", async () => (await circle.story(sellerFirm, document.id)).response === "UQ");
   } finally {
@@ -293,15 +292,15 @@ test("the whole circle on one node: an invoice that breaks a rule comes back to 
   await circle.receive({
     sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: bad.as4MessageId, sbdhInstanceId: bad.sbdhInstanceId, createdAt: clock.now(), payload: broken(),
   });
-  while (await decideDueDuties(circle.ports) > 0);
-  while (await deliverDueMessages(circle.ports) > 0);
-  while (await handleDueStatuses({ ...circle.ports, poke: () => undefined }) > 0);
+  while (await STATUS_STEPS.duties(circle.node) > 0);
+  while (await STATUS_STEPS.messages(circle.node) > 0);
+  while (await STATUS_STEPS.statuses(circle.node) > 0);
   expect((await circle.story(sellerFirm, bad.id)).states).toEqual(["queued", "delivered", "rejected"]);
 });
 
 test("payloads of statuses lie sealed", async () => {
   await receive(arriving({ payload: broken() }));
-  await decideDueDuties(bench.ports);
+  await STATUS_STEPS.duties(bench.node);
   const [taken] = await takeServiceMessages(db.sql, { owner: "x", now: clock.now(), lease_ms: 1, limit: 1 });
   if (taken === undefined) throw new Error("nothing taken");
   expect(taken.payloadSealed.includes(Buffer.from("ApplicationResponse"))).toBe(false);

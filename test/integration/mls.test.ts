@@ -2,17 +2,19 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { handleDueStatuses, handleStatus, readStatuses } from "../../engine/documents/statuses.js";
+import { STATUS_STEPS } from "../../actors/status-work.js";
+import { keyOfStatus, readDueStatuses, readStatuses } from "../../engine/documents/statuses.js";
 import type { DocumentId, FirmId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import type { MlsCode } from "../../engine/peppol/mls.js";
 import { findDocumentState, takeAttempt } from "../../engine/storage/documents.js";
 import { applyStatus, findDueStatuses } from "../../engine/storage/statuses.js";
+import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { mlsExchange, PEER_SEAT, responseExchange, statusBench, type StatusBench, STRANGER_SEAT } from "../support/statuses.js";
+import { mlsExchange, PEER_SEAT, responseExchange, statusBench, type StatusBench, statusNode, STRANGER_SEAT } from "../support/statuses.js";
 
 const SENDER = "0245:1010101010";
 const clock = fakeClock();
@@ -28,7 +30,7 @@ beforeAll(async () => {
 afterAll(async () => { await db.drop(); });
 
 /** Takes everything that is due, as the loop does. */
-const work = async (): Promise<void> => { while (await handleDueStatuses({ ...bench.ports, poke: () => undefined }) > 0); };
+const work = async (): Promise<void> => { while (await STATUS_STEPS.statuses(bench.node) > 0); };
 const receive = async (exchange: Parameters<StatusBench["receive"]>[0]): Promise<string> => {
   const { kind } = await bench.receive(exchange);
   await work();
@@ -157,13 +159,10 @@ test("a status for a document whose receipt never comes is given up", async () =
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued"]);
 });
 
-test("two nodes that handle one status make one move", async () => {
+test("many nodes that handle one status make one move", async () => {
   const document = await sent("receipt_confirmed");
   await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
-  const [pending] = await findDueStatuses(db.sql, { now: clock.now(), limit: 1 });
-  if (pending === undefined) throw new Error("nothing is due");
-  const ports = { ...bench.ports, poke: () => undefined };
-  await Promise.all(Array.from({ length: 8 }, () => handleStatus(ports, pending)));
+  await Promise.all(Array.from({ length: 8 }, () => STATUS_STEPS.statuses(statusNode(bench.ports))));
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "rejected"]);
   expect(await outcomes()).toEqual(["applied"]);
 });
@@ -173,7 +172,7 @@ test("a status that was settled makes no second move, whoever still holds a deci
   await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
   const [pending] = await findDueStatuses(db.sql, { now: clock.now(), limit: 1 });
   if (pending === undefined) throw new Error("nothing is due");
-  await handleStatus({ ...bench.ports, poke: () => undefined }, pending);
+  await work();
   const state = await findDocumentState(db.sql, document.id);
   const again = await applyStatus(db.sql, pending.id, "applied", { code: "RE", responseId: "x", issuedAt: clock.now() }, {
     id: document.id, version: state?.version ?? 0, status: "rejected", trigger: "mls_re", detail: undefined, now: clock.now(), events: [], changes: {},
@@ -187,11 +186,65 @@ test("of two statuses that two nodes handle at the same moment one counts", asyn
     const document = await sent("receipt_confirmed");
     await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
     await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
-    const due = await findDueStatuses(db.sql, { now: clock.now(), limit: 2 });
-    const became = await Promise.all(due.map((status) => handleStatus({ ...bench.ports, poke: () => undefined }, status)));
+    const due = await readDueStatuses(bench.ports);
+    const became = await Promise.all(due.map((read) => {
+      const { actors, document: kind } = statusNode(bench.ports);
+      return actors.ask(kind, keyOfStatus(read), "Follow", read);
+    }));
     expect(became.sort()).toEqual(["applied", "contradicting"]);
     expect((await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received")).toHaveLength(1);
   }
+});
+
+test("a status moves its document in that document's turn: while another turn runs it waits", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  let release = (): void => undefined;
+  const running = new Promise<void>((resolve) => { release = resolve; });
+  const { actors, document: kind } = bench.node;
+  const busy: typeof kind = { ...kind, handlers: { ...kind.handlers, Dispatch: async () => { await running; return { reply: false }; } } };
+  const turn = actors.ask(busy, document.id, "Dispatch", null);
+  const working = STATUS_STEPS.statuses(bench.node);
+  await eventually("the status waits in the document's mailbox", async () => await bench.metric('actor_mailbox_depth_sum{kind="document"}') > 0);
+  expect(await outcomes()).toEqual(["pending"]);
+  release();
+  await Promise.all([turn, working]);
+  expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("a status that was read for one document and is about another by now is not followed in the wrong turn", async () => {
+  const document = await sent("receipt_confirmed");
+  const other = await bench.document(firmId, SENDER);
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  const [read] = await readDueStatuses(bench.ports);
+  if (read === undefined) throw new Error("nothing is due");
+  expect(await bench.node.actors.ask(bench.node.document, other.id, "Follow", { ...read, subject: other.id })).toBe("early");
+  clock.advance(LIMITS.status_early_max_ms);
+  await work();
+  expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("a status that cannot be fetched is put off, and is followed once it can", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+  await db.sql`update inbound_status set payload_key_id = 'gone:' || payload_key_id`;
+  await work();
+  expect(await outcomes()).toEqual(["pending"]);
+  await db.sql`update inbound_status set payload_key_id = substr(payload_key_id, 6)`;
+  clock.advance(LIMITS.status_early_max_ms);
+  await work();
+  expect(await outcomes()).toEqual(["applied"]);
+});
+
+test("a node that is gone in the middle leaves the status due", async () => {
+  const document = await sent("receipt_confirmed");
+  await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+  const dying = statusNode(bench.ports);
+  await dying.actors.stop();
+  expect(await STATUS_STEPS.statuses(dying)).toBe(0);
+  expect(await outcomes()).toEqual(["pending"]);
+  await work();
+  expect(await outcomes()).toEqual(["applied"]);
 });
 
 test("M1, M2 and M3 are kept with the exchange, and their distance is measured", async () => {

@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
+import { STATUS_STEPS } from "../../actors/status-work.js";
 import { openPayload } from "../../engine/documents/provider.js";
 import { makeReport, readStatistics, readSubmissions, submitDueReports } from "../../engine/documents/reports.js";
-import { deliverDueMessages } from "../../engine/documents/service-dispatch.js";
 import type { FirmId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import { monthBounds, REPORT_DOCUMENT_TYPES, REPORT_PROCESS, REPORT_RECEIVER } from "../../engine/peppol/reporting.js";
@@ -93,7 +93,7 @@ test("both reports of a month are made once, by however many nodes, and sent to 
   const made = await Promise.all(Array.from({ length: 4 }, () => submitDueReports(bench.ports)));
   expect(made.reduce((a, b) => a + b)).toBe(2);
   expect(await submitDueReports(bench.ports)).toBe(0);
-  while (await deliverDueMessages(bench.ports) > 0);
+  while (await STATUS_STEPS.messages(bench.node) > 0);
   expect(handed.map(({ documentTypeId, processId, sender, receiver, firmId }) => ({ documentTypeId, processId, sender, receiver, firmId })).sort((a, b) => (a.documentTypeId < b.documentTypeId ? -1 : 1))).toEqual(
     [REPORT_DOCUMENT_TYPES.EUSR, REPORT_DOCUMENT_TYPES.TSR].map((documentTypeId) => ({ documentTypeId, processId: REPORT_PROCESS, sender: OWN.participant, receiver: REPORT_RECEIVER, firmId: undefined })),
   );

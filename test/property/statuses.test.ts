@@ -6,7 +6,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { handleDueStatuses } from "../../engine/documents/statuses.js";
+import { STATUS_STEPS } from "../../actors/status-work.js";
 import type { FirmId } from "../../engine/ids.js";
 import { outboundLifecycle, outboundMove, type OutboundState, type OutboundTrigger } from "../../engine/lifecycle/document.js";
 import { LIMITS } from "../../engine/limits.js";
@@ -50,7 +50,7 @@ async function play(arrivals: readonly Arrival[]): Promise<Awaited<ReturnType<St
     messages.set(arrival, made);
     return made;
   };
-  const work = async (): Promise<void> => { while (await handleDueStatuses({ ...bench.ports, poke: () => undefined }) > 0); };
+  const work = async (): Promise<void> => { while (await STATUS_STEPS.statuses(bench.node) > 0); };
   for (const arrival of arrivals) {
     clock.advance(1_000);
     if (isTrigger(arrival)) await bench.trigger(document.id, arrival);

@@ -1,10 +1,14 @@
 /** A provider in one process: documents in any state, statuses from a peer, and the work that follows, on a database and a clock of the test. */
 import { randomUUID } from "node:crypto";
 
+import { documentKind } from "../../actors/document.js";
+import { messageKind, type MessagePorts } from "../../actors/message.js";
+import type { StatusWorkPorts } from "../../actors/status-work.js";
+import { startActors } from "../../actors/system.js";
 import { createInbound } from "../../engine/documents/inbound.js";
 import { provider, type Provider } from "../../engine/documents/provider.js";
-import type { StatusWorkPorts } from "../../engine/documents/status-work.js";
 import type { Inspection, Validators } from "../../engine/documents/facts.js";
+import type { DutyPorts } from "../../engine/documents/mls-duties.js";
 import { SCAN_LIMITS } from "../../engine/documents/validators.js";
 import { bratislavaDay } from "../../engine/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/ids.js";
@@ -39,8 +43,20 @@ export const inlineValidators: Validators = {
   },
 };
 
+/** What the engine's functions need. */
+export type BenchPorts = MessagePorts & DutyPorts;
+
+/** A node with actors of its own: its timers take what is due and give it to them. */
+export function statusNode(ports: BenchPorts): StatusWorkPorts {
+  const { clock, metrics, log } = ports;
+  const recipients = { capability: () => Promise.resolve("unknown" as const), forget: () => undefined };
+  const document = documentKind({ send: { ...ports, recipients }, dispatch: ports, statuses: ports, duties: ports, respond: ports });
+  return { ...ports, actors: startActors({ log, metrics, monotonic: () => clock.monotonic() }), document, message: messageKind(ports) };
+}
+
 export interface StatusBench {
-  readonly ports: StatusWorkPorts;
+  readonly ports: BenchPorts;
+  readonly node: StatusWorkPorts;
   readonly receive: Receive;
   readonly metrics: Metrics;
   /** Value of a metric line of the exposition that begins so, or 0. */
@@ -58,12 +74,12 @@ export function statusBench(db: TestDatabase, clock: FakeClock, options: { reado
   const metrics = createMetrics();
   const log = createLog("silent");
   const receive = createInbound({ sql, sealer, clock, metrics, provider: OWN, poke: () => undefined });
-  const ports: StatusWorkPorts = {
+  const ports: BenchPorts = {
     sql, sealer, clock, metrics, log, provider: OWN, validators: inlineValidators, transport: options.transport ?? createLoopback(receive), owner: options.owner ?? "node/1",
-    random: () => 0.5, environment: "production", pokeRelay: () => undefined,
+    random: () => 0.5, environment: "production", poke: () => undefined,
   };
   return {
-    ports, receive, metrics,
+    ports, node: statusNode(ports), receive, metrics,
     metric: async (line) => {
       const found = (await metrics.exposition()).split("\n").find((text) => text.startsWith(`kurier_${line}`));
       return found === undefined ? 0 : Number(found.split(" ").at(-1));

@@ -1,0 +1,34 @@
+/** One message between providers that is no customer's document: ours on its way out, or a status that is about no document of ours. */
+import { attemptMessage, type ServiceDispatchPorts } from "../engine/documents/service-dispatch.js";
+import { type ReportPorts, submitDueReports } from "../engine/documents/reports.js";
+import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/statuses.js";
+import type { ActorKind } from "./system.js";
+
+type Leased = Parameters<typeof attemptMessage>[1];
+
+export type MessageProtocol = {
+  /** Makes the attempt that this node has leased. */
+  Attempt: { readonly ask: Leased; readonly reply: null };
+  /** Settles a received status of this actor's id that names no document of ours. */
+  Settle: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
+  /** Makes the reports that are due; answers how many. */
+  Report: { readonly ask: null; readonly reply: number };
+};
+
+export type MessageKind = ActorKind<MessageProtocol, null>;
+
+export type MessagePorts = ServiceDispatchPorts & StatusPorts & ReportPorts;
+
+export const messageKind = (ports: MessagePorts): MessageKind => ({
+  name: "message",
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    Attempt: async (_, leased) => {
+      await attemptMessage(ports, leased);
+      return { reply: null };
+    },
+    Settle: async (_, read, key) => ({ reply: await followStatus(ports, key, read) }),
+    Report: async () => ({ reply: await submitDueReports(ports) }),
+  },
+});

@@ -1,0 +1,95 @@
+/**
+ * The timers behind statuses and reports: each takes what is due from Postgres, gives it to the actor that owns it until
+ * nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has written.
+ */
+import { leaseDuties } from "../engine/documents/mls-duties.js";
+import { leaseMessages } from "../engine/documents/service-dispatch.js";
+import { keyOfStatus, type ReadStatus, readDueStatuses } from "../engine/documents/statuses.js";
+import { createWake, type Wake } from "../engine/events/wake.js";
+import { LIMITS } from "../engine/limits.js";
+import { errorFields } from "../engine/log.js";
+import type { DocumentKind } from "./document.js";
+import type { MessageKind, MessagePorts } from "./message.js";
+import type { ActorSystem } from "./system.js";
+
+export interface StatusWorkPorts extends Pick<MessagePorts, "sql" | "sealer" | "clock" | "log" | "owner" | "provider"> {
+  readonly actors: ActorSystem;
+  readonly document: DocumentKind;
+  readonly message: MessageKind;
+}
+
+/** Waits for all of them. @returns how many were answered; the others are still due and are told in the log */
+async function answered(ports: Pick<StatusWorkPorts, "log">, component: string, asks: readonly Promise<unknown>[]): Promise<number> {
+  let count = 0;
+  for (const outcome of await Promise.allSettled(asks)) {
+    if (outcome.status === "fulfilled") count += 1;
+    else ports.log.warn("due work will be tried again", { component, ...errorFields(outcome.reason) });
+  }
+  return count;
+}
+
+const follow = ({ actors, document, message }: StatusWorkPorts, read: ReadStatus): Promise<unknown> => read.subject === undefined
+  ? actors.ask(message, keyOfStatus(read), "Settle", read) : actors.ask(document, keyOfStatus(read), "Follow", read);
+
+/** Each takes one batch and answers how much of it was done: the caller asks again while there was any. */
+export const STATUS_STEPS = {
+  /** Statuses that were received. Those of one document are given to it in the order in which they became due. */
+  statuses: async (ports: StatusWorkPorts): Promise<number> => {
+    const due = await readDueStatuses(ports);
+    let count = 0;
+    for (let i = 0; i < due.length; i += LIMITS.service_messages_concurrent) {
+      count += await answered(ports, "statuses", due.slice(i, i + LIMITS.service_messages_concurrent).map((read) => follow(ports, read)));
+    }
+    return count;
+  },
+  /** Received documents that are to be judged. */
+  duties: async (ports: StatusWorkPorts): Promise<number> =>
+    answered(ports, "duties", (await leaseDuties(ports)).map((duty) => ports.actors.ask(ports.document, duty.id, "Judge", duty))),
+  /** Messages of ours that are to be sent. */
+  messages: async (ports: StatusWorkPorts): Promise<number> =>
+    answered(ports, "messages", (await leaseMessages(ports)).map((leased) => ports.actors.ask(ports.message, leased.id, "Attempt", leased))),
+  /** Monthly reports: one actor makes them, that of the provider itself. */
+  reports: async ({ actors, message, provider }: StatusWorkPorts): Promise<number> => actors.ask(message, provider.participant, "Report", null),
+} as const;
+
+const EVERY_MS: Readonly<Record<keyof typeof STATUS_STEPS, number>> = {
+  statuses: LIMITS.status_poll_ms, duties: LIMITS.status_poll_ms, messages: LIMITS.status_poll_ms, reports: LIMITS.report_look_ms,
+};
+
+export interface StatusWork {
+  /** Something was stored that may be due now. */
+  poke(): void;
+  /** Waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+/** Starts the timers of one node; any number of nodes may run them. */
+export function startStatusWork(ports: StatusWorkPorts): StatusWork {
+  const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
+  let stopping = false;
+  const wakes = names.map(() => createWake());
+  const poke = (): void => { for (const wake of wakes) wake.poke(); };
+  async function run(name: keyof typeof STATUS_STEPS, wake: Wake): Promise<void> {
+    while (!stopping) {
+      try {
+        // A batch may have made work for the other loops: a decided duty is a message that is due.
+        if (await STATUS_STEPS[name](ports) > 0 && !stopping) {
+          poke();
+          continue;
+        }
+      } catch (error) {
+        ports.log.warn("due status work could not be taken", { component: name, ...errorFields(error) });
+      }
+      if (!stopping) await wake.wait(EVERY_MS[name]);
+    }
+  }
+  const ended = Promise.all(names.map((name, index) => run(name, wakes[index] ?? createWake())));
+  return {
+    poke,
+    stop: async () => {
+      stopping = true;
+      poke();
+      await ended;
+    },
+  };
+}
