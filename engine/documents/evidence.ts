@@ -8,12 +8,15 @@ import type { EvidenceEntry } from "../storage/evidence.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
 import { EvidenceStoreFailure } from "../storage/evidence-store.js";
 import { findReceivedState } from "../storage/received.js";
+import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
+import { type MlsView, readOwedMls, readReceivedMls } from "./evidence-mls.js";
 
 export interface EvidenceReadPorts {
   readonly sql: Sql;
   readonly archive: EvidenceArchive;
   readonly log: Log;
+  readonly sealer: Sealer;
 }
 
 /** Instants in ISO form; null where it has not happened. */
@@ -26,12 +29,13 @@ export interface EvidenceRecordView {
   readonly receipt: { readonly sha256: string; readonly receivedAt: string } | null;
   readonly envelope: { readonly sha256: string; readonly bytes: number; readonly storedAt: string } | null;
   readonly chain: { readonly index: number; readonly hash: string; readonly previousHash: string } | null;
-  readonly mls: null;
+  readonly mls: MlsView | null;
   readonly invoiceResponse: { readonly status: string } | null;
   readonly links: { readonly self: string; readonly envelope: string };
 }
 
 interface Facts {
+  readonly direction: "sent" | "received";
   readonly state: string;
   readonly as4MessageId: string;
   readonly deliveredAt: number | null;
@@ -41,10 +45,10 @@ interface Facts {
 /** A sent or a received document of the firm. @throws Refusal NOT_FOUND */
 async function factsOf(sql: Sql, firmId: FirmId, id: string): Promise<Facts> {
   const sent = await orTemporary(findDocument(sql, firmId, id as DocumentId));
-  if (sent !== undefined) return { state: sent.status, as4MessageId: sent.as4MessageId, deliveredAt: sent.deliveredAt, invoiceResponseStatus: sent.invoiceResponseStatus };
+  if (sent !== undefined) return { direction: "sent", state: sent.status, as4MessageId: sent.as4MessageId, deliveredAt: sent.deliveredAt, invoiceResponseStatus: sent.invoiceResponseStatus };
   const received = await orTemporary(findReceivedState(sql, firmId, id as ReceivedDocumentId));
   if (received === undefined) throw new Refusal("NOT_FOUND");
-  return { state: received.status, as4MessageId: received.as4MessageId, deliveredAt: received.receivedAt, invoiceResponseStatus: null };
+  return { direction: "received", state: received.status, as4MessageId: received.as4MessageId, deliveredAt: received.receivedAt, invoiceResponseStatus: null };
 }
 
 /** Outcomes whose answer is a receipt. */
@@ -53,15 +57,15 @@ const RECEIPTED: readonly string[] = ["receipt", "stored", "duplicate"];
 const instant = (value: number | null | undefined): string | null => (value === null || value === undefined ? null : isoInstant(value));
 
 /** @throws Refusal NOT_FOUND, TEMPORARY */
-export async function readDocumentEvidence({ sql, archive }: EvidenceReadPorts, firmId: FirmId, id: string): Promise<EvidenceRecordView> {
-  const facts = await factsOf(sql, firmId, id);
-  const entry = await orTemporary(archive.find(firmId, id));
+export async function readDocumentEvidence(ports: EvidenceReadPorts, firmId: FirmId, id: string): Promise<EvidenceRecordView> {
+  const facts = await factsOf(ports.sql, firmId, id);
+  const [entry, mls] = await Promise.all([orTemporary(ports.archive.find(firmId, id)), facts.direction === "sent" ? readReceivedMls(ports, id) : readOwedMls(ports, id)]);
   return {
     documentId: id, state: facts.state, as4MessageId: facts.as4MessageId, sentAt: instant(entry?.direction === "outbound" ? entry.requestAt : undefined),
     deliveredAt: instant(facts.deliveredAt), receipt: receiptOf(entry),
     envelope: entry === undefined ? null : { sha256: entry.envelopeSha256, bytes: entry.envelopeBytes, storedAt: isoInstant(entry.storedAt) },
     chain: entry === undefined ? null : { index: entry.index, hash: entry.hash, previousHash: entry.previousHash },
-    mls: null, invoiceResponse: facts.invoiceResponseStatus === null ? null : { status: facts.invoiceResponseStatus },
+    mls, invoiceResponse: facts.invoiceResponseStatus === null ? null : { status: facts.invoiceResponseStatus },
     links: { self: `/api/v1/documents/${id}/evidence`, envelope: `/api/v1/documents/${id}/envelope` },
   };
 }
@@ -81,7 +85,7 @@ export interface Envelope {
  * The signed AS4 envelope exactly as it was sent or received.
  * @throws Refusal NOT_FOUND also when nothing was exchanged yet, TEMPORARY; what is damaged is never shown
  */
-export async function readDocumentEnvelope({ sql, archive, log }: EvidenceReadPorts, firmId: FirmId, id: string): Promise<Envelope> {
+export async function readDocumentEnvelope({ sql, archive, log }: Pick<EvidenceReadPorts, "sql" | "archive" | "log">, firmId: FirmId, id: string): Promise<Envelope> {
   await factsOf(sql, firmId, id);
   const entry = await orTemporary(archive.find(firmId, id));
   if (entry === undefined) throw new Refusal("NOT_FOUND");

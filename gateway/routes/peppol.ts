@@ -2,9 +2,11 @@
 import { z } from "zod";
 
 import type { Envelope, EvidenceRecordView } from "../../engine/documents/evidence.js";
+import { MLS_VIEW_STATES } from "../../engine/documents/evidence-mls.js";
 import { type FirmId, parseUuid } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import type { As4Receiver } from "../../engine/peppol/as4-receiver.js";
+import { MLS_REASONS } from "../../engine/peppol/mls.js";
 import { type Route, route } from "../route.js";
 
 export interface As4Ports {
@@ -50,6 +52,17 @@ const documentId = z.object({
 });
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const mlsView = z.object({
+  direction: z.enum(["received", "sent"]),
+  state: z.enum(MLS_VIEW_STATES),
+  code: z.string().nullable(),
+  reasonCodes: z.array(z.enum(MLS_REASONS)),
+  description: z.string().nullable(),
+  issuedAt: z.iso.datetime().nullable(),
+  receivedAt: z.iso.datetime().nullable(),
+  deliveredAt: z.iso.datetime().nullable(),
+  sha256: sha256.nullable(),
+});
 const evidenceRecord = z.object({
   documentId: z.uuid(),
   state: z.string(),
@@ -59,7 +72,7 @@ const evidenceRecord = z.object({
   receipt: z.object({ sha256, receivedAt: z.iso.datetime() }).nullable(),
   envelope: z.object({ sha256, bytes: z.number().int(), storedAt: z.iso.datetime() }).nullable(),
   chain: z.object({ index: z.number().int(), hash: sha256, previousHash: sha256 }).nullable(),
-  mls: z.null(),
+  mls: mlsView.nullable(),
   invoiceResponse: z.object({ status: z.string() }).nullable(),
   links: z.object({ self: z.string(), envelope: z.string() }),
 });
@@ -67,7 +80,7 @@ const evidenceRecord = z.object({
 export const evidenceRoutes = (ports: EvidencePorts): readonly Route[] => [
   route({
     ...COMMON, operation: "getDocumentEvidence", path: "/documents/{id}/evidence", summary: "What proves a document's way over the network",
-    description: "For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. chain names the entry of the hash chain that holds the record.",
+    description: "For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. mls is the Message Level Status that came for a sent document, or the one that we sent or owe for a received one. chain names the entry of the hash chain that holds the record.",
     request: { params: documentId },
     responses: { 200: { description: "Digests, times and the place in the chain.", schema: evidenceRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
