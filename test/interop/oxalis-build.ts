@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { test } from "vitest";
 
 const run = promisify(execFile);
 const PROJECT = fileURLToPath(new URL("oxalis/", import.meta.url));
@@ -29,6 +30,15 @@ export async function buildOxalis(): Promise<OxalisBuild> {
   const artifact = UNREACHABLE.exec(online)?.slice(1).find((name) => name !== undefined);
   if (artifact === undefined) throw new Error(`npm run test:interop could not build its Oxalis harness with Maven:\n${online}`);
   return { kind: "unreachable", artifact };
+}
+
+/** @returns whether Oxalis can run; says by name what is missing where it cannot */
+export function announceOxalis(build: OxalisBuild): boolean {
+  if (build.kind === "built") return true;
+  const reason = `Oxalis was not run: Maven cannot fetch ${build.artifact}`;
+  process.stderr.write(`${reason}\n`);
+  test.skip(reason, () => undefined);
+  return false;
 }
 
 /** Whether the harness is newer than all that it is built from. */

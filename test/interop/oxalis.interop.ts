@@ -14,7 +14,7 @@ import { type Edits, forge } from "../support/as4-forge.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { type Exchanged, post, serve } from "./http.js";
 import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
-import { buildOxalis } from "./oxalis-build.js";
+import { announceOxalis, buildOxalis } from "./oxalis-build.js";
 import { type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./payloads.js";
 import { type InteropPki, makePki } from "./pki.js";
@@ -28,14 +28,7 @@ const OWN_ADDRESS = "http://oxalis.interop/as4";
 const OTHER_ADDRESS = "http://elsewhere.interop/as4";
 const UNKNOWN_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
 
-const built = await buildOxalis();
-if (built.kind === "unreachable") {
-  const reason = `Oxalis was not run: Maven cannot fetch ${built.artifact}`;
-  process.stderr.write(`${reason}\n`);
-  test.skip(reason, () => undefined);
-}
-
-describe.runIf(built.kind === "built")("Oxalis", () => {
+describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
   let folder: string;
   let pki: InteropPki;
   let smp: OxalisSmp;
