@@ -15,6 +15,7 @@ import type { AccessPoint } from "../support/as4-keys.js";
 import { type Exchanged, post, serve } from "./http.js";
 import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
 import { announceOxalis, buildOxalis } from "./oxalis-build.js";
+import { writeOxalisFixtures } from "./oxalis-fixtures.js";
 import { type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./payloads.js";
 import { type InteropPki, makePki } from "./pki.js";
@@ -235,6 +236,18 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
     test("because it is for another message", async () => {
       const [first, second] = [await weSend(document()), await weSend(document())];
       expect(await judge(first.message.messageId, first.built, pki.theirs, second.response)).toEqual({ kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" });
+    });
+  });
+
+  test.runIf(process.env["GENERATE_FIXTURES"] === "1")("writes the fixtures of npm test", async () => {
+    const us = await listen();
+    const { result, messageId, file } = await theySend(us.relay, invoiceOf(KiB));
+    const [[message], [receipt]] = [us.arrived, us.answers];
+    if (result !== "SUCCESS" || messageId === undefined || message === undefined || receipt === undefined) throw new Error("the message was not taken");
+    writeOxalisFixtures(oxalis.version, pki, { messageId, file, message, receipt }, {
+      "receipt.http": await weSend(document()),
+      "not-serviced.http": await notServed(),
+      "wrong-key.http": await weSend(document(), { to: pki.stranger }),
     });
   });
 });

@@ -1,0 +1,107 @@
+/** Goal: a message, receipts and errors of Oxalis under the exact Peppol suite are read as they are meant, without Java. */
+import { createHash, createPrivateKey } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+import { type Answer, buildReceipt, openUserMessage, type OpenedMessage, readAnswer, type RefusedMessage } from "../../../engine/peppol/as4.js";
+import { outcomeOfAnswer } from "../../../engine/peppol/as4-outcomes.js";
+import { readSbd } from "../../../engine/peppol/sbdh.js";
+import { wrapPrivateKey } from "../../../validators/wss/keys.js";
+import type { OwnKey } from "../../../validators/wss/protocol.js";
+import type { OxalisManifest } from "../../interop/oxalis-fixtures.js";
+import { inThread, PAYLOAD_BYTES_MAX } from "../../support/as4.js";
+
+const file = (name: string): Buffer => readFileSync(new URL(`../../fixtures/as4-oxalis/${name}`, import.meta.url));
+const manifest = JSON.parse(file("manifest.json").toString()) as OxalisManifest;
+const ours: OwnKey = { certificate: file("ours.der"), key: wrapPrivateKey(createPrivateKey(file("ours.key.pem"))) };
+const theirs = file("oxalis.der");
+
+interface Recorded {
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+function recorded(name: string): Recorded {
+  const bytes = file(name);
+  const end = bytes.indexOf("\r\n\r\n");
+  return { contentType: bytes.toString("latin1", "Content-Type: ".length, end), body: bytes.subarray(end + 4) };
+}
+
+const open = ({ body, contentType }: Recorded): Promise<OpenedMessage | RefusedMessage> =>
+  openUserMessage(body, contentType, { keys: [ours], payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);
+
+async function opened(): Promise<OpenedMessage> {
+  const message = await open(recorded("message.http"));
+  if (message.kind === "refused") throw new Error(`${message.error} ${message.reason}`);
+  return message;
+}
+
+function answerTo(name: string, { body, contentType } = recorded(name)): Promise<Answer> {
+  const about = manifest.answers[name];
+  if (about === undefined) throw new Error(`${name} is not in the manifest`);
+  return readAnswer(body, contentType, { ...about, recipient: theirs }, inThread);
+}
+
+/** The names of all elements in their order. */
+const elementsOf = (soap: Uint8Array): string[] => Buffer.from(soap).toString().match(/<[\w:.-]+/g) ?? [];
+
+test("a message of Oxalis is opened, and holds the document that Oxalis wrote", async () => {
+  const message = await opened();
+  expect(message).toMatchObject({ testService: false, message: { messageId: manifest.received.messageId, fromParty: "PSK000002", toParty: "PSK000001" } });
+  expect(createHash("sha256").update(message.payload ?? "").digest("hex")).toBe(manifest.received.sha256);
+  expect(Buffer.from(message.signer)).toEqual(theirs);
+});
+
+test("the standard business document of Oxalis passes the strict reader, and says what the ebMS header says", async () => {
+  const { message, payload } = await opened();
+  expect(readSbd(Buffer.from(payload ?? ""), { mode: "strict" })).toMatchObject({
+    kind: "sbd", header: { sender: message.originalSender, receiver: message.finalRecipient, countryC1: "SK" },
+  });
+});
+
+/** Where one octet is changed, by a text before it, and what is found. */
+const DAMAGE: readonly [string, string, string][] = [
+  ["the sender in the header", ">0245:2020202020", "EBMS:0101 digest_mismatch"],
+  ["the signature", "<ds:SignatureValue>AA", "EBMS:0101 signature_invalid"],
+  ["a digest in SignedInfo", "<ds:DigestValue>AA", "EBMS:0101 signature_invalid"],
+  ["the content key", "<xenc:CipherValue>AA", "EBMS:0102 decryption"],
+];
+test.each(DAMAGE)("a message with a change in %s is refused", async (_, before, expected) => {
+  const { body, contentType } = recorded("message.http");
+  const tag = before.startsWith("<") ? before.slice(0, before.indexOf(">") + 1) : before;
+  const at = body.indexOf(tag) + tag.length + (before.startsWith("<") ? 1 : -1);
+  const changed = Buffer.from(body);
+  changed[at] = changed[at] === 0x41 ? 0x42 : before.startsWith("<") ? 0x41 : 0x31;
+  const found = await open({ body: changed, contentType });
+  expect(found.kind === "refused" && `${found.error} ${found.reason}`).toBe(expected);
+});
+
+test("a message with a change in the encrypted part is refused", async () => {
+  const { body, contentType } = recorded("message.http");
+  const changed = Buffer.from(body);
+  changed[changed.length - 200] = (changed[changed.length - 200] ?? 0) ^ 1;
+  expect(await open({ body: changed, contentType })).toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
+});
+
+test("the receipt of ours that Oxalis took proves its message, and has the elements of the one that we would write today", async () => {
+  const { message, references } = await opened();
+  const { body, contentType } = recorded("our-receipt.http");
+  expect(await readAnswer(body, contentType, { messageId: message.messageId, references, recipient: ours.certificate }, inThread)).toMatchObject({ kind: "receipt", sameCertificate: true });
+  const today = await buildReceipt({ id: "today", signer: ours, messageId: "today@kurier.test", timestamp: "2026-11-20T12:00:00Z", refToMessageId: message.messageId }, references, inThread);
+  expect(elementsOf(today.body)).toEqual(elementsOf(body));
+});
+
+test("the receipt of Oxalis proves our message, and only that one", async () => {
+  expect(await answerTo("receipt.http")).toMatchObject({ kind: "receipt", sameCertificate: true });
+  expect(await answerTo("not-serviced.http", recorded("receipt.http"))).toMatchObject({ kind: "unconfirmed", reason: "other_message" });
+});
+
+test("NOT_SERVICED in the form of Oxalis is understood", async () => {
+  expect(await answerTo("not-serviced.http")).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: true, errors: [{ code: "EBMS:0004" }] });
+});
+
+test("what Oxalis says without a signature, because it cannot decrypt, does not end a document on an open line", async () => {
+  const answer = await answerTo("wrong-key.http");
+  expect(answer).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: false });
+  for (const attempt of [1, 2, 3]) expect(outcomeOfAnswer(answer, { attempt, secure: false, signerTrusted: false }).kind).toBe("peer_busy");
+});
