@@ -2,56 +2,13 @@
  * The part of CONTRIBUTING.md that a machine can check: who imports whom, one home for each dangerous thing, bounded
  * containers, no dead files, no long functions. It reads the sources with the TypeScript parser and asserts nothing about style.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
 
 import { LIMIT_RELATIONS } from "../engine/limits.js";
+import { fileOfSpecifier, parse, readSources, readTests, type Source } from "./support/sources.js";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const FOLDERS = ["engine", "gateway", "actors", "validators", "bench"] as const;
-
-interface Source {
-  /** `engine/storage/sql.ts`. */
-  readonly path: string;
-  readonly file: ts.SourceFile;
-  /** Our own files that it imports, as paths, type-only imports included. */
-  readonly imports: readonly string[];
-  /** Packages and node built-ins that it imports. */
-  readonly packages: readonly string[];
-}
-
-const walk = (folder: string): string[] => readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-  const path = join(folder, entry.name);
-  return entry.isDirectory() ? walk(path) : path.endsWith(".ts") && !path.endsWith(".d.ts") ? [path] : [];
-});
-
-function specifiersOf(file: ts.SourceFile): string[] {
-  const found: string[] = [];
-  const visit = (node: ts.Node): void => {
-    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined && ts.isStringLiteral(node.moduleSpecifier)) found.push(node.moduleSpecifier.text);
-    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword && node.arguments[0] !== undefined && ts.isStringLiteral(node.arguments[0])) found.push(node.arguments[0].text);
-    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && /require/i.test(node.expression.text) && node.arguments[0] !== undefined && ts.isStringLiteral(node.arguments[0])) found.push(node.arguments[0].text);
-    ts.forEachChild(node, visit);
-  };
-  visit(file);
-  return found;
-}
-
-/** Parses one file; exported shape so that the checks below can be shown to fail on made-up sources. */
-function parse(path: string, text: string): Source {
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
-  const specifiers = specifiersOf(file);
-  return {
-    path, file,
-    imports: specifiers.filter((s) => s.startsWith(".")).map((s) => relative(ROOT, resolve(ROOT, dirname(path), s)).replace(/\.js$/, ".ts")),
-    packages: specifiers.filter((s) => !s.startsWith(".")),
-  };
-}
-
-const sources: readonly Source[] = FOLDERS.flatMap((folder) => walk(join(ROOT, folder))).map((path) => parse(relative(ROOT, path), readFileSync(path, "utf8")));
+const sources = readSources();
 
 /** Areas of CONTRIBUTING.md, Who may import whom. The first pattern that fits names the area. */
 const AREAS: readonly [pattern: RegExp, area: string][] = [
@@ -96,7 +53,7 @@ function typeOnlyImports(source: Source): ReadonlySet<string> {
     const clause = statement.importClause;
     const named = clause?.namedBindings;
     const all = clause?.isTypeOnly === true || (named !== undefined && ts.isNamedImports(named) && clause?.name === undefined && named.elements.every((element) => element.isTypeOnly));
-    if (all) typed.add(relative(ROOT, resolve(ROOT, dirname(source.path), statement.moduleSpecifier.text)).replace(/\.js$/, ".ts"));
+    if (all) typed.add(fileOfSpecifier(source.path, statement.moduleSpecifier.text));
   }
   return typed;
 }
@@ -268,7 +225,7 @@ function cycles(all: readonly Source[]): string[] {
   return found;
 }
 
-const tests = walk(join(ROOT, "test")).map((path) => parse(relative(ROOT, path), readFileSync(path, "utf8")));
+const tests = readTests();
 
 describe("the sources", () => {
   test("import only what the table of CONTRIBUTING.md allows", () => { expect(sources.flatMap(forbiddenImports)).toEqual([]); });

@@ -1,15 +1,15 @@
 /** `kurier firms|integrators|keys create` and `keys list`: what an operator must do without SQL. */
+import { startActors } from "../../actors/system.js";
+import { tenantKind, type Tenants, tenantsThroughActors } from "../../actors/tenant.js";
 import { systemClock } from "../../engine/clock.js";
 import { type Config, loadConfig } from "../../engine/config.js";
-import { createFirm, createIntegrator, registerParticipant } from "../../engine/identity/firms.js";
-import { createKey, type KeyOwner } from "../../engine/identity/keys.js";
+import type { KeyOwner } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import { type FirmId, type IntegratorId, parseFirmId, parseIntegratorId, parseParticipantId, participantKey } from "../../engine/ids.js";
-import { PARTICIPANT_CAPABILITIES } from "../../engine/peppol/capabilities.js";
+import { parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/ids.js";
+import { silentLog } from "../../engine/log.js";
+import { createMetrics } from "../../engine/metrics.js";
 import { isScope, type Scope, SCOPES } from "../../engine/scopes.js";
 import { listKeys } from "../../engine/storage/keys.js";
-import { addCapabilities, findOwnParticipant } from "../../engine/storage/received.js";
-import type { Sql } from "../../engine/storage/sql.js";
 import { print } from "../terminal.js";
 import { type Command, EXIT, type ParsedArguments, parseArguments, UsageError } from "./command.js";
 import { withDatabase } from "./database.js";
@@ -30,32 +30,15 @@ function scopesOf(text: string | undefined, otherwise: readonly Scope[]): readon
 
 const printRecord = (record: Readonly<Record<string, unknown>>): void => { print(JSON.stringify(record, null, 2)); };
 
-/** A firm with one participant that takes billing documents, and one key. */
-export async function makeFirm(
-  deps: { readonly sql: Sql; readonly environment: Config["ENVIRONMENT"] }, firm: { readonly name: string; readonly participantId: string },
-): Promise<{ readonly firmId: FirmId; readonly clientId: string; readonly clientSecret: string } | "invalid_participant" | "participant_taken"> {
-  const participantId = parseParticipantId(firm.participantId);
-  if (participantId === undefined) return "invalid_participant";
-  if (await findOwnParticipant(deps.sql, participantKey(participantId)) !== undefined) return "participant_taken";
-  const made = { sql: deps.sql, clock: systemClock };
-  const firmId = await createFirm(made, { name: firm.name, sandbox: deps.environment === "sandbox" });
-  if (!await registerParticipant(made, firmId, participantId)) return "participant_taken";
-  await addCapabilities(deps.sql, participantKey(participantId), PARTICIPANT_CAPABILITIES);
-  const key = await createKey({ ...made, environment: deps.environment }, { owner: { firmId }, scopes: FIRM_KEY_SCOPES, name: "First key" });
-  if (typeof key === "string") throw new Error(`no key for a new firm: ${key}`);
-  return { firmId, clientId: key.id, clientSecret: key.secret };
-}
-
-/** An integrator with one central key. */
-export async function makeIntegrator(
-  deps: { readonly sql: Sql; readonly environment: Config["ENVIRONMENT"] }, integrator: { readonly name: string },
-): Promise<{ readonly integratorId: IntegratorId; readonly clientId: string; readonly clientSecret: string }> {
-  const made = { sql: deps.sql, clock: systemClock };
-  const integratorId = await createIntegrator(made, { name: integrator.name, productionAuthorized: deps.environment === "production" });
-  const key = await createKey({ ...made, environment: deps.environment }, { owner: { integratorId }, scopes: SCOPES, name: "First key" });
-  if (typeof key === "string") throw new Error(`no key for a new integrator: ${key}`);
-  return { integratorId, clientId: key.id, clientSecret: key.secret };
-}
+/** Runs `use` with the actors that own tenants, in this process: a command is one more node. */
+const withTenants = <T>(config: Config, use: (tenants: Tenants) => Promise<T>): Promise<T> => withDatabase(config, async ({ sql }) => {
+  const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
+  try {
+    return await use(tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })));
+  } finally {
+    await actors.stop();
+  }
+});
 
 export const firmsCreateCommand: Command = {
   name: "firms create",
@@ -64,11 +47,11 @@ export const firmsCreateCommand: Command = {
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name", "participant"] });
     const config = loadConfig();
-    const firm = { name: required(parsed, "name"), participantId: required(parsed, "participant") };
-    const made = await withDatabase(config, ({ sql }) => makeFirm({ sql, environment: config.ENVIRONMENT }, firm));
-    if (made === "invalid_participant") throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
+    const participantId = parseParticipantId(required(parsed, "participant"));
+    if (participantId === undefined) throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
+    const made = await withTenants(config, (tenants) => tenants.makeFirm({ name: required(parsed, "name"), participantId }));
     if (made === "participant_taken") throw new UsageError("--participant belongs to another firm already.");
-    printRecord({ ...made, participantId: firm.participantId });
+    printRecord({ ...made, participantId });
     return EXIT.ok;
   },
 };
@@ -81,7 +64,7 @@ export const integratorsCreateCommand: Command = {
     const parsed = parseArguments(args, { options: ["name"] });
     const config = loadConfig();
     const integrator = { name: required(parsed, "name") };
-    printRecord(await withDatabase(config, ({ sql }) => makeIntegrator({ sql, environment: config.ENVIRONMENT }, integrator)));
+    printRecord({ ...await withTenants(config, (tenants) => tenants.makeIntegrator(integrator)) });
     return EXIT.ok;
   },
 };
@@ -107,7 +90,7 @@ export const keysCreateCommand: Command = {
     const name = parsed.options.get("name");
     const ip = parsed.options.get("ip");
     const scopes = scopesOf(parsed.options.get("scopes"), "firmId" in owner ? FIRM_KEY_SCOPES : SCOPES);
-    const key = await withDatabase(config, ({ sql }) => createKey({ sql, clock: systemClock, environment: config.ENVIRONMENT }, {
+    const key = await withTenants(config, (tenants) => tenants.makeKey({
       owner, scopes, ...(name === undefined ? {} : { name }), ...(ip === undefined ? {} : { ipAllowlist: ip.split(",") }),
     }));
     if (typeof key === "string") throw new UsageError(`No key was made: ${key.replaceAll("_", " ")}.`);

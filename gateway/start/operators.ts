@@ -1,6 +1,7 @@
 /** What operators see: gauges that are read at each scrape, and the rows of the admin listener. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
+import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import { bratislavaDay } from "../../engine/clock.js";
 import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
 import { observePendingMls } from "../../engine/documents/mls-duties.js";
@@ -11,7 +12,6 @@ import { errorFields } from "../../engine/log.js";
 import { censusOfDocuments } from "../../engine/storage/documents.js";
 import { findOperatorDocument, listFirms, listIntegrators, listOperatorDocuments } from "../../engine/storage/operations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
-import { makeFirm, makeIntegrator } from "../commands/identity.js";
 import type { Route } from "../route.js";
 import { adminRoutes } from "../routes/admin.js";
 import { operationsRoutes } from "../routes/operations.js";
@@ -55,17 +55,18 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
 export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined, isReady: () => Promise<boolean>): readonly Route[] {
   const { config, clock, metrics } = base;
   const { sql } = parts;
+  const tenants = tenantsThroughActors(parts.actors, tenantKind({ sql, clock, environment: config.ENVIRONMENT }));
   return [
     ...operationsRoutes({ metrics, ready: isReady }),
     ...adminRoutes({
       listFirms: () => orTemporary(listFirms(sql, LISTED_MAX)),
       createFirm: async (firm) => {
-        const made = await orTemporary(makeFirm({ sql, environment: config.ENVIRONMENT }, firm));
-        if (typeof made === "string") throw new Refusal("REQUEST_INVALID", [{ field: "participantId", message: "Belongs to another firm already." }]);
+        const made = await orTemporary(tenants.makeFirm(firm));
+        if (made === "participant_taken") throw new Refusal("REQUEST_INVALID", [{ field: "participantId", message: "Belongs to another firm already." }]);
         return made;
       },
       listIntegrators: () => orTemporary(listIntegrators(sql, LISTED_MAX)),
-      createIntegrator: (integrator) => orTemporary(makeIntegrator({ sql, environment: config.ENVIRONMENT }, integrator)),
+      createIntegrator: (integrator) => orTemporary(tenants.makeIntegrator(integrator)),
       listDocuments: (query) => orTemporary(listOperatorDocuments(sql, query)),
       findDocument: (id) => orTemporary(findOperatorDocument(sql, id)),
       streams: () => parts.streams.status(),

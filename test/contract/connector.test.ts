@@ -8,10 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../engine/clock.js";
 import { bindFirm } from "../../engine/identity/firms.js";
 import { createKey } from "../../engine/identity/keys.js";
-import { type FirmId, type IntegratorId } from "../../engine/ids.js";
+import { makeFirm, makeIntegrator } from "../../engine/identity/registration.js";
+import { type FirmId, type IntegratorId, type ParticipantId } from "../../engine/ids.js";
 import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/peppol/invoice-response.js";
 import { SCOPES } from "../../engine/scopes.js";
-import { makeFirm, makeIntegrator } from "../../gateway/commands/identity.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
@@ -90,6 +90,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
     test("a repeat of an answer that could not be delivered is sent again", async () => {
       const { received } = await exchanged();
       await respond(received, as(BUYER));
+      await eventually("the answer is sent", async () => (await t.db.sql`select 1 from service_message where about = ${received} and status = 'delivered'`).length === 1);
       await t.db.sql`update service_message set status = 'send_failed', next_attempt_at = null, delivered_at = null where about = ${received}`;
       expect((await respond(received, as(BUYER))).json["idempotent"]).toBe(false);
     });
@@ -117,9 +118,9 @@ describe.each(serverForms)("the Connector over %s", (form) => {
 
     test("another integrator's customerRef is unknown, also when both use the same name", async () => {
       const { received } = await exchanged();
-      const deps = { sql: t.db.sql, environment: "sandbox" as const };
+      const deps = { sql: t.db.sql, clock: systemClock, environment: "sandbox" as const };
       const other = await makeIntegrator(deps, { name: "Another" });
-      const firm = await makeFirm(deps, { name: "Their firm", participantId: "0245:7600000001" });
+      const firm = await makeFirm(deps, { name: "Their firm", participantId: "0245:7600000001" as ParticipantId });
       if (typeof firm === "string") throw new Error(firm);
       const theirs = { authorization: `Bearer ${await accessToken(t.sandbox, other)}` };
       expect(fault(await respond(received, as(BUYER), undefined, theirs))).toEqual([404, "NOT_FOUND"]);
@@ -176,7 +177,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
 
     test("403 when the firm's consent is pending or does not name the Connector, from the next request on; 404 for a key made for another firm", async () => {
       const deps = { sql: t.db.sql, clock: systemClock };
-      const firm = await makeFirm({ sql: t.db.sql, environment: "sandbox" }, { name: "Customer", participantId: "0245:7600000002" });
+      const firm = await makeFirm({ sql: t.db.sql, clock: systemClock, environment: "sandbox" }, { name: "Customer", participantId: "0245:7600000002" as ParticipantId });
       if (typeof firm === "string") throw new Error(firm);
       const integratorId = t.sandbox.integrator.integratorId as IntegratorId;
       const consent = { integratorId, firmId: firm.firmId, customerRef: "Zákazník č. 7", scopes: SCOPES, interfaces: ["connector"] } as const;

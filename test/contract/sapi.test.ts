@@ -7,11 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 import type { Clock } from "../../engine/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
+import { makeFirm } from "../../engine/identity/registration.js";
 import { parseFirmId, type ParticipantId } from "../../engine/ids.js";
 import { BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
 import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../../engine/peppol/invoice-response.js";
 import type { Scope } from "../../engine/scopes.js";
-import { makeFirm } from "../../gateway/commands/identity.js";
 import { accessToken, CREDIT_NOTE_TYPE, http, type HttpAnswer, invoiceXml, INVOICE_TYPE, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
 import { eventually } from "../support/eventually.js";
@@ -59,7 +59,7 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     return { id: await received({ text: digest } as HttpAnswer), payload };
   };
   const key = async (participantId: string, scopes?: readonly Scope[]): Promise<Mailbox> => {
-    const made = await makeFirm({ sql: t.db.sql, environment: "sandbox" }, { name: participantId, participantId });
+    const made = await makeFirm({ sql: t.db.sql, clock, environment: "sandbox" }, { name: participantId, participantId: participantId as ParticipantId });
     if (typeof made === "string") throw new Error(made);
     if (scopes === undefined) return { participantId, token: await accessToken(t.sandbox, made) };
     const firmId = parseFirmId(made.firmId);

@@ -11,9 +11,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../engine/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import { parseFirmId } from "../../engine/ids.js";
+import { parseFirmId, type ParticipantId } from "../../engine/ids.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { makeFirm } from "../../gateway/commands/identity.js";
+import { makeFirm } from "../../engine/identity/registration.js";
 import { accessToken, type HttpAnswer, invoiceXml, send, sendParts, type SendParts } from "../support/engine.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { type EngineProcess, startEngineProcess } from "../support/process.js";
@@ -49,7 +49,7 @@ describe.each([1, 2])("%i process(es) on one database", (processes) => {
 
   /** A firm with several keys. @returns how to send as it, spread over processes and keys */
   async function sender(participantId: string): Promise<(n: number, parts: SendParts, idempotencyKey: string) => Promise<HttpAnswer>> {
-    const firm = await makeFirm({ sql: db.sql, environment: "sandbox" }, { name: participantId, participantId });
+    const firm = await makeFirm({ sql: db.sql, clock: systemClock, environment: "sandbox" }, { name: participantId, participantId: participantId as ParticipantId });
     const firmId = typeof firm === "string" ? undefined : parseFirmId(firm.firmId);
     if (firmId === undefined) throw new Error("no firm");
     const tokens = await Promise.all(Array.from({ length: KEYS }, async (_, i) => {

@@ -1,7 +1,9 @@
 /** The ten official Peppol examples travel through SAPI unchanged. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { makeFirm } from "../../gateway/commands/identity.js";
+import { systemClock } from "../../engine/clock.js";
+import { makeFirm } from "../../engine/identity/registration.js";
+import type { ParticipantId } from "../../engine/ids.js";
 import { documentTypeId, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../engine/peppol/identifiers.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
 import { accessToken, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
@@ -26,7 +28,7 @@ describeConformance("official examples", FOLDER, () => {
   async function mailbox(participantId: string): Promise<Mailbox> {
     const known = mailboxes.get(participantId);
     if (known !== undefined) return known;
-    const firm = await makeFirm({ sql: t.db.sql, environment: "sandbox" }, { name: participantId, participantId });
+    const firm = await makeFirm({ sql: t.db.sql, clock: systemClock, environment: "sandbox" }, { name: participantId, participantId: participantId as ParticipantId });
     if (typeof firm === "string") throw new Error(firm);
     const made = { participantId, token: await accessToken(t.sandbox, firm) };
     mailboxes.set(participantId, made);

@@ -1,0 +1,46 @@
+/**
+ * One tenant: what an operator makes of it takes turns, so that two who register one participant make one firm of it.
+ * Short turns; between nodes the unique indexes decide.
+ */
+import { createKey, type NewKey } from "../engine/identity/keys.js";
+import { type MadeFirm, type MadeIntegrator, makeFirm, makeIntegrator, type RegistrationPorts } from "../engine/identity/registration.js";
+import { type ParticipantId, participantKey } from "../engine/ids.js";
+import type { ActorKind, ActorSystem } from "./system.js";
+
+type NewFirm = { readonly name: string; readonly participantId: ParticipantId };
+type NewIntegrator = { readonly name: string };
+type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
+
+export type TenantProtocol = {
+  CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | "participant_taken" };
+  CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
+  CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
+};
+
+export type TenantKind = ActorKind<TenantProtocol, null>;
+
+export const tenantKind = (ports: RegistrationPorts): TenantKind => ({
+  name: "tenant",
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    CreateFirm: async (_, firm) => ({ reply: await makeFirm(ports, firm) }),
+    CreateIntegrator: async (_, integrator) => ({ reply: await makeIntegrator(ports, integrator) }),
+    CreateKey: async (_, key) => ({ reply: await createKey(ports, key) }),
+  },
+});
+
+/** What an operator makes. */
+export interface Tenants {
+  makeFirm(firm: NewFirm): Promise<MadeFirm | "participant_taken">;
+  makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
+  /** @throws Refusal REQUEST_INVALID for a wrong allowlist */
+  makeKey(key: NewKey): Promise<KeyOutcome>;
+}
+
+/** The operations of operators through their actors. A firm that is not there yet is its participant, an integrator its name. */
+export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Tenants => ({
+  makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),
+  makeIntegrator: (integrator) => actors.ask(kind, `name/${integrator.name}`, "CreateIntegrator", integrator),
+  makeKey: (key) => actors.ask(kind, "firmId" in key.owner ? key.owner.firmId : key.owner.integratorId, "CreateKey", key),
+});

@@ -1,0 +1,49 @@
+/** Tenants as an operator makes them: a firm with its first participant and key, an integrator with its first key. */
+import type { Clock } from "../clock.js";
+import { type FirmId, type IntegratorId, type KeyId, type ParticipantId, participantKey } from "../ids.js";
+import { PARTICIPANT_CAPABILITIES } from "../peppol/capabilities.js";
+import { SCOPES } from "../scopes.js";
+import { addCapabilities, findOwnParticipant } from "../storage/received.js";
+import type { Sql } from "../storage/sql.js";
+import { createFirm, createIntegrator, registerParticipant } from "./firms.js";
+import { createKey } from "./keys.js";
+import { FIRM_KEY_SCOPES } from "./scopes.js";
+import type { SecretEnvironment } from "./secrets.js";
+
+export interface RegistrationPorts {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly environment: SecretEnvironment;
+}
+
+/** A tenant's first key; the secret is known at this moment only. */
+interface FirstKey {
+  readonly clientId: KeyId;
+  readonly clientSecret: string;
+}
+
+export type MadeFirm = FirstKey & { readonly firmId: FirmId };
+export type MadeIntegrator = FirstKey & { readonly integratorId: IntegratorId };
+
+async function firstKey(ports: RegistrationPorts, key: Omit<Parameters<typeof createKey>[1], "name">): Promise<FirstKey> {
+  const made = await createKey(ports, { ...key, name: "First key" });
+  if (typeof made === "string") throw new Error(`no key for a new tenant: ${made}`);
+  return { clientId: made.id, clientSecret: made.secret };
+}
+
+/** A firm with one participant that takes billing documents and answers to them, and one key. */
+export async function makeFirm(
+  ports: RegistrationPorts, { name, participantId }: { readonly name: string; readonly participantId: ParticipantId },
+): Promise<MadeFirm | "participant_taken"> {
+  if (await findOwnParticipant(ports.sql, participantKey(participantId)) !== undefined) return "participant_taken";
+  const firmId = await createFirm(ports, { name, sandbox: ports.environment === "sandbox" });
+  if (!await registerParticipant(ports, firmId, participantId)) return "participant_taken";
+  await addCapabilities(ports.sql, participantKey(participantId), PARTICIPANT_CAPABILITIES);
+  return { firmId, ...await firstKey(ports, { owner: { firmId }, scopes: FIRM_KEY_SCOPES }) };
+}
+
+/** An integrator with one central key. */
+export async function makeIntegrator(ports: RegistrationPorts, { name }: { readonly name: string }): Promise<MadeIntegrator> {
+  const integratorId = await createIntegrator(ports, { name, productionAuthorized: ports.environment === "production" });
+  return { integratorId, ...await firstKey(ports, { owner: { integratorId }, scopes: SCOPES }) };
+}
