@@ -15,7 +15,7 @@ import { eventually } from "../support/eventually.js";
 import { type Endpoint, type Exchanged, post, serve } from "./http.js";
 import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
 import { announceOxalis, buildOxalis } from "./oxalis-build.js";
-import { type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
+import { issueSmpKey, joinKeyStores, type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, NOT_SERVED } from "./payloads.js";
 import { type InteropPki, makePki, PASSWORD } from "./pki.js";
 import { changed } from "./tampering.js";
@@ -40,7 +40,8 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "kurier-oxalis-"));
     pki = await makePki(folder);
-    smp = await serveOxalisSmp(pki, folder, { [THEIRS]: OWN_ADDRESS, [WRONG_KEY]: OWN_ADDRESS, [NOT_SERVED]: "http://elsewhere.interop/as4" });
+    const smpKey = await issueSmpKey(folder);
+    smp = await serveOxalisSmp(pki, smpKey, { [THEIRS]: OWN_ADDRESS, [WRONG_KEY]: OWN_ADDRESS, [NOT_SERVED]: "http://elsewhere.interop/as4" }, () => `${us.engine.publicUrl}/smp`);
     oxalis = await startOxalis(pki, join(folder, "oxalis"), { smp: smp.url, ownUrl: OWN_ADDRESS });
     relay = await serve(async ({ contentType, body }) => {
       const edit = tamper ?? ((answer: Exchanged): Exchanged => answer);
@@ -52,7 +53,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     writeFileSync(routes, JSON.stringify({ [THEIRS]: route(pki.theirs.certificate), [NOT_SERVED]: route(pki.theirs.certificate), [WRONG_KEY]: route(pki.stranger.certificate) }));
     us = await startTestEngine({
       transport: "as4",
-      config: { AS4_KEYSTORE: pki.ourKeyStore, AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: pki.trustFolder, SMP_MODE: "static", SMP_ROUTES: routes },
+      config: { AS4_KEYSTORE: await joinKeyStores(folder, pki.ourKeyStore, smpKey.keyStore), AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: pki.trustFolder, SMP_MODE: "static", SMP_ROUTES: routes },
     });
     sender = { participantId: us.sandbox.sender.participantId, token: await accessToken(us.sandbox, us.sandbox.sender) };
   });
@@ -145,7 +146,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
   describe("a document of Oxalis", () => {
     const as4 = (): string => `${us.engine.publicUrl}/as4`;
     const theySend = (payload: string, parameters: Partial<SendParameters> = {}): Promise<SendResult> =>
-      oxalis.send({ url: as4(), certificate: pki.ours.certificate, sender: THEIRS, receiver: sender.participantId, ...parameters }, Buffer.from(payload));
+      oxalis.send({ to: { url: as4(), certificate: pki.ours.certificate }, sender: THEIRS, receiver: sender.participantId, ...parameters }, Buffer.from(payload));
     const invoice = (lines = 3): string => invoiceXml(THEIRS, sender.participantId, { lines });
     const stored = async (messageId: string): Promise<number> => (await us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
     const messageIdOf = ({ messageId }: SendResult): string => messageId ?? "none";
@@ -164,7 +165,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
 
     test.each(["chunked", "content-length"] as const)("that is transferred %s is received", async (framing) => {
       const relayed = await serve(({ contentType, body }) => post(as4(), contentType, body, framing));
-      expect((await theySend(invoice(), { url: relayed.url })).result).toBe("SUCCESS");
+      expect((await theySend(invoice(), { to: { url: relayed.url, certificate: pki.ours.certificate } })).result).toBe("SUCCESS");
       await relayed.close();
     });
 
@@ -190,8 +191,15 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
 
     test("encrypted to another key of our name is refused with EBMS:0102", async () => {
       const messageId = `${randomUUID()}@oxalis.interop`;
-      expect(await theySend(invoice(), { messageId, certificate: pki.stranger.certificate })).toMatchObject({ result: "ERROR_RECEIVED", code: "EBMS:0102" });
+      expect(await theySend(invoice(), { messageId, to: { url: as4(), certificate: pki.stranger.certificate } })).toMatchObject({ result: "ERROR_RECEIVED", code: "EBMS:0102" });
       expect(await stored(messageId)).toBe(0);
+    });
+
+    test("whose recipient Oxalis has looked up in our metadata is received: it believes our SMP, and finds address and key", async () => {
+      const sent = await oxalis.send({ sender: THEIRS, receiver: sender.participantId }, Buffer.from(invoice()));
+      expect(sent.result).toBe("SUCCESS");
+      expect(smp.asked.at(-1)).toBe(`${sender.participantId} busdox-docid-qns::${INVOICE_TYPE}`);
+      expect(await stored(messageIdOf(sent))).toBe(1);
     });
 
     test("that was sent to us is in the evidence with the bytes that Oxalis signed", async () => {

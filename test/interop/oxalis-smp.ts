@@ -15,7 +15,7 @@ import { signEnveloped } from "../../validators/wss/enveloped.js";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { BILLING, INVOICE_TYPE } from "./payloads.js";
-import type { InteropPki } from "./pki.js";
+import { type InteropPki, PASSWORD } from "./pki.js";
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 60_000;
@@ -28,25 +28,31 @@ export interface OxalisSmp {
 }
 
 /**
- * @param folder  where the PKI lies, with the key of its SMP authority
- * @param endpoints  participant → address of its access point; everyone takes invoices only
+ * @param endpoints  participants of Oxalis → address of their access point; everyone takes invoices only
+ * @param upstream  the publisher that knows all others
  */
-export async function serveOxalisSmp(pki: InteropPki, folder: string, endpoints: Readonly<Record<string, string>>): Promise<OxalisSmp> {
-  const signer = await issueSmpKey(folder);
+export async function serveOxalisSmp(pki: InteropPki, { signer }: SmpKey, endpoints: Readonly<Record<string, string>>, upstream?: () => string): Promise<OxalisSmp> {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
-    const [participant = "", documentType = ""] = (request.url ?? "").split("/services/").map((part) => decodeURIComponent(part.replace(/^\//, "")));
+  async function answer(path: string): Promise<Buffer | undefined> {
+    const [id = "", documentType = ""] = path.split("/services/").map((part) => decodeURIComponent(part.replace(/^\//, "")));
+    const participant = id.replace("iso6523-actorid-upis::", "");
     asked.push(`${participant} ${documentType}`);
-    const url = endpoints[participant.replace("iso6523-actorid-upis::", "")];
-    if (url === undefined || documentType !== `busdox-docid-qns::${INVOICE_TYPE}`) {
-      response.writeHead(404).end();
-      return;
+    const url = endpoints[participant];
+    if (url === undefined && upstream !== undefined) {
+      const response = await fetch(`${upstream()}${path}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+      return response.status === 200 ? Buffer.from(await response.arrayBuffer()) : undefined;
     }
-    const document = serviceMetadataXml({
-      participant: participant.replace("iso6523-actorid-upis::", ""), documentType: INVOICE_TYPE, processes: [BILLING], url, certificate: pki.theirs.certificate,
+    if (url === undefined || documentType !== `busdox-docid-qns::${INVOICE_TYPE}`) return undefined;
+    return signEnveloped(Buffer.from(serviceMetadataXml({
+      participant, documentType: INVOICE_TYPE, processes: [BILLING], url, certificate: pki.theirs.certificate,
       activation: Date.parse("2026-01-01T00:00:00Z"), expiration: Date.parse("2036-01-01T00:00:00Z"), contact: "https://contact.example",
-    });
-    response.writeHead(200, { "content-type": "text/xml;charset=UTF-8" }).end(signEnveloped(Buffer.from(document), signer));
+    })), signer);
+  }
+  const server = createServer((request, response) => {
+    answer(request.url ?? "").then(
+      (document) => { response.writeHead(document === undefined ? 404 : 200, { "content-type": "text/xml;charset=UTF-8" }).end(document); },
+      (error: unknown) => response.destroy(error instanceof Error ? error : undefined),
+    );
   });
   await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
   return {
@@ -55,10 +61,27 @@ export async function serveOxalisSmp(pki: InteropPki, folder: string, endpoints:
   };
 }
 
-async function issueSmpKey(folder: string): Promise<OwnKey> {
-  await run("openssl", [
-    "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "700", "-subj", "/C=SK/O=Interop/OU=PEPPOL TEST SMP/CN=PSK000009",
-    "-out", "smp.pem", "-keyout", "smp.key", "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature", "-CA", "smp-ca.pem", "-CAkey", "smp-ca.key",
-  ], { cwd: folder, timeout: TIMEOUT_MS });
-  return { certificate: new X509Certificate(readFileSync(join(folder, "smp.pem"))).raw, key: wrapPrivateKey(createPrivateKey(readFileSync(join(folder, "smp.key")))) };
+export interface SmpKey {
+  readonly signer: OwnKey;
+  /** Its PKCS#12. */
+  readonly keyStore: string;
+}
+
+/** A key of a metadata publisher. @param folder  where the PKI lies, with the key of its SMP authority */
+export async function issueSmpKey(folder: string): Promise<SmpKey> {
+  const openssl = (...args: string[]): Promise<unknown> => run("openssl", args, { cwd: folder, timeout: TIMEOUT_MS });
+  await openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "700", "-subj", "/C=SK/O=Interop/OU=PEPPOL TEST SMP/CN=PSK000009", "-out", "smp.pem", "-keyout", "smp.key",
+    "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature", "-CA", "smp-ca.pem", "-CAkey", "smp-ca.key");
+  await openssl("pkcs12", "-export", "-in", "smp.pem", "-inkey", "smp.key", "-certfile", "smp-ca.pem", "-name", "smp", "-passout", `pass:${PASSWORD}`, "-out", "smp.p12");
+  const at = (name: string): string => join(folder, name);
+  return { signer: { certificate: new X509Certificate(readFileSync(at("smp.pem"))).raw, key: wrapPrivateKey(createPrivateKey(readFileSync(at("smp.key")))) }, keyStore: at("smp.p12") };
+}
+
+/** One key store with the keys of two. @returns its path */
+export async function joinKeyStores(folder: string, first: string, second: string): Promise<string> {
+  const joined = join(folder, "joined.p12");
+  for (const from of [first, second]) {
+    await run("keytool", ["-importkeystore", "-noprompt", "-srckeystore", from, "-srcstorepass", PASSWORD, "-destkeystore", joined, "-deststoretype", "PKCS12", "-deststorepass", PASSWORD], { timeout: TIMEOUT_MS });
+  }
+  return joined;
 }

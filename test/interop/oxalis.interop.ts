@@ -16,7 +16,7 @@ import { type Exchanged, post, serve } from "./http.js";
 import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
 import { announceOxalis, buildOxalis } from "./oxalis-build.js";
 import { writeOxalisFixtures } from "./oxalis-fixtures.js";
-import { type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
+import { issueSmpKey, type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./payloads.js";
 import { type InteropPki, makePki } from "./pki.js";
 import { bySubjectKey, changed, digestsIn, flipPayload } from "./tampering.js";
@@ -39,7 +39,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "kurier-oxalis-"));
     pki = await makePki(folder);
-    smp = await serveOxalisSmp(pki, folder, { [RECEIVER]: OWN_ADDRESS, [NOT_SERVED]: OTHER_ADDRESS });
+    smp = await serveOxalisSmp(pki, await issueSmpKey(folder), { [RECEIVER]: OWN_ADDRESS, [NOT_SERVED]: OTHER_ADDRESS });
     oxalis = await startOxalis(pki, join(folder, "oxalis"), { smp: smp.url, ownUrl: OWN_ADDRESS });
   });
   afterEach(async () => { await Promise.all(open.splice(0).map((endpoint) => endpoint.close())); });
@@ -63,7 +63,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
   }
 
   const theySend = (url: string, payload: Buffer, parameters: Partial<SendParameters> = {}): Promise<SendResult> =>
-    oxalis.send({ url, certificate: pki.ours.certificate, sender: SENDER, receiver: RECEIVER, ...parameters }, payload);
+    oxalis.send({ to: { url, certificate: pki.ours.certificate }, sender: SENDER, receiver: RECEIVER, ...parameters }, payload);
 
   const weSend = (document: Buffer, options: Partial<OurSend> = {}): Promise<OurSent> =>
     ourSend({ from: pki.ours, to: pki.theirs, url: oxalis.url, document, ...options });
@@ -182,7 +182,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
       expect(sent.answer).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: true, errors: [{ code: "EBMS:0004", severity: "failure", detail: "PEPPOL:NOT_SERVICED" }] });
       expect(sent.response.status).toBe(500);
       expect(oxalis.stored(sent.message.messageId)).toBeUndefined();
-      expect(smp.asked.at(-1)).toBe(`iso6523-actorid-upis::${NOT_SERVED} busdox-docid-qns::${INVOICE_TYPE}`);
+      expect(smp.asked.at(-1)).toBe(`${NOT_SERVED} busdox-docid-qns::${INVOICE_TYPE}`);
     });
 
     test("of an unknown document type: a receipt, for metadata that are not there forbid nothing", async () => {

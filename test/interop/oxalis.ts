@@ -16,9 +16,8 @@ const HEAP = "-Xmx1g";
 
 /** See Sender.java. */
 export interface SendParameters {
-  readonly url: string;
-  /** DER of the certificate to encrypt to. */
-  readonly certificate: Buffer;
+  /** Without an address, Oxalis looks the receiver up at its metadata publisher. */
+  readonly to?: { readonly url: string; /** DER of the certificate to encrypt to. */ readonly certificate: Buffer };
   readonly sender: string;
   readonly receiver: string;
   /** Without it, Oxalis chooses. */
@@ -55,7 +54,7 @@ export interface Oxalis {
 }
 
 export interface OxalisOptions {
-  /** A metadata publisher that Oxalis asks, for each document, whether the document is for it. */
+  /** A metadata publisher: Oxalis finds receivers there, and asks it for each document that arrives whether it is for Oxalis. */
   readonly smp?: string;
   /** What must be part of the address that the metadata publisher names. */
   readonly ownUrl?: string;
@@ -82,8 +81,8 @@ export async function startOxalis(pki: InteropPki, folder: string, options: Oxal
       const path = documents().find((candidate) => candidate.endsWith(`/${name}`));
       return path === undefined ? undefined : readFileSync(path);
     },
-    send: async ({ certificate, ...parameters }, payload) => {
-      const query = new URLSearchParams({ ...parameters, folder, certificate: certificate.toString("base64") });
+    send: async ({ to, ...parameters }, payload) => {
+      const query = new URLSearchParams({ ...parameters, folder, ...(to === undefined ? {} : { url: to.url, certificate: to.certificate.toString("base64") }) });
       const response = await fetch(`${base}/control/send?${query.toString()}`, { method: "POST", body: new Uint8Array(payload), signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
       const text = await response.text();
       if (response.status !== 200) throw new Error(`Oxalis could not send: ${text}\n${log.slice(-20).join("\n")}`);

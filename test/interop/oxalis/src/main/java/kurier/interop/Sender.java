@@ -23,6 +23,7 @@ import com.google.inject.Key;
 import com.google.inject.name.Names;
 
 import network.oxalis.api.lang.OxalisTransmissionException;
+import network.oxalis.api.lookup.LookupService;
 import network.oxalis.api.outbound.MessageSender;
 import network.oxalis.api.outbound.TransmissionRequest;
 import network.oxalis.api.outbound.TransmissionResponse;
@@ -41,19 +42,21 @@ import network.oxalis.vefa.peppol.common.model.ProcessIdentifier;
 import network.oxalis.vefa.peppol.common.model.TransportProfile;
 
 /**
- * C2: one message through the AS4 sender of Oxalis, without a look-up. Parameters: url, certificate (base64 of the
- * recipient's DER), sender, receiver, folder (for the standard business document), and optionally doctype, messageId,
- * sbdhSender and sbdhReceiver (where they differ from the header's), resend (file of a document sent before, instead of the
- * body).
+ * C2: one message through the AS4 sender of Oxalis. Parameters: sender, receiver, folder (for the standard business
+ * document); url and certificate (base64 of the recipient's DER), without which Oxalis looks the receiver up; and
+ * optionally doctype, messageId, sbdhSender and sbdhReceiver (where they differ from the header's), resend (file of a
+ * document sent before, instead of the body).
  */
 final class Sender
 {
   private static final String INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1";
   private static final String BILLING = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
   private final MessageSender oxalis;
+  private final LookupService lookup;
 
   Sender (final Injector injector)
   {
+    lookup = injector.getInstance (LookupService.class);
     oxalis = injector.getInstance (Key.get (MessageSender.class, Names.named ("oxalis-as4")));
   }
 
@@ -66,7 +69,8 @@ final class Sender
     final Path file = Path.of (parameters.apply ("folder"), "sent-" + inner.getIdentifier ().getIdentifier () + ".xml");
     Files.write (file, document);
 
-    final Endpoint endpoint = Endpoint.of (TransportProfile.PEPPOL_AS4_2_0, URI.create (parameters.apply ("url")), certificate (parameters.apply ("certificate")));
+    final String url = parameters.apply ("url");
+    final Endpoint endpoint = url == null ? lookup.lookup (outer) : Endpoint.of (TransportProfile.PEPPOL_AS4_2_0, URI.create (url), certificate (parameters.apply ("certificate")));
     final String messageId = parameters.apply ("messageId");
     final TransmissionRequest request = messageId == null ? new Plain (endpoint, outer, document) : new Named (endpoint, outer, document, messageId);
     final Map <String, Object> answer = new TreeMap <> ();
