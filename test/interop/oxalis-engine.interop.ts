@@ -8,8 +8,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { systemClock } from "../../engine/clock.js";
+import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
 import { readSbd } from "../../engine/peppol/sbdh.js";
 import { unwrapDocument } from "../../engine/peppol/sbd-bytes.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
+import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import { inThread } from "../support/as4.js";
 import { accessToken, invoiceXml, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { type Endpoint, type Exchanged, post, serve } from "./http.js";
@@ -24,6 +30,8 @@ import { changed } from "./tampering.js";
 const THEIRS = "0245:3131313131";
 const WRONG_KEY = "0245:3232323232";
 const UNKNOWN_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
+/** Of startTestEngine. */
+const MASTER_KEY = Buffer.alloc(32, 7);
 const OWN_ADDRESS = "http://oxalis.interop/as4";
 
 describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () => {
@@ -151,10 +159,13 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     const stored = async (messageId: string): Promise<number> => (await us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
     const messageIdOf = ({ messageId }: SendResult): string => messageId ?? "none";
 
-    /** What our API gives out for a MessageId. */
+    /** What our API gives out for a MessageId, once the document has been judged. */
     async function payloadOf(messageId: string): Promise<string> {
       const [row] = await us.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${messageId}`;
-      return String((await sapi(us.sandbox, sender, "GET", `/document/receive/${row?.id ?? ""}`)).json["payload"]);
+      return eventually(`${messageId} is given out`, async () => {
+        const { status, json } = await sapi(us.sandbox, sender, "GET", `/document/receive/${row?.id ?? ""}`);
+        return status === 200 ? String(json["payload"]) : undefined;
+      });
     }
 
     test.each([["an ordinary invoice", 3], ["an invoice of 5 MB", 6_600]])("%s is received byte for byte, and Oxalis takes our receipt", async (_, lines) => {
@@ -174,6 +185,12 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
       const second = await theySend("<x/>", { messageId: messageIdOf(first), resend: first.file });
       expect([first.result, second.result]).toEqual(["SUCCESS", "SUCCESS"]);
       expect(await stored(messageIdOf(first))).toBe(1);
+    });
+
+    test("of the test service has a receipt, and nothing is stored: Oxalis names its service without a type", async () => {
+      const messageId = `${randomUUID()}@oxalis.interop`;
+      expect(await theySend(invoice(), { messageId, ping: "true" })).toMatchObject({ result: "SUCCESS", messageId });
+      expect(await stored(messageId)).toBe(0);
     });
 
     const refusals: [string, string, Partial<SendParameters>][] = [
@@ -208,5 +225,15 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
       const [document] = await us.db.sql<{ sha: string }[]>`select encode(payload_sha256, 'hex') as sha from received_document where as4_message_id = ${messageIdOf(sent)}`;
       expect(document?.sha).toBe(createHash("sha256").update(payloadIn(readFileSync(sent.file))).digest("hex"));
     });
+  });
+
+  test("the evidence of all that was exchanged, refusals included, holds when it is checked again", async () => {
+    const store = openEvidenceStore(undefined, us.dataDir, systemClock);
+    const archive = createEvidenceArchive({ sql: us.db.sql, store, sealer: createSealer([MASTER_KEY]), clock: systemClock });
+    const { entries, faults } = await auditEvidence({ sql: us.db.sql, store, archive, crypto: inThread, now: systemClock.now() });
+    expect(faults).toEqual([]);
+    const outcomes = await us.db.sql<{ outcome: string }[]>`select distinct outcome from evidence order by outcome`;
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(["duplicate", "peer_busy", "peer_refused", "receipt", "stored", "unconfirmed"]);
+    expect(entries).toBeGreaterThan(10);
   });
 });

@@ -22,6 +22,8 @@ export interface SendParameters {
   readonly receiver: string;
   /** Without it, Oxalis chooses. */
   readonly messageId?: string;
+  /** With messageId: a message of the test service. */
+  readonly ping?: "true";
   readonly doctype?: string;
   readonly sbdhSender?: string;
   readonly sbdhReceiver?: string;

@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.net.URI;
 import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.cert.CertificateFactory;
@@ -44,8 +45,8 @@ import network.oxalis.vefa.peppol.common.model.TransportProfile;
 /**
  * C2: one message through the AS4 sender of Oxalis. Parameters: sender, receiver, folder (for the standard business
  * document); url and certificate (base64 of the recipient's DER), without which Oxalis looks the receiver up; and
- * optionally doctype, messageId, sbdhSender and sbdhReceiver (where they differ from the header's), resend (file of a
- * document sent before, instead of the body).
+ * optionally doctype, messageId, with it ping (the test service), sbdhSender and sbdhReceiver (where they differ from the
+ * header's), resend (file of a document sent before, instead of the body).
  */
 final class Sender
 {
@@ -72,7 +73,7 @@ final class Sender
     final String url = parameters.apply ("url");
     final Endpoint endpoint = url == null ? lookup.lookup (outer) : Endpoint.of (TransportProfile.PEPPOL_AS4_2_0, URI.create (url), certificate (parameters.apply ("certificate")));
     final String messageId = parameters.apply ("messageId");
-    final TransmissionRequest request = messageId == null ? new Plain (endpoint, outer, document) : new Named (endpoint, outer, document, messageId);
+    final TransmissionRequest request = messageId == null ? new Plain (endpoint, outer, document) : new Named (endpoint, outer, document, messageId, parameters.apply ("ping") != null);
     final Map <String, Object> answer = new TreeMap <> ();
     answer.put ("file", file.toString ());
     try
@@ -162,15 +163,17 @@ final class Sender
     }
   }
 
-  /** A message whose name we choose. */
+  /** A message whose name we choose, with what an extension of Oxalis may add: a character set, the test service. */
   private static final class Named extends Plain implements As4TransmissionRequest
   {
     private final String messageId;
+    private final boolean ping;
 
-    Named (final Endpoint endpoint, final Header header, final byte [] document, final String messageId)
+    Named (final Endpoint endpoint, final Header header, final byte [] document, final String messageId, final boolean ping)
     {
       super (endpoint, header, document);
       this.messageId = messageId;
+      this.ping = ping;
     }
 
     @Override
@@ -206,7 +209,7 @@ final class Sender
     @Override
     public Charset getPayloadCharset ()
     {
-      return null;
+      return StandardCharsets.UTF_8;
     }
 
     @Override
@@ -218,7 +221,7 @@ final class Sender
     @Override
     public boolean isPing ()
     {
-      return false;
+      return ping;
     }
   }
 }
