@@ -26,6 +26,8 @@ export interface EngineProcess {
   readonly sandbox: Sandbox;
   /** Everything it wrote. */
   output(): string;
+  /** Whether it has ended, in whatever way. */
+  ended(): boolean;
   /** SIGKILL to the engine alone: its children live on as orphans. */
   kill(): Promise<void>;
   /** SIGTERM and its end. @returns the exit code */
@@ -61,7 +63,7 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
   const sandbox = readSandbox(options.dataDir);
   if (!ready || sandbox === undefined || child.pid === undefined) throw new Error("the engine wrote no sandbox.json");
   return {
-    pid: child.pid, port, sandbox, output: () => output,
+    pid: child.pid, port, sandbox, output: () => output, ended: () => child.exitCode !== null || child.signalCode !== null,
     kill: async () => {
       child.kill("SIGKILL");
       await ended(child);

@@ -1,128 +1,105 @@
 /**
  * Two access points on this machine: a data directory, a database, a seat and keys of its own each, certified by one
- * authority, each knowing the other's participant by a static route that leads through a proxy.
+ * authority. Each finds the other as the network does: a DNS server names the SMP of a participant, the SMP's signed
+ * metadata names the access point, and both ways lead through a proxy that can cut them.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { systemClock } from "../../engine/clock.js";
 import { DEMO_FIRMS } from "../../engine/identity/sandbox.js";
-import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
-import { ensureDevelopmentPki, loadDevelopmentKeys } from "../../engine/peppol/pki/development.js";
+import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
+import { providerOfSeat } from "../../engine/peppol/providers.js";
+import { smlName } from "../../engine/peppol/sml.js";
+import { importRules } from "../../validators/rules/schematron/import.js";
+import { setActive } from "../../validators/rules/schematron/load.js";
+import { type DnsBehaviour, smpRecord, startDnsServer, type TestDnsServer } from "./dns-server.js";
+import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { freshDatabase, type TestDatabase } from "./postgres.js";
 import { freePort } from "./process.js";
 
-/** A TCP proxy with hooks at the points where an exchange can be cut. */
-export interface Proxy {
-  readonly port: number;
-  /** Called once for the next connection's bytes; afterwards bytes pass. Bytes of that piece pass only if it answers true. */
-  onRequest: (() => boolean | Promise<boolean>) | undefined;
-  onResponse: (() => boolean | Promise<boolean>) | undefined;
-  stop(): Promise<void>;
-}
-
-async function startProxy(target: number): Promise<Proxy> {
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const upstream = connect(target, "127.0.0.1");
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.on("error", () => undefined).on("close", () => {
-        client.destroy();
-        upstream.destroy();
-        sockets.delete(socket);
-      });
-    }
-    const pass = (from: Socket, to: Socket, take: () => Proxy["onRequest"]): void => {
-      from.on("data", (piece) => {
-        const hook = take();
-        if (hook === undefined) {
-          to.write(piece);
-          return;
-        }
-        from.pause();
-        void Promise.resolve(hook()).then((passes) => {
-          if (passes) to.write(piece);
-          else to.destroy();
-          from.resume();
-        });
-      });
-    };
-    pass(client, upstream, () => {
-      const hook = proxy.onRequest;
-      proxy.onRequest = undefined;
-      return hook;
-    });
-    pass(upstream, client, () => {
-      const hook = proxy.onResponse;
-      proxy.onResponse = undefined;
-      return hook;
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const proxy: Proxy = {
-    port: typeof address === "object" && address !== null ? address.port : 0, onRequest: undefined, onResponse: undefined,
-    stop: () => new Promise<void>((resolve) => {
-      for (const socket of sockets) socket.destroy();
-      server.close(() => { resolve(); });
-    }),
-  };
-  return proxy;
-}
+/** Which of the sandbox's two firms a home is there for. Each home has both; DNS says where each of them is. */
+export type Firm = keyof typeof DEMO_FIRMS;
 
 export interface AccessPointHome {
+  readonly firm: Firm;
   readonly dataDir: string;
   readonly db: TestDatabase;
   readonly port: number;
   readonly seat: string;
-  /** What others go through to reach it. */
-  readonly proxy: Proxy;
+  /** Invoices whose number begins so are valid for everybody but this access point, which has a rule of its own. */
+  readonly refuses: string;
+  /** What others deliver through. */
+  readonly as4: FaultProxy;
+  /** What others look up its participants through. */
+  readonly smp: FaultProxy;
   /** For a process of its own. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 export interface TwoHomes {
-  /** Sends for the demo sender. */
+  /** Has the demo sender. */
   readonly a: AccessPointHome;
-  /** Receives for the demo receiver. */
+  /** Has the demo receiver. */
   readonly b: AccessPointHome;
+  readonly dns: TestDnsServer;
+  /** What the DNS server answers unless a test says otherwise. */
+  readonly names: DnsBehaviour;
   remove(): Promise<void>;
 }
 
-const SMP_ROUTES = "routes.json";
+/** The zone of the locator. */
+export const ZONE = "participant.test";
+const NXDOMAIN = 3;
+const NAMESPACE = "urn:oasis:names:specification:ubl:schema:xsd";
 
-export async function prepareTwo(): Promise<TwoHomes> {
-  const make = async (seat: string, from?: string): Promise<AccessPointHome> => {
+/** A rule pack by which numbers with a prefix are refused, imported as an operator imports one. @returns RULES_DIR */
+function houseRules(dataDir: string, prefix: string): string {
+  const [source, rulesDir] = [join(dataDir, "house"), join(dataDir, "rules")];
+  mkdirSync(source);
+  writeFileSync(join(source, "house.sch"), `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2">
+    <ns prefix="ubl" uri="${NAMESPACE}:Invoice-2"/><ns prefix="cbc" uri="${NAMESPACE}:CommonBasicComponents-2"/>
+    <pattern><rule context="ubl:Invoice"><assert id="HOUSE-01" flag="fatal" test="not(starts-with(cbc:ID, '${prefix}'))">This house takes no such number.</assert></rule></pattern></schema>`);
+  importRules({ source, rulesDir, id: "house" });
+  setActive(rulesDir, "house", true);
+  return rulesDir;
+}
+
+/** @param env  for both processes */
+export async function prepareTwo(env: Readonly<Record<string, string>> = {}): Promise<TwoHomes> {
+  const dns = await startDnsServer(() => undefined);
+  const make = async (firm: Firm, seat: string, from?: string): Promise<AccessPointHome> => {
     const dataDir = mkdtempSync(join(tmpdir(), `kurier-${seat}-`));
     await ensureDevelopmentPki({ folder: join(dataDir, "pki"), clock: systemClock, seat, ...(from === undefined ? {} : { from: join(from, "pki") }) });
-    const db = await freshDatabase();
-    const port = await freePort();
-    const proxy = await startProxy(port);
-    return { dataDir, db, port, seat, proxy, env: { PORT: String(port), DATABASE_URL: db.url, NATS_URL: "embedded", SMP_MODE: "static", SMP_ROUTES: join(dataDir, SMP_ROUTES), VALIDATOR_THREADS: "1" } };
+    const [db, port, refuses] = [await freshDatabase(), await freePort(), `NOT-FOR-${seat}-`];
+    const [as4, smp] = [await startFaultProxy(port), await startFaultProxy(port)];
+    return {
+      firm, dataDir, db, port, seat, refuses, as4, smp,
+      env: {
+        PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${as4.port}`, DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1", LOG_LEVEL: "debug",
+        RULES_DIR: houseRules(dataDir, refuses), SMP_MODE: "sml", SML_ZONE: ZONE, DNS_SERVERS: `127.0.0.1:${dns.port}`, ...env,
+      },
+    };
   };
-  const a = await make("PSK000001");
-  const b = await make("PSK000002", a.dataDir);
-  const writeRoute = async (of: AccessPointHome, participant: string, to: AccessPointHome): Promise<void> => {
-    const keys = await loadDevelopmentKeys(join(to.dataDir, "pki"));
-    const ap = keys[0];
-    if (ap === undefined) throw new Error("no access point key");
-    writeFileSync(join(of.dataDir, SMP_ROUTES), JSON.stringify({
-      [participant]: { url: `http://127.0.0.1:${to.proxy.port}/as4`, certificate: Buffer.from(ap.certificate).toString("base64"), documentTypes: BILLING_CAPABILITIES.map(({ documentTypeId }) => documentTypeId) },
-    }));
+  const a = await make("sender", "PSK000001");
+  const b = await make("receiver", "PSK000002", a.dataDir);
+  const smps = new Map([a, b].flatMap(({ firm, seat, smp }) => [DEMO_FIRMS[firm].participantId, providerOfSeat(seat) ?? ""].map((participant) =>
+    [smlName(participant, ZONE), smpRecord(`http://127.0.0.1:${smp.port}/smp`)] as const)));
+  const names: DnsBehaviour = (name) => {
+    const record = smps.get(name);
+    return record === undefined ? { rcode: NXDOMAIN } : { naptr: [record] };
   };
-  await writeRoute(a, DEMO_FIRMS.receiver.participantId, b);
-  await writeRoute(b, DEMO_FIRMS.sender.participantId, a);
+  dns.answer = names;
   return {
-    a, b,
+    a, b, dns, names,
     remove: async () => {
       for (const home of [a, b]) {
-        await home.proxy.stop();
+        await Promise.all([home.as4.stop(), home.smp.stop()]);
         await home.db.drop();
         rmSync(home.dataDir, { recursive: true, force: true });
       }
+      await dns.close();
     },
   };
 }

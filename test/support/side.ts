@@ -1,0 +1,200 @@
+/** One of two access points as a process that is killed and started again, with what its client saw and what delays it. */
+import { randomUUID } from "node:crypto";
+import postgres from "postgres";
+
+import type { Sandbox } from "../../engine/identity/sandbox.js";
+import { connectionTarget } from "../../engine/storage/sql.js";
+import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, sapi, send, type SendParts, sendParts } from "./engine.js";
+import { eventually } from "./eventually.js";
+import { type EngineProcess, startEngineProcess } from "./process.js";
+import type { AccessPointHome, Firm } from "./two-engines.js";
+
+/** A document that a client was told is accepted. */
+export interface Sent {
+  readonly id: string;
+  readonly payload: string;
+  readonly parts: SendParts;
+  readonly idempotencyKey: string;
+  /** The 202 as it came. */
+  readonly answer: Pick<HttpAnswer, "status" | "text">;
+}
+
+/** A locked table: what comes next in the engine's way waits. */
+export interface Held {
+  /** Until a statement of the engine waits for the table. */
+  waiting(): Promise<void>;
+  /** Lets go; what waits goes on, also that of a dead process: Postgres finishes a statement that it has begun. */
+  release(): Promise<void>;
+  /** Ends the statements that wait, as the end of a process that has not sent them yet, and lets go. */
+  abandon(): Promise<void>;
+}
+
+export type Table = "document" | "document_attempt" | "received_document" | "participant" | "evidence_head" | "inbound_status" | "service_message";
+
+/** `writes`: reading goes on. */
+export type LockMode = "everything" | "writes";
+
+export interface Side {
+  readonly home: AccessPointHome;
+  /** What its clients were told. */
+  readonly sent: readonly Sent[];
+  readonly process: EngineProcess;
+  /** With addresses that lead to the process and past the proxies. */
+  readonly sandbox: Sandbox;
+  /** What all its processes wrote. */
+  output(): string;
+  /** Tokens and secrets that no log may hold: see `canaries` of oracle-facts.ts. */
+  secrets(): readonly string[];
+  start(): Promise<void>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGKILL and the next process: nothing is remembered that is not stored. */
+  restart(): Promise<void>;
+  /** Starts it when it is dead: a test that failed may have left it so. */
+  revive(): Promise<void>;
+  /** SIGTERM without waiting for the end. */
+  beginToStop(): void;
+  /** SIGTERM and the end. */
+  stop(): Promise<number | null>;
+  mailbox(firm?: Firm): Promise<Mailbox>;
+  /** Headers of the Enterprise API as the integrator, for one of its firms. */
+  integrator(firm?: Firm): Promise<Record<string, string>>;
+  /** Sends an invoice of this side's firm to the other's. @param numberPrefix  see AccessPointHome.refuses */
+  send(to: Side, numberPrefix?: string): Promise<Sent>;
+  statusOf(id: string): Promise<string | undefined>;
+  hold(table: Table, mode?: LockMode): Promise<Held>;
+  /** Makes due now what waits for its time: nothing is gained by waiting for it. */
+  hurry(): Promise<void>;
+  /** Documents, messages and statuses that are not at their end. */
+  underWay(): Promise<number>;
+}
+
+/** Rows that are brought forward have had fewer attempts: an attempt that fails again and again is left to its plan. */
+const HURRIED_ATTEMPTS = 8;
+
+async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promise<Held> {
+  const { url, ...socket } = connectionTarget(home.db.url);
+  const sql = postgres(url, { ...socket, max: 1 });
+  let letGo = (): void => undefined;
+  const released = new Promise<void>((resolve) => { letGo = resolve; });
+  let transaction: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((resolve, reject) => {
+    transaction = sql.begin(async (inside) => {
+      await inside.unsafe(`lock table ${table} in ${mode === "writes" ? "exclusive" : "access exclusive"} mode`);
+      resolve();
+      await released;
+    });
+    transaction.catch(reject);
+  });
+  const release = async (): Promise<void> => {
+    letGo();
+    await transaction;
+    await sql.end();
+  };
+  const waiters = (): Promise<{ pid: number }[]> => home.db.sql<{ pid: number }[]>`
+    select pid from pg_locks where not granted and relation = ${table}::regclass and database = (select oid from pg_database where datname = current_database())`;
+  return {
+    release,
+    waiting: async () => { await eventually(`a statement waits for ${table}`, async () => (await waiters()).length > 0); },
+    abandon: async () => {
+      for (const { pid } of await waiters()) await home.db.sql`select pg_terminate_backend(${pid}, 5000)`;
+      await release();
+    },
+  };
+}
+
+/** The addresses of a sandbox, past the proxy that PUBLIC_URL names. */
+const direct = (sandbox: Sandbox, port: number): Sandbox => ({ ...sandbox, baseUrl: `http://127.0.0.1:${port}/api/v1`, sapiBaseUrl: `http://127.0.0.1:${port}/sapi/v1` });
+
+export async function startSide(home: AccessPointHome): Promise<Side> {
+  const { db: { sql }, firm, port } = home;
+  const begin = (): Promise<EngineProcess> => startEngineProcess({ dataDir: home.dataDir, env: home.env });
+  const sent: Sent[] = [];
+  /** A token outlives the process that gave it. */
+  const tokens = new Map<string, Promise<string>>();
+  const known: string[] = [];
+  let past = "";
+  let process = await begin();
+  const token = (who: Firm | "integrator"): Promise<string> => {
+    const asked = tokens.get(who) ?? accessToken(side.sandbox, side.sandbox[who]).then((text) => {
+      known.push(text);
+      return text;
+    });
+    tokens.set(who, asked);
+    return asked;
+  };
+  const side: Side = {
+    home, sent,
+    get process() { return process; },
+    get sandbox() { return direct(process.sandbox, port); },
+    output: () => past + process.output(),
+    secrets: () => known,
+    start: async () => {
+      past += process.output();
+      // What the dead process had taken from the stream, and the statuses that it judged, come again in 120 s and in 90 s.
+      await sql`update stream_message set available_at = clock_timestamp() where available_at > clock_timestamp()`;
+      await sql`update mls_duty set lease_until = null where next_at is not null`;
+      process = await begin();
+    },
+    kill: () => process.kill(),
+    restart: async () => {
+      await side.kill();
+      await side.start();
+    },
+    revive: async () => { if (process.ended()) await side.start(); },
+    beginToStop: () => { void process.stop(); },
+    stop: () => process.stop(),
+    mailbox: async (of = firm) => ({ participantId: side.sandbox[of].participantId, token: await token(of) }),
+    integrator: async (of = firm) => ({ authorization: `Bearer ${await token("integrator")}`, "x-firm-id": side.sandbox[of].firmId }),
+    send: async (to, numberPrefix = "") => {
+      const mailbox = await side.mailbox();
+      const receiver = to.sandbox[to.home.firm].participantId;
+      const payload = invoiceXml(mailbox.participantId, receiver, { number: `${numberPrefix}${randomUUID()}` }).replaceAll("Sender s. r. o.", TEXT_MARKER);
+      const parts = sendParts(mailbox.participantId, receiver, payload);
+      const idempotencyKey = randomUUID();
+      const answer = await send(side.sandbox, mailbox, parts, { "idempotency-key": idempotencyKey });
+      if (answer.status !== 202) throw new Error(`not accepted: ${answer.status} ${answer.text}`);
+      const one = { id: String(answer.json["providerDocumentId"]), payload, parts, idempotencyKey, answer };
+      sent.push(one);
+      return one;
+    },
+    statusOf: async (id) => (await sql<{ status: string }[]>`select status from document where id = ${id}`)[0]?.status,
+    hold: (table, mode = "everything") => lock(home, table, mode),
+    hurry: async () => {
+      await sql`update document set next_attempt_at = clock_timestamp()
+        where next_attempt_at > clock_timestamp() and attempts between 1 and ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
+      await sql`update service_message set next_attempt_at = clock_timestamp()
+        where next_attempt_at > clock_timestamp() and attempts <= ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
+      await sql`update inbound_status set next_at = clock_timestamp() where next_at > clock_timestamp()`;
+    },
+    underWay: async () => {
+      const [row] = await sql<{ n: number }[]>`select
+        (select count(*) from document where status in ('queued', 'sent')) + (select count(*) from service_message where status in ('queued', 'sent'))
+        + (select count(*) from inbound_status where outcome is null) + (select count(*) from mls_duty where next_at <= clock_timestamp())
+        + (select count(*) from outbox) as n`;
+      return Number(row?.n);
+    },
+  };
+  return side;
+}
+
+/** Stands in every invoice that a side sends; a log line that has it quotes a document. */
+export const TEXT_MARKER = "Canary of the invoices s. r. o.";
+
+/** Waits until nothing is under way on any side. */
+export async function settled(...sides: readonly Side[]): Promise<void> {
+  await eventually("nothing is under way", async () => {
+    await Promise.all(sides.map((side) => side.hurry()));
+    return (await Promise.all(sides.map((side) => side.underWay()))).every((n) => n === 0);
+  });
+}
+
+/** What an inbox gives out for a MessageId: the payloads of its documents. */
+export async function inboxOf(side: Side, as4MessageId: string): Promise<readonly string[]> {
+  const rows = await side.home.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${as4MessageId}`;
+  const mailbox = await side.mailbox();
+  return Promise.all(rows.map(async ({ id }) => String((await sapi(side.sandbox, mailbox, "GET", `/document/receive/${id}`)).json["payload"])));
+}
+
+/** GET below /api/v1 as the integrator. */
+export const enterprise = async (side: Side, path: string, firm?: Firm): Promise<HttpAnswer> => http("GET", `${side.sandbox.baseUrl}${path}`, await side.integrator(firm));
