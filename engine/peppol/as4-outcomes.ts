@@ -6,6 +6,11 @@ import type { Outcome } from "./transport.js";
 
 /** Attempts that a receiver's NOT_SERVICED is doubted for: its recipient may have moved since our look-up. */
 const DOUBTED_ATTEMPTS = 1;
+/**
+ * The same for a NOT_SERVICED that is not signed: Oxalis says so whatever it cannot decrypt or verify, and signs it when the
+ * metadata name another access point. A peer that changes its key needs time to publish it; these attempts take an hour.
+ */
+const DOUBTED_UNSIGNED_ATTEMPTS = 5;
 
 /** Nothing came back. @param uploaded whether the whole message was handed to the network: then the peer may have it */
 export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
@@ -62,7 +67,7 @@ function outcomeOfError(answer: Extract<Answer, { kind: "error" }>, context: Ans
   const believed = answer.authenticated || context.secure;
   switch (answer.meaning) {
     case "not_serviced":
-      return believed && context.attempt > DOUBTED_ATTEMPTS
+      return believed && context.attempt > (answer.authenticated ? DOUBTED_ATTEMPTS : DOUBTED_UNSIGNED_ATTEMPTS)
         ? { kind: "peer_refused", code: `${code} ${NOT_SERVICED}`, detail: "The receiving access point does not serve this recipient." }
         : { ...busy, code: `${code} ${NOT_SERVICED}` };
     case "permanent":

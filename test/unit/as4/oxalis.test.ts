@@ -100,8 +100,15 @@ test("NOT_SERVICED in the form of Oxalis is understood", async () => {
   expect(await answerTo("not-serviced.http")).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: true, errors: [{ code: "EBMS:0004" }] });
 });
 
-test("what Oxalis says without a signature, because it cannot decrypt, does not end a document on an open line", async () => {
+/** Attempt, line, and what the answer means for the document. */
+const UNSIGNED: readonly [number, "open" | "TLS", string][] = [[1, "TLS", "peer_busy"], [5, "TLS", "peer_busy"], [6, "TLS", "peer_refused"], [6, "open", "peer_busy"], [10, "open", "peer_busy"]];
+test.each(UNSIGNED)("NOT_SERVICED that Oxalis does not sign, because it cannot decrypt, means for attempt %i on an %s line: %s", async (attempt, line, kind) => {
   const answer = await answerTo("wrong-key.http");
   expect(answer).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: false });
-  for (const attempt of [1, 2, 3]) expect(outcomeOfAnswer(answer, { attempt, secure: false, signerTrusted: false }).kind).toBe("peer_busy");
+  expect(outcomeOfAnswer(answer, { attempt, secure: line === "TLS", signerTrusted: false }).kind).toBe(kind);
+});
+
+test("NOT_SERVICED that Oxalis signs is final at the second time of asking", async () => {
+  const answer = await answerTo("not-serviced.http");
+  expect([1, 2].map((attempt) => outcomeOfAnswer(answer, { attempt, secure: false, signerTrusted: false }).kind)).toEqual(["peer_busy", "peer_refused"]);
 });
