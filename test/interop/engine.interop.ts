@@ -154,10 +154,13 @@ describe("a document of phase4", () => {
   const invoice = (lines = 3): string => invoiceXml(THEIRS, sender.participantId, { lines });
   const stored = async (messageId: string): Promise<number> => (await us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
 
-  /** What our API gives out for a MessageId. */
+  /** What our API gives out for a MessageId, once the document was judged. */
   async function payloadOf(messageId: string): Promise<string> {
     const [row] = await us.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${messageId}`;
-    return String((await sapi(us.sandbox, sender, "GET", `/document/receive/${row?.id ?? ""}`)).json["payload"]);
+    return eventually("the receiver sees the document", async () => {
+      const { status, json } = await sapi(us.sandbox, sender, "GET", `/document/receive/${row?.id ?? ""}`);
+      return status === 200 ? String(json["payload"]) : undefined;
+    });
   }
 
   test.each([["an ordinary invoice", 3, undefined], ["an invoice of 5 MB", 6_600, undefined], ["an invoice that was not compressed", 3, "plain"]] as const)("%s is received byte for byte, and our receipt satisfies phase4", async (_, lines, payload) => {

@@ -11,8 +11,11 @@ export const INVOICE_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoic
 export const BILLING = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
 export const SENDER = "0245:2020202020";
 export const RECEIVER = "0245:1234567890";
-/** See Receiver.java. */
+/** See Inbox.java: phase4 does not serve the one, and fails at the first document with a new id for the other. */
 export const NOT_SERVED = "0245:4040404040";
+export const UNLUCKY = "0245:5050505050";
+/** See Registry.java. */
+export const NOT_SERVED_TYPE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:not-served::2.1";
 
 const OPEN = '<?xml version="1.0" encoding="UTF-8"?>\n<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2" xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"><cbc:ID>Čerešňa</cbc:ID>';
 const CLOSE = "</Invoice>\n";

@@ -4,11 +4,13 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { inject } from "vitest";
 
 import type { InteropPki } from "./pki.js";
 import { PASSWORD } from "./pki.js";
 
-const TARGET = fileURLToPath(new URL("phase4/target/", import.meta.url));
+/** Where build.ts has put the harness. */
+const target = (): string => fileURLToPath(new URL(`phase4/target/${inject("phase4Version")}/`, import.meta.url));
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
 /** 100 MB as a DOM, and again as bytes. */
@@ -20,6 +22,8 @@ export interface Taken {
   readonly instanceId: string;
   readonly sender: string;
   readonly receiver: string;
+  /** Document type identifier, without its scheme. */
+  readonly doctype: string;
   readonly countryC1: string;
   /** The standard business document as phase4 decrypted and decompressed it. */
   readonly file: string;
@@ -37,7 +41,14 @@ export interface SendParameters {
   readonly payload?: "plain" | "broken";
   readonly sbdhSender?: string;
   readonly sbdhReceiver?: string;
+  /** @default the billing invoice and its process */
   readonly doctype?: string;
+  readonly process?: string;
+  /** The connectivity test in the header, whatever the document is. */
+  readonly service?: "test";
+  /** Where and how phase4 wants a status of its document. */
+  readonly mlsTo?: string;
+  readonly mlsType?: "FAILURE_ONLY" | "ALWAYS_SEND";
   /** `file` of an earlier result: the same standard business document again. */
   readonly resend?: string;
 }
@@ -61,13 +72,15 @@ export interface Phase4 {
   readonly folder: string;
   send(parameters: SendParameters, payload: Buffer): Promise<SendResult>;
   inbox(): Promise<readonly Taken[]>;
+  /** Phase4 does this with every MessageId that is older than ten minutes; here it does it with all of them. */
+  forget(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startPhase4(pki: InteropPki, folder: string): Promise<Phase4> {
   mkdirSync(folder, { recursive: true });
   const child = spawn("java", [
-    HEAP, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", `${join(TARGET, "phase4-harness.jar")}:${join(TARGET, "lib/*")}`, "kurier.interop.Harness",
+    HEAP, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", `${join(target(), "phase4-harness.jar")}:${join(target(), "lib/*")}`, "kurier.interop.Harness",
     folder, pki.theirKeyStore, pki.trustStore, PASSWORD,
   ], { stdio: ["pipe", "pipe", "pipe"] });
   const log: string[] = [];
@@ -84,6 +97,7 @@ export async function startPhase4(pki: InteropPki, folder: string): Promise<Phas
       if (response.status !== 200) throw new Error(`phase4 could not send: ${text}\n${log.slice(-20).join("\n")}`);
       return JSON.parse(text) as SendResult;
     },
+    forget: async () => { await fetch(`${base}/control/forget`, { method: "DELETE" }); },
     stop: () => stop(child),
   };
 }

@@ -26,9 +26,11 @@ export interface InteropPki {
   readonly stranger: AccessPoint;
   /** Our name, certified by an authority that phase4 does not know. */
   readonly outsider: AccessPoint;
+  /** Our name, certified by the authority of metadata publishers, below the same root. */
+  readonly misplaced: AccessPoint;
   /** For PEPPOL_TRUST_DIR. */
   readonly trustFolder: string;
-  /** PKCS#12 with the same authorities, for phase4. */
+  /** PKCS#12 with the same authorities, for phase4: WSS4J trusts all of them, the Peppol part "ap" only. */
   readonly trustStore: string;
 }
 
@@ -60,6 +62,7 @@ export async function makePki(folder: string): Promise<InteropPki> {
   const theirs = await issue("theirs", subjectOf("PSK000002"), leaf, ap);
   const stranger = await issue("stranger", subjectOf("PSK000001"), leaf, ap);
   const outsider = await issue("outsider", subjectOf("PSK000001"), leaf, other);
+  const misplaced = await issue("misplaced", subjectOf("PSK000001"), leaf, smp);
 
   for (const [name, { certificate }] of Object.entries({ root, ap, smp })) writeFileSync(join(trustFolder, `${name}.pem`), readFileSync(certificate));
   const chain = join(folder, "chain.pem");
@@ -70,11 +73,12 @@ export async function makePki(folder: string): Promise<InteropPki> {
     return path;
   };
   const trustStore = join(folder, "trust.p12");
-  for (const [alias, { certificate }] of Object.entries({ root, ap })) {
+  for (const [alias, { certificate }] of Object.entries({ root, ap, smp })) {
     await run("keytool", ["-importcert", "-noprompt", "-storetype", "PKCS12", "-keystore", trustStore, "-storepass", PASSWORD, "-alias", alias, "-file", certificate], { timeout: TIMEOUT_MS });
   }
   return {
     ours: accessPoint("PSK000001", ours), theirs: accessPoint("PSK000002", theirs), stranger: accessPoint("PSK000001", stranger), outsider: accessPoint("PSK000001", outsider),
+    misplaced: accessPoint("PSK000001", misplaced),
     ourKeyStore: await keyStore("ours", ours), theirKeyStore: await keyStore("theirs", theirs), trustFolder, trustStore,
   };
 }

@@ -36,7 +36,7 @@ function answerTo(name: string, { body, contentType } = recorded(name)): Promise
 
 test.each(Object.entries(manifest.received))("%s of phase4 is opened, and holds the document that phase4 wrote", async (name, { messageId, sha256 }) => {
   const opened = await open(recorded(name));
-  expect(opened).toMatchObject({ kind: "message", testService: false, message: { messageId, fromParty: "PSK000002", toParty: "PSK000001" } });
+  expect(opened).toMatchObject({ kind: "message", testService: name === "message-test.http", message: { messageId, fromParty: "PSK000002", toParty: "PSK000001" } });
   if (opened.kind !== "message") return;
   expect(createHash("sha256").update(opened.payload ?? "").digest("hex")).toBe(sha256);
   expect(Buffer.from(opened.signer)).toEqual(theirs);
@@ -77,4 +77,8 @@ test("phase4's answer to the same message again says that it has it", async () =
 
 test("NOT_SERVICED in phase4's form is understood", async () => {
   expect(await answerTo("not-serviced.http")).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: true, errors: [{ code: "EBMS:0004" }] });
+});
+
+test("phase4's word for a failure behind it asks for another attempt, and is not taken for a duplicate", async () => {
+  expect(await answerTo("failure.http")).toMatchObject({ kind: "error", meaning: "retry", authenticated: true, errors: [{ code: "EBMS:0004" }] });
 });

@@ -2,15 +2,17 @@ package kurier.interop;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.OffsetDateTime;
 
 import com.helger.json.IJson;
 import com.helger.json.JsonObject;
+import com.helger.phase4.mgr.MetaAS4Manager;
 
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 
-/** The driver's side entrance: GET /control/inbox, POST /control/send. */
+/** The driver's side entrance: GET /control/inbox, POST /control/send, DELETE /control/forget. */
 final class Control extends HttpServlet
 {
   private static final long serialVersionUID = 1L;
@@ -39,6 +41,13 @@ final class Control extends HttpServlet
     {
       answer (response, 500, new JsonObject ().add ("failed", String.valueOf (ex)));
     }
+  }
+
+  /** The end of phase4's memory of MessageIds, which by default lasts ten minutes. */
+  @Override
+  protected void doDelete (final HttpServletRequest request, final HttpServletResponse response) throws IOException
+  {
+    answer (response, 200, new JsonObject ().add ("forgotten", MetaAS4Manager.getIncomingDuplicateMgr ().evictAllItemsBefore (OffsetDateTime.now ()).size ()));
   }
 
   private static void answer (final HttpServletResponse response, final int status, final IJson json) throws IOException

@@ -9,21 +9,14 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 
 import com.helger.base.debug.GlobalDebug;
-import com.helger.http.EHttpMethod;
 import com.helger.phase4.CAS4Version;
 import com.helger.phase4.dump.AS4DumpManager;
 import com.helger.phase4.dump.AS4IncomingDumperFileBased;
 import com.helger.phase4.incoming.AS4ServerInitializer;
 import com.helger.phase4.incoming.mgr.AS4ProfileSelector;
 import com.helger.phase4.profile.peppol.AS4PeppolProfileRegistarSPI;
-import com.helger.phase4.servlet.AS4XServletHandler;
-import com.helger.phase4.servlet.AS4UnifiedResponse;
-import com.helger.phase4.servlet.IAS4ServletRequestHandlerCustomizer;
-import com.helger.phase4.incoming.AS4RequestHandler;
 import com.helger.photon.io.WebFileIO;
-import com.helger.web.scope.IRequestWebScopeWithoutResponse;
 import com.helger.web.scope.mgr.WebScopeManager;
-import com.helger.xservlet.AbstractXServlet;
 
 /**
  * phase4 as a second access point: C3 at POST /as4, C2 at POST /control/send. It says READY with its port and its version
@@ -84,32 +77,7 @@ public final class Harness
       // The raw bytes of what came in and of the answers to what went out.
       AS4DumpManager.setIncomingDumper (AS4IncomingDumperFileBased.createForDirectory (new File (data, "incoming")));
       // Not before: the servlet's constructor asks for the global scope.
-      event.getServletContext ().addServlet ("as4", new As4 (keys)).addMapping ("/as4");
-    }
-  }
-
-  /** C3: phase4's own servlet with our keys and our receiver behind it. */
-  private static final class As4 extends AbstractXServlet
-  {
-    private static final long serialVersionUID = 1L;
-
-    As4 (final Keys keys)
-    {
-      settings ().setMultipartEnabled (false);
-      final AS4XServletHandler handler = new AS4XServletHandler ();
-      handler.setRequestHandlerCustomizer (new IAS4ServletRequestHandlerCustomizer ()
-      {
-        @Override
-        public void customizeBeforeHandling (final IRequestWebScopeWithoutResponse scope, final AS4UnifiedResponse response, final AS4RequestHandler request)
-        {
-          request.setCryptoFactory (keys.crypto);
-        }
-
-        @Override
-        public void customizeAfterHandling (final IRequestWebScopeWithoutResponse scope, final AS4UnifiedResponse response, final AS4RequestHandler request)
-        {}
-      });
-      handlerRegistry ().registerHandler (EHttpMethod.POST, handler);
+      event.getServletContext ().addServlet ("as4", Receiver.servlet (keys)).addMapping ("/as4");
     }
   }
 

@@ -13,8 +13,13 @@ import com.helger.base.state.ESuccess;
 import com.helger.json.JsonArray;
 import com.helger.json.JsonObject;
 import com.helger.mime.CMimeType;
+import com.helger.peppol.sbdh.EPeppolMLSType;
+import com.helger.peppol.sbdh.PeppolSBDHData;
+import com.helger.peppol.sbdh.PeppolSBDHDataReader;
+import com.helger.peppol.sbdh.PeppolSBDHDataWriter;
 import com.helger.peppolid.IParticipantIdentifier;
 import com.helger.peppolid.factory.PeppolIdentifierFactory;
+import com.helger.phase4.CAS4;
 import com.helger.phase4.attachment.AS4OutgoingAttachment;
 import com.helger.phase4.config.AS4Configuration;
 import com.helger.phase4.crypto.ECryptoKeyIdentifierType;
@@ -30,8 +35,9 @@ import com.helger.xml.serialize.read.DOMReader;
 
 /**
  * C2: one message through phase4's Peppol sender. Parameters: url, certificate (base64 of the recipient's DER), sender,
- * receiver, messageId; and to break one rule each: key=ski-sign|ski-encrypt, payload=plain|broken, sbdhSender,
- * sbdhReceiver, doctype. resend names the file of a document that was sent before, and is sent instead of the body.
+ * receiver, messageId, doctype, process, mlsTo, mlsType; service=test for the connectivity test; and to break one rule
+ * each: key=ski-sign|ski-encrypt, payload=plain|broken, sbdhSender, sbdhReceiver. resend names the file of a document that
+ * was sent before, and is sent instead of the body.
  */
 final class Sender
 {
@@ -51,14 +57,14 @@ final class Sender
     final JsonArray errors = new JsonArray ();
     final JsonArray receipt = new JsonArray ();
     final JsonArray exceptions = new JsonArray ();
-    final Message message = new Message ("broken".equals (parameters.apply ("payload")));
+    final Message message = new Message ("broken".equals (parameters.apply ("payload")), "test".equals (parameters.apply ("service")));
     final String sign = parameters.apply ("key");
     message.cryptoFactory (keys.crypto)
            .peppolAP_CAChecker (keys.authorities)
            // The private authority offers no revocation information.
            .checkReceiverAPCertificate (false)
-           .documentTypeID (IDS.createDocumentTypeIdentifierWithDefaultScheme (Optional.ofNullable (parameters.apply ("doctype")).orElse (INVOICE)))
-           .processID (IDS.createProcessIdentifierWithDefaultScheme (BILLING))
+           .documentTypeID (IDS.createDocumentTypeIdentifierWithDefaultScheme (or (parameters, "doctype", INVOICE)))
+           .processID (IDS.createProcessIdentifierWithDefaultScheme (or (parameters, "process", BILLING)))
            .senderParticipantID (participant (parameters.apply ("sender")))
            .receiverParticipantID (participant (parameters.apply ("receiver")))
            .senderPartyID (keys.seat)
@@ -85,19 +91,32 @@ final class Sender
   }
 
   /** The standard business document, written by phase4 and peppol-commons. */
-  private static byte [] document (final UnaryOperator <String> parameters, final String instanceId, final byte [] payload)
+  private static byte [] document (final UnaryOperator <String> parameters, final String instanceId, final byte [] payload) throws Exception
   {
-    final StandardBusinessDocument document = Phase4PeppolSender.createSBDH (participant (Optional.ofNullable (parameters.apply ("sbdhSender")).orElse (parameters.apply ("sender"))),
-                                                                             participant (Optional.ofNullable (parameters.apply ("sbdhReceiver")).orElse (parameters.apply ("receiver"))),
-                                                                             IDS.createDocumentTypeIdentifierWithDefaultScheme (Optional.ofNullable (parameters.apply ("doctype")).orElse (INVOICE)),
-                                                                             IDS.createProcessIdentifierWithDefaultScheme (BILLING),
+    final StandardBusinessDocument document = Phase4PeppolSender.createSBDH (participant (or (parameters, "sbdhSender", parameters.apply ("sender"))),
+                                                                             participant (or (parameters, "sbdhReceiver", parameters.apply ("receiver"))),
+                                                                             IDS.createDocumentTypeIdentifierWithDefaultScheme (or (parameters, "doctype", INVOICE)),
+                                                                             IDS.createProcessIdentifierWithDefaultScheme (or (parameters, "process", BILLING)),
                                                                              "SK",
                                                                              instanceId,
                                                                              null,
                                                                              null,
                                                                              null,
                                                                              DOMReader.readXMLDOM (payload).getDocumentElement ());
-    return new SBDMarshaller ().getAsBytes (document);
+    final String mlsTo = parameters.apply ("mlsTo");
+    final String mlsType = parameters.apply ("mlsType");
+    if (mlsTo == null && mlsType == null)
+      return new SBDMarshaller ().getAsBytes (document);
+    final PeppolSBDHData data = new PeppolSBDHDataReader (IDS).extractData (document);
+    if (mlsTo != null)
+      data.setMLSToScheme (participant (mlsTo).getScheme ()).setMLSToValue (mlsTo);
+    data.setMLSType (EPeppolMLSType.getFromIDOrNull (mlsType));
+    return new SBDMarshaller ().getAsBytes (new PeppolSBDHDataWriter ().createStandardBusinessDocument (data));
+  }
+
+  private static String or (final UnaryOperator <String> parameters, final String name, final String otherwise)
+  {
+    return Optional.ofNullable (parameters.apply (name)).orElse (otherwise);
   }
 
   private static IParticipantIdentifier participant (final String value)
@@ -105,14 +124,16 @@ final class Sender
     return IDS.createParticipantIdentifierWithDefaultScheme (value);
   }
 
-  /** A message whose payload may claim to be compressed without being it. */
+  /** A message whose payload may claim to be compressed without being it, or that is a test and no business. */
   private static final class Message extends Phase4PeppolSender.PeppolUserMessageSBDHBuilder
   {
     private final boolean broken;
+    private final boolean test;
 
-    Message (final boolean broken)
+    Message (final boolean broken, final boolean test)
     {
       this.broken = broken;
+      this.test = test;
     }
 
     @Override
@@ -122,6 +143,8 @@ final class Sender
       if (broken && done.isSuccess ())
         payload (AS4OutgoingAttachment.builder ().data ("this is no gzip".getBytes (java.nio.charset.StandardCharsets.US_ASCII)).mimeType (CMimeType.APPLICATION_GZIP)
                                       .addCustomProperty ("CompressionType", "application/gzip"));
+      if (test)
+        service (null, CAS4.DEFAULT_SERVICE_URL).action (CAS4.DEFAULT_ACTION_URL);
       return done;
     }
   }

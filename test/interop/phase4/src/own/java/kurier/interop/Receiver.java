@@ -14,6 +14,7 @@ import org.apache.wss4j.dom.str.STRParser.REFERENCE_TYPE;
 import org.w3c.dom.Node;
 
 import com.helger.collection.commons.ICommonsList;
+import com.helger.http.EHttpMethod;
 import com.helger.http.header.HttpHeaderMap;
 import com.helger.json.JsonObject;
 import com.helger.peppol.sbdh.PeppolSBDHData;
@@ -27,6 +28,7 @@ import com.helger.phase4.ebms3header.Ebms3Property;
 import com.helger.phase4.ebms3header.Ebms3SignalMessage;
 import com.helger.phase4.ebms3header.Ebms3UserMessage;
 import com.helger.phase4.error.AS4ErrorList;
+import com.helger.phase4.incoming.AS4RequestHandler;
 import com.helger.phase4.incoming.IAS4IncomingMessageMetadata;
 import com.helger.phase4.incoming.IAS4IncomingMessageState;
 import com.helger.phase4.incoming.spi.AS4MessageProcessorResult;
@@ -34,6 +36,11 @@ import com.helger.phase4.incoming.spi.AS4SignalMessageProcessorResult;
 import com.helger.phase4.incoming.spi.IAS4IncomingMessageProcessorSPI;
 import com.helger.phase4.model.error.EEbmsError;
 import com.helger.phase4.model.pmode.IPMode;
+import com.helger.phase4.servlet.AS4UnifiedResponse;
+import com.helger.phase4.servlet.AS4XServletHandler;
+import com.helger.phase4.servlet.IAS4ServletRequestHandlerCustomizer;
+import com.helger.web.scope.IRequestWebScopeWithoutResponse;
+import com.helger.xservlet.AbstractXServlet;
 
 /**
  * What stands behind phase4's AS4 layer when it receives. Signature, decryption, duplicate check, header rules of the Peppol
@@ -43,8 +50,11 @@ import com.helger.phase4.model.pmode.IPMode;
  */
 public final class Receiver implements IAS4IncomingMessageProcessorSPI
 {
-  /** The one participant that this access point does not serve. */
-  static final String NOT_SERVED = "0245:4040404040";
+  /** C3: phase4's servlet with our keys. */
+  static AbstractXServlet servlet (final Keys keys)
+  {
+    return new As4 (keys);
+  }
 
   @Override
   public AS4MessageProcessorResult processAS4UserMessage (final IAS4IncomingMessageMetadata metadata,
@@ -97,14 +107,22 @@ public final class Receiver implements IAS4IncomingMessageProcessorSPI
         properties.put (property.getName (), property.getType () + "::" + property.getValue ());
     if (!document.getSenderURIEncoded ().equals (properties.get ("originalSender")) || !document.getReceiverURIEncoded ().equals (properties.get ("finalRecipient")))
       return refusal.of (EEbmsError.EBMS_OTHER, "header and standard business document differ");
-    if (NOT_SERVED.equals (document.getReceiverValue ()))
+    if (Inbox.NOT_SERVED.equals (document.getReceiverValue ()))
       return refusal.of (EEbmsError.EBMS_OTHER, "PEPPOL:NOT_SERVICED");
-    Inbox.add (new JsonObject ().add ("messageId", message.getMessageInfo ().getMessageId ())
-                                .add ("instanceId", document.getInstanceIdentifier ())
-                                .add ("sender", document.getSenderURIEncoded ())
-                                .add ("receiver", document.getReceiverURIEncoded ())
-                                .add ("countryC1", document.getCountryC1 ())
-                                .add ("file", file.getAbsolutePath ()));
+    try
+    {
+      Inbox.add (new JsonObject ().add ("messageId", message.getMessageInfo ().getMessageId ())
+                                  .add ("instanceId", document.getInstanceIdentifier ())
+                                  .add ("sender", document.getSenderURIEncoded ())
+                                  .add ("receiver", document.getReceiverURIEncoded ())
+                                  .add ("doctype", document.getDocumentTypeValue ())
+                                  .add ("countryC1", document.getCountryC1 ())
+                                  .add ("file", file.getAbsolutePath ()));
+    }
+    catch (final IllegalStateException ex)
+    {
+      return refusal.of (EEbmsError.EBMS_OTHER, "the document cannot be processed");
+    }
     return AS4MessageProcessorResult.createSuccess ();
   }
 
@@ -127,6 +145,30 @@ public final class Receiver implements IAS4IncomingMessageProcessorSPI
                                          final boolean available,
                                          final AS4ErrorList errors)
   {}
+
+  private static final class As4 extends AbstractXServlet
+  {
+    private static final long serialVersionUID = 1L;
+
+    As4 (final Keys keys)
+    {
+      settings ().setMultipartEnabled (false);
+      final AS4XServletHandler handler = new AS4XServletHandler ();
+      handler.setRequestHandlerCustomizer (new IAS4ServletRequestHandlerCustomizer ()
+      {
+        @Override
+        public void customizeBeforeHandling (final IRequestWebScopeWithoutResponse scope, final AS4UnifiedResponse response, final AS4RequestHandler request)
+        {
+          request.setCryptoFactory (keys.crypto);
+        }
+
+        @Override
+        public void customizeAfterHandling (final IRequestWebScopeWithoutResponse scope, final AS4UnifiedResponse response, final AS4RequestHandler request)
+        {}
+      });
+      handlerRegistry ().registerHandler (EHttpMethod.POST, handler);
+    }
+  }
 
   private interface Refusal
   {
