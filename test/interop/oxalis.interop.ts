@@ -212,6 +212,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
       ["it is encrypted to another key", { code: "EBMS:0004", meaning: "not_serviced", signed: false, to: () => pki.stranger }],
       ["the signer is named by its subject key identifier", { code: "EBMS:0004", meaning: "not_serviced", signed: true, edits: () => ({ envelope: bySubjectKey(pki.ours, "signer") }) }],
       ["the payload says gzip and is not", { code: "EBMS:0303", meaning: "permanent", signed: true, edits: () => ({ signedPayload: Buffer.from("this is no gzip") }) }],
+      ["the signer's authority is that of metadata publishers", { code: "EBMS:0004", meaning: "not_serviced", signed: true, from: () => pki.misplaced }],
       ["the signer's authority is unknown", { code: "EBMS:0009", meaning: "permanent", signed: false, from: () => pki.outsider }],
     ];
     test.each(refused)("refused when %s", async (_, { code, meaning, signed, edits, from, to, mangle }) => {

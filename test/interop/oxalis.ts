@@ -101,10 +101,11 @@ function configure(pki: InteropPki, folder: string, { smp, ownUrl }: OxalisOptio
   copyFileSync(pki.theirKeyStore, join(folder, "theirs.p12"));
   copyFileSync(pki.trustStore, join(folder, "interop/authorities.p12"));
   const certificate = (name: string): string => `<Certificate>${readFileSync(join(pki.trustFolder, `${name}.pem`), "utf8").replace(/-----[^-]*-----/g, "")}</Certificate>`;
+  const issuedBy = (authority: string): string => `<PrincipleName field="CN" principal="ISSUER"><Value>${authority}</Value></PrincipleName>`;
   writeFileSync(join(folder, "interop/pki.xml"), `<ValidatorRecipe xmlns="http://oxalis.network/xsd/certvalidator/1.0" name="interop" version="1">
   <Validator><Expiration/><Signing type="PUBLIC_SIGNED"/><Chain><RootBucketReference>root</RootBucketReference><IntermediateBucketReference>issuers</IntermediateBucketReference></Chain></Validator>
-  <Validator name="AP"><ValidatorReference>default</ValidatorReference></Validator>
-  <Validator name="SMP"><ValidatorReference>default</ValidatorReference></Validator>
+  <Validator name="AP">${issuedBy("INTEROP ACCESS POINT CA")}<ValidatorReference>default</ValidatorReference></Validator>
+  <Validator name="SMP">${issuedBy("INTEROP SERVICE METADATA PUBLISHER CA")}<ValidatorReference>default</ValidatorReference></Validator>
   <CertificateBucket name="root">${certificate("root")}</CertificateBucket>
   <CertificateBucket name="issuers">${certificate("ap")}${certificate("smp")}</CertificateBucket>
 </ValidatorRecipe>
