@@ -1,6 +1,6 @@
 /** One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long turns: workers and the network. */
 import { dispatchDocument, type DispatchPorts } from "../engine/documents/dispatch.js";
-import { type DutyPorts, judge } from "../engine/documents/mls-duties.js";
+import { type DutyPorts, judge, release } from "../engine/documents/mls-duties.js";
 import type { Provider } from "../engine/documents/provider.js";
 import { respond, type RespondPorts, type RespondReply, type RespondRequest } from "../engine/documents/respond.js";
 import { acceptSend, type SendPorts, type SendReply, type SendRequest, withBatches } from "../engine/documents/send.js";
@@ -18,6 +18,8 @@ export type DocumentProtocol = {
   Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
   Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
+  /** Shows the received document of this actor's id to its firm if it has been held too long; answers whether it was. */
+  Release: { readonly ask: null; readonly reply: boolean };
   /** Answers the received document of this actor's id for the firm that received it. */
   Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };
 };
@@ -49,6 +51,7 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
         await judge(ports.duties, duty);
         return { reply: null };
       },
+      Release: async (_, __, key) => ({ reply: await release(ports.duties, key as ReceivedDocumentId) }),
       Respond: async (_, request, key) => ({ reply: await respond(ports.respond, { ...request, documentId: key as ReceivedDocumentId }) }),
     },
   };

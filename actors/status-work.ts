@@ -2,7 +2,7 @@
  * The timers behind statuses and reports: each takes what is due from Postgres, gives it to the actor that owns it until
  * nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has written.
  */
-import { leaseDuties } from "../engine/documents/mls-duties.js";
+import { leaseDuties, overdueHeld } from "../engine/documents/mls-duties.js";
 import { leaseMessages } from "../engine/documents/service-dispatch.js";
 import { keyOfStatus, type ReadStatus, readDueStatuses } from "../engine/documents/statuses.js";
 import { createWake, type Wake } from "../engine/events/wake.js";
@@ -45,6 +45,9 @@ export const STATUS_STEPS = {
   /** Received documents that are to be judged. */
   duties: async (ports: StatusWorkPorts): Promise<number> =>
     answered(ports, "duties", (await leaseDuties(ports)).map((duty) => ports.actors.ask(ports.document, duty.id, "Judge", duty))),
+  /** Received documents that could not be judged in time. */
+  held: async (ports: StatusWorkPorts): Promise<number> =>
+    answered(ports, "held", (await overdueHeld(ports)).map((id) => ports.actors.ask(ports.document, id, "Release", null))),
   /** Messages of ours that are to be sent. */
   messages: async (ports: StatusWorkPorts): Promise<number> =>
     answered(ports, "messages", (await leaseMessages(ports)).map((leased) => ports.actors.ask(ports.message, leased.id, "Attempt", leased))),
@@ -52,8 +55,18 @@ export const STATUS_STEPS = {
   reports: async ({ actors, message, provider }: StatusWorkPorts): Promise<number> => actors.ask(message, provider.participant, "Report", null),
 } as const;
 
-const EVERY_MS: Readonly<Record<keyof typeof STATUS_STEPS, number>> = {
-  statuses: LIMITS.status_poll_ms, duties: LIMITS.status_poll_ms, messages: LIMITS.status_poll_ms, reports: LIMITS.report_look_ms,
+interface Timing {
+  /** How often it looks by itself. */
+  readonly every_ms: number;
+  /** Whether something that was stored may be for it. */
+  readonly poked: boolean;
+  /** How many take batches beside each other: a firm's document does not wait behind another's that takes a minute to judge. */
+  readonly abreast: number;
+}
+const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
+  statuses: { every_ms: LIMITS.status_poll_ms, poked: true, abreast: 1 }, duties: { every_ms: LIMITS.status_poll_ms, poked: true, abreast: 2 },
+  held: { every_ms: LIMITS.held_again_ms, poked: false, abreast: 1 }, messages: { every_ms: LIMITS.status_poll_ms, poked: true, abreast: 1 },
+  reports: { every_ms: LIMITS.report_look_ms, poked: false, abreast: 1 },
 };
 
 export interface StatusWork {
@@ -67,9 +80,9 @@ export interface StatusWork {
 export function startStatusWork(ports: StatusWorkPorts): StatusWork {
   const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
   let stopping = false;
-  const wakes = names.map(() => createWake());
-  const poke = (): void => { for (const wake of wakes) wake.poke(); };
-  async function run(name: keyof typeof STATUS_STEPS, wake: Wake): Promise<void> {
+  const runners = names.flatMap((name) => Array.from({ length: TIMINGS[name].abreast }, () => ({ name, wake: createWake() })));
+  const poke = (): void => { for (const { name, wake } of runners) if (stopping || TIMINGS[name].poked) wake.poke(); };
+  async function run({ name, wake }: { readonly name: keyof typeof STATUS_STEPS; readonly wake: Wake }): Promise<void> {
     while (!stopping) {
       try {
         // A batch may have made work for the other loops: a decided duty is a message that is due.
@@ -80,10 +93,10 @@ export function startStatusWork(ports: StatusWorkPorts): StatusWork {
       } catch (error) {
         ports.log.warn("due status work could not be taken", { component: name, ...errorFields(error) });
       }
-      if (!stopping) await wake.wait(EVERY_MS[name]);
+      if (!stopping) await wake.wait(TIMINGS[name].every_ms);
     }
   }
-  const ended = Promise.all(names.map((name, index) => run(name, wakes[index] ?? createWake())));
+  const ended = Promise.all(runners.map(run));
   return {
     poke,
     stop: async () => {

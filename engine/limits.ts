@@ -236,6 +236,10 @@ export const LIMITS = {
   sbdh_value_chars_max: 1_024,
   /** An SML answer is an empty SOAP body or a fault. */
   sml_answer_bytes_max: 64 * KiB,
+  /** How long the SML is waited for; DNS, which is asked after an answer that was lost, needs the rest of a turn. */
+  registration_sml_ms: 12 * SECOND_MS,
+  /** How long an operation on a registration counts as under way: the SML's answer, and DNS asked after it. */
+  registration_lease_ms: 2 * MINUTE_MS,
 
   // Statuses and reports
   /** A Message Level Status or an invoice response. One with a thousand issues has 410 KB and takes 12 ms of the event loop, up to 60 ms cold; a usual one has 2 KB. */
@@ -252,6 +256,10 @@ export const LIMITS = {
   mls_received_within_ms: 25 * MINUTE_MS,
   /** How often a received document is looked at while its status waits for a confirmation, or could not be decided. */
   mls_decide_again_ms: 1 * MINUTE_MS,
+  /** How long a received document waits for its verdict before its firm sees it all the same; normally it is milliseconds. Ours. */
+  held_max_ms: 2 * MINUTE_MS,
+  /** How soon a verdict is tried again, and how often overdue documents are looked for. */
+  held_again_ms: 5 * SECOND_MS,
   /** A status for a document whose own receipt is still under way is tried again: doubles from the first to the last. */
   status_early_first_ms: 2 * SECOND_MS,
   status_early_max_ms: 10 * MINUTE_MS,
@@ -425,8 +433,11 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   { holds: LIMITS.mls_confirmation_wait_ms + LIMITS.mls_decide_again_ms + LIMITS.attempt_timeout_ms < LIMITS.mls_sent_within_ms, because: "a status that waited for a confirmation must still arrive in time" },
   { holds: LIMITS.attempt_timeout_ms < LIMITS.status_lease_ms, because: "a service message must not be sent by two nodes at once" },
   { holds: LIMITS.status_validation_ms < LIMITS.status_lease_ms, because: "a received document must not be judged by two nodes at once" },
+  { holds: LIMITS.status_lease_ms + LIMITS.held_again_ms < LIMITS.held_max_ms, because: "a document whose node died while it was judged must be judged by another before its firm sees it" },
   { holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms, because: "a host that does not answer is told apart from one that is slow" },
   { holds: LIMITS.outbound_total_ms < LIMITS.attempt_timeout_ms, because: "a look-up that fails must leave an attempt time to say so" },
+  { holds: LIMITS.registration_sml_ms + LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max < LIMITS.actor_ask_timeout_ms, because: "who asked for a registration must be told what DNS says of it" },
+  { holds: LIMITS.registration_sml_ms + 2 * LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max < LIMITS.registration_lease_ms, because: "a registration must not be taken for interrupted while its outcome is asked for" },
   { holds: LIMITS.smp_before_accept_ms < LIMITS.actor_ask_timeout_ms, because: "a send is accepted also when the look-up is slow" },
   { holds: LIMITS.dns_ttl_min_ms <= LIMITS.dns_ttl_negative_max_ms && LIMITS.dns_ttl_negative_max_ms <= LIMITS.dns_ttl_max_ms, because: "the bounds of a time to live must leave room" },
   { holds: LIMITS.revocation_unknown_cache_ms < LIMITS.revocation_cache_ms, because: "what nobody knew must be asked again sooner than what was said" },

@@ -11,6 +11,7 @@ import { providerOfSeat } from "../peppol/providers.js";
 import type { InboundExchange, InboundOutcome, Receive } from "../peppol/transport.js";
 import { findOwnParticipant } from "../storage/received.js";
 import { findStatusTwins, type NewDuty, type NewExchange, type StatusKind, storeBusiness, storeStatus } from "../storage/statuses.js";
+import { isJudged } from "./mls-duties.js";
 import { type Provider, sealPayload, TRANSPORT_PROFILE } from "./provider.js";
 import { judgeTwins, receiveDocument, type ReceivePorts } from "./receive.js";
 
@@ -26,10 +27,14 @@ export interface InboundPorts extends Omit<ReceivePorts, "store"> {
  * @source design/as4.md, section 6: the unique insert is the same write as the message
  */
 export function createInbound(ports: InboundPorts): Receive {
-  const store: ReceivePorts["store"] = (document, exchange) => storeBusiness(
-    ports.sql, document, exchangeOf(ports, exchange, { id: document.id, kind: "business", firmId: document.firmId, at: document.receivedAt }),
-    dutyOf(ports, exchange, document.firmId, document.receivedAt),
-  );
+  const store: ReceivePorts["store"] = (document, exchange) => {
+    const duty = dutyOf(ports, exchange, document.firmId, document.receivedAt);
+    // Where nobody can be told of a rejection, the firm sees what came.
+    const status = duty !== undefined && isJudged(exchange.documentTypeId) ? "HELD" : document.status;
+    return storeBusiness(
+      ports.sql, { ...document, status }, exchangeOf(ports, exchange, { id: document.id, kind: "business", firmId: document.firmId, at: document.receivedAt }), duty,
+    );
+  };
   const receivers: Readonly<Record<ReturnType<typeof classifyInbound>, Receive>> = {
     business: (exchange) => receiveDocument({ ...ports, store }, exchange),
     invoice_response: async (exchange) => {

@@ -1,8 +1,12 @@
-/** The status that we owe: every received document is judged, failures are always said, successes when they were asked for. */
+/**
+ * The verdict on what we receive and the status that we owe for it: every document is judged before its firm sees it,
+ * failures are always said, successes when they were asked for.
+ */
 import type { Clock, Instant } from "../clock.js";
 import { Refusal } from "../errors.js";
 import { within } from "../events/wake.js";
-import { newId } from "../ids.js";
+import { newId, type ReceivedDocumentId } from "../ids.js";
+import { receivedLifecycle } from "../lifecycle/received.js";
 import { LIMITS } from "../limits.js";
 import { errorFields, type Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
@@ -10,10 +14,11 @@ import { BILLING_CAPABILITIES, canonicalDocumentTypeId } from "../peppol/identif
 import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../peppol/invoice-response.js";
 import { buildMls } from "../peppol/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode, type MlsIssue } from "../peppol/mls.js";
+import { findOverdueHeld, releaseReceived } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import type { NewServiceMessage } from "../storage/service-messages.js";
 import type { Sql } from "../storage/sql.js";
-import { deferDuty, endDuty, oldestPendingMls, type TakenDuty, takeDuties } from "../storage/statuses.js";
+import { endDuty, type HeldEnd, oldestPendingMls, type TakenDuty, takeDuties } from "../storage/statuses.js";
 import type { DocumentFinding, Inspection, Validators } from "./facts.js";
 import { newServiceMessage, openPayload, type Provider } from "./provider.js";
 
@@ -22,6 +27,7 @@ export interface DutyPorts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly validators: Validators;
   readonly provider: Provider;
 }
@@ -77,26 +83,35 @@ function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Inspection | undefi
   return within(ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }), LIMITS.status_validation_ms, undefined);
 }
 
+/** What becomes of a held document: its firm sees it, or never does. */
+const heldEnd = (valid: boolean, findings: readonly DocumentFinding[]): HeldEnd => valid ? { to: receivedLifecycle.HELD.rules_passed.to } : {
+  to: receivedLifecycle.HELD.rules_refused.to,
+  findings: findings.slice(0, LIMITS.mls_issues_max).map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
+};
+
 async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
-  const inspection = isJudged(duty.documentTypeId) ? await inspect(ports, duty) : { valid: true, findings: [] };
+  // What its firm has seen is not rejected any more: its sender would send a second one of what is booked already.
+  const isOpen = (duty.held || duty.kind === "invoice_response") && isJudged(duty.documentTypeId);
+  const inspection = isOpen ? await inspect(ports, duty) : { valid: true, findings: [] };
   const now = ports.clock.now();
   if (inspection === undefined) {
     await putOff(ports, duty, now);
     return;
   }
   const decision = decideDuty(duty, inspection.valid, now);
-  if (decision.kind === "wait") await deferDuty(ports.sql, duty.id, decision.until);
-  else if (decision.kind === "silence") await endDuty(ports.sql, duty.id, { code: undefined, message: undefined });
-  else await endDuty(ports.sql, duty.id, { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) });
+  const document = duty.held ? heldEnd(inspection.valid, inspection.findings) : undefined;
+  const said = decision.kind === "say" ? { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) } : {};
+  const written = await endDuty(ports.sql, duty.id, { document, nextAt: decision.kind === "wait" ? decision.until : undefined, ...said });
+  if (written && document !== undefined) ports.metrics.count("received_verdicts_total", { verdict: inspection.valid ? "passed" : "refused" });
 }
 
 /** A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its status any more. */
 async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<void> {
   if (now - duty.receivedAt > LIMITS.status_early_ms) {
     ports.log.error("a received document could not be judged; its status is not sent");
-    await endDuty(ports.sql, duty.id, { code: undefined, message: undefined });
+    await endDuty(ports.sql, duty.id, {});
   } else {
-    await deferDuty(ports.sql, duty.id, now + LIMITS.mls_decide_again_ms);
+    await endDuty(ports.sql, duty.id, { nextAt: now + (duty.held ? LIMITS.held_again_ms : LIMITS.mls_decide_again_ms) });
   }
 }
 
@@ -108,6 +123,24 @@ export async function judge(ports: DutyPorts, duty: TakenDuty): Promise<void> {
     if (!(error instanceof Refusal)) ports.log.error("a received document could not be judged", errorFields(error));
     await putOff(ports, duty, ports.clock.now());
   }
+}
+
+/** Documents that have waited LIMITS.held_max_ms for their verdict. Changes nothing. */
+export const overdueHeld = ({ sql, clock }: Pick<DutyPorts, "sql" | "clock">): Promise<readonly ReceivedDocumentId[]> =>
+  findOverdueHeld(sql, { heldSince: clock.now() - LIMITS.held_max_ms, limit: LIMITS.status_batch });
+
+/**
+ * Shows a document to its firm although nobody could judge it in time: a late invoice is worse than one that breaks a rule.
+ * From then on it is not rejected. Runs in the turn of its actor.
+ * @returns whether it was still held
+ */
+export async function release({ sql, clock, log, metrics }: DutyPorts, id: ReceivedDocumentId): Promise<boolean> {
+  const released = await releaseReceived(sql, id, clock.now() - LIMITS.held_max_ms);
+  if (released) {
+    metrics.count("received_verdicts_total", { verdict: "not_in_time" });
+    log.warn("a received document could not be judged in time and is shown to its firm", { documentId: id });
+  }
+  return released;
 }
 
 /** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */

@@ -37,7 +37,7 @@ export async function receiveDocument(ports: ReceivePorts, exchange: InboundExch
     id, firmId: own.firmId, participantKey: key, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId,
     processId: exchange.processId, creationDateTime: exchange.createdAt, payloadSha256,
     as4MessageId: exchange.as4MessageId, sbdhInstanceId: exchange.sbdhInstanceId, facts: {}, receivedAt: ports.clock.now(),
-    payloadKeyId: ports.sealer.keyId, payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id), payloadBytes: exchange.payload.length,
+    payloadKeyId: ports.sealer.keyId, payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id), payloadBytes: exchange.payload.length, status: "RECEIVED",
   };
   const stored = await (ports.store?.(document, exchange) ?? storeReceived(ports.sql, document));
   if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, payloadSha256);

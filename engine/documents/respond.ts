@@ -3,6 +3,7 @@ import { type Clock, type Instant, isoInstant } from "../clock.js";
 import { Refusal } from "../errors.js";
 import { type FirmId, newId, type ReceivedDocumentId } from "../ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
+import { RECEIVED_STATES } from "../lifecycle/received.js";
 import { LIMITS } from "../limits.js";
 import {
   buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, RESPONSE_OF_STATUS, type ResponseCode, type ResponseParty, type ResponseStatus,
@@ -95,7 +96,8 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     const last = earlier.at(-1);
     if (last?.code === code && last.note === note && !LOST.includes(last.status)) {
       // The answers of a firm are found by its document: another firm's request must not see them.
-      if (await orTemporary(findReceivedState(ports.sql, request.firmId, request.documentId)) === undefined) throw new Refusal("NOT_FOUND");
+      const state = await orTemporary(findReceivedState(ports.sql, request.firmId, request.documentId));
+      if (!RECEIVED_STATES.some((seen) => seen === state?.status)) throw new Refusal("NOT_FOUND");
       return replyOf(request, last, true);
     }
     const { seller, buyer, ...invoice } = await answered(ports, request, now);

@@ -1,8 +1,9 @@
 /** What operators read: documents of any firm, without their content. */
 import type { Instant } from "../clock.js";
-import type { DocumentId } from "../ids.js";
+import type { DocumentId, ReceivedDocumentId } from "../ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
-import type { Sql } from "./sql.js";
+import type { InboundState } from "../lifecycle/received.js";
+import type { Json, Sql } from "./sql.js";
 
 export interface OperatorDocument {
   readonly id: DocumentId;
@@ -85,6 +86,58 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
       number, owner, startedAt: started_at.getTime(), finishedAt: finished_at?.getTime() ?? null, outcome, code, retryable, detail,
     })),
   };
+}
+
+/** A received document in any state, also one that its firm does not see. */
+export interface OperatorReceived {
+  readonly id: ReceivedDocumentId;
+  readonly firmId: string;
+  readonly status: InboundState;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly documentTypeId: string;
+  readonly as4MessageId: string;
+  readonly receivedAt: Instant;
+  readonly acknowledgedAt: Instant | null;
+}
+
+export interface OperatorReceivedDetail extends OperatorReceived {
+  /** Why it was refused. */
+  readonly findings: Json;
+}
+
+export interface OperatorReceivedQuery extends Omit<OperatorDocumentQuery, "status"> {
+  readonly status: InboundState | undefined;
+}
+
+interface ReceivedRow {
+  readonly id: string; readonly firm_id: string; readonly status: InboundState; readonly sender: string; readonly receiver: string;
+  readonly document_type_id: string; readonly as4_message_id: string; readonly received_at: Date; readonly acknowledged_at: Date | null;
+}
+
+const receivedOf = (row: ReceivedRow): OperatorReceived => ({
+  id: row.id as ReceivedDocumentId, firmId: row.firm_id, status: row.status, sender: row.sender, receiver: row.receiver, documentTypeId: row.document_type_id,
+  as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime(), acknowledgedAt: row.acknowledged_at?.getTime() ?? null,
+});
+
+/** Newest first. */
+export async function listOperatorReceived(sql: Sql, query: OperatorReceivedQuery): Promise<OperatorReceived[]> {
+  const rows = await sql<ReceivedRow[]>`
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at
+    from received_document
+    where (${query.status ?? null}::text is null or status = ${query.status ?? null})
+      and (${query.participantKey ?? null}::text is null or lower(sender) = ${query.participantKey ?? null} or participant_key = ${query.participantKey ?? null})
+      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null or received_at >= ${query.since === undefined ? null : new Date(query.since)})
+    order by position desc limit ${query.limit}`;
+  return rows.map(receivedOf);
+}
+
+/** One received document with the findings that it was refused for; undefined when there is none. */
+export async function findOperatorReceived(sql: Sql, id: ReceivedDocumentId): Promise<OperatorReceivedDetail | undefined> {
+  const [row] = await sql<(ReceivedRow & { findings: Json })[]>`
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at, findings
+    from received_document where id = ${id}`;
+  return row === undefined ? undefined : { ...receivedOf(row), findings: row.findings };
 }
 
 /** Firms with their participants, by name. */

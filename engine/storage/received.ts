@@ -1,7 +1,7 @@
 /** Statements of the received document: store once, list, read, acknowledge. */
 import type { Instant } from "../clock.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../ids.js";
-import type { ReceivedState } from "../lifecycle/received.js";
+import type { InboundState, ReceivedState } from "../lifecycle/received.js";
 import type { Json, Sql } from "./sql.js";
 
 export interface NewReceivedDocument {
@@ -22,6 +22,8 @@ export interface NewReceivedDocument {
   readonly payloadKeyId: string;
   readonly payloadSealed: Buffer;
   readonly payloadBytes: number;
+  /** HELD when it is judged before its firm sees it. */
+  readonly status: Extract<InboundState, "HELD" | "RECEIVED">;
 }
 
 /** Stores a received document and its payload. @returns whether it is new; a repeated message stores nothing */
@@ -31,7 +33,7 @@ export async function storeReceived(sql: Sql, document: NewReceivedDocument): Pr
       ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver}, ${document.documentTypeId},
       ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
       ${JSON.stringify(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId},
-      ${document.payloadSealed.toString("base64")}, ${document.payloadBytes}
+      ${document.payloadSealed.toString("base64")}, ${document.payloadBytes}, ${document.status}
     )`;
   return rows.length === 1;
 }
@@ -127,13 +129,13 @@ export interface ReceivedDetail extends ReceivedItem {
   readonly payloadSealed: Buffer;
 }
 
-/** One received document of a participant with its sealed payload; undefined when the participant has none such. */
+/** One received document of a participant with its sealed payload; undefined when the participant has none such to see. */
 export async function findReceived(sql: Sql, participantKey: string, id: ReceivedDocumentId): Promise<ReceivedDetail | undefined> {
   const [row] = await sql<(ItemRow & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id
-    where r.id = ${id} and r.participant_key = ${participantKey}`;
+    where r.id = ${id} and r.participant_key = ${participantKey} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
   if (row === undefined) return undefined;
   return {
     id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
@@ -150,22 +152,22 @@ export interface AnswerableDocument {
   readonly payloadSealed: Buffer;
 }
 
-/** One received document of a firm with its sealed payload; undefined when the firm has none such. */
+/** One received document of a firm with its sealed payload; undefined when the firm has none such to see. */
 export async function findAnswerable(sql: Sql, firmId: FirmId, id: ReceivedDocumentId): Promise<AnswerableDocument | undefined> {
   const [row] = await sql<{ sender: string; receiver: string; name: string; key_id: string; sealed: Buffer }[]>`
     select r.sender, r.receiver, f.name, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
-    where r.id = ${id} and r.firm_id = ${firmId}`;
+    where r.id = ${id} and r.firm_id = ${firmId} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
   return row === undefined ? undefined : {
     sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, firmName: row.name, payloadKeyId: row.key_id, payloadSealed: row.sealed,
   };
 }
 
-/** State of one received document of a firm. */
+/** State of one received document of a firm, also of one that the firm does not see: its exchange has evidence. */
 export async function findReceivedState(
   sql: Sql, firmId: FirmId, id: ReceivedDocumentId,
-): Promise<{ readonly status: ReceivedState; readonly as4MessageId: string; readonly receivedAt: Instant } | undefined> {
-  const [row] = await sql<{ status: ReceivedState; as4_message_id: string; received_at: Date }[]>`
+): Promise<{ readonly status: InboundState; readonly as4MessageId: string; readonly receivedAt: Instant } | undefined> {
+  const [row] = await sql<{ status: InboundState; as4_message_id: string; received_at: Date }[]>`
     select status, as4_message_id, received_at from received_document where id = ${id} and firm_id = ${firmId}`;
   return row === undefined ? undefined : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
 }
@@ -177,6 +179,19 @@ export async function acknowledgeReceived(
   const [row] = await sql<{ acknowledged_at: Date }[]>`
     select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey}, ${new Date(request.now)})`;
   return row?.acknowledged_at.getTime();
+}
+
+/** Documents that have been held since then or longer, oldest first. */
+export async function findOverdueHeld(sql: Sql, request: { readonly heldSince: Instant; readonly limit: number }): Promise<ReceivedDocumentId[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)} order by received_at limit ${request.limit}`;
+  return rows.map(({ id }) => id as ReceivedDocumentId);
+}
+
+/** Shows a held document to its firm. @returns false when it is not held any more, or not since then */
+export async function releaseReceived(sql: Sql, id: ReceivedDocumentId, heldSince: Instant): Promise<boolean> {
+  const rows = await sql`select id from release_received(${id}, ${new Date(heldSince)})`;
+  return rows.length === 1;
 }
 
 /** The firm that owns a participant and the document types it accepts. */

@@ -2,6 +2,7 @@
 import type { Instant } from "../clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
+import type { InboundState } from "../lifecycle/received.js";
 import type { MoveRow } from "./documents.js";
 import type { NewReceivedDocument } from "./received.js";
 import type { NewServiceMessage } from "./service-messages.js";
@@ -63,7 +64,7 @@ export async function storeBusiness(sql: Sql, document: NewReceivedDocument, exc
       ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
       ${text(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId}, ${document.payloadSealed.toString("base64")},
       ${document.payloadBytes}, ${text(exchangeJson(exchange))}::text::jsonb,
-      ${duty === undefined ? null : text(dutyJson(document.id, duty))}::text::jsonb
+      ${duty === undefined ? null : text(dutyJson(document.id, duty))}::text::jsonb, ${document.status}
     )`;
   return rows.length === 1;
 }
@@ -341,6 +342,8 @@ export interface TakenDuty {
   /** Whether its firm has confirmed it. */
   readonly acknowledged: boolean;
   readonly kind: "business" | "invoice_response";
+  /** Whether its firm does not see it yet. */
+  readonly held: boolean;
   /** Undefined when the payload is gone. */
   readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
 }
@@ -348,27 +351,44 @@ export interface TakenDuty {
 export async function takeDuties(sql: Sql, request: { readonly now: Instant; readonly lease_ms: number; readonly limit: number }): Promise<TakenDuty[]> {
   const rows = await sql<{
     id: string; firm_id: string; sbdh_instance_id: string; document_type_id: string; receiver: string; always: boolean; received_at: Date; acknowledged: boolean;
-    is_response: boolean; payload_key_id: string | null; payload_sealed: Buffer | null;
+    is_response: boolean; held: boolean; payload_key_id: string | null; payload_sealed: Buffer | null;
   }[]>`
-    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, payload_key_id, payload_sealed
+    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, held, payload_key_id, payload_sealed
     from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
   return rows.map((row) => ({
     id: row.id, firmId: row.firm_id as FirmId, sbdhInstanceId: row.sbdh_instance_id, documentTypeId: row.document_type_id, receiver: row.receiver as ParticipantId,
-    always: row.always, receivedAt: row.received_at.getTime(), acknowledged: row.acknowledged, kind: row.is_response ? "invoice_response" : "business",
+    always: row.always, receivedAt: row.received_at.getTime(), acknowledged: row.acknowledged, kind: row.is_response ? "invoice_response" : "business", held: row.held,
     payload: row.payload_key_id === null || row.payload_sealed === null ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed },
   }));
 }
 
-/** Ends a duty, with the message that fulfils it or without one. @returns false when it was ended before */
-export async function endDuty(sql: Sql, id: string, end: { readonly code: string | undefined; readonly message: NewServiceMessage | undefined }): Promise<boolean> {
-  const rows = await sql`
-    select id from end_mls_duty(${id}, null, ${end.code ?? null}, ${end.message === undefined ? null : text(serviceMessageJson(end.message))}::text::jsonb)`;
-  return rows.length === 1;
+/** What becomes of the held document that a duty is about. */
+export interface HeldEnd {
+  readonly to: Extract<InboundState, "RECEIVED" | "REFUSED">;
+  /** Why it is refused. */
+  readonly findings?: Json;
 }
 
-/** Puts a duty off. */
-export async function deferDuty(sql: Sql, id: string, nextAt: Instant): Promise<void> {
-  await sql`select id from end_mls_duty(${id}, ${new Date(nextAt)}, null, null)`;
+export interface DutyEnd {
+  /** Puts the duty off instead of ending it. */
+  readonly nextAt?: Instant | undefined;
+  readonly code?: string | undefined;
+  readonly message?: NewServiceMessage | undefined;
+  readonly document?: HeldEnd | undefined;
+}
+
+/**
+ * Ends a duty or puts it off, together with what becomes of its document, or neither.
+ * @returns false when the duty was ended before, or the document that was to be refused has been shown to its firm
+ */
+export async function endDuty(sql: Sql, id: string, end: DutyEnd): Promise<boolean> {
+  const { nextAt, code, message, document } = end;
+  const rows = await sql`
+    select id from end_mls_duty(
+      ${id}, ${nextAt === undefined ? null : new Date(nextAt)}, ${code ?? null}, ${message === undefined ? null : text(serviceMessageJson(message))}::text::jsonb,
+      ${document?.to ?? null}, ${document?.findings === undefined ? null : text(document.findings)}::text::jsonb
+    )`;
+  return rows.length === 1;
 }
 
 /** When the oldest document was received whose status is due and not delivered; undefined when there is none. */

@@ -42,7 +42,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
     if (answer.status !== 202) throw new Error(answer.text);
     const sent = String(answer.json["providerDocumentId"]);
     const received = await eventually("the document is received", async () => {
-      const [row] = await t.db.sql<{ id: string }[]>`select r.id from received_document as r join document as d on d.sbdh_instance_id::text = r.sbdh_instance_id where d.id = ${sent}`;
+      const [row] = await t.db.sql<{ id: string }[]>`select r.id from received_document as r join document as d on d.sbdh_instance_id::text = r.sbdh_instance_id where d.id = ${sent} and r.status <> 'HELD'`;
       return row?.id;
     });
     return { sent, received };

@@ -91,7 +91,7 @@ async function received(owed = true): Promise<string> {
   const payload = Buffer.from("<Invoice/>");
   await storeBusiness(db.sql, {
     id: id as never, firmId, participantKey: US, sender: PEER, receiver: US, ...INVOICE, creationDateTime: clock.now(), payloadSha256: sha256(payload), as4MessageId: `${randomUUID()}@peer`,
-    sbdhInstanceId: randomUUID(), facts: {}, receivedAt: clock.now(), payloadKeyId: sealer.keyId, payloadSealed: sealPayload(sealer, id, payload), payloadBytes: payload.length,
+    sbdhInstanceId: randomUUID(), facts: {}, receivedAt: clock.now(), payloadKeyId: sealer.keyId, payloadSealed: sealPayload(sealer, id, payload), payloadBytes: payload.length, status: "RECEIVED",
   }, exchange(id, "business"), owed ? { firmId, sbdhInstanceId: "i", documentTypeId: INVOICE.documentTypeId, receiver: "0242:000777" as ParticipantId, always: true, receivedAt: clock.now() } : undefined);
   return id;
 }

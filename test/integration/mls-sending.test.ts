@@ -3,17 +3,21 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
+import { createCursors } from "../../engine/cursors.js";
+import { acknowledge, createInbox, type Inbox } from "../../engine/documents/inbox.js";
 import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
-import { observePendingMls } from "../../engine/documents/mls-duties.js";
+import { leaseDuties, observePendingMls } from "../../engine/documents/mls-duties.js";
 import { openPayload } from "../../engine/documents/provider.js";
 import { readResponse, respond, type RespondRequest } from "../../engine/documents/respond.js";
 import { recordingExchanges } from "../../engine/documents/service-dispatch.js";
+import { Refusal } from "../../engine/errors.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
 import { readInvoiceResponse, RESPONSE_OF_STATUS } from "../../engine/peppol/invoice-response.js";
 import { readMls } from "../../engine/peppol/mls.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
+import { findOperatorReceived, listOperatorReceived } from "../../engine/storage/operations.js";
 import { acknowledgeReceived } from "../../engine/storage/received.js";
 import { releaseServiceLeases, takeServiceMessages } from "../../engine/storage/service-messages.js";
 import { eventually } from "../support/eventually.js";
@@ -68,8 +72,15 @@ async function receive(exchange: InboundExchange): Promise<string> {
   if (outcome.kind !== "stored") throw new Error(outcome.kind);
   return outcome.id;
 }
+const judge = async (): Promise<void> => { while (await STATUS_STEPS.duties(bench.node) > 0); };
+/** Received and judged: its firm sees it. */
+async function receiveAndJudge(exchange: InboundExchange): Promise<ReceivedDocumentId> {
+  const id = await receive(exchange);
+  await judge();
+  return id as ReceivedDocumentId;
+}
 const settle = async (): Promise<void> => {
-  while (await STATUS_STEPS.duties(bench.node) > 0);
+  await judge();
   while (await STATUS_STEPS.messages(bench.node) > 0);
 };
 const said = (): (string | undefined)[] => handed.map(({ payload }) => {
@@ -226,13 +237,123 @@ test("a receipt for a document is recorded once for the reports; what is no docu
   ]);
 });
 
+const inbox = (): Inbox => createInbox({ sql: db.sql, sealer: bench.ports.sealer, cursors: createCursors(Buffer.alloc(32, 7)) });
+const listed = async (participant = BUYER): Promise<string[]> => {
+  const { documents } = await inbox().list({ participant, status: "RECEIVED", limit: 100, pageToken: undefined });
+  return documents.map(({ id }) => id);
+};
+const stateOf = async (id: string): Promise<string | undefined> => (await db.sql<{ status: string }[]>`select status from received_document where id = ${id}`)[0]?.status;
+/** Everything that a firm could try with a document that it is not shown. */
+async function attempts(id: string): Promise<string[]> {
+  const document = id as ReceivedDocumentId;
+  const tries = [() => inbox().read(BUYER, document), () => acknowledge(bench.ports, BUYER, document), () => respond(respondPorts(), request(id))];
+  const reasons: string[] = [];
+  for (const attempt of tries) reasons.push(await attempt().then(() => "done", (error: unknown) => (error instanceof Refusal ? error.reason : "thrown")));
+  return reasons;
+}
+
+test("a received document is shown to its firm once it was judged, and is nothing to it before", async () => {
+  const id = await receive(arriving());
+  expect(await listed()).not.toContain(id);
+  expect(await attempts(id)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
+  await judge();
+  expect(await listed()).toContain(id);
+  expect(await attempts(id)).toEqual(["done", "done", "done"]);
+});
+
+test("a document that is answered with RE is never shown, read, acknowledged or answered; operators find it with its findings", async () => {
+  const id = await receive(arriving({ payload: broken() }));
+  await settle();
+  expect(said()).toEqual(["RE"]);
+  expect(await listed()).not.toContain(id);
+  expect(await attempts(id)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
+  const query = { status: "REFUSED", participantKey: BUYER, since: undefined, limit: 200 } as const;
+  expect((await listOperatorReceived(db.sql, query)).map((document) => document.id)).toContain(id);
+  expect(await findOperatorReceived(db.sql, id as ReceivedDocumentId)).toMatchObject({
+    status: "REFUSED", firmId: buyerFirm, acknowledgedAt: null, findings: expect.arrayContaining([expect.objectContaining({ ruleId: "BR-CO-16", severity: "fatal" })]) as unknown,
+  });
+  // The corrected one that its sender sends is the only one that the firm has.
+  const corrected = await receiveAndJudge(arriving());
+  expect((await listed()).filter((one) => one === id || one === corrected)).toEqual([corrected]);
+});
+
+test("what nobody judges is shown at once: a type without rules, and a document whose sender cannot be told", async () => {
+  const type = { documentTypeId: "urn:example:Order-3::Order##urn:example:order::2.1", processId: "urn:example:p" };
+  await db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${BUYER}, ${type.documentTypeId}, ${type.processId}) on conflict do nothing`;
+  const order = await receive(arriving({ ...type, payload: Buffer.from("<Order/>") }));
+  const nameless = await receive(arriving({ payload: broken(), envelope: { mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat: "no seat" } }));
+  expect(await listed()).toEqual(expect.arrayContaining([order, nameless]));
+});
+
+test("a document that cannot be judged is shown when it was held long enough, stays, and is not rejected any more; its firm's AP or AB is said as ever", async () => {
+  const busy = statusNode({ ...bench.ports, validators: { inspect: () => Promise.reject(new Refusal("TEMPORARY")) } });
+  const silent = await receive(arriving({ payload: broken() }));
+  const asked = await receive(arriving({ payload: broken(), type: "ALWAYS_SEND" }));
+  for (let held_ms = 0; held_ms < LIMITS.held_max_ms; held_ms += LIMITS.held_again_ms) {
+    expect(await listed()).not.toContain(silent);
+    expect(await STATUS_STEPS.held(busy)).toBe(0);
+    await STATUS_STEPS.duties(busy);
+    clock.advance(LIMITS.held_again_ms);
+  }
+  expect(await STATUS_STEPS.held(busy)).toBe(2);
+  expect(await listed()).toEqual(expect.arrayContaining([silent, asked]));
+  clock.advance(LIMITS.mls_confirmation_wait_ms);
+  await settle();
+  expect(said()).toEqual(["AB"]);
+  expect(await listed()).toEqual(expect.arrayContaining([silent, asked]));
+  expect(await bench.metric('received_verdicts_total{verdict="not_in_time"}')).toBe(2);
+});
+
+test("a verdict and the end of its time at the same moment: either the firm has the document or its sender has the rejection, never both", async () => {
+  for (let round = 0; round < 12; round += 1) {
+    const id = await receive(arriving({ payload: broken() }));
+    clock.advance(LIMITS.held_max_ms);
+    const steps = [() => STATUS_STEPS.duties(statusNode(bench.ports)), () => STATUS_STEPS.held(statusNode(bench.ports))];
+    await Promise.all((round % 2 === 0 ? steps : steps.toReversed()).map((step) => step()));
+    await db.sql`update mls_duty set lease_until = null`;
+    await settle();
+    const rejected = (await db.sql`select 1 from service_message where about = ${id}`).length === 1;
+    expect([await stateOf(id), rejected]).toEqual(rejected ? ["REFUSED", true] : ["RECEIVED", false]);
+    expect((await listed()).includes(id)).toBe(!rejected);
+  }
+});
+
+test("a verdict that finds its document shown already says nothing of it", async () => {
+  const id = await receive(arriving({ payload: broken() }));
+  const [leased] = await leaseDuties(bench.ports);
+  if (leased === undefined) throw new Error("nothing is due");
+  clock.advance(LIMITS.held_max_ms);
+  expect(await STATUS_STEPS.held(bench.node)).toBe(1);
+  await bench.node.actors.ask(bench.node.document, id, "Judge", leased);
+  expect(await stateOf(id)).toBe("RECEIVED");
+  expect(await db.sql`select 1 from service_message`).toHaveLength(0);
+});
+
+test("a document whose node died while it was judged stays held and is judged by another", async () => {
+  const id = await receive(arriving({ payload: broken() }));
+  await db.sql`select id from take_mls_duties(${new Date(clock.now())}, 1, 1)`;
+  expect(await listed()).not.toContain(id);
+  await eventually("the duty is taken again", async () => {
+    await settle();
+    return await stateOf(id) === "REFUSED";
+  });
+  expect(said()).toEqual(["RE"]);
+});
+
+test("documents are listed in the order of their arrival, also when an earlier one was judged later", async () => {
+  const first = await receive(arriving());
+  const second = await receive(arriving());
+  for (const lease of (await leaseDuties(bench.ports)).toReversed()) await bench.node.actors.ask(bench.node.document, lease.id, "Judge", lease);
+  expect((await listed()).filter((id) => id === first || id === second)).toEqual([first, second]);
+});
+
 const request = (documentId: string, changes: Partial<RespondRequest> = {}): RespondRequest => ({
   firmId: buyerFirm, documentId: documentId as ReceivedDocumentId, status: "accepted", note: undefined, ...changes,
 });
 const respondPorts = (): Parameters<typeof respond>[0] => ({ ...bench.ports, poke: () => undefined });
 
 test.each(Object.entries(RESPONSE_OF_STATUS))("the answer %s goes out as %s and says whose invoice it is about", async (status, code) => {
-  const id = await receive(arriving({ payload: goodInvoice("F-17") }));
+  const id = await receiveAndJudge(arriving({ payload: goodInvoice("F-17") }));
   const reply = await respond(respondPorts(), request(id, { status: status as keyof typeof RESPONSE_OF_STATUS, note: "Thank you." }));
   expect(reply).toMatchObject({ id, idempotent: false, response: { status, direction: "sent", delivery: "queued", reason: "Thank you." } });
   await settle();
@@ -243,7 +364,7 @@ test.each(Object.entries(RESPONSE_OF_STATUS))("the answer %s goes out as %s and 
 });
 
 test("the same answer given again, also by many at once, is sent once; a new answer is a new message", async () => {
-  const id = await receive(arriving());
+  const id = await receiveAndJudge(arriving());
   const replies = await Promise.all(Array.from({ length: 3 }, () => respond(respondPorts(), request(id))));
   expect(replies.filter(({ idempotent }) => !idempotent)).toHaveLength(1);
   clock.advance(1);
@@ -253,7 +374,7 @@ test("the same answer given again, also by many at once, is sent once; a new ans
 });
 
 test("a document of another firm, or none, cannot be answered and tells nothing of itself", async () => {
-  const id = await receive(arriving());
+  const id = await receiveAndJudge(arriving());
   await respond(respondPorts(), request(id));
   await expect(respond(respondPorts(), request(id, { firmId: sellerFirm }))).rejects.toMatchObject({ reason: "NOT_FOUND" });
   await expect(respond(respondPorts(), request(randomUUID()))).rejects.toMatchObject({ reason: "NOT_FOUND" });
@@ -261,8 +382,8 @@ test("a document of another firm, or none, cannot be answered and tells nothing 
 
 test("service messages are no customer's documents", async () => {
   const [before] = await db.sql<{ n: number }[]>`select count(*)::integer as n from document`;
-  const id = await receive(arriving({ payload: broken() }));
-  await respond(respondPorts(), request(id));
+  await receive(arriving({ payload: broken() }));
+  await respond(respondPorts(), request(await receiveAndJudge(arriving())));
   await settle();
   expect(handed).toHaveLength(2);
   expect(await db.sql`select count(*)::integer as n from document`).toEqual([{ n: before?.n }]);
@@ -278,6 +399,7 @@ test("the whole circle on one node: an invoice that breaks a rule comes back to 
     sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: document.as4MessageId, sbdhInstanceId: document.sbdhInstanceId, createdAt: clock.now(), payload: goodInvoice("C-1"),
   });
   if (outcome.kind !== "stored") throw new Error(outcome.kind);
+  while (await STATUS_STEPS.duties(circle.node) > 0);
   await respond({ ...circle.ports, poke: () => undefined }, request(outcome.id, { status: "under_query", note: "Which order?" }));
   const work = startStatusWork(circle.node);
   try {

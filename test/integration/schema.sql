@@ -371,14 +371,18 @@ table received_document
   facts jsonb not null
   received_at timestamp with time zone not null
   acknowledged_at timestamp with time zone
+  findings jsonb
   constraint received_document_check: CHECK (((status = 'ACKNOWLEDGED'::text) = (acknowledged_at IS NOT NULL)))
+  constraint received_document_findings_check: CHECK (((findings IS NULL) OR (status = 'REFUSED'::text)))
   constraint received_document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
-  constraint received_document_status_check: CHECK ((status = ANY (ARRAY['RECEIVED'::text, 'ACKNOWLEDGED'::text])))
+  constraint received_document_status_check: CHECK ((status = ANY (ARRAY['HELD'::text, 'RECEIVED'::text, 'ACKNOWLEDGED'::text, 'REFUSED'::text])))
   constraint received_document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint received_document_pkey: PRIMARY KEY (id)
+  index received_document_held: CREATE INDEX received_document_held ON public.received_document USING btree (received_at) WHERE (status = 'HELD'::text)
   index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, status, "position")
   index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
   index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
+  index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
 
 table refresh_family
   family_sha256 bytea not null
@@ -394,6 +398,45 @@ table refresh_family
   constraint refresh_family_pkey: PRIMARY KEY (family_sha256)
   index refresh_family_expiry: CREATE INDEX refresh_family_expiry ON public.refresh_family USING btree (expires_at)
   index refresh_family_key: CREATE INDEX refresh_family_key ON public.refresh_family USING btree (key_id, created_at)
+
+table registration
+  participant_key text not null
+  participant text not null
+  smp_id text not null
+  state text not null
+  last_operation text not null
+  outcome text
+  code text
+  operation_id uuid
+  claimed_until timestamp with time zone
+  migration_key_id text
+  migration_key_sealed bytea
+  migration_prepared_at timestamp with time zone
+  created_at timestamp with time zone not null
+  changed_at timestamp with time zone not null
+  constraint registration_check: CHECK (((operation_id IS NULL) = (claimed_until IS NULL)))
+  constraint registration_check1: CHECK (((migration_key_id IS NULL) = (migration_key_sealed IS NULL)))
+  constraint registration_check2: CHECK (((migration_prepared_at IS NULL) OR (migration_key_sealed IS NOT NULL)))
+  constraint registration_last_operation_check: CHECK ((last_operation = ANY (ARRAY['register'::text, 'unregister'::text, 'prepare_migration'::text, 'migrate'::text])))
+  constraint registration_participant_key_check: CHECK ((participant_key = lower(participant_key)))
+  constraint registration_state_check: CHECK ((state = ANY (ARRAY['registered'::text, 'unregistered'::text, 'manual_review'::text])))
+  constraint registration_pkey: PRIMARY KEY (participant_key)
+  index registration_state: CREATE INDEX registration_state ON public.registration USING btree (state, participant_key)
+
+table registration_operation
+  id uuid not null
+  participant_key text not null
+  operation text not null
+  started_at timestamp with time zone not null
+  ended_at timestamp with time zone
+  outcome text
+  code text
+  state text
+  constraint registration_operation_check: CHECK (((ended_at IS NULL) = (outcome IS NULL)))
+  constraint registration_operation_operation_check: CHECK ((operation = ANY (ARRAY['register'::text, 'unregister'::text, 'prepare_migration'::text, 'migrate'::text, 'check'::text, 'settle'::text])))
+  constraint registration_operation_participant_key_fkey: FOREIGN KEY (participant_key) REFERENCES registration(participant_key)
+  constraint registration_operation_pkey: PRIMARY KEY (id)
+  index registration_operation_participant: CREATE INDEX registration_operation_participant ON public.registration_operation USING btree (participant_key, started_at)
 
 table report_submission
   report_type text not null
@@ -595,7 +638,7 @@ CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_
 AS $function$
   update received_document as r
   set status = 'ACKNOWLEDGED', acknowledged_at = coalesce(r.acknowledged_at, p_now)
-  where r.id = p_id and r.participant_key = p_participant_key
+  where r.id = p_id and r.participant_key = p_participant_key and r.status in ('RECEIVED', 'ACKNOWLEDGED')
   returning r.acknowledged_at
 $function$
 
@@ -755,6 +798,57 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.begin_registration(p_key text, p_participant text, p_smp_id text, p_operation text, p_id uuid, p_now timestamp with time zone, p_lease_ms integer, p_migration_key_id text, p_migration_key_sealed bytea)
+ RETURNS TABLE(verdict text, migration_key_id text, migration_key_sealed bytea)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  r registration;
+  fresh boolean;
+  repeats boolean;
+begin
+  insert into registration (participant_key, participant, smp_id, state, last_operation, created_at, changed_at)
+  values (p_key, p_participant, p_smp_id, 'unregistered', p_operation, p_now, p_now)
+  on conflict (participant_key) do nothing;
+  fresh := found;
+  select * into r from registration as g where g.participant_key = p_key for update;
+  if r.operation_id is not null and r.claimed_until > clock_timestamp() then
+    return query select 'busy', null::text, null::bytea;
+    return;
+  end if;
+  if r.operation_id is not null then
+    update registration_operation as o set ended_at = p_now, outcome = 'interrupted', state = 'manual_review' where o.id = r.operation_id;
+    update registration as g
+    set state = 'manual_review', outcome = 'interrupted', code = null, operation_id = null, claimed_until = null, changed_at = p_now
+    where g.participant_key = p_key returning g.* into r;
+  end if;
+  -- The same key asked for again gives the same migration, whatever the first time did.
+  repeats := p_operation = 'prepare_migration' and r.last_operation = 'prepare_migration' and r.migration_key_sealed is not null;
+  if r.state = 'manual_review' and not repeats then
+    return query select 'in_review', null::text, null::bytea;
+    return;
+  end if;
+  if p_operation = 'prepare_migration' and r.state = 'unregistered' then
+    return query select 'not_registered', null::text, null::bytea;
+    return;
+  end if;
+  if (p_operation in ('register', 'migrate') and r.state = 'registered')
+    or (p_operation = 'unregister' and r.state = 'unregistered' and not fresh)
+    or (p_operation = 'prepare_migration' and r.migration_prepared_at is not null) then
+    return query select 'settled', r.migration_key_id, r.migration_key_sealed;
+    return;
+  end if;
+  insert into registration_operation (id, participant_key, operation, started_at) values (p_id, p_key, p_operation, p_now);
+  update registration as g
+  set last_operation = p_operation, smp_id = p_smp_id, operation_id = p_id, claimed_until = clock_timestamp() + p_lease_ms * interval '1 millisecond',
+    migration_key_id = case when repeats or p_operation <> 'prepare_migration' then g.migration_key_id else p_migration_key_id end,
+    migration_key_sealed = case when repeats or p_operation <> 'prepare_migration' then g.migration_key_sealed else p_migration_key_sealed end,
+    changed_at = p_now
+  where g.participant_key = p_key returning g.* into r;
+  return query select 'begun', r.migration_key_id, r.migration_key_sealed;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer)
  RETURNS text
  LANGUAGE plpgsql
@@ -804,16 +898,41 @@ begin
   return 'deactivated';
 end $function$
 
-CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_next_at timestamp with time zone, p_code text, p_message jsonb)
+CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_next_at timestamp with time zone, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
 AS $function$
 begin
-  return query update mls_duty as d set next_at = p_next_at, lease_until = null, code = p_code
-    where d.id = p_id and d.next_at is not null returning d.id;
-  if found and p_message is not null then
+  perform 1 from mls_duty as d where d.id = p_id and d.next_at is not null for update;
+  if not found then return; end if;
+  if p_document is not null then
+    update received_document as r set status = p_document, findings = p_findings where r.id = p_id and r.status = 'HELD';
+    if not found and p_document = 'REFUSED' then return; end if;
+  end if;
+  return query update mls_duty as d set next_at = p_next_at, lease_until = null, code = p_code where d.id = p_id returning d.id;
+  if p_message is not null then
     insert into service_message select (jsonb_populate_record(null::service_message, p_message)).* on conflict (subject) do nothing;
   end if;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.end_registration(p_key text, p_id uuid, p_state text, p_outcome text, p_code text, p_now timestamp with time zone)
+ RETURNS TABLE(state text)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  ended registration;
+begin
+  update registration as g
+  set state = coalesce(p_state, g.state), outcome = p_outcome, code = p_code, operation_id = null, claimed_until = null, changed_at = p_now,
+    migration_prepared_at = case when coalesce(p_state, g.state) = 'unregistered' then null when g.last_operation = 'prepare_migration' and p_outcome = 'done' then p_now else g.migration_prepared_at end,
+    migration_key_id = case when coalesce(p_state, g.state) = 'unregistered' or (g.last_operation = 'prepare_migration' and p_outcome = 'refused') then null else g.migration_key_id end,
+    migration_key_sealed = case when coalesce(p_state, g.state) = 'unregistered' or (g.last_operation = 'prepare_migration' and p_outcome = 'refused') then null else g.migration_key_sealed end
+  where g.participant_key = p_key and g.operation_id = p_id
+  returning g.* into ended;
+  if not found then return; end if;
+  update registration_operation as o set ended_at = p_now, outcome = p_outcome, code = p_code, state = ended.state where o.id = p_id;
+  return query select ended.state;
 end
 $function$
 
@@ -917,14 +1036,14 @@ begin
   return true;
 end $function$
 
-CREATE OR REPLACE FUNCTION public.receive_business(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_exchange jsonb, p_duty jsonb)
+CREATE OR REPLACE FUNCTION public.receive_business(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_exchange jsonb, p_duty jsonb, p_status text DEFAULT 'RECEIVED'::text)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
 AS $function$
 begin
   return query select r.id from receive_document(
     p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time, p_payload_sha256,
-    p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at, p_payload_key_id, p_payload_sealed, p_payload_bytes
+    p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at, p_payload_key_id, p_payload_sealed, p_payload_bytes, p_status
   ) as r;
   if found then
     insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).*;
@@ -933,7 +1052,7 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.receive_document(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer)
+CREATE OR REPLACE FUNCTION public.receive_document(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_status text DEFAULT 'RECEIVED'::text)
  RETURNS TABLE(id uuid)
  LANGUAGE sql
 AS $function$
@@ -942,7 +1061,7 @@ AS $function$
       id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status, payload_sha256,
       as4_message_id, sbdh_instance_id, facts, received_at
     ) values (
-      p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time, 'RECEIVED',
+      p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time, p_status,
       decode(p_payload_sha256, 'hex'), p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at
     )
     on conflict do nothing
@@ -999,6 +1118,15 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.release_received(p_id uuid, p_held_since timestamp with time zone)
+ RETURNS TABLE(id uuid)
+ LANGUAGE sql
+AS $function$
+  update received_document as r set status = 'RECEIVED'
+  where r.id = p_id and r.status = 'HELD' and r.received_at <= p_held_since
+  returning r.id
+$function$
+
 CREATE OR REPLACE FUNCTION public.revoke_firm_binding(p_integrator uuid, p_firm uuid, p_now timestamp with time zone)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1035,6 +1163,25 @@ begin
   return false;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.settle_registration(p_key text, p_id uuid, p_operation text, p_from text, p_state text, p_outcome text, p_now timestamp with time zone)
+ RETURNS TABLE(state text)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update registration as g
+  set state = p_state, outcome = p_outcome, code = null, operation_id = null, claimed_until = null, changed_at = p_now,
+    migration_prepared_at = case when p_state = 'unregistered' then null else g.migration_prepared_at end,
+    migration_key_id = case when p_state = 'unregistered' then null else g.migration_key_id end,
+    migration_key_sealed = case when p_state = 'unregistered' then null else g.migration_key_sealed end
+  where g.participant_key = p_key and g.state = p_from and (g.operation_id is null or g.claimed_until <= clock_timestamp());
+  if not found then return; end if;
+  update registration_operation as o set ended_at = p_now, outcome = 'interrupted', state = p_state where o.participant_key = p_key and o.ended_at is null;
+  insert into registration_operation (id, participant_key, operation, started_at, ended_at, outcome, state)
+  values (p_id, p_key, p_operation, p_now, p_now, p_outcome, p_state);
+  return query select p_state;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.submit_report(p_report_type text, p_period date, p_made_at timestamp with time zone, p_message jsonb)
  RETURNS TABLE(message_id uuid)
  LANGUAGE plpgsql
@@ -1068,7 +1215,7 @@ AS $function$
 $function$
 
 CREATE OR REPLACE FUNCTION public.take_mls_duties(p_now timestamp with time zone, p_lease_ms integer, p_limit integer)
- RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, payload_key_id text, payload_sealed bytea)
+ RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, held boolean, payload_key_id text, payload_sealed bytea)
  LANGUAGE sql
 AS $function$
   with due as (
@@ -1082,7 +1229,7 @@ AS $function$
     returning d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at
   )
   select t.id, t.firm_id, t.sbdh_instance_id, t.document_type_id, t.receiver, t.always, t.received_at, coalesce(r.status = 'ACKNOWLEDGED', false),
-    s.id is not null, coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed)
+    s.id is not null, coalesce(r.status = 'HELD', false), coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed)
   from taken as t
   left join received_document as r on r.id = t.id
   left join payload as p on p.document_id = t.id

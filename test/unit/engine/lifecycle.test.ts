@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 
 import { decideAttempt, nextAttemptAt } from "../../../engine/documents/dispatch.js";
 import { EVENT_KINDS, OUTBOUND_STATES, OUTBOUND_TRIGGERS, outboundLifecycle, outboundMove, type OutboundState } from "../../../engine/lifecycle/document.js";
-import { isFinal, mermaid } from "../../../engine/lifecycle/machine.js";
-import { RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
+import { isFinal, mermaid, moveOf } from "../../../engine/lifecycle/machine.js";
+import { INBOUND_STATES, INBOUND_TRIGGERS, type InboundState, type InboundTrigger, RECEIVED_STATES, receivedLifecycle } from "../../../engine/lifecycle/received.js";
 import { LIMITS } from "../../../engine/limits.js";
 import { OUTCOMES, type OutcomeKind } from "../../../engine/peppol/transport.js";
 
@@ -58,7 +58,9 @@ describe("outbound lifecycle", () => {
     const sql = readFileSync(new URL("../../../engine/storage/migrations/0004_documents.sql", import.meta.url), "utf8");
     const list = (values: readonly string[]): string => values.map((value) => `'${value}'`).join(", ");
     expect(sql).toContain(`status in (${list(OUTBOUND_STATES)})`);
-    expect(sql).toContain(`status in (${list(RECEIVED_STATES)})`);
+    const held = readFileSync(new URL("../../../engine/storage/migrations/0010_verdicts.sql", import.meta.url), "utf8");
+    expect(held).toContain(`status in (${list(INBOUND_STATES)})`);
+    expect(held).toContain(`status in (${list(RECEIVED_STATES)})`);
   });
 
   test("the diagram in the documentation is drawn from the table", () => {
@@ -68,6 +70,24 @@ describe("outbound lifecycle", () => {
 
   test("every event that a move tells is one of the six kinds", () => {
     expect(RULINGS.flatMap(([, , , events]) => events).every((event) => EVENT_KINDS.some((kind) => kind === event))).toBe(true);
+  });
+});
+
+describe("the life of a received document", () => {
+  test("what its firm has seen is never refused, and what was refused is never seen", () => {
+    const seen: ReadonlySet<string> = new Set(RECEIVED_STATES);
+    for (const from of INBOUND_STATES) {
+      for (const trigger of INBOUND_TRIGGERS) {
+        const to = moveOf<InboundState, InboundTrigger, never>(receivedLifecycle, from, trigger)?.to;
+        if (to !== undefined && seen.has(from)) expect(seen).toContain(to);
+        if (from === "REFUSED") expect(to).toBeUndefined();
+      }
+    }
+  });
+
+  test("the diagram in the documentation is drawn from the table", () => {
+    const readme = readFileSync(new URL("../../../engine/lifecycle/README.md", import.meta.url), "utf8");
+    expect(readme).toContain(mermaid(receivedLifecycle, "HELD"));
   });
 });
 
