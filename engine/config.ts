@@ -31,6 +31,7 @@ const urlOf = (...schemes: readonly string[]) => (value: string): string => {
   const scheme = schemes.find((s) => value.startsWith(`${s}:`));
   return scheme !== undefined ? value : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
 };
+const smpId = (value: string): string => (/^[A-Za-z0-9._-]{1,100}$/.test(value) ? value : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most"));
 const masterKey = (value: string): Buffer => {
   const bytes = Buffer.from(value.trim(), "base64");
   return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
@@ -66,6 +67,8 @@ export const VARIABLES = {
   PEPPOL_TRUST_DIR: row<string | undefined>("", "Folder of PEM files of the AP and SMP certification authorities; the sandbox trusts its development PKI.", absolute, undefined),
   SMP_MODE: row<(typeof SMP_MODES)[number]>("embedded", "Where recipients are looked up: embedded, sml or static.", oneOf(SMP_MODES), "embedded"),
   SML_ZONE: row<string | undefined>("", "DNS zone of the SML, for SMP_MODE=sml.", text, undefined),
+  SML_SMP_ID: row<string | undefined>("", "Id of our SMP in the SML, by which participants are registered there; empty: we do not register. New firms are registered at once when SMP_MODE is sml.", smpId, undefined),
+  SML_URL: row<string | undefined>("(of the network)", "Management interface of the SML; empty: that of the test network, in production that of production.", urlOf("https"), undefined),
   DNS_SERVERS: row<readonly string[]>("", "Comma-separated resolvers for the SML; empty uses the system's.", list, []),
   SMP_ROUTES: row<string | undefined>("", "JSON file, participant to {url, certificate, documentTypes}, for SMP_MODE=static.", absolute, undefined),
   MLS_TYPE: row<MlsType>("FAILURE_ONLY", "Which Message Level Status we ask of the receivers of our documents: FAILURE_ONLY or ALWAYS_SEND.", oneOf(MLS_TYPES), "FAILURE_ONLY"),
@@ -120,6 +123,10 @@ function productionSentences(config: Config): string[] {
   return [...missing, ...plain];
 }
 
+/** Variables that make no sense without another. */
+const relationSentences = (config: Config): string[] =>
+  (config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined ? ["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."] : []);
+
 /**
  * Reads and checks the environment.
  * @throws ConfigError with one sentence per mistake, unknown names of ours included
@@ -144,7 +151,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     if (ours && !known.has(name) && !SERVICE_NAME.test(name)) sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
   }
   const config = values as Config;
-  if (sentences.length === 0) sentences.push(...productionSentences(config));
+  if (sentences.length === 0) sentences.push(...productionSentences(config), ...relationSentences(config));
   if (sentences.length > 0) throw new ConfigError(sentences);
   return config;
 }

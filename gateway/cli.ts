@@ -10,6 +10,7 @@ import { evidenceVerifyCommand } from "./commands/evidence.js";
 import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand } from "./commands/identity.js";
 import { migrateCommand } from "./commands/migrate.js";
 import { openapiCommand } from "./commands/openapi.js";
+import { participantsCommands } from "./commands/participants.js";
 import { pkiInitCommand, pkiShowCommand } from "./commands/pki.js";
 import { reconcileCommand } from "./commands/reconcile.js";
 import { rulesCommands } from "./commands/rules.js";
@@ -19,7 +20,7 @@ import { complain, print } from "./terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
-  serveCommand, migrateCommand, demoCommand, validateCommand, ...rulesCommands, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, pkiInitCommand, pkiShowCommand, reconcileCommand, envCommand, evidenceVerifyCommand, openapiCommand, benchCommand,
+  serveCommand, migrateCommand, demoCommand, validateCommand, ...rulesCommands, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, ...participantsCommands, pkiInitCommand, pkiShowCommand, reconcileCommand, envCommand, evidenceVerifyCommand, openapiCommand, benchCommand,
 ];
 
 function help(): void {

@@ -5,13 +5,13 @@ import { LIMITS } from "../limits.js";
 import type { Log } from "../log.js";
 import type { Metrics } from "../metrics.js";
 import type { EvidenceArchive } from "../storage/evidence-archive.js";
-import { findOwnParticipant } from "../storage/received.js";
+import { findRegistration } from "../storage/registrations.js";
+import type { Sealer } from "../storage/sealer.js";
 import type { Sql } from "../storage/sql.js";
 import type { As4Crypto } from "./as4.js";
 import { type As4Receiver, createAs4Receiver } from "./as4-receiver.js";
 import { createAs4Transport } from "./as4-transport.js";
 import { peerTrust, smpEndpoints } from "./as4-trust.js";
-import { createResolveNaptr, parseDnsServer } from "./dns.js";
 import { createHttp } from "./http.js";
 import { createHttpClient } from "./http-client.js";
 import type { OutboundPolicy } from "./outbound-address.js";
@@ -19,14 +19,15 @@ import { createPki, type Pki } from "./pki.js";
 import type { OwnKeys } from "./pki/own-keys.js";
 import { createRevocation } from "./pki/revocation.js";
 import { openOwnPki } from "./pki/setup.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "./mls.js";
 import { providerOfSeat } from "./providers.js";
+import { publishedParticipants } from "./published.js";
 import { createReceivers } from "./receivers.js";
 import type { Recipients } from "./recipients.js";
-import { createSml, SML_ZONES } from "./sml.js";
+import type { RegistrationPorts } from "./registrations.js";
+import { openRegistrationPorts, openSml } from "./registrations-setup.js";
 import { createSmpLookup, type SmpLookup } from "./smp.js";
 import { createSmpRecipients } from "./smp-recipients.js";
-import { createSmpServer, type PublishedParticipant, type SmpServer } from "./smp-server.js";
+import { createSmpServer, type SmpServer } from "./smp-server.js";
 import { createEmbeddedSource, createNetworkSource } from "./smp-source.js";
 import { createStaticLookup, loadStaticRoutes } from "./smp-static.js";
 import type { Receive, Transport } from "./transport.js";
@@ -37,6 +38,7 @@ export interface AccessPointOptions {
   /** Origin under which others reach us. */
   readonly publicUrl: string;
   readonly sql: Sql;
+  readonly sealer: Sealer;
   readonly crypto: As4Crypto;
   readonly archive: EvidenceArchive;
   readonly receive: Receive;
@@ -53,21 +55,21 @@ export interface AccessPoint {
   readonly recipients: Recipients;
   readonly pki: Pki;
   readonly keys: OwnKeys;
+  /** Undefined where we do not register participants. */
+  readonly registrations: RegistrationPorts | undefined;
   stop(): void;
 }
 
 /** @throws ConfigError with sentences for the operator */
 export async function openAccessPoint(options: AccessPointOptions): Promise<AccessPoint> {
-  const { config, dataDir, publicUrl, sql, crypto, archive, receive, clock, log, metrics } = options;
+  const { config, dataDir, publicUrl, sql, sealer, crypto, archive, receive, clock, log, metrics } = options;
   const { store, keys } = await openOwnPki({ config, dataDir, clock, log });
   const policy: OutboundPolicy = { allowLoopback: config.ENVIRONMENT === "sandbox", ownOrigins: [new URL(publicUrl).origin] };
   const http = createHttp({ policy });
   const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
-  /** Beside the firms' participants there is our own as a provider, where statuses arrive. */
-  const find = (key: string): Promise<PublishedParticipant | undefined> => key === providerOfSeat(keys.ap().seat)
-    ? Promise.resolve({ capabilities: [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] }) : findOwnParticipant(sql, key);
+  const registrations = openRegistrationPorts({ config, sql, sealer, keys, clock });
   const smpServer = createSmpServer({
-    find, crypto, keys, endpointUrl: `${publicUrl}/as4`, baseUrl: `${publicUrl}/smp`, log,
+    find: publishedParticipants(sql, keys), crypto, keys, endpointUrl: `${publicUrl}/as4`, baseUrl: `${publicUrl}/smp`, log,
   });
   const lookup = await openLookup(options, { pki, policy, http, smpServer });
   const own = { current: () => keys.ap(), all: () => keys.apKeys() };
@@ -75,6 +77,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   const client = createHttpClient({ policy });
   const receivers = createReceivers(clock);
   const watch = keys.watch();
+  if (registrations !== undefined) await sayWhetherWeAreFound(sql, keys, log);
   metrics.beforeExposition(() => {
     metrics.set("receivers_down", {}, receivers.open());
     const ends = new Map<string, number>();
@@ -84,12 +87,19 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   return {
     transport: createAs4Transport({ endpoints: smpEndpoints(lookup, pki.mode), trust, own, crypto, http: client, receivers, evidence: archive, mlsType: config.MLS_TYPE, clock, log }),
     receiver: createAs4Receiver({ own, trust, crypto, receive, evidence: archive, clock, metrics, log }),
-    smpServer, lookup, recipients: createSmpRecipients(lookup), pki, keys,
+    smpServer, lookup, recipients: createSmpRecipients(lookup), pki, keys, registrations,
     stop: () => {
       watch.stop();
       client.close();
     },
   };
+}
+
+/** MLS-2: a provider must be found in the network to be told what became of its documents. @source design/as4.md section 11 */
+async function sayWhetherWeAreFound(sql: Sql, keys: OwnKeys, log: Log): Promise<void> {
+  const own = providerOfSeat(keys.ap().seat);
+  const state = own === undefined ? undefined : (await findRegistration(sql, own))?.state;
+  if (own !== undefined && state !== "registered") log.warn("our own participant as a provider is not registered; run kurier participants register --provider", { outcome: state ?? "unregistered" });
 }
 
 interface LookupParts {
@@ -108,12 +118,7 @@ async function openLookup({ config, crypto, clock, log }: AccessPointOptions, { 
     case "static":
       if (config.SMP_ROUTES === undefined) throw new ConfigError(["SMP_ROUTES must be set when SMP_MODE is static."]);
       return createStaticLookup({ routes: await loadStaticRoutes(config.SMP_ROUTES), pki, clock });
-    case "sml": {
-      const servers = config.DNS_SERVERS.map(parseDnsServer);
-      if (servers.includes(undefined)) throw new ConfigError(["DNS_SERVERS must be addresses, such as 192.0.2.1 or [2001:db8::1]:5353."]);
-      const resolveNaptr = createResolveNaptr(servers.length === 0 ? {} : { servers: servers.filter((server) => server !== undefined) });
-      const zone = config.SML_ZONE ?? (config.ENVIRONMENT === "production" ? SML_ZONES.production : SML_ZONES.test);
-      return createSmpLookup({ ...common, source: createNetworkSource({ sml: createSml({ zone, resolveNaptr, clock }), http }) });
-    }
+    case "sml":
+      return createSmpLookup({ ...common, source: createNetworkSource({ sml: openSml(config, clock), http }) });
   }
 }

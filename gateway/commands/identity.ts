@@ -5,14 +5,17 @@ import { systemClock } from "../../engine/clock.js";
 import { type Config, loadConfig } from "../../engine/config.js";
 import type { KeyOwner } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import { parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/ids.js";
+import { type ParticipantId, parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/ids.js";
 import { silentLog } from "../../engine/log.js";
 import { createMetrics } from "../../engine/metrics.js";
+import { registersNewFirms } from "../../engine/peppol/registrations-setup.js";
+import { REGISTRATION_RESULTS, type RegistrationResult } from "../../engine/peppol/registrations.js";
 import { isScope, type Scope, SCOPES } from "../../engine/scopes.js";
 import { listKeys } from "../../engine/storage/keys.js";
-import { print } from "../terminal.js";
+import { complain, print } from "../terminal.js";
 import { type Command, EXIT, type ParsedArguments, parseArguments, UsageError } from "./command.js";
 import { withDatabase } from "./database.js";
+import { withRegistrations } from "./participants.js";
 
 const required = ({ options }: ParsedArguments, name: string): string => {
   const value = options.get(name);
@@ -40,10 +43,17 @@ const withTenants = <T>(config: Config, use: (tenants: Tenants) => Promise<T>): 
   }
 });
 
+/** The firm and its secret are there whatever comes of it. */
+const registerNewFirm = (config: Config, participantId: ParticipantId): Promise<RegistrationResult> =>
+  withRegistrations(config, ({ registrations }) => registrations.change(participantId, { operation: "register" })).catch((error: unknown) => {
+    complain(error instanceof Error ? error.message : "The participant could not be registered.");
+    return { kind: "unavailable", state: undefined, code: undefined };
+  });
+
 export const firmsCreateCommand: Command = {
   name: "firms create",
   summary: "Create a firm with one participant and one key.",
-  usage: ["kurier firms create --name NAME --participant 0245:2020202020", "Prints the ids and the secret, which is shown this once."],
+  usage: ["kurier firms create --name NAME --participant 0245:2020202020", "Prints the ids and the secret, which is shown this once.", "With SML_SMP_ID and SMP_MODE=sml the participant is registered in the network too; when that fails the exit code is 1, the firm is there, and kurier participants register repeats it."],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name", "participant"] });
     const config = loadConfig();
@@ -51,8 +61,9 @@ export const firmsCreateCommand: Command = {
     if (participantId === undefined) throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
     const made = await withTenants(config, (tenants) => tenants.makeFirm({ name: required(parsed, "name"), participantId }));
     if (made === "participant_taken") throw new UsageError("--participant belongs to another firm already.");
-    printRecord({ ...made, participantId });
-    return EXIT.ok;
+    const registered = registersNewFirms(config) ? await registerNewFirm(config, participantId) : undefined;
+    printRecord({ ...made, participantId, ...(registered === undefined ? {} : { registration: registered }) });
+    return registered === undefined || REGISTRATION_RESULTS[registered.kind].ok ? EXIT.ok : EXIT.failed;
   },
 };
 

@@ -3,18 +3,26 @@ import { z } from "zod";
 
 import { isoInstant } from "../../engine/clock.js";
 import { Refusal } from "../../engine/errors.js";
-import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, participantKey } from "../../engine/ids.js";
-import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
-import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery } from "../../engine/storage/operations.js";
+import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, parseReceivedDocumentId, participantKey, type ReceivedDocumentId } from "../../engine/ids.js";
+import { OUTBOUND_STATES, type OutboundState } from "../../engine/lifecycle/document.js";
+import { INBOUND_STATES, type InboundState } from "../../engine/lifecycle/received.js";
+import type { RegistrationResult } from "../../engine/peppol/registrations.js";
+import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery, OperatorReceived, OperatorReceivedDetail, OperatorReceivedQuery } from "../../engine/storage/operations.js";
 import { type Route, route } from "../route.js";
 
 export interface AdminPorts {
   listFirms(): Promise<readonly { readonly id: string; readonly name: string; readonly participants: readonly string[]; readonly createdAt: number }[]>;
-  createFirm(firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<{ readonly firmId: string; readonly clientId: string; readonly clientSecret: string }>;
+  createFirm(firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<{
+    readonly firmId: string; readonly clientId: string; readonly clientSecret: string;
+    /** Where new participants are registered in the network at once. */
+    readonly registration?: RegistrationResult;
+  }>;
   listIntegrators(): Promise<readonly { readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: number }[]>;
   createIntegrator(integrator: { readonly name: string }): Promise<{ readonly integratorId: string; readonly clientId: string; readonly clientSecret: string }>;
   listDocuments(query: OperatorDocumentQuery): Promise<readonly OperatorDocument[]>;
   findDocument(id: DocumentId): Promise<OperatorDocumentDetail | undefined>;
+  listReceived(query: OperatorReceivedQuery): Promise<readonly OperatorReceived[]>;
+  findReceived(id: ReceivedDocumentId): Promise<OperatorReceivedDetail | undefined>;
   streams(): Promise<readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>;
   /** Age of the oldest due dispatch in seconds. */
   oldestDue_s(): Promise<number>;
@@ -34,7 +42,7 @@ const list = (of: string) => ({ 200: { description: of, schema: json } });
 const wholeNumber = (max: number) => z.string().regex(/^[1-9][0-9]{0,5}$/, "must be a whole number from 1").transform(Number).pipe(z.number().max(max));
 
 const documentOf = (document: OperatorDocument) => ({
-  ...document, nextAttemptAt: document.nextAttemptAt === null ? null : isoInstant(document.nextAttemptAt),
+  ...document, direction: "sent" as const, nextAttemptAt: document.nextAttemptAt === null ? null : isoInstant(document.nextAttemptAt),
   createdAt: isoInstant(document.createdAt), updatedAt: isoInstant(document.updatedAt),
 });
 
@@ -45,6 +53,23 @@ const detailOf = ({ timeline, attemptList, ...document }: OperatorDocumentDetail
     ...attempt, startedAt: isoInstant(attempt.startedAt), finishedAt: attempt.finishedAt === null ? null : isoInstant(attempt.finishedAt),
   })),
 });
+
+const receivedOf = ({ receivedAt, acknowledgedAt, ...document }: OperatorReceived) => ({
+  ...document, direction: "received" as const, createdAt: isoInstant(receivedAt), updatedAt: isoInstant(acknowledgedAt ?? receivedAt),
+  acknowledgedAt: acknowledgedAt === null ? null : isoInstant(acknowledgedAt),
+});
+
+const isOutbound = (status: string): status is OutboundState => OUTBOUND_STATES.some((state) => state === status);
+const isInbound = (status: string): status is InboundState => INBOUND_STATES.some((state) => state === status);
+
+/** The documents of one direction. @throws Refusal REQUEST_INVALID for a status of the other */
+async function listed(
+  ports: AdminPorts, direction: "sent" | "received", status: string | undefined, query: Omit<OperatorDocumentQuery, "status">,
+): Promise<readonly (ReturnType<typeof documentOf> | ReturnType<typeof receivedOf>)[]> {
+  if (direction === "sent" && (status === undefined || isOutbound(status))) return (await ports.listDocuments({ ...query, status })).map(documentOf);
+  if (direction === "received" && (status === undefined || isInbound(status))) return (await ports.listReceived({ ...query, status })).map(receivedOf);
+  throw new Refusal("REQUEST_INVALID", [{ field: "status", message: `No document that was ${direction} has this status.` }]);
+}
 
 const created = ({ createdAt, ...row }: { readonly createdAt: number }) => ({ ...row, createdAt: isoInstant(createdAt) });
 
@@ -78,10 +103,12 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
     handler: async ({ body }) => ({ status: 201, body: { ...await ports.createIntegrator(body) } }),
   }),
   route({
-    ...COMMON, operation: "adminListDocuments", method: "GET", path: "/documents", summary: "Documents of any firm, newest first",
+    ...COMMON, operation: "adminListDocuments", method: "GET", path: "/documents", summary: "Documents of any firm, newest first", errors: ["REQUEST_INVALID"],
+    description: "Sent ones unless direction or status says otherwise. A received document is HELD until it was judged; one that is REFUSED was rejected and its firm never saw it.",
     request: {
       query: z.object({
-        status: z.enum(OUTBOUND_STATES).optional(),
+        direction: z.enum(["sent", "received"]).optional(),
+        status: z.enum([...OUTBOUND_STATES, ...INBOUND_STATES]).optional(),
         participant: z.string().transform((value, context) => {
           const parsed = parseParticipantId(value);
           if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
@@ -93,14 +120,15 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
     },
     responses: list("Documents without their content."),
     handler: async ({ query }) => {
-      const documents = await ports.listDocuments({
-        status: query.status, participantKey: query.participant, since: query.since === undefined ? undefined : Date.parse(query.since), limit: query.limit ?? LISTED_MAX,
+      const direction = query.direction ?? (query.status !== undefined && isInbound(query.status) ? "received" : "sent");
+      const documents = await listed(ports, direction, query.status, {
+        participantKey: query.participant, since: query.since === undefined ? undefined : Date.parse(query.since), limit: query.limit ?? LISTED_MAX,
       });
-      return { status: 200, body: { documents: documents.map(documentOf) } };
+      return { status: 200, body: { documents } };
     },
   }),
   route({
-    ...COMMON, operation: "adminGetDocument", method: "GET", path: "/documents/{id}", summary: "One document with its timeline and attempts", errors: ["NOT_FOUND"],
+    ...COMMON, operation: "adminGetDocument", method: "GET", path: "/documents/{id}", summary: "One document with its timeline and attempts, or a received one with the findings that it was refused for", errors: ["NOT_FOUND"],
     request: {
       params: z.object({
         id: z.string().transform((value, context) => {
@@ -113,8 +141,12 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
     responses: list("The document without its content."),
     handler: async ({ params }) => {
       const found = await ports.findDocument(params.id);
-      if (found === undefined) throw new Refusal("NOT_FOUND");
-      return { status: 200, body: detailOf(found) };
+      if (found !== undefined) return { status: 200, body: detailOf(found) };
+      const id = parseReceivedDocumentId(params.id);
+      const received = id === undefined ? undefined : await ports.findReceived(id);
+      if (received === undefined) throw new Refusal("NOT_FOUND");
+      const { findings, ...document } = received;
+      return { status: 200, body: { ...receivedOf(document), findings } };
     },
   }),
   route({

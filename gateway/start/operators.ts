@@ -1,16 +1,19 @@
 /** What operators see: gauges that are read at each scrape, and the rows of the admin listener. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
+import type { Registrations } from "../../actors/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import { bratislavaDay } from "../../engine/clock.js";
 import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
 import { observePendingMls } from "../../engine/documents/mls-duties.js";
 import { Refusal } from "../../engine/errors.js";
 import { DEMO_FIRMS, type Sandbox } from "../../engine/identity/sandbox.js";
-import { newId } from "../../engine/ids.js";
-import { errorFields } from "../../engine/log.js";
+import { newId, type ParticipantId } from "../../engine/ids.js";
+import { errorFields, type Log } from "../../engine/log.js";
+import { registersNewFirms } from "../../engine/peppol/registrations-setup.js";
+import type { RegistrationResult } from "../../engine/peppol/registrations.js";
 import { censusOfDocuments } from "../../engine/storage/documents.js";
-import { findOperatorDocument, listFirms, listIntegrators, listOperatorDocuments } from "../../engine/storage/operations.js";
+import { findOperatorDocument, findOperatorReceived, listFirms, listIntegrators, listOperatorDocuments, listOperatorReceived } from "../../engine/storage/operations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
 import type { Route } from "../route.js";
 import { adminRoutes } from "../routes/admin.js";
@@ -51,9 +54,16 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
   });
 }
 
+/** The firm and its secret are there whatever comes of it; who is not answered in time finds the outcome in the list of registrations. */
+const registerNewFirm = (registrations: Registrations, participantId: ParticipantId, log: Log): Promise<RegistrationResult> =>
+  registrations.change(participantId, { operation: "register" }).catch((error: unknown) => {
+    log.error("a new participant could not be registered", errorFields(error));
+    return { kind: "busy", state: undefined, code: undefined };
+  });
+
 /** The rows of the admin listener. */
 export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined, isReady: () => Promise<boolean>): readonly Route[] {
-  const { config, clock, metrics } = base;
+  const { config, clock, metrics, log } = base;
   const { sql } = parts;
   const tenants = tenantsThroughActors(parts.actors, tenantKind({ sql, clock, environment: config.ENVIRONMENT }));
   return [
@@ -63,12 +73,15 @@ export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined,
       createFirm: async (firm) => {
         const made = await orTemporary(tenants.makeFirm(firm));
         if (made === "participant_taken") throw new Refusal("REQUEST_INVALID", [{ field: "participantId", message: "Belongs to another firm already." }]);
-        return made;
+        if (parts.registrations === undefined || !registersNewFirms(config)) return made;
+        return { ...made, registration: await registerNewFirm(parts.registrations, firm.participantId, log) };
       },
       listIntegrators: () => orTemporary(listIntegrators(sql, LISTED_MAX)),
       createIntegrator: (integrator) => orTemporary(tenants.makeIntegrator(integrator)),
       listDocuments: (query) => orTemporary(listOperatorDocuments(sql, query)),
       findDocument: (id) => orTemporary(findOperatorDocument(sql, id)),
+      listReceived: (query) => orTemporary(listOperatorReceived(sql, query)),
+      findReceived: (id) => orTemporary(findOperatorReceived(sql, id)),
       streams: () => parts.streams.status(),
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,
       sampleInvoice: (lines) => sandbox === undefined ? undefined : sampleInvoice({

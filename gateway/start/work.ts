@@ -4,6 +4,7 @@ import { credentialKind, tokensThroughActors } from "../../actors/credential.js"
 import { type DocumentKind, documentKind } from "../../actors/document.js";
 import { type MessageKind, messageKind } from "../../actors/message.js";
 import { type ParticipantKind, participantKind } from "../../actors/participant.js";
+import { registrationKind, type Registrations, registrationsThroughActors } from "../../actors/registration.js";
 import { startStatusWork } from "../../actors/status-work.js";
 import { startActors, type ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/config.js";
@@ -51,6 +52,8 @@ export interface Work {
   readonly pool: ValidatorPool;
   readonly limiter: RateLimiter;
   readonly rows: readonly Route[];
+  /** Undefined where participants are not registered in the network. */
+  readonly registrations: Registrations | undefined;
   /** Begins to send what is due. Our own /as4 must be open by then: the sandbox's documents go there. */
   dispatch(): Promise<void>;
 }
@@ -210,7 +213,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const archive = createEvidenceArchive({ sql, store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock), sealer, clock });
   stack.add(() => archive.stop());
   const accessPoint = options.transport === "loopback" ? undefined : await openAccessPoint({
-    config, dataDir, publicUrl, sql, crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }), archive, receive, clock, log, metrics,
+    config, dataDir, publicUrl, sql, sealer, crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }), archive, receive, clock, log, metrics,
   });
   stack.add(() => { accessPoint?.stop(); });
 
@@ -227,8 +230,10 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   sweeper.unref();
   stack.add(() => { clearInterval(sweeper); });
   const rows = plugRows(ground, { identity, inbox, document, participant, validators, archive, cursors, accessPoint });
+  const registering = accessPoint?.registrations;
+  const registrations = registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
   return {
-    sql, identity, streams, actors, pool, limiter, rows,
+    sql, identity, streams, actors, pool, limiter, rows, registrations,
     dispatch: async () => { if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, message, self }); },
   };
 }

@@ -425,6 +425,7 @@ table registration
 
 table registration_operation
   id uuid not null
+  position bigint not null generated always as identity
   participant_key text not null
   operation text not null
   started_at timestamp with time zone not null
@@ -436,7 +437,7 @@ table registration_operation
   constraint registration_operation_operation_check: CHECK ((operation = ANY (ARRAY['register'::text, 'unregister'::text, 'prepare_migration'::text, 'migrate'::text, 'check'::text, 'settle'::text])))
   constraint registration_operation_participant_key_fkey: FOREIGN KEY (participant_key) REFERENCES registration(participant_key)
   constraint registration_operation_pkey: PRIMARY KEY (id)
-  index registration_operation_participant: CREATE INDEX registration_operation_participant ON public.registration_operation USING btree (participant_key, started_at)
+  index registration_operation_participant: CREATE INDEX registration_operation_participant ON public.registration_operation USING btree (participant_key, "position")
 
 table report_submission
   report_type text not null

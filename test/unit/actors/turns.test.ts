@@ -106,7 +106,7 @@ function carriers(declarations: readonly Declaration[], functions: ReadonlySet<s
 }
 
 /** What runs in an actor's turn: the files that make the kinds. */
-const TURNS = /^actors\/(credential|document|message|participant|tenant)\.ts$/;
+const TURNS = /^actors\/(credential|document|message|participant|registration|tenant)\.ts$/;
 /** Benchmarks fill a database of their own. */
 const OUTSIDE = /^(gateway|actors)\//;
 

@@ -1,0 +1,39 @@
+/**
+ * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers in
+ * seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres decides.
+ */
+import { changeRegistration, checkRegistration, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, type SettledState, settleReview } from "../engine/peppol/registrations.js";
+import { type ParticipantId, participantKey } from "../engine/ids.js";
+import type { ActorKind, ActorSystem } from "./system.js";
+
+export type RegistrationProtocol = {
+  ChangeRegistration: { readonly ask: { readonly participant: ParticipantId; readonly request: RegistrationRequest }; readonly reply: RegistrationResult };
+  CheckRegistration: { readonly ask: ParticipantId; readonly reply: RegistrationResult };
+  SettleReview: { readonly ask: { readonly participant: ParticipantId; readonly state: SettledState }; readonly reply: RegistrationResult };
+};
+
+export type RegistrationKind = ActorKind<RegistrationProtocol, null>;
+
+export const registrationKind = (ports: RegistrationPorts): RegistrationKind => ({
+  name: "registration",
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    ChangeRegistration: async (_, { participant, request }) => ({ reply: await changeRegistration(ports, participant, request) }),
+    CheckRegistration: async (_, participant) => ({ reply: await checkRegistration(ports, participant) }),
+    SettleReview: async (_, { participant, state }) => ({ reply: await settleReview(ports, participant, state) }),
+  },
+});
+
+/** What an operator does with registrations. */
+export interface Registrations {
+  change(participant: ParticipantId, request: RegistrationRequest): Promise<RegistrationResult>;
+  check(participant: ParticipantId): Promise<RegistrationResult>;
+  settle(participant: ParticipantId, state: SettledState): Promise<RegistrationResult>;
+}
+
+export const registrationsThroughActors = (actors: ActorSystem, kind: RegistrationKind): Registrations => ({
+  change: (participant, request) => actors.ask(kind, participantKey(participant), "ChangeRegistration", { participant, request }),
+  check: (participant) => actors.ask(kind, participantKey(participant), "CheckRegistration", participant),
+  settle: (participant, state) => actors.ask(kind, participantKey(participant), "SettleReview", { participant, state }),
+});

@@ -1,0 +1,148 @@
+/** `kurier participants …`: who is found in the network at our SMP. */
+import { readFileSync } from "node:fs";
+
+import { registrationKind, type Registrations, registrationsThroughActors } from "../../actors/registration.js";
+import { startActors } from "../../actors/system.js";
+import { isoInstant, systemClock } from "../../engine/clock.js";
+import { type Config, ConfigError, loadConfig } from "../../engine/config.js";
+import { Refusal } from "../../engine/errors.js";
+import { type ParticipantId, parseParticipantId } from "../../engine/ids.js";
+import { silentLog } from "../../engine/log.js";
+import { createMetrics } from "../../engine/metrics.js";
+import { openOwnPki } from "../../engine/peppol/pki/setup.js";
+import { providerOfSeat } from "../../engine/peppol/providers.js";
+import { openRegistrationPorts } from "../../engine/peppol/registrations-setup.js";
+import { REGISTRATION_RESULTS, type RegistrationResult, type RegistrationResultKind } from "../../engine/peppol/registrations.js";
+import { isMigrationKey } from "../../engine/peppol/sml-registry.js";
+import { listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import { masterKey } from "../data-dir.js";
+import { complain, print } from "../terminal.js";
+import { type Command, EXIT, type ExitCode, type ParsedArguments, parseArguments, UsageError } from "./command.js";
+import { withDatabase } from "./database.js";
+
+interface Registering {
+  readonly registrations: Registrations;
+  /** Our own participant as a provider. */
+  readonly provider: ParticipantId | undefined;
+}
+
+/** Runs `use` with the actors that own registrations, in this process. @throws ConfigError when we do not register */
+export const withRegistrations = <T>(config: Config, use: (registering: Registering) => Promise<T>): Promise<T> => withDatabase(config, async ({ sql }) => {
+  const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock: systemClock, log: silentLog });
+  const ports = openRegistrationPorts({ config, sql, sealer: createSealer([masterKey(config, config.DATA_DIR)]), keys, clock: systemClock });
+  if (ports === undefined) throw new ConfigError(["SML_SMP_ID must be set: it names our SMP in the network's register."]);
+  const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
+  try {
+    return await use({ registrations: registrationsThroughActors(actors, registrationKind(ports)), provider: providerOfSeat(keys.ap().seat) });
+  } finally {
+    await actors.stop();
+  }
+});
+
+/** What an operator is told of a result; for those that did not succeed, what to do. */
+const SENTENCES = {
+  done: "It is done.",
+  already: "It was so already; nothing was asked.",
+  conflict: "The participant belongs to another SMP. Get a migration key from its provider and run kurier participants migrate.",
+  refused: "The SML does not do it; nothing has changed.",
+  unavailable: "The SML is away or has a fault; nothing has changed. Try again later.",
+  manual_review: "Nobody knows whether the SML did it, and DNS does not prove it yet. Run kurier participants check later; when it stays so, ask the operator of the SML and run kurier participants settle.",
+  busy: "Another process is at this participant. Try again in a minute.",
+  not_published: "Our SMP does not answer for this participant. Create its firm first.",
+  not_registered: "There is no registration of this participant.",
+} as const satisfies Record<RegistrationResultKind, string>;
+
+/** Prints a result; the migration key alone on the last line, so that it can be piped. */
+function tell(participant: ParticipantId, { kind, state, code, migrationKey }: RegistrationResult): ExitCode {
+  const { ok } = REGISTRATION_RESULTS[kind];
+  const facts = [participant, state?.replace("_", " ") ?? "no record", ...(code === undefined ? [] : [`(${code})`])].join("  ");
+  (ok ? print : complain)(`${facts}: ${SENTENCES[kind]}`);
+  if (migrationKey !== undefined) print(migrationKey);
+  return ok ? EXIT.ok : EXIT.failed;
+}
+
+function participantOf({ values, options }: ParsedArguments, provider: ParticipantId | undefined): ParticipantId {
+  const [text, ...more] = values;
+  const own = options.has("provider") ? provider : undefined;
+  const named = text === undefined ? own : parseParticipantId(text);
+  if (named === undefined || more.length > 0 || (own !== undefined && text !== undefined)) throw new UsageError("Name one participant, <scheme>:<id>, for example 0245:2020202020; or --provider for our own.");
+  return named;
+}
+
+type Use = (registrations: Registrations, participant: ParticipantId, parsed: ParsedArguments) => Promise<RegistrationResult>;
+
+/** A command on one participant. */
+const onParticipant = (name: string, summary: string, usage: readonly string[], known: { readonly options?: readonly string[] }, use: Use): Command => ({
+  name: `participants ${name}`, summary, usage,
+  run: async (args) => {
+    const parsed = parseArguments(args, { ...known, flags: ["provider"] });
+    if (!parsed.options.has("provider")) participantOf(parsed, undefined);
+    return withRegistrations(loadConfig(), async ({ registrations, provider }) => {
+      const participant = participantOf(parsed, provider);
+      try {
+        return tell(participant, await use(registrations, participant, parsed));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return tell(participant, { kind: "busy", state: undefined, code: error.reason });
+      }
+    });
+  },
+});
+
+/** The key from --key or the file of --key-file. */
+function keyOf({ options }: ParsedArguments): string {
+  const file = options.get("key-file");
+  let key = options.get("key");
+  try {
+    if (file !== undefined) key = readFileSync(file, "utf8").trim();
+  } catch {
+    throw new UsageError("--key-file cannot be read.");
+  }
+  if (key === undefined || !isMigrationKey(key)) throw new UsageError("--key or --key-file must give a migration key: 8 to 24 characters, at least two small and two capital letters, digits and signs each.");
+  return key;
+}
+
+function settledStateOf({ options }: ParsedArguments): "registered" | "unregistered" {
+  const state = (["registered", "unregistered"] as const).find((known) => known === options.get("state"));
+  if (state === undefined) throw new UsageError("--state must be registered or unregistered.");
+  return state;
+}
+
+const LISTED_MAX = 200;
+
+const listCommand: Command = {
+  name: "participants list",
+  summary: "List the registrations of participants in the network.",
+  usage: ["kurier participants list [--state registered|unregistered|manual_review] [--after 0245:…]", `At most ${LISTED_MAX} lines; --after goes on behind the last one.`],
+  run: async (args) => {
+    const { options } = parseArguments(args, { options: ["state", "after"] });
+    const state = REGISTRATION_STATES.find((known) => known === options.get("state"));
+    if (options.has("state") && state === undefined) throw new UsageError(`--state must be one of ${REGISTRATION_STATES.join(", ")}.`);
+    await withDatabase(loadConfig(), async ({ sql }) => {
+      for (const row of await listRegistrations(sql, { state, after: options.get("after")?.toLowerCase() ?? "", limit: LISTED_MAX })) {
+        const prepared = row.migrationPreparedAt === undefined ? [] : [`migration prepared ${isoInstant(row.migrationPreparedAt)}`];
+        print([row.participant, row.state, row.lastOperation, row.underWay ? "under way" : [row.outcome, row.code].filter((part) => part !== undefined).join(" "), isoInstant(row.changedAt), ...prepared].join("  "));
+      }
+    });
+    return EXIT.ok;
+  },
+};
+
+export const participantsCommands: readonly Command[] = [
+  onParticipant("register", "Register a participant in the network, so that it is found at our SMP.", [
+    "kurier participants register 0245:2020202020", "kurier participants register --provider", "--provider registers ourselves, where the statuses of our documents arrive.",
+  ], {}, (registrations, participant) => registrations.change(participant, { operation: "register" })),
+  onParticipant("unregister", "Take a participant out of the network.", ["kurier participants unregister 0245:2020202020"], {},
+    (registrations, participant) => registrations.change(participant, { operation: "unregister" })),
+  onParticipant("prepare-migration", "Make a key by which another SMP may take a participant over.", [
+    "kurier participants prepare-migration 0245:2020202020", "Prints the key on the last line. Repeated, it prints the same one.",
+  ], {}, (registrations, participant) => registrations.change(participant, { operation: "prepare_migration" })),
+  onParticipant("migrate", "Take a participant over from another SMP.", ["kurier participants migrate 0245:2020202020 --key KEY", "kurier participants migrate 0245:2020202020 --key-file FILE"], { options: ["key", "key-file"] },
+    (registrations, participant, parsed) => registrations.change(participant, { operation: "migrate", migrationKey: keyOf(parsed) })),
+  onParticipant("check", "Ask DNS who speaks for a participant, and write down what it proves.", ["kurier participants check 0245:2020202020"], {},
+    (registrations, participant) => registrations.check(participant)),
+  onParticipant("settle", "Write down what a person has found out about a participant in manual review.", ["kurier participants settle 0245:2020202020 --state registered|unregistered"], { options: ["state"] },
+    (registrations, participant, parsed) => registrations.settle(participant, settledStateOf(parsed))),
+  listCommand,
+];
