@@ -201,6 +201,11 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis", () => {
       expect(oxalis.stored(sent.message.messageId)).toBeUndefined();
     });
 
+    test("a MessageId that is none: EBMS:0009, signed", async () => {
+      const sent = await weSend(document(), { overrides: { messageId: "no-at-sign" } });
+      expect(sent.answer).toMatchObject({ kind: "error", meaning: "permanent", authenticated: true, errors: [{ code: "EBMS:0009", severity: "error" }] });
+    });
+
     test("a recipient named by its subject key identifier passes: Oxalis judges the signer's token only", async () => {
       expect((await weForge({ envelope: bySubjectKey(pki.theirs, "recipient") })).refusal).toBeUndefined();
     });
