@@ -102,7 +102,9 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   const document = duty.held ? heldEnd(inspection.valid, inspection.findings) : undefined;
   const said = decision.kind === "say" ? { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) } : {};
   const written = await endDuty(ports.sql, duty.id, { document, nextAt: decision.kind === "wait" ? decision.until : undefined, ...said });
-  if (written && document !== undefined) ports.metrics.count("received_verdicts_total", { verdict: inspection.valid ? "passed" : "refused" });
+  if (!written || document === undefined) return;
+  ports.metrics.count("received_verdicts_total", { verdict: inspection.valid ? "passed" : "refused" });
+  ports.metrics.observe("received_verdict_duration_seconds", {}, Math.max(0, ports.clock.now() - duty.receivedAt) / 1_000);
 }
 
 /** A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its status any more. */
