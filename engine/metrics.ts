@@ -32,6 +32,7 @@ export const METRICS = {
   dispatch_duration_seconds: { kind: "histogram", help: "Acceptance to delivery.", labels: [], buckets: SECONDS_SLOW },
   received_verdicts_total: { kind: "counter", help: "Received documents that were held for their verdict, by what it was: passed, refused, not_in_time.", labels: ["verdict"] },
   received_verdict_duration_seconds: { kind: "histogram", help: "Receipt of a document to its verdict: how long its firm waits for it.", labels: [], buckets: SECONDS_FAST },
+  registrations_state: { kind: "gauge", help: "Participants by the state of their registration in the network; manual_review waits for a person.", labels: ["state"] },
   statuses_received_total: { kind: "counter", help: "Message Level Statuses and invoice responses received, by what became of them.", labels: ["kind", "outcome"] },
   service_messages_total: { kind: "counter", help: "Attempts at messages of the access point itself: statuses, responses, reports.", labels: ["kind", "result"] },
   mls_pending_oldest_seconds: { kind: "gauge", help: "Age of the oldest received document whose Message Level Status is due and not delivered.", labels: [] },

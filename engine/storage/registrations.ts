@@ -105,6 +105,12 @@ export async function findRegistration(sql: Sql, key: string): Promise<Registrat
   return row === undefined ? undefined : rowOf(row);
 }
 
+/** How many participants are in each state. */
+export async function censusOfRegistrations(sql: Sql): Promise<ReadonlyMap<RegistrationState, number>> {
+  const rows = await sql<{ state: RegistrationState; count: number }[]>`select state, count(*)::integer as count from registration group by state`;
+  return new Map(REGISTRATION_STATES.map((state) => [state, rows.find((row) => row.state === state)?.count ?? 0]));
+}
+
 /** By participant, behind `after`. */
 export async function listRegistrations(sql: Sql, page: { readonly state: RegistrationState | undefined; readonly after: string; readonly limit: number }): Promise<RegistrationRow[]> {
   const rows = await sql<Row[]>`

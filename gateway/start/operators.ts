@@ -14,6 +14,7 @@ import { registersNewFirms } from "../../engine/peppol/registrations-setup.js";
 import type { RegistrationResult } from "../../engine/peppol/registrations.js";
 import { censusOfDocuments } from "../../engine/storage/documents.js";
 import { findOperatorDocument, findOperatorReceived, listFirms, listIntegrators, listOperatorDocuments, listOperatorReceived } from "../../engine/storage/operations.js";
+import { censusOfRegistrations } from "../../engine/storage/registrations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
 import type { Route } from "../route.js";
 import { adminRoutes } from "../routes/admin.js";
@@ -24,7 +25,7 @@ import type { Work } from "./work.js";
 const LISTED_MAX = 200;
 
 /** Registers the gauges. */
-export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool }: Work): void {
+export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool, registrations }: Work): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
   // Bounded by RESTART_REASONS.
@@ -47,6 +48,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
       for (const [state, count] of census.states) metrics.set("documents_state", { state }, count);
       metrics.set("oldest_due_dispatch_seconds", {}, census.oldestDue_s);
       await observePendingMls({ sql, clock, metrics });
+      if (registrations !== undefined) for (const [state, count] of await censusOfRegistrations(sql)) metrics.set("registrations_state", { state }, count);
     } catch (error) {
       // Without a database the gauges keep their last value; /readyz tells that it is away.
       log.warn("the census of documents could not be taken", errorFields(error));

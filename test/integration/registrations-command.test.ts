@@ -130,6 +130,7 @@ test("POST /admin/firms registers the participant, and the start tells a provide
     expect(register.holders.get("0245:4343434343")).toBe(SMP);
     sml.answer = () => ({ status: 503, body: "" });
     expect(await create("0245:4444444444")).toMatchObject({ status: 201, json: { clientSecret: expect.any(String) as string, registration: { kind: "unavailable", state: "unregistered" } } });
+    expect((await http("GET", `${engine.sandbox.adminUrl}/metrics`)).text).toMatch(/^kurier_registrations_state\{state="registered"\} [1-9]/m);
     expect(engine.output()).toContain("kurier participants register --provider");
   } finally {
     await engine.stop();
