@@ -72,5 +72,7 @@ export function inspect(document: XmlDocument): DocumentFacts {
     buyerReference: textAt(document, 0, cbc.BuyerReference),
     supplierCountry: supplier === NONE ? undefined : textAt(document, supplier, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
     customerCountry: customer === NONE ? undefined : textAt(document, customer, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
+    supplierName: supplier === NONE ? undefined : textAt(document, supplier, cac.PartyLegalEntity, cbc.RegistrationName),
+    customerName: customer === NONE ? undefined : textAt(document, customer, cac.PartyLegalEntity, cbc.RegistrationName),
   };
 }

@@ -71,6 +71,9 @@ export interface DocumentFacts {
   /** BT-40 and BT-55. */
   readonly supplierCountry: string | undefined;
   readonly customerCountry: string | undefined;
+  /** BT-27 and BT-44, the registered names. */
+  readonly supplierName: string | undefined;
+  readonly customerName: string | undefined;
 }
 
 /** What judged a layer: part of the evidence. */

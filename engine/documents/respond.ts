@@ -1,20 +1,21 @@
 /** A firm's answer to an invoice that it received: a Peppol Invoice Response to the seller. */
 import { type Clock, type Instant, isoInstant } from "../clock.js";
 import { Refusal } from "../errors.js";
-import { type FirmId, newId, type ReceivedDocumentId } from "../ids.js";
+import { type FirmId, newId, type ParticipantId, type ReceivedDocumentId } from "../ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
 import { RECEIVED_STATES } from "../lifecycle/received.js";
 import { LIMITS } from "../limits.js";
+import { UBL_CREDIT_NOTE, UBL_INVOICE } from "../peppol/identifiers.js";
 import {
   buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, RESPONSE_OF_STATUS, type ResponseCode, type ResponseParty, type ResponseStatus,
 } from "../peppol/invoice-response.js";
-import { partyNames } from "../peppol/party-names.js";
 import { findAnswerable, findReceivedState } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import { addServiceMessage, listServiceMessages, type SentMessage } from "../storage/service-messages.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
-import type { Validators } from "./facts.js";
+import type { DocumentFacts, Validators } from "./facts.js";
 import { newServiceMessage, openPayload } from "./provider.js";
+import { isSame } from "./send-checks.js";
 
 export interface RespondPorts {
   readonly sql: Sql;
@@ -50,21 +51,27 @@ interface Answered {
   readonly typeCode: string;
 }
 
-/** An invoice when the document does not say what it is. */
-const TYPE_CODE_DEFAULT = "380";
+/** What can be answered, and its type code when the document does not say one. */
+const TYPE_CODES: ReadonlyMap<string, string> = new Map([[UBL_INVOICE, "380"], [UBL_CREDIT_NOTE, "381"]]);
 const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** The seller sends the invoice, in self-billing the buyer does: whose address the sender is says whose name it bears. */
+const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | undefined => [
+  { endpoint: facts.supplierEndpoint, name: facts.supplierName }, { endpoint: facts.customerEndpoint, name: facts.customerName },
+].find(({ endpoint }) => isSame(endpoint, participant))?.name;
 
 async function answered(ports: RespondPorts, request: RespondRequest, now: Instant): Promise<Answered> {
   const document = await orTemporary(findAnswerable(ports.sql, request.firmId, request.documentId));
   if (document === undefined) throw new Refusal("NOT_FOUND");
   const payload = openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
   const { facts } = await ports.validators.inspect(payload, { fairnessKey: `received/${request.firmId}`, receivedAt: now });
-  const number = facts?.documentNumber;
-  if (number === undefined || number.trim() === "") throw new Refusal("DOCUMENT_INVALID", [{ message: "The received document has no number that an answer could name." }]);
-  const names = partyNames(payload);
+  const typeCode = TYPE_CODES.get(facts?.rootNamespace ?? "");
+  if (facts === undefined || typeCode === undefined) throw new Refusal("DOCUMENT_INVALID", [{ message: "Only invoices and credit notes are answered with an Invoice Response." }]);
+  const number = facts.documentNumber?.trim() ?? "";
+  if (number === "") throw new Refusal("DOCUMENT_INVALID", [{ message: "The received document has no number that an answer could name." }]);
   return {
-    seller: { participant: document.sender, name: names.supplier ?? document.sender }, buyer: { participant: document.receiver, name: document.firmName }, number: number.trim(),
-    issueDate: facts?.issueDate !== undefined && DAY.test(facts.issueDate) ? facts.issueDate : undefined, typeCode: facts?.typeCode?.trim() ?? TYPE_CODE_DEFAULT,
+    seller: { participant: document.sender, name: nameOf(facts, document.sender) ?? document.sender }, buyer: { participant: document.receiver, name: document.firmName }, number,
+    issueDate: facts.issueDate !== undefined && DAY.test(facts.issueDate) ? facts.issueDate : undefined, typeCode: facts.typeCode ?? typeCode,
   };
 }
 
@@ -85,7 +92,7 @@ const replyOf = (request: RespondRequest, sent: Pick<SentMessage, "status" | "cr
 
 /**
  * Answers a received document. The same answer as the last one is given back and not sent again, unless that one was lost.
- * @throws Refusal NOT_FOUND, DOCUMENT_INVALID for a document without a number, TEMPORARY
+ * @throws Refusal NOT_FOUND, DOCUMENT_INVALID for what is no invoice or has no number, TEMPORARY
  */
 export async function respond(ports: RespondPorts, request: RespondRequest): Promise<RespondReply> {
   const code: ResponseCode = RESPONSE_OF_STATUS[request.status];

@@ -24,7 +24,8 @@ const detailOf = (finding: DocumentFinding): ErrorDetail => ({
   ruleId: finding.ruleId, severity: finding.severity, location: finding.location, message: finding.message,
 });
 
-const isSame = (endpoint: Endpoint | undefined, participant: ParticipantId): boolean =>
+/** Whether a party's electronic address is this participant. */
+export const isSame = (endpoint: Endpoint | undefined, participant: ParticipantId): boolean =>
   endpoint !== undefined && `${endpoint.schemeId}:${endpoint.value}`.toLowerCase() === participantKey(participant);
 
 /** In self-billing the customer issues the invoice, so the customer's access point sends it. */
@@ -95,6 +96,7 @@ const UNREAD: DocumentFacts = {
   rootNamespace: "", rootLocal: "", customizationId: undefined, profileId: undefined, documentNumber: undefined, issueDate: undefined, dueDate: undefined,
   taxPointDate: undefined, deliveryDate: undefined, invoicePeriodEnd: undefined, typeCode: undefined, supplierEndpoint: undefined, customerEndpoint: undefined,
   precedingInvoiceIds: [], currency: undefined, payableAmount: undefined, buyerReference: undefined, supplierCountry: undefined, customerCountry: undefined,
+  supplierName: undefined, customerName: undefined,
 };
 
 /** The refusal of the first check that finds something; undefined when the document may be accepted. */

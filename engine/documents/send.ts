@@ -104,13 +104,19 @@ async function precedentOf(ports: SendPorts, request: SendRequest, payloadSha256
   return undefined;
 }
 
+/** What is kept of a document in clear. Names stay in its sealed text: they may be a person's. */
+function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
+  const { supplierName: _supplier, customerName: _customer, ...kept } = facts ?? {};
+  return { ...kept, precedingInvoiceIds: [...facts?.precedingInvoiceIds ?? []] } as NewDocument["facts"];
+}
+
 function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, inspection: Inspection): NewDocument {
   const instant = isoInstant(request.receivedAt);
   const reply = { providerDocumentId: id, status: "ACCEPTED", receivedAt: instant, timestamp: instant };
   return {
     id, firmId: request.firmId, keyId: request.keyId, sender: request.sender, receiver: request.receiver, erpDocumentId: request.erpDocumentId,
     documentTypeId: canonicalDocumentTypeId(request.documentTypeId), processId: canonicalProcessId(request.processId),
-    creationDateTime: request.creationDateTime, facts: { ...inspection.facts, precedingInvoiceIds: [...inspection.facts?.precedingInvoiceIds ?? []] } as NewDocument["facts"],
+    creationDateTime: request.creationDateTime, facts: keptFacts(inspection.facts),
     idempotencyKey: request.idempotencyKey, requestSha256: request.requestSha256, payloadSha256: inspection.payloadSha256,
     replyStatus: 202, replyBody: JSON.stringify(reply), as4MessageId: newMessageId(), sbdhInstanceId: newId(ports.clock),
     validationResult: {

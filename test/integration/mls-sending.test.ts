@@ -13,7 +13,7 @@ import { recordingExchanges } from "../../engine/documents/service-dispatch.js";
 import { Refusal } from "../../engine/errors.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
-import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
+import { BILLING_CAPABILITIES, SELF_BILLING_CUSTOMIZATION, SELF_BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
 import { readInvoiceResponse, RESPONSE_OF_STATUS } from "../../engine/peppol/invoice-response.js";
 import { readMls } from "../../engine/peppol/mls.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
@@ -361,6 +361,33 @@ test.each(Object.entries(RESPONSE_OF_STATUS))("the answer %s goes out as %s and 
   expect(readInvoiceResponse(handed[0]?.payload ?? Buffer.alloc(0))).toMatchObject({ code, sender: BUYER, receiver: SELLER, invoice: { number: "F-17", issueDate: "2026-11-20", typeCode: "380" } });
   expect(handed[0]?.payload.toString()).toContain("<cbc:RegistrationName>Seller &amp; sons<");
   expect(await readResponse(db.sql, id as ReceivedDocumentId)).toMatchObject({ status, delivery: "sent", reason: "Thank you." });
+});
+
+test("the answer names its addressee as the document does, also in a large one and in self-billing, where the buyer is the sender", async () => {
+  const large = Buffer.from(sampleInvoice({ sender: SELLER, receiver: BUYER, senderName: "Large & sons", receiverName: "Buyer a. s.", number: "L-1", issueDate: "2026-11-20", lines: 700 }));
+  expect(large.length).toBeGreaterThan(512 * 1024);
+  const selfBilled = Buffer.from(goodInvoice("S-1").toString()
+    .replace(/<cbc:CustomizationID>[^<]*</u, `<cbc:CustomizationID>${SELF_BILLING_CUSTOMIZATION}<`).replace(/<cbc:ProfileID>[^<]*</u, `<cbc:ProfileID>${SELF_BILLING_PROCESS}<`)
+    .replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>389<"));
+  const type = BILLING_CAPABILITIES.find(({ processId, documentTypeId }) => processId === SELF_BILLING_PROCESS && documentTypeId.includes("Invoice"));
+  if (type === undefined) throw new Error("no such type");
+  // The supplier receives the invoice that its customer made.
+  const selfBilling = { ...type, sender: BUYER, receiver: SELLER, payload: selfBilled };
+  const ids = [await receiveAndJudge(arriving({ payload: large })), await receiveAndJudge(arriving(selfBilling))];
+  await settle();
+  handed.length = 0;
+  await respond(respondPorts(), request(ids[0] ?? ""));
+  await respond(respondPorts(), request(ids[1] ?? "", { firmId: sellerFirm }));
+  await settle();
+  const texts = handed.map(({ payload }) => payload.toString());
+  expect(texts.map((text) => /<cac:ReceiverParty>.*<cbc:RegistrationName>([^<]*)</u.exec(text)?.[1]).sort()).toEqual(["Buyer a. s.", "Large &amp; sons"]);
+});
+
+test("what is no invoice is not answered with an Invoice Response", async () => {
+  const type = { documentTypeId: "urn:example:Order-4::Order##urn:example:order::2.1", processId: "urn:example:p" };
+  await db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${BUYER}, ${type.documentTypeId}, ${type.processId}) on conflict do nothing`;
+  const id = await receive(arriving({ ...type, payload: Buffer.from('<Order xmlns="urn:example"><cbc:ID xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">1</cbc:ID></Order>') }));
+  await expect(respond(respondPorts(), request(id))).rejects.toMatchObject({ reason: "DOCUMENT_INVALID" });
 });
 
 test("the same answer given again, also by many at once, is sent once; a new answer is a new message", async () => {

@@ -10,7 +10,7 @@ const invoiceType = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
 const facts = (changes: Partial<DocumentFacts> = {}): DocumentFacts => ({
   rootNamespace: UBL_INVOICE, rootLocal: "Invoice", customizationId: undefined, profileId: undefined, documentNumber: "1", issueDate: "2027-01-01", dueDate: undefined,
   taxPointDate: undefined, deliveryDate: undefined, invoicePeriodEnd: undefined, typeCode: "380", supplierEndpoint: { schemeId: "0245", value: "1111111111" },
-  customerEndpoint: { schemeId: "0245", value: "2222222222" }, precedingInvoiceIds: [], currency: "EUR", payableAmount: "1.00", buyerReference: undefined, supplierCountry: "SK", customerCountry: "SK", ...changes,
+  customerEndpoint: { schemeId: "0245", value: "2222222222" }, precedingInvoiceIds: [], currency: "EUR", payableAmount: "1.00", buyerReference: undefined, supplierCountry: "SK", customerCountry: "SK", supplierName: "S", customerName: "C", ...changes,
 });
 const inspection = (changes: Partial<Inspection> = {}): Inspection => ({
   valid: true, wellFormed: true, findings: [], facts: facts(), payloadSha256: "", ruleSet: "test", ...changes,

@@ -131,6 +131,7 @@ describe("facts", () => {
       documentNumber: "K-3", issueDate: "2026-11-20", dueDate: "2026-11-20", taxPointDate: undefined, deliveryDate: "2026-11-20", invoicePeriodEnd: undefined,
       typeCode: "380", supplierEndpoint: { schemeId: "0245", value: "2020202020" }, customerEndpoint: { schemeId: "0245", value: "2021212121" },
       precedingInvoiceIds: [], currency: "EUR", payableAmount: expect.stringMatching(/^\d+\.\d\d$/) as unknown, buyerReference: "PO-2026-17", supplierCountry: "SK", customerCountry: "SK",
+      supplierName: "Regály s. r. o.", customerName: "Sklady a. s.",
     });
   });
 
