@@ -43,6 +43,8 @@ interface Signable {
   readonly method: string;
   /** Absolute, each segment encoded. */
   readonly path: string;
+  /** `name=value`, both encoded; at most one. @default none */
+  readonly query?: string;
   /** By lower-case name, `host` included. */
   readonly headers: Readonly<Record<string, string>>;
   readonly bodySha256: string;
@@ -54,7 +56,7 @@ interface Signable {
 export function signV4(request: Signable, target: Pick<S3Target, "region" | "accessKeyId" | "secretAccessKey">): string {
   const names = Object.keys(request.headers).sort();
   const canonical = [
-    request.method, request.path, "", ...names.map((name) => `${name}:${(request.headers[name] ?? "").trim()}`), "", names.join(";"), request.bodySha256,
+    request.method, request.path, request.query ?? "", ...names.map((name) => `${name}:${(request.headers[name] ?? "").trim()}`), "", names.join(";"), request.bodySha256,
   ].join("\n");
   const day = request.timestamp.slice(0, 8);
   const scope = `${day}/${target.region}/s3/aws4_request`;
@@ -71,14 +73,14 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
   const keyOf = (ref: EvidenceRef): string => (digestOf(ref), target.prefix === "" ? ref : `${target.prefix}/${ref}`);
   const pathOf = (ref: EvidenceRef): string => `/${[target.bucket, ...keyOf(ref).split("/")].map(encodeURIComponent).join("/")}`;
 
-  async function call(method: string, ref: EvidenceRef, headers: Readonly<Record<string, string>>, body: Buffer = EMPTY): Promise<Response> {
+  async function call(method: string, ref: EvidenceRef, headers: Readonly<Record<string, string>>, { body = EMPTY, query = "" }: { readonly body?: Buffer; readonly query?: string } = {}): Promise<Response> {
     const timestamp = new Date(clock.now()).toISOString().replace(/[-:]|\.\d{3}/g, "");
     const bodySha256 = sha256Hex(body);
     const signed = { ...headers, host, "x-amz-date": timestamp, "x-amz-content-sha256": bodySha256 };
-    const authorization = signV4({ method, path: pathOf(ref), headers: signed, bodySha256, timestamp }, target);
+    const authorization = signV4({ method, path: pathOf(ref), query, headers: signed, bodySha256, timestamp }, target);
     const { host: _host, ...sent } = signed;
     try {
-      return await fetch(`${target.endpoint}${pathOf(ref)}`, {
+      return await fetch(`${target.endpoint}${pathOf(ref)}${query === "" ? "" : `?${query}`}`, {
         method, headers: { ...sent, authorization }, redirect: "error", signal: AbortSignal.timeout(LIMITS.evidence_store_timeout_ms),
         ...(method === "PUT" ? { body: new Uint8Array(body) } : {}),
       });
@@ -89,9 +91,10 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
 
   async function expectOk(response: Response, what: string): Promise<void> {
     if (response.ok) return;
-    await response.body?.cancel();
-    if (response.status === 404) throw new EvidenceMissing("An evidence object is missing.");
-    throw new EvidenceStoreFailure(`The evidence bucket refused to ${what}: HTTP ${response.status}.`);
+    const begin = await beginOf(response);
+    // A bucket that is not there is a mistake of the configuration, not the loss of every object.
+    if (response.status === MISSING && what === "read" && !begin.includes("NoSuchBucket")) throw new EvidenceMissing("An evidence object is missing.");
+    throw new EvidenceStoreFailure(`The evidence bucket ${begin.includes("NoSuchBucket") ? "does not exist" : `refused to ${what}`}: HTTP ${response.status}.`);
   }
 
   async function get(ref: EvidenceRef, range?: { readonly offset: number; readonly length: number }): Promise<Buffer> {
@@ -107,24 +110,62 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     }
   }
 
+  /** @returns the status, after which the answer is done with */
+  async function store(ref: EvidenceRef, bytes: Buffer): Promise<number> {
+    const response = await call("PUT", ref, {
+      "content-type": "application/x-tar", "content-md5": createHash("md5").update(bytes).digest("base64"), "if-none-match": "*",
+      "x-amz-object-lock-mode": "COMPLIANCE", "x-amz-object-lock-retain-until-date": new Date(retainedUntil(ref)).toISOString(),
+    }, { body: bytes });
+    if (response.status !== EXISTS && response.status !== CONFLICT) await expectOk(response, "store");
+    else await response.body?.cancel();
+    return response.status;
+  }
+
   return {
     form: "s3",
     get,
     put: async (ref, bytes) => {
-      const response = await call("PUT", ref, {
-        "content-type": "application/x-tar", "content-md5": createHash("md5").update(bytes).digest("base64"), "if-none-match": "*",
-        "x-amz-object-lock-mode": "COMPLIANCE", "x-amz-object-lock-retain-until-date": new Date(retainedUntil(ref)).toISOString(),
-      }, bytes);
-      if (response.status !== 412) return expectOk(response, "store");
-      await response.body?.cancel();
+      let status = await store(ref, bytes);
+      for (let i = 1; status === CONFLICT && i < CONFLICTS_MAX; i += 1) status = await store(ref, bytes);
+      if (status === CONFLICT) throw new EvidenceStoreFailure("The evidence bucket is busy with this object.");
       // Somebody stored it before, perhaps this call's first try: it counts when it is the same.
-      if (sha256Hex(await get(ref)) !== digestOf(ref)) throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
+      if (status === EXISTS && sha256Hex(await get(ref)) !== digestOf(ref)) throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
     },
     remove: async (ref, now) => {
       assertRemovable(ref, now);
-      const response = await call("DELETE", ref, {});
-      if (response.status !== 404) await expectOk(response, "remove");
-      else await response.body?.cancel();
+      // Object lock needs versions, and there a DELETE that names none only hides the object: its bytes stay for ever.
+      for (let i = 0; i < VERSIONS_MAX; i += 1) {
+        const head = await call("HEAD", ref, {});
+        await head.body?.cancel();
+        if (head.status === MISSING) return;
+        await expectOk(head, "show");
+        const version = head.headers.get("x-amz-version-id");
+        const response = await call("DELETE", ref, {}, { query: version === null ? "" : `versionId=${encodeURIComponent(version)}` });
+        if (response.status !== MISSING) await expectOk(response, "remove");
+        await response.body?.cancel();
+        if (version === null) return;
+      }
     },
   };
 }
+
+/** The first piece of a body, which holds the code of an error. */
+async function beginOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  try {
+    const first: { readonly value?: Uint8Array } | undefined = await reader?.read();
+    await reader?.cancel();
+    return Buffer.from(first?.value ?? EMPTY).toString("latin1");
+  } catch {
+    return "";
+  }
+}
+
+const MISSING = 404;
+/** Another PUT of the same key is under way: the service wants it repeated. */
+const CONFLICT = 409;
+/** If-None-Match: there is an object already. */
+const EXISTS = 412;
+const CONFLICTS_MAX = 4;
+/** One, normally; more where a service does not know If-None-Match. */
+const VERSIONS_MAX = 16;

@@ -125,6 +125,32 @@ describe("the s3 form", () => {
     await imitation.stop();
   });
 
+  test("removes the version that it stored, for a bucket with versions keeps what is only hidden", async () => {
+    const imitation = await startS3();
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    await store.put(ref, bytes);
+    await store.remove(ref, retainedUntil(ref));
+    expect([imitation.objects.size, imitation.hidden.size]).toEqual([0, 0]);
+    await store.remove(ref, retainedUntil(ref));
+    await imitation.stop();
+  });
+
+  test("repeats what met another PUT of the same object, a bounded number of times", async () => {
+    const imitation = await startS3();
+    const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
+    const bytes = randomBytes(100);
+    imitation.conflicts = 2;
+    await store.put(evidenceRef(bytes, STORED_AT), bytes);
+    expect(imitation.objects.size).toBe(1);
+    const other = randomBytes(100);
+    imitation.conflicts = 100;
+    await expect(store.put(evidenceRef(other, STORED_AT), other)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    expect(imitation.conflicts).toBe(96);
+    await imitation.stop();
+  });
+
   test("a wrong secret, a bucket that is busy and one that is away are failures, not damage", async () => {
     const imitation = await startS3();
     const target = parseS3Target(imitation.target) ?? expect.fail("target");
@@ -132,6 +158,8 @@ describe("the s3 form", () => {
     const ref = evidenceRef(bytes, STORED_AT);
     await expect(openS3Evidence({ ...target, secretAccessKey: "wrong" }, systemClock).put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
     expect(imitation.refusals).toEqual(["signature"]);
+    const elsewhere = openS3Evidence({ ...target, bucket: "misspelt" }, systemClock);
+    for (const call of [() => elsewhere.put(ref, bytes), () => elsewhere.get(ref)]) await expect(call()).rejects.toMatchObject({ name: "EvidenceStoreFailure", message: "The evidence bucket does not exist: HTTP 404." });
     imitation.failing = 1;
     await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toThrow("HTTP 503");
     await imitation.stop();

@@ -2,14 +2,18 @@
  * A small imitation of an S3 bucket with object lock, over real HTTP: checks Signature Version 4 by its own arithmetic,
  * Content-MD5, If-None-Match and the retention; serves ranges. Its faults are switched on by tests.
  */
-import { createHash, createHmac } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface S3Imitation {
   /** Value of EVIDENCE_STORE. */
   readonly target: string;
-  readonly objects: Map<string, { bytes: Buffer; retainUntil: number }>;
+  readonly objects: Map<string, { bytes: Buffer; retainUntil: number; version: string }>;
+  /** Keys that a DELETE without a version has hidden; their bytes are there still. */
+  readonly hidden: Set<string>;
+  /** Answers the next so many PUTs with 409: another one is under way. */
+  conflicts: number;
   /** Answers the next so many requests with 503. */
   failing: number;
   /** Answers what was refused and why. */
@@ -35,7 +39,8 @@ function signatureFault(request: IncomingMessage, body: Buffer): string | undefi
   const signed = names.split(";");
   if (!["host", "x-amz-date", "x-amz-content-sha256"].every((name) => signed.includes(name))) return "headers left unsigned";
   if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !signed.includes(name))) return "an x-amz header left unsigned";
-  const canonical = `${request.method}\n${request.url}\n\n${signed.map((name) => `${name}:${String(request.headers[name])}\n`).join("")}\n${names}\n${hash(body)}`;
+  const [path = "", query = ""] = (request.url ?? "").split("?");
+  const canonical = `${request.method}\n${path}\n${query}\n${signed.map((name) => `${name}:${String(request.headers[name])}\n`).join("")}\n${names}\n${hash(body)}`;
   const text = `AWS4-HMAC-SHA256\n${date}\n${day}/${region}/s3/aws4_request\n${hash(canonical)}`;
   const derived = hmac(hmac(hmac(hmac(`AWS4${SECRET_KEY}`, day ?? ""), region), "s3"), "aws4_request");
   return hmac(derived, text).toString("hex") === signature ? undefined : "signature";
@@ -43,10 +48,11 @@ function signatureFault(request: IncomingMessage, body: Buffer): string | undefi
 
 export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
   const objects: S3Imitation["objects"] = new Map();
+  const hidden = new Set<string>();
   const refusals: string[] = [];
 
-  const answer = (imitation: { failing: number }, request: IncomingMessage, response: ServerResponse, body: Buffer): void => {
-    const end = (status: number, bytes: Buffer | string = ""): void => { response.writeHead(status).end(bytes); };
+  const answer = (imitation: { failing: number; conflicts: number }, request: IncomingMessage, response: ServerResponse, body: Buffer): void => {
+    const end = (status: number, bytes: Buffer | string = "", headers: Record<string, string> = {}): void => { response.writeHead(status, headers).end(bytes); };
     if (imitation.failing > 0) {
       imitation.failing -= 1;
       end(503);
@@ -58,27 +64,37 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
       end(403);
       return;
     }
-    const key = decodeURIComponent((request.url ?? "").replace(`/${bucket}/`, ""));
-    const stored = objects.get(key);
+    const [path = "", query = ""] = (request.url ?? "").split("?");
+    if (!path.startsWith(`/${bucket}/`)) {
+      end(404, "<Error><Code>NoSuchBucket</Code></Error>");
+      return;
+    }
+    const key = decodeURIComponent(path.replace(`/${bucket}/`, ""));
+    const stored = hidden.has(key) ? undefined : objects.get(key);
     if (request.method === "PUT") {
       if (request.headers["content-md5"] !== createHash("md5").update(body).digest("base64") || request.headers["x-amz-object-lock-mode"] !== "COMPLIANCE") end(400);
-      else if (stored !== undefined && request.headers["if-none-match"] === "*") end(412);
+      else if (imitation.conflicts > 0) {
+        imitation.conflicts -= 1;
+        end(409);
+      } else if (stored !== undefined && request.headers["if-none-match"] === "*") end(412);
       else {
-        objects.set(key, { bytes: body, retainUntil: Date.parse(String(request.headers["x-amz-object-lock-retain-until-date"])) });
+        objects.set(key, { bytes: body, retainUntil: Date.parse(String(request.headers["x-amz-object-lock-retain-until-date"])), version: randomUUID() });
         end(200);
       }
     } else if (stored === undefined) end(404);
     else if (request.method === "DELETE") {
-      objects.delete(key);
+      if (query === `versionId=${stored.version}`) objects.delete(key);
+      else hidden.add(key);
       end(204);
-    } else {
+    } else if (request.method === "HEAD") end(200, "", { "x-amz-version-id": stored.version });
+    else {
       const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? "") ?? [];
       if (from === undefined || to === undefined) end(200, stored.bytes);
       else end(206, stored.bytes.subarray(Number(from), Number(to) + 1));
     }
   };
 
-  const imitation = { failing: 0 };
+  const imitation = { failing: 0, conflicts: 0 };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => { answer(imitation, request, response, Buffer.concat(chunks)); });
@@ -86,7 +102,7 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return Object.assign(imitation, {
-    target: `s3:http://${ACCESS_KEY}:${encodeURIComponent(SECRET_KEY)}@127.0.0.1:${port}/${bucket}/kurier?region=${REGION}`, objects, refusals,
+    target: `s3:http://${ACCESS_KEY}:${encodeURIComponent(SECRET_KEY)}@127.0.0.1:${port}/${bucket}/kurier?region=${REGION}`, objects, hidden, refusals,
     stop: () => new Promise<void>((resolve) => {
       server.close(() => { resolve(); });
       server.closeAllConnections();
