@@ -24,9 +24,11 @@ export const EBMS_ERRORS = {
   "EBMS:0009": { name: "InvalidHeader", severity: "failure", category: "Unpackaging", retryable: false },
   "EBMS:0010": { name: "ProcessingModeMismatch", severity: "failure", category: "Processing", retryable: false },
   "EBMS:0011": { name: "ExternalPayloadError", severity: "failure", category: "Content", retryable: false },
-  // Also what a peer answers whose revocation check cannot reach the authority, but refusing for good is the safe reading.
-  "EBMS:0101": { name: "FailedAuthentication", severity: "failure", category: "Processing", retryable: false },
-  // The peer may have changed its key since our look-up: the next attempt looks it up again.
+  // Nothing of it is about the document. phase4 answers so, even with "certificate is revoked", when its revocation check could
+  // ask nobody; a certificate of ours that is to blame is renewed while the plan of attempts lasts.
+  "EBMS:0101": { name: "FailedAuthentication", severity: "failure", category: "Processing", retryable: true },
+  // The peer may have changed its key since our look-up: the next attempt looks it up again. phase4 answers so for whatever
+  // WSS4J refuses, a signature and an unknown authority included; they cannot be told apart, and the plan ends it.
   "EBMS:0102": { name: "FailedDecryption", severity: "failure", category: "Processing", retryable: true },
   "EBMS:0103": { name: "PolicyNoncompliance", severity: "failure", category: "Processing", retryable: false },
   "EBMS:0201": { name: "DysfunctionalReliability", severity: "failure", category: "Processing", retryable: true },

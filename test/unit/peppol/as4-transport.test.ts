@@ -222,17 +222,17 @@ describe("not believed: the document stays due, under the same MessageId", () =>
 });
 
 describe("refused", () => {
-  test.each(["EBMS:0003", "EBMS:0009", "EBMS:0101", "EBMS:0103", "EBMS:0303"] as const)("%s, signed, is final", async (code) => {
+  test.each(["EBMS:0003", "EBMS:0009", "EBMS:0010", "EBMS:0103", "EBMS:0303"] as const)("%s, signed, is final", async (code) => {
     peer.script.push(signedError(them, code));
     expect(await deliver()).toMatchObject({ kind: "peer_refused", code });
   });
 
   test("the same in a stranger's name is tried again", async () => {
-    peer.script.push(signedError(stranger, "EBMS:0101"));
+    peer.script.push(signedError(stranger, "EBMS:0103"));
     expect(await deliver()).toMatchObject({ kind: "peer_busy" });
   });
 
-  test.each(["EBMS:0004", "EBMS:0102", "EBMS:0202"] as const)("%s may pass", async (code) => {
+  test.each(["EBMS:0004", "EBMS:0101", "EBMS:0102", "EBMS:0202"] as const)("%s may pass", async (code) => {
     peer.script.push(signedError(them, code));
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code });
   });
@@ -313,7 +313,7 @@ describe("a receiver that is full or down", () => {
 
   test("an error of the protocol is an answer: the breaker stays closed", async () => {
     for (let i = 0; i < 8; i += 1) {
-      peer.script.push(signedError(them, "EBMS:0101"));
+      peer.script.push(signedError(them, "EBMS:0103"));
       expect(await deliver()).toMatchObject({ kind: "peer_refused" });
     }
   });
