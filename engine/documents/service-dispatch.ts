@@ -24,6 +24,8 @@ export interface ServiceDispatchPorts {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly provider: Provider;
+  /** Whether the exchange of a received message is in the evidence, which its receipt follows. @default always: who hands over without a network gives no receipts */
+  readonly isReceipted?: (receivedId: string) => Promise<boolean>;
   /** Names this node in leases. */
   readonly owner: string;
   /** @default a random number */
@@ -32,10 +34,22 @@ export interface ServiceDispatchPorts {
   readonly plan?: readonly number[];
 }
 
+/** The part of a message's age that it waits again: 60 looks in two days. */
+const WAIT_GROWTH = 4;
+
+/**
+ * A status is not sent before the receipt of what it is about. A rejection that overtakes it ends the document at its
+ * sender, who then repeats nothing; and after a crash in between we should never have the message that we rejected.
+ */
+const isTooSoon = async ({ isReceipted }: ServiceDispatchPorts, { kind, about }: TakenMessage): Promise<boolean> =>
+  kind === "mls" && about !== undefined && isReceipted !== undefined && !await isReceipted(about);
+
 async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<Outcome> {
   const abort = new AbortController();
   const timer = setTimeout(() => { abort.abort(); }, LIMITS.attempt_timeout_ms);
   try {
+    // Seldom, and then for a moment; a sender that never repeats is waited for in ever longer steps, until the plan's whole time is over.
+    if (await isTooSoon(ports, taken)) return { kind: "deferred", code: "NOT_RECEIPTED", retryAfter_ms: Math.max(LIMITS.receiver_retry_min_ms, (ports.clock.now() - taken.createdAt) / WAIT_GROWTH) };
     return await ports.transport.deliver({
       // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
       documentId: taken.id as DocumentId, firmId: taken.firmId, attempt: taken.attempt, sender: taken.sender, receiver: taken.receiver, documentTypeId: taken.documentTypeId,

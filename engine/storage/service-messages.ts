@@ -135,3 +135,9 @@ export async function listServiceMessages(sql: Sql, about: string, kind: Service
     select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind} order by created_at, id`;
   return rows.map((row) => ({ id: row.id, code: row.code, note: row.note ?? undefined, status: row.status, createdAt: row.created_at.getTime() }));
 }
+
+/** Whether the evidence has the exchange by which a document or a status was received. */
+export async function isReceipted(sql: Sql, receivedId: string): Promise<boolean> {
+  const rows = await sql`select 1 from evidence where document_id = ${receivedId} and direction = 'inbound' limit 1`;
+  return rows.length > 0;
+}

@@ -32,7 +32,7 @@ import { releaseLeases } from "../../engine/storage/documents.js";
 import { createEvidenceArchive, type EvidenceArchive } from "../../engine/storage/evidence-archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
 import { findOwnParticipant } from "../../engine/storage/received.js";
-import { releaseServiceLeases } from "../../engine/storage/service-messages.js";
+import { isReceipted, releaseServiceLeases } from "../../engine/storage/service-messages.js";
 import { createSealer, type Sealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPool, type ValidatorPool } from "../../validators/pool.js";
@@ -125,7 +125,9 @@ function startPeers(
   });
   return {
     document, participant: participantKind({ actors, document, inbound: { ...shared, poke: wakeStatuses } }),
-    message: messageKind({ ...shared, transport, environment: config.ENVIRONMENT }),
+    message: messageKind({
+      ...shared, transport, environment: config.ENVIRONMENT, ...(accessPoint === undefined ? {} : { isReceipted: (id: string) => isReceipted(sql, id) }),
+    }),
   };
 }
 

@@ -12,7 +12,7 @@ import { buildIfNeeded } from "../../deploy/build.mjs";
 import { eventually } from "../support/eventually.js";
 import type { Direction, FaultProxy, Share } from "../support/fault-proxy.js";
 import { createOracle, type Oracle } from "../support/oracle-facts.js";
-import { enterprise, type Held, type LockMode, type Sent, settled, type Side, startSide, type Table } from "../support/side.js";
+import { arrivedAs, enterprise, type Held, type LockMode, respondTo, type Sent, settled, type Side, startSide, type Table } from "../support/side.js";
 import { evidenceFaults } from "../support/side-evidence.js";
 import { prepareTwo, type TwoHomes, ZONE } from "../support/two-engines.js";
 
@@ -39,8 +39,8 @@ afterAll(async () => {
   await homes.remove();
 });
 
-/** Makes ready what will end a process, and promises its death. */
-type Arm = () => Promise<{ readonly dead: Promise<void> }>;
+/** Makes ready what will end a process, and promises its death. @returns `again`: what the next process does first */
+type Arm = () => Promise<{ readonly dead: Promise<void>; readonly again?: () => Promise<unknown> }>;
 /** By its name, for the sides exist when the tests run. */
 type Who = "a" | "b";
 const sideOf = (who: Who): Side => (who === "a" ? a : b);
@@ -110,6 +110,23 @@ const drained: Arm = async () => {
   })() };
 };
 
+/** Killed when it has decided to reject a message that it has not receipted. */
+const judgedTooSoon: Arm = async () => {
+  const held = await b.hold("evidence_head");
+  const { sql } = b.home.db;
+  const dead = (async () => {
+    await held.waiting();
+    await eventually("the status is decided", async () => (await sql`
+      select 1 from service_message where about = (select id from received_document order by position desc limit 1)`).length > 0);
+    await b.kill();
+    await held.abandon();
+  })();
+  return { dead, again: () => eventually("an attempt at the status has ended", async () => {
+    await sql`update service_message set next_attempt_at = clock_timestamp() where next_attempt_at > clock_timestamp()`;
+    return (await sql`select 1 from service_attempt where finished_at > clock_timestamp() - interval '1 second'`).length > 0;
+  }) };
+};
+
 const killedBefore: Arm = async () => {
   await b.kill();
   return { dead: Promise.resolve() };
@@ -120,19 +137,37 @@ const receipted = async (): Promise<void> => {
   await eventually("the receipt is written down", async () => await b.statusOf(b.sent.at(-1)?.id ?? "") === "delivered");
 };
 
-const document = (): Promise<Sent> => a.send(b);
-/** A document that B refuses by a status, and one that A refuses. */
-const refusedByB = (): Promise<Sent> => a.send(b, b.home.refuses);
-const refusedByA = (): Promise<Sent> => b.send(a, a.home.refuses);
+/** One sends a delivered document's answer to the other. @returns the document, whose record will have it */
+const answered = (from: Who, to: Who) => async (): Promise<Sent> => {
+  const sent = sideOf(from).sent[0];
+  if (sent === undefined) throw new Error("no document was sent");
+  const answers = await sideOf(to).home.db.sql`select 1 from service_message where kind = 'invoice_response'`;
+  // Another answer than the last one each time: the same is not sent again.
+  const answer = await respondTo(sideOf(to), await arrivedAs(sideOf(from), sideOf(to), sent), answers.length % 2 === 0 ? "in_process" : "accepted");
+  expect(answer.status).toBe(200);
+  return sent;
+};
 
-async function endsWell(who: Who, arm: Arm, act: () => Promise<Sent>): Promise<void> {
-  const { dead } = await arm();
+/** What an exchange does, whose document it is about, and where that ends. */
+interface Act {
+  readonly act: () => Promise<Sent>;
+  readonly from: Who;
+  readonly ends: Readonly<Record<string, unknown>>;
+}
+const DELIVERED: Act = { act: () => a.send(b), from: "a", ends: { status: "delivered" } };
+const REFUSED_BY_B: Act = { act: () => a.send(b, b.home.refuses), from: "a", ends: { status: "rejected" } };
+const REFUSED_BY_A: Act = { act: () => b.send(a, a.home.refuses), from: "b", ends: { status: "rejected" } };
+const ANSWERED_BY_B: Act = { act: answered("a", "b"), from: "a", ends: { status: "delivered", invoiceResponseStatus: "IP" } };
+const ANSWERED_BY_A: Act = { act: answered("b", "a"), from: "b", ends: { status: "delivered", invoiceResponseStatus: "IP" } };
+
+async function endsWell(who: Who, arm: Arm, { act, from, ends }: Act): Promise<void> {
+  const { dead, again } = await arm();
   const sent = await act();
   await dead;
   await sideOf(who).start();
+  await again?.();
   await settled(a, b);
-  const [from, end] = act === refusedByA ? [b, "rejected"] : [a, act === refusedByB ? "rejected" : "delivered"];
-  expect((await enterprise(from, `/documents/${sent.id}/status`)).json["status"]).toBe(end);
+  expect((await enterprise(sideOf(from), `/documents/${sent.id}/status`)).json).toMatchObject(ends);
   await oracle.hold();
 }
 
@@ -140,35 +175,38 @@ async function endsWell(who: Who, arm: Arm, act: () => Promise<Sent>): Promise<v
 const PATIENCE_MS = 90_000;
 
 describe("the receiving access point is killed and started again", () => {
-  const points: readonly [name: string, arm: Arm, act: () => Promise<Sent>][] = [
-    ["before the connection", killedBefore, document],
-    ["with half of its metadata answered", lookedUp, document],
-    ["before the first octet of the message", onTheWire("b", toB, "request", "none"), document],
-    ["with half of the message's octets", onTheWire("b", toB, "request", "half"), document],
-    ["with the message decrypted and verified, before its recipient is known", inStatement("b", "participant", "abandon"), document],
-    ["with the document about to be stored", inStatement("b", "received_document", "abandon"), document],
-    ["with the document being stored, which ends after its process", inStatement("b", "received_document", "release"), document],
-    ["after the document is stored, before its evidence is", inStatement("b", "evidence_head", "abandon"), document],
-    ["with the evidence being stored, which ends after its process", inStatement("b", "evidence_head", "release"), document],
-    ["after everything, before the first octet of the receipt", onTheWire("b", toB, "response", "none"), document],
-    ["with half of the receipt's octets", onTheWire("b", toB, "response", "half"), document],
-    ["in a drain, with the message under way", drained, document],
-    ["with the status decided, while it looks up where it goes", asked, refusedByB],
-    ["with half of its status sent", onTheWire("b", toA, "request", "half"), refusedByB],
-    ["after the receipt for its status, before it is written down", afterMessage("b", toA, "response", "service_message", "abandon"), refusedByB],
-    ["with a status for its own document stored and not yet followed", afterMessage("b", toB, "request", "document", "abandon", receipted), refusedByA],
+  const points: readonly [name: string, arm: Arm, act: Act][] = [
+    ["before the connection", killedBefore, DELIVERED],
+    ["with half of its metadata answered", lookedUp, DELIVERED],
+    ["before the first octet of the message", onTheWire("b", toB, "request", "none"), DELIVERED],
+    ["with half of the message's octets", onTheWire("b", toB, "request", "half"), DELIVERED],
+    ["with the message decrypted and verified, before its recipient is known", inStatement("b", "participant", "abandon"), DELIVERED],
+    ["with the document about to be stored", inStatement("b", "received_document", "abandon"), DELIVERED],
+    ["with the document being stored, which ends after its process", inStatement("b", "received_document", "release"), DELIVERED],
+    ["after the document is stored, before its evidence is", inStatement("b", "evidence_head", "abandon"), DELIVERED],
+    ["with the evidence being stored, which ends after its process", inStatement("b", "evidence_head", "release"), DELIVERED],
+    ["after everything, before the first octet of the receipt", onTheWire("b", toB, "response", "none"), DELIVERED],
+    ["with half of the receipt's octets", onTheWire("b", toB, "response", "half"), DELIVERED],
+    ["in a drain, with the message under way", drained, DELIVERED],
+    ["with a rejection decided, before the receipt for what it rejects", judgedTooSoon, REFUSED_BY_B],
+    ["with the status decided, while it looks up where it goes", asked, REFUSED_BY_B],
+    ["with half of its status sent", onTheWire("b", toA, "request", "half"), REFUSED_BY_B],
+    ["after the receipt for its status, before it is written down", afterMessage("b", toA, "response", "service_message", "abandon"), REFUSED_BY_B],
+    ["with a status for its own document stored and not yet followed", afterMessage("b", toB, "request", "document", "abandon", receipted), REFUSED_BY_A],
+    ["with half of its firm's answer sent", onTheWire("b", toA, "request", "half"), ANSWERED_BY_B],
+    ["with an answer to its own document stored and not yet followed", inStatement("b", "document", "abandon", "writes"), ANSWERED_BY_A],
   ];
 
   test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("b", arm, act));
 });
 
 describe("the sending access point is killed and started again", () => {
-  const points: readonly [name: string, arm: Arm, act: () => Promise<Sent>][] = [
-    ["with the first attempt about to be written down", inStatement("a", "document_attempt", "abandon"), document],
-    ["after the receipt, before its evidence is stored", afterMessage("a", toB, "response", "evidence_head", "abandon"), document],
-    ["after the receipt, before it is written down: the repeat is the same message", afterMessage("a", toB, "response", "document", "abandon"), document],
-    ["after the receipt, which is written down after its process has ended", afterMessage("a", toB, "response", "document", "release"), document],
-    ["while a status for its document arrives", inStatement("a", "inbound_status", "abandon"), refusedByB],
+  const points: readonly [name: string, arm: Arm, act: Act][] = [
+    ["with the first attempt about to be written down", inStatement("a", "document_attempt", "abandon"), DELIVERED],
+    ["after the receipt, before its evidence is stored", afterMessage("a", toB, "response", "evidence_head", "abandon"), DELIVERED],
+    ["after the receipt, before it is written down: the repeat is the same message", afterMessage("a", toB, "response", "document", "abandon"), DELIVERED],
+    ["after the receipt, which is written down after its process has ended", afterMessage("a", toB, "response", "document", "release"), DELIVERED],
+    ["while a status for its document arrives", inStatement("a", "inbound_status", "abandon"), REFUSED_BY_B],
   ];
 
   test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("a", arm, act));

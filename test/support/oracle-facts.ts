@@ -52,29 +52,26 @@ const anonymous = ({ status, text }: HttpAnswer, id: string): Reply => ({ status
 
 const OTHER = { sender: "receiver", receiver: "sender" } as const satisfies Record<Firm, Firm>;
 
+/** Reads below /api/v1/documents/{id}: one each time, for questions have a rate. */
+const READS = ["", "/status", "/events", "/evidence", "/envelope"] as const;
+
 /** Asks for a sent and a received document as another firm of the same engine, and with a token of another engine. */
-async function probe(side: Side, others: readonly Side[]): Promise<ProbeFact[]> {
+async function probe(side: Side, others: readonly Side[], turn: number): Promise<ProbeFact[]> {
   const own = side.sent.at(-1)?.id;
   const [received] = await side.home.db.sql<{ id: string }[]>`select id from received_document order by position desc limit 1`;
   const stranger = await side.mailbox(OTHER[side.home.firm]);
-  const strange = await side.integrator(OTHER[side.home.firm]);
-  const ask = async (what: string, id: string, question: (id: string) => Promise<HttpAnswer>): Promise<ProbeFact> => {
+  const ask = async (what: string, id: string, question: (id: string) => Promise<HttpAnswer>): Promise<ProbeFact[]> => {
     const nobodys = randomUUID();
-    return { what: `${what} ${id}`, answer: anonymous(await question(id), id), unknown: anonymous(await question(nobodys), nobodys) };
+    const [answer, unknown] = [await question(id), await question(nobodys)];
+    return answer.status === 429 || unknown.status === 429 ? [] : [{ what: `${what} ${id}`, answer: anonymous(answer, id), unknown: anonymous(unknown, nobodys) }];
   };
-  const paths = ["", "/status", "/events", "/evidence", "/envelope"].map((path) => (id: string) => `${side.sandbox.baseUrl}/documents/${id}${path}`);
-  const probes = own === undefined ? [] : [
-    ...paths.map((path) => ask("another firm's", own, (id) => http("GET", path(id), strange))),
-    ...await Promise.all(others.map(async (other) => {
-      const foreign = { ...await other.integrator(), "x-firm-id": side.sandbox[side.home.firm].firmId };
-      return ask("another engine's", own, (id) => http("GET", `${side.sandbox.baseUrl}/documents/${id}/status`, foreign));
-    })),
+  const read = (headers: Record<string, string>) => (id: string) => http("GET", `${side.sandbox.baseUrl}/documents/${id}${READS[turn % READS.length] ?? ""}`, headers);
+  const [strange, foreign] = [await side.integrator(OTHER[side.home.firm]), await Promise.all(others.map((other) => other.integrator()))];
+  const sent = own === undefined ? [] : [
+    ask("another firm's", own, read(strange)), ...foreign.map((headers) => ask("another engine's", own, read({ ...headers, "x-firm-id": side.sandbox[side.home.firm].firmId }))),
   ];
-  const inbox = received === undefined ? [] : [
-    ask("another inbox'", received.id, (id) => sapi(side.sandbox, stranger, "GET", `/document/receive/${id}`)),
-    ask("another firm's evidence of", received.id, (id) => http("GET", `${side.sandbox.baseUrl}/documents/${id}/evidence`, strange)),
-  ];
-  return Promise.all([...probes, ...inbox]);
+  const arrived = received === undefined ? [] : [ask("another inbox'", received.id, (id) => sapi(side.sandbox, stranger, "GET", `/document/receive/${id}`))];
+  return (await Promise.all([...sent, ...arrived])).flat();
 }
 
 /** Lines of what `kurier serve` tells the sandbox's operator, credentials included. Lines of the log may come between them. */
@@ -124,12 +121,14 @@ export async function processFacts({ pid, sandbox }: EngineProcess, output: stri
 
 /** Exchanges of this month that the API counts, over all firms. */
 async function statistics(side: Side): Promise<SideFacts["counted"]> {
-  const counts = await Promise.all((["sender", "receiver"] as const).map(async (firm) => (await http("GET", `${side.sandbox.baseUrl}/reporting/statistics`, await side.integrator(firm))).json as { incoming: number; outgoing: number }));
+  const answers = await Promise.all((["sender", "receiver"] as const).map(async (firm) => http("GET", `${side.sandbox.baseUrl}/reporting/statistics`, await side.integrator(firm))));
+  if (answers.some(({ status }) => status === 429)) return undefined;
+  const counts = answers.map(({ json }) => json as { incoming: number; outgoing: number });
   return { incoming: counts.reduce((sum, { incoming }) => sum + incoming, 0), outgoing: counts.reduce((sum, { outgoing }) => sum + outgoing, 0) };
 }
 
-async function sideFacts(side: Side, others: readonly Side[], repeated: readonly Sent[]): Promise<SideFacts> {
-  const probes = await probe(side, others);
+async function sideFacts(side: Side, others: readonly Side[], repeated: readonly Sent[], turn: number): Promise<SideFacts> {
+  const probes = await probe(side, others, turn);
   const metrics = await fetch(`${side.sandbox.adminUrl}/metrics`);
   return {
     ...await databaseFacts(side.home.db.sql), name: side.home.seat, probes, counted: await statistics(side),
@@ -173,15 +172,17 @@ export interface Oracle {
 export function createOracle(...sides: readonly Side[]): Oracle {
   let before: Facts | undefined;
   let repeatedSoFar = new Set<Sent>();
+  let turn = 0;
   return {
     hold: async () => {
       await settled(...sides);
       // The first request of each side is repeated every time, all others after the exchange that they began.
       const repeated = sides.flatMap(({ sent }) => sent.filter((one, index) => index === 0 || !repeatedSoFar.has(one)));
       const facts: Facts = {
-        sides: await Promise.all(sides.map((side) => sideFacts(side, sides.filter((other) => other !== side), repeated))), canaries: sides.flatMap(canaries),
+        sides: await Promise.all(sides.map((side) => sideFacts(side, sides.filter((other) => other !== side), repeated, turn))), canaries: sides.flatMap(canaries),
         rssMax_bytes: RSS_MAX_BYTES, ...(before === undefined ? {} : { before: { ...before } }),
       };
+      turn += 1;
       repeatedSoFar = new Set(sides.flatMap(({ sent }) => sent));
       before = { sides: facts.sides, canaries: [], rssMax_bytes: 0 };
       const broken = violations(facts);

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 
 import type { Sandbox } from "../../engine/identity/sandbox.js";
+import { LIMITS } from "../../engine/limits.js";
 import { connectionTarget } from "../../engine/storage/sql.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, sapi, send, type SendParts, sendParts } from "./engine.js";
 import { eventually } from "./eventually.js";
@@ -65,6 +66,8 @@ export interface Side {
   hold(table: Table, mode?: LockMode): Promise<Held>;
   /** Makes due now what waits for its time: nothing is gained by waiting for it. */
   hurry(): Promise<void>;
+  /** Lets the time pass in which a firm may confirm a document before its status is decided without it. */
+  outwaitConfirmations(): Promise<void>;
   /** Documents, messages and statuses that are not at their end. */
   underWay(): Promise<number>;
 }
@@ -163,9 +166,14 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
     hurry: async () => {
       await sql`update document set next_attempt_at = clock_timestamp()
         where next_attempt_at > clock_timestamp() and attempts between 1 and ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
-      await sql`update service_message set next_attempt_at = clock_timestamp()
-        where next_attempt_at > clock_timestamp() and attempts <= ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
+      // A message that is put off waits for something else than its time.
+      await sql`update service_message as m set next_attempt_at = clock_timestamp()
+        where next_attempt_at > clock_timestamp() and attempts <= ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true
+          and not exists (select 1 from service_attempt as a where a.message_id = m.id and a.number = m.attempts and a.outcome = 'deferred')`;
       await sql`update inbound_status set next_at = clock_timestamp() where next_at > clock_timestamp()`;
+    },
+    outwaitConfirmations: async () => {
+      await sql`update mls_duty set received_at = received_at - ${LIMITS.mls_confirmation_wait_ms} * interval '1 millisecond', next_at = clock_timestamp() where next_at is not null`;
     },
     underWay: async () => {
       const [row] = await sql<{ n: number }[]>`select
@@ -189,11 +197,22 @@ export async function settled(...sides: readonly Side[]): Promise<void> {
   });
 }
 
-/** What an inbox gives out for a MessageId: the payloads of its documents. */
-export async function inboxOf(side: Side, as4MessageId: string): Promise<readonly string[]> {
-  const rows = await side.home.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${as4MessageId}`;
-  const mailbox = await side.mailbox();
-  return Promise.all(rows.map(async ({ id }) => String((await sapi(side.sandbox, mailbox, "GET", `/document/receive/${id}`)).json["payload"])));
+/** The received document that a sent one has become. */
+export async function arrivedAs(from: Side, to: Side, { id }: Pick<Sent, "id">): Promise<string> {
+  const [sent] = await from.home.db.sql<{ as4_message_id: string }[]>`select as4_message_id from document where id = ${id}`;
+  const [received] = await to.home.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${sent?.as4_message_id ?? ""}`;
+  if (received === undefined) throw new Error("the document has not arrived");
+  return received.id;
+}
+
+/** Calls the inbox of a side for one of its documents. */
+export const inbox = async (side: Side, method: "GET" | "POST", path: string): Promise<HttpAnswer> => sapi(side.sandbox, await side.mailbox(), method, `/document/receive/${path}`);
+
+/** Answers a received document as its firm, through the integrator. */
+export async function respondTo(side: Side, receivedId: string, status: string, note?: string): Promise<HttpAnswer> {
+  const { authorization = "" } = await side.integrator();
+  const customer = side.sandbox.integrator.customerRefs[side.home.firm];
+  return http("POST", `${side.sandbox.baseUrl}/connector/documents/${receivedId}/respond?customerRef=${customer}`, { authorization, "content-type": "application/json" }, JSON.stringify({ status, note }));
 }
 
 /** GET below /api/v1 as the integrator. */
