@@ -1,8 +1,9 @@
 /** Every benchmark. */
 import { as4Bench } from "./as4.js";
+import { endToEndBench } from "./end-to-end.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
 import { sendBench } from "./send.js";
 import { validateBench } from "./validate.js";
 
-export const BENCHES: readonly Bench[] = [validateBench, sendBench, pollBench, as4Bench];
+export const BENCHES: readonly Bench[] = [validateBench, sendBench, pollBench, as4Bench, endToEndBench];

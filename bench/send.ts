@@ -1,60 +1,16 @@
 /** `send`: how many invoices a node accepts, validated in full and committed, and how near that is to doing nothing but the insert. */
 import { randomUUID } from "node:crypto";
 
-import { bratislavaDay, systemClock } from "../engine/clock.js";
-import { sampleInvoice } from "../engine/documents/sample-invoice.js";
-import type { ParticipantId } from "../engine/ids.js";
-import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
 import { perUnit, processorTime } from "./cpu.js";
-import { type BenchEngine, type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
+import { type BenchEngine, freePort, makeFirms, startBenchEngine } from "./engine.js";
+import { type LoadResult, runLoad } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { firmsFor, requests, type Template, templateOf } from "./send-requests.js";
 
 const CONNECTIONS = 64;
-/** Lines that make a body of about 12 KB. */
-const LINES = 6;
-/** Sends a minute that a key may make, less a margin for the edges of the window. */
-const PER_KEY_PER_MINUTE = 140;
 /** More than any node accepts a second: how many firms are needed. */
 const RATE_CEILING = 2_500;
-/** Stands where each request has its own number; digits, because the payment reference is made of them. */
-const NUMBER = "@N00000001@";
-
-interface Template {
-  readonly firm: BenchFirm;
-  /** The body around the number and the documentId. */
-  readonly parts: readonly string[];
-}
-
-/** The send body of a firm as text with holes: the client must cost as little as it can, both share the cores. */
-function templateOf(firm: BenchFirm, receiver: string): Template {
-  const payload = sampleInvoice({
-    sender: firm.participantId as ParticipantId, receiver: receiver as ParticipantId, senderName: "Bench s. r. o.", receiverName: "Príjemca a. s.", number: NUMBER,
-    issueDate: bratislavaDay(systemClock.now()), lines: LINES,
-  });
-  const body = JSON.stringify({
-    metadata: {
-      documentId: NUMBER, documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId, processId: BILLING_CAPABILITIES[0]?.processId, senderParticipantId: firm.participantId,
-      receiverParticipantId: receiver, creationDateTime: "2026-11-20T09:00:00Z",
-    },
-    payload, payloadFormat: "XML",
-  });
-  return { firm, parts: body.split(NUMBER) };
-}
-
-function requests(templates: readonly Template[], path: string): () => LoadRequest {
-  let n = 0;
-  return () => {
-    const { firm, parts } = templates[n++ % templates.length] as Template;
-    const id = randomUUID();
-    return {
-      method: "POST", path, body: parts.join(id),
-      headers: { "content-type": "application/json", authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId, "idempotency-key": id },
-    };
-  };
-}
-
 const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
   name, value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
   errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0), note,
@@ -72,7 +28,7 @@ async function checkRows(engine: BenchEngine, accepted: number, underWay: number
 }
 
 async function measureEngine(options: BenchOptions, engine: BenchEngine): Promise<{ readonly figure: Figure; readonly templates: readonly Template[] }> {
-  const firms = await makeFirms(engine, options.tiny ? 4 : Math.ceil((RATE_CEILING * 60) / PER_KEY_PER_MINUTE));
+  const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
   const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
   const next = requests(templates, "/sapi/v1/document/send");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");

@@ -148,9 +148,12 @@ export const LIMITS = {
   /** One attempt, look-ups and transmission included; the lease outlives it. */
   attempt_timeout_ms: 60 * SECOND_MS,
   attempt_lease_ms: 90 * SECOND_MS,
-  attempts_concurrent_max: 32,
-  /** Attempts under way to one receiving access point. */
-  attempts_per_receiver_max: 8,
+  attempts_concurrent_max: 48,
+  /** Attempts under way to one receiving access point that answers quickly, and to one that does not, or is not known yet. */
+  attempts_per_receiver_max: 24,
+  attempts_per_slow_receiver_max: 8,
+  /** Attempts under way to all slow receivers together: the other places are for those that answer. */
+  attempts_slow_max: 24,
 
   /** How long an answer about a recipient is believed before a 202; an attempt always looks itself. Ours. */
   recipient_cache_ms: 30 * SECOND_MS,
@@ -360,6 +363,10 @@ export const LIMITS = {
   breaker_failures: 5,
   breaker_pause_first_ms: 10 * SECOND_MS,
   breaker_pause_max_ms: 5 * MINUTE_MS,
+  /** An attempt to a receiver takes less on average: it counts as quick. */
+  receiver_quick_ms: 1 * SECOND_MS,
+  /** An attempt waits for a place this long at most, when the pace of the receiver promises one; otherwise it comes again. */
+  receiver_place_wait_ms: 1 * SECOND_MS,
   /** When to come again to a receiver that is full. */
   receiver_retry_min_ms: 1 * SECOND_MS,
   receiver_retry_max_ms: 60 * SECOND_MS,

@@ -73,7 +73,7 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
       endpoints.forget(exchange.receiver);
       return { kind: "certificate_rejected", code: verdict.fault, detail: UNTRUSTED };
     }
-    const admission = receivers.admit(found.url);
+    const admission = await receivers.admit(found.url);
     if (admission.kind === "later") return { kind: "deferred", code: admission.reason, retryAfter_ms: admission.retryAfter_ms };
     let passage: Passage = "passed";
     try {

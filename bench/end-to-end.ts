@@ -1,0 +1,137 @@
+/** `end-to-end`: how many documents a second a node takes from the API to a verified receipt, over its own SMP and /as4. */
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { systemClock } from "../engine/clock.js";
+import { perUnit, processorTime } from "./cpu.js";
+import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
+import { type LoadResult, runLoad } from "./load.js";
+import { accessPointKey, rsaLimit } from "./rsa.js";
+import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { firmsFor, requests, templateOf } from "./send-requests.js";
+
+const CONNECTIONS = 64;
+/** Documents that are accepted before the draining is measured, for each second of the run: a backlog for most of it. */
+const BACKLOG_PER_SECOND = 300;
+/** Share of the draining rate at which documents come in the steady part. */
+const STEADY_SHARE = 0.7;
+const LOOK_MS = 50;
+/** Looks without a change after which nothing is under way any more. */
+const QUIET_LOOKS = 5;
+/** Longest wait for the last document, in times of the measured part. */
+const PATIENCE = 10;
+
+interface Counts {
+  readonly accepted: number;
+  readonly delivered: number;
+}
+
+async function counts({ sql }: BenchEngine): Promise<Counts> {
+  const [row] = await sql<Counts[]>`select count(*)::integer as accepted, (count(*) filter (where status = 'delivered'))::integer as delivered from document`;
+  return row ?? { accepted: 0, delivered: 0 };
+}
+
+/**
+ * Waits until every accepted document is delivered and no more are accepted: when a load ends, requests are under way.
+ * @returns how many there are, and when the last of them was first seen delivered
+ */
+async function drained(engine: BenchEngine, options: BenchOptions): Promise<{ readonly delivered: number; readonly at: number }> {
+  const end = systemClock.monotonic() + (options.seconds * PATIENCE + 60) * 1_000;
+  let [same, at, last] = [0, 0, 0];
+  for (;;) {
+    const { accepted, delivered } = await counts(engine);
+    if (accepted !== delivered || accepted !== last) [same, at, last] = [0, systemClock.monotonic(), accepted];
+    else if (++same === QUIET_LOOKS) return { delivered, at };
+    if (systemClock.monotonic() > end) throw new Error(`${accepted} documents accepted, but ${delivered} delivered`);
+    await pause(LOOK_MS);
+  }
+}
+
+/**
+ * Every document was accepted once, arrived once with the same bytes, and has a record of evidence on both sides.
+ * @throws Error otherwise
+ */
+async function checkRows({ sql }: BenchEngine, accepted: number, underWay: number): Promise<void> {
+  const [row] = await sql<{ documents: number; arrived: number; sent: number; received: number; twice: number }[]>`
+    select (select count(*)::integer from document) as documents,
+      (select count(*)::integer from document as d join received_document as r on r.as4_message_id = d.as4_message_id and r.payload_sha256 = d.payload_sha256) as arrived,
+      (select count(distinct document_id)::integer from evidence where direction = 'outbound' and outcome = 'receipt') as sent,
+      (select count(distinct message_id)::integer from evidence where direction = 'inbound' and outcome = 'stored') as received,
+      (select count(*)::integer from (select as4_message_id from received_document group by as4_message_id having count(*) > 1) as x) as twice`;
+  if (row === undefined || row.documents < accepted || row.documents > accepted + underWay) throw new Error(`${accepted} answers of 202, but ${row?.documents ?? 0} documents`);
+  const { documents, arrived, sent, received, twice } = row;
+  if (arrived !== documents || sent !== documents || received !== documents || twice !== 0) {
+    throw new Error(`${documents} documents: ${arrived} arrived, ${twice} twice; evidence of ${sent} on the sender's side and of ${received} on the receiver's`);
+  }
+}
+
+const refusedOf = (result: LoadResult): number => result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0);
+
+/** A backlog, and how fast it goes. @returns documents a second */
+async function drainRate(options: BenchOptions, engine: BenchEngine, next: ReturnType<typeof requests>, url: string): Promise<{ readonly figures: Figure[]; readonly rate: number; readonly answers: number }> {
+  const amount = options.tiny ? 20 : BACKLOG_PER_SECOND * options.seconds;
+  const first = await runLoad({ url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, amount, next });
+  if (refusedOf(first) > 0) throw new Error(`the engine refused ${refusedOf(first)} documents`);
+  const [start, before, time] = [systemClock.monotonic(), await counts(engine), processorTime(engine.pid)];
+  const { delivered, at } = await drained(engine, options);
+  const drainedCount = delivered - before.delivered;
+  options.say(`processor time per document, ms: ${perUnit(time, processorTime(engine.pid), drainedCount)}`);
+  const rate = drainedCount / ((at - start) / 1_000);
+  return {
+    answers: first.answers, rate,
+    figures: [
+      { name: "accepted while delivering", value: first.perSecond, unit: "/s", p50_ms: first.p50_ms, p99_ms: first.p99_ms, errors: refusedOf(first), note: `${amount} documents of 12 KB, ${CONNECTIONS} connections` },
+      { name: "backlog drains", value: rate, unit: "/s", note: `${drainedCount} documents: SMP look-up, SBDH, AS4 there and back, evidence on both sides, delivered` },
+    ],
+  };
+}
+
+/** Documents come at a rate that the node can bear; how long each takes from its 202 to `delivered`. */
+async function steady(options: BenchOptions, engine: BenchEngine, next: ReturnType<typeof requests>, url: string, offered: number): Promise<{ readonly figures: Figure[]; readonly answers: number }> {
+  const started = new Date(systemClock.now());
+  const load = await runLoad({ url, connections: options.tiny ? 2 : 16, seconds: options.seconds, rate: offered, ...(options.tiny ? { amount: 10 } : {}), next });
+  if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
+  const { accepted, delivered } = await counts(engine);
+  await drained(engine, options);
+  const [row] = await engine.sql<{ p50: number; p99: number; p999: number }[]>`
+    select (1000 * percentile_cont(0.5) within group (order by t))::float8 as p50, (1000 * percentile_cont(0.99) within group (order by t))::float8 as p99, (1000 * percentile_cont(0.999) within group (order by t))::float8 as p999
+    from (select extract(epoch from min(h.occurred_at) - d.created_at) as t from document as d join document_history as h on h.document_id = d.id and h.status = 'delivered' where d.created_at >= ${started} group by d.id) as x`;
+  return {
+    answers: load.answers,
+    figures: [{
+      name: "accepted → delivered", value: load.perSecond, unit: "/s", p50_ms: row?.p50 ?? 0, p99_ms: row?.p99 ?? 0, p999_ms: row?.p999 ?? 0, errors: refusedOf(load),
+      note: `steady, ${accepted - delivered} under way at the end; the times are from the 202 to the receipt written down`,
+    }],
+  };
+}
+
+export const endToEndBench: Bench = {
+  name: "end-to-end",
+  question: "How many documents a second does a node deliver, from the API over its own SMP and /as4 to the receipt, with evidence on both sides?",
+  seconds: 20,
+  run: async (options) => {
+    const engine = await startBenchEngine({ role: "all" });
+    try {
+      const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(Math.max(60, options.seconds) * BACKLOG_PER_SECOND * 2));
+      const templates = firms.map((firm, index) => templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""));
+      const next = requests(templates, "/sapi/v1/document/send");
+      const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+      options.say("warming up …");
+      const warm = await runLoad({ url, connections: options.tiny ? 2 : 8, seconds: options.seconds, amount: options.tiny ? 4 : 1_000, next });
+      await drained(engine, options);
+      options.say("a backlog …");
+      const backlog = await drainRate(options, engine, next, url);
+      options.say("a steady stream …");
+      const stream = await steady(options, engine, next, url, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
+      await checkRows(engine, warm.answers + backlog.answers + stream.answers, CONNECTIONS);
+      const limit = await rsaLimit(options.tiny ? 0.1 : 3, await accessPointKey(join(engine.dataDir, "pki")), "exchange");
+      return [
+        ...backlog.figures, ...stream.figures,
+        { name: "RSA limit, exchange", value: limit, unit: "/s", note: "sign + encrypt + decrypt + verify + sign + verify, RSA-2048, one core" },
+        { name: "backlog drains ÷ RSA limit", value: backlog.rate / limit, unit: "ratio" },
+      ];
+    } finally {
+      await engine.stop();
+    }
+  },
+};
