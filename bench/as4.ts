@@ -1,30 +1,39 @@
-/** `as4`: how many messages a node takes at /as4, opened, stored, archived with fsync and receipted, against what its RSA keys allow. */
-import { randomUUID } from "node:crypto";
-import { createPrivateKey, constants, privateDecrypt, publicEncrypt, randomBytes, sign, verify, X509Certificate } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+/**
+ * `as4`: exchanges a second of the protocol alone, and messages a second that a node takes at /as4, opened, stored, archived
+ * with fsync and receipted, against what RSA keys allow.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { systemClock } from "../engine/clock.js";
 import { sampleInvoice } from "../engine/documents/sample-invoice.js";
 import { newId, type ParticipantId } from "../engine/ids.js";
+import { LIMITS } from "../engine/limits.js";
 import { type As4Crypto, buildReceipt, buildUserMessage, type BuiltMessage, commonName, openUserMessage, readAnswer } from "../engine/peppol/as4.js";
+import { createHttpClient } from "../engine/peppol/http-client.js";
 import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
-import { ensureDevelopmentPki, loadDevelopmentKeys } from "../engine/peppol/pki/development.js";
+import { ensureDevelopmentPki } from "../engine/peppol/pki/development.js";
 import { wrapDocument } from "../engine/peppol/sbd-bytes.js";
 import { createEvidenceJournal } from "../engine/storage/evidence-journal.js";
 import { openFileEvidence } from "../engine/storage/evidence-store-file.js";
+import { createPool } from "../validators/pool.js";
 import { signatureTasks } from "../validators/signature.js";
-import { wrapPrivateKey } from "../validators/wss/keys.js";
-import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
+import { perUnit, processorTime } from "./cpu.js";
+import { type BenchEngine, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { runLoad } from "./load.js";
+import { type AccessPointKey, accessPointKey, rate, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
-const CONNECTIONS = 32;
+const CONNECTIONS = 96;
 /** Lines that make an invoice of about 12 KB. */
 const LINES = 6;
 /** Receivers, so that turns of one participant are not what is measured. */
-const RECEIVERS = 50;
+const RECEIVERS = 500;
+/** Messages before the measured ones: as many as it takes until the code is compiled. */
+const WARM_UP = 3_000;
 /** More than any node takes a second: how many messages are made before the run. */
 const RATE_CEILING = 1_200;
 const SENDER = "0245:7000000000" as ParticipantId;
@@ -33,83 +42,118 @@ const PROCESS = BILLING_CAPABILITIES[0]?.processId ?? "";
 
 const here: As4Crypto = (kind, input) => Promise.resolve(signatureTasks[kind](input));
 
-interface Key {
-  readonly certificate: Buffer;
-  readonly key: ReturnType<typeof wrapPrivateKey>;
-  readonly pem: string;
-}
-
-/** A key of an access point from a development PKI. */
-async function accessPointKey(folder: string): Promise<Key> {
-  const [leaf] = await loadDevelopmentKeys(folder);
-  if (leaf === undefined) throw new Error("the development PKI has no access point key");
-  return { certificate: Buffer.from(leaf.certificate), key: wrapPrivateKey(leaf.privateKey), pem: leaf.privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
-}
-
 interface Prepared extends BuiltMessage {
   readonly messageId: string;
 }
 
-async function makeMessage(from: Key, to: Key, receiver: ParticipantId): Promise<Prepared> {
+/** A standard business document around an invoice of about 12 KB. */
+function sbdOf(receiver: ParticipantId): Buffer {
   const payload = Buffer.from(sampleInvoice({ sender: SENDER, receiver, senderName: "Bench s. r. o.", receiverName: "Príjemca a. s.", number: `B-${randomUUID()}`, issueDate: "2026-11-20", lines: LINES }));
   const sbd = wrapDocument({ sender: SENDER, receiver, documentType: TYPE, process: PROCESS, instanceId: randomUUID(), createdAt: systemClock.now(), countryC1: "SK", payload });
   if (sbd.kind === "refused") throw new Error(sbd.fault);
+  return sbd.bytes;
+}
+
+async function seal(from: AccessPointKey, to: AccessPointKey, receiver: ParticipantId, payload: Buffer, crypto: As4Crypto): Promise<Prepared> {
   const messageId = `${randomUUID()}@bench`;
   const message = {
     messageId, timestamp: "2026-11-20T10:00:00.000Z", fromParty: commonName(from.certificate) ?? "", toParty: commonName(to.certificate) ?? "", service: PROCESS, serviceType: "cenbii-procid-ubl",
     action: `busdox-docid-qns::${TYPE}`, conversationId: "1", originalSender: SENDER, finalRecipient: receiver,
   };
-  return { messageId, ...await buildUserMessage({ message, payload: sbd.bytes, id: randomUUID(), signer: from, recipient: to.certificate }, here) };
+  return { messageId, ...await buildUserMessage({ message, payload, id: randomUUID(), signer: from, recipient: to.certificate }, crypto) };
 }
 
-/** Runs a step for so long and says how many a second. */
-async function rate(seconds: number, step: () => Promise<unknown> | void): Promise<number> {
-  const start = systemClock.monotonic();
-  let count = 0;
-  while (systemClock.monotonic() - start < seconds * 1_000) {
-    await step();
-    count += 1;
-  }
-  return count / ((systemClock.monotonic() - start) / 1_000);
-}
+const makeMessage = (from: AccessPointKey, to: AccessPointKey, receiver: ParticipantId): Promise<Prepared> => seal(from, to, receiver, sbdOf(receiver), here);
 
-/** The RSA of one inbound message and nothing else: decrypt its key, verify its signature, sign its receipt. */
-function rsaLimit(seconds: number, own: Key): Promise<number> {
-  const key = createPrivateKey(own.pem);
-  const { publicKey } = new X509Certificate(own.certificate);
-  const octets = randomBytes(1_024);
-  const padding = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: "sha256" };
-  const wrapped = publicEncrypt({ key: publicKey, ...padding }, randomBytes(16));
-  const signature = sign("sha256", octets, key);
-  return rate(seconds, () => {
-    privateDecrypt({ key, ...padding }, wrapped);
-    if (!verify("sha256", octets, publicKey, signature)) throw new Error("the signature does not hold");
-    sign("sha256", octets, key);
-  });
-}
-
-async function protocolFigures(options: BenchOptions, from: Key, to: Key): Promise<Figure[]> {
-  const seconds = options.tiny ? 0.1 : 3;
+/** One exchange after the other on one thread: what the protocol costs without workers and network. */
+async function protocolFigures(seconds: number, from: AccessPointKey, to: AccessPointKey): Promise<Figure[]> {
   const receiver = "0245:7000000001" as ParticipantId;
   const message = await makeMessage(from, to, receiver);
-  const limit = await rsaLimit(seconds, to);
   const inbound = await rate(seconds, async () => {
     const opened = await openUserMessage(message.body, message.contentType, { keys: [to], payloadBytesMax: 1_000_000 }, here);
     if (opened.kind !== "message") throw new Error(opened.reason);
     await buildReceipt({ id: randomUUID(), signer: to, messageId: "r@bench", timestamp: "2026-11-20T10:00:00Z", refToMessageId: message.messageId }, opened.references, here);
   });
-  const receipt = await buildReceipt({ id: "r", signer: to, messageId: "r@bench", timestamp: "2026-11-20T10:00:00Z", refToMessageId: message.messageId }, message.references, here);
-  const outbound = await rate(seconds, async () => {
-    const made = await makeMessage(from, to, receiver);
-    const answer = await readAnswer(Buffer.from(receipt.body), receipt.contentType, { messageId: message.messageId, references: message.references, recipient: to.certificate }, here);
-    if (answer.kind !== "receipt" || made.body.length === 0) throw new Error(answer.kind);
+  return [{ name: "open + receipt, one thread", value: inbound, unit: "/s", note: `${message.body.length} octets a message` }];
+}
+
+/** An access point without a store: opens what is posted, and answers with a signed receipt. */
+async function startStack(own: AccessPointKey, crypto: As4Crypto): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const answer = async (body: Buffer, contentType: string): Promise<{ readonly contentType: string; readonly body: Uint8Array }> => {
+    const opened = await openUserMessage(body, contentType, { keys: [own], payloadBytesMax: 1_000_000 }, crypto);
+    if (opened.kind !== "message") throw new Error(opened.reason);
+    return buildReceipt({ id: randomUUID(), signer: own, messageId: `${randomUUID()}@bench`, timestamp: "2026-11-20T10:00:00Z", refToMessageId: opened.message.messageId }, opened.references, crypto);
+  };
+  const server = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => { pieces.push(piece); });
+    request.on("end", () => {
+      answer(Buffer.concat(pieces), request.headers["content-type"] ?? "").then((receipt) => {
+        response.writeHead(200, { "content-type": receipt.contentType, "content-length": receipt.body.length }).end(receipt.body);
+      }, () => { response.writeHead(500).end(); });
+    });
   });
-  return [
-    { name: "RSA limit, inbound", value: limit, unit: "/s", note: "decrypt + verify + sign, RSA-2048, one core" },
-    { name: "open + receipt", value: inbound, unit: "/s", note: `one core, ${message.body.length} octets a message` },
-    { name: "build + check receipt", value: outbound, unit: "/s", note: "one core, the invoice written anew each time" },
-    { name: "open + receipt ÷ RSA limit", value: inbound / limit, unit: "ratio" },
-  ];
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${port}/as4`,
+    stop: () => new Promise<void>((resolve) => {
+      server.close(() => { resolve(); });
+      server.closeAllConnections();
+    }),
+  };
+}
+
+/**
+ * Whole exchanges over HTTP on this machine, the cryptography in worker threads, no store: sign, encrypt, post, decrypt,
+ * verify, sign the receipt, verify it. Then the sender's half alone.
+ */
+async function stackFigures(options: BenchOptions, from: AccessPointKey, to: AccessPointKey): Promise<Figure[]> {
+  const seconds = options.tiny ? 0.2 : options.seconds;
+  const pool = createPool({
+    threads: { small: availableParallelism(), large: 1 }, queueMax: LIMITS.validator_queue_max, queueBytesMax: LIMITS.validator_queue_bytes_max, jobTimeoutMs: LIMITS.validator_document_timeout_ms,
+  });
+  const crypto: As4Crypto = (kind, input) => pool.run(kind, input);
+  const stack = await startStack(to, crypto);
+  const http = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
+  const receiver = "0245:7000000001" as ParticipantId;
+  const payload = sbdOf(receiver);
+  const exchange = async (): Promise<Prepared> => {
+    const sent = await seal(from, to, receiver, payload, crypto);
+    const result = await http.post({ url: stack.url, contentType: sent.contentType, body: sent.body, responseBytesMax: LIMITS.as4_answer_bytes_max, timeout_ms: LIMITS.as4_exchange_timeout_ms });
+    if (result.kind !== "response") throw new Error(result.fault);
+    const answer = await readAnswer(result.body, result.contentType, { messageId: sent.messageId, references: sent.references, recipient: to.certificate }, crypto);
+    if (answer.kind !== "receipt") throw new Error(answer.kind);
+    return sent;
+  };
+  const at = (step: () => Promise<unknown>): Promise<number> => inParallel(seconds, options.tiny ? 2 : CONNECTIONS, step);
+  try {
+    options.say("the protocol over HTTP, no store …");
+    if (!options.tiny) await inParallel(2, CONNECTIONS, exchange);
+    const whole = await at(exchange);
+    const outbound = await at(() => seal(from, to, receiver, payload, crypto));
+    return [
+      { name: "exchanges, no store", value: whole, unit: "/s", note: "sealed, posted, opened, receipted, receipt checked; both sides in this process, RSA in workers" },
+      { name: "sealed, outbound alone", value: outbound, unit: "/s", note: "signed and encrypted by workers" },
+    ];
+  } finally {
+    http.close();
+    await stack.stop();
+    await pool.stop();
+  }
+}
+
+/** Runs `step` over and over, so many at once. @returns how many a second ended */
+async function inParallel(seconds: number, concurrency: number, step: () => Promise<unknown>): Promise<number> {
+  const start = systemClock.monotonic();
+  let count = 0;
+  await Promise.all(Array.from({ length: concurrency }, async () => {
+    while (systemClock.monotonic() - start < seconds * 1_000) {
+      await step();
+      count += 1;
+    }
+  }));
+  return count / ((systemClock.monotonic() - start) / 1_000);
 }
 
 /** Evidence alone: exchanges of ordinary size, 64 under way, on this disk and in this Postgres. */
@@ -135,15 +179,6 @@ async function evidenceFigure(options: BenchOptions, engine: BenchEngine): Promi
   }
 }
 
-/** Milliseconds of processor time that a process has used; undefined where the system does not say. Independent of who else is running. */
-function cpuOf(pid: number): number | undefined {
-  const file = `/proc/${pid}/stat`;
-  if (!existsSync(file)) return undefined;
-  const fields = readFileSync(file, "utf8").split(") ")[1]?.split(" ") ?? [];
-  const TICK_MS = 10;
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-}
-
 /** Every answered message has exactly one document and one record of evidence. @throws Error otherwise */
 async function checkRows(engine: BenchEngine, answered: number): Promise<void> {
   const [row] = await engine.sql<{ documents: number; evidence: number }[]>`
@@ -151,10 +186,10 @@ async function checkRows(engine: BenchEngine, answered: number): Promise<void> {
   if (row?.documents !== answered || row.evidence !== answered) throw new Error(`${answered} messages answered, but ${row?.documents ?? 0} documents and ${row?.evidence ?? 0} records of evidence`);
 }
 
-async function receiveFigure(options: BenchOptions, engine: BenchEngine, from: Key, to: Key): Promise<Figure[]> {
+async function receiveFigure(options: BenchOptions, engine: BenchEngine, from: AccessPointKey, to: AccessPointKey): Promise<Figure> {
   const firms = await makeFirms(engine, options.tiny ? 2 : RECEIVERS);
   const amount = options.tiny ? 40 : options.seconds * RATE_CEILING;
-  const warmUp = options.tiny ? 4 : 500;
+  const warmUp = options.tiny ? 4 : WARM_UP;
   options.say(`making ${amount + warmUp} messages …`);
   const messages: Prepared[] = [];
   for (let i = 0; i < amount + warmUp; i += 1) messages.push(await makeMessage(from, to, (firms[i % firms.length]?.participantId ?? "") as ParticipantId));
@@ -168,21 +203,20 @@ async function receiveFigure(options: BenchOptions, engine: BenchEngine, from: K
   });
   options.say("receiving …");
   await load(warmUp, 4);
-  const before = cpuOf(engine.pid);
+  const before = processorTime(engine.pid);
   const result = await load(amount, options.tiny ? 4 : CONNECTIONS);
-  const after = cpuOf(engine.pid);
+  options.say(`processor time per message, ms: ${perUnit(before, processorTime(engine.pid), amount)}`);
   await checkRows(engine, amount + warmUp);
-  const cpu: Figure[] = before === undefined || after === undefined ? [] : [{ name: "processor time a message", value: (after - before) / amount, unit: "ms", note: "of the engine's process with its workers, without Postgres" }];
-  return [{
+  return {
     name: "kurier /as4", value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
     errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 200 ? 0 : count), 0),
-    note: `${CONNECTIONS} connections; opened, stored, archived with fsync, receipted; the client shares the cores`,
-  }, ...cpu];
+    note: `${CONNECTIONS} connections; opened, stored, archived with fsync, receipted; client and Postgres share the cores`,
+  };
 }
 
 export const as4Bench: Bench = {
   name: "as4",
-  question: "How many AS4 messages a second does a node take, stored and archived before each receipt, against its RSA limit?",
+  question: "How many AS4 exchanges a second does the protocol make, and how many messages a node takes, stored and archived before each receipt, against what RSA allows?",
   seconds: 10,
   run: async (options) => {
     const engine = await startBenchEngine({ role: "gateway" });
@@ -191,11 +225,16 @@ export const as4Bench: Bench = {
       const ours = join(engine.dataDir, "pki");
       await ensureDevelopmentPki({ folder: join(folder, "pki"), clock: systemClock, seat: "PSK000002", from: ours });
       const [from, to] = [await accessPointKey(join(folder, "pki")), await accessPointKey(ours)];
-      options.say("the protocol alone …");
-      const protocol = await protocolFigures(options, from, to);
+      const seconds = options.tiny ? 0.1 : 3;
+      const limits = { exchange: await rsaLimit(seconds, to, "exchange"), inbound: await rsaLimit(seconds, to, "inbound") };
+      const stack = await stackFigures(options, from, to);
       const received = await receiveFigure(options, engine, from, to);
-      const limit = protocol[0]?.value ?? 1;
-      return [...received, ...protocol, { name: "/as4 ÷ RSA limit", value: (received[0]?.value ?? 0) / limit, unit: "ratio" }, await evidenceFigure(options, engine)];
+      return [
+        ...stack, received, ...await protocolFigures(seconds, from, to), await evidenceFigure(options, engine),
+        { name: "RSA limit, exchange", value: limits.exchange, unit: "/s", note: "sign + encrypt + decrypt + verify + sign + verify, RSA-2048, one core" },
+        { name: "RSA limit, inbound", value: limits.inbound, unit: "/s", note: "decrypt + verify + sign, RSA-2048, one core" },
+        { name: "exchanges ÷ RSA limit", value: (stack[0]?.value ?? 0) / limits.exchange, unit: "ratio" }, { name: "/as4 ÷ RSA limit", value: received.value / limits.inbound, unit: "ratio" },
+      ];
     } finally {
       await engine.stop();
       rmSync(folder, { recursive: true, force: true });
