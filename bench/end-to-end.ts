@@ -15,9 +15,9 @@ const CONNECTIONS = 64;
 const BACKLOG_PER_SECOND = 300;
 /** Share of the draining rate at which documents come in the steady part. */
 const STEADY_SHARE = 0.7;
-const LOOK_MS = 50;
+const LOOK_MS = 200;
 /** Looks without a change after which nothing is under way any more. */
-const QUIET_LOOKS = 5;
+const QUIET_LOOKS = 3;
 /** Longest wait for the last document, in times of the measured part. */
 const PATIENCE = 10;
 

@@ -149,6 +149,10 @@ export const LIMITS = {
   attempt_timeout_ms: 60 * SECOND_MS,
   attempt_lease_ms: 90 * SECOND_MS,
   attempts_concurrent_max: 48,
+  /** Attempts that are taken or ended in one statement. */
+  attempts_batch: 32,
+  /** Received documents that are stored in one statement. */
+  receive_batch: 32,
   /** Attempts under way to one receiving access point that answers quickly, and to one that does not, or is not known yet. */
   attempts_per_receiver_max: 24,
   attempts_per_slow_receiver_max: 8,

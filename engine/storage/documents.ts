@@ -1,7 +1,9 @@
 /** Statements of the outbound document: accept, take an attempt, apply a move, read. */
-import type { Instant } from "../clock.js";
+import { type Instant, isoInstant } from "../clock.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
+import { LIMITS } from "../limits.js";
+import { batched, inOrder } from "./batched.js";
 import type { Json, Sql } from "./sql.js";
 
 /** Everything that one acceptance writes. */
@@ -126,26 +128,38 @@ export interface TakenAttempt {
   readonly payloadSealed: Buffer;
 }
 
-/** Takes the lease on a due document; undefined when there is nothing to do or another node holds it. */
-export async function takeAttempt(
-  sql: Sql,
-  request: { readonly id: DocumentId; readonly owner: string; readonly now: Instant; readonly lease_ms: number },
-): Promise<TakenAttempt | undefined> {
-  const [row] = await sql<{
-    id: string; firm_id: string; sender: string; receiver: string; document_type_id: string; process_id: string; status: OutboundState; version: number;
-    attempt: number; as4_message_id: string; sbdh_instance_id: string; facts: Json; created_at: Date; payload_key_id: string; payload_sealed: Buffer;
-  }[]>`
-    select id, firm_id, sender, receiver, document_type_id, process_id, status, version, attempt, as4_message_id, sbdh_instance_id, facts,
-      created_at, payload_key_id, payload_sealed
-    from take_attempt(${request.id}, ${request.owner}, ${new Date(request.now)}, ${request.lease_ms})`;
-  if (row === undefined) return undefined;
-  return {
-    id: row.id as DocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId,
-    documentTypeId: row.document_type_id, processId: row.process_id, status: row.status, version: row.version, attempt: row.attempt,
-    as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, facts: row.facts, createdAt: row.created_at.getTime(),
-    payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
-  };
+interface TakeRequest {
+  readonly id: DocumentId;
+  readonly owner: string;
+  readonly now: Instant;
+  readonly lease_ms: number;
 }
+
+interface TakenRow {
+  readonly n: string; readonly id: string; readonly firm_id: string; readonly sender: string; readonly receiver: string; readonly document_type_id: string; readonly process_id: string;
+  readonly status: OutboundState; readonly version: number; readonly attempt: number; readonly as4_message_id: string; readonly sbdh_instance_id: string; readonly facts: Json;
+  readonly created_at: Date; readonly payload_key_id: string; readonly payload_sealed: Buffer;
+}
+
+const takenOf = (row: TakenRow): TakenAttempt => ({
+  id: row.id as DocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId,
+  documentTypeId: row.document_type_id, processId: row.process_id, status: row.status, version: row.version, attempt: row.attempt,
+  as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, facts: row.facts, createdAt: row.created_at.getTime(),
+  payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+});
+
+/** Takes the lease on a due document; undefined when there is nothing to do or another node holds it. */
+export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(async (sql, requests) => {
+  const rows = await sql<TakenRow[]>`
+    select r.n, a.id, a.firm_id, a.sender, a.receiver, a.document_type_id, a.process_id, a.status, a.version, a.attempt, a.as4_message_id, a.sbdh_instance_id,
+      a.facts, a.created_at, a.payload_key_id, a.payload_sealed
+    from unnest(
+      ${requests.map(({ id }) => id)}::uuid[], ${requests.map(({ owner }) => owner)}::text[], ${requests.map(({ now }) => isoInstant(now))}::timestamptz[],
+      ${requests.map(({ lease_ms }) => lease_ms)}::integer[]
+    ) with ordinality as r (id, owner, now, lease_ms, n)
+    cross join lateral take_attempt(r.id, r.owner, r.now, r.lease_ms) as a`;
+  return inOrder(requests, rows, takenOf);
+}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
 
 /** One event to be written with a move. `feed` events also reach webhooks and pulls. */
 export interface NewEvent {
@@ -171,17 +185,20 @@ export interface MoveRow {
   readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: string; readonly validationResult?: Json };
 }
 
-/** Writes a move. @returns the new version, or undefined when the decision was stale and nothing was written */
-export async function applyMove(sql: Sql, move: MoveRow): Promise<number | undefined> {
-  const attempt = move.attempt === undefined ? null : JSON.stringify(move.attempt);
-  const [row] = await sql<{ version: number }[]>`
-    select version from apply_move(
-      ${move.id}, ${move.version}, ${move.status}, ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)},
-      ${move.nextAttemptAt === undefined ? null : new Date(move.nextAttemptAt)}, ${JSON.stringify(move.events)}::text::jsonb,
-      ${attempt}::text::jsonb, ${JSON.stringify(move.changes)}::text::jsonb
-    )`;
-  return row?.version;
-}
+/** Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written. */
+export const applyMove = batched<MoveRow, number | undefined>(async (sql, moves) => {
+  const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
+  const rows = await sql<{ n: string; version: number }[]>`
+    select m.n, a.version
+    from unnest(
+      ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[], ${moves.map(({ status }) => status)}::text[],
+      ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[], ${moves.map(({ now }) => instant(now))}::timestamptz[],
+      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[], ${moves.map(({ events }) => JSON.stringify(events))}::text[],
+      ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[], ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
+    ) with ordinality as m (id, version, status, trigger, detail, now, next_attempt_at, events, attempt, changes, n)
+    cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at, m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
+  return inOrder(moves, rows, ({ version }) => version);
+}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
 
 /**
  * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.

@@ -8,7 +8,7 @@
 import type { Clock } from "../clock.js";
 import { LIMITS } from "../limits.js";
 import { appendEvidence, type ChainPlace, type NewEvidence } from "./evidence.js";
-import { type EvidenceRecord, sha256Hex, TAR_END, writeEvidence } from "./evidence-record.js";
+import { type EvidenceRecord, sha256Hex, TAR_END, writeEvidence, type WrittenEvidence } from "./evidence-record.js";
 import { evidenceRef, type EvidenceStore, EvidenceStoreFailure } from "./evidence-store.js";
 import { isUnknownOutcome, type Sql } from "./sql.js";
 
@@ -31,7 +31,7 @@ export interface EvidenceJournal {
 
 interface Waiting {
   readonly entry: JournalEntry;
-  readonly segment: Buffer;
+  readonly written: WrittenEvidence;
   readonly resolve: (place: ChainPlace) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -48,7 +48,7 @@ export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store
   function nextBatch(): Waiting[] {
     let bytes = 0;
     let count = 0;
-    for (const { segment } of waiting) {
+    for (const { written: { segment } } of waiting) {
       if (count === LIMITS.evidence_batch || (count > 0 && bytes + segment.length > LIMITS.evidence_batch_bytes_max)) break;
       bytes += segment.length;
       count += 1;
@@ -58,12 +58,12 @@ export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store
 
   async function commit(batch: readonly Waiting[]): Promise<void> {
     const storedAt = clock.now();
-    const bytes = Buffer.concat([...batch.map(({ segment }) => segment), TAR_END]);
+    const bytes = Buffer.concat([...batch.map(({ written }) => written.segment), TAR_END]);
     const object = evidenceRef(bytes, storedAt);
     let offset = 0;
-    const entries = batch.map(({ entry, segment }) => {
-      const row = rowOf(entry, segment, { object, offset, storedAt });
-      offset += segment.length;
+    const entries = batch.map(({ entry, written }) => {
+      const row = rowOf(entry, written, { object, offset, storedAt });
+      offset += written.segment.length;
       return row;
     });
     await store.put(object, bytes);
@@ -103,22 +103,22 @@ export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store
         reject(new EvidenceStoreFailure("More evidence waits to be stored than may."));
         return;
       }
-      waiting.push({ entry, segment: writeEvidence(entry.record), resolve, reject });
+      waiting.push({ entry, written: writeEvidence(entry.record), resolve, reject });
       running ??= run();
     }),
     stop: async () => { await running; },
   };
 }
 
-function rowOf({ record, referencesSha256 }: JournalEntry, segment: Buffer, at: Pick<NewEvidence, "object" | "offset" | "storedAt">): NewEvidence {
+function rowOf({ record, referencesSha256 }: JournalEntry, { segment, sha256 }: WrittenEvidence, at: Pick<NewEvidence, "object" | "offset" | "storedAt">): NewEvidence {
   const { facts, parts } = record;
   const envelope = parts.find(({ name }) => name === "request");
-  const answer = parts.find(({ name }) => name === "answer");
-  if (envelope === undefined) throw new Error("evidence without an envelope");
+  const envelopeSha256 = sha256.get("request");
+  if (envelope === undefined || envelopeSha256 === undefined) throw new Error("evidence without an envelope");
   return {
     ...at, direction: facts.direction, outcome: facts.outcome, documentId: facts.documentId, firmId: facts.firmId, messageId: facts.messageId, referencesSha256,
-    length: segment.length, recordSha256: sha256Hex(segment), envelopeSha256: sha256Hex(envelope.bytes), envelopeBytes: envelope.bytes.length,
-    envelopeContentType: facts.requestContentType, answerSha256: answer === undefined ? undefined : sha256Hex(answer.bytes),
+    length: segment.length, recordSha256: sha256Hex(segment), envelopeSha256, envelopeBytes: envelope.bytes.length,
+    envelopeContentType: facts.requestContentType, answerSha256: sha256.get("answer"),
     requestAt: facts.requestAt, answerAt: facts.answerAt,
   };
 }

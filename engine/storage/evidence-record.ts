@@ -117,17 +117,24 @@ function tarEntry(path: string, bytes: Uint8Array, at: Instant): Uint8Array[] {
   return [tarHeader(path, bytes.length, at), bytes, Buffer.alloc(padded(bytes.length) - bytes.length)];
 }
 
+export interface WrittenEvidence {
+  readonly segment: Buffer;
+  /** Digests of the parts, hex. */
+  readonly sha256: ReadonlyMap<EvidencePartName, string>;
+}
+
 /** Writes one record. The same record gives the same bytes. */
-export function writeEvidence({ facts, parts }: EvidenceRecord): Buffer {
+export function writeEvidence({ facts, parts }: EvidenceRecord): WrittenEvidence {
   const listed = parts.map(({ name, bytes, sealed }): ManifestPart => ({
     name, file: `${facts.id}/${name}`, bytes: bytes.length, sha256: sha256Hex(bytes), ...(sealed === undefined ? {} : { sealed }),
   }));
   const manifest: Manifest = { format: EVIDENCE_FORMAT, ...facts, requestTime: isoInstant(facts.requestAt), parts: listed };
   const text = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
-  return Buffer.concat([
+  const segment = Buffer.concat([
     ...tarEntry(`${facts.id}/manifest.json`, text, facts.requestAt),
     ...parts.flatMap(({ name, bytes }) => tarEntry(`${facts.id}/${name}`, bytes, facts.requestAt)),
   ]);
+  return { segment, sha256: new Map(listed.map(({ name, sha256 }) => [name, sha256])) };
 }
 
 /** Stored evidence is not what was stored. The message names what and where, never content. */

@@ -110,19 +110,27 @@ describe("sixty documents to a slow receiver and ten to others", () => {
     await Promise.all(dispatched.slice(toSlow.length));
     const deliveredTo = async (ids: readonly DocumentId[]): Promise<number> => (await db.sql`select 1 from document where id = any (${[...ids]}::uuid[]) and status = 'delivered'`).length;
     expect(await deliveredTo(toOthers)).toBe(10);
+    /** Lets everything end that is under way, also what is admitted meanwhile. */
+    const ended = async (attempts: readonly Promise<unknown>[]): Promise<void> => {
+      let over = false;
+      const all = Promise.all(attempts).finally(() => { over = true; });
+      await eventually("the attempts have ended", () => {
+        for (const end of finish.splice(0)) end();
+        return over;
+      });
+      await all;
+    };
     // The slow one answers after three seconds each time.
     let running: Promise<unknown>[] = dispatched.slice(0, toSlow.length);
     for (let round = 0; round < 200 && await deliveredTo(toSlow) < toSlow.length; round += 1) {
       clock.advance(3_000);
-      for (const end of finish.splice(0)) end();
-      await Promise.all(running);
+      await ended(running);
       const due = (await findDueDocuments(db.sql, { now: clock.now(), grace_ms: 0, limit: 1_000 })).map(({ id }) => id).filter((id) => toSlow.includes(id));
       running = due.map((id) => dispatchDocument(ports(deliver), id));
       // Those that are admitted wait for the next round; the others have been sent away.
       await eventually("as many as may are under way", () => finish.length === Math.min(LIMITS.attempts_per_slow_receiver_max, due.length));
     }
-    for (const end of finish.splice(0)) end();
-    await Promise.all(running);
+    await ended(running);
     expect(await deliveredTo(toSlow)).toBe(60);
     expect(most).toBeLessThanOrEqual(LIMITS.attempts_per_slow_receiver_max);
     const [worst] = await db.sql<{ attempts: number }[]>`select max(attempts) as attempts from document where id = any (${toSlow}::uuid[])`;

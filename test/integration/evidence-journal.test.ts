@@ -109,7 +109,7 @@ describe("the evidence journal", () => {
 
 describe("a record", () => {
   test("one flipped bit anywhere is noticed by the digest of its entry, and in a part by the manifest", () => {
-    const segment = writeEvidence(entry().record);
+    const { segment } = writeEvidence(entry().record);
     const digest = sha256Hex(segment);
     for (let at = 0; at < segment.length; at += 97) {
       const spoiled = Buffer.from(segment);

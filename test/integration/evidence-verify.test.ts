@@ -133,7 +133,7 @@ describe("on files", () => {
     const { format: _format, requestTime: _time, parts: listed, ...facts } = manifest;
     const request = Buffer.from(parts.get("request")?.toString("latin1").replace("originalSender", "originalSendeR") ?? "", "latin1");
     const record = { facts, parts: listed.map(({ name, sealed }) => ({ name, bytes: name === "request" ? request : parts.get(name) ?? Buffer.alloc(0), ...(sealed === undefined ? {} : { sealed }) })) };
-    expect(writeEvidence(record).length + TAR_END.length).toBeGreaterThan(1_000);
+    expect(writeEvidence(record).segment.length + TAR_END.length).toBeGreaterThan(1_000);
     const forged = createEvidenceJournal({ sql, store, clock: systemClock });
     const place = await forged.store({ record, referencesSha256: "0".repeat(64) });
     const { faults } = await audit(engine);

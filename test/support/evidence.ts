@@ -38,7 +38,7 @@ export function memoryArchive(): MemoryArchive {
     read: async ({ index }) => {
       const entry = stored[index];
       if (entry === undefined) throw new Error("no such record");
-      return readEvidence(writeEvidence(entry.record));
+      return readEvidence(writeEvidence(entry.record).segment);
     },
     seal: (id, plain) => ({ bytes: plain, sealed: { keyId: "test", context: id, plainSha256: sha256Hex(plain) } }),
     unseal: (bytes) => bytes,

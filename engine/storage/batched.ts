@@ -1,0 +1,123 @@
+/**
+ * Statements that answer many calls at once. Nobody waits on purpose: while a statement is under way, calls gather; when
+ * it ends, the next one takes as many as there are. A call that comes alone is a statement of its own at once.
+ *
+ * Measured on documents that are delivered one by one: four commits each, 2.2 ms of Postgres's time a document; with
+ * batches 0.9 ms.
+ */
+import { Refusal } from "../errors.js";
+import type { Sql } from "./sql.js";
+
+export interface BatchOptions<I> {
+  /** Calls that one statement answers at most. */
+  readonly max: number;
+  /** Calls with the same key never share a statement. @default any may */
+  readonly key?: (item: I) => string;
+  /** Octets of a call that the statement carries or brings back; together at most BYTES_MAX, but one call always goes. */
+  readonly bytes?: (item: I) => number;
+  /** Calls that may wait. @default WAITING_MAX */
+  readonly waitingMax?: number;
+}
+
+/** Concurrent statements of one kind: one commits while the next is made. */
+const SLOTS = 2;
+const WAITING_MAX = 4_096;
+const BYTES_MAX = 2 * 1_024 * 1_024;
+
+interface Waiting<I, O> {
+  readonly item: I;
+  readonly resolve: (answer: O) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class Batches<I, O> {
+  readonly #run: (items: readonly I[]) => Promise<readonly O[]>;
+  readonly #options: BatchOptions<I>;
+  #waiting: Waiting<I, O>[] = [];
+  #busy = 0;
+
+  constructor(run: (items: readonly I[]) => Promise<readonly O[]>, options: BatchOptions<I>) {
+    this.#run = run;
+    this.#options = options;
+  }
+
+  call(item: I): Promise<O> {
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.length >= (this.#options.waitingMax ?? WAITING_MAX)) {
+        reject(new Refusal("TEMPORARY", [], { retryAfter_s: 1 }));
+        return;
+      }
+      this.#waiting.push({ item, resolve, reject });
+      this.#pump();
+    });
+  }
+
+  #take(): Waiting<I, O>[] {
+    const { max, key, bytes = () => 0 } = this.#options;
+    const keys = new Set<string>();
+    const batch: Waiting<I, O>[] = [];
+    const rest: Waiting<I, O>[] = [];
+    let room = BYTES_MAX;
+    for (const call of this.#waiting) {
+      const own = key?.(call.item);
+      const fits = batch.length === 0 || (batch.length < max && bytes(call.item) <= room);
+      if (fits && (own === undefined || !keys.has(own))) {
+        batch.push(call);
+        room -= bytes(call.item);
+      } else rest.push(call);
+      if (own !== undefined) keys.add(own);
+    }
+    this.#waiting = rest;
+    // Rows are locked in one order by everyone.
+    return key === undefined ? batch : batch.sort((left, right) => (key(left.item) < key(right.item) ? -1 : 1));
+  }
+
+  #pump(): void {
+    while (this.#busy < SLOTS && this.#waiting.length > 0) {
+      this.#busy += 1;
+      void this.#answer(this.#take()).finally(() => {
+        this.#busy -= 1;
+        this.#pump();
+      });
+    }
+  }
+
+  async #answer(batch: readonly Waiting<I, O>[]): Promise<void> {
+    try {
+      const answers = await this.#run(batch.map(({ item }) => item));
+      if (answers.length !== batch.length) throw new Error(`${batch.length} calls, ${answers.length} answers`);
+      batch.forEach(({ resolve }, index) => { resolve(answers[index] as O); });
+    } catch (error) {
+      // One call can fail a whole statement, and must not fail its neighbours: nothing of it was written, so each runs alone.
+      if (batch.length === 1) batch[0]?.reject(error);
+      else for (const call of batch) await this.#answer([call]);
+    }
+  }
+}
+
+/**
+ * Makes a call of one item out of a statement for many.
+ *
+ * @param statement answers each item, in their order; either all of it is written or nothing
+ * @returns the call. It throws what the statement throws for the item alone, or Refusal TEMPORARY when too many wait
+ */
+export function batched<I, O>(statement: (sql: Sql, items: readonly I[]) => Promise<readonly O[]>, options: BatchOptions<I>): (sql: Sql, item: I) => Promise<O> {
+  const batches = new WeakMap<Sql, Batches<I, O>>();
+  return (sql, item) => {
+    let own = batches.get(sql);
+    if (own === undefined) {
+      own = new Batches((items) => statement(sql, items), options);
+      batches.set(sql, own);
+    }
+    return own.call(item);
+  };
+}
+
+/** The answers to numbered items: rows name their item by `n`, from 1; an item without a row gets undefined. */
+export function inOrder<I, R extends { readonly n: string }, O>(items: readonly I[], rows: readonly R[], answer: (row: R) => O): (O | undefined)[] {
+  const byItem = new Map(rows.map((row) => [Number(row.n), row]));
+  return items.map((_, index) => {
+    const row = byItem.get(index + 1);
+    return row === undefined ? undefined : answer(row);
+  });
+}

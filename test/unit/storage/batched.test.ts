@@ -1,0 +1,113 @@
+/** Calls that share statements: each gets its own answer, none waits on purpose, none fails for another. */
+import { expect, test } from "vitest";
+
+import { Refusal } from "../../../engine/errors.js";
+import { batched, inOrder } from "../../../engine/storage/batched.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+
+/** Stands for a pool: `batched` asks nothing of it but that it is the same object. */
+const pool = (): Sql => ({}) as Sql;
+
+interface Statement<I, O> {
+  readonly items: readonly I[];
+  readonly end: (answers: readonly O[]) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** A statement whose end the test decides. */
+function held<I, O>(): { readonly statements: Statement<I, O>[]; readonly run: (sql: Sql, items: readonly I[]) => Promise<readonly O[]> } {
+  const statements: Statement<I, O>[] = [];
+  return { statements, run: (_, items) => new Promise((resolve, reject) => { statements.push({ items, end: resolve, fail: reject }); }) };
+}
+
+/** Until everything that follows from what was done has happened. */
+const settled = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+
+test("a call that comes alone is a statement at once; those that come while two are under way share the next", async () => {
+  const { statements, run } = held<number, string>();
+  const call = batched(run, { max: 10 });
+  const sql = pool();
+  const answers = [1, 2, 3, 4, 5].map((item) => call(sql, item));
+  expect(statements.map(({ items }) => items)).toEqual([[1], [2]]);
+  statements[0]?.end(["one"]);
+  await settled();
+  expect(statements[2]?.items).toEqual([3, 4, 5]);
+  statements[1]?.end(["two"]);
+  statements[2]?.end(["three", "four", "five"]);
+  expect(await Promise.all(answers)).toEqual(["one", "two", "three", "four", "five"]);
+});
+
+test("a statement takes so many calls and no more, and each pool has its own", async () => {
+  const { statements, run } = held<number, number>();
+  const call = batched(run, { max: 2 });
+  const [one, other] = [pool(), pool()];
+  const answers = [1, 2, 3, 4, 5].map((item) => call(one, item));
+  void call(other, 9);
+  statements[0]?.end([1]);
+  await settled();
+  expect(statements.map(({ items }) => items)).toEqual([[1], [2], [9], [3, 4]]);
+  expect(await answers[0]).toBe(1);
+});
+
+test("calls with one key never share a statement, and keep their order", async () => {
+  const { statements, run } = held<string, string>();
+  const call = batched(run, { max: 10, key: (item) => item.slice(0, 1) });
+  const sql = pool();
+  const first = [call(sql, "x0"), call(sql, "y0")];
+  const rest = ["b1", "a1", "b2", "a2"].map((item) => call(sql, item));
+  statements[0]?.end(["x0"]);
+  await settled();
+  expect(statements[2]?.items, "sorted, so that everyone locks rows in one order").toEqual(["a1", "b1"]);
+  statements[1]?.end(["y0"]);
+  await settled();
+  expect(statements[3]?.items).toEqual(["a2", "b2"]);
+  statements[2]?.end(["A1", "B1"]);
+  statements[3]?.end(["A2", "B2"]);
+  expect(await Promise.all(rest)).toEqual(["B1", "A1", "B2", "A2"]);
+});
+
+test("large calls go in statements of their own", async () => {
+  const { statements, run } = held<number, number>();
+  const call = batched(run, { max: 10, bytes: (item) => item });
+  const sql = pool();
+  const started = [call(sql, 1), call(sql, 1)];
+  for (const item of [3_000_000, 1_000_000, 1_000_000, 200_000]) void call(sql, item);
+  statements[0]?.end([1]);
+  await settled();
+  statements[1]?.end([1]);
+  await settled();
+  expect(statements.slice(2).map(({ items }) => items)).toEqual([[3_000_000], [1_000_000, 1_000_000]]);
+});
+
+test("one call that cannot be answered fails alone; its neighbours get their answers", async () => {
+  const calls: (readonly number[])[] = [];
+  const call = batched<number, number>((_, items) => {
+    calls.push(items);
+    return items.includes(3) ? Promise.reject(new Error("poison")) : Promise.resolve(items.map((item) => item * 10));
+  }, { max: 10 });
+  const sql = pool();
+  const answers = await Promise.allSettled([1, 2, 3, 4].map((item) => call(sql, item)));
+  expect(answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error).message))).toEqual([10, 20, "poison", 40]);
+  expect(calls).toEqual([[1], [2], [3, 4], [3], [4]]);
+});
+
+test("a statement that answers fewer calls than it was given is a bug, said to those alone who asked", async () => {
+  const call = batched<number, number>((_, items) => Promise.resolve(items.length > 1 ? [] : [1]), { max: 10 });
+  const sql = pool();
+  expect(await Promise.all([1, 2, 3, 4].map((item) => call(sql, item)))).toEqual([1, 1, 1, 1]);
+  const broken = batched<number, number>(() => Promise.resolve([]), { max: 10 });
+  await expect(broken(pool(), 1)).rejects.toThrow("1 calls, 0 answers");
+});
+
+test("more than may wait are refused for now, and nothing of them is done", async () => {
+  const { statements, run } = held<number, number>();
+  const call = batched(run, { max: 1, waitingMax: 2 });
+  const sql = pool();
+  for (const item of [1, 2, 3, 4]) void call(sql, item);
+  await expect(call(sql, 5)).rejects.toBeInstanceOf(Refusal);
+  expect(statements.flatMap(({ items }) => items)).toEqual([1, 2]);
+});
+
+test("numbered rows become answers in the order of the calls; a call without a row gets none", () => {
+  expect(inOrder(["a", "b", "c"], [{ n: "3", value: 30 }, { n: "1", value: 10 }], ({ value }) => value)).toEqual([10, undefined, 30]);
+});
