@@ -2,6 +2,8 @@
 import type { Instant } from "../clock.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../ids.js";
 import type { InboundState, ReceivedState } from "../lifecycle/received.js";
+import { LIMITS } from "../limits.js";
+import { batched } from "./batched.js";
 import type { Json, Sql } from "./sql.js";
 
 export interface NewReceivedDocument {
@@ -201,18 +203,19 @@ export interface OwnParticipant {
 }
 
 /** One of our own participants by its key; undefined when it is not registered here. */
-export async function findOwnParticipant(sql: Sql, participantKey: string): Promise<OwnParticipant | undefined> {
-  const rows = await sql<{ firm_id: string; document_type_id: string | null; process_id: string | null }[]>`
-    select p.firm_id, c.document_type_id, c.process_id
+export const findOwnParticipant = batched<string, OwnParticipant | undefined>(async (sql, keys) => {
+  const rows = await sql<{ key: string; firm_id: string; document_type_id: string | null; process_id: string | null }[]>`
+    select p.key, p.firm_id, c.document_type_id, c.process_id
     from participant as p left join participant_capability as c on c.participant_key = p.key
-    where p.key = ${participantKey}`;
-  const [first] = rows;
-  if (first === undefined) return undefined;
-  return {
-    firmId: first.firm_id as FirmId,
-    capabilities: rows.flatMap((row) => row.document_type_id === null || row.process_id === null ? [] : [{ documentTypeId: row.document_type_id, processId: row.process_id }]),
-  };
-}
+    where p.key = any(${[...keys]}::text[])`;
+  const found = new Map<string, { readonly firmId: FirmId; readonly capabilities: { readonly documentTypeId: string; readonly processId: string }[] }>();
+  for (const { key, firm_id: firmId, document_type_id: documentTypeId, process_id: processId } of rows) {
+    const own = found.get(key) ?? { firmId: firmId as FirmId, capabilities: [] };
+    found.set(key, own);
+    if (documentTypeId !== null && processId !== null) own.capabilities.push({ documentTypeId, processId });
+  }
+  return keys.map((key) => found.get(key));
+}, { max: LIMITS.receive_batch });
 
 /** Adds what a participant accepts; what it accepts already stays. */
 export async function addCapabilities(sql: Sql, participantKey: string, capabilities: OwnParticipant["capabilities"]): Promise<void> {

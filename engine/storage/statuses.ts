@@ -3,6 +3,8 @@ import type { Instant } from "../clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
 import type { InboundState } from "../lifecycle/received.js";
+import { LIMITS } from "../limits.js";
+import { batched, inOrder } from "./batched.js";
 import type { MoveRow } from "./documents.js";
 import type { NewReceivedDocument } from "./received.js";
 import type { NewServiceMessage } from "./service-messages.js";
@@ -56,18 +58,37 @@ const dutyJson = (id: string, duty: NewDuty): Json => ({
   received_at: iso(duty.receivedAt), next_at: iso(duty.receivedAt),
 });
 
-/** Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores nothing */
-export async function storeBusiness(sql: Sql, document: NewReceivedDocument, exchange: NewExchange, duty: NewDuty | undefined): Promise<boolean> {
-  const rows = await sql`
-    select id from receive_business(
-      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver}, ${document.documentTypeId},
-      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
-      ${text(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId}, ${document.payloadSealed.toString("base64")},
-      ${document.payloadBytes}, ${text(exchangeJson(exchange))}::text::jsonb,
-      ${duty === undefined ? null : text(dutyJson(document.id, duty))}::text::jsonb, ${document.status}
-    )`;
-  return rows.length === 1;
+interface NewBusiness {
+  readonly document: NewReceivedDocument;
+  readonly exchange: NewExchange;
+  readonly duty: NewDuty | undefined;
 }
+
+const storeBusinesses = batched<NewBusiness, boolean>(async (sql, items) => {
+  const column = <K extends keyof NewReceivedDocument>(name: K): NewReceivedDocument[K][] => items.map(({ document }) => document[name]);
+  const rows = await sql<{ n: string }[]>`
+    select r.n
+    from unnest(
+      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[], ${column("sender")}::text[], ${column("receiver")}::text[],
+      ${column("documentTypeId")}::text[], ${column("processId")}::text[], ${column("creationDateTime").map(iso)}::timestamptz[], ${column("payloadSha256")}::text[],
+      ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[], ${column("facts").map(text)}::text[], ${column("receivedAt").map(iso)}::timestamptz[],
+      ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[], ${column("payloadBytes")}::integer[],
+      ${items.map(({ exchange }) => text(exchangeJson(exchange)))}::text[], ${items.map(({ document, duty }) => (duty === undefined ? null : text(dutyJson(document.id, duty))))}::text[],
+      ${column("status")}::text[]
+    ) with ordinality as r (
+      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256, as4_message_id, sbdh_instance_id, facts,
+      received_at, payload_key_id, payload_sealed, payload_bytes, exchange, duty, status, n
+    )
+    cross join lateral receive_business(
+      r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id, r.creation_date_time, r.payload_sha256, r.as4_message_id,
+      r.sbdh_instance_id, r.facts::jsonb, r.received_at, r.payload_key_id, r.payload_sealed, r.payload_bytes, r.exchange::jsonb, r.duty::jsonb, r.status
+    ) as b`;
+  return inOrder(items, rows, () => true).map((stored) => stored === true);
+}, { max: LIMITS.receive_batch, key: ({ document }) => document.as4MessageId, bytes: ({ document }) => document.payloadSealed.length });
+
+/** Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores nothing */
+export const storeBusiness = (sql: Sql, document: NewReceivedDocument, exchange: NewExchange, duty: NewDuty | undefined): Promise<boolean> =>
+  storeBusinesses(sql, { document, exchange, duty });
 
 export const STATUS_KINDS = ["mls", "invoice_response"] as const;
 export type StatusKind = (typeof STATUS_KINDS)[number];
@@ -377,19 +398,23 @@ export interface DutyEnd {
   readonly document?: HeldEnd | undefined;
 }
 
+const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolean>(async (sql, items) => {
+  const rows = await sql<{ n: string }[]>`
+    select r.n
+    from unnest(
+      ${items.map(({ id }) => id)}::uuid[], ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : iso(nextAt)))}::timestamptz[], ${items.map(({ end }) => end.code ?? null)}::text[],
+      ${items.map(({ end: { message } }) => (message === undefined ? null : text(serviceMessageJson(message))))}::text[], ${items.map(({ end }) => end.document?.to ?? null)}::text[],
+      ${items.map(({ end: { document } }) => (document?.findings === undefined ? null : text(document.findings)))}::text[]
+    ) with ordinality as r (id, next_at, code, message, document, findings, n)
+    cross join lateral end_mls_duty(r.id, r.next_at, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
+  return inOrder(items, rows, () => true).map((ended) => ended === true);
+}, { max: LIMITS.receive_batch, key: ({ id }) => id });
+
 /**
  * Ends a duty or puts it off, together with what becomes of its document, or neither.
  * @returns false when the duty was ended before, or the document that was to be refused has been shown to its firm
  */
-export async function endDuty(sql: Sql, id: string, end: DutyEnd): Promise<boolean> {
-  const { nextAt, code, message, document } = end;
-  const rows = await sql`
-    select id from end_mls_duty(
-      ${id}, ${nextAt === undefined ? null : new Date(nextAt)}, ${code ?? null}, ${message === undefined ? null : text(serviceMessageJson(message))}::text::jsonb,
-      ${document?.to ?? null}, ${document?.findings === undefined ? null : text(document.findings)}::text::jsonb
-    )`;
-  return rows.length === 1;
-}
+export const endDuty = (sql: Sql, id: string, end: DutyEnd): Promise<boolean> => endDuties(sql, { id, end });
 
 /** When the oldest document was received whose status is due and not delivered; undefined when there is none. */
 export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
@@ -401,13 +426,20 @@ export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
   return row?.oldest?.getTime();
 }
 
-/** Records the receipt for a document of ours, once. @returns whether it is new; false also for what is no document of ours */
-export async function recordOutgoing(sql: Sql, exchange: Omit<NewExchange, "direction" | "kind" | "firmId" | "c4Country" | "endUser" | "documentTypeId" | "processId">): Promise<boolean> {
-  const rows = await sql`
+type OutgoingExchange = Omit<NewExchange, "direction" | "kind" | "firmId" | "c4Country" | "endUser" | "documentTypeId" | "processId">;
+
+/** Records the receipt for a document of ours, once. The call says whether it is new: false also for what is no document of ours. */
+export const recordOutgoing = batched<OutgoingExchange, boolean>(async (sql, exchanges) => {
+  const rows = await sql<{ id: string }[]>`
     insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id, transport_profile, c1_country, end_user, exchanged_at)
-    select d.id, 'outgoing', 'business', d.firm_id, ${exchange.c2Seat}, ${exchange.c3Seat}, d.document_type_id, d.process_id, ${exchange.transportProfile},
-      ${exchange.c1Country}, d.sender_key, ${new Date(exchange.exchangedAt)}::timestamptz
-    from document as d where d.id = ${exchange.id}
+    select d.id, 'outgoing', 'business', d.firm_id, e.c2_seat, e.c3_seat, d.document_type_id, d.process_id, e.transport_profile, e.c1_country, d.sender_key, e.exchanged_at
+    from unnest(
+      ${exchanges.map(({ id }) => id)}::uuid[], ${exchanges.map(({ c2Seat }) => c2Seat)}::text[], ${exchanges.map(({ c3Seat }) => c3Seat)}::text[],
+      ${exchanges.map(({ transportProfile }) => transportProfile)}::text[], ${exchanges.map(({ c1Country }) => c1Country)}::text[],
+      ${exchanges.map(({ exchangedAt }) => iso(exchangedAt))}::timestamptz[]
+    ) as e (id, c2_seat, c3_seat, transport_profile, c1_country, exchanged_at)
+    join document as d on d.id = e.id
     on conflict (id) do nothing returning id`;
-  return rows.length === 1;
-}
+  const added = new Set(rows.map(({ id }) => id));
+  return exchanges.map(({ id }) => added.has(id));
+}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
