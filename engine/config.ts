@@ -96,7 +96,7 @@ export class ConfigError extends Error {
 }
 
 /** Variables that look like ours but are not: a misspelt name would otherwise be ignored in silence. */
-const OUR_PREFIXES = ["KURIER_", "AS4_", "SMP_", "SML_", "PEPPOL_", "VALIDATOR_", "EVIDENCE_", "ADMIN_", "TRUSTED_", "MASTER_KEY", "DATABASE_URL", "NATS_"];
+const OUR_PREFIXES = ["KURIER_", "AS4_", "SMP_", "SML_", "MLS_", "PEPPOL_", "VALIDATOR_", "EVIDENCE_", "ADMIN_", "TRUSTED_", "MASTER_KEY", "DATABASE_URL", "NATS_"];
 /** What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP. */
 const SERVICE_NAME = /_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)/;
 /** Read by the tests and their tools, not by the engine. */

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/clock.js";
 import { type AuditResult, auditEvidence } from "../../engine/peppol/evidence-audit.js";
+import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
@@ -156,10 +157,17 @@ describe("on files", () => {
   });
 
   test("kurier evidence verify says so and ends with 0, and with 1 after one flipped bit", async () => {
-    const run = (): { status: number | null; stdout: string } => spawnSync(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "evidence", "verify"], {
+    const run = (...args: readonly string[]): { status: number | null; stdout: string; stderr: string } => spawnSync(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "evidence", "verify", ...args], {
       encoding: "utf8", env: { PATH: process.env["PATH"] ?? "", DATA_DIR: engine.dataDir, DATABASE_URL: engine.db.url, MASTER_KEY: MASTER_KEY.toString("base64") },
     });
     expect(run()).toMatchObject({ status: 0, stdout: expect.stringContaining(`${2 * DOCUMENTS} entries in ${files.length} objects: everything is as it was stored.`) as string });
+    expect(run().stdout).toMatch(/^[1-9][0-9]* certificates lead to Kurier Development Root CA, SHA-256 [0-9a-f]{64}$/m);
+    expect(run("--trust", join(engine.dataDir, "pki/trust"))).toMatchObject({ status: 0 });
+    const other = join(engine.dataDir, "other");
+    await ensureDevelopmentPki({ folder: other, clock: systemClock });
+    // The names are the same, the keys are others.
+    expect(run("--trust", join(other, "trust"))).toMatchObject({ status: 1, stdout: expect.stringMatching(/^trust_chain +entry 1: /m) as string });
+    expect(run("--trust", join(engine.dataDir, "nowhere"))).toMatchObject({ status: 2, stderr: expect.stringContaining("--trust must be a folder") as string });
     const bytes = readFileSync(files[0] ?? "");
     bytes[1_000] = (bytes[1_000] ?? 0) ^ 1;
     expect(await spoiled(files[0] ?? "", bytes, async () => run())).toMatchObject({ status: 1, stdout: expect.stringContaining("object") as string });

@@ -4,12 +4,14 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
+import { loadConfig } from "../../engine/config.js";
 import type { ParticipantId } from "../../engine/ids.js";
 import { silentLog } from "../../engine/log.js";
 import { createResolveNaptr } from "../../engine/peppol/dns.js";
 import { createOwnKeys, type OwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import { publishedParticipants } from "../../engine/peppol/published.js";
 import { changeRegistration, checkRegistration, REGISTRATION_RESULTS, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, settleReview } from "../../engine/peppol/registrations.js";
+import { openRegistrationPorts } from "../../engine/peppol/registrations-setup.js";
 import { createSmlRegistry, isMigrationKey, type Registry } from "../../engine/peppol/sml-registry.js";
 import { createSml } from "../../engine/peppol/sml.js";
 import { endRegistration, findRegistration, listRegistrations } from "../../engine/storage/registrations.js";
@@ -326,6 +328,16 @@ test("registrations are listed by participant, page by page, and by state", asyn
   expect(await list({ limit: 1 })).toEqual([`${PROVIDER} registered`]);
   expect(await list({ after: PROVIDER })).toEqual([`${P} manual_review`]);
   expect(await list({ state: "manual_review" })).toEqual([`${P} manual_review`]);
+});
+
+test("without an id of our SMP nothing is registered; with one, its key and its address must be there, and the network's own addresses are the default", async () => {
+  const setup = { sql: db.sql, sealer: createSealer([Buffer.alloc(32, 7)]), keys, clock };
+  const config = { ...loadConfig({}), PUBLIC_URL: "https://kurier.example/" };
+  expect(openRegistrationPorts({ ...setup, config })).toBeUndefined();
+  expect(openRegistrationPorts({ ...setup, config: { ...config, SML_SMP_ID: OUR_SMP } })).toMatchObject({ smpId: OUR_SMP, smpUrl: "https://kurier.example/smp" });
+  expect(() => openRegistrationPorts({ ...setup, config: { ...loadConfig({}), SML_SMP_ID: OUR_SMP } })).toThrow("PUBLIC_URL");
+  expect(() => openRegistrationPorts({ ...setup, keys: { ...keys, smp: () => undefined }, config: { ...config, SML_SMP_ID: OUR_SMP } })).toThrow("the key of our SMP");
+  expect(() => openRegistrationPorts({ ...setup, config: { ...config, SML_SMP_ID: OUR_SMP, DNS_SERVERS: ["nowhere"] } })).toThrow("DNS_SERVERS");
 });
 
 test("every result of the list has a test that makes it", () => {

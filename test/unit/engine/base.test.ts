@@ -37,6 +37,15 @@ describe("configuration", () => {
   test("production refuses an embedded database, generated keys and plain HTTP", () => {
     expect(mistakes({ ENVIRONMENT: "production" }).map((sentence) => sentence.split(" ")[0])).toEqual(["DATABASE_URL", "MASTER_KEY", "AS4_KEYSTORE", "PEPPOL_TRUST_DIR", "PUBLIC_URL"]);
   });
+  test("an SMP that is registered needs an address, and the register is spoken to over TLS only", () => {
+    expect(mistakes({ SML_SMP_ID: "KURIER-SMP" })).toEqual(["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]);
+    expect(mistakes({ SML_SMP_ID: "KURIER-SMP", PUBLIC_URL: "https://kurier.example" })).toEqual([]);
+    expect(mistakes({ SML_SMP_ID: "two words", SML_URL: "http://sml.example" }).map((sentence) => sentence.split(" ")[0])).toEqual(["SML_SMP_ID", "SML_URL"]);
+  });
+  test("which status is asked of receivers is one of two", () => {
+    expect([loadConfig({}).MLS_TYPE, loadConfig({ MLS_TYPE: "ALWAYS_SEND" }).MLS_TYPE]).toEqual(["FAILURE_ONLY", "ALWAYS_SEND"]);
+    expect(mistakes({ MLS_TYPE: "NEVER" })).toHaveLength(1);
+  });
   test("a secret may come from a file", () => {
     expect(mistakes({ MASTER_KEY_FILE: "/nonexistent/key" })).toHaveLength(1);
   });
