@@ -166,10 +166,8 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
     hurry: async () => {
       await sql`update document set next_attempt_at = clock_timestamp()
         where next_attempt_at > clock_timestamp() and attempts between 1 and ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
-      // A message that is put off waits for something else than its time.
-      await sql`update service_message as m set next_attempt_at = clock_timestamp()
-        where next_attempt_at > clock_timestamp() and attempts <= ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true
-          and not exists (select 1 from service_attempt as a where a.message_id = m.id and a.number = m.attempts and a.outcome = 'deferred')`;
+      await sql`update service_message set next_attempt_at = clock_timestamp()
+        where next_attempt_at > clock_timestamp() and attempts <= ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
       await sql`update inbound_status set next_at = clock_timestamp() where next_at > clock_timestamp()`;
     },
     outwaitConfirmations: async () => {
