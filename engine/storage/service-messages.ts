@@ -112,11 +112,17 @@ export async function endServiceAttempt(sql: Sql, end: EndedAttempt): Promise<{ 
   return row === undefined ? undefined : { receivedAt: row.received_at?.getTime() };
 }
 
-/** Frees the leases of a node that is known to be gone. */
+/** Frees the leases that a node which is known to be gone had of messages and of documents to be judged. @returns how many */
 export async function releaseServiceLeases(sql: Sql, node: string): Promise<number> {
   const rows = await sql`
-    update service_message set lease_owner = null, lease_until = null, version = version + 1
-    where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`}) returning id`;
+    with messages as (
+      update service_message set lease_owner = null, lease_until = null, version = version + 1
+      where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`}) returning id
+    ), duties as (
+      update mls_duty set lease_owner = null, lease_until = null
+      where next_at is not null and lease_until is not null and starts_with(lease_owner, ${`${node}/`}) returning id
+    )
+    select id from messages union all select id from duties`;
   return rows.length;
 }
 

@@ -369,13 +369,14 @@ export interface TakenDuty {
   readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
 }
 
-export async function takeDuties(sql: Sql, request: { readonly now: Instant; readonly lease_ms: number; readonly limit: number }): Promise<TakenDuty[]> {
+/** Leases due duties, longest due first. */
+export async function takeDuties(sql: Sql, request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number }): Promise<TakenDuty[]> {
   const rows = await sql<{
     id: string; firm_id: string; sbdh_instance_id: string; document_type_id: string; receiver: string; always: boolean; received_at: Date; acknowledged: boolean;
     is_response: boolean; held: boolean; payload_key_id: string | null; payload_sealed: Buffer | null;
   }[]>`
     select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, held, payload_key_id, payload_sealed
-    from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
+    from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit}, ${request.owner})`;
   return rows.map((row) => ({
     id: row.id, firmId: row.firm_id as FirmId, sbdhInstanceId: row.sbdh_instance_id, documentTypeId: row.document_type_id, receiver: row.receiver as ParticipantId,
     always: row.always, receivedAt: row.received_at.getTime(), acknowledged: row.acknowledged, kind: row.is_response ? "invoice_response" : "business", held: row.held,

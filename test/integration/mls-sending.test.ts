@@ -340,6 +340,16 @@ test("a document whose node died while it was judged stays held and is judged by
   expect(said()).toEqual(["RE"]);
 });
 
+test("what a dead process was judging is judged at once by the next one on its data", async () => {
+  const id = await receive(arriving({ payload: broken() }));
+  await leaseDuties({ ...bench.ports, owner: "dead/1" });
+  await judge();
+  expect(await stateOf(id)).toBe("HELD");
+  expect([await releaseServiceLeases(db.sql, "deadly"), await releaseServiceLeases(db.sql, "dead"), await releaseServiceLeases(db.sql, "dead")]).toEqual([0, 1, 0]);
+  await settle();
+  expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
+});
+
 test("documents are listed in the order of their arrival, also when an earlier one was judged later", async () => {
   const first = await receive(arriving());
   const second = await receive(arriving());

@@ -293,6 +293,7 @@ table mls_duty
   next_at timestamp with time zone
   lease_until timestamp with time zone
   code text
+  lease_owner text
   constraint mls_duty_check: CHECK (((code IS NULL) OR (next_at IS NULL)))
   constraint mls_duty_code_check: CHECK ((code = ANY (ARRAY['AP'::text, 'AB'::text, 'RE'::text])))
   constraint mls_duty_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
@@ -1215,7 +1216,7 @@ AS $function$
   from taken join payload on payload.document_id = taken.id
 $function$
 
-CREATE OR REPLACE FUNCTION public.take_mls_duties(p_now timestamp with time zone, p_lease_ms integer, p_limit integer)
+CREATE OR REPLACE FUNCTION public.take_mls_duties(p_now timestamp with time zone, p_lease_ms integer, p_limit integer, p_owner text DEFAULT NULL::text)
  RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, held boolean, payload_key_id text, payload_sealed bytea)
  LANGUAGE sql
 AS $function$
@@ -1225,7 +1226,7 @@ AS $function$
     order by d.next_at limit p_limit
     for update skip locked
   ), taken as (
-    update mls_duty as d set lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    update mls_duty as d set lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond', lease_owner = p_owner
     from due where d.id = due.id
     returning d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at
   )
