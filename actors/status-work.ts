@@ -3,6 +3,7 @@
  * nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has written.
  */
 import { leaseDuties, overdueHeld } from "../engine/documents/mls-duties.js";
+import type { DueStatusWork } from "../engine/documents/provider.js";
 import { leaseMessages } from "../engine/documents/service-dispatch.js";
 import { keyOfStatus, type ReadStatus, readDueStatuses } from "../engine/documents/statuses.js";
 import { createWake, type Wake } from "../engine/events/wake.js";
@@ -58,20 +59,20 @@ export const STATUS_STEPS = {
 interface Timing {
   /** How often it looks by itself. */
   readonly every_ms: number;
-  /** Whether something that was stored may be for it. */
-  readonly poked: boolean;
+  /** What one of its batches may have made due. */
+  readonly makesDue: readonly DueStatusWork[];
   /** How many take batches beside each other: a firm's document does not wait behind another's that takes a minute to judge. */
   readonly abreast: number;
 }
 const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
-  statuses: { every_ms: LIMITS.status_poll_ms, poked: true, abreast: 1 }, duties: { every_ms: LIMITS.status_poll_ms, poked: true, abreast: 2 },
-  held: { every_ms: LIMITS.held_again_ms, poked: false, abreast: 1 }, messages: { every_ms: LIMITS.status_poll_ms, poked: true, abreast: 1 },
-  reports: { every_ms: LIMITS.report_look_ms, poked: false, abreast: 1 },
+  statuses: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 }, duties: { every_ms: LIMITS.status_poll_ms, makesDue: ["messages"], abreast: 2 },
+  held: { every_ms: LIMITS.held_again_ms, makesDue: [], abreast: 1 }, messages: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
+  reports: { every_ms: LIMITS.report_look_ms, makesDue: ["messages"], abreast: 1 },
 };
 
 export interface StatusWork {
   /** Something was stored that may be due now. */
-  poke(): void;
+  poke(due: DueStatusWork): void;
   /** Waits for what is under way. */
   stop(): Promise<void>;
 }
@@ -81,13 +82,12 @@ export function startStatusWork(ports: StatusWorkPorts): StatusWork {
   const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
   let stopping = false;
   const runners = names.flatMap((name) => Array.from({ length: TIMINGS[name].abreast }, () => ({ name, wake: createWake() })));
-  const poke = (): void => { for (const { name, wake } of runners) if (stopping || TIMINGS[name].poked) wake.poke(); };
+  const poke = (due: DueStatusWork): void => { for (const { name, wake } of runners) if (name === due) wake.poke(); };
   async function run({ name, wake }: { readonly name: keyof typeof STATUS_STEPS; readonly wake: Wake }): Promise<void> {
     while (!stopping) {
       try {
-        // A batch may have made work for the other loops: a decided duty is a message that is due.
         if (await STATUS_STEPS[name](ports) > 0 && !stopping) {
-          poke();
+          for (const due of TIMINGS[name].makesDue) poke(due);
           continue;
         }
       } catch (error) {
@@ -101,7 +101,7 @@ export function startStatusWork(ports: StatusWorkPorts): StatusWork {
     poke,
     stop: async () => {
       stopping = true;
-      poke();
+      for (const { wake } of runners) wake.poke();
       await ended;
     },
   };

@@ -275,6 +275,8 @@ export const LIMITS = {
   /** Rows of one kind of work taken at once, and deliveries of service messages at once on a node. */
   status_batch: 50,
   service_messages_concurrent: 4,
+  /** Received documents that are taken to be judged at once, with their payloads. */
+  duties_taken_max: 16,
   status_lease_ms: 90 * SECOND_MS,
   status_poll_ms: 1 * SECOND_MS,
   /** Validation of a received document for its status, the wait for a thread included. */

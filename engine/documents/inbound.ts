@@ -12,14 +12,18 @@ import type { InboundExchange, InboundOutcome, Receive } from "../peppol/transpo
 import { findOwnParticipant } from "../storage/received.js";
 import { findStatusTwins, type NewDuty, type NewExchange, type StatusKind, storeBusiness, storeStatus } from "../storage/statuses.js";
 import { isJudged } from "./mls-duties.js";
-import { type Provider, sealPayload, TRANSPORT_PROFILE } from "./provider.js";
+import { type DueStatusWork, type Provider, sealPayload, TRANSPORT_PROFILE } from "./provider.js";
 import { judgeTwins, receiveDocument, type ReceivePorts } from "./receive.js";
 
 export interface InboundPorts extends Omit<ReceivePorts, "store"> {
   readonly provider: Provider;
-  /** Tells the status work that something was stored. */
-  readonly poke: () => void;
+  /** Tells the status work what may be due now. */
+  readonly poke: (due: DueStatusWork) => void;
 }
+
+const MAKES_DUE: Readonly<Record<ReturnType<typeof classifyInbound>, readonly DueStatusWork[]>> = {
+  business: ["duties"], mls: ["statuses"], invoice_response: ["statuses", "duties"], report: [],
+};
 
 /**
  * @returns the port that the AS4 receiver and the loopback call. `not_serviced`: for a participant that is not ours, a
@@ -46,8 +50,9 @@ export function createInbound(ports: InboundPorts): Receive {
     report: () => Promise.resolve({ kind: "not_serviced" }),
   };
   return async (exchange) => {
-    const outcome = await receivers[classifyInbound(exchange.documentTypeId)](exchange);
-    if (outcome.kind === "stored") ports.poke();
+    const kind = classifyInbound(exchange.documentTypeId);
+    const outcome = await receivers[kind](exchange);
+    if (outcome.kind === "stored") for (const due of MAKES_DUE[kind]) ports.poke(due);
     return outcome;
   };
 }

@@ -147,7 +147,7 @@ export async function release({ sql, clock, log, metrics }: DutyPorts, id: Recei
 
 /** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */
 export const leaseDuties = ({ sql, clock, owner }: Pick<DutyPorts, "sql" | "clock"> & { readonly owner: string }): Promise<readonly TakenDuty[]> =>
-  takeDuties(sql, { owner, now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent });
+  takeDuties(sql, { owner, now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.duties_taken_max });
 
 /** Sets mls_pending_oldest_seconds before an exposition. */
 export async function observePendingMls(ports: { readonly sql: Sql; readonly clock: Clock; readonly metrics: Metrics }): Promise<void> {

@@ -40,6 +40,9 @@ const GZIP_LEVEL = 1;
 export const sealPayload = (sealer: Sealer, id: string, payload: Uint8Array): Buffer => sealer.seal(gzipSync(payload, { level: GZIP_LEVEL }), id);
 export const openPayload = (sealer: Sealer, id: string, keyId: string, sealed: Buffer): Buffer => gunzipSync(sealer.open(keyId, sealed, id));
 
+/** What the status work takes up: statuses that came, documents that are to be judged, messages that are to be sent. */
+export type DueStatusWork = "statuses" | "duties" | "messages";
+
 export interface MessageParts {
   /** Also the id inside the message, where it has one. @default a new one */
   readonly id?: string;

@@ -5,7 +5,7 @@ import { type DocumentKind, documentKind } from "../../actors/document.js";
 import { type MessageKind, messageKind } from "../../actors/message.js";
 import { type ParticipantKind, participantKind } from "../../actors/participant.js";
 import { registrationKind, type Registrations, registrationsThroughActors } from "../../actors/registration.js";
-import { startStatusWork } from "../../actors/status-work.js";
+import { startStatusWork, type StatusWork } from "../../actors/status-work.js";
 import { startActors, type ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/config.js";
 import { createCursors, type Cursors } from "../../engine/cursors.js";
@@ -15,7 +15,7 @@ import type { Validators } from "../../engine/documents/facts.js";
 import { doubtHandover } from "../../engine/documents/handover.js";
 import { createInbox, type Inbox } from "../../engine/documents/inbox.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/lifecycle-reads.js";
-import { provider, type Provider } from "../../engine/documents/provider.js";
+import { type DueStatusWork, provider, type Provider } from "../../engine/documents/provider.js";
 import { readStatistics, readSubmissions } from "../../engine/documents/reports.js";
 import { createValidators } from "../../engine/documents/validators.js";
 import { type Relay, startRelay } from "../../engine/events/outbox.js";
@@ -112,7 +112,7 @@ interface Peers {
 /** The actors around a transport and an inbound path. */
 function startPeers(
   { base: { clock, log, metrics, config }, sql, sealer, validators, relay, actors, node }: Ground,
-  parts: { readonly transport: Transport; readonly accessPoint: AccessPoint | undefined; readonly provider: Provider; readonly wakeStatuses: () => void },
+  parts: { readonly transport: Transport; readonly accessPoint: AccessPoint | undefined; readonly provider: Provider; readonly wakeStatuses: (due: DueStatusWork) => void },
 ): Peers {
   const { transport, accessPoint, provider: self, wakeStatuses } = parts;
   const recipients = accessPoint?.recipients ?? createRecipients(async (participant) => {
@@ -121,7 +121,7 @@ function startPeers(
   }, clock);
   const shared = { sql, sealer, clock, metrics, log, validators, provider: self, owner: ownerOf(node), poke: () => { relay.poke(); } };
   const document = documentKind({
-    send: { ...shared, recipients }, dispatch: { ...shared, transport }, statuses: shared, duties: shared, respond: { ...shared, poke: wakeStatuses },
+    send: { ...shared, recipients }, dispatch: { ...shared, transport }, statuses: shared, duties: shared, respond: { ...shared, poke: () => { wakeStatuses("messages"); } },
   });
   return {
     document, participant: participantKind({ actors, document, inbound: { ...shared, poke: wakeStatuses } }),
@@ -135,7 +135,7 @@ function startPeers(
 async function startDispatch(
   { base: { clock, log, metrics, stack }, sql, streams, sealer, actors, node }: Ground,
   { document, message, self }: Pick<Peers, "document" | "message"> & { readonly self: Provider },
-): Promise<() => void> {
+): Promise<StatusWork> {
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("leases of the last process are free again", { count: freed });
@@ -148,7 +148,7 @@ async function startDispatch(
   stack.add(() => consumer.stop());
   const statuses = startStatusWork({ sql, sealer, clock, log, provider: self, owner: ownerOf(node), actors, document, message });
   stack.add(() => statuses.stop());
-  return () => { statuses.poke(); };
+  return statuses;
 }
 
 interface RowParts {
@@ -221,9 +221,9 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
   const bare = accessPoint === undefined ? createLoopback(receive) : doubtHandover(accessPoint.transport, { sql, log });
-  let wakeStatuses = (): void => undefined;
+  let statuses: StatusWork | undefined;
   const { document, participant, message } = startPeers(ground, {
-    transport: bare, accessPoint, provider: self, wakeStatuses: () => { wakeStatuses(); },
+    transport: bare, accessPoint, provider: self, wakeStatuses: (due) => { statuses?.poke(due); },
   });
   stack.add(() => actors.stop());
 
@@ -236,6 +236,6 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const registrations = registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
   return {
     sql, identity, streams, actors, pool, limiter, rows, registrations,
-    dispatch: async () => { if (options.role !== "gateway") wakeStatuses = await startDispatch(ground, { document, message, self }); },
+    dispatch: async () => { if (options.role !== "gateway") statuses = await startDispatch(ground, { document, message, self }); },
   };
 }
