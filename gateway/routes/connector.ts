@@ -30,7 +30,7 @@ export const connectorRoutes = (ports: ConnectorPorts): readonly Route[] => [
   route({
     ...COMMON, operation: "connectorRespond", method: "POST", path: "/connector/documents/{documentId}/respond", scopes: ["documents:write"],
     summary: "Answer a received document",
-    description: "Sends the counterparty a Peppol Invoice Response. The same status and note as the last answer are not sent again: `idempotent` is then true.",
+    description: "Sends the counterparty a Peppol Invoice Response. The same status and note as the last answer are given back as they were, `idempotent` true, and not sent again, unless that answer surely did not arrive. A document is answered as often as its state changes.",
     request: {
       params: receivedId,
       body: z.object({
