@@ -77,6 +77,7 @@ describe("a document of ours", () => {
 describe("a document of phase4", () => {
   const theySend: Pair["theySend"] = (...message) => pair.theySend(...message);
   const invoice = (lines = 3): string => invoiceXml(THEIRS, pair.firm.participantId, { lines });
+  const UNKNOWN = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
   const stored = async (messageId: string): Promise<number> => (await pair.us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
 
   /** What our API gives out for a MessageId, once the document was judged. */
@@ -100,6 +101,18 @@ describe("a document of phase4", () => {
     await relayed.close();
   });
 
+  test("whose recipient phase4 has looked up in our metadata is received: its signature, address and certificate satisfy phase4", async () => {
+    const sent = await theySend(invoice(), { smp: `${pair.us.engine.publicUrl}/smp/`, url: "", certificate: Buffer.alloc(0) });
+    expect(sent).toMatchObject({ result: "SUCCESS", receipt: ["matches"], errors: [], exceptions: [] });
+    expect(await stored(sent.messageId)).toBe(1);
+  });
+
+  test("whose type our metadata do not name is not sent by phase4", async () => {
+    const sent = await theySend(invoice(), { smp: `${pair.us.engine.publicUrl}/smp/`, doctype: UNKNOWN, url: "", certificate: Buffer.alloc(0) });
+    expect(sent.result).not.toBe("SUCCESS");
+    expect(sent.exceptions.join()).toContain("SMP");
+  });
+
   test("that comes twice is stored once, and both times phase4 has a receipt that fits", async () => {
     const first = await theySend(invoice());
     const second = await theySend("<x/>", { messageId: first.messageId, resend: first.file });
@@ -113,7 +126,6 @@ describe("a document of phase4", () => {
     expect(await stored(first.messageId)).toBe(1);
   });
 
-  const UNKNOWN = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
   const refusals: [string, string, Partial<SendParameters>][] = [
     ["is for a participant that we do not serve", "EBMS:0004", { receiver: "0245:9898989898" }],
     ["is of a type that its receiver does not take", "EBMS:0004", { doctype: UNKNOWN }],

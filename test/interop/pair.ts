@@ -11,6 +11,7 @@ import { accessToken, invoiceXml, type Mailbox, send, sendParts, startTestEngine
 import { eventually } from "../support/eventually.js";
 import { type Endpoint, type Exchanged, post, serve } from "./http.js";
 import { INVOICE_TYPE, NOT_SERVED, UNLUCKY } from "./payloads.js";
+import { issueSmpKey, joinKeyStores } from "./oxalis-smp.js";
 import { type Phase4, type SendParameters, type SendResult, startPhase4, type Taken } from "./phase4.js";
 import { type InteropPki, makePki, PASSWORD } from "./pki.js";
 
@@ -20,6 +21,8 @@ export const WRONG_KEY = "0245:3232323232";
 /** Phase4 and we as service providers: the digits of the seats. */
 export const THEIR_PROVIDER = "0242:000002";
 export const OUR_PROVIDER = "0242:000001";
+/** Where phase4 wants the statuses of single documents. */
+export const STATUS_PLACE = "0242:000777";
 
 /** What an attempt has made of a document. */
 export interface Row {
@@ -61,7 +64,7 @@ export async function startPair(): Promise<Pair> {
   writeFileSync(routes, JSON.stringify(routesOf(relay.url, pki)));
   const us = await startTestEngine({
     transport: "as4",
-    config: { AS4_KEYSTORE: pki.ourKeyStore, AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: pki.trustFolder, SMP_MODE: "static", SMP_ROUTES: routes },
+    config: { AS4_KEYSTORE: await joinKeyStores(folder, pki.ourKeyStore, (await issueSmpKey(folder)).keyStore), AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: pki.trustFolder, SMP_MODE: "static", SMP_ROUTES: routes },
   });
   const firm: Mailbox = { participantId: us.sandbox.sender.participantId, token: await accessToken(us.sandbox, us.sandbox.sender) };
   const pair: Pair = {
@@ -89,7 +92,7 @@ function routesOf(url: string, pki: InteropPki): Record<string, object> {
   const theirs = route(pki.theirs.certificate, [INVOICE_TYPE, INVOICE_RESPONSE_DOCUMENT_TYPE]);
   return {
     [THEIRS]: theirs, [NOT_SERVED]: theirs, [UNLUCKY]: theirs, [WRONG_KEY]: route(pki.stranger.certificate, [INVOICE_TYPE]),
-    [THEIR_PROVIDER]: route(pki.theirs.certificate, [MLS_DOCUMENT_TYPE]),
+    ...Object.fromEntries([THEIR_PROVIDER, STATUS_PLACE].map((provider) => [provider, route(pki.theirs.certificate, [MLS_DOCUMENT_TYPE])])),
   };
 }
 

@@ -34,6 +34,8 @@ export interface SendParameters {
   readonly url: string;
   /** DER of the certificate to encrypt to. */
   readonly certificate: Buffer;
+  /** Address of a metadata publisher: phase4 looks the receiver up there, whatever url and certificate say. */
+  readonly smp?: string;
   readonly sender: string;
   readonly receiver: string;
   readonly messageId?: string;

@@ -10,7 +10,7 @@ import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type Mls, type MlsCode, readMls } from 
 import { readSbd } from "../../engine/peppol/sbdh.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, sapi } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import { OUR_PROVIDER, type Pair, payloadIn, startPair, THEIR_PROVIDER, THEIRS } from "./pair.js";
+import { OUR_PROVIDER, type Pair, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./pair.js";
 import type { SendResult, Taken } from "./phase4.js";
 
 let pair: Pair;
@@ -67,13 +67,15 @@ describe("phase4 sends a document", () => {
     expect(await pair.us.db.sql`select code from mls_duty as d join received_document as r on d.id = r.id where r.as4_message_id = ${sent.messageId} and (d.code is not null or d.next_at is not null)`).toEqual([]);
   });
 
-  test.each([["confirms it", "AP"], ["says nothing in time", "AB"]] as const)("that asks for every status, to a place of its own; our firm %s: %s", async (what, code) => {
-    const sent = await pair.theySend(invoice(), { mlsType: "ALWAYS_SEND", mlsTo: THEIR_PROVIDER });
+  test.each([["confirms it", "AP"], ["says nothing in time", "AB"]] as const)("that asks for every status, to a place of its own; our firm %s: %s", async (_, code) => {
+    const sent = await pair.theySend(invoice(), { mlsType: "ALWAYS_SEND", mlsTo: STATUS_PLACE });
     const id = await seen(sent);
     if (code === "AP") expect((await sapi(pair.us.sandbox, pair.firm, "POST", `/document/receive/${id}/acknowledge`)).status).toBe(200);
     // The status waits twelve minutes for the firm: for this document they have passed.
     await pair.us.db.sql`update mls_duty set received_at = received_at - interval '1 hour', next_at = clock_timestamp() where id = ${id}`;
-    expect((await statusAt(sent)).mls).toMatchObject({ code, issues: [] });
+    const { mls, taken } = await statusAt(sent);
+    expect(mls).toMatchObject({ code, issues: [], receiver: digits(STATUS_PLACE) });
+    expect(taken.receiver).toBe(`iso6523-actorid-upis::${STATUS_PLACE}`);
   });
 });
 
@@ -114,7 +116,7 @@ describe("we send a document, phase4's provider sends its status", () => {
 
   test("in an envelope of another provider: receipt, and the document stays as it is", async () => {
     const { id, instanceId } = await delivered();
-    const said = await say("RE", instanceId, "0242:000777");
+    const said = await say("RE", instanceId, STATUS_PLACE);
     expect(said.result).toBe("SUCCESS");
     expect(await whatBecameOf(said)).toBe("foreign");
     expect((await pair.rowOf(id)).status).toBe("delivered");

@@ -16,6 +16,8 @@ import com.helger.phase4.incoming.AS4ServerInitializer;
 import com.helger.phase4.incoming.mgr.AS4ProfileSelector;
 import com.helger.phase4.profile.peppol.AS4PeppolProfileRegistarSPI;
 import com.helger.photon.io.WebFileIO;
+import com.helger.security.revocation.CertificateRevocationCheckerDefaults;
+import com.helger.security.revocation.ERevocationCheckMode;
 import com.helger.web.scope.mgr.WebScopeManager;
 
 /**
@@ -32,6 +34,8 @@ public final class Harness
     System.setProperty ("global.datapath", data.getAbsolutePath ());
     System.setProperty ("phase4.manager.inmemory", "true");
     System.setProperty ("phase4.dump.path", new File (data, "dumps").getAbsolutePath ());
+    // The private authorities offer no revocation information; their certificates are still checked.
+    CertificateRevocationCheckerDefaults.setRevocationCheckMode (ERevocationCheckMode.NONE);
     final Keys keys = Keys.load (args[1], args[2], args[3]);
 
     final Server server = new Server (new InetSocketAddress ("127.0.0.1", 0));

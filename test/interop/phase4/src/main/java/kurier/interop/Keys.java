@@ -20,10 +20,13 @@ final class Keys
   final TrustedCAChecker authorities;
   final X509Certificate certificate;
   final String seat;
+  /** All authorities, those of metadata publishers included. */
+  final KeyStore trust;
 
-  private Keys (final AS4CryptoFactoryInMemoryKeyStore crypto, final TrustedCAChecker authorities, final X509Certificate certificate)
+  private Keys (final AS4CryptoFactoryInMemoryKeyStore crypto, final KeyStore trust, final TrustedCAChecker authorities, final X509Certificate certificate)
   {
     this.crypto = crypto;
+    this.trust = trust;
     this.authorities = authorities;
     this.certificate = certificate;
     this.seat = CertificateHelper.getSubjectCN (certificate);
@@ -40,6 +43,7 @@ final class Keys
     if (own == null)
       throw new IllegalArgumentException ("the key store has no entry 'ap'");
     return new Keys (new AS4CryptoFactoryInMemoryKeyStore (keys, "ap", password.toCharArray (), trust),
+                     trust,
                      new TrustedCAChecker (authority),
                      own);
   }

@@ -1,6 +1,7 @@
 package kurier.interop;
 
 import java.io.File;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -31,11 +32,12 @@ import com.helger.phase4.sender.IAS4SignalMessageValidationResultHandler;
 import com.helger.phase4.util.AS4ResourceHelper;
 import com.helger.phase4.util.Phase4Exception;
 import com.helger.sbdh.SBDMarshaller;
+import com.helger.smpclient.peppol.SMPClientReadOnly;
 import com.helger.xml.serialize.read.DOMReader;
 
 /**
- * C2: one message through phase4's Peppol sender. Parameters: url, certificate (base64 of the recipient's DER), sender,
- * receiver, messageId, doctype, process, mlsTo, mlsType; service=test for the connectivity test; and to break one rule
+ * C2: one message through phase4's Peppol sender. Parameters: url and certificate (base64 of the recipient's DER), or smp, the
+ * metadata publisher that names them; sender, receiver, messageId, doctype, process, mlsTo, mlsType; service=test for the connectivity test; and to break one rule
  * each: key=ski-sign|ski-encrypt, payload=plain|broken, sbdhSender, sbdhReceiver. resend names the file of a document that
  * was sent before, and is sent instead of the body.
  */
@@ -61,15 +63,12 @@ final class Sender
     final String sign = parameters.apply ("key");
     message.cryptoFactory (keys.crypto)
            .peppolAP_CAChecker (keys.authorities)
-           // The private authority offers no revocation information.
-           .checkReceiverAPCertificate (false)
            .documentTypeID (IDS.createDocumentTypeIdentifierWithDefaultScheme (or (parameters, "doctype", INVOICE)))
            .processID (IDS.createProcessIdentifierWithDefaultScheme (or (parameters, "process", BILLING)))
            .senderParticipantID (participant (parameters.apply ("sender")))
            .receiverParticipantID (participant (parameters.apply ("receiver")))
            .senderPartyID (keys.seat)
            .countryC1 ("SK")
-           .receiverEndpointDetails (Keys.certificate (parameters.apply ("certificate")), parameters.apply ("url"))
            .compressPayload (!"plain".equals (parameters.apply ("payload")) && !"broken".equals (parameters.apply ("payload")))
            .messageID (messageId)
            .payload (document)
@@ -79,6 +78,11 @@ final class Sender
                                             .add ("signed", state.isSoapSignatureChecked ()));
            })
            .signalMsgValidationResultHdl (new Judgement (receipt));
+    final String smp = parameters.apply ("smp");
+    if (smp == null)
+      message.receiverEndpointDetails (Keys.certificate (parameters.apply ("certificate")), parameters.apply ("url"));
+    else
+      message.smpClient (new SMPClientReadOnly (URI.create (smp)).setTrustStore (keys.trust));
     if ("ski-sign".equals (sign))
       message.withSigningParams (signing -> signing.setKeyIdentifierType (ECryptoKeyIdentifierType.SKI_KEY_IDENTIFIER));
     if ("ski-encrypt".equals (sign))

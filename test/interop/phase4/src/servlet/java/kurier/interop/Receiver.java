@@ -6,7 +6,6 @@ import java.util.UUID;
 
 import org.unece.cefact.namespaces.sbdh.StandardBusinessDocument;
 
-import com.helger.base.state.ETriState;
 import com.helger.http.header.HttpHeaderMap;
 import com.helger.json.JsonObject;
 import com.helger.peppol.sbdh.PeppolSBDHData;
@@ -20,7 +19,6 @@ import com.helger.phase4.peppol.servlet.IPhase4PeppolIncomingSBDHandlerSPI;
 import com.helger.phase4.peppol.servlet.Phase4PeppolAS4Servlet;
 import com.helger.phase4.peppol.servlet.Phase4PeppolDefaultReceiverConfiguration;
 import com.helger.phase4.servlet.AS4UnifiedResponse;
-import com.helger.security.revocation.ERevocationCheckMode;
 import com.helger.web.scope.IRequestWebScopeWithoutResponse;
 import com.helger.xservlet.AbstractXServlet;
 
@@ -34,9 +32,6 @@ public final class Receiver implements IPhase4PeppolIncomingSBDHandlerSPI
   static AbstractXServlet servlet (final Keys keys)
   {
     Phase4PeppolDefaultReceiverConfiguration.setAPCAChecker (keys.authorities);
-    // The private authority offers no revocation information; its certificates are still checked. The cache has a mode of its own.
-    Phase4PeppolDefaultReceiverConfiguration.setAPRevocationCheckMode (ERevocationCheckMode.NONE);
-    Phase4PeppolDefaultReceiverConfiguration.setAPCacheRevocationCheckResult (ETriState.FALSE);
     Phase4PeppolDefaultReceiverConfiguration.setReceiverCheckEnabled (true);
     Phase4PeppolDefaultReceiverConfiguration.setSMPClient (new Registry (keys));
     Phase4PeppolDefaultReceiverConfiguration.setAS4EndpointURL (Registry.URL);
