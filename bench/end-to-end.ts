@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../engine/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadResult, runLoad } from "./load.js";
+import { type LoadResult, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
@@ -89,7 +89,7 @@ async function drainRate(options: BenchOptions, engine: BenchEngine, next: Retur
 /** Documents come at a rate that the node can bear; how long each takes from its 202 to `delivered`. */
 async function steady(options: BenchOptions, engine: BenchEngine, next: ReturnType<typeof requests>, url: string, offered: number): Promise<{ readonly figures: Figure[]; readonly answers: number }> {
   const started = new Date(systemClock.now());
-  const load = await runLoad({ url, connections: options.tiny ? 2 : 16, seconds: options.seconds, rate: offered, ...(options.tiny ? { amount: 10 } : {}), next });
+  const load = await runPacedLoad({ url, seconds: options.seconds, rate: offered, ...(options.tiny ? { amount: 10 } : {}), next });
   if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
   const { accepted, delivered } = await counts(engine);
   await drained(engine, options);

@@ -1,4 +1,7 @@
-/** HTTP load from this process: autocannon, closed or open, with a request of its own each time. */
+/** HTTP load from this process, with a request of its own each time: closed by autocannon, or open at an even pace. */
+import { Agent, request } from "node:http";
+import { setTimeout as pause } from "node:timers/promises";
+
 import autocannon from "autocannon";
 
 import { systemClock } from "../engine/clock.js";
@@ -14,8 +17,6 @@ export interface Load {
   readonly url: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Requests a second over all connections; absent: as many as are answered. */
-  readonly rate?: number;
   /** Stops after so many, whatever the time. */
   readonly amount?: number;
   /** Makes the next request. */
@@ -39,7 +40,6 @@ export async function runLoad(load: Load): Promise<LoadResult> {
   let last = started;
   const options: autocannon.Options = {
     url: load.url, connections: load.connections, ...(load.amount === undefined ? { duration: load.seconds } : { amount: load.amount }), pipelining: 1, timeout: 30,
-    ...(load.rate === undefined ? {} : { overallRate: load.rate }),
     requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, ...load.next() }) }],
   };
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
@@ -53,4 +53,50 @@ export async function runLoad(load: Load): Promise<LoadResult> {
     perSecond: result.requests.total / ((last - started) / 1_000), answers: result.requests.total, errors: result.errors + result.timeouts, statuses,
     p50_ms: result.latency.p50, p99_ms: result.latency.p99, p999_ms: result.latency.p99_9,
   };
+}
+
+export interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
+  /** Requests a second, evenly spaced whatever the answers do. */
+  readonly rate: number;
+}
+
+/** Longest wait for the answers that are missing when the last request has gone. */
+const ANSWERS_MS = 30_000;
+
+/** One request. @returns its status, 0 when there was no answer */
+const ask = (url: string, agent: Agent, { method, path, headers, body }: LoadRequest): Promise<number> => new Promise((resolve) => {
+  const outgoing = request(`${url}${path}`, { method, headers: { ...headers, ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }) }, agent }, (answer) => {
+    answer.resume().on("end", () => { resolve(answer.statusCode ?? 0); });
+  });
+  outgoing.on("error", () => { resolve(0); }).end(body);
+});
+
+/**
+ * Runs an open load: each request goes at its time, and its latency counts from that time, also when this process was
+ * late to send it. autocannon sends a second's requests at the second's start.
+ */
+export async function runPacedLoad({ url, next, seconds, rate, amount = Math.round(seconds * rate) }: PacedLoad): Promise<LoadResult> {
+  const agent = new Agent({ keepAlive: true });
+  const statuses = new Map<number, number>();
+  const latencies: number[] = [];
+  const start = systemClock.monotonic();
+  let last = start;
+  const underWay: Promise<void>[] = [];
+  for (let sent = 0; sent < amount; sent += 1) {
+    const due = start + (sent * 1_000) / rate;
+    const early = due - systemClock.monotonic();
+    if (early > 1) await pause(early);
+    underWay.push(ask(url, agent, next()).then((status) => {
+      last = systemClock.monotonic();
+      latencies.push(last - due);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }));
+  }
+  await Promise.race([Promise.all(underWay), pause(ANSWERS_MS, undefined, { ref: false })]);
+  agent.destroy();
+  latencies.sort((left, right) => left - right);
+  const at = (share: number): number => latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))] ?? 0;
+  const errors = (statuses.get(0) ?? 0) + amount - latencies.length;
+  statuses.delete(0);
+  return { perSecond: latencies.length / ((last - start) / 1_000), answers: latencies.length, errors, statuses, p50_ms: at(0.5), p99_ms: at(0.99), p999_ms: at(0.999) };
 }
