@@ -45,17 +45,26 @@ type Arm = () => Promise<{ readonly dead: Promise<void>; readonly again?: () => 
 type Who = "a" | "b";
 const sideOf = (who: Who): Side => (who === "a" ? a : b);
 
-/** Killed while one of its statements waits for a table; that statement ends with the process, or outlives it. */
-const inStatement = (who: Who, table: Table, fate: "abandon" | "release", mode?: LockMode): Arm => async () => {
-  const held = await sideOf(who).hold(table, mode);
-  return { dead: killedIn(sideOf(who), held, fate) };
-};
+/** Where a process ends: one of its statements waits for a table, and ends with the process, or outlives it. */
+interface Place {
+  readonly table: Table;
+  /** What the statement's text has. */
+  readonly statement: string;
+  readonly fate: "abandon" | "release";
+  readonly mode?: LockMode;
+}
+const place = (table: Table, statement: string, fate: Place["fate"], mode?: LockMode): Place => ({ table, statement, fate, ...(mode === undefined ? {} : { mode }) });
 
-async function killedIn(side: Side, held: Held, fate: "abandon" | "release"): Promise<void> {
-  await held.waiting();
+async function killedAt(side: Side, held: Held, { statement, fate }: Place): Promise<void> {
+  await held.waiting(statement);
   await side.kill();
   await held[fate]();
 }
+
+const inStatement = (who: Who, at: Place): Arm => async () => {
+  const held = await sideOf(who).hold(at.table, at.mode);
+  return { dead: killedAt(sideOf(who), held, at) };
+};
 
 /** Killed when a share of the next message has passed a proxy; nothing more of it passes. */
 const onTheWire = (who: Who, proxy: () => FaultProxy, direction: Direction, share: Share): Arm => async () => ({
@@ -66,14 +75,14 @@ const onTheWire = (who: Who, proxy: () => FaultProxy, direction: Direction, shar
 });
 
 /** The next message of a direction waits until a table is held, and goes on; killed in the statement that follows from it. */
-const afterMessage = (who: Who, proxy: () => FaultProxy, direction: Direction, table: Table, fate: "abandon" | "release", ready: () => Promise<unknown> = () => Promise.resolve()): Arm => async () => {
+const afterMessage = (who: Who, proxy: () => FaultProxy, direction: Direction, at: Place, ready: () => Promise<unknown> = () => Promise.resolve()): Arm => async () => {
   let held: Held | undefined;
   const met = proxy().cut(direction, "none", async () => {
     await ready();
-    held = await sideOf(who).hold(table, "writes");
+    held = await sideOf(who).hold(at.table, at.mode);
     return true;
   });
-  return { dead: met.then(() => (held === undefined ? undefined : killedIn(sideOf(who), held, fate))) };
+  return { dead: met.then(() => (held === undefined ? undefined : killedAt(sideOf(who), held, at))) };
 };
 
 const toB = (): FaultProxy => homes.b.as4;
@@ -102,7 +111,7 @@ const lookedUp: Arm = async () => {
 const drained: Arm = async () => {
   const held = await b.hold("received_document");
   return { dead: (async () => {
-    await held.waiting();
+    await held.waiting("receive_business");
     b.beginToStop();
     await eventually("it says that it is no longer ready", async () => (await fetch(`${b.sandbox.adminUrl}/readyz`)).status === 503);
     await b.kill();
@@ -115,7 +124,7 @@ const judgedTooSoon: Arm = async () => {
   const held = await b.hold("evidence_head");
   const { sql } = b.home.db;
   const dead = (async () => {
-    await held.waiting();
+    await held.waiting("append_evidence");
     await eventually("the status is decided", async () => (await sql`
       select 1 from service_message where about = (select id from received_document order by position desc limit 1)`).length > 0);
     await b.kill();
@@ -180,21 +189,21 @@ describe("the receiving access point is killed and started again", () => {
     ["with half of its metadata answered", lookedUp, DELIVERED],
     ["before the first octet of the message", onTheWire("b", toB, "request", "none"), DELIVERED],
     ["with half of the message's octets", onTheWire("b", toB, "request", "half"), DELIVERED],
-    ["with the message decrypted and verified, before its recipient is known", inStatement("b", "participant", "abandon"), DELIVERED],
-    ["with the document about to be stored", inStatement("b", "received_document", "abandon"), DELIVERED],
-    ["with the document being stored, which ends after its process", inStatement("b", "received_document", "release"), DELIVERED],
-    ["after the document is stored, before its evidence is", inStatement("b", "evidence_head", "abandon"), DELIVERED],
-    ["with the evidence being stored, which ends after its process", inStatement("b", "evidence_head", "release"), DELIVERED],
+    ["with the message decrypted and verified, before its recipient is known", inStatement("b", place("participant", "from participant", "abandon", "everything")), DELIVERED],
+    ["with the document about to be stored", inStatement("b", place("received_document", "receive_business", "abandon")), DELIVERED],
+    ["with the document being stored, which ends after its process", inStatement("b", place("received_document", "receive_business", "release")), DELIVERED],
+    ["after the document is stored, before its evidence is", inStatement("b", place("evidence_head", "append_evidence", "abandon")), DELIVERED],
+    ["with the evidence being stored, which ends after its process", inStatement("b", place("evidence_head", "append_evidence", "release")), DELIVERED],
     ["after everything, before the first octet of the receipt", onTheWire("b", toB, "response", "none"), DELIVERED],
     ["with half of the receipt's octets", onTheWire("b", toB, "response", "half"), DELIVERED],
     ["in a drain, with the message under way", drained, DELIVERED],
     ["with a rejection decided, before the receipt for what it rejects", judgedTooSoon, REFUSED_BY_B],
     ["with the status decided, while it looks up where it goes", asked, REFUSED_BY_B],
     ["with half of its status sent", onTheWire("b", toA, "request", "half"), REFUSED_BY_B],
-    ["after the receipt for its status, before it is written down", afterMessage("b", toA, "response", "service_message", "abandon"), REFUSED_BY_B],
-    ["with a status for its own document stored and not yet followed", afterMessage("b", toB, "request", "document", "abandon", receipted), REFUSED_BY_A],
+    ["after the receipt for its status, before it is written down", afterMessage("b", toA, "response", place("service_message", "end_service_attempt", "abandon")), REFUSED_BY_B],
+    ["with a status for its own document stored and not yet followed", afterMessage("b", toB, "request", place("document_history", "apply_status", "abandon"), receipted), REFUSED_BY_A],
     ["with half of its firm's answer sent", onTheWire("b", toA, "request", "half"), ANSWERED_BY_B],
-    ["with an answer to its own document stored and not yet followed", inStatement("b", "document", "abandon", "writes"), ANSWERED_BY_A],
+    ["with an answer to its own document stored and not yet followed", inStatement("b", place("document_history", "apply_status", "abandon")), ANSWERED_BY_A],
   ];
 
   test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("b", arm, act));
@@ -202,11 +211,11 @@ describe("the receiving access point is killed and started again", () => {
 
 describe("the sending access point is killed and started again", () => {
   const points: readonly [name: string, arm: Arm, act: Act][] = [
-    ["with the first attempt about to be written down", inStatement("a", "document_attempt", "abandon"), DELIVERED],
-    ["after the receipt, before its evidence is stored", afterMessage("a", toB, "response", "evidence_head", "abandon"), DELIVERED],
-    ["after the receipt, before it is written down: the repeat is the same message", afterMessage("a", toB, "response", "document", "abandon"), DELIVERED],
-    ["after the receipt, which is written down after its process has ended", afterMessage("a", toB, "response", "document", "release"), DELIVERED],
-    ["while a status for its document arrives", inStatement("a", "inbound_status", "abandon"), REFUSED_BY_B],
+    ["with the first attempt about to be written down", inStatement("a", place("document_attempt", "take_attempt", "abandon")), DELIVERED],
+    ["after the receipt, before its evidence is stored", afterMessage("a", toB, "response", place("evidence_head", "append_evidence", "abandon")), DELIVERED],
+    ["after the receipt, before it is written down: the repeat is the same message", afterMessage("a", toB, "response", place("document_history", "apply_move", "abandon")), DELIVERED],
+    ["after the receipt, which is written down after its process has ended", afterMessage("a", toB, "response", place("document_history", "apply_move", "release")), DELIVERED],
+    ["while a status for its document arrives", inStatement("a", place("inbound_status", "receive_status", "abandon")), REFUSED_BY_B],
   ];
 
   test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("a", arm, act));

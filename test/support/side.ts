@@ -22,17 +22,17 @@ export interface Sent {
 
 /** A locked table: what comes next in the engine's way waits. */
 export interface Held {
-  /** Until a statement of the engine waits for the table. */
-  waiting(): Promise<void>;
+  /** Until a statement of the engine waits for the table. @param part  of its text: others may wait as well */
+  waiting(part: string): Promise<void>;
   /** Lets go; what waits goes on, also that of a dead process: Postgres finishes a statement that it has begun. */
   release(): Promise<void>;
   /** Ends the statements that wait, as the end of a process that has not sent them yet, and lets go. */
   abandon(): Promise<void>;
 }
 
-export type Table = "document" | "document_attempt" | "received_document" | "participant" | "evidence_head" | "inbound_status" | "service_message";
+export type Table = "document_attempt" | "document_history" | "received_document" | "participant" | "evidence_head" | "inbound_status" | "service_message";
 
-/** `writes`: reading goes on. */
+/** `writes`: reading goes on. @default writes */
 export type LockMode = "everything" | "writes";
 
 export interface Side {
@@ -51,7 +51,7 @@ export interface Side {
   kill(): Promise<void>;
   /** SIGKILL and the next process: nothing is remembered that is not stored. */
   restart(): Promise<void>;
-  /** Starts it when it is dead: a test that failed may have left it so. */
+  /** Starts it when it is dead and frees what is held: a test that failed may have left it so. */
   revive(): Promise<void>;
   /** SIGTERM without waiting for the end. */
   beginToStop(): void;
@@ -89,16 +89,18 @@ async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promis
     });
     transaction.catch(reject);
   });
-  const release = async (): Promise<void> => {
+  let ended: Promise<void> | undefined;
+  const release = (): Promise<void> => (ended ??= (async () => {
     letGo();
     await transaction;
     await sql.end();
-  };
-  const waiters = (): Promise<{ pid: number }[]> => home.db.sql<{ pid: number }[]>`
-    select pid from pg_locks where not granted and relation = ${table}::regclass and database = (select oid from pg_database where datname = current_database())`;
+  })());
+  const waiters = (): Promise<{ pid: number; query: string }[]> => home.db.sql<{ pid: number; query: string }[]>`
+    select pid, query from pg_locks join pg_stat_activity using (pid)
+    where not granted and relation = ${table}::regclass and database = (select oid from pg_database where datname = current_database())`;
   return {
     release,
-    waiting: async () => { await eventually(`a statement waits for ${table}`, async () => (await waiters()).length > 0); },
+    waiting: async (part) => { await eventually(`${part} waits for ${table}`, async () => (await waiters()).some(({ query }) => query.includes(part))); },
     abandon: async () => {
       for (const { pid } of await waiters()) await home.db.sql`select pg_terminate_backend(${pid}, 5000)`;
       await release();
@@ -116,6 +118,8 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
   /** A token outlives the process that gave it. */
   const tokens = new Map<string, Promise<string>>();
   const known: string[] = [];
+  // Of one test each, and released with the next.
+  let holds: Held[] = [];
   let past = "";
   let process = await begin();
   const token = (who: Firm | "integrator"): Promise<string> => {
@@ -144,7 +148,11 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       await side.kill();
       await side.start();
     },
-    revive: async () => { if (process.ended()) await side.start(); },
+    revive: async () => {
+      await Promise.all(holds.map((held) => held.release()));
+      holds = [];
+      if (process.ended()) await side.start();
+    },
     beginToStop: () => { void process.stop(); },
     stop: () => process.stop(),
     mailbox: async (of = firm) => ({ participantId: side.sandbox[of].participantId, token: await token(of) }),
@@ -162,7 +170,11 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       return one;
     },
     statusOf: async (id) => (await sql<{ status: string }[]>`select status from document where id = ${id}`)[0]?.status,
-    hold: (table, mode = "everything") => lock(home, table, mode),
+    hold: async (table, mode = "writes") => {
+      const held = await lock(home, table, mode);
+      holds.push(held);
+      return held;
+    },
     hurry: async () => {
       await sql`update document set next_attempt_at = clock_timestamp()
         where next_attempt_at > clock_timestamp() and attempts between 1 and ${HURRIED_ATTEMPTS} and (lease_until > clock_timestamp()) is not true`;
