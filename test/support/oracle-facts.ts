@@ -76,6 +76,10 @@ async function probe(side: Side, others: readonly Side[], turn: number): Promise
 
 /** Lines of what `kurier serve` tells the sandbox's operator, credentials included. Lines of the log may come between them. */
 const BANNER = /^ {2}\S.*$/gm;
+
+/** What a process wrote without what it tells its operator when it starts. */
+export const logOf = (output: string): string => output.replace(BANNER, "");
+
 /** Files of DATA_DIR that are there to hold a secret. */
 const KEEPERS = /^(?:sandbox\.json|master\.key|pki|rules|house)(?:\/|$)/;
 
@@ -83,7 +87,7 @@ const KEEPERS = /^(?:sandbox\.json|master\.key|pki|rules|house)(?:\/|$)/;
 function written(output: string, dataDir: string): PlaceFact[] {
   const files = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => relative(dataDir, join(parentPath, name)));
   return [
-    { where: "the log", text: output.replace(BANNER, "") },
+    { where: "the log", text: logOf(output) },
     ...files.filter((path) => !KEEPERS.test(path)).map((path) => ({ where: path, text: readFileSync(join(dataDir, path), "latin1") })),
   ];
 }
@@ -161,7 +165,7 @@ function canaries(side: Side): Facts["canaries"] {
  * way and 220 MB after 140, for V8 lets its heap grow before it collects. A base line of each process would be as young
  * as its last kill, and 20 % of it is that growth; so the base line is the plateau, and this is 20 % more.
  */
-const RSS_MAX_BYTES = 264 * 1024 * 1024;
+export const RSS_MAX_BYTES = 264 * 1024 * 1024;
 
 export interface Oracle {
   /** Waits until nothing is under way. @throws Error that names every invariant that does not hold */
