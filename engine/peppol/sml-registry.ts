@@ -151,9 +151,11 @@ function faultIn(body: XmlElement): string | undefined {
   return named?.local ?? "Fault";
 }
 
-const KEY_KINDS = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "@#$%()[]{}*^-!~|+="] as const;
+const LETTERS_AND_DIGITS = ["abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"] as const;
+const KEY_KINDS = [...LETTERS_AND_DIGITS, "@#$%()[]{}*^-!~|+="] as const;
+const KEY_KINDS_TAKEN = [...LETTERS_AND_DIGITS, "@#$%()[]{}*^_-!~|+="] as const;
+const KEY_SHAPE = /^[\x21-\x7e]{8,24}$/;
 const KEY_CHARS = 24;
-const KEY_CHARS_MIN = 8;
 const KEY_EACH_MIN = 2;
 
 /**
@@ -172,6 +174,9 @@ export function newMigrationKey(): string {
   return chars.join("");
 }
 
-/** Whether a text may be a migration key. */
-export const isMigrationKey = (text: string): boolean => text.length >= KEY_CHARS_MIN && text.length <= KEY_CHARS && [...text].every((char) => KEY_KINDS.some((kind) => kind.includes(char))) &&
-  KEY_KINDS.every((kind) => [...text].filter((char) => kind.includes(char)).length >= KEY_EACH_MIN);
+/**
+ * Whether the registry takes a text as a migration key. The one that another provider gives us may hold more signs than we draw:
+ * the registry counts `_` among the special ones, and lets pass what is no white space.
+ * @source peppol-commons CSMLDefault.MIGRATION_CODE_PATTERN and issue #37 (the registry's own words, ERR-106)
+ */
+export const isMigrationKey = (text: string): boolean => KEY_SHAPE.test(text) && KEY_KINDS_TAKEN.every((kind) => [...text].filter((char) => kind.includes(char)).length >= KEY_EACH_MIN);

@@ -71,7 +71,14 @@ describe("a migration key", () => {
     expect(new Set(keys).size).toBe(200);
   });
 
-  test.each(["", "aB3#", "abcdefgh", "aB3#aB3", "aaBB33", "aaBB33##".repeat(4), "aaBB33# #", "aaBB33#č", "aaBB3##x"])("%j is none, and is not sent", async (key) => {
+  test.each(["11AAbb$$", "1Ab$1Ab$", "11AAbb$$11AAbb$$11AAbb$$", "aB3_aB3_", "aaBB33##./&<'"])("of another provider may be %j, and goes to the registry as it is", async (key) => {
+    expect(await open().migrate(P, key)).toMatchObject({ kind: "done" });
+    expect(sml.seen[0]?.values).toMatchObject({ MigrationKey: key });
+  });
+
+  test.each([
+    "", "aB3#", "abcdefgh", "aB3#aB3", "aaBB33", "aaBB33##".repeat(4), "aaBB33# #", "aaBB33#č", "aaBB33##č", "aaBB3##x", "aaBb33##", "aABB33##", "aaBB33##\n", "aaBB33##\u0000", "aB3#aB3", `${"aaBB33##".repeat(3)}x`,
+  ])("%j is none, and is not sent", async (key) => {
     expect(isMigrationKey(key)).toBe(false);
     expect(await open().migrate(P, key)).toEqual({ kind: "bad_request", code: "MIGRATION_KEY" });
     expect(sml.seen).toEqual([]);
