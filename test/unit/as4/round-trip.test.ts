@@ -9,6 +9,7 @@ import { NOT_SERVICED } from "../../../engine/peppol/ebms-errors.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/ebms.js";
 import { build, inThread, invoiceBytes, open, userMessage } from "../../support/as4.js";
 import { encryptContentKey } from "../../../validators/wss/oaep.js";
+import type { SignedReference } from "../../../validators/wss/protocol.js";
 import { forge, legacyOaep } from "../../support/as4-forge.js";
 import type { Edits } from "../../support/as4-forge.js";
 import { accessPoint } from "../../support/as4-keys.js";
@@ -167,6 +168,28 @@ describe("a receipt", () => {
   test("over other references does not count", async () => {
     const { body, type } = await exchange();
     expect(await readAnswer(body, type, sent(await build(alice, bob)), inThread)).toMatchObject({ error: "EBMS:0302", reason: "references" });
+  });
+
+  /** One of another number or kind of parts proves another message, however right the parts are that it has. */
+  const multiplicities: [string, (references: readonly SignedReference[]) => SignedReference[], boolean][] = [
+    ["each part once, in any order", (all) => [...all].reverse(), true],
+    ["the payload only", (all) => all.slice(2), false],
+    ["all but the payload", (all) => all.slice(0, 2), false],
+    ["one part twice", (all) => [...all, ...all.slice(2)], false],
+    ["one part twice instead of another", (all) => [...all.slice(0, 1), ...all.slice(0, 2)], false],
+    ["everything twice", (all) => [...all, ...all], false],
+    ["one part besides that we never signed", (all) => [...all, ...all.slice(2).map((one) => ({ ...one, digest: "A".repeat(43) + "=" }))], false],
+    ["the right digests under another method", (all) => all.map((one) => ({ ...one, digestMethod: "http://www.w3.org/2001/04/xmlenc#sha512" })), false],
+    ["no part", () => [], false],
+  ];
+  test.each(multiplicities)("over %s: counts %3$s", async (_, choose, counts) => {
+    const message = await build(alice, bob, { messageId: MESSAGE_ID });
+    const opened = await open(bob, message);
+    if (opened.kind !== "message") throw new Error(opened.reason);
+    expect(opened.references).toHaveLength(3);
+    const receipt = await buildReceipt(signal(bob), choose(opened.references), inThread);
+    expect(await readAnswer(Buffer.from(receipt.body), receipt.contentType, sent(message), inThread))
+      .toMatchObject(counts ? { kind: "receipt", sameCertificate: true } : { kind: "unconfirmed", error: "EBMS:0302", reason: "references" });
   });
 
   test("tampered with does not count", async () => {
