@@ -70,6 +70,7 @@ table document
   acknowledged_at timestamp with time zone
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  with options: fillfactor=70
   constraint document_check: CHECK (((status = ANY (ARRAY['queued'::text, 'sent'::text])) = (next_attempt_at IS NOT NULL)))
   constraint document_check1: CHECK (((status = 'delivered'::text) <= (delivered_at IS NOT NULL)))
   constraint document_erp_document_id_check: CHECK (((char_length(erp_document_id) >= 1) AND (char_length(erp_document_id) <= 255)))
@@ -98,6 +99,7 @@ table document_attempt
   code text
   retryable boolean
   detail text
+  with options: fillfactor=70
   constraint document_attempt_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_attempt_pkey: PRIMARY KEY (document_id, number)
 
@@ -294,6 +296,7 @@ table mls_duty
   lease_until timestamp with time zone
   code text
   lease_owner text
+  with options: fillfactor=50
   constraint mls_duty_check: CHECK (((code IS NULL) OR (next_at IS NULL)))
   constraint mls_duty_code_check: CHECK ((code = ANY (ARRAY['AP'::text, 'AB'::text, 'RE'::text])))
   constraint mls_duty_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
@@ -312,7 +315,7 @@ table outbox
   body jsonb not null
   created_at timestamp with time zone not null default clock_timestamp()
   claimed_until timestamp with time zone
-  with options: fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000
+  with options: autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, fillfactor=70
   constraint outbox_key_check: CHECK (((char_length(key) >= 1) AND (char_length(key) <= 255)))
   constraint outbox_stream_check: CHECK ((stream = ANY (ARRAY['dispatch'::text, 'events'::text])))
   constraint outbox_pkey: PRIMARY KEY (id)
