@@ -81,7 +81,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   metrics.beforeExposition(() => {
     metrics.set("receivers_down", {}, receivers.open());
     const ends = new Map<string, number>();
-    for (const { usage, notAfter } of keys.expiries()) ends.set(usage, Math.min(ends.get(usage) ?? Infinity, notAfter));
+    for (const { usage, notAfter, isInUse } of keys.expiries()) if (isInUse) ends.set(usage, Math.min(ends.get(usage) ?? Infinity, notAfter));
     for (const [usage, end] of ends) metrics.set("cert_expiry_timestamp_seconds", { usage }, end / 1000);
   });
   return {

@@ -56,7 +56,7 @@ function table(expiries: readonly Expiry[], now: number): string[] {
 export const pkiShowCommand: Command = {
   name: "pki show",
   summary: "Show our certificates and the authorities we trust, with the days until they end.",
-  usage: ["kurier pki show", "The exit code is 1 when one has ended or ends within 30 days."],
+  usage: ["kurier pki show", "The exit code is 1 when one that is in use has ended or ends within 30 days."],
   run: async (args) => {
     parseArguments(args, {});
     const config = loadConfig();
@@ -68,7 +68,7 @@ export const pkiShowCommand: Command = {
     const now = systemClock.now();
     const expiries = keys.expiries();
     for (const line of table(expiries, now)) print(line);
-    const ending = expiries.filter(({ notAfter }) => notAfter - now < LIMITS.certificate_expiry_notice_ms);
+    const ending = expiries.filter(({ notAfter, isInUse }) => isInUse && notAfter - now < LIMITS.certificate_expiry_notice_ms);
     for (const { name, notAfter } of ending) complain(`${name} ${notAfter < now ? "has ended" : "ends soon"}: ${isoInstant(notAfter)}`);
     return ending.length === 0 ? EXIT.ok : EXIT.failed;
   },

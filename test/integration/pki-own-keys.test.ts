@@ -130,7 +130,23 @@ describe("our keys", () => {
   test("everything that ends is listed for the metrics", async () => {
     const keys = await createOwnKeys({ load: () => Promise.resolve([loaded(pki.leaf("ap", "PSK000001"))]), store: pki.store, clock: fakeClock(), log: silentLog });
     expect(keys.expiries().map(({ usage }) => usage)).toEqual(["ap", "ap_ca", "smp_ca", "root"]);
-    expect(keys.expiries()[0]).toMatchObject({ name: "PSK000001", notAfter: Date.parse("2028-01-01T00:00:00Z") });
+    expect(keys.expiries()[0]).toMatchObject({ name: "PSK000001", notAfter: Date.parse("2028-01-01T00:00:00Z"), isInUse: true });
+  });
+
+  test("the end of a key that was replaced, or has not begun, troubles nobody; that of the key in use does, also when all have ended", async () => {
+    const clock = fakeClock();
+    const [old, young, next] = [[-300, 5], [-1, 100], [90, 700]].map(([from = 0, to = 0]) => pki.leaf("ap", "PSK000001", { notBefore: clock.now() + from * DAY, notAfter: clock.now() + to * DAY }));
+    if (old === undefined || young === undefined || next === undefined) throw new Error("three leaves");
+    const keys = await createOwnKeys({ load: () => Promise.resolve([old, young, next].map(loaded)), store: pki.store, clock, log: silentLog });
+    const inUse = (): number[] => keys.expiries().filter(({ usage, isInUse }) => usage === "ap" && isInUse).map(({ notAfter }) => notAfter);
+    const [until, last] = [clock.now() + 100 * DAY, clock.now() + 700 * DAY];
+    expect(inUse()).toEqual([until]);
+    clock.advance(6 * DAY);
+    expect(inUse()).toEqual([until]);
+    clock.advance(86 * DAY);
+    expect(inUse()).toEqual([last]);
+    clock.advance(700 * DAY);
+    expect(inUse()).toHaveLength(1);
   });
 });
 

@@ -36,6 +36,8 @@ export interface Expiry {
   readonly notAfter: Instant;
   /** SHA-256 of the certificate, hex. */
   readonly fingerprint: string;
+  /** False for a key of ours that another one has replaced, or that has not begun: its end needs no care. */
+  readonly isInUse: boolean;
 }
 
 export interface OwnKeys {
@@ -107,10 +109,13 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
       return { stop: () => { clearInterval(timer); } };
     },
     expiries: () => {
-      const own = held.map(({ usage, seat, notBefore, notAfter, fingerprint }): Expiry => ({ usage, name: seat, notBefore, notAfter, fingerprint }));
+      const own = held.map((identity): Expiry => {
+        const { usage, seat, notBefore, notAfter, fingerprint } = identity;
+        return { usage, name: seat, notBefore, notAfter, fingerprint, isInUse: identity === currentOf(usage) };
+      });
       const authorities = USAGES.flatMap((usage) => store.issuers[usage].map((certificate) => ({ certificate, usage: `${usage}_ca` as const })));
       const roots = store.roots.map((certificate) => ({ certificate, usage: "root" as const }));
-      return [...own, ...[...authorities, ...roots].map(({ certificate: { commonName, notBefore, notAfter, fingerprint }, usage }): Expiry => ({ usage, name: commonName ?? "", notBefore, notAfter, fingerprint }))];
+      return [...own, ...[...authorities, ...roots].map(({ certificate: { commonName, notBefore, notAfter, fingerprint }, usage }): Expiry => ({ usage, name: commonName ?? "", notBefore, notAfter, fingerprint, isInUse: true }))];
     },
   };
 }
