@@ -7,6 +7,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { createGzip, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/clock.js";
@@ -20,7 +22,9 @@ import { uwsAvailable } from "../../gateway/server-uws.js";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { inThread, userMessage } from "../support/as4.js";
-import { accessPoint } from "../support/as4-keys.js";
+import { forge } from "../support/as4-forge.js";
+import type { Edits } from "../support/as4-forge.js";
+import { type AccessPoint, accessPoint } from "../support/as4-keys.js";
 import { invoiceXml, startTestEngine, type TestEngine } from "../support/engine.js";
 
 const TYPE = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
@@ -31,13 +35,23 @@ interface Answered {
   readonly body: Buffer;
 }
 
+const BOMB_BYTES = 512 * 1024 * 1024;
+
+/** Zeros in a gzip, packed piece by piece so that the test does not hold them itself. */
+async function bombOf(bytes: number): Promise<Buffer> {
+  const piece = Buffer.alloc(1024 * 1024);
+  const packed: Buffer[] = [];
+  for await (const chunk of Readable.from(Array.from({ length: bytes / piece.length }, () => piece)).pipe(createGzip())) packed.push(Buffer.from(chunk as Uint8Array));
+  return Buffer.concat(packed);
+}
+
 const FORMS = [["node:http", "node"], ["uWebSockets.js", "uws"]] as const;
 
 describe.each(FORMS)("%s", (_, form) => {
   const missing = form === "uws" && !uwsAvailable();
   if (missing && process.env["CI"] === "true") throw new Error("no uWebSockets.js binary loads here");
   let engine: TestEngine;
-  let them: OwnKey;
+  let them: AccessPoint;
   let us: Buffer;
 
   beforeAll(async () => {
@@ -48,7 +62,7 @@ describe.each(FORMS)("%s", (_, form) => {
     const [leaf] = await loadDevelopmentKeys(folder);
     const [own] = await loadDevelopmentKeys(join(engine.dataDir, "pki"));
     if (leaf === undefined || own === undefined) throw new Error("no keys");
-    them = { certificate: leaf.certificate, key: wrapPrivateKey(leaf.privateKey) };
+    them = { seat: "PSK000002", certificate: Buffer.from(leaf.certificate), privateKey: leaf.privateKey, key: wrapPrivateKey(leaf.privateKey) };
     us = Buffer.from(own.certificate);
   });
   afterAll(async () => { if (!missing) await engine.stop(); });
@@ -134,6 +148,54 @@ describe.each(FORMS)("%s", (_, form) => {
     const answered = await post(next.body, next.contentType, { chunked: false });
     expect(await readAnswer(answered.body, answered.contentType, { messageId: next.messageId, references: next.references, recipient: us }, inThread)).toMatchObject({ kind: "receipt" });
     expect(engine.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  });
+
+  /** A message of theirs, right but for the edits. */
+  const forged = (edits: Edits): ReturnType<typeof forge> => forge(them, { ...them, seat: "PSK000001", certificate: us }, edits);
+  const codeIn = (answered: Answered): string => /errorCode="([^"]+)"/.exec(answered.body.toString())?.[1] ?? `none (${answered.status})`;
+
+  test.skipIf(missing)("refuses what is signed and hostile: half a gigabyte in a small gzip, a wrapped signature, parts without end; in bounded memory", async () => {
+    const before = await counts();
+    const bomb = await bombOf(BOMB_BYTES);
+    expect(bomb.length).toBeLessThan(1_000_000);
+    const other = (xml: string): string => xml.replace(/<eb:Messaging.*<\/eb:Messaging>/s, (signed) => `<w:W xmlns:w="urn:w">${signed}</w:W>${signed.replaceAll("0245:2020202020", "0245:6666666666").replace(/ wsu:Id="[^"]*"/, "")}`);
+    const extra = Array.from({ length: 10_000 }, (_, i) => ({ cid: `extra-${i}@x`, contentType: "text/plain", body: Buffer.from("x") }));
+    const cases: readonly (readonly [string, Edits, string])[] = [
+      ["a gzip bomb", { signedPayload: bomb }, "EBMS:0303"],
+      ["a gzip with something behind it", { signedPayload: Buffer.concat([gzipSync("x"), Buffer.from("more")]) }, "EBMS:0303"],
+      ["another key's ciphertext", { signedPayload: gzipSync("x"), sealKey: () => Buffer.alloc(256, 1) }, "EBMS:0102"],
+      ["the signed header in a wrapper, a forged one in its place", { envelope: other }, "EBMS:0101"],
+      ["a header that names another part", { messaging: (xml) => xml.replace(/href="cid:[^"]+"/, 'href="cid:other@peer"') }, "EBMS:0007"],
+      ["no second part", { parts: (parts) => parts.slice(0, 1) }, "EBMS:0101"],
+      ["two parts of one id", { parts: (parts) => [...parts, ...parts.slice(1)] }, "EBMS:0007"],
+      ["ten thousand parts", { parts: (parts) => [...parts, ...extra] }, "EBMS:0007"],
+    ];
+    const heap = process.memoryUsage().rss;
+    let most = heap;
+    const watch = setInterval(() => { most = Math.max(most, process.memoryUsage().rss); }, 5);
+    for (const [name, edits, code] of cases) {
+      const { body, contentType } = await forged(edits);
+      // Again and again: what is refused is not kept either.
+      for (const chunked of [false, true, true]) expect(codeIn(await post(body, contentType, { chunked })), name).toBe(code);
+    }
+    clearInterval(watch);
+    // The workers are threads of this process: unpacked whole, the bomb alone would be more than this.
+    expect(most - heap).toBeLessThan(BOMB_BYTES / 2);
+    expect(await counts()).toEqual(before);
+    expect(existsSync(join(engine.dataDir, "quarantine"))).toBe(false);
+    const next = await message();
+    const answered = await post(next.body, next.contentType, { chunked: true });
+    expect(await readAnswer(answered.body, answered.contentType, { messageId: next.messageId, references: next.references, recipient: us }, inThread)).toMatchObject({ kind: "receipt" });
+  });
+
+  test.skipIf(missing)("a body without a length ends at the cap like one that announces it, and a boundary as long as a book is refused", async () => {
+    const { contentType } = await message();
+    const large = await post(Buffer.alloc(LIMITS.as4_body_bytes_max + 1), contentType, { chunked: true }).catch(() => undefined);
+    expect([413, undefined]).toContain(large?.status);
+    const book = await post(Buffer.from("x"), `multipart/related; boundary="${"b".repeat(1_000_000)}"`, { chunked: false }).catch(() => undefined);
+    expect([400, 413, 431, undefined]).toContain(book?.status);
+    const next = await message();
+    expect((await post(next.body, next.contentType, { chunked: false })).status).toBe(200);
   });
 
   test.skipIf(missing)("GET is no way to deliver", async () => {
