@@ -3,14 +3,23 @@ import fc from "fast-check";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { STATUS_STEPS } from "../../actors/status-work.js";
+import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
 import { openPayload } from "../../engine/documents/provider.js";
 import { makeReport, readStatistics, readSubmissions, submitDueReports } from "../../engine/documents/reports.js";
 import type { FirmId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
+import { silentLog } from "../../engine/log.js";
+import { createAs4Transport } from "../../engine/peppol/as4-transport.js";
+import { createHttpClient } from "../../engine/peppol/http-client.js";
+import { createReceivers } from "../../engine/peppol/receivers.js";
 import { monthBounds, REPORT_DOCUMENT_TYPES, REPORT_PROCESS, REPORT_RECEIVER } from "../../engine/peppol/reporting.js";
 import type { Exchange, Transport } from "../../engine/peppol/transport.js";
 import { countEndUsers, countTransactions } from "../../engine/storage/reporting.js";
+import { inThread } from "../support/as4.js";
+import { accessPoint } from "../support/as4-keys.js";
+import { answer, ownOf, startPeer, trustIn } from "../support/as4-peer.js";
+import { eventually } from "../support/eventually.js";
+import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
@@ -103,6 +112,40 @@ test("both reports of a month are made once, by however many nodes, and sent to 
   expect((await readSubmissions(db.sql, undefined)).submissions).toHaveLength(2);
   // Reports are not counted in reports.
   expect(await db.sql`select id from exchange`).toHaveLength(1);
+});
+
+test("the timers of a node make both reports and send them over AS4; a receiver that is down gets them later, under the same ids", async () => {
+  await add({ direction: "incoming", kind: "business", firm: 0, peer: PEER_SEAT, type: "urn:a::X##y::1", user: "0245:1", c1: "AT", at: "2026-11-15T12:00:00Z" });
+  const [us, them] = [accessPoint(OWN.seat), accessPoint(PEER_SEAT)];
+  const peer = await startPeer(them, trustIn(us));
+  const client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
+  const archive = memoryArchive();
+  const transport = createAs4Transport({
+    endpoints: { find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }), forget: () => undefined },
+    trust: trustIn(them), own: ownOf(us), crypto: inThread, http: client, receivers: createReceivers(clock), evidence: archive, clock, log: silentLog,
+  });
+  peer.script.push(answer(503), answer(503));
+  const onNetwork = statusBench(db, clock, { transport });
+  const work = startStatusWork(onNetwork.node);
+  try {
+    await eventually("both have been refused once", async () => (await db.sql`select 1 from service_attempt where finished_at is not null`).length === 2);
+    expect(peer.inbox.received).toEqual([]);
+    clock.advance(2 * 60_000);
+    work.poke("messages");
+    await eventually("both have been delivered", async () => (await readSubmissions(db.sql, undefined)).submissions.filter(({ status }) => status === "delivered").length === 2);
+  } finally {
+    await work.stop();
+    client.close();
+    await peer.stop();
+  }
+  const messageIds = peer.arrived.map(({ body }) => /<eb:MessageId>([^<]+)</.exec(body.toString("latin1"))?.[1]);
+  expect([messageIds.length, new Set(messageIds).size]).toEqual([4, 2]);
+  for (const type of ["TSR", "EUSR"] as const) {
+    const arrived = peer.inbox.received.find(({ documentTypeId }) => documentTypeId === REPORT_DOCUMENT_TYPES[type]);
+    expect(arrived).toMatchObject({ sender: OWN.participant, receiver: REPORT_RECEIVER, processId: REPORT_PROCESS, envelope: { peerSeat: OWN.seat, countryC1: OWN.country } });
+    expect(arrived?.payload.equals(await makeReport(db.sql, OWN.seat, { type, month: "2026-11" }))).toBe(true);
+  }
+  expect(archive.stored.filter(({ record }) => record.facts.outcome === "receipt")).toHaveLength(2);
 });
 
 test("an empty month is reported, months left out are made up for, and the sandbox reports nothing", async () => {
