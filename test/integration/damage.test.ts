@@ -4,16 +4,20 @@
  */
 import { chmodSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { constants, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { sealPayload } from "../../engine/documents/provider.js";
+import { createSealer } from "../../engine/storage/sealer.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 
+const MASTER_KEY = Buffer.alloc(32, 9);
 let engine: TestEngine;
 let sender: Mailbox;
 let receiver: Mailbox;
 beforeAll(async () => {
-  engine = await startTestEngine({ transport: "as4" });
+  engine = await startTestEngine({ transport: "as4", config: { MASTER_KEY } });
   const { sandbox } = engine;
   sender = { participantId: sandbox.sender.participantId, token: await accessToken(sandbox, sandbox.sender) };
   receiver = { participantId: sandbox.receiver.participantId, token: await accessToken(sandbox, sandbox.receiver) };
@@ -61,7 +65,9 @@ test("a received document of which a bit has flipped, or whose bytes are another
   const [foreign] = await sql<{ sealed: Buffer }[]>`select sealed from payload where document_id = ${other.receivedId}`;
   const flipped = Buffer.from(row.sealed);
   flipped.writeUInt8(flipped.readUInt8(flipped.length >> 1) ^ 1, flipped.length >> 1);
-  for (const sealed of [flipped, flipped.subarray(0, 20), foreign?.sealed ?? flipped]) {
+  // The last has the right key and place, and the content of another document.
+  const exchanged = sealPayload(createSealer([MASTER_KEY]), one.receivedId, Buffer.from(other.payload));
+  for (const sealed of [flipped, flipped.subarray(0, 20), foreign?.sealed ?? flipped, exchanged]) {
     await sql`update payload set sealed = ${sealed} where document_id = ${one.receivedId}`;
     await isRefused(() => detail(one.receivedId), "<Invoice");
     expect((await detail(other.receivedId)).json["payload"]).toBe(other.payload);
@@ -92,4 +98,35 @@ test("an envelope of which a bit has flipped in the archive, or whose file is go
   await isRefused(() => envelope(sentId), "multipart");
   renameSync(`${file}.away`, file);
   expect((await envelope(sentId)).text).toBe(whole.text);
+});
+
+/** Whatever unpacks at any place of the bytes, as text, with the bytes themselves. */
+function readable(bytes: Buffer): string {
+  const texts = [bytes.toString("latin1")];
+  for (let at = bytes.indexOf("1f8b08", 0, "hex"); at >= 0; at = bytes.indexOf("1f8b08", at + 1, "hex")) {
+    try {
+      texts.push(gunzipSync(bytes.subarray(at), { finishFlush: constants.Z_SYNC_FLUSH }).toString("latin1"));
+    } catch {
+      // Three octets that only look like the beginning of a gzip.
+    }
+  }
+  return texts.join("\n");
+}
+
+test("at rest nobody reads a document without the master key: not in the archive, not in the database", async () => {
+  const { payload, sentId } = await delivered();
+  const number = /<cbc:ID>(T-[^<]+)</.exec(payload)?.[1] ?? expect.fail("a number");
+  const folder = join(engine.dataDir, "evidence");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8", withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.length).toBeGreaterThan(0);
+  let exchanges = 0;
+  for (const { parentPath, name } of files) {
+    const text = readable(readFileSync(join(parentPath, name)));
+    if (text.includes(sentId)) exchanges += 1;
+    expect(text).not.toContain(number);
+  }
+  expect(exchanges).toBeGreaterThan(0);
+  const payloads = await engine.db.sql<{ sealed: Buffer }[]>`select sealed from payload`;
+  expect(payloads.length).toBeGreaterThan(1);
+  for (const { sealed } of payloads) expect(readable(sealed)).not.toContain(number);
 });
