@@ -267,6 +267,9 @@ export const LIMITS = {
   held_max_ms: 2 * MINUTE_MS,
   /** How soon a verdict is tried again, and how often overdue documents are looked for. */
   held_again_ms: 5 * SECOND_MS,
+  /** A list of received documents waits for those that are being judged: this long first, doubled each time, up to the last. */
+  held_list_first_wait_ms: 20,
+  held_list_last_wait_ms: 320,
   /** A status for a document whose own receipt is still under way is tried again: doubles from the first to the last. */
   status_early_first_ms: 2 * SECOND_MS,
   status_early_max_ms: 10 * MINUTE_MS,

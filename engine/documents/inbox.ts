@@ -1,5 +1,6 @@
 /** What a participant has received: the list, one document, the mark that it was processed. */
 import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { gunzipSync } from "node:zlib";
 
 import type { Clock, Instant } from "../clock.js";
@@ -8,7 +9,7 @@ import { Refusal } from "../errors.js";
 import { type ParticipantId, participantKey, type ReceivedDocumentId } from "../ids.js";
 import { RECEIVED_STATES, type ReceivedState } from "../lifecycle/received.js";
 import { LIMITS } from "../limits.js";
-import { acknowledgeReceived, findReceived, type InboxQuery, listReceived, type PlacedItem, type ReceivedDetail, type ReceivedItem } from "../storage/received.js";
+import { acknowledgeReceived, findReceived, type InboxAnswer, type InboxQuery, listReceived, type ReceivedDetail, type ReceivedItem } from "../storage/received.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
 
@@ -45,19 +46,19 @@ export async function acknowledge(ports: { readonly sql: Sql; readonly clock: Cl
 
 interface Asked {
   readonly query: InboxQuery;
-  readonly resolve: (items: PlacedItem[]) => void;
+  readonly resolve: (answer: InboxAnswer) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Gathers the questions of one turn of the event loop into one statement; under load that is one round trip for dozens. */
-function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<PlacedItem[]> {
+function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer> {
   let asked: Asked[] = [];
   const flush = (): void => {
     const batch = asked.slice(0, LIMITS.read_batch);
     asked = asked.slice(LIMITS.read_batch);
     if (asked.length > 0) setImmediate(flush);
     listReceived(sql, batch.map((item) => item.query)).then(
-      (lists) => { batch.forEach((item, index) => { item.resolve(lists[index] ?? []); }); },
+      (answers) => { batch.forEach((item, index) => { item.resolve(answers[index] ?? { items: [], isAnyHeld: false }); }); },
       (error: unknown) => { for (const item of batch) item.reject(error); },
     );
   };
@@ -79,12 +80,25 @@ function positionOf(cursors: Cursors, list: string, token: string): string {
 export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors }): Inbox {
   const { sql, sealer, cursors } = ports;
   const ask = createBatchedList(sql);
+
+  /**
+   * Waits a moment for documents that are being judged: a client that has seen "delivered" at the sender's expects the
+   * document in the next list.
+   */
+  async function settled(query: InboxQuery): Promise<InboxAnswer["items"]> {
+    for (let wait_ms = LIMITS.held_list_first_wait_ms; ; wait_ms *= 2) {
+      const { items, isAnyHeld } = await orTemporary(ask(query));
+      if (!isAnyHeld || query.status !== "RECEIVED" || wait_ms > LIMITS.held_list_last_wait_ms) return items;
+      await pause(wait_ms);
+    }
+  }
+
   return {
     list: async ({ participant, status, limit, pageToken }) => {
       const key = participantKey(participant);
       const list = listName(key, status);
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
-      const items = await orTemporary(ask({ participantKey: key, status, limit: limit + 1, after }));
+      const items = await settled({ participantKey: key, status, limit: limit + 1, after });
       const documents = items.slice(0, limit);
       const last = documents.at(-1);
       return { documents, nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null };

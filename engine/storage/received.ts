@@ -96,17 +96,27 @@ export interface PlacedItem extends ReceivedItem {
   readonly position: string;
 }
 
+export interface InboxAnswer {
+  /** Oldest first. */
+  readonly items: readonly PlacedItem[];
+  /** Whether the participant has documents that are being judged: they are in no list yet. */
+  readonly isAnyHeld: boolean;
+}
+
 /**
  * Answers several inbox questions in one statement: polls that arrive together share a round trip.
- * @returns one list a question, oldest first
+ * @returns one answer a question
  */
-export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<PlacedItem[][]> {
-  const rows = await sql<(ItemRow & { n: string; position: string })[]>`
+export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<InboxAnswer[]> {
+  const rows = await sql<(ItemRow & { n: string; position: string | null })[]>`
+    with q as (
+      select * from unnest(
+        ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
+        ${queries.map((query) => query.limit)}::integer[], ${queries.map((query) => query.after)}::bigint[]
+      ) with ordinality as q (participant_key, status, page, after, n)
+    )
     select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status
-    from unnest(
-      ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
-      ${queries.map((query) => query.limit)}::integer[], ${queries.map((query) => query.after)}::bigint[]
-    ) with ordinality as q (participant_key, status, page, after, n)
+    from q
     cross join lateral (
       select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status
       from received_document
@@ -114,15 +124,21 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
       order by position
       limit q.page
     ) as r
-    order by q.n, r.position`;
-  const lists: PlacedItem[][] = queries.map(() => []);
+    union all
+    select q.n, null, null, null, null, null, null, null, 'HELD'
+    from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key and h.status = 'HELD')
+    order by 1, 3`;
+  const answers = queries.map((): { items: PlacedItem[]; isAnyHeld: boolean } => ({ items: [], isAnyHeld: false }));
   for (const row of rows) {
-    lists[Number(row.n) - 1]?.push({
+    const answer = answers[Number(row.n) - 1];
+    if (answer === undefined) continue;
+    if (row.position === null) answer.isAnyHeld = true;
+    else answer.items.push({
       id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
       creationDateTime: row.creation_date_time.getTime(), status: row.status, position: row.position,
     });
   }
-  return lists;
+  return answers;
 }
 
 export interface ReceivedDetail extends ReceivedItem {

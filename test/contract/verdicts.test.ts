@@ -76,3 +76,13 @@ test("operators list received documents by direction and by each status, and see
   expect((await admin(`/${shown}`)).json).toMatchObject({ status: "RECEIVED", findings: null });
   expect((await admin(`/${randomUUID()}`)).status).toBe(404);
 });
+
+test("a list that is asked for while a document is judged waits a moment for it", async () => {
+  const id = await arrives(good());
+  const list = sapi(t.sandbox, receiver, "GET", "/document/receive?limit=100");
+  // Two answers of the same server later the list has looked, and found the document held.
+  await admin("?direction=received");
+  await admin(`/${id}`);
+  await t.db.sql`update received_document set status = 'RECEIVED' where id = ${id} and status = 'HELD'`;
+  expect(idsOf(await list)).toContain(id);
+});
