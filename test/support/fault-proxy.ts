@@ -11,9 +11,12 @@ export interface FaultProxy {
   /**
    * Meets the next message of a direction: octets beyond the share wait while `meet` runs, and pass if it answers true;
    * otherwise the connection ends. Later messages pass.
+   * @param skipped  pieces that pass before; a small message is one piece. Default 0.
    * @returns when `meet` is over
    */
-  cut(direction: Direction, share: Share, meet: () => boolean | Promise<boolean>): Promise<void>;
+  cut(direction: Direction, share: Share, meet: () => boolean | Promise<boolean>, skipped?: number): Promise<void>;
+  /** Forgets cuts that were not met; their promises stay open. */
+  disarm(): void;
   stop(): Promise<void>;
 }
 
@@ -21,6 +24,7 @@ interface Cut {
   readonly share: Share;
   readonly meet: () => boolean | Promise<boolean>;
   readonly met: (error?: unknown) => void;
+  readonly skipped: number;
 }
 
 /** Octets of the HTTP message that begins a piece: its header and what Content-Length says. */
@@ -61,6 +65,10 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
   const armed = new Map<Direction, Cut>();
   const take = (direction: Direction) => (): Cut | undefined => {
     const cut = armed.get(direction);
+    if (cut === undefined || cut.skipped > 0) {
+      if (cut !== undefined) armed.set(direction, { ...cut, skipped: cut.skipped - 1 });
+      return undefined;
+    }
     armed.delete(direction);
     return cut;
   };
@@ -81,9 +89,10 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
-    cut: (direction, share, meet) => new Promise<void>((resolve, reject) => {
-      armed.set(direction, { share, meet, met: (error) => { if (error === undefined) resolve(); else reject(error instanceof Error ? error : new Error(String(error))); } });
+    cut: (direction, share, meet, skipped = 0) => new Promise<void>((resolve, reject) => {
+      armed.set(direction, { share, meet, skipped, met: (error) => { if (error === undefined) resolve(); else reject(error instanceof Error ? error : new Error(String(error))); } });
     }),
+    disarm: () => { armed.clear(); },
     stop: () => new Promise<void>((resolve) => {
       for (const socket of sockets) socket.destroy();
       server.close(() => { resolve(); });

@@ -138,7 +138,8 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
     secrets: () => known,
     start: async () => {
       past += process.output();
-      // What the dead process had taken from the stream, and the statuses that it judged, come again in 120 s and in 90 s.
+      // What the dead process had taken from the outbox, from the stream and of statuses to judge comes again in 30, 120 and 90 s.
+      await sql`update outbox set claimed_until = null`;
       await sql`update stream_message set available_at = clock_timestamp() where available_at > clock_timestamp()`;
       await sql`update mls_duty set lease_until = null where next_at is not null`;
       process = await begin();
