@@ -4,6 +4,7 @@ import { endToEndBench } from "./end-to-end.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
 import { sendBench } from "./send.js";
+import { sendLatencyBench } from "./send-latency.js";
 import { validateBench } from "./validate.js";
 
-export const BENCHES: readonly Bench[] = [validateBench, sendBench, pollBench, as4Bench, endToEndBench];
+export const BENCHES: readonly Bench[] = [validateBench, sendBench, sendLatencyBench, pollBench, as4Bench, endToEndBench];

@@ -1,0 +1,53 @@
+/** `send-latency`: how long a client waits for its 202 when the node is half busy. */
+import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
+import { type LoadResult, runLoad, runPacedLoad } from "./load.js";
+import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { firmsFor, requests, templateOf } from "./send-requests.js";
+
+const CONNECTIONS = 64;
+/** More than any node accepts a second: how many firms are needed. */
+const RATE_CEILING = 2_500;
+/** Share of the capacity, measured a moment before, at which requests come. */
+const SHARE = 0.5;
+const CAPACITY_SECONDS = 5;
+
+const refusedOf = (result: LoadResult): number => result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0);
+
+/** Every 202 has exactly one row; what was under way when a load ended may have one too. @throws Error otherwise */
+async function checkRows({ sql }: BenchEngine, accepted: number, underWay: number): Promise<void> {
+  const [row] = await sql<{ documents: number }[]>`select count(*)::integer as documents from document`;
+  const documents = row?.documents ?? 0;
+  if (documents < accepted || documents > accepted + underWay) throw new Error(`${accepted} answers of 202, but ${documents} documents`);
+}
+
+async function figures(options: BenchOptions, engine: BenchEngine): Promise<readonly Figure[]> {
+  const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
+  const next = requests(firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)), "/sapi/v1/document/send");
+  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const warm = await runLoad({ url, connections: options.tiny ? 2 : 8, seconds: 1, amount: options.tiny ? 8 : 4_000, next });
+  options.say("the capacity …");
+  const capacity = await runLoad({ url, connections: options.tiny ? 2 : CONNECTIONS, seconds: CAPACITY_SECONDS, ...(options.tiny ? { amount: 20 } : {}), next });
+  const rate = Math.max(1, Math.floor(capacity.perSecond * SHARE));
+  options.say("half of it …");
+  const open = await runPacedLoad({ url, seconds: options.seconds, rate, ...(options.tiny ? { amount: 10 } : {}), next });
+  await checkRows(engine, [warm, capacity, open].reduce((sum, { statuses }) => sum + (statuses.get(202) ?? 0), 0), CONNECTIONS + 8);
+  return [
+    { name: "capacity", value: capacity.perSecond, unit: "/s", p50_ms: capacity.p50_ms, p99_ms: capacity.p99_ms, errors: refusedOf(capacity), note: `${CONNECTIONS} connections, as fast as they are answered` },
+    { name: "kurier send, open load", value: open.perSecond, unit: "/s", p50_ms: open.p50_ms, p99_ms: open.p99_ms, p999_ms: open.p999_ms, errors: refusedOf(open), note: "evenly spaced; a latency counts from the time at which its request was due" },
+    { name: "offered ÷ capacity", value: rate / capacity.perSecond, unit: "ratio" },
+  ];
+}
+
+export const sendLatencyBench: Bench = {
+  name: "send-latency",
+  question: "How long does a client wait for its 202 when requests come evenly at half of what the node can take?",
+  seconds: 20,
+  run: async (options) => {
+    const engine = await startBenchEngine({ role: "gateway" });
+    try {
+      return await figures(options, engine);
+    } finally {
+      await engine.stop();
+    }
+  },
+};
