@@ -210,6 +210,24 @@ test("a message whose node died in mid-attempt is sent again under the same ids,
   expect(await db.sql`select status from service_message`).toMatchObject([{ status: "delivered" }]);
 });
 
+test("a status is not sent before the receipt of what it is about, and waits in longer and longer steps without using up its plan", async () => {
+  const id = await receive(arriving({ payload: broken() }));
+  await judge();
+  let isReceipted = false;
+  const node = statusNode({ ...bench.ports, isReceipted: (about) => Promise.resolve(about === id && isReceipted) });
+  for (const [wait_ms, next_ms] of [[0, 1_000], [1_000, 1_000], [9_000, 2_500]] as const) {
+    clock.advance(wait_ms);
+    expect(await STATUS_STEPS.messages(node)).toBe(1);
+    const [message] = await db.sql<{ attempts: number; next_attempt_at: Date }[]>`select attempts, next_attempt_at from service_message where about = ${id}`;
+    expect(message).toEqual({ attempts: 0, next_attempt_at: new Date(clock.now() + next_ms) });
+  }
+  expect(handed).toHaveLength(0);
+  isReceipted = true;
+  clock.advance(2_500);
+  expect(await STATUS_STEPS.messages(node)).toBe(1);
+  expect(said()).toEqual(["RE"]);
+});
+
 test("the age of the oldest status that is due is a metric", async () => {
   await receive(arriving({ payload: broken() }));
   clock.advance(90_000);
