@@ -120,6 +120,8 @@ interface Exchanged {
 function exchange(outgoing: ClientRequest, request: PostRequest, connectTimeout_ms: number): Promise<Exchanged> {
   return new Promise((settle) => {
     let connecting: NodeJS.Timeout | undefined;
+    // Before the handshake is over nothing of the message has left, also when a broken handshake ends the stream as if it had.
+    let established = false;
     const finish = (result: HttpResult, stale = false): void => {
       clearTimeout(total);
       clearTimeout(connecting);
@@ -127,7 +129,7 @@ function exchange(outgoing: ClientRequest, request: PostRequest, connectTimeout_
       settle({ result, stale });
     };
     const fail = (fault: HttpFault, stale = false): void => {
-      finish({ kind: "failed", fault, uploaded: outgoing.writableFinished }, stale);
+      finish({ kind: "failed", fault, uploaded: established && outgoing.writableFinished }, stale);
       outgoing.destroy();
     };
     const aborted = (): void => { fail("aborted"); };
@@ -135,9 +137,13 @@ function exchange(outgoing: ClientRequest, request: PostRequest, connectTimeout_
     request.signal?.addEventListener("abort", aborted);
 
     outgoing.on("socket", (socket) => {
-      if (!socket.connecting) return;
+      established = !socket.connecting;
+      if (established) return;
       connecting = setTimeout(() => { fail("connect_timeout"); }, connectTimeout_ms);
-      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => { clearTimeout(connecting); });
+      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
+        established = true;
+        clearTimeout(connecting);
+      });
     });
     outgoing.on("error", (error) => {
       const fault = faultOf(error);
