@@ -5,13 +5,12 @@
  * knows nothing of this sees an ordinary envelope.
  * @source design/as4.md section 9: payload, same encoding as the envelope
  */
-import { readSbd, type SbdPayload } from "./sbdh.js";
+import type { SbdPayload } from "./sbdh.js";
 import { bareDocument, buildSbd, type BuiltSbd, type NewSbd } from "./sbdh-builder.js";
 import { skipSpace } from "./sbdh-payload.js";
 
 const DECLARATION = /^(?:\xef\xbb\xbf)?(?:<\?xml[ \t\r\n][^>]*?\?>)?/;
 const DECLARATION_BYTES_MAX = 512;
-const END = "</sh:StandardBusinessDocument>";
 
 /** Byte-order mark and XML declaration at the start of a document; possibly nothing. */
 function declarationOf(bytes: Buffer): Buffer {
@@ -22,20 +21,14 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 
 /** Builds a standard business document that `unwrapDocument` turns into exactly `sbd.payload` again. */
 export function wrapDocument(sbd: NewSbd): BuiltSbd {
-  const built = buildSbd(sbd);
-  if (built.kind === "refused") return built;
   const document = Buffer.from(sbd.payload.buffer, sbd.payload.byteOffset, sbd.payload.byteLength);
   const bare = bareDocument(document);
-  const end = built.bytes.length - END.length;
-  if (bare === undefined || built.bytes.toString("latin1", end) !== END) return built;
-  const start = end - bare.length;
+  if (bare === undefined) return buildSbd(sbd);
   const declaration = declarationOf(document);
-  const [before, after] = [document.indexOf(bare), document.indexOf(bare) + bare.length];
-  const bytes = Buffer.concat([
-    declaration, built.bytes.subarray(declarationOf(built.bytes).length, start), document.subarray(declaration.length, before), bare, document.subarray(after), built.bytes.subarray(end),
-  ]);
-  // The declaration is the sender's own text now: what leaves has been read once more.
-  return readSbd(bytes, { mode: "strict" }).kind === "sbd" ? { kind: "built", bytes } : built;
+  const start = bare.byteOffset - document.byteOffset;
+  const built = buildSbd(sbd, { declaration, before: document.subarray(declaration.length, start), after: document.subarray(start + bare.length) });
+  // The declaration is the sender's own text: one that a strict reader does not take is left out.
+  return built.kind === "built" ? built : buildSbd(sbd);
 }
 
 /** The payload as a document of its own, with the declaration and the white space that its envelope carries for it. */

@@ -38,16 +38,26 @@ export type BuiltSbd =
   /** `encoding`: the payload declares another encoding than UTF-8. Other faults: what the strict reader says of the result. */
   | { readonly kind: "refused"; readonly fault: SbdhFault | "encoding" };
 
+/** What stands before the envelope's root element, and on both sides of the payload. */
+export interface Surroundings {
+  readonly declaration: Uint8Array;
+  readonly before: Uint8Array;
+  readonly after: Uint8Array;
+}
+
+const NOTHING = new Uint8Array(0);
+const ORDINARY: Surroundings = { declaration: Buffer.from('<?xml version="1.0" encoding="UTF-8"?>'), before: NOTHING, after: NOTHING };
+
 /**
  * Writes one document and reads it back strictly, so that nothing leaves that we would refuse.
  *
  * The payload's byte-order mark, XML declaration and the white space around it are left out, since a declaration may not
  * stand inside a document; every other byte is the payload's own.
  */
-export function buildSbd(sbd: NewSbd): BuiltSbd {
+export function buildSbd(sbd: NewSbd, { declaration, before, after }: Surroundings = ORDINARY): BuiltSbd {
   const payload = bareDocument(sbd.payload);
   if (payload === undefined) return { kind: "refused", fault: "encoding" };
-  const bytes = Buffer.concat([Buffer.from(headerText(sbd), "utf8"), payload, END]);
+  const bytes = Buffer.concat([declaration, Buffer.from(headerText(sbd), "utf8"), before, payload, after, END]);
   const read = readSbd(bytes, { mode: "strict" });
   if (read.kind === "refused") return read;
   // What a receiver takes out must be what we put in.
@@ -75,7 +85,7 @@ function headerText(sbd: NewSbd): string {
     ...(sbd.mlsTo === undefined ? [] : [scope("MLS_TO", sbd.mlsTo, PARTICIPANT_SCHEME)]),
     ...(sbd.mlsType === undefined ? [] : [scope("MLS_TYPE", sbd.mlsType)]),
   ];
-  return `<?xml version="1.0" encoding="UTF-8"?><sh:StandardBusinessDocument xmlns:sh="${SBDH_NS}"><sh:StandardBusinessDocumentHeader>` +
+  return `<sh:StandardBusinessDocument xmlns:sh="${SBDH_NS}"><sh:StandardBusinessDocumentHeader>` +
     `${element("HeaderVersion", "1.0")}${party("Sender", sbd.sender)}${party("Receiver", sbd.receiver)}` +
     `<sh:DocumentIdentification>${identification}</sh:DocumentIdentification>` +
     `<sh:BusinessScope>${scopes.join("")}</sh:BusinessScope></sh:StandardBusinessDocumentHeader>`;

@@ -96,19 +96,22 @@ export const TAR_END = Buffer.alloc(2 * BLOCK);
 
 const octal = (value: number, width: number): string => `${value.toString(8).padStart(width - 1, "0")}\0`;
 
-/** One ustar header. @source POSIX.1-1988 ustar */
+/** What is the same in every ustar header; the checksum's place counts as blanks. @source POSIX.1-1988 ustar */
+const HEADER = Buffer.alloc(BLOCK);
+HEADER.write(octal(0o400, 8), 100, "latin1");
+HEADER.write(octal(0, 8), 108, "latin1");
+HEADER.write(octal(0, 8), 116, "latin1");
+HEADER.write("        0", 148, "latin1");
+HEADER.write("ustar\u000000", 257, "latin1");
+const sumOf = (bytes: Uint8Array): number => bytes.reduce((sum, byte) => sum + byte, 0);
+const HEADER_SUM = sumOf(HEADER);
+
 function tarHeader(path: string, length: number, at: Instant): Buffer {
-  const header = Buffer.alloc(BLOCK);
+  const header = Buffer.from(HEADER);
   header.write(path, 0, 100, "latin1");
-  header.write(octal(0o400, 8), 100, "latin1");
-  header.write(octal(0, 8), 108, "latin1");
-  header.write(octal(0, 8), 116, "latin1");
   header.write(octal(length, 12), 124, "latin1");
   header.write(octal(Math.floor(at / 1000), 12), 136, "latin1");
-  header.write("        0", 148, "latin1");
-  header.write("ustar\u000000", 257, "latin1");
-  let sum = 0;
-  for (const byte of header) sum += byte;
+  const sum = HEADER_SUM + sumOf(header.subarray(0, Math.min(path.length, 100))) + sumOf(header.subarray(124, 148));
   header.write(`${octal(sum, 7)} `, 148, "latin1");
   return header;
 }
