@@ -16,7 +16,7 @@ import { type Answer, type As4Crypto, buildUserMessage, type BuiltMessage, commo
 import { type AnswerContext, outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./as4-outcomes.js";
 import { metadataEvidence, trustEvidence } from "./as4-trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./as4-ports.js";
-import type { HttpClient, HttpResult } from "./http-client.js";
+import type { HttpClient, HttpFault, HttpResult } from "./http-client.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./identifiers.js";
 import { classifyInbound } from "./inbound-kind.js";
 import type { Passage, Receivers } from "./receivers.js";
@@ -123,7 +123,7 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   const transmitted = result.kind === "response" || result.uploaded;
   const kept = !transmitted || await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt });
   const passage = result.kind === "failed" || (result.status >= 500 && judged.answer?.kind !== "error") ? "failed" : "passed";
-  const stale = judged.answer?.kind === "error" && judged.answer.errors.some(({ code }) => STALE_CODES.has(code));
+  const stale = isStale(result, judged.answer);
   // Without its evidence an exchange proves nothing: the peer will say "duplicate" to the next attempt, and that is stored.
   if (!kept) return { outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." }, passage, stale };
   return { outcome: judged.outcome, passage, stale };
@@ -135,6 +135,15 @@ const statusAsked = ({ mlsType }: As4TransportPorts, { documentTypeId }: Exchang
 
 /** The peer may have another key, or another recipient list, than our memory says. */
 const STALE_CODES: ReadonlySet<string> = new Set(["EBMS:0004", "EBMS:0102"]);
+/** Nobody is there, or somebody else: the access point may have moved. One that is only slow or busy has not. */
+const STALE_FAULTS: ReadonlySet<HttpFault> = new Set(["name_unknown", "connect_refused", "tls", "protocol"]);
+const STALE_STATUSES: ReadonlySet<number> = new Set([301, 302, 307, 308, 404, 410]);
+
+/** Whether the recipient should be looked up anew before the next attempt. */
+function isStale(result: HttpResult, answer: Answer | undefined): boolean {
+  if (result.kind === "failed") return STALE_FAULTS.has(result.fault);
+  return answer?.kind === "error" ? answer.errors.some(({ code }) => STALE_CODES.has(code)) : STALE_STATUSES.has(result.status);
+}
 
 function build({ crypto, clock }: As4TransportPorts, exchange: Exchange, { endpoint }: Target, signer: OwnKey, payload: Buffer): Promise<BuiltMessage> {
   return buildUserMessage({

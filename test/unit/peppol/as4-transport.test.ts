@@ -243,6 +243,12 @@ describe("refused", () => {
     expect(forgotten).toBe(1);
   });
 
+  test.each([[404, 1], [410, 1], [308, 1], [503, 0], [500, 0], [200, 0]])("after HTTP %i the recipient is looked up anew %i times: an access point that moved is found, one that is busy is not asked about", async (status, times) => {
+    peer.script.push(answer(status));
+    await deliver();
+    expect(forgotten).toBe(times);
+  });
+
   test("NOT_SERVICED is doubted once, for the recipient may have moved, and then final", async () => {
     peer.script.push(signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"), signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
@@ -284,6 +290,8 @@ describe("nothing is sent", () => {
     await peer.stop();
     expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "CONNECT_REFUSED" });
     expect(archive.stored).toHaveLength(0);
+    // Its access point may have moved.
+    expect(forgotten).toBe(1);
   });
 
   test("to a private address that the metadata names", async () => {
