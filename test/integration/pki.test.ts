@@ -110,6 +110,31 @@ describe("without revocation", () => {
       expect(reasonOf(await trust.check(bytes, { usage: "ap" })), `SEED=${seed} byte ${at}`).not.toBe("trusted");
     }
   });
+
+  test("a certificate that was cut, patched together or given lengths of its own is refused, whatever it becomes, and nothing throws", async () => {
+    const seed = seedFrom(20261120);
+    const random = new Random(seed);
+    const leaves = [pki.leaf("ap", "PSK000001").certificate, pki.leaf("smp", "PSK000001").certificate, pki.ap.certificate, pki.root.certificate];
+    const trust = open();
+    const trusted = new Set(leaves.slice(0, 1).map((certificate) => certificate.toString("hex")));
+    for (let round = 0; round < 3_000; round += 1) {
+      let bytes = Buffer.from(random.pick(leaves));
+      for (let i = 0; i <= random.int(3); i += 1) {
+        const [at, other] = [random.int(bytes.length), random.pick(leaves)];
+        const from = random.int(other.length);
+        bytes = Buffer.concat(random.pick([
+          () => [bytes.subarray(0, at), bytes.subarray(at + random.int(40))],
+          () => [bytes.subarray(0, at), other.subarray(from, from + random.int(80)), bytes.subarray(at)],
+          () => [bytes.subarray(0, at), Buffer.from([random.pick([0x30, 0x31, 0x02, 0x03, 0x04, 0x80, 0x81, 0x84, 0xa3, 0xff]), random.int(256)]), bytes.subarray(at + 2)],
+          () => [bytes.subarray(0, at), Buffer.from("84ffffffff", "hex"), bytes.subarray(at)],
+          () => [bytes, Buffer.alloc(random.int(30))],
+        ])());
+        if (bytes.length === 0) bytes = Buffer.alloc(1);
+      }
+      if (trusted.has(bytes.toString("hex"))) continue;
+      expect(reasonOf(await trust.check(bytes, { usage: "ap" })), `SEED=${seed} round ${round}`).not.toBe("trusted");
+    }
+  });
 });
 
 describe("revocation", () => {
