@@ -259,6 +259,18 @@ test("M1, M2 and M3 are kept with the exchange, and their distance is measured",
   expect(await bench.metric("mls_received_duration_seconds_count")).toBeGreaterThan(0);
 });
 
+test("a status within 25 minutes counts inside the service level, one second later outside", async () => {
+  const counts = async (): Promise<number[]> => [await bench.metric('mls_received_duration_seconds_bucket{le="1500"}'), await bench.metric("mls_received_duration_seconds_count")];
+  const [inside = 0, all = 0] = await counts();
+  for (const [seconds, expected] of [[1_500, [inside + 1, all + 1]], [1_501, [inside + 1, all + 2]]] as const) {
+    const document = await sent("receipt_confirmed");
+    clock.advance(seconds * 1_000);
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "AB"));
+    await work();
+    expect(await counts()).toEqual(expected);
+  }
+});
+
 let numbers = 0;
 async function invoice(...triggers: OutboundTrigger[]): ReturnType<typeof bench.document> {
   await clear();
