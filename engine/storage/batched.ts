@@ -88,9 +88,10 @@ class Batches<I, O> {
       if (answers.length !== batch.length) throw new Error(`${batch.length} calls, ${answers.length} answers`);
       batch.forEach(({ resolve }, index) => { resolve(answers[index] as O); });
     } catch (error) {
-      // One call can fail a whole statement, and must not fail its neighbours: nothing of it was written, so each runs alone.
+      // One call can fail a whole statement, and must not fail its neighbours. Each runs alone, beside each other: when it
+      // is Postgres that is away, all of them know it after one timeout.
       if (batch.length === 1) batch[0]?.reject(error);
-      else for (const call of batch) await this.#answer([call]);
+      else await Promise.all(batch.map((call) => this.#answer([call])));
     }
   }
 }
@@ -98,7 +99,8 @@ class Batches<I, O> {
 /**
  * Makes a call of one item out of a statement for many.
  *
- * @param statement answers each item, in their order; either all of it is written or nothing
+ * @param statement answers each item, in their order; all of it is written or nothing, and what was written although its
+ *   answer was lost is found by the repeat
  * @returns the call. It throws what the statement throws for the item alone, or Refusal TEMPORARY when too many wait
  */
 export function batched<I, O>(statement: (sql: Sql, items: readonly I[]) => Promise<readonly O[]>, options: BatchOptions<I>): (sql: Sql, item: I) => Promise<O> {
