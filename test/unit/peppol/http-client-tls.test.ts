@@ -15,6 +15,7 @@ import { silentLog } from "../../../engine/log.js";
 import { buildError } from "../../../engine/peppol/as4.js";
 import { createAs4Transport } from "../../../engine/peppol/as4-transport.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/ebms-errors.js";
+import { createHttp, type Http } from "../../../engine/peppol/http.js";
 import { createHttpClient, type HttpClient, type HttpResult } from "../../../engine/peppol/http-client.js";
 import { BILLING_PROCESS } from "../../../engine/peppol/identifiers.js";
 import { pemOf } from "../../../engine/peppol/pki/certificate.js";
@@ -31,10 +32,12 @@ import type { Leaf, TestPki } from "../../support/test-pki.js";
 let pki: TestPki;
 let other: TestPki;
 let client: HttpClient;
+let lookups: Http;
 const ends: (() => void)[] = [];
 beforeAll(async () => {
   [pki, other] = await Promise.all([makeTestPki("WEB"), makeTestPki("OTHER WEB")]);
   client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] }, ca: [pemOf(pki.root.certificate)], connectTimeout_ms: 5_000 });
+  lookups = createHttp({ policy: { allowLoopback: true, ownOrigins: [] }, ca: [pemOf(pki.root.certificate)] });
 });
 afterAll(() => { client.close(); });
 afterEach(() => { for (const end of ends.splice(0)) end(); });
@@ -99,7 +102,14 @@ describe("nothing is transmitted to", () => {
   test.each(servers)("%s", async (_, start) => {
     const peer = await start();
     expect(await post(peer)).toEqual({ kind: "failed", fault: "tls", uploaded: false });
+    // The client towards SMPs and revocation services is another one, under the same rule.
+    expect(await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 })).toMatchObject({ kind: "failed", failure: expect.stringMatching(/^(tls|connection)$/) as string });
     expect(peer.bodies).toEqual([]);
+  });
+
+  test("and the same of a server that proves its name is an answer", async () => {
+    const peer = await serve(secure(identity(host())));
+    expect(await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 })).toMatchObject({ kind: "answer", status: 200 });
   });
 });
 
