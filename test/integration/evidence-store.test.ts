@@ -1,9 +1,10 @@
 /** What an evidence store promises, asked of the file form and of the S3 form over real HTTP. */
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { type FileHandle, open as openHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import { systemClock } from "../../engine/clock.js";
 import { openFileEvidence } from "../../engine/storage/evidence-store-file.js";
@@ -110,6 +111,57 @@ describe("the file form", () => {
     expect(statSync(join(root, ref)).mode & 0o777).toBe(0o400);
     expect(readFileSync(join(root, ref)).equals(bytes)).toBe(true);
     rmSync(root, { recursive: true, force: true });
+  });
+});
+
+describe("the file form, when the power may fail at any moment", () => {
+  /** Calls of fsync in their order; `when` is asked at each. */
+  async function watchSyncs(root: string, when: (isDirectory: boolean) => void): Promise<{ restore(): void }> {
+    const handle = await openHandle(root, "r");
+    const prototype = Object.getPrototypeOf(handle) as FileHandle;
+    await handle.close();
+    const { sync } = prototype;
+    const spy = vi.spyOn(prototype, "sync").mockImplementation(async function watched(this: FileHandle) {
+      when((await this.stat()).isDirectory());
+      return sync.call(this);
+    });
+    return { restore: () => { spy.mockRestore(); } };
+  }
+  let root: string;
+  beforeEach(() => { root = mkdtempSync(join(tmpdir(), "kurier-evidence-")); });
+  afterEach(() => { rmSync(root, { recursive: true, force: true }); });
+
+  test("an object has its name only once its bytes are on the disk, and is stored only once the disk knows its name and every new folder's", async () => {
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    const store = openFileEvidence(root);
+    const syncs: string[] = [];
+    const watch = await watchSyncs(root, (isDirectory) => { syncs.push(`${isDirectory ? "folder" : "file"} ${existsSync(join(root, ref)) ? "after" : "before"}`); });
+    await store.put(ref, bytes);
+    const atReturn = [...syncs];
+    watch.restore();
+    // Year, month, day and hour are new: the folders above each of them, then the file, then its name.
+    expect(atReturn).toEqual(["folder before", "folder before", "folder before", "folder before", "file before", "folder after"]);
+  });
+
+  test.each(["file", "folder"] as const)("a %s that cannot be synced is a failure, and the next attempt syncs again", async (kind) => {
+    const bytes = randomBytes(100);
+    const ref = evidenceRef(bytes, STORED_AT);
+    const store = openFileEvidence(root);
+    await store.put(evidenceRef(Buffer.from("first"), STORED_AT), Buffer.from("first"));
+    let failing = true;
+    const kinds: string[] = [];
+    const watch = await watchSyncs(root, (isDirectory) => {
+      kinds.push(isDirectory ? "folder" : "file");
+      if (failing && isDirectory === (kind === "folder")) throw Object.assign(new Error("the disk is gone"), { code: "EIO" });
+    });
+    await expect(store.put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    failing = false;
+    kinds.length = 0;
+    await store.put(ref, bytes);
+    watch.restore();
+    expect(kinds).toEqual(["file", "folder"]);
+    expect((await store.get(ref)).equals(bytes)).toBe(true);
   });
 });
 
