@@ -137,3 +137,45 @@ describe("sixty documents to a slow receiver and ten to others", () => {
     expect(worst?.attempts).toBe(1);
   });
 });
+
+test("a thousand documents to one slow receiver: eight are under way, every other has a time to come, and ten to others do not wait", { timeout: 120_000 }, async () => {
+  const receivers = createReceivers(clock, { ...LIMITS, receiver_place_wait_ms: 0 });
+  const slow = "0245:7777777777";
+  // It is known to take three seconds for one.
+  const known = await receivers.admit(slow);
+  if (known.kind === "later") throw new Error("it is full already");
+  clock.advance(3_000);
+  known.leave("passed");
+  const toSlow: DocumentId[] = [];
+  // A few at once: what is tested begins behind the 202.
+  for (let i = 0; i < 50; i += 1) toSlow.push(...await Promise.all(Array.from({ length: 20 }, () => document(slow))));
+  const toOthers = await Promise.all(Array.from({ length: 10 }, (_, i) => document(`0245:88888888${String(i).padStart(2, "0")}`)));
+  const finish: (() => void)[] = [];
+  const deliver = async ({ receiver }: Exchange): Promise<Outcome> => {
+    const admission = await receivers.admit(receiver);
+    if (admission.kind === "later") return { kind: "deferred", code: admission.reason, retryAfter_ms: admission.retryAfter_ms };
+    if (receiver === slow) await new Promise<void>((resolve) => { finish.push(resolve); });
+    admission.leave("passed");
+    return { kind: "receipt" };
+  };
+  const dispatched = [...toSlow, ...toOthers].map((id) => dispatchDocument(ports(deliver), id));
+  await Promise.all(dispatched.slice(toSlow.length));
+  const [others] = await db.sql<{ delivered: number }[]>`select count(*)::integer as delivered from document where id = any (${toOthers}::uuid[]) and status = 'delivered'`;
+  expect(others?.delivered).toBe(10);
+  const places = LIMITS.attempts_per_slow_receiver_max;
+  const waiting = (): Promise<{ count: number; times: number; last: string }[]> => db.sql`
+    select count(*)::integer as count, count(distinct next_attempt_at)::integer as times, (extract(epoch from max(next_attempt_at)) * 1000)::bigint::text as last
+    from document where id = any (${toSlow}::uuid[]) and status = 'queued' and lease_until is null and next_attempt_at > ${new Date(clock.now())} and attempts = 0`;
+  const [row] = await eventually("all others have a time", async () => {
+    const rows = await waiting();
+    return rows[0]?.count === toSlow.length - places ? rows : undefined;
+  });
+  expect(finish).toHaveLength(places);
+  // They come at the pace of the receiver, one after the other, as far as the longest wait reaches.
+  expect(row?.times).toBeGreaterThanOrEqual(Math.floor(LIMITS.receiver_retry_max_ms / (3_000 / places)) - 5);
+  expect(Number(row?.last) - clock.now()).toBeLessThanOrEqual(LIMITS.receiver_retry_max_ms);
+  for (const end of finish) end();
+  await Promise.all(dispatched);
+  const [delivered] = await db.sql<{ count: number }[]>`select count(*)::integer as count from document where id = any (${toSlow}::uuid[]) and status = 'delivered'`;
+  expect(delivered?.count).toBe(places);
+});
