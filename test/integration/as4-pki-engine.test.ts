@@ -15,10 +15,14 @@ import type { Config } from "../../engine/config.js";
 import type { ParticipantId } from "../../engine/ids.js";
 import { LIMITS } from "../../engine/limits.js";
 import { buildUserMessage, type BuiltMessage, readAnswer } from "../../engine/peppol/as4.js";
+import { type AuditResult, auditEvidence } from "../../engine/peppol/evidence-audit.js";
 import { BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import type { NewCertificate } from "../../engine/peppol/pki/issue.js";
 import { wrapDocument } from "../../engine/peppol/sbd-bytes.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
+import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { createSealer } from "../../engine/storage/sealer.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { inThread, userMessage } from "../support/as4.js";
 import { accessPoint } from "../support/as4-keys.js";
@@ -31,6 +35,7 @@ import type { Leaf, TestPki } from "../support/test-pki.js";
 const [HOUR, DAY] = [3_600_000, 86_400_000];
 const SENDER = "0245:7000000001" as ParticipantId;
 const PASSWORD = "secret";
+const MASTER_KEY = Buffer.alloc(32, 7);
 
 let folder: string;
 let pki: TestPki;
@@ -68,7 +73,7 @@ function ocspSays(status: OcspReply["status"]): void {
 const ocspIsDown = (): void => { server.ocsp = () => ({ status: 500, body: Buffer.alloc(0) }); };
 
 const start = (config: Partial<Config>): Promise<TestEngine> => startTestEngine({
-  transport: "as4", config: { AS4_KEYSTORE: join(folder, "store.p12"), AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: join(folder, "trust"), ...config },
+  transport: "as4", config: { AS4_KEYSTORE: join(folder, "store.p12"), AS4_KEYSTORE_PASSWORD: PASSWORD, MASTER_KEY, PEPPOL_TRUST_DIR: join(folder, "trust"), ...config },
 });
 
 const ANYBODY = accessPoint("PSK000001");
@@ -87,6 +92,14 @@ async function answerTo(engine: TestEngine, sent: BuiltMessage & { readonly mess
   const answer = await readAnswer(Buffer.from(await response.arrayBuffer()), response.headers.get("content-type") ?? "", { messageId: sent.messageId, references: sent.references, recipient: by.certificate }, inThread);
   if (answer.kind === "receipt") return answer.sameCertificate ? "receipt" : "receipt by another certificate";
   return answer.kind === "error" ? answer.errors.map(({ code }) => code).join() : answer.kind;
+}
+
+/** What `evidence verify` finds in all that an engine has kept. */
+async function evidenceOf({ db: { sql }, dataDir }: TestEngine): Promise<Pick<AuditResult, "entries" | "faults">> {
+  const store = openEvidenceStore(undefined, dataDir, systemClock);
+  const archive = createEvidenceArchive({ sql, store, sealer: createSealer([MASTER_KEY]), clock: systemClock });
+  const { entries, faults } = await auditEvidence({ sql, store, archive, crypto: inThread, now: systemClock.now() });
+  return { entries, faults };
 }
 
 const stored = async ({ db }: TestEngine): Promise<number> => (await db.sql`select 1 from received_document`).length;
@@ -158,6 +171,11 @@ describe.each(["soft", "hard"] as const)("REVOCATION=%s", (mode) => {
     expect(ends("ap")).toBe(parsed(ours.certificate).notAfter / 1_000);
     for (const usage of ["ap_ca", "smp_ca", "root"]) expect(ends(usage)).toBe(parsed(pki.ap.certificate).notAfter / 1_000);
   });
+
+  test("the evidence of all of them holds, with the word of the authority or the policy that went without it", async () => {
+    const received = await stored(engine);
+    expect(await evidenceOf(engine)).toEqual({ entries: received + [...peers.values()].reduce((sum, { arrived }) => sum + arrived.length, 0), faults: [] });
+  });
 });
 
 test("our key is replaced while the engine runs: both keys open, the new one signs, and the warning is over", async () => {
@@ -186,6 +204,7 @@ test("our key is replaced while the engine runs: both keys open, the new one sig
     for (const poll of polls) poll();
     await eventually("the broken store was seen", () => engine.lines.some((line) => line.includes("the key store cannot be used")));
     expect(await answerTo(engine, await messageOf(engine, them, "PSK000002", renewed), renewed)).toBe("receipt");
+    expect(await evidenceOf(engine)).toEqual({ entries: 5, faults: [] });
   } finally {
     await engine.stop();
   }
