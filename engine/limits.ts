@@ -241,6 +241,8 @@ export const LIMITS = {
   sbdh_start_tag_bytes_max: 64 * KiB,
   sbdh_scopes_max: 100,
   sbdh_value_chars_max: 1_024,
+  /** InstanceIdentifier, in UTF-8: it is indexed, and an entry of a Postgres index has 2,704 octets at most. */
+  sbdh_id_bytes_max: 1 * KiB,
   /** An SML answer is an empty SOAP body or a fault. */
   sml_answer_bytes_max: 64 * KiB,
   /** How long the SML is waited for; DNS, which is asked after an answer that was lost, needs the rest of a turn. */
@@ -251,6 +253,8 @@ export const LIMITS = {
   // Statuses and reports
   /** A Message Level Status or an invoice response. One with a thousand issues has 410 KB and takes 12 ms of the event loop, up to 60 ms cold; a usual one has 2 KB. */
   status_bytes_max: 512 * KiB,
+  /** cbc:ID of a status or an answer, in UTF-8: it is indexed like the ids of an envelope. */
+  status_id_bytes_max: 1 * KiB,
   status_elements_max: 20_000,
   status_text_chars_max: 500,
   status_location_chars_max: 500,

@@ -61,6 +61,12 @@ export function value(element: XmlElement | undefined, local: string): string | 
   return text === undefined || text === "" ? undefined : text;
 }
 
+/** cbc:ID of a document; undefined also when it is longer than anybody's. */
+export function idOf(root: XmlElement): string | undefined {
+  const id = value(root, "ID");
+  return id === undefined || Buffer.byteLength(id) > LIMITS.status_id_bytes_max ? undefined : id;
+}
+
 /** The texts of all cbc children of this name that have one. */
 export const values = (element: XmlElement, local: string): readonly string[] =>
   childrenNamed(element, CBC_NS, local).flatMap((child) => textOf(child)?.trim() ?? []).filter((text) => text !== "");

@@ -8,7 +8,7 @@ import { parseParticipantId } from "../ids.js";
 import type { ParticipantId } from "../ids.js";
 import { LIMITS } from "../limits.js";
 import {
-  aggregate, applicationResponse, attributeOfValue, basic, clipped, dateInstant, endpointOf, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, utcDate,
+  aggregate, applicationResponse, attributeOfValue, basic, clipped, dateInstant, endpointOf, idOf, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, utcDate,
   utcTime, value,
 } from "./application-response.js";
 import { documentTypeId } from "./identifiers.js";
@@ -109,7 +109,7 @@ export function readInvoiceResponse(bytes: Uint8Array): InvoiceResponse | Respon
   if (root === undefined) return "not_readable";
   if (value(root, "CustomizationID")?.startsWith(INVOICE_RESPONSE_CUSTOMIZATION) !== true) return "customization";
   if (!PROFILES.has(value(root, "ProfileID") ?? "")) return "profile";
-  const id = value(root, "ID");
+  const id = idOf(root);
   if (id === undefined) return "id";
   const issuedAt = issued(root);
   if (issuedAt === undefined) return "issued";

@@ -7,7 +7,7 @@
  */
 import type { XmlElement } from "../../validators/xml/tree.js";
 import type { Instant } from "../clock.js";
-import { countValues, endpointOf, issueInstant, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, value } from "./application-response.js";
+import { countValues, endpointOf, idOf, issueInstant, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, value } from "./application-response.js";
 import { documentTypeId } from "./identifiers.js";
 import { isProviderValue, PROVIDER_SCHEME } from "./providers.js";
 
@@ -61,7 +61,7 @@ export function readMls(bytes: Uint8Array): Mls | MlsFault {
   if (root === undefined) return "not_readable";
   if (value(root, "CustomizationID") !== MLS_CUSTOMIZATION) return "customization";
   if (value(root, "ProfileID") !== MLS_PROFILE) return "profile";
-  const id = value(root, "ID");
+  const id = idOf(root);
   if (id === undefined) return "id";
   const issuedAt = issueInstant(value(root, "IssueDate"), value(root, "IssueTime"));
   if (issuedAt === undefined) return "issued";

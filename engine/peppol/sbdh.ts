@@ -164,7 +164,7 @@ function readIdentification(element: XmlElement): Pick<Sbdh, "standard" | "typeV
   if (standard === "") return "standard_missing";
   if (typeVersion === "") return "type_version_missing";
   if (type === "") return "type_missing";
-  if (instanceId === "") return "instance_identifier";
+  if (instanceId === "" || Buffer.byteLength(instanceId) > LIMITS.sbdh_id_bytes_max) return "instance_identifier";
   const multiple = childrenNamed(identification, SBDH_NS, "MultipleType");
   if (multiple.length > 0 && !["false", "0"].includes(valueOf(identification, "MultipleType") ?? "")) return "multiple_type";
   const written = valueOf(identification, "CreationDateAndTime") ?? "";

@@ -1,5 +1,5 @@
 /** Message Level Statuses and invoice responses of others, and what they do to the documents that we sent. */
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { STATUS_STEPS } from "../../actors/status-work.js";
@@ -305,6 +305,19 @@ test("a response counts once, however often and in whatever envelope it comes; a
   expect(story.response).toBe("PD");
   expect(await readStatuses(db.sql, document.id)).toMatchObject({ mls: null, invoiceResponse: { code: "PD", reason: "because" } });
   expect(story.events.filter((kind) => kind === "document.response_received")).toHaveLength(2);
+});
+
+test("a response or a status under an id that fits no index is kept and does nothing, instead of being tried again for ever", async () => {
+  const document = await invoice("receipt_confirmed");
+  const incompressible = (bytes: number): string => randomBytes(bytes).toString("base64url").slice(0, bytes);
+  const most = LIMITS.status_id_bytes_max;
+  for (const [code, id] of [["AP", incompressible(most)], ["PD", incompressible(most + 1)], ["PD", incompressible(100_000)], ["PD", "\u4e00".repeat(most / 2)]] as const) {
+    await receive(responseExchange(clock, document, numberOf(document), code, { id }));
+    clock.advance(1);
+  }
+  await work();
+  expect(await outcomes()).toEqual(["applied", "unreadable", "unreadable", "unreadable"]);
+  expect(await bench.story(firmId, document.id)).toMatchObject({ response: "AP" });
 });
 
 test("a response to another invoice, of another party, or with another day does nothing", async () => {

@@ -289,7 +289,7 @@ describe("X-09: parts, encryption, compression", () => {
     nothingStored();
   });
 
-  test.each([["no country", /<sh:Scope><sh:Type>COUNTRY_C1.*?<\/sh:Scope>/, ""], ["two receivers", /(<sh:Receiver>.*<\/sh:Receiver>)/, "$1$1"], ["a doctype", /<sh:StandardBusinessDocument /, "<!DOCTYPE x [<!ENTITY y 'z'>]><sh:StandardBusinessDocument "]])(
+  test.each([["no country", /<sh:Scope><sh:Type>COUNTRY_C1.*?<\/sh:Scope>/, ""], ["an id that fits no index", /(<sh:InstanceIdentifier>)[0-9a-f-]{36}</, `$1${"\u4e00".repeat(1_000)}<`], ["two receivers", /(<sh:Receiver>.*<\/sh:Receiver>)/, "$1$1"], ["a doctype", /<sh:StandardBusinessDocument /, "<!DOCTYPE x [<!ENTITY y 'z'>]><sh:StandardBusinessDocument "]])(
     "a standard business document with %s", async (_, pattern, replacement) => {
       const sent = await good({ sbd: (text) => text.replace(pattern, replacement) });
       expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0003");

@@ -124,6 +124,14 @@ test("nothing is built that we would refuse ourselves", () => {
   expect(buildSbd(sbd({ mlsTo: "1" }))).toEqual({ kind: "refused", fault: "mls_to_value" });
 });
 
+test("an id of any letters fits an index: as many octets as the limit, not one more", () => {
+  const most = LIMITS.sbdh_id_bytes_max;
+  expect(read(built({ instanceId: "x".repeat(most) }))).toMatchObject({ kind: "sbd" });
+  for (const instanceId of ["x".repeat(most + 1), "\u4e00".repeat(Math.ceil((most + 1) / 3))]) {
+    expect(faultOf(built({ instanceId: "the-id" }).replace("the-id", instanceId))).toBe("instance_identifier");
+  }
+});
+
 test("markup in values is written as text", () => {
   expect(read(built({ process: 'urn:a<b>&"c' }))).toMatchObject({ header: { process: 'urn:a<b>&"c' } });
 });
