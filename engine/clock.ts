@@ -16,6 +16,17 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
 };
 
+const [FIRST_INSTANT, LAST_INSTANT] = [Date.parse("0001-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];
+
+/**
+ * A date and time that somebody else wrote, in ISO 8601 with its zone. Fractions of a second beyond the third digit are dropped.
+ * @returns undefined for what is none, and for the years before 1 and after 9999 in UTC, which Postgres does not read back
+ */
+export function parseInstant(text: string): Instant | undefined {
+  const instant = Date.parse(text.replace(/(\.\d{3})\d+/, "$1"));
+  return instant >= FIRST_INSTANT && instant <= LAST_INSTANT ? instant : undefined;
+}
+
 /** ISO 8601 UTC with milliseconds and `Z`. @source spec/rulings.md, section 1 */
 export const isoInstant = (instant: Instant): string => new Date(instant).toISOString();
 

@@ -3,7 +3,7 @@ import { escapeAttribute, escapeText } from "../../validators/xml/c14n.js";
 import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";
 import type { Instant } from "../clock.js";
-import { isoInstant } from "../clock.js";
+import { isoInstant, parseInstant } from "../clock.js";
 import { LIMITS } from "../limits.js";
 
 export const UBL_APPLICATION_RESPONSE = "urn:oasis:names:specification:ubl:schema:xsd:ApplicationResponse-2";
@@ -91,13 +91,12 @@ const TIME = /^\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 /** The instant of an issue date without zone and an issue time with one; undefined when either is neither. */
 export function issueInstant(date: string | undefined, time: string | undefined): Instant | undefined {
   if (date === undefined || time === undefined || !DATE.test(date) || !TIME.test(time)) return undefined;
-  const instant = Date.parse(`${date}T${time.replace(/(\.\d{3})\d+/u, "$1")}`);
-  return Number.isNaN(instant) ? undefined : instant;
+  return parseInstant(`${date}T${time}`);
 }
 
 /** Midnight UTC of a calendar date without zone; undefined for anything else. */
 export function dateInstant(date: string | undefined): Instant | undefined {
   if (date === undefined || !DATE.test(date)) return undefined;
-  const instant = Date.parse(`${date}T00:00:00Z`);
-  return Number.isNaN(instant) || utcDate(instant) !== date ? undefined : instant;
+  const instant = parseInstant(`${date}T00:00:00Z`);
+  return instant === undefined || utcDate(instant) !== date ? undefined : instant;
 }

@@ -3,7 +3,7 @@
  * @source validators/rules/invoice-response (facts of the release); spec/rulings.md, sections 5 and 11
  */
 import type { XmlElement } from "../../validators/xml/tree.js";
-import type { Instant } from "../clock.js";
+import { type Instant, parseInstant } from "../clock.js";
 import { parseParticipantId } from "../ids.js";
 import type { ParticipantId } from "../ids.js";
 import { LIMITS } from "../limits.js";
@@ -134,8 +134,7 @@ function issued(root: XmlElement): Instant | undefined {
   const midnight = dateInstant(date);
   const [, time, zone = "Z"] = TIME_OF_DAY.exec(value(root, "IssueTime") ?? "") ?? [];
   if (midnight === undefined || time === undefined) return midnight;
-  const instant = Date.parse(`${date}T${time}${zone}`);
-  return Number.isNaN(instant) ? midnight : instant;
+  return parseInstant(`${date}T${time}${zone}`) ?? midnight;
 }
 
 const LISTS = ["OPStatusReason", "OPStatusAction"] as const;

@@ -11,7 +11,7 @@ import { isUtf8 } from "node:buffer";
 
 import { attributeOf, childElements, childrenNamed, onlyChild, parseXmlHead, textOf } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";
-import type { Instant } from "../clock.js";
+import { type Instant, parseInstant } from "../clock.js";
 import { MLS_TYPES, type MlsType } from "../config.js";
 import { PARTICIPANT_SCHEME, parseParticipantId } from "../ids.js";
 import type { ParticipantId } from "../ids.js";
@@ -169,8 +169,8 @@ function readIdentification(element: XmlElement): Pick<Sbdh, "standard" | "typeV
   if (multiple.length > 0 && !["false", "0"].includes(valueOf(identification, "MultipleType") ?? "")) return "multiple_type";
   const written = valueOf(identification, "CreationDateAndTime") ?? "";
   // Date.parse takes at most milliseconds for certain; the rest of a second's fraction decides nothing.
-  const createdAt = DATE_TIME.test(written) ? Date.parse(written.replace(/(\.\d{3})\d+/, "$1")) : Number.NaN;
-  return Number.isNaN(createdAt) ? "creation_date" : { standard, typeVersion, type, instanceId, createdAt };
+  const createdAt = DATE_TIME.test(written) ? parseInstant(written) : undefined;
+  return createdAt === undefined ? "creation_date" : { standard, typeVersion, type, instanceId, createdAt };
 }
 
 interface Scope {

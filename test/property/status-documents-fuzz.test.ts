@@ -83,3 +83,8 @@ test("a damaged Invoice Response is read with values of the lists, or refused wi
   }
   expect(read, "some damage does no harm, or nothing is tested").toBeGreaterThan(10);
 });
+
+test.each([["0000-01-01", "00:00:00Z"], ["0001-01-01", "00:00:00+14:00"], ["9999-12-31", "23:59:59-14:00"], ["12026-01-01", "00:00:00Z"]])("a status of %s at %s, which no database reads back, is refused", (date, time) => {
+  const dated = status.toString().replace(/(<cbc:IssueDate>)[^<]*/, `$1${date}`).replace(/(<cbc:IssueTime>)[^<]*/, `$1${time}`);
+  expect(readMls(Buffer.from(dated))).toBe("issued");
+});

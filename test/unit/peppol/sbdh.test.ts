@@ -132,6 +132,15 @@ test("an id of any letters fits an index: as many octets as the limit, not one m
   }
 });
 
+test.each(["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])("the date %s, which no database reads back, is refused", (date) => {
+  expect(faultOf(built().replace(/(<sh:CreationDateAndTime>)[^<]*/, `$1${date}`))).toBe("creation_date");
+});
+
+test.each([["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"], ["9999-12-31T23:59:59.9999Z", "9999-12-31T23:59:59.999Z"], ["2026-11-20T10:00:00.123456789+01:00", "2026-11-20T09:00:00.123Z"]])("the date %s is read as %s", (date, expected) => {
+  const result = read(built().replace(/(<sh:CreationDateAndTime>)[^<]*/, `$1${date}`));
+  expect(result.kind === "sbd" && new Date(result.header.createdAt).toISOString()).toBe(expected);
+});
+
 test("markup in values is written as text", () => {
   expect(read(built({ process: 'urn:a<b>&"c' }))).toMatchObject({ header: { process: 'urn:a<b>&"c' } });
 });
