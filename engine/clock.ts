@@ -27,6 +27,10 @@ export function parseInstant(text: string): Instant | undefined {
   return instant >= FIRST_INSTANT && instant <= LAST_INSTANT ? instant : undefined;
 }
 
+/** Whether a date and time in ISO 8601, with or without zone, can be stored: a year that parseInstant takes, and a zone of the earth. */
+export const isStorable = (text: string): boolean =>
+  parseInstant(/(?:Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`) !== undefined && !/[+-](?:1[5-9]|2\d):\d\d$/.test(text);
+
 /** ISO 8601 UTC with milliseconds and `Z`. @source spec/rulings.md, section 1 */
 export const isoInstant = (instant: Instant): string => new Date(instant).toISOString();
 

@@ -31,8 +31,8 @@ export type Month = string;
 
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
 
-/** Reads `2026-11`; undefined for anything else. */
-export const parseMonth = (text: string): Month | undefined => (MONTH.test(text) ? text : undefined);
+/** Reads `2026-11`; undefined for anything else, and where the calendar of the database begins and ends. */
+export const parseMonth = (text: string): Month | undefined => (MONTH.test(text) && text >= "0001-01" && text < "9999-12" ? text : undefined);
 export const monthOf = (instant: Instant): Month => isoInstant(instant).slice(0, 7);
 
 /** The month `by` months later; negative: earlier. */

@@ -1,7 +1,7 @@
 /** What operators do over the admin listener. @source design/interface.md, Admin JSON */
 import { z } from "zod";
 
-import { isoInstant } from "../../engine/clock.js";
+import { isoInstant, isStorable } from "../../engine/clock.js";
 import { Refusal } from "../../engine/errors.js";
 import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, parseReceivedDocumentId, participantKey, type ReceivedDocumentId } from "../../engine/ids.js";
 import { OUTBOUND_STATES, type OutboundState } from "../../engine/lifecycle/document.js";
@@ -114,7 +114,7 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
           if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
           return parsed === undefined ? z.NEVER : participantKey(parsed);
         }).optional(),
-        since: z.iso.datetime({ offset: true }).optional(),
+        since: z.iso.datetime({ offset: true }).refine(isStorable, "must lie in the years 1 to 9999").optional(),
         limit: wholeNumber(LISTED_MAX).optional(),
       }),
     },

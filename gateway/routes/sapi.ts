@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-import { type Instant, isoInstant } from "../../engine/clock.js";
+import { type Instant, isoInstant, isStorable } from "../../engine/clock.js";
 import type { Inbox, ReceivedDocument } from "../../engine/documents/inbox.js";
 import { requestFingerprint, type SendReply, type SendRequest } from "../../engine/documents/send.js";
 import { type ErrorDetail, Refusal } from "../../engine/errors.js";
@@ -39,7 +39,7 @@ const sendBody = z.object({
     processId: text("Peppol process id of the billing flow."),
     senderParticipantId: participant("Must match the EndpointID of the party that sends."),
     receiverParticipantId: participant("Must match the EndpointID of the party that receives."),
-    creationDateTime: z.iso.datetime({ offset: true, local: true }).optional().describe("ISO 8601 date-time."),
+    creationDateTime: z.iso.datetime({ offset: true, local: true }).refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours").optional().describe("ISO 8601 date-time."),
   }),
   payload: text("UBL XML text, not base64."),
   payloadFormat: z.literal("XML"),

@@ -31,7 +31,7 @@ describe.each(serverForms)("reporting over %s", (form) => {
     expect(asked).toEqual([[TEST_FIRM, "2026-10"], [TEST_FIRM, undefined]]);
   });
 
-  test.each(["2026", "2026-13", "2026-1", "2026-10-01", "x"])("period=%s is 400", async (period) => {
+  test.each(["2026", "2026-13", "2026-1", "2026-10-01", "x", "0000-01", "9999-12"])("period=%s is 400", async (period) => {
     expect((await get(`/reporting/statistics?period=${period}`)).status).toBe(400);
   });
 

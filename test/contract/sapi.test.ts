@@ -191,6 +191,10 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       expect((await send(t.sandbox, sender, parts(xml(), { documentId: `${randomUUID()}${"é".repeat(219)}` }))).status).toBe(202);
     });
 
+    test.each(["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-20T00:00:00+23:59", "2026-02-30T00:00:00Z", "yesterday"])("creationDateTime %s is none, or none that can be stored", async (creationDateTime) => {
+      expect(codes(await send(t.sandbox, sender, parts(xml(), { creationDateTime })))).toEqual([400, "VALIDATION", "metadata.creationDateTime"]);
+    });
+
     test("payloadFormat is not XML; payloadEncoding is not UTF-8; checksum is not the digest of the payload", async () => {
       expect(codes(await send(t.sandbox, sender, { ...parts(), payloadFormat: "JSON" }))).toEqual([400, "VALIDATION", "payloadFormat"]);
       expect(codes(await send(t.sandbox, sender, { ...parts(), payloadEncoding: "ISO-8859-1" }))).toEqual([400, "VALIDATION", "payloadEncoding"]);
