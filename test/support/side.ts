@@ -53,8 +53,6 @@ export interface Side {
   restart(): Promise<void>;
   /** Starts it when it is dead and frees what is held: a test that failed may have left it so. */
   revive(): Promise<void>;
-  /** Ends all sessions that the process has with Postgres, in the middle of whatever they do. */
-  endSessions(): Promise<void>;
   /** SIGTERM without waiting for the end. */
   beginToStop(): void;
   /** SIGTERM and the end. */
@@ -155,9 +153,6 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       await Promise.all(holds.map((held) => held.release()));
       holds = [];
       if (process.ended()) await side.start();
-    },
-    endSessions: async () => {
-      await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'kurier%'`;
     },
     beginToStop: () => { void process.stop(); },
     stop: () => process.stop(),
