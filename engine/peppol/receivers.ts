@@ -136,7 +136,9 @@ export function createReceivers(clock: Pick<Clock, "monotonic">, limits: Receive
     if (receiver.closedUntil > now) {
       return { kind: "later", reason: "down", retryAfter_ms: Math.round((receiver.closedUntil - now) * (1 + SPREAD * random())) + limits.receiver_retry_min_ms };
     }
-    receiver.handedOut = Math.max(receiver.handedOut, now) + receiver.typical_ms / Math.max(1, placesOf(receiver));
+    // One that has not answered yet is taken to be as slow as a quick one may be.
+    const pace_ms = receiver.typical_ms === 0 ? limits.receiver_quick_ms : receiver.typical_ms;
+    receiver.handedOut = Math.max(receiver.handedOut, now) + pace_ms / Math.max(1, placesOf(receiver));
     return {
       kind: "later", reason: receiver.closedUntil > 0 ? "down" : "full",
       retryAfter_ms: Math.round(Math.min(Math.max(receiver.handedOut - now, limits.receiver_retry_min_ms), limits.receiver_retry_max_ms)),

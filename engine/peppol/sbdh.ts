@@ -124,9 +124,14 @@ function readHeader(element: XmlElement, mode: ReadSbdOptions["mode"]): HeaderRe
 }
 
 /** The trimmed text of the only child of this name; undefined when it is missing, comes twice, or holds more than text. */
-function valueOf(element: XmlElement, local: string): string | undefined {
+function textBelow(element: XmlElement, local: string): string | undefined {
   const child = onlyChild(element, SBDH_NS, local);
-  const text = child === undefined ? undefined : textOf(child)?.trim();
+  return child === undefined ? undefined : textOf(child)?.trim();
+}
+
+/** The same for a value that we go by; undefined also when it is too long to be one. */
+function valueOf(element: XmlElement, local: string): string | undefined {
+  const text = textBelow(element, local);
   return text === undefined || text.length > LIMITS.sbdh_value_chars_max ? undefined : text;
 }
 
@@ -192,7 +197,8 @@ function readScopes(element: XmlElement): Scopes | SbdhFault {
   for (const scope of elements) {
     const type = valueOf(scope, "Type") ?? "";
     const hasValue = childElements(scope).some((child) => child.local === "InstanceIdentifier");
-    const value = hasValue ? valueOf(scope, "InstanceIdentifier") : "";
+    // A scope that we do not know is tolerated as it stands; the header's own cap bounds it.
+    const value = !hasValue ? "" : KNOWN_SCOPES.has(type) ? valueOf(scope, "InstanceIdentifier") : textBelow(scope, "InstanceIdentifier");
     if (type === "" || value === undefined) return "scope_malformed";
     const identifier = valueOf(scope, "Identifier");
     scopes.set(type, [...(scopes.get(type) ?? []), { type, value, identifier: identifier === "" ? undefined : identifier }]);

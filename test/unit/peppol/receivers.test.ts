@@ -50,6 +50,13 @@ describe("places", () => {
   });
 });
 
+test("those who find a receiver full that has not answered yet do not come again together", async () => {
+  const { receivers } = setUp();
+  for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("new"));
+  const waits = (await Promise.all(Array.from({ length: 4 }, () => receivers.admit("new")))).map((admission) => (admission.kind === "later" ? admission.retryAfter_ms : -1));
+  expect(waits).toEqual([333, 667, 1_000, 1_333]);
+});
+
 describe("the pace of a receiver", () => {
   const pass = async (receivers: Receivers, clock: ReturnType<typeof fakeClock>, key: string, took_ms: number): Promise<void> => {
     const attempt = admitted(await receivers.admit(key));

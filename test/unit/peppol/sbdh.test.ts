@@ -106,6 +106,14 @@ test("comments behind the end, any prefix and any order of scopes are accepted",
   expect(read(good.replace(/(<sh:Scope>.*?<\/sh:Scope>)(<sh:Scope>.*?<\/sh:Scope>)/, "$2$1")).kind).toBe("sbd");
 });
 
+test("a scope that the specification does not name is tolerated, however long its value is", () => {
+  const long = "x".repeat(LIMITS.sbdh_value_chars_max + 1);
+  const scope = (type: string): string => `<sh:Scope><sh:Type>${type}</sh:Type><sh:InstanceIdentifier>${long}</sh:InstanceIdentifier></sh:Scope>`;
+  const result = read(built().replace("<sh:Scope>", `${scope("LOCAL")}<sh:Scope>`));
+  expect(result).toMatchObject({ kind: "sbd", header: { otherScopes: [{ type: "LOCAL", value: long }] } });
+  expect(read(built().replace(/<sh:Scope><sh:Type>COUNTRY_C1.*?<\/sh:Scope>/, scope("COUNTRY_C1")))).toMatchObject({ kind: "refused", fault: "scope_malformed" });
+});
+
 test("a payload that relies on the envelope's declarations becomes a document of its own", () => {
   const envelope = built().replace("<sh:StandardBusinessDocument ", '<sh:StandardBusinessDocument xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2" xmlns:c="urn:c" xmlns:unused="urn:u" ')
     .replace(INVOICE, "<Invoice><c:ID>1</c:ID></Invoice>");
