@@ -6,7 +6,7 @@
  * batches 0.9 ms.
  */
 import { Refusal } from "../errors.js";
-import type { Sql } from "./sql.js";
+import { isUnknownOutcome, type Sql } from "./sql.js";
 
 export interface BatchOptions<I> {
   /** Calls that one statement answers at most. */
@@ -82,7 +82,7 @@ class Batches<I, O> {
     }
   }
 
-  async #answer(batch: readonly Waiting<I, O>[]): Promise<void> {
+  async #answer(batch: readonly Waiting<I, O>[], isRepeat = false): Promise<void> {
     try {
       const answers = await this.#run(batch.map(({ item }) => item));
       if (answers.length !== batch.length) throw new Error(`${batch.length} calls, ${answers.length} answers`);
@@ -90,8 +90,9 @@ class Batches<I, O> {
     } catch (error) {
       // One call can fail a whole statement, and must not fail its neighbours. Each runs alone, beside each other: when it
       // is Postgres that is away, all of them know it after one timeout.
-      if (batch.length === 1) batch[0]?.reject(error);
-      else await Promise.all(batch.map((call) => this.#answer([call])));
+      if (batch.length > 1) await Promise.all(batch.map((call) => this.#answer([call])));
+      else if (isUnknownOutcome(error) && !isRepeat) await this.#answer(batch, true);
+      else batch[0]?.reject(error);
     }
   }
 }

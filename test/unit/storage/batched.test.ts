@@ -53,7 +53,7 @@ test("calls with one key never share a statement, and keep their order", async (
   const { statements, run } = held<string, string>();
   const call = batched(run, { max: 10, key: (item) => item.slice(0, 1) });
   const sql = pool();
-  const first = [call(sql, "x0"), call(sql, "y0")];
+  for (const item of ["x0", "y0"]) void call(sql, item);
   const rest = ["b1", "a1", "b2", "a2"].map((item) => call(sql, item));
   statements[0]?.end(["x0"]);
   await settled();
@@ -70,7 +70,7 @@ test("large calls go in statements of their own", async () => {
   const { statements, run } = held<number, number>();
   const call = batched(run, { max: 10, bytes: (item) => item });
   const sql = pool();
-  const started = [call(sql, 1), call(sql, 1)];
+  for (const item of [1, 1]) void call(sql, item);
   for (const item of [3_000_000, 1_000_000, 1_000_000, 200_000]) void call(sql, item);
   statements[0]?.end([1]);
   await settled();
@@ -89,6 +89,15 @@ test("one call that cannot be answered fails alone; its neighbours get their ans
   const answers = await Promise.allSettled([1, 2, 3, 4].map((item) => call(sql, item)));
   expect(answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error).message))).toEqual([10, 20, "poison", 40]);
   expect(calls).toEqual([[1], [2], [3, 4], [3], [4]]);
+});
+
+test("a call whose connection was lost is made once more: what was written is found by the repeat", async () => {
+  const lost = Object.assign(new Error("closed"), { code: "CONNECTION_CLOSED" });
+  let tries = 0;
+  const call = batched<number, number>((_, items) => (++tries === 1 ? Promise.reject(lost) : Promise.resolve(items)), { max: 10 });
+  expect(await call(pool(), 7)).toBe(7);
+  const away = batched<number, number>(() => Promise.reject(lost), { max: 10 });
+  await expect(away(pool(), 7)).rejects.toBe(lost);
 });
 
 test("a statement that answers fewer calls than it was given is a bug, said to those alone who asked", async () => {
