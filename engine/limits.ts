@@ -148,16 +148,17 @@ export const LIMITS = {
   /** One attempt, look-ups and transmission included; the lease outlives it. */
   attempt_timeout_ms: 60 * SECOND_MS,
   attempt_lease_ms: 90 * SECOND_MS,
-  attempts_concurrent_max: 48,
+  /** Measured on two cores, one quick receiver: 258 documents a second with 48, 294 with 64, 336 with 96: what is under way shares statements. */
+  attempts_concurrent_max: 96,
   /** Attempts that are taken or ended in one statement. */
   attempts_batch: 32,
   /** Received documents that are stored in one statement. */
   receive_batch: 32,
   /** Attempts under way to one receiving access point that answers quickly, and to one that does not, or is not known yet. */
-  attempts_per_receiver_max: 24,
+  attempts_per_receiver_max: 64,
   attempts_per_slow_receiver_max: 8,
   /** Attempts under way to all slow receivers together: the other places are for those that answer. */
-  attempts_slow_max: 24,
+  attempts_slow_max: 32,
 
   /** How long an answer about a recipient is believed before a 202; an attempt always looks itself. Ours. */
   recipient_cache_ms: 30 * SECOND_MS,
@@ -370,7 +371,7 @@ export const LIMITS = {
   /** One POST to another access point with its answer: the rest of an attempt's time is for look-up and evidence. */
   as4_exchange_timeout_ms: 45 * SECOND_MS,
   /** Connections to one access point, and how long one is kept idle: less than the 10 s after which servers close theirs. */
-  peer_connections_max: 32,
+  peer_connections_max: 64,
   peer_idle_ms: 5 * SECOND_MS,
   /** Failures in a row after which a receiving access point counts as down, and for how long: doubles from the first to the last. */
   breaker_failures: 5,
