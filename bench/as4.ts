@@ -23,7 +23,7 @@ import { createPool } from "../validators/pool.js";
 import { signatureTasks } from "../validators/signature.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, freePort, makeFirms, startBenchEngine } from "./engine.js";
-import { runLoad } from "./load.js";
+import { refusedOf, runLoad } from "./load.js";
 import { type AccessPointKey, accessPointKey, rate, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
@@ -209,7 +209,7 @@ async function receiveFigure(options: BenchOptions, engine: BenchEngine, from: A
   await checkRows(engine, amount + warmUp);
   return {
     name: "kurier /as4", value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
-    errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 200 ? 0 : count), 0),
+    errors: refusedOf(result, 200),
     note: `${CONNECTIONS} connections; opened, stored, archived with fsync, receipted; client and Postgres share the cores`,
   };
 }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../engine/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadResult, runLoad, runPacedLoad } from "./load.js";
+import { refusedOf, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
@@ -64,8 +64,6 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
     throw new Error(`${documents} documents: ${arrived} arrived, ${twice} twice; evidence of ${sent} on the sender's side and of ${received} on the receiver's`);
   }
 }
-
-const refusedOf = (result: LoadResult): number => result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0);
 
 /** A backlog, and how fast it goes. @returns documents a second */
 async function drainRate(options: BenchOptions, engine: BenchEngine, next: ReturnType<typeof requests>, url: string): Promise<{ readonly figures: Figure[]; readonly rate: number; readonly answers: number }> {

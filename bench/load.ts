@@ -33,6 +33,10 @@ export interface LoadResult {
   readonly p999_ms: number;
 }
 
+/** Requests that were not answered, or not with this status. */
+export const refusedOf = ({ errors, statuses }: Pick<LoadResult, "errors" | "statuses">, expected = 202): number =>
+  errors + [...statuses].reduce((sum, [status, count]) => sum + (status === expected ? 0 : count), 0);
+
 /** Runs a load to its end. */
 export async function runLoad(load: Load): Promise<LoadResult> {
   const statuses = new Map<number, number>();

@@ -1,6 +1,6 @@
 /** `send-latency`: how long a client waits for its 202 when the node is half busy. */
 import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadResult, runLoad, runPacedLoad } from "./load.js";
+import { refusedOf, runLoad, runPacedLoad } from "./load.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
 
@@ -10,8 +10,6 @@ const RATE_CEILING = 2_500;
 /** Share of the capacity, measured a moment before, at which requests come. */
 const SHARE = 0.5;
 const CAPACITY_SECONDS = 5;
-
-const refusedOf = (result: LoadResult): number => result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0);
 
 /** Every 202 has exactly one row; what was under way when a load ended may have one too. @throws Error otherwise */
 async function checkRows({ sql }: BenchEngine, accepted: number, underWay: number): Promise<void> {

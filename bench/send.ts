@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 
 import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, freePort, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadResult, runLoad } from "./load.js";
+import { type LoadResult, refusedOf, runLoad } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, type Template, templateOf } from "./send-requests.js";
@@ -13,7 +13,7 @@ const CONNECTIONS = 64;
 const RATE_CEILING = 2_500;
 const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
   name, value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
-  errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 202 ? 0 : count), 0), note,
+  errors: refusedOf(result), note,
 });
 
 /**

@@ -2,10 +2,11 @@
  * Statements that answer many calls at once. Nobody waits on purpose: while a statement is under way, calls gather; when
  * it ends, the next one takes as many as there are. A call that comes alone is a statement of its own at once.
  *
- * Measured on documents that are delivered one by one: four commits each, 2.2 ms of Postgres's time a document; with
- * batches 0.9 ms.
+ * It pays with what is under way: measured from the API to the receipt, Postgres spends 2.2 ms on a document with 48
+ * attempts at once and 1.5 to 2.0 ms with 96.
  */
 import { Refusal } from "../errors.js";
+import { LIMITS } from "../limits.js";
 import { isUnknownOutcome, type Sql } from "./sql.js";
 
 export interface BatchOptions<I> {
@@ -13,16 +14,14 @@ export interface BatchOptions<I> {
   readonly max: number;
   /** Calls with the same key never share a statement. @default any may */
   readonly key?: (item: I) => string;
-  /** Octets of a call that the statement carries or brings back; together at most BYTES_MAX, but one call always goes. */
+  /** Octets of a call that the statement carries or brings back; together at most LIMITS.statement_bytes_max, but one call always goes. */
   readonly bytes?: (item: I) => number;
-  /** Calls that may wait. @default WAITING_MAX */
+  /** Calls that may wait. @default LIMITS.statement_waiting_max */
   readonly waitingMax?: number;
 }
 
 /** Concurrent statements of one kind: one commits while the next is made. */
 const SLOTS = 2;
-const WAITING_MAX = 4_096;
-const BYTES_MAX = 2 * 1_024 * 1_024;
 
 interface Waiting<I, O> {
   readonly item: I;
@@ -43,7 +42,7 @@ class Batches<I, O> {
 
   call(item: I): Promise<O> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length >= (this.#options.waitingMax ?? WAITING_MAX)) {
+      if (this.#waiting.length >= (this.#options.waitingMax ?? LIMITS.statement_waiting_max)) {
         reject(new Refusal("TEMPORARY", [], { retryAfter_s: 1 }));
         return;
       }
@@ -57,7 +56,7 @@ class Batches<I, O> {
     const keys = new Set<string>();
     const batch: Waiting<I, O>[] = [];
     const rest: Waiting<I, O>[] = [];
-    let room = BYTES_MAX;
+    let room: number = LIMITS.statement_bytes_max;
     for (const call of this.#waiting) {
       const own = key?.(call.item);
       const fits = batch.length === 0 || (batch.length < max && bytes(call.item) <= room);
