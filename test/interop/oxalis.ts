@@ -1,16 +1,16 @@
 /** The Oxalis process: configured in a folder of its own, started on a free port, ended by closing its standard input. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
+import { ready, stop } from "./java.js";
 import type { InteropPki } from "./pki.js";
 import { PASSWORD } from "./pki.js";
 
-const TARGET = fileURLToPath(new URL("oxalis/target/", import.meta.url));
 const START_TIMEOUT_MS = 90_000;
-const STOP_TIMEOUT_MS = 20_000;
+const TARGET = fileURLToPath(new URL("oxalis/target/", import.meta.url));
 const SEND_TIMEOUT_MS = 100_000;
 const HEAP = "-Xmx1g";
 
@@ -68,7 +68,7 @@ export async function startOxalis(pki: InteropPki, folder: string, options: Oxal
   const child = spawn("java", [HEAP, `-DOXALIS_HOME=${folder}`, "-cp", classPath, "kurier.interop.Harness"], { stdio: ["pipe", "pipe", "pipe"] });
   const log: string[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => { if (log.push(line) > 400) log.shift(); });
-  const [port, version] = await ready(child, log);
+  const [port, version] = await ready("Oxalis", START_TIMEOUT_MS, child, log);
   const base = `http://127.0.0.1:${port}`;
   const documents = (): string[] => {
     const inbound = join(folder, "inbound");
@@ -119,29 +119,4 @@ function configure(pki: InteropPki, folder: string, { smp, ownUrl }: OxalisOptio
       `my.access.point.url = "${ownUrl ?? ""}"`,
     ]),
   ].join("\n"));
-}
-
-function ready(child: ChildProcess, log: readonly string[]): Promise<[string, string]> {
-  return new Promise((resolve, reject) => {
-    const fail = (why: string): void => { reject(new Error(`Oxalis ${why}\n${log.slice(-40).join("\n")}`)); };
-    const timer = setTimeout(() => { child.kill("SIGKILL"); fail("did not start in time"); }, START_TIMEOUT_MS);
-    child.once("error", (error) => { clearTimeout(timer); fail(`could not be started: ${error.message}`); });
-    child.once("exit", (code) => { clearTimeout(timer); fail(`ended with ${String(code)}`); });
-    if (child.stdout === null) return;
-    createInterface({ input: child.stdout }).on("line", (line) => {
-      const [word, port, version] = line.split(" ");
-      if (word !== "READY" || port === undefined || version === undefined) return;
-      clearTimeout(timer);
-      resolve([port, version]);
-    });
-  });
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
-    child.once("exit", () => { clearTimeout(timer); resolve(); });
-    child.stdin?.end();
-  });
 }

@@ -1,18 +1,19 @@
 /** The phase4 process: started on a free port, driven over its control address, ended by closing its standard input. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { inject } from "vitest";
 
+import { ready, stop } from "./java.js";
 import type { InteropPki } from "./pki.js";
 import { PASSWORD } from "./pki.js";
 
+const START_TIMEOUT_MS = 60_000;
+
 /** Where build.ts has put the harness. */
 const target = (): string => fileURLToPath(new URL(`phase4/target/${inject("phase4Version")}/`, import.meta.url));
-const START_TIMEOUT_MS = 60_000;
-const STOP_TIMEOUT_MS = 20_000;
 /** 100 MB as a DOM, and again as bytes. */
 const HEAP = "-Xmx3g";
 
@@ -87,7 +88,7 @@ export async function startPhase4(pki: InteropPki, folder: string): Promise<Phas
   ], { stdio: ["pipe", "pipe", "pipe"] });
   const log: string[] = [];
   createInterface({ input: child.stderr }).on("line", (line) => { if (log.push(line) > 400) log.shift(); });
-  const [port, version] = await ready(child, log);
+  const [port, version] = await ready("phase4", START_TIMEOUT_MS, child, log);
   const base = `http://127.0.0.1:${port}`;
   return {
     url: `${base}/as4`, version, folder,
@@ -102,29 +103,4 @@ export async function startPhase4(pki: InteropPki, folder: string): Promise<Phas
     forget: async () => { await fetch(`${base}/control/forget`, { method: "DELETE" }); },
     stop: () => stop(child),
   };
-}
-
-function ready(child: ChildProcess, log: readonly string[]): Promise<[string, string]> {
-  return new Promise((resolve, reject) => {
-    const fail = (why: string): void => { reject(new Error(`phase4 ${why}\n${log.slice(-40).join("\n")}`)); };
-    const timer = setTimeout(() => { child.kill("SIGKILL"); fail("did not start in time"); }, START_TIMEOUT_MS);
-    child.once("error", (error) => { fail(`could not be started: ${error.message}`); });
-    child.once("exit", (code) => { clearTimeout(timer); fail(`ended with ${String(code)}`); });
-    if (child.stdout === null) return;
-    createInterface({ input: child.stdout }).on("line", (line) => {
-      const [word, port, version] = line.split(" ");
-      if (word !== "READY" || port === undefined || version === undefined) return;
-      clearTimeout(timer);
-      resolve([port, version]);
-    });
-  });
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
-    child.once("exit", () => { clearTimeout(timer); resolve(); });
-    child.stdin?.end();
-  });
 }

@@ -7,6 +7,7 @@ import { type Answer, openUserMessage, type OpenedMessage, readAnswer, type Refu
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { Manifest } from "../../interop/fixtures.js";
+import { DAMAGE, damagedAt, damagedPart } from "../../support/as4-damage.js";
 import { inThread, PAYLOAD_BYTES_MAX } from "../../support/as4.js";
 
 const file = (name: string): Buffer => readFileSync(new URL(`../../fixtures/as4-phase4/${name}`, import.meta.url));
@@ -42,28 +43,15 @@ test.each(Object.entries(manifest.received))("%s of phase4 is opened, and holds 
   expect(Buffer.from(opened.signer)).toEqual(theirs);
 });
 
-/** Where one octet is changed, by a text before it, and what is found. */
-const DAMAGE: readonly [string, string, string][] = [
-  ["the sender in the header", ">0245:2020202020", "EBMS:0101 digest_mismatch"],
-  ["the signature", "<ds:SignatureValue>AA", "EBMS:0101 signature_invalid"],
-  ["a digest in SignedInfo", "<ds:DigestValue>AA", "EBMS:0101 signature_invalid"],
-  ["the content key", "<xenc:CipherValue>AA", "EBMS:0102 decryption"],
-];
 test.each(DAMAGE)("a message with a change in %s is refused", async (_, before, expected) => {
   const { body, contentType } = recorded("message.http");
-  const tag = before.startsWith("<") ? before.slice(0, before.indexOf(">") + 1) : before;
-  const at = body.indexOf(tag) + tag.length + (before.startsWith("<") ? 1 : -1);
-  const changed = Buffer.from(body);
-  changed[at] = changed[at] === 0x41 ? 0x42 : before.startsWith("<") ? 0x41 : 0x31;
-  const opened = await open({ body: changed, contentType });
+  const opened = await open({ body: damagedAt(body, before), contentType });
   expect(opened.kind === "refused" && `${opened.error} ${opened.reason}`).toBe(expected);
 });
 
 test("a message with a change in the encrypted part is refused", async () => {
   const { body, contentType } = recorded("message.http");
-  const changed = Buffer.from(body);
-  changed[changed.length - 200] = (changed[changed.length - 200] ?? 0) ^ 1;
-  expect(await open({ body: changed, contentType })).toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
+  expect(await open({ body: damagedPart(body), contentType })).toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
 });
 
 test("phase4's receipt proves our message, and only that one", async () => {
