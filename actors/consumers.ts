@@ -1,12 +1,12 @@
 /** The doors that are no HTTP request: stream messages and the times at which attempts become due. */
-import type { Clock } from "../engine/clock.js";
-import { Refusal } from "../engine/errors.js";
-import type { DueDocuments, WakeUp } from "../engine/documents/due.js";
+import type { Clock } from "../engine/base/clock.js";
+import { Refusal } from "../engine/base/errors.js";
+import type { DueDocuments, WakeUp } from "../engine/documents/delivery/due.js";
 import type { StreamConsumer, Streams } from "../engine/events/streams.js";
 import { createWake } from "../engine/events/wake.js";
-import { type DocumentId, parseDocumentId } from "../engine/ids.js";
-import { LIMITS } from "../engine/limits.js";
-import { errorFields, type Log } from "../engine/log.js";
+import { type DocumentId, parseDocumentId } from "../engine/base/ids.js";
+import { LIMITS } from "../engine/base/limits.js";
+import { errorFields, type Log } from "../engine/base/log.js";
 import type { Json } from "../engine/storage/sql.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorSystem } from "./system.js";

@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto";
 
-import type { Instant } from "../engine/clock.js";
+import type { Instant } from "../engine/base/clock.js";
 import type { Identity } from "../engine/identity/identity.js";
-import type { TokenPair, TokenRequest } from "../engine/identity/tokens.js";
+import type { TokenPair, TokenRequest } from "../engine/identity/tokens/tokens.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type RenewRequest = Parameters<Identity["renewTokens"]>[0];

@@ -1,12 +1,12 @@
 /** One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long turns: workers and the network. */
-import { dispatchDocument, type DispatchPorts } from "../engine/documents/dispatch.js";
-import { type DutyPorts, judge, release } from "../engine/documents/mls-duties.js";
+import { dispatchDocument, type DispatchPorts } from "../engine/documents/delivery/dispatch.js";
+import { type DutyPorts, judge, release } from "../engine/documents/inbound/mls-duties.js";
 import type { Provider } from "../engine/documents/provider.js";
-import { respond, type RespondPorts, type RespondReply, type RespondRequest } from "../engine/documents/respond.js";
-import { acceptSend, type SendPorts, type SendReply, type SendRequest, withBatches } from "../engine/documents/send.js";
-import { recordingExchanges } from "../engine/documents/service-dispatch.js";
-import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/statuses.js";
-import type { DocumentId, ReceivedDocumentId } from "../engine/ids.js";
+import { respond, type RespondPorts, type RespondReply, type RespondRequest } from "../engine/documents/inbound/respond.js";
+import { acceptSend, type SendPorts, type SendReply, type SendRequest, withBatches } from "../engine/documents/accept/send.js";
+import { recordingExchanges } from "../engine/documents/delivery/service-dispatch.js";
+import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/inbound/statuses.js";
+import type { DocumentId, ReceivedDocumentId } from "../engine/base/ids.js";
 import type { ActorKind } from "./system.js";
 
 export type DocumentProtocol = {

@@ -1,7 +1,7 @@
 /** One message between providers that is no customer's document: ours on its way out, or a status that is about no document of ours. */
-import { attemptMessage, type ServiceDispatchPorts } from "../engine/documents/service-dispatch.js";
+import { attemptMessage, type ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";
 import { type ReportPorts, submitDueReports } from "../engine/documents/reports.js";
-import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/statuses.js";
+import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/inbound/statuses.js";
 import type { ActorKind } from "./system.js";
 
 type Leased = Parameters<typeof attemptMessage>[1];

@@ -1,11 +1,11 @@
 /** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
-import type { Instant } from "../engine/clock.js";
-import { createInbound, type InboundPorts } from "../engine/documents/inbound.js";
-import { acknowledge } from "../engine/documents/inbox.js";
-import { nextDocumentId, type SendReply, type SendRequest } from "../engine/documents/send.js";
-import { Refusal } from "../engine/errors.js";
-import type { ParticipantId, ReceivedDocumentId } from "../engine/ids.js";
-import { LIMITS } from "../engine/limits.js";
+import type { Instant } from "../engine/base/clock.js";
+import { createInbound, type InboundPorts } from "../engine/documents/inbound/inbound.js";
+import { acknowledge } from "../engine/documents/inbound/inbox.js";
+import { nextDocumentId, type SendReply, type SendRequest } from "../engine/documents/accept/send.js";
+import { Refusal } from "../engine/base/errors.js";
+import type { ParticipantId, ReceivedDocumentId } from "../engine/base/ids.js";
+import { LIMITS } from "../engine/base/limits.js";
 import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorKind, ActorSystem } from "./system.js";

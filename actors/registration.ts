@@ -2,8 +2,8 @@
  * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers in
  * seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres decides.
  */
-import { changeRegistration, checkRegistration, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, type SettledState, settleReview } from "../engine/peppol/registrations.js";
-import { type ParticipantId, participantKey } from "../engine/ids.js";
+import { changeRegistration, checkRegistration, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, type SettledState, settleReview } from "../engine/peppol/discovery/registrations.js";
+import { type ParticipantId, participantKey } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 export type RegistrationProtocol = {

@@ -2,13 +2,13 @@
  * The timers behind statuses and reports: each takes what is due from Postgres, gives it to the actor that owns it until
  * nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has written.
  */
-import { leaseDuties, overdueHeld } from "../engine/documents/mls-duties.js";
+import { leaseDuties, overdueHeld } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
-import { leaseMessages } from "../engine/documents/service-dispatch.js";
-import { keyOfStatus, type ReadStatus, readDueStatuses } from "../engine/documents/statuses.js";
+import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
+import { keyOfStatus, type ReadStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
 import { createWake, type Wake } from "../engine/events/wake.js";
-import { LIMITS } from "../engine/limits.js";
-import { errorFields } from "../engine/log.js";
+import { LIMITS } from "../engine/base/limits.js";
+import { errorFields } from "../engine/base/log.js";
 import type { DocumentKind } from "./document.js";
 import type { MessageKind, MessagePorts } from "./message.js";
 import type { ActorSystem } from "./system.js";

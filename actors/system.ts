@@ -8,10 +8,10 @@
  */
 import { dispatch, spawnStateless, start, stop } from "nact";
 
-import { Refusal } from "../engine/errors.js";
-import { LIMITS } from "../engine/limits.js";
-import { errorFields, type Log } from "../engine/log.js";
-import type { Metrics } from "../engine/metrics.js";
+import { Refusal } from "../engine/base/errors.js";
+import { LIMITS } from "../engine/base/limits.js";
+import { errorFields, type Log } from "../engine/base/log.js";
+import type { Metrics } from "../engine/base/metrics.js";
 
 /** What an actor kind is asked and what it answers, by command name. */
 export type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown }>;

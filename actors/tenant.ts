@@ -4,7 +4,7 @@
  */
 import { createKey, type NewKey } from "../engine/identity/keys.js";
 import { type MadeFirm, type MadeIntegrator, makeFirm, makeIntegrator, type RegistrationPorts } from "../engine/identity/registration.js";
-import { type ParticipantId, participantKey } from "../engine/ids.js";
+import { type ParticipantId, participantKey } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type NewFirm = { readonly name: string; readonly participantId: ParticipantId };

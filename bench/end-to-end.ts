@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-import { systemClock } from "../engine/clock.js";
+import { systemClock } from "../engine/base/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
 import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
 import { refusedOf, runLoad, runPacedLoad } from "./load.js";

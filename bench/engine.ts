@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { systemClock } from "../engine/clock.js";
-import { childEnvironment } from "../engine/config.js";
-import { runningEmbeddedPostgres } from "../engine/embedded.js";
+import { systemClock } from "../engine/base/clock.js";
+import { childEnvironment } from "../engine/base/config.js";
+import { runningEmbeddedPostgres } from "../engine/embedded/embedded.js";
 import { readSandbox, type Sandbox } from "../engine/identity/sandbox.js";
-import { newId } from "../engine/ids.js";
-import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
-import { insertBenchFirms } from "../engine/storage/bench.js";
+import { newId } from "../engine/base/ids.js";
+import { BILLING_CAPABILITIES } from "../engine/peppol/envelope/identifiers.js";
+import { insertBenchFirms } from "./rows.js";
 import { openSql, type Sql } from "../engine/storage/sql.js";
 
 const START_PATIENCE_MS = 30_000;

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import autocannon from "autocannon";
 
-import { systemClock } from "../engine/clock.js";
+import { systemClock } from "../engine/base/clock.js";
 
 export interface LoadRequest {
   readonly method: "GET" | "POST";

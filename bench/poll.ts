@@ -1,9 +1,9 @@
 /** `poll`: how many empty and full inbox reads a node answers, authenticated, against a bare uWebSockets.js hello. */
 import { createHash, randomUUID } from "node:crypto";
 
-import { systemClock } from "../engine/clock.js";
-import { newId } from "../engine/ids.js";
-import { fillBenchInbox } from "../engine/storage/bench.js";
+import { systemClock } from "../engine/base/clock.js";
+import { newId } from "../engine/base/ids.js";
+import { fillBenchInbox } from "./rows.js";
 import { type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";

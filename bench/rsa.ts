@@ -2,7 +2,7 @@
 import { constants, createPrivateKey, privateDecrypt, publicEncrypt, randomBytes, sign, verify, X509Certificate } from "node:crypto";
 import { existsSync } from "node:fs";
 
-import { systemClock } from "../engine/clock.js";
+import { systemClock } from "../engine/base/clock.js";
 import { loadDevelopmentKeys } from "../engine/peppol/pki/development.js";
 import { wrapPrivateKey } from "../validators/wss/keys.js";
 

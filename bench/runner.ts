@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 
-import { isoInstant, systemClock } from "../engine/clock.js";
+import { isoInstant, systemClock } from "../engine/base/clock.js";
 
 /** One line of a benchmark's table. */
 export interface Figure {

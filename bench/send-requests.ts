@@ -1,10 +1,10 @@
 /** Bodies of SAPI sends for benchmarks, as text with holes: the client must cost as little as it can, it shares the cores. */
 import { randomUUID } from "node:crypto";
 
-import { bratislavaDay, systemClock } from "../engine/clock.js";
-import { sampleInvoice } from "../engine/documents/sample-invoice.js";
-import type { ParticipantId } from "../engine/ids.js";
-import { BILLING_CAPABILITIES } from "../engine/peppol/identifiers.js";
+import { bratislavaDay, systemClock } from "../engine/base/clock.js";
+import { sampleInvoice } from "../engine/invoices/sample-invoice.js";
+import type { ParticipantId } from "../engine/base/ids.js";
+import { BILLING_CAPABILITIES } from "../engine/peppol/envelope/identifiers.js";
 import type { BenchFirm } from "./engine.js";
 import type { LoadRequest } from "./load.js";
 

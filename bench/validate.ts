@@ -6,9 +6,9 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { systemClock } from "../engine/clock.js";
-import { conformanceFolder } from "../engine/config.js";
-import { loadXsd } from "../validators/rules/schematron/xsd.js";
+import { systemClock } from "../engine/base/clock.js";
+import { conformanceFolder } from "../engine/base/config.js";
+import { loadXsd } from "../validators/schematron/release/xsd.js";
 import type { ValidateOptions } from "../validators/protocol.js";
 import { prepareRules } from "../validators/selection.js";
 import { validateDocument } from "../validators/validate.js";

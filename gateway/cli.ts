@@ -1,6 +1,6 @@
 /** The `kurier` command: one table of commands, one way to fail. */
-import { ConfigError } from "../engine/config.js";
-import { EmbeddedError } from "../engine/embedded.js";
+import { ConfigError } from "../engine/base/config.js";
+import { EmbeddedError } from "../engine/embedded/embedded.js";
 import { MigrationError } from "../engine/storage/migrate.js";
 import { type Command, EXIT, UsageError } from "./commands/command.js";
 import { benchCommand } from "./commands/bench.js";
@@ -16,7 +16,7 @@ import { reconcileCommand } from "./commands/reconcile.js";
 import { rulesCommands } from "./commands/rules.js";
 import { serveCommand } from "./commands/serve.js";
 import { validateCommand } from "./commands/validate.js";
-import { complain, print } from "./terminal.js";
+import { complain, print } from "./commands/terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [

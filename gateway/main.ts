@@ -1,16 +1,16 @@
 /** The only composition root: starts every part in order, and stops them in the opposite one. */
-import { parseCidr } from "../engine/addresses.js";
-import { assertTimeZoneData, type Clock, systemClock } from "../engine/clock.js";
-import { type Config, ConfigError } from "../engine/config.js";
-import { claimDataDir } from "../engine/embedded.js";
+import { parseCidr } from "../engine/base/addresses.js";
+import { assertTimeZoneData, type Clock, systemClock } from "../engine/base/clock.js";
+import { type Config, ConfigError } from "../engine/base/config.js";
+import { claimDataDir } from "../engine/embedded/embedded.js";
 import { ensureSandbox, type Sandbox } from "../engine/identity/sandbox.js";
-import { LIMIT_RELATIONS } from "../engine/limits.js";
-import { createLog } from "../engine/log.js";
-import { createMetrics } from "../engine/metrics.js";
+import { LIMIT_RELATIONS } from "../engine/base/limits.js";
+import { createLog } from "../engine/base/log.js";
+import { createMetrics } from "../engine/base/metrics.js";
 import { migrationStatus } from "../engine/storage/migrate.js";
-import { createAuthPorts } from "./auth.js";
-import type { PipelinePorts } from "./pipeline.js";
-import type { ServerForm } from "./server.js";
+import { createAuthPorts } from "./request/auth.js";
+import type { PipelinePorts } from "./request/pipeline.js";
+import type { ServerForm } from "./http/server.js";
 import { type Base, listen, portOf, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startWork } from "./start/work.js";

@@ -5,7 +5,7 @@
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
 
-import { LIMIT_RELATIONS } from "../engine/limits.js";
+import { LIMIT_RELATIONS } from "../engine/base/limits.js";
 import { fileOfSpecifier, parse, readSources, readTests, type Source } from "./support/sources.js";
 
 const sources = readSources();
@@ -31,7 +31,7 @@ const MAY: Readonly<Record<string, { readonly areas: readonly string[]; readonly
   validators: { areas: [] },
   base: { areas: [], files: ["engine/identity/caller.ts"] },
   embedded: { areas: ["base"] },
-  lifecycle: { areas: [], files: ["engine/ids.ts", "engine/errors.ts"] },
+  lifecycle: { areas: [], files: ["engine/base/ids.ts", "engine/base/errors.ts"] },
   storage: { areas: ["base", "lifecycle"] },
   peppol: { areas: ["base", "lifecycle", "storage"], files: [...WORKERS, ...XML_TOOLS] },
   events: { areas: ["base", "lifecycle", "storage"] },
@@ -40,7 +40,7 @@ const MAY: Readonly<Record<string, { readonly areas: readonly string[]; readonly
   billing: { areas: ["base", "lifecycle", "storage", "peppol", "events"], files: WORKERS },
   actors: { areas: ["base", "lifecycle", "peppol", "events", "documents", "identity", "billing"], files: ["engine/storage/sql.ts"] },
   gateway: { areas: ["base", "identity"] },
-  routes: { areas: ["base", "lifecycle", "peppol", "events", "documents", "identity", "billing"], files: ["gateway/route.ts", "gateway/openapi.ts", ...WORKERS], itself: false },
+  routes: { areas: ["base", "lifecycle", "peppol", "events", "documents", "identity", "billing"], files: ["gateway/contract/route.ts", "gateway/contract/openapi.ts", ...WORKERS], itself: false },
   root: { areas: [...ENGINE_AREAS, "embedded", "actors", "gateway", "routes", "validators", "bench"] },
   bench: { areas: [...ENGINE_AREAS, "embedded", "actors", "gateway", "routes", "validators", "root"] },
 };
@@ -244,7 +244,7 @@ describe("the sources", () => {
 describe("the checks themselves fail on", () => {
   test("a forbidden import", () => {
     expect(forbiddenImports(parse("gateway/routes/x.ts", 'import { sql } from "../../engine/storage/documents.js";'))).toHaveLength(1);
-    expect(forbiddenImports(parse("validators/x.ts", 'import { LIMITS } from "../engine/limits.js";'))).toHaveLength(1);
+    expect(forbiddenImports(parse("validators/x.ts", 'import { LIMITS } from "../engine/base/limits.js";'))).toHaveLength(1);
     expect(forbiddenImports(parse("engine/billing/x.ts", 'import { a } from "../documents/send.js";'))).toHaveLength(1);
   });
   test("a second home of process.env, Date.now, Math.random, console, uWS or nact", () => {

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { PackGrammar, PackRules, Packs } from "./packs.js";
 import type { Layer } from "./report.js";
-import { loadActivePacks, type LoadedPack } from "./rules/schematron/load.js";
-import { loadXsd } from "./rules/schematron/xsd.js";
+import { loadActivePacks, type LoadedPack } from "./schematron/release/load.js";
+import { loadXsd } from "./schematron/release/xsd.js";
 import { NS } from "./xml/names.js";
 
 /** The manifest lists what looks like an absolute path, also inside predicates; components are no document elements. */

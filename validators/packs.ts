@@ -4,7 +4,7 @@
  * the grammar of document types that the built-in table does not know.
  */
 import type { DocumentFacts, Layer } from "./report.js";
-import type { XsdValidator } from "./rules/schematron/xsd.js";
+import type { XsdValidator } from "./schematron/release/xsd.js";
 import type { RuleSet } from "./rules/rule.js";
 import { CUSTOMIZATION } from "./selection.js";
 

@@ -15,7 +15,7 @@ import { provideWrappingKey } from "./wss/keys.js";
 
 export { quarantinedReport } from "./quarantine.js";
 
-/** What the owner decides. The numbers come from engine/limits.ts. */
+/** What the owner decides. The numbers come from engine/base/limits.ts. */
 export interface PoolOptions {
   /** Threads of the two lanes. The large lane's threads start when they are needed. */
   readonly threads: Readonly<Record<Lane, number>>;

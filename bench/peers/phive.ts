@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import { childEnvironment } from "../../engine/config.js";
+import { childEnvironment } from "../../engine/base/config.js";
 
 const run = promisify(execFile);
 const PROJECT = join("bench", "jvm");

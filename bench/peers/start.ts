@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-import { systemClock } from "../../engine/clock.js";
-import { childEnvironment } from "../../engine/config.js";
-import { loadUws } from "../../gateway/uws-binding.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { childEnvironment } from "../../engine/base/config.js";
+import { loadUws } from "../../gateway/http/uws-binding.js";
 
 /** What the peer without validation runs on, for the names of figures. */
 export const LIMIT_SERVER = loadUws() === undefined ? "node:http" : "uWS";

@@ -1,7 +1,7 @@
 /** Limit (a): uWebSockets.js, JSON.parse and one fsynced insert; no authentication, no validation, no limits. */
 import { createServer } from "node:http";
 
-import { loadUws, type Uws } from "../../gateway/uws-binding.js";
+import { loadUws, type Uws } from "../../gateway/http/uws-binding.js";
 import { createPeerTable, insertPeer, openPeerSql, peerPort } from "./insert.js";
 
 const uws = loadUws();

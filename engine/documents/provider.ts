@@ -2,12 +2,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 
-import type { Clock } from "../clock.js";
-import { type FirmId, newId, newMessageId, type ParticipantId } from "../ids.js";
-import { INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../peppol/invoice-response.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../peppol/mls.js";
-import { providerOfSeat } from "../peppol/providers.js";
-import type { NewServiceMessage, ServiceKind } from "../storage/service-messages.js";
+import type { Clock } from "../base/clock.js";
+import { type FirmId, newId, newMessageId, type ParticipantId } from "../base/ids.js";
+import { INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../peppol/responses/invoice-response.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../peppol/responses/mls.js";
+import { providerOfSeat } from "../peppol/seats.js";
+import type { NewServiceMessage, ServiceKind } from "../storage/documents/service-messages.js";
 import type { Sealer } from "../storage/sealer.js";
 
 /** What the network knows us by. */

@@ -1,9 +1,9 @@
 /** The monthly reports: made when a month is over, once, and sent like any message of ours. Only the production network is reported. */
-import { type Clock, type Instant, isoInstant } from "../clock.js";
-import type { Environment } from "../config.js";
-import type { FirmId } from "../ids.js";
-import { LIMITS } from "../limits.js";
-import type { Log } from "../log.js";
+import { type Clock, type Instant, isoInstant } from "../base/clock.js";
+import type { Environment } from "../base/config.js";
+import type { FirmId } from "../base/ids.js";
+import { LIMITS } from "../base/limits.js";
+import type { Log } from "../base/log.js";
 import {
   buildEusr, buildTsr, type DueReport, dueReports, type Month, monthBounds, monthOf, REPORT_DOCUMENT_TYPES, REPORT_PROCESS, REPORT_RECEIVER, type ReportType,
 } from "../peppol/reporting.js";

@@ -1,5 +1,5 @@
 /** Bodies of messages as text, bounded: ids travel, content does not. */
-import { LIMITS } from "../limits.js";
+import { LIMITS } from "../base/limits.js";
 import type { Json } from "../storage/sql.js";
 
 /** @throws Error when the body is too large to be a few ids */

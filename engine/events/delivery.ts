@@ -1,8 +1,8 @@
 /** What becomes of one delivered message, the same in every form of the streams; and the lanes in which handlers run. */
-import { LIMITS } from "../limits.js";
-import { errorFields } from "../log.js";
-import type { Log } from "../log.js";
-import type { Metrics } from "../metrics.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
+import type { Metrics } from "../base/metrics.js";
 import type { StreamDelivery, StreamHandler, StreamName } from "./streams.js";
 import { backoff, within } from "./wake.js";
 import type { Wake } from "./wake.js";

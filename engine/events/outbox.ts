@@ -1,8 +1,8 @@
 /** The relay: moves what was committed to the outbox on to the streams, at least once, however often anything dies. */
-import { LIMITS } from "../limits.js";
-import { errorFields } from "../log.js";
-import type { Log } from "../log.js";
-import type { Metrics } from "../metrics.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
+import type { Metrics } from "../base/metrics.js";
 import { claimOutbox, deleteOutbox, readOutboxStatus, releaseOutbox } from "../storage/outbox.js";
 import type { OutboxRow } from "../storage/outbox.js";
 import type { Sql } from "../storage/sql.js";

@@ -1,8 +1,8 @@
 /** The reconciler: finds work in Postgres that no stream has woken, and wakes it. Its first pass is the recovery at the start. */
-import { LIMITS } from "../limits.js";
-import { errorFields } from "../log.js";
-import type { Log } from "../log.js";
-import type { Metrics } from "../metrics.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
+import type { Metrics } from "../base/metrics.js";
 import type { StreamMessage, StreamName, Streams } from "./streams.js";
 import { createWake, within } from "./wake.js";
 

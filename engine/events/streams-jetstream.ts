@@ -6,11 +6,11 @@ import type { Consumer, ConsumerConfig, JetStreamClient, JetStreamManager, JsMsg
 import { connect, nanos } from "@nats-io/transport-node";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
 
-import type { Clock } from "../clock.js";
-import { LIMITS } from "../limits.js";
-import { errorFields } from "../log.js";
-import type { Log } from "../log.js";
-import type { Metrics } from "../metrics.js";
+import type { Clock } from "../base/clock.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
+import type { Metrics } from "../base/metrics.js";
 import type { Json } from "../storage/sql.js";
 import { encodeBody } from "./body.js";
 import { createLanes, deliver, stopOf } from "./delivery.js";

@@ -1,8 +1,8 @@
 /** Streams in Postgres itself: the default without NATS. Rows are claimed with SKIP LOCKED, waiting consumers are told by NOTIFY. */
-import { LIMITS } from "../limits.js";
-import { errorFields } from "../log.js";
-import type { Log } from "../log.js";
-import type { Metrics } from "../metrics.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
+import type { Metrics } from "../base/metrics.js";
 import { openChannel } from "../storage/channel.js";
 import type { Sql } from "../storage/sql.js";
 import {

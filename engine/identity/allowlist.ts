@@ -1,7 +1,7 @@
 /** Where a key may be used from: a list of addresses and networks, empty for anywhere. */
-import { formatAddress, inCidr, parseAddress, parseCidr, type Address, type Cidr } from "../addresses.js";
-import { Refusal, type ErrorDetail } from "../errors.js";
-import { LIMITS } from "../limits.js";
+import { formatAddress, inCidr, parseAddress, parseCidr, type Address, type Cidr } from "../base/addresses.js";
+import { Refusal, type ErrorDetail } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
 
 /** IPv6 networks whose addresses carry an IPv4 address in a way that only some routers undo: nobody can say whom they name. */
 const AMBIGUOUS: readonly Cidr[] = ["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"]

@@ -1,15 +1,15 @@
 /** From a bearer token to a caller: the signature once, the key's present state every time. */
-import type { Instant } from "../clock.js";
-import { Refusal } from "../errors.js";
-import { LIMITS } from "../limits.js";
-import type { KeyRow } from "../storage/keys.js";
+import type { Instant } from "../base/clock.js";
+import { Refusal } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
+import type { KeyRow } from "../storage/identity/keys.js";
 import { orTemporary } from "../storage/sql.js";
-import { isCurrent, verifyAccessToken, type AccessToken, type TokenAudience } from "./access-tokens.js";
-import type { Cache } from "./cache.js";
+import { isCurrent, verifyAccessToken, type AccessToken, type TokenAudience } from "./tokens/access-tokens.js";
+import type { Cache } from "./nodes/cache.js";
 import type { Caller } from "./caller.js";
-import type { Revocations } from "./revocations.js";
+import type { Revocations } from "./tokens/revocations.js";
 import { effectiveScopes } from "./scopes.js";
-import type { SigningKeys } from "./signing-keys.js";
+import type { SigningKeys } from "./tokens/signing-keys.js";
 
 export interface Authenticator {
   /** At once when token, key and revocations are known here. @throws Refusal TOKEN_INVALID, TEMPORARY */

@@ -1,7 +1,7 @@
 /** Who is calling, and for whom: what the gateway knows of a request after its token was believed. */
-import type { Instant } from "../clock.js";
-import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../ids.js";
-import type { Scope } from "../scopes.js";
+import type { Instant } from "../base/clock.js";
+import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
+import type { Scope } from "../base/scopes.js";
 
 /** The kinds of key, named by the beginning of their secret. @source spec/enterprise.md, Authentication */
 export const KEY_TYPES = ["sk_live", "sk_int"] as const;

@@ -1,14 +1,14 @@
 /** For whom a call may be made: the firm or the participant, decided from the caller and the present state of the binding. */
-import { Refusal, type ErrorName } from "../errors.js";
-import { participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../ids.js";
-import type { Scope } from "../scopes.js";
-import type { BindingRow, Interface } from "../storage/bindings.js";
-import type { ParticipantRow } from "../storage/firms.js";
-import type { Cache } from "./cache.js";
+import { Refusal, type ErrorName } from "../base/errors.js";
+import { participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../base/ids.js";
+import type { Scope } from "../base/scopes.js";
+import type { BindingRow, Interface } from "../storage/identity/bindings.js";
+import type { ParticipantRow } from "../storage/identity/firms.js";
+import type { Cache } from "./nodes/cache.js";
 import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
-import { bindingKey } from "./memory.js";
+import { bindingKey } from "./nodes/memory.js";
 import { effectiveScopes } from "./scopes.js";
-import type { SecretEnvironment } from "./secrets.js";
+import type { SecretEnvironment } from "./tokens/secrets.js";
 
 /** A fact that may have to be asked of Postgres. */
 type Soon<T> = T | Promise<T>;

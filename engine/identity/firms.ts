@@ -1,9 +1,9 @@
 /** Firms, participants, integrators and bindings as an operator makes them. */
-import type { Clock } from "../clock.js";
-import { newId, participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../ids.js";
-import type { Scope } from "../scopes.js";
-import { putBinding, revokeBinding, type Interface } from "../storage/bindings.js";
-import { insertFirm, insertIntegrator, insertParticipant } from "../storage/firms.js";
+import type { Clock } from "../base/clock.js";
+import { newId, participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../base/ids.js";
+import type { Scope } from "../base/scopes.js";
+import { putBinding, revokeBinding, type Interface } from "../storage/identity/bindings.js";
+import { insertFirm, insertIntegrator, insertParticipant } from "../storage/identity/firms.js";
 import type { Json, Sql } from "../storage/sql.js";
 
 interface Deps {

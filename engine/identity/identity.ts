@@ -5,29 +5,29 @@
  */
 import { randomUUID } from "node:crypto";
 
-import type { Clock, Instant } from "../clock.js";
-import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../ids.js";
-import { LIMITS } from "../limits.js";
-import { errorFields, type Log } from "../log.js";
-import type { Metrics } from "../metrics.js";
-import { findBindingByCustomerRef } from "../storage/bindings.js";
+import type { Clock, Instant } from "../base/clock.js";
+import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields, type Log } from "../base/log.js";
+import type { Metrics } from "../base/metrics.js";
+import { findBindingByCustomerRef } from "../storage/identity/bindings.js";
 import type { Channel, ChannelOptions } from "../storage/channel.js";
-import { deactivateKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/keys.js";
+import { deactivateKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/identity/keys.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
 import { parseAllowlist } from "./allowlist.js";
 import { createAuthenticator } from "./authenticator.js";
 import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
-import { createChanges, type ChangeKind, type Changes } from "./changes.js";
+import { createChanges, type ChangeKind, type Changes } from "./nodes/changes.js";
 import { customerContext, firmContext, participantContext } from "./contexts.js";
 import { revokeConsent } from "./firms.js";
 import { pruneIdentity } from "./maintenance.js";
-import { bindingKey, createMemory, type Memory } from "./memory.js";
-import { createPeers, type Peers } from "./peers.js";
-import { createRevocations } from "./revocations.js";
-import type { SecretEnvironment } from "./secrets.js";
-import { createSigningKeys, type PublicJwk } from "./signing-keys.js";
-import { issueTokens, renewTokens, revokeToken, type TokenDeps, type TokenPair, type TokenRequest } from "./tokens.js";
+import { bindingKey, createMemory, type Memory } from "./nodes/memory.js";
+import { createPeers, type Peers } from "./nodes/peers.js";
+import { createRevocations } from "./tokens/revocations.js";
+import type { SecretEnvironment } from "./tokens/secrets.js";
+import { createSigningKeys, type PublicJwk } from "./tokens/signing-keys.js";
+import { issueTokens, renewTokens, revokeToken, type TokenDeps, type TokenPair, type TokenRequest } from "./tokens/tokens.js";
 
 export interface IdentityOptions {
   readonly sql: Sql;

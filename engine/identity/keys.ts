@@ -1,11 +1,11 @@
 /** API keys: made with a secret that is shown once, ended for good. */
-import type { Clock } from "../clock.js";
-import { newId, type FirmId, type IntegratorId, type KeyId } from "../ids.js";
-import type { Scope } from "../scopes.js";
-import { insertKey, type KeyCreation } from "../storage/keys.js";
+import type { Clock } from "../base/clock.js";
+import { newId, type FirmId, type IntegratorId, type KeyId } from "../base/ids.js";
+import type { Scope } from "../base/scopes.js";
+import { insertKey, type KeyCreation } from "../storage/identity/keys.js";
 import type { Sql } from "../storage/sql.js";
 import { parseAllowlist } from "./allowlist.js";
-import { newSecret, sha256, shownPrefix, type SecretEnvironment } from "./secrets.js";
+import { newSecret, sha256, shownPrefix, type SecretEnvironment } from "./tokens/secrets.js";
 
 /** A firm's key, an integrator's central key, or an integrator's key for one firm. */
 export type KeyOwner =

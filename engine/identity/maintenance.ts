@@ -1,10 +1,10 @@
 /** Deletes what has expired, in batches, so that no table of identity grows without bound. */
-import type { Clock } from "../clock.js";
-import { LIMITS } from "../limits.js";
-import { pruneFailures } from "../storage/credentials.js";
+import type { Clock } from "../base/clock.js";
+import { LIMITS } from "../base/limits.js";
+import { pruneFailures } from "../storage/identity/credentials.js";
 import { pruneRates } from "../storage/rates.js";
 import type { Sql } from "../storage/sql.js";
-import { pruneRefreshFamilies, pruneRevokedTokens } from "../storage/tokens.js";
+import { pruneRefreshFamilies, pruneRevokedTokens } from "../storage/identity/tokens.js";
 
 /** Batches that one kind of row may take in one pass, so that a pass ends. */
 const ROUNDS_MAX = 20;

@@ -1,14 +1,14 @@
 /** Tenants as an operator makes them: a firm with its first participant and key, an integrator with its first key. */
-import type { Clock } from "../clock.js";
-import { type FirmId, type IntegratorId, type KeyId, type ParticipantId, participantKey } from "../ids.js";
-import { PARTICIPANT_CAPABILITIES } from "../peppol/capabilities.js";
-import { SCOPES } from "../scopes.js";
-import { addCapabilities, findOwnParticipant } from "../storage/received.js";
+import type { Clock } from "../base/clock.js";
+import { type FirmId, type IntegratorId, type KeyId, type ParticipantId, participantKey } from "../base/ids.js";
+import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
+import { SCOPES } from "../base/scopes.js";
+import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";
 import type { Sql } from "../storage/sql.js";
 import { createFirm, createIntegrator, registerParticipant } from "./firms.js";
 import { createKey } from "./keys.js";
 import { FIRM_KEY_SCOPES } from "./scopes.js";
-import type { SecretEnvironment } from "./secrets.js";
+import type { SecretEnvironment } from "./tokens/secrets.js";
 
 export interface RegistrationPorts {
   readonly sql: Sql;

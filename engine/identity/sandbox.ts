@@ -3,11 +3,11 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Clock } from "../clock.js";
-import { type FirmId, type IntegratorId, type ParticipantId, participantKey } from "../ids.js";
-import { PARTICIPANT_CAPABILITIES } from "../peppol/capabilities.js";
-import { type Scope, SCOPES } from "../scopes.js";
-import { addCapabilities, findOwnParticipant } from "../storage/received.js";
+import type { Clock } from "../base/clock.js";
+import { type FirmId, type IntegratorId, type ParticipantId, participantKey } from "../base/ids.js";
+import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
+import { type Scope, SCOPES } from "../base/scopes.js";
+import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";
 import type { Sql } from "../storage/sql.js";
 import { bindFirm, createFirm, createIntegrator, registerParticipant } from "./firms.js";
 import { createKey, type KeyOwner } from "./keys.js";

@@ -4,11 +4,11 @@
  * @source design/as4.md, section 12; structure and conditions of conformance/schematron/reporting
  */
 import { escapeAttribute, escapeText } from "../../validators/xml/c14n.js";
-import type { Instant } from "../clock.js";
-import { isoInstant } from "../clock.js";
-import type { ParticipantId } from "../ids.js";
-import { LIMITS } from "../limits.js";
-import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./identifiers.js";
+import type { Instant } from "../base/clock.js";
+import { isoInstant } from "../base/clock.js";
+import type { ParticipantId } from "../base/ids.js";
+import { LIMITS } from "../base/limits.js";
+import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./envelope/identifiers.js";
 
 export const REPORT_TYPES = ["TSR", "EUSR"] as const;
 export type ReportType = (typeof REPORT_TYPES)[number];

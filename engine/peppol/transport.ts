@@ -1,6 +1,6 @@
 /** The way to another access point: one attempt in, one outcome of a closed list out. */
-import type { Instant } from "../clock.js";
-import type { DocumentId, FirmId, ParticipantId } from "../ids.js";
+import type { Instant } from "../base/clock.js";
+import type { DocumentId, FirmId, ParticipantId } from "../base/ids.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */

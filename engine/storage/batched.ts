@@ -5,8 +5,8 @@
  * It pays with what is under way: measured from the API to the receipt, Postgres spends 2.2 ms on a document with 48
  * attempts at once and 1.5 to 2.0 ms with 96.
  */
-import { Refusal } from "../errors.js";
-import { LIMITS } from "../limits.js";
+import { Refusal } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
 import { isUnknownOutcome, type Sql } from "./sql.js";
 
 export interface BatchOptions<I> {

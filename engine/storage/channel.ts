@@ -6,7 +6,7 @@
  */
 import postgres from "postgres";
 
-import { LIMITS } from "../limits.js";
+import { LIMITS } from "../base/limits.js";
 import { connectionTarget } from "./sql.js";
 import type { Sql } from "./sql.js";
 

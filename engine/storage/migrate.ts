@@ -4,9 +4,9 @@ import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 
-import { isoInstant } from "../clock.js";
-import type { Clock } from "../clock.js";
-import { LIMITS } from "../limits.js";
+import { isoInstant } from "../base/clock.js";
+import type { Clock } from "../base/clock.js";
+import { LIMITS } from "../base/limits.js";
 import { openSql } from "./sql.js";
 import type { Sql } from "./sql.js";
 

@@ -1,5 +1,5 @@
 /** Statements on nodes that are alive, and on the rate windows they share. Times here are database time. */
-import { LIMITS } from "../limits.js";
+import { LIMITS } from "../base/limits.js";
 import type { Sql } from "./sql.js";
 
 /** Says that a node is alive and forgets the dead. @returns ids of the nodes that are alive, this one included */

@@ -1,6 +1,6 @@
 /** Statements of registrations in the SML: claim one, end one, say what DNS or a person has found, list them. */
-import type { Instant } from "../clock.js";
-import type { ParticipantId } from "../ids.js";
+import type { Instant } from "../base/clock.js";
+import type { ParticipantId } from "../base/ids.js";
 import type { Sql } from "./sql.js";
 
 /** `manual_review`: the SML was asked, and nobody knows whether it did it. */

@@ -1,8 +1,8 @@
 /** Statements of the monthly reports: what is counted, what was submitted, and a firm's own figures. */
-import type { Instant } from "../clock.js";
-import type { FirmId } from "../ids.js";
+import type { Instant } from "../base/clock.js";
+import type { FirmId } from "../base/ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
-import { type NewServiceMessage, serviceMessageJson } from "./service-messages.js";
+import { type NewServiceMessage, serviceMessageJson } from "./documents/service-messages.js";
 import type { Sql } from "./sql.js";
 
 export interface Period {

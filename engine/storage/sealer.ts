@@ -1,7 +1,7 @@
 /** Encryption at rest: AES-256-GCM under a master key, whose id is stored beside each sealed value. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
 
-import { randomOctets } from "../ids.js";
+import { randomOctets } from "../base/ids.js";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -4,8 +4,8 @@
  */
 import postgres from "postgres";
 
-import { Refusal } from "../errors.js";
-import { LIMITS } from "../limits.js";
+import { Refusal } from "../base/errors.js";
+import { LIMITS } from "../base/limits.js";
 import { arrayTypes } from "./array-types.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */

@@ -1,7 +1,7 @@
 /** `kurier bench NAME`: the benchmarks of bench/, with their limits in the same run. */
 import { join } from "node:path";
 
-import { colour, print } from "../terminal.js";
+import { colour, print } from "./terminal.js";
 import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
 
 export const benchCommand: Command = {

@@ -1,8 +1,8 @@
 /** The database of a command: the configured one, that of the running engine, or the embedded one for as long as it takes. */
-import { systemClock } from "../../engine/clock.js";
-import type { Config } from "../../engine/config.js";
-import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded.js";
-import { silentLog } from "../../engine/log.js";
+import { systemClock } from "../../engine/base/clock.js";
+import type { Config } from "../../engine/base/config.js";
+import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";
+import { silentLog } from "../../engine/base/log.js";
 import { migrate } from "../../engine/storage/migrate.js";
 import { openSql, type Sql } from "../../engine/storage/sql.js";
 

@@ -1,11 +1,11 @@
 /** `kurier demo`: the main job on a real invoice, step by step with times. */
 import { setTimeout as pause } from "node:timers/promises";
 
-import { systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
-import { canonicalDocumentTypeId } from "../../engine/peppol/identifiers.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
+import { canonicalDocumentTypeId } from "../../engine/peppol/envelope/identifiers.js";
 import { readSandbox, type Sandbox } from "../../engine/identity/sandbox.js";
-import { colour, print } from "../terminal.js";
+import { colour, print } from "./terminal.js";
 import { type Command, EXIT } from "./command.js";
 
 /** How long the demo waits for a delivery before it says that it failed. */

@@ -1,8 +1,8 @@
 /** `kurier env`: the environment's example file, written or compared. */
 import { readFile, writeFile } from "node:fs/promises";
 
-import { environmentExample } from "../../engine/config.js";
-import { complain, print } from "../terminal.js";
+import { environmentExample } from "../../engine/base/config.js";
+import { complain, print } from "./terminal.js";
 import { type Command, EXIT, parseArguments } from "./command.js";
 
 const FILE = "deploy/env.example";
@@ -23,7 +23,7 @@ export const envCommand: Command = {
       return EXIT.ok;
     }
     if (await readFile(FILE, "utf8") === text) return EXIT.ok;
-    complain(`${FILE} differs from engine/config.ts; run npm run env.`);
+    complain(`${FILE} differs from engine/base/config.ts; run npm run env.`);
     return EXIT.failed;
   },
 };

@@ -1,15 +1,15 @@
 /** `kurier evidence verify`: the whole archive checked again, offline. */
-import { systemClock } from "../../engine/clock.js";
-import { ConfigError, loadConfig } from "../../engine/config.js";
-import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { ConfigError, loadConfig } from "../../engine/base/config.js";
+import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
 import { loadTrustStore, type TrustStore } from "../../engine/peppol/pki/trust.js";
-import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
-import { EvidenceStoreFailure } from "../../engine/storage/evidence-store.js";
-import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import { EvidenceStoreFailure } from "../../engine/storage/evidence/store.js";
+import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { signatureTasks } from "../../validators/signature.js";
-import { masterKey } from "../data-dir.js";
-import { colour, complain, print, progress } from "../terminal.js";
+import { masterKey } from "../start/data-dir.js";
+import { colour, complain, print, progress } from "./terminal.js";
 import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
 import { withDatabase } from "./database.js";
 

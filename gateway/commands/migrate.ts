@@ -1,8 +1,8 @@
 /** `kurier migrate` and `kurier migrate status`. */
-import { systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
 import { migrate, migrationStatus } from "../../engine/storage/migrate.js";
-import { print } from "../terminal.js";
+import { print } from "./terminal.js";
 import { type Command, EXIT, UsageError } from "./command.js";
 import { withDatabase } from "./database.js";
 

@@ -2,9 +2,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { DOCUMENT_NAMES, openApiDocuments } from "../openapi.js";
-import { apiRoutes, UNPLUGGED } from "../rows.js";
-import { complain, print } from "../terminal.js";
+import { DOCUMENT_NAMES, openApiDocuments } from "../contract/openapi.js";
+import { apiRoutes, UNPLUGGED } from "../contract/rows.js";
+import { complain, print } from "./terminal.js";
 import { type Command, EXIT, type ExitCode, parseArguments, UsageError } from "./command.js";
 
 const FOLDER = join("deploy", "openapi");

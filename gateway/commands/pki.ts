@@ -2,15 +2,15 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 
-import { isoInstant, systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
-import { LIMITS } from "../../engine/limits.js";
-import { silentLog } from "../../engine/log.js";
-import { SEAT_ID } from "../../engine/peppol/ebms.js";
+import { isoInstant, systemClock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { silentLog } from "../../engine/base/log.js";
+import { SEAT_ID } from "../../engine/peppol/as4/user-message.js";
 import { DEVELOPMENT_SEAT, ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
 import type { Expiry } from "../../engine/peppol/pki/own-keys.js";
 import { developmentFolder, openOwnPki } from "../../engine/peppol/pki/setup.js";
-import { complain, print } from "../terminal.js";
+import { complain, print } from "./terminal.js";
 import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
 
 const DAY_MS = 86_400_000;

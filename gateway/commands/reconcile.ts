@@ -1,14 +1,14 @@
 /** `kurier reconcile`: one pass of the reconciler, and what it found. */
-import { systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
-import { createDueDocuments } from "../../engine/documents/due.js";
-import { runningNatsServer } from "../../engine/embedded.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
+import { createDueDocuments } from "../../engine/documents/delivery/due.js";
+import { runningNatsServer } from "../../engine/embedded/embedded.js";
 import { reconcile } from "../../engine/events/reconciler.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
-import { print } from "../terminal.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { print } from "./terminal.js";
 import { type Command, EXIT, UsageError } from "./command.js";
 import { withDatabase } from "./database.js";
 

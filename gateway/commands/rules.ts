@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { bratislavaDay, systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
-import { SCAN_LIMITS } from "../../engine/documents/validators.js";
-import { colour, print, progress } from "../terminal.js";
+import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
+import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
+import { colour, print, progress } from "./terminal.js";
 import { type Command, EXIT, type ExitCode, parseArguments, UsageError } from "./command.js";
 
 function rulesDir(): string {
@@ -21,7 +21,7 @@ function rulesDir(): string {
 export async function whyPacksAreRefused(directory: string): Promise<string | undefined> {
   if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return "RULES_DIR names no folder; create it, or leave the variable out to use the built-in rules.";
   const [{ loadPacks }, { PackRefused }, { XsdUnavailable }] = await Promise.all([
-    import("../../validators/load-packs.js"), import("../../validators/rules/schematron/load.js"), import("../../validators/rules/schematron/xsd.js"),
+    import("../../validators/load-packs.js"), import("../../validators/schematron/release/load.js"), import("../../validators/schematron/release/xsd.js"),
   ]);
   try {
     for (const { validator } of (await loadPacks(directory)).grammars) validator.dispose();
@@ -37,8 +37,8 @@ const sentence = (text: string): string => (text.endsWith(".") ? text : `${text}
 /** Errors of the importer are written for the operator: they name file, line and construct. */
 export async function readable<T>(work: () => Promise<T> | T): Promise<T> {
   const [{ ReleaseError }, { PackRefused }, { SourceError }, { ZipError }, { XsdUnavailable }] = await Promise.all([
-    import("../../validators/rules/schematron/release.js"), import("../../validators/rules/schematron/load.js"), import("../../validators/rules/schematron/source-xml.js"),
-    import("../../validators/rules/schematron/zip.js"), import("../../validators/rules/schematron/xsd.js"),
+    import("../../validators/schematron/release/release.js"), import("../../validators/schematron/release/load.js"), import("../../validators/schematron/release/source-xml.js"),
+    import("../../validators/schematron/release/zip.js"), import("../../validators/schematron/release/xsd.js"),
   ]);
   try {
     return await work();
@@ -51,8 +51,8 @@ export async function readable<T>(work: () => Promise<T> | T): Promise<T> {
 async function importPack(args: readonly string[]): Promise<ExitCode> {
   const { values: [source], options } = parseArguments(args, { options: ["id", "mandatory-from"], flags: ["activate"] });
   if (source === undefined) throw new UsageError("Name the folder or ZIP of the release.");
-  const { importRules } = await import("../../validators/rules/schematron/import.js");
-  const { setActive } = await import("../../validators/rules/schematron/load.js");
+  const { importRules } = await import("../../validators/schematron/release/import.js");
+  const { setActive } = await import("../../validators/schematron/release/load.js");
   const [id, mandatoryFrom] = [options.get("id"), options.get("mandatory-from")];
   const { manifest, tests } = await readable(() => importRules({ source, rulesDir: rulesDir(), ...(id === undefined ? {} : { id }), ...(mandatoryFrom === undefined ? {} : { mandatoryFrom }) }));
   for (const schema of manifest.schemas) print(`${schema.file}: layer ${schema.layer}, ${schema.patterns} patterns, ${schema.rules} rules, ${schema.asserts} asserts`);
@@ -64,7 +64,7 @@ async function importPack(args: readonly string[]): Promise<ExitCode> {
 }
 
 async function list(): Promise<ExitCode> {
-  const { listPacks } = await import("../../validators/rules/schematron/load.js");
+  const { listPacks } = await import("../../validators/schematron/release/load.js");
   const { SELECTION } = await import("../../validators/selection.js");
   for (const { profile, versions } of SELECTION) for (const { version, mandatoryFrom, make } of versions) print(`built-in  ${profile.padEnd(24)} ${version.padEnd(8)} mandatory from ${mandatoryFrom}${make === undefined ? "  (tables not written yet)" : ""}`);
   const directory = loadConfig().RULES_DIR;
@@ -77,7 +77,7 @@ async function list(): Promise<ExitCode> {
 const activate = (active: boolean) => async (args: readonly string[]): Promise<ExitCode> => {
   const [id] = args;
   if (id === undefined) throw new UsageError("Name the pack.");
-  const { setActive } = await import("../../validators/rules/schematron/load.js");
+  const { setActive } = await import("../../validators/schematron/release/load.js");
   await readable(() => setActive(rulesDir(), id, active));
   print(`${id} is ${active ? "active" : "inactive"} from the next start.`);
   return EXIT.ok;
@@ -91,7 +91,7 @@ async function verify(args: readonly string[]): Promise<ExitCode> {
   const { values: [id, ...paths] } = parseArguments(args, {});
   if (id === undefined || paths.length === 0) throw new UsageError("Name the pack and the folders or files to compare on.");
   const [{ loadPack }, { packRules }, { packRulesFor }, { sharedIds, verifyRules }, { scan }, { selectRules }, { inspect }, { isKnownRoot }] = await Promise.all([
-    import("../../validators/rules/schematron/load.js"), import("../../validators/load-packs.js"), import("../../validators/packs.js"), import("../../validators/rules/schematron/verify.js"), import("../../validators/xml/scanner.js"),
+    import("../../validators/schematron/release/load.js"), import("../../validators/load-packs.js"), import("../../validators/packs.js"), import("../../validators/schematron/release/verify.js"), import("../../validators/xml/scanner.js"),
     import("../../validators/selection.js"), import("../../validators/inspect.js"), import("../../validators/ubl/check.js"),
   ]);
   const pack = await readable(() => packRules(loadPack(rulesDir(), id)));

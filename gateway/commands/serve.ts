@@ -1,8 +1,8 @@
 /** `kurier serve`: the engine, until it is told to stop. */
-import { loadConfig } from "../../engine/config.js";
+import { loadConfig } from "../../engine/base/config.js";
 import type { Engine, Role } from "../main.js";
 import { ROLES, startEngine } from "../main.js";
-import { colour, print } from "../terminal.js";
+import { colour, print } from "./terminal.js";
 import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
 
 const roleOf = (text: string | undefined): Role => {

@@ -3,12 +3,12 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { bratislavaDay, systemClock } from "../../engine/clock.js";
-import { loadConfig } from "../../engine/config.js";
-import { SCAN_LIMITS } from "../../engine/documents/validators.js";
+import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
+import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import type { Finding, Report } from "../../validators/report.js";
 import type { Packs } from "../../validators/packs.js";
-import { colour, complain, print, readStandardInput } from "../terminal.js";
+import { colour, complain, print, readStandardInput } from "./terminal.js";
 import { type Command, EXIT, type ExitCode, parseArguments, type ParsedArguments, UsageError } from "./command.js";
 import { readable } from "./rules.js";
 
@@ -32,7 +32,7 @@ async function packsOf(directory: string | undefined): Promise<Packs | undefined
   const { loadPacks } = await import("../../validators/load-packs.js");
   const isRelease = directory.toLowerCase().endsWith(".zip") || readdirSync(directory).some((name) => name.toLowerCase().endsWith(".sch"));
   if (!isRelease) return loadPacks(directory);
-  const [{ importRules }, { setActive }] = await Promise.all([import("../../validators/rules/schematron/import.js"), import("../../validators/rules/schematron/load.js")]);
+  const [{ importRules }, { setActive }] = await Promise.all([import("../../validators/schematron/release/import.js"), import("../../validators/schematron/release/load.js")]);
   const draft = mkdtempSync(join(tmpdir(), "kurier-rules-"));
   try {
     importRules({ source: directory, rulesDir: draft, id: "release" });

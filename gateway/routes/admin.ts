@@ -1,14 +1,14 @@
 /** What operators do over the admin listener. @source design/interface.md, Admin JSON */
 import { z } from "zod";
 
-import { isoInstant, isStorable } from "../../engine/clock.js";
-import { Refusal } from "../../engine/errors.js";
-import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, parseReceivedDocumentId, participantKey, type ReceivedDocumentId } from "../../engine/ids.js";
+import { isoInstant, isStorable } from "../../engine/base/clock.js";
+import { Refusal } from "../../engine/base/errors.js";
+import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, parseReceivedDocumentId, participantKey, type ReceivedDocumentId } from "../../engine/base/ids.js";
 import { OUTBOUND_STATES, type OutboundState } from "../../engine/lifecycle/document.js";
 import { INBOUND_STATES, type InboundState } from "../../engine/lifecycle/received.js";
-import type { RegistrationResult } from "../../engine/peppol/registrations.js";
-import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery, OperatorReceived, OperatorReceivedDetail, OperatorReceivedQuery } from "../../engine/storage/operations.js";
-import { type Route, route } from "../route.js";
+import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
+import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery, OperatorReceived, OperatorReceivedDetail, OperatorReceivedQuery } from "../../engine/storage/documents/operations.js";
+import { type Route, route } from "../contract/route.js";
 
 export interface AdminPorts {
   listFirms(): Promise<readonly { readonly id: string; readonly name: string; readonly participants: readonly string[]; readonly createdAt: number }[]>;

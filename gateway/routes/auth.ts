@@ -4,14 +4,14 @@
  */
 import { z } from "zod";
 
-import { isoInstant } from "../../engine/clock.js";
-import { Refusal } from "../../engine/errors.js";
+import { isoInstant } from "../../engine/base/clock.js";
+import { Refusal } from "../../engine/base/errors.js";
 import type { Caller } from "../../engine/identity/caller.js";
-import type { TokenDoor } from "../../engine/identity/credentials.js";
+import type { TokenDoor } from "../../engine/identity/tokens/credentials.js";
 import type { Identity } from "../../engine/identity/identity.js";
-import { tokenTimes, type TokenPair } from "../../engine/identity/tokens.js";
-import { LIMITS } from "../../engine/limits.js";
-import { type Route, route } from "../route.js";
+import { tokenTimes, type TokenPair } from "../../engine/identity/tokens/tokens.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { type Route, route } from "../contract/route.js";
 
 /** What the rows need of the engine. */
 export type TokenPorts = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken" | "jwks">;

@@ -1,11 +1,11 @@
 /** The Connector: what an integrator does with the documents of a firm that it calls by its own name. @source spec/enterprise.md, Connector; spec/rulings.md, section 11 */
 import { z } from "zod";
 
-import type { RespondReply, RespondRequest } from "../../engine/documents/respond.js";
-import { parseReceivedDocumentId } from "../../engine/ids.js";
-import { LIMITS } from "../../engine/limits.js";
-import { RESPONSE_STATUSES } from "../../engine/peppol/invoice-response.js";
-import { type Route, route } from "../route.js";
+import type { RespondReply, RespondRequest } from "../../engine/documents/inbound/respond.js";
+import { parseReceivedDocumentId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-response.js";
+import { type Route, route } from "../contract/route.js";
 
 export interface ConnectorPorts {
   /** Gives the answer to the document's actor. @throws Refusal */

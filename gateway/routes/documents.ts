@@ -1,11 +1,11 @@
 /** What became of a sent document. @source spec/enterprise.md, Webhooks, events and lifecycle; spec/rulings.md, sections 5 and 13 */
 import { z } from "zod";
 
-import { type EventsRecord, type StatusRecord } from "../../engine/documents/lifecycle-reads.js";
-import { type DocumentId, type FirmId, parseDocumentId } from "../../engine/ids.js";
+import { type EventsRecord, type StatusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
+import { type DocumentId, type FirmId, parseDocumentId } from "../../engine/base/ids.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
-import { LIMITS } from "../../engine/limits.js";
-import { type Route, route } from "../route.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { type Route, route } from "../contract/route.js";
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 export interface DocumentPorts {

@@ -1,9 +1,9 @@
 /** What an operator's tools ask a process: is it alive, is it ready, what does it count. Rows of the admin listener. */
 import { z } from "zod";
 
-import type { Metrics } from "../../engine/metrics.js";
-import { route } from "../route.js";
-import type { Route } from "../route.js";
+import type { Metrics } from "../../engine/base/metrics.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 export interface OperationsPorts {
   readonly metrics: Pick<Metrics, "exposition">;

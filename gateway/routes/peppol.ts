@@ -1,13 +1,13 @@
 /** Where other access points deliver, and what is kept of every exchange. @source design/as4.md, section 3; spec/rulings.md, sections 11 and 13 */
 import { z } from "zod";
 
-import type { Envelope, EvidenceRecordView } from "../../engine/documents/evidence.js";
-import { MLS_VIEW_STATES } from "../../engine/documents/evidence-mls.js";
-import { type FirmId, parseUuid } from "../../engine/ids.js";
-import { LIMITS } from "../../engine/limits.js";
-import type { As4Receiver } from "../../engine/peppol/as4-receiver.js";
-import { MLS_REASONS } from "../../engine/peppol/mls.js";
-import { type Route, route } from "../route.js";
+import type { Envelope, EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
+import { MLS_VIEW_STATES } from "../../engine/documents/reads/evidence-mls.js";
+import { type FirmId, parseUuid } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import type { As4Receiver } from "../../engine/peppol/as4/receive.js";
+import { MLS_REASONS } from "../../engine/peppol/responses/mls.js";
+import { type Route, route } from "../contract/route.js";
 
 export interface As4Ports {
   readonly receive: As4Receiver;

@@ -2,15 +2,15 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-import { type Instant, isoInstant, isStorable } from "../../engine/clock.js";
-import type { Inbox, ReceivedDocument } from "../../engine/documents/inbox.js";
-import { requestFingerprint, type SendReply, type SendRequest } from "../../engine/documents/send.js";
-import { type ErrorDetail, Refusal } from "../../engine/errors.js";
-import { parseParticipantId, parseReceivedDocumentId, type ParticipantId, qualifiedParticipant, type ReceivedDocumentId } from "../../engine/ids.js";
-import { LIMITS } from "../../engine/limits.js";
+import { type Instant, isoInstant, isStorable } from "../../engine/base/clock.js";
+import type { Inbox, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
+import { requestFingerprint, type SendReply, type SendRequest } from "../../engine/documents/accept/send.js";
+import { type ErrorDetail, Refusal } from "../../engine/base/errors.js";
+import { parseParticipantId, parseReceivedDocumentId, type ParticipantId, qualifiedParticipant, type ReceivedDocumentId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
-import type { ReceivedItem } from "../../engine/storage/received.js";
-import { type Route, route } from "../route.js";
+import type { ReceivedItem } from "../../engine/storage/documents/received.js";
+import { type Route, route } from "../contract/route.js";
 
 /** What the rows need of the engine. */
 export interface SapiPorts {

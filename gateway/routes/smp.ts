@@ -1,11 +1,11 @@
 /** Our service metadata publisher on the wire. @source design/as4.md section 10 */
 import { z } from "zod";
 
-import { Refusal } from "../../engine/errors.js";
-import { PARTICIPANT_SCHEME, parseParticipantId } from "../../engine/ids.js";
-import { DOCUMENT_TYPE_SCHEME } from "../../engine/peppol/identifiers.js";
-import type { SmpServer, SmpServerAnswer } from "../../engine/peppol/smp-server.js";
-import { type Route, route } from "../route.js";
+import { Refusal } from "../../engine/base/errors.js";
+import { PARTICIPANT_SCHEME, parseParticipantId } from "../../engine/base/ids.js";
+import { DOCUMENT_TYPE_SCHEME } from "../../engine/peppol/envelope/identifiers.js";
+import type { SmpServer, SmpServerAnswer } from "../../engine/peppol/discovery/smp-server.js";
+import { type Route, route } from "../contract/route.js";
 
 /** `iso6523-actorid-upis::0245:…` → `0245:…` */
 const participant = z.string().transform((value, context) => {

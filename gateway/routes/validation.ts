@@ -1,12 +1,12 @@
 /** Validation and reading of documents that are not sent: with a token, and for everybody. @source spec/rulings.md, section 13 */
 import { z } from "zod";
 
-import { payloadValidation, publicValidation } from "../../engine/documents/validation-reads.js";
-import type { DocumentWorkers } from "../../engine/documents/validators.js";
-import { Refusal } from "../../engine/errors.js";
-import { LIMITS } from "../../engine/limits.js";
+import { payloadValidation, publicValidation } from "../../engine/documents/accept/validation-reads.js";
+import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
+import { Refusal } from "../../engine/base/errors.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { SEVERITIES } from "../../validators/report.js";
-import { type Route, route } from "../route.js";
+import { type Route, route } from "../contract/route.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
 export type ValidationPorts = Pick<DocumentWorkers, "report" | "parse">;

@@ -4,10 +4,10 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 
-import { DOCUMENT_NAMES } from "../openapi.js";
-import type { DocumentName } from "../openapi.js";
-import { route } from "../route.js";
-import type { RawBody, Route } from "../route.js";
+import { DOCUMENT_NAMES } from "../contract/openapi.js";
+import type { DocumentName } from "../contract/openapi.js";
+import { route } from "../contract/route.js";
+import type { RawBody, Route } from "../contract/route.js";
 
 /**
  * What the page may load and do. Styles inline are the one concession: the reference component sets its own, in templates.
@@ -50,7 +50,7 @@ const fixed = (operation: string, path: string, body: string | Buffer, contentTy
   handler: () => ({ status: 200, body: { raw: body }, contentType, headers }),
 });
 
-/** @param documents what the page shows, as gateway/openapi.ts makes it of the published rows */
+/** @param documents what the page shows, as gateway/contract/openapi.ts makes it of the published rows */
 export function webRoutes(documents: Readonly<Record<DocumentName, unknown>>): readonly Route[] {
   const { version, plain, gzipped } = component();
   return [

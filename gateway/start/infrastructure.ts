@@ -1,21 +1,21 @@
 /** What every part stands on: the order of stopping, the database, the streams, the listeners. */
 import { createServer } from "node:net";
 
-import { parseCidr } from "../../engine/addresses.js";
-import type { Clock } from "../../engine/clock.js";
-import { type Config, ConfigError } from "../../engine/config.js";
-import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded.js";
+import { parseCidr } from "../../engine/base/addresses.js";
+import type { Clock } from "../../engine/base/clock.js";
+import { type Config, ConfigError } from "../../engine/base/config.js";
+import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded/embedded.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { Streams } from "../../engine/events/streams.js";
-import { LIMITS } from "../../engine/limits.js";
-import { errorFields, type Log } from "../../engine/log.js";
-import type { Metrics } from "../../engine/metrics.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { errorFields, type Log } from "../../engine/base/log.js";
+import type { Metrics } from "../../engine/base/metrics.js";
 import { migrate } from "../../engine/storage/migrate.js";
 import { openSql, type Sql } from "../../engine/storage/sql.js";
-import { createPipeline, type PipelinePorts } from "../pipeline.js";
-import type { Route } from "../route.js";
-import { startServer, type RunningServer, type ServerForm } from "../server.js";
+import { createPipeline, type PipelinePorts } from "../request/pipeline.js";
+import type { Route } from "../contract/route.js";
+import { startServer, type RunningServer, type ServerForm } from "../http/server.js";
 
 /** What is stopped last was started first. */
 export class Stack {

@@ -13,7 +13,7 @@ import * as units from "../../validators/rules/codes/units.js";
 import type { CodeList } from "../../validators/rules/codes/code-list.js";
 import { en16931, EN16931_VERSION } from "../../validators/rules/en16931/index.js";
 import { FORBIDDEN_ANYWHERE, FORBIDDEN_ATTRIBUTES, FORBIDDEN_ELEMENTS, SINGLE_ELEMENTS } from "../../validators/rules/en16931/restrictions.js";
-import { elementsOf, parseSource, type SourceElement } from "../../validators/rules/schematron/source-xml.js";
+import { elementsOf, parseSource, type SourceElement } from "../../validators/schematron/release/source-xml.js";
 import { conformance, describeConformance } from "../support/conformance.js";
 
 const FILE = "schematron/peppol-3.0.21/CEN-EN16931-UBL.sch";

@@ -1,10 +1,10 @@
 /** Goal: every eb:Messaging we write is valid against the corrected OASIS schema, and the table of errors is section 7's. */
 import { ParseOption, XmlBufferInputProvider, xmlCleanupInputProvider, XmlDocument, xmlRegisterInputProvider, XsdValidator } from "libxml2-wasm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { EBMS_ERRORS, isEbmsErrorCode, meaningOf, NOT_SERVICED } from "../../engine/peppol/ebms-errors.js";
-import { errorXml, receiptXml } from "../../engine/peppol/ebms-signal.js";
-import { TEST_ACTION, TEST_SERVICE, userMessageXml } from "../../engine/peppol/ebms.js";
-import type { UserMessage } from "../../engine/peppol/ebms.js";
+import { EBMS_ERRORS, isEbmsErrorCode, meaningOf, NOT_SERVICED } from "../../engine/peppol/as4/ebms-errors.js";
+import { errorXml, receiptXml } from "../../engine/peppol/as4/signal.js";
+import { TEST_ACTION, TEST_SERVICE, userMessageXml } from "../../engine/peppol/as4/user-message.js";
+import type { UserMessage } from "../../engine/peppol/as4/user-message.js";
 import { conformanceBytes, describeConformance } from "../support/conformance.js";
 
 const XML_NS = "http://www.w3.org/XML/1998/namespace";

@@ -1,8 +1,8 @@
 /** Goal: the published standard business documents are accepted, and the damaged ones refused for the reason their name gives. */
 import { expect, test } from "vitest";
 
-import { readSbd } from "../../engine/peppol/sbdh.js";
-import type { SbdhFault, SbdhWarning } from "../../engine/peppol/sbdh.js";
+import { readSbd } from "../../engine/peppol/envelope/read.js";
+import type { SbdhFault, SbdhWarning } from "../../engine/peppol/envelope/read.js";
 import { parseXml } from "../../validators/xml/tree.js";
 import { scan } from "../../validators/xml/scanner.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 
 import { readCertificate } from "../../engine/peppol/pki/certificate.js";
-import { readServiceMetadata } from "../../engine/peppol/smp-document.js";
+import { readServiceMetadata } from "../../engine/peppol/discovery/smp-document.js";
 import { verifyEnveloped } from "../../validators/wss/enveloped.js";
 import { ALG, NS, PEPPOL_ENVELOPED } from "../../validators/wss/names.js";
 import type { SignaturePolicy } from "../../validators/wss/names.js";

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { Identity } from "../../engine/identity/identity.js";
-import { newSecret } from "../../engine/identity/secrets.js";
-import { createAuthPorts } from "../../gateway/auth.js";
-import { createRateLimiter } from "../../gateway/rate-limit.js";
+import { newSecret } from "../../engine/identity/tokens/secrets.js";
+import { createAuthPorts } from "../../gateway/request/auth.js";
+import { createRateLimiter } from "../../gateway/request/rate-limit.js";
 import { authRoutes } from "../../gateway/routes/auth.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { serverForms, startGateway, type TestGateway } from "../support/gateway.js";

@@ -5,16 +5,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 
-import { systemClock } from "../../engine/clock.js";
-import { ERRORS, Refusal } from "../../engine/errors.js";
-import type { ErrorName } from "../../engine/errors.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { ERRORS, Refusal } from "../../engine/base/errors.js";
+import type { ErrorName } from "../../engine/base/errors.js";
 import type { Caller } from "../../engine/identity/caller.js";
-import { parseIntegratorId, parseKeyId } from "../../engine/ids.js";
-import type { Log } from "../../engine/log.js";
-import { silentLog } from "../../engine/log.js";
-import { createRateLimiter } from "../../gateway/rate-limit.js";
-import { route } from "../../gateway/route.js";
-import type { Family, Route } from "../../gateway/route.js";
+import { parseIntegratorId, parseKeyId } from "../../engine/base/ids.js";
+import type { Log } from "../../engine/base/log.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createRateLimiter } from "../../gateway/request/rate-limit.js";
+import { route } from "../../gateway/contract/route.js";
+import type { Family, Route } from "../../gateway/contract/route.js";
 import { serverForms, startGateway, testCaller, wire } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";
 

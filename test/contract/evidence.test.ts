@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import type { EvidenceRecordView } from "../../engine/documents/evidence.js";
-import { Refusal } from "../../engine/errors.js";
+import type { EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
+import { Refusal } from "../../engine/base/errors.js";
 import { evidenceRoutes } from "../../gateway/routes/peppol.js";
 import { http } from "../support/engine.js";
 import { serverForms, startGateway, TEST_FIRM, testCaller, type TestGateway } from "../support/gateway.js";

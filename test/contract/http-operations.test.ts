@@ -1,7 +1,7 @@
 /** What an operator's tools ask. @source design/reliability.md, section 7 */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { createMetrics } from "../../engine/metrics.js";
+import { createMetrics } from "../../engine/base/metrics.js";
 import { operationsRoutes } from "../../gateway/routes/operations.js";
 import { serverForms, startGateway } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";

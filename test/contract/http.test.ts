@@ -7,9 +7,9 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 
-import { route } from "../../gateway/route.js";
-import type { Route } from "../../gateway/route.js";
-import { Refusal } from "../../engine/errors.js";
+import { route } from "../../gateway/contract/route.js";
+import type { Route } from "../../gateway/contract/route.js";
+import { Refusal } from "../../engine/base/errors.js";
 import { WireClient, serverForms, startGateway, testCaller, wire } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";
 
@@ -410,7 +410,7 @@ describe.each(serverForms)("deadlines and load of the %s form", (form) => {
 
   test("a taken port is an error, not a shared one", async () => {
     const gateway = await startGateway(form, rows);
-    const { startServer } = await import("../../gateway/server.js");
+    const { startServer } = await import("../../gateway/http/server.js");
     const second = startServer({ host: "127.0.0.1", port: gateway.port, form, monotonic: () => 0, onRequest: () => { throw new Error("not reached"); } });
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
     await gateway.stop();

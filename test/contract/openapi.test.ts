@@ -2,11 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
-import { ERRORS } from "../../engine/errors.js";
-import { openApiDocuments } from "../../gateway/openapi.js";
-import { asMarkdown, refusalsOf } from "../../gateway/openapi-operation.js";
-import { route } from "../../gateway/route.js";
-import type { Route } from "../../gateway/route.js";
+import { ERRORS } from "../../engine/base/errors.js";
+import { openApiDocuments } from "../../gateway/contract/openapi.js";
+import { asMarkdown, refusalsOf } from "../../gateway/contract/openapi-operation.js";
+import { route } from "../../gateway/contract/route.js";
+import type { Route } from "../../gateway/contract/route.js";
 import { publishedDocuments, publishedRows } from "../support/published-rows.js";
 
 interface Operation { operationId: string; parameters: { $ref?: string; name?: string; in?: string; required?: boolean; schema?: object }[]; responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>; requestBody?: { required: boolean; content: Record<string, { schema: Record<string, unknown> }> }; security: object[] }

@@ -5,13 +5,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import type { Clock } from "../../engine/clock.js";
+import type { Clock } from "../../engine/base/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { makeFirm } from "../../engine/identity/registration.js";
-import { parseFirmId, type ParticipantId } from "../../engine/ids.js";
-import { BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
-import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../../engine/peppol/invoice-response.js";
-import type { Scope } from "../../engine/scopes.js";
+import { parseFirmId, type ParticipantId } from "../../engine/base/ids.js";
+import { BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
+import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../../engine/peppol/responses/invoice-response.js";
+import type { Scope } from "../../engine/base/scopes.js";
 import { accessToken, CREDIT_NOTE_TYPE, http, type HttpAnswer, invoiceXml, INVOICE_TYPE, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
 import { eventually } from "../support/eventually.js";

@@ -6,10 +6,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../bench/documents.js";
-import type { Clock } from "../../engine/clock.js";
+import type { Clock } from "../../engine/base/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
-import { parseFirmId } from "../../engine/ids.js";
-import type { Scope } from "../../engine/scopes.js";
+import { parseFirmId } from "../../engine/base/ids.js";
+import type { Scope } from "../../engine/base/scopes.js";
 import { accessToken, http, type HttpAnswer, startTestEngine, type TestEngine } from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
 

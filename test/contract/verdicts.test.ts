@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
-import { createInbound } from "../../engine/documents/inbound.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { createInbound } from "../../engine/documents/inbound/inbound.js";
 import { provider } from "../../engine/documents/provider.js";
-import type { ParticipantId } from "../../engine/ids.js";
-import { createMetrics } from "../../engine/metrics.js";
-import { BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import type { Receive } from "../../engine/peppol/transport.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, INVOICE_TYPE, type Mailbox, sapi, startTestEngine, type TestEngine } from "../support/engine.js";

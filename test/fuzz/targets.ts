@@ -2,10 +2,10 @@
 import { deflateRawSync, crc32 } from "node:zlib";
 import { invoiceWithLines } from "../../bench/documents.js";
 import type * as Chain from "../../validators/validate.js";
-import type * as Importer from "../../validators/rules/schematron/import.js";
-import type * as Packs from "../../validators/rules/schematron/pack.js";
-import type * as Zip from "../../validators/rules/schematron/zip.js";
-import type * as TestSets from "../../validators/rules/schematron/test-set.js";
+import type * as Importer from "../../validators/schematron/release/import.js";
+import type * as Packs from "../../validators/schematron/runtime/pack.js";
+import type * as Zip from "../../validators/schematron/release/zip.js";
+import type * as TestSets from "../../validators/schematron/release/test-set.js";
 import type * as Scanner from "../../validators/xml/scanner.js";
 import type { ValidateOptions } from "../../validators/protocol.js";
 import { SCAN_LIMITS } from "../../validators/xml/limits.js";

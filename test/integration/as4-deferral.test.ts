@@ -5,14 +5,14 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { deferredUntil, dispatchDocument, type DispatchPorts } from "../../engine/documents/dispatch.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../engine/ids.js";
-import { LIMITS } from "../../engine/limits.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
-import { createReceivers } from "../../engine/peppol/receivers.js";
+import { deferredUntil, dispatchDocument, type DispatchPorts } from "../../engine/documents/delivery/dispatch.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { createReceivers } from "../../engine/peppol/as4/send-gate.js";
 import type { Exchange, Outcome, Transport } from "../../engine/peppol/transport.js";
-import { acceptDocuments, findDueDocuments } from "../../engine/storage/documents.js";
+import { acceptDocuments, findDueDocuments } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";

@@ -6,8 +6,8 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { providerOfSeat } from "../../engine/peppol/providers.js";
-import { smlName } from "../../engine/peppol/sml.js";
+import { providerOfSeat } from "../../engine/peppol/seats.js";
+import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { eventually } from "../support/eventually.js";
 import type { Direction, FaultProxy, Share } from "../support/fault-proxy.js";

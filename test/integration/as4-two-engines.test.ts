@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { smlName } from "../../engine/peppol/sml.js";
+import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { accessToken, http } from "../support/engine.js";
 import { createOracle, type Oracle } from "../support/oracle-facts.js";

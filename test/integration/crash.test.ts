@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { findNatsServer, runningEmbeddedPostgres } from "../../engine/embedded.js";
+import { findNatsServer, runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { openSql, type Sql } from "../../engine/storage/sql.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { accessToken, type HttpAnswer, invoiceXml, type Mailbox, send, sendParts } from "../support/engine.js";

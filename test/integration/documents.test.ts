@@ -1,11 +1,11 @@
 /** The statements that own a document's truth, under races, on a real Postgres. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import type { DocumentId, FirmId } from "../../engine/ids.js";
-import { newId } from "../../engine/ids.js";
-import { systemClock } from "../../engine/clock.js";
-import { createAcceptBatches } from "../../engine/storage/accept-batches.js";
-import { acceptDocuments, applyMove, findDocument, findDueDocuments, findPrecedent, listDocumentEvents, type NewDocument, takeAttempt } from "../../engine/storage/documents.js";
+import type { DocumentId, FirmId } from "../../engine/base/ids.js";
+import { newId } from "../../engine/base/ids.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
+import { acceptDocuments, applyMove, findDocument, findDueDocuments, findPrecedent, listDocumentEvents, type NewDocument, takeAttempt } from "../../engine/storage/documents/documents.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 

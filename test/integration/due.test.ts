@@ -1,10 +1,10 @@
 /** Which due documents a node wakes, and which it leaves alone because their wake-up is under way. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { Clock } from "../../engine/clock.js";
-import { createDueDocuments } from "../../engine/documents/due.js";
-import { LIMITS } from "../../engine/limits.js";
-import { acceptDocuments } from "../../engine/storage/documents.js";
+import type { Clock } from "../../engine/base/clock.js";
+import { createDueDocuments } from "../../engine/documents/delivery/due.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 
-import { repairLinks } from "../../engine/embedded-binaries.js";
-import { isRunning } from "../../engine/embedded-child.js";
-import { EmbeddedError, claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded.js";
-import { silentLog } from "../../engine/log.js";
+import { repairLinks } from "../../engine/embedded/binaries.js";
+import { isRunning } from "../../engine/embedded/child.js";
+import { EmbeddedError, claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";
+import { silentLog } from "../../engine/base/log.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
 

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { CHAIN_START, chainHash, evidenceHead, findEvidence, listEvidence } from "../../engine/storage/evidence.js";
-import { createEvidenceJournal, type EvidenceJournal, type JournalEntry, referencesDigest } from "../../engine/storage/evidence-journal.js";
-import { EvidenceDamaged, readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence-record.js";
-import { openFileEvidence } from "../../engine/storage/evidence-store-file.js";
-import type { EvidenceStore } from "../../engine/storage/evidence-store.js";
+import { CHAIN_START, chainHash, evidenceHead, findEvidence, listEvidence } from "../../engine/storage/evidence/evidence.js";
+import { createEvidenceJournal, type EvidenceJournal, type JournalEntry, referencesDigest } from "../../engine/storage/evidence/journal.js";
+import { EvidenceDamaged, readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence/record.js";
+import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
+import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 

@@ -2,18 +2,18 @@
 import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { isoInstant } from "../../engine/clock.js";
-import { readDocumentEvidence, type EvidenceRecordView } from "../../engine/documents/evidence.js";
+import { isoInstant } from "../../engine/base/clock.js";
+import { readDocumentEvidence, type EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
 import { newServiceMessage, sealPayload } from "../../engine/documents/provider.js";
-import { newId, type DocumentId, type FirmId, type ParticipantId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
-import { buildMls } from "../../engine/peppol/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsIssue } from "../../engine/peppol/mls.js";
-import { acceptDocuments, findDocumentState } from "../../engine/storage/documents.js";
+import { newId, type DocumentId, type FirmId, type ParticipantId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
+import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsIssue } from "../../engine/peppol/responses/mls.js";
+import { acceptDocuments, findDocumentState } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import { endServiceAttempt, takeServiceMessages } from "../../engine/storage/service-messages.js";
-import { applyStatus, endDuty, type NewExchange, settleStatus, storeBusiness, storeStatus } from "../../engine/storage/statuses.js";
+import { endServiceAttempt, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
+import { applyStatus, endDuty, type NewExchange, settleStatus, storeBusiness, storeStatus } from "../../engine/storage/documents/statuses.js";
 import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
-import { openFileEvidence } from "../../engine/storage/evidence-store-file.js";
-import { openS3Evidence, parseS3Target } from "../../engine/storage/evidence-store-s3.js";
-import { EvidenceMissing, evidenceRef, EvidenceRetained, type EvidenceStore, EvidenceStoreFailure, retainedUntil } from "../../engine/storage/evidence-store.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
+import { openS3Evidence, parseS3Target } from "../../engine/storage/evidence/store-s3.js";
+import { EvidenceMissing, evidenceRef, EvidenceRetained, type EvidenceStore, EvidenceStoreFailure, retainedUntil } from "../../engine/storage/evidence/store.js";
 import { type S3Imitation, startS3 } from "../support/s3.js";
 
 const STORED_AT = Date.parse("2026-11-20T10:30:00Z");

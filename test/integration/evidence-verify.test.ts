@@ -7,11 +7,11 @@ import { chmodSync, readdirSync, readFileSync, renameSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
-import { type AuditResult, auditEvidence } from "../../engine/peppol/evidence-audit.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { type AuditResult, auditEvidence } from "../../engine/peppol/evidence/audit.js";
 import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
-import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
-import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { inThread } from "../support/as4.js";
 import { accessToken, invoiceXml, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
@@ -127,8 +127,8 @@ describe("on files", () => {
     const { sql } = engine.db;
     const store = openEvidenceStore(undefined, engine.dataDir, systemClock);
     const [row] = await sql<{ object: string; byte_offset: number; byte_length: number }[]>`select object, byte_offset, byte_length from evidence where index = 1`;
-    const { readEvidence, writeEvidence, TAR_END } = await import("../../engine/storage/evidence-record.js");
-    const { createEvidenceJournal } = await import("../../engine/storage/evidence-journal.js");
+    const { readEvidence, writeEvidence, TAR_END } = await import("../../engine/storage/evidence/record.js");
+    const { createEvidenceJournal } = await import("../../engine/storage/evidence/journal.js");
     const segment = await store.get(row?.object ?? "", { offset: row?.byte_offset ?? 0, length: row?.byte_length ?? 0 });
     const { manifest, parts } = readEvidence(segment);
     const { format: _format, requestTime: _time, parts: listed, ...facts } = manifest;

@@ -2,13 +2,13 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { dispatchDocument } from "../../engine/documents/dispatch.js";
-import { doubtHandover } from "../../engine/documents/handover.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
+import { dispatchDocument } from "../../engine/documents/delivery/dispatch.js";
+import { doubtHandover } from "../../engine/documents/delivery/handover.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
 import type { Outcome } from "../../engine/peppol/transport.js";
-import { acceptDocuments } from "../../engine/storage/documents.js";
+import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";

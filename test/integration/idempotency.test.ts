@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
+import { systemClock } from "../../engine/base/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import { parseFirmId, type ParticipantId } from "../../engine/ids.js";
+import { parseFirmId, type ParticipantId } from "../../engine/base/ids.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { makeFirm } from "../../engine/identity/registration.js";
 import { accessToken, type HttpAnswer, invoiceXml, send, sendParts, type SendParts } from "../support/engine.js";

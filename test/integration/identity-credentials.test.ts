@@ -1,12 +1,12 @@
 /** Secrets, throttling and refresh tokens on a real Postgres, on two nodes where it matters. @source design/reliability.md, 3.5 */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { failureSlot, type TokenDoor } from "../../engine/identity/credentials.js";
+import { failureSlot, type TokenDoor } from "../../engine/identity/tokens/credentials.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { CreatedKey } from "../../engine/identity/keys.js";
-import { newSecret } from "../../engine/identity/secrets.js";
-import { Refusal } from "../../engine/errors.js";
-import { LIMITS } from "../../engine/limits.js";
+import { newSecret } from "../../engine/identity/tokens/secrets.js";
+import { Refusal } from "../../engine/base/errors.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { ADDRESS, bind, callerOf, login, makeFirm, makeIntegrator, makeKey, refusalOf, startNode } from "../support/identity.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";

@@ -7,10 +7,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { isAddressAllowed } from "../../engine/identity/allowlist.js";
 import { bindFirm, registerParticipant } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
-import { LIMITS } from "../../engine/limits.js";
-import { replaceScopes } from "../../engine/storage/keys.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { replaceScopes } from "../../engine/storage/identity/keys.js";
 import { leaseRate } from "../../engine/storage/rates.js";
-import { setProductionAuthorized } from "../../engine/storage/firms.js";
+import { setProductionAuthorized } from "../../engine/storage/identity/firms.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import {

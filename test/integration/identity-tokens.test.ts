@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { Identity } from "../../engine/identity/identity.js";
 import type { CreatedKey } from "../../engine/identity/keys.js";
-import { LIMITS } from "../../engine/limits.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import { retireSigningKey } from "../../engine/storage/signing-keys.js";
+import { retireSigningKey } from "../../engine/storage/identity/signing-keys.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { callerOf, login, makeFirm, makeIntegrator, PUBLIC_URL, refusalOf, startNode } from "../support/identity.js";

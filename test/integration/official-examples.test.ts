@@ -1,10 +1,10 @@
 /** The ten official Peppol examples travel through SAPI unchanged. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
+import { systemClock } from "../../engine/base/clock.js";
 import { makeFirm } from "../../engine/identity/registration.js";
-import type { ParticipantId } from "../../engine/ids.js";
-import { documentTypeId, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../engine/peppol/identifiers.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { documentTypeId, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../engine/peppol/envelope/identifiers.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
 import { accessToken, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";

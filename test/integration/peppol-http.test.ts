@@ -5,8 +5,8 @@ import { createServer } from "node:http";
 import type { RequestListener } from "node:http";
 import { afterEach, expect, test } from "vitest";
 
-import { createHttp } from "../../engine/peppol/http.js";
-import type { Http, HttpAnswer } from "../../engine/peppol/http.js";
+import { createHttp } from "../../engine/peppol/network/http.js";
+import type { Http, HttpAnswer } from "../../engine/peppol/network/http.js";
 
 const servers: Server[] = [];
 afterEach(() => { for (const server of servers.splice(0)) server.close(); });

@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { type Config, loadConfig } from "../../engine/config.js";
-import { LIMITS } from "../../engine/limits.js";
-import { silentLog } from "../../engine/log.js";
-import { createPki } from "../../engine/peppol/pki.js";
+import { type Config, loadConfig } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createPki } from "../../engine/peppol/pki/pki.js";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import { ensureDevelopmentPki, loadDevelopmentKeys, trustFolder } from "../../engine/peppol/pki/development.js";
 import { type LoadedKey, readKeyStore } from "../../engine/peppol/pki/key-store.js";

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import type { REVOCATION_MODES } from "../../engine/config.js";
-import { LIMITS } from "../../engine/limits.js";
-import { silentLog } from "../../engine/log.js";
-import { createHttp } from "../../engine/peppol/http.js";
-import { createPki, type Pki, type Verdict } from "../../engine/peppol/pki.js";
+import type { REVOCATION_MODES } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createHttp } from "../../engine/peppol/network/http.js";
+import { createPki, type Pki, type Verdict } from "../../engine/peppol/pki/pki.js";
 import { pemOf, readPemCertificates } from "../../engine/peppol/pki/certificate.js";
 import { readCrl } from "../../engine/peppol/pki/crl.js";
 import { TAG } from "../../engine/peppol/pki/der.js";

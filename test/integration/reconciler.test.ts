@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
-import { findNatsServer, startNatsServer } from "../../engine/embedded-nats.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { findNatsServer, startNatsServer } from "../../engine/embedded/nats.js";
 import { reconcile, startReconciler } from "../../engine/events/reconciler.js";
 import type { ReconcileSource } from "../../engine/events/reconciler.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import type { StreamMessage, Streams } from "../../engine/events/streams.js";
-import { LIMITS } from "../../engine/limits.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
 import { eventually } from "../support/eventually.js";
 
 const undo: (() => Promise<void> | void)[] = [];

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { systemClock } from "../../engine/clock.js";
+import { systemClock } from "../../engine/base/clock.js";
 import { DEVELOPMENT_SEAT, ensureDevelopmentPki, trustFolder } from "../../engine/peppol/pki/development.js";
-import { providerOfSeat } from "../../engine/peppol/providers.js";
+import { providerOfSeat } from "../../engine/peppol/seats.js";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.js";
 import { http } from "../support/engine.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";

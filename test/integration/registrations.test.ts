@@ -4,16 +4,16 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { loadConfig } from "../../engine/config.js";
-import type { ParticipantId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { createResolveNaptr } from "../../engine/peppol/dns.js";
+import { loadConfig } from "../../engine/base/config.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createResolveNaptr } from "../../engine/peppol/network/dns.js";
 import { createOwnKeys, type OwnKeys } from "../../engine/peppol/pki/own-keys.js";
-import { publishedParticipants } from "../../engine/peppol/published.js";
-import { changeRegistration, checkRegistration, REGISTRATION_RESULTS, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, settleReview } from "../../engine/peppol/registrations.js";
-import { openRegistrationPorts } from "../../engine/peppol/registrations-setup.js";
-import { createSmlRegistry, isMigrationKey, type Registry } from "../../engine/peppol/sml-registry.js";
-import { createSml } from "../../engine/peppol/sml.js";
+import { publishedParticipants } from "../../engine/peppol/discovery/published.js";
+import { changeRegistration, checkRegistration, REGISTRATION_RESULTS, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, settleReview } from "../../engine/peppol/discovery/registrations.js";
+import { openRegistrationPorts } from "../../engine/peppol/discovery/registrations-setup.js";
+import { createSmlRegistry, isMigrationKey, type Registry } from "../../engine/peppol/discovery/sml-registry.js";
+import { createSml } from "../../engine/peppol/discovery/sml.js";
 import { endRegistration, findRegistration, listRegistrations } from "../../engine/storage/registrations.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { startDnsServer, type TestDnsServer } from "../support/dns-server.js";

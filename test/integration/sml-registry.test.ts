@@ -1,10 +1,10 @@
 /** Goal: a participant is registered in the SML with our SMP's certificate, and an unclear answer is never taken for a yes or a no. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import type { ParticipantId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
 import { createOwnKeys, type OwnIdentity } from "../../engine/peppol/pki/own-keys.js";
-import { createSmlRegistry, isMigrationKey, newMigrationKey, type Registry, type RegistryOutcomeKind, type SmlRegistryOptions } from "../../engine/peppol/sml-registry.js";
+import { createSmlRegistry, isMigrationKey, newMigrationKey, type Registry, type RegistryOutcomeKind, type SmlRegistryOptions } from "../../engine/peppol/discovery/sml-registry.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { type FakeSml, locatorFault, type SmlAnswer, soapFault, startFakeSml } from "../support/sml.js";
 import { makeTestPki } from "../support/test-pki.js";

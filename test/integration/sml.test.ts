@@ -2,11 +2,11 @@
 import { Resolver } from "node:dns/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { LIMITS } from "../../engine/limits.js";
-import { createResolveNaptr, parseDnsServer } from "../../engine/peppol/dns.js";
-import type { NaptrResult } from "../../engine/peppol/dns.js";
-import { naptrQuestion, readNaptrAnswer } from "../../engine/peppol/dns-message.js";
-import { createSml, metadataUrl, smlLabel, smlName, SML_ZONES } from "../../engine/peppol/sml.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { createResolveNaptr, parseDnsServer } from "../../engine/peppol/network/dns.js";
+import type { NaptrResult } from "../../engine/peppol/network/dns.js";
+import { naptrQuestion, readNaptrAnswer } from "../../engine/peppol/network/dns-message.js";
+import { createSml, metadataUrl, smlLabel, smlName, SML_ZONES } from "../../engine/peppol/discovery/sml.js";
 import { fakeClock } from "../support/fake-clock.js";
 import type { FakeClock } from "../support/fake-clock.js";
 import { Random, seedFrom } from "../support/random.js";

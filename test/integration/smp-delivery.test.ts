@@ -6,13 +6,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { createAs4Transport } from "../../engine/peppol/as4-transport.js";
-import { peerTrust, smpEndpoints } from "../../engine/peppol/as4-trust.js";
-import { createHttpClient, type HttpClient } from "../../engine/peppol/http-client.js";
-import { createReceivers } from "../../engine/peppol/receivers.js";
+import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createAs4Transport } from "../../engine/peppol/as4/send.js";
+import { peerTrust, smpEndpoints } from "../../engine/peppol/as4/trust.js";
+import { createHttpClient, type HttpClient } from "../../engine/peppol/network/http-client.js";
+import { createReceivers } from "../../engine/peppol/as4/send-gate.js";
 import type { Outcome, Transport } from "../../engine/peppol/transport.js";
 import { inThread } from "../support/as4.js";
 import { ownOf, type Peer, startPeer } from "../support/as4-peer.js";

@@ -1,12 +1,12 @@
 /** Goal: a recipient's endpoint is believed only when an SMP of the network signed it for exactly this question. S-08 of the fault catalogue. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import type { ParticipantId } from "../../engine/ids.js";
-import { LIMITS } from "../../engine/limits.js";
-import { createSmpRecipients } from "../../engine/peppol/smp-recipients.js";
-import { ROUTING_STATUSES, type SmpAnswer, type SmpLookup } from "../../engine/peppol/smp.js";
-import { SMP_NS } from "../../engine/peppol/smp-document.js";
-import { parseStaticRoutes, createStaticLookup } from "../../engine/peppol/smp-static.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { createSmpRecipients } from "../../engine/peppol/discovery/smp-recipients.js";
+import { ROUTING_STATUSES, type SmpAnswer, type SmpLookup } from "../../engine/peppol/discovery/smp.js";
+import { SMP_NS } from "../../engine/peppol/discovery/smp-document.js";
+import { parseStaticRoutes, createStaticLookup } from "../../engine/peppol/discovery/smp-static.js";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import { smpRecord, startDnsServer } from "../support/dns-server.js";
 import type { TestDnsServer } from "../support/dns-server.js";

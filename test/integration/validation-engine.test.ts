@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../bench/documents.js";
-import { familyOf } from "../../engine/documents/validators.js";
-import { importRules } from "../../validators/rules/schematron/import.js";
-import { setActive } from "../../validators/rules/schematron/load.js";
+import { familyOf } from "../../engine/documents/accept/validators.js";
+import { importRules } from "../../validators/schematron/release/import.js";
+import { setActive } from "../../validators/schematron/release/load.js";
 import { conformance, describeConformance } from "../support/conformance.js";
 import { accessToken, http, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 

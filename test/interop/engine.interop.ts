@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { LIMITS } from "../../engine/limits.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { invoiceXml, sapi } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { type Exchanged, post, serve } from "./http.js";

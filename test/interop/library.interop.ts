@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 
-import { buildReceipt, type Answer, type OpenedMessage } from "../../engine/peppol/as4.js";
-import { TEST_ACTION, TEST_SERVICE } from "../../engine/peppol/ebms.js";
+import { buildReceipt, type Answer, type OpenedMessage } from "../../engine/peppol/as4/messages.js";
+import { TEST_ACTION, TEST_SERVICE } from "../../engine/peppol/as4/user-message.js";
 import { inThread } from "../support/as4.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { type Edits, forge } from "../support/as4-forge.js";

@@ -8,12 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { systemClock } from "../../engine/clock.js";
-import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
-import { readSbd } from "../../engine/peppol/sbdh.js";
-import { unwrapDocument } from "../../engine/peppol/sbd-bytes.js";
-import { createEvidenceArchive } from "../../engine/storage/evidence-archive.js";
-import { openEvidenceStore } from "../../engine/storage/evidence-stores.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import { readSbd } from "../../engine/peppol/envelope/read.js";
+import { unwrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { inThread } from "../support/as4.js";
 import { accessToken, invoiceXml, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";

@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-import { serviceMetadataXml } from "../../engine/peppol/smp-document.js";
+import { serviceMetadataXml } from "../../engine/peppol/discovery/smp-document.js";
 import { signEnveloped } from "../../validators/wss/enveloped.js";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";

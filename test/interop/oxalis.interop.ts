@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
-import type { Answer, OpenedMessage } from "../../engine/peppol/as4.js";
+import type { Answer, OpenedMessage } from "../../engine/peppol/as4/messages.js";
 import { type Edits, forge } from "../support/as4-forge.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { type Exchanged, post, serve } from "./http.js";

@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../engine/peppol/invoice-response.js";
-import { MLS_DOCUMENT_TYPE } from "../../engine/peppol/mls.js";
-import { readSbd } from "../../engine/peppol/sbdh.js";
-import { unwrapDocument } from "../../engine/peppol/sbd-bytes.js";
+import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../engine/peppol/responses/invoice-response.js";
+import { MLS_DOCUMENT_TYPE } from "../../engine/peppol/responses/mls.js";
+import { readSbd } from "../../engine/peppol/envelope/read.js";
+import { unwrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
 import { accessToken, invoiceXml, type Mailbox, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { type Endpoint, type Exchanged, post, serve } from "./http.js";

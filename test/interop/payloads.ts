@@ -1,8 +1,8 @@
 /** Invoices of any size, and the standard business document around them. */
 import { createHash } from "node:crypto";
 
-import { type ParticipantId, parseParticipantId } from "../../engine/ids.js";
-import { wrapDocument } from "../../engine/peppol/sbd-bytes.js";
+import { type ParticipantId, parseParticipantId } from "../../engine/base/ids.js";
+import { wrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
 
 export const KiB = 1_024;
 export const MiB = 1_024 * KiB;

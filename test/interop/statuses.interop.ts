@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import type { ParticipantId } from "../../engine/ids.js";
-import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, readInvoiceResponse } from "../../engine/peppol/invoice-response.js";
-import { buildMls } from "../../engine/peppol/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type Mls, type MlsCode, readMls } from "../../engine/peppol/mls.js";
-import { readSbd } from "../../engine/peppol/sbdh.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, readInvoiceResponse } from "../../engine/peppol/responses/invoice-response.js";
+import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type Mls, type MlsCode, readMls } from "../../engine/peppol/responses/mls.js";
+import { readSbd } from "../../engine/peppol/envelope/read.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, sapi } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { OUR_PROVIDER, type Pair, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./pair.js";

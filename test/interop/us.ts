@@ -1,8 +1,8 @@
 /** Our AS4 library as an access point without an engine: opens, answers, remembers. */
 import { randomUUID } from "node:crypto";
 
-import { buildError, buildReceipt, buildUserMessage, openUserMessage, readAnswer, type Answer, type BuiltMessage, type OpenedMessage, type RefusedMessage } from "../../engine/peppol/as4.js";
-import type { UserMessage } from "../../engine/peppol/ebms.js";
+import { buildError, buildReceipt, buildUserMessage, openUserMessage, readAnswer, type Answer, type BuiltMessage, type OpenedMessage, type RefusedMessage } from "../../engine/peppol/as4/messages.js";
+import type { UserMessage } from "../../engine/peppol/as4/user-message.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { inThread, userMessage } from "../support/as4.js";
 import { type Arrived, type Endpoint, type Exchanged, type Framing, post, serve } from "./http.js";

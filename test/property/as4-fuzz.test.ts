@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { buildReceipt, readAnswer } from "../../engine/peppol/as4.js";
-import type { BuiltMessage, OpenedMessage } from "../../engine/peppol/as4.js";
-import { readMultipart } from "../../engine/peppol/mime.js";
+import { buildReceipt, readAnswer } from "../../engine/peppol/as4/messages.js";
+import type { BuiltMessage, OpenedMessage } from "../../engine/peppol/as4/messages.js";
+import { readMultipart } from "../../engine/peppol/as4/mime.js";
 import { canonicalize } from "../../validators/xml/c14n.js";
 import { parseXml } from "../../validators/xml/tree.js";
 import { signEnveloped, verifyEnveloped } from "../../validators/wss/enveloped.js";

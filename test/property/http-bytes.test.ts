@@ -5,8 +5,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
-import { route } from "../../gateway/route.js";
-import type { Route } from "../../gateway/route.js";
+import { route } from "../../gateway/contract/route.js";
+import type { Route } from "../../gateway/contract/route.js";
 import { WireClient, serverForms, startGateway, wire } from "../support/gateway.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);

@@ -1,10 +1,10 @@
 // Goal: whatever a rule file holds, the importer compiles it or refuses it with file and line; it never crashes or hangs.
 // Method: seeded damage to a schema that uses every construct: characters changed, pieces dropped, doubled and swapped.
 import { expect, test } from "vitest";
-import { compileSchema } from "../../validators/rules/schematron/compile.js";
-import { instantiate } from "../../validators/rules/schematron/pack.js";
-import { readSchema } from "../../validators/rules/schematron/read-schema.js";
-import { SourceError } from "../../validators/rules/schematron/source-xml.js";
+import { compileSchema } from "../../validators/schematron/compile/compile.js";
+import { instantiate } from "../../validators/schematron/runtime/pack.js";
+import { readSchema } from "../../validators/schematron/compile/read-schema.js";
+import { SourceError } from "../../validators/schematron/release/source-xml.js";
 import { documentOf } from "../support/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 

@@ -4,10 +4,10 @@
  */
 import { expect, test } from "vitest";
 
-import type { ParticipantId } from "../../engine/ids.js";
-import { buildInvoiceResponse, readInvoiceResponse, RESPONSE_CODES, RESPONSE_FAULTS } from "../../engine/peppol/invoice-response.js";
-import { buildMls } from "../../engine/peppol/mls-builder.js";
-import { MLS_CODES, MLS_FAULTS, MLS_REASONS, readMls } from "../../engine/peppol/mls.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { buildInvoiceResponse, readInvoiceResponse, RESPONSE_CODES, RESPONSE_FAULTS } from "../../engine/peppol/responses/invoice-response.js";
+import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
+import { MLS_CODES, MLS_FAULTS, MLS_REASONS, readMls } from "../../engine/peppol/responses/mls.js";
 import { parseXml } from "../../validators/xml/tree.js";
 import { Random, seedFrom } from "../support/random.js";
 

@@ -7,9 +7,9 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { STATUS_STEPS } from "../../actors/status-work.js";
-import type { FirmId } from "../../engine/ids.js";
+import type { FirmId } from "../../engine/base/ids.js";
 import { outboundLifecycle, outboundMove, type OutboundState, type OutboundTrigger } from "../../engine/lifecycle/document.js";
-import { LIMITS } from "../../engine/limits.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import type { InboundExchange } from "../../engine/peppol/transport.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";

@@ -1,8 +1,8 @@
 /** Messages that break one rule and keep all others: signed anew after the edit, unless the edit comes after signing. */
 import { constants, createHash, publicEncrypt, randomBytes, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { readMultipart, writeMultipart } from "../../engine/peppol/mime.js";
-import type { OutgoingPart } from "../../engine/peppol/mime.js";
+import { readMultipart, writeMultipart } from "../../engine/peppol/as4/mime.js";
+import type { OutgoingPart } from "../../engine/peppol/as4/mime.js";
 import { canonicalize } from "../../validators/xml/c14n.js";
 import { onlyChild, parseXml } from "../../validators/xml/tree.js";
 import type { XmlElement } from "../../validators/xml/tree.js";

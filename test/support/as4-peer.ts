@@ -3,12 +3,12 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { randomUUID } from "node:crypto";
 
-import { systemClock } from "../../engine/clock.js";
-import type { FirmId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
-import { type As4Receiver, createAs4Receiver } from "../../engine/peppol/as4-receiver.js";
-import type { OwnAccessPoint, PeerTrust } from "../../engine/peppol/as4-ports.js";
+import { systemClock } from "../../engine/base/clock.js";
+import type { FirmId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { type As4Receiver, createAs4Receiver } from "../../engine/peppol/as4/receive.js";
+import type { OwnAccessPoint, PeerTrust } from "../../engine/peppol/as4/ports.js";
 import type { InboundExchange, InboundOutcome } from "../../engine/peppol/transport.js";
 import { inThread } from "./as4.js";
 import type { AccessPoint } from "./as4-keys.js";

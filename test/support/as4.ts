@@ -1,8 +1,8 @@
 /** AS4 tests: the signature handlers in this thread, and one message to start from. */
 import { randomUUID } from "node:crypto";
-import { buildUserMessage, openUserMessage } from "../../engine/peppol/as4.js";
-import type { As4Crypto, BuiltMessage, OpenedMessage, RefusedMessage } from "../../engine/peppol/as4.js";
-import type { UserMessage } from "../../engine/peppol/ebms.js";
+import { buildUserMessage, openUserMessage } from "../../engine/peppol/as4/messages.js";
+import type { As4Crypto, BuiltMessage, OpenedMessage, RefusedMessage } from "../../engine/peppol/as4/messages.js";
+import type { UserMessage } from "../../engine/peppol/as4/user-message.js";
 import { signatureTasks } from "../../validators/signature.js";
 import type { AccessPoint } from "./as4-keys.js";
 

@@ -4,7 +4,7 @@ import type { Socket } from "node:dgram";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 
-import type { DnsServer } from "../../engine/peppol/dns.js";
+import type { DnsServer } from "../../engine/peppol/network/dns.js";
 
 export interface NaptrRecord {
   readonly order?: number;

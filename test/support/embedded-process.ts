@@ -2,8 +2,8 @@
  * An engine as far as its embedded Postgres is concerned: starts it, prints its address, waits to be killed.
  * SIGINT: asks Postgres something, prints the answer, stops it. SIGUSR2: ends without stopping anything.
  */
-import { startEmbeddedPostgres } from "../../engine/embedded-postgres.js";
-import { silentLog } from "../../engine/log.js";
+import { startEmbeddedPostgres } from "../../engine/embedded/postgres.js";
+import { silentLog } from "../../engine/base/log.js";
 import { openSql } from "../../engine/storage/sql.js";
 
 const server = await startEmbeddedPostgres({ dataDir: process.argv[2] ?? "", log: silentLog });

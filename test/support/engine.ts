@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { type Engine, startEngine } from "../../gateway/main.js";
-import type { ServerForm } from "../../gateway/server.js";
-import { bratislavaDay, type Clock, systemClock } from "../../engine/clock.js";
-import { type Config, loadConfig } from "../../engine/config.js";
-import { sampleInvoice } from "../../engine/documents/sample-invoice.js";
+import type { ServerForm } from "../../gateway/http/server.js";
+import { bratislavaDay, type Clock, systemClock } from "../../engine/base/clock.js";
+import { type Config, loadConfig } from "../../engine/base/config.js";
+import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
-import type { ParticipantId } from "../../engine/ids.js";
-import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/identifiers.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { freshDatabase, type TestDatabase } from "./postgres.js";
 

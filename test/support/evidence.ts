@@ -1,10 +1,10 @@
 /** An evidence archive that keeps records in memory; for tests of what is stored, not of how. */
 import { randomUUID } from "node:crypto";
 
-import type { EvidenceArchive } from "../../engine/storage/evidence-archive.js";
-import type { EvidenceEntry } from "../../engine/storage/evidence.js";
-import type { JournalEntry } from "../../engine/storage/evidence-journal.js";
-import { readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence-record.js";
+import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import type { EvidenceEntry } from "../../engine/storage/evidence/evidence.js";
+import type { JournalEntry } from "../../engine/storage/evidence/journal.js";
+import { readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence/record.js";
 
 export interface MemoryArchive extends EvidenceArchive {
   readonly stored: JournalEntry[];

@@ -1,5 +1,5 @@
 /** A clock that a test moves by hand. */
-import type { Clock, Instant } from "../../engine/clock.js";
+import type { Clock, Instant } from "../../engine/base/clock.js";
 
 export interface FakeClock extends Clock {
   /** Moves both clocks forward. */

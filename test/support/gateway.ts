@@ -2,19 +2,19 @@
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 
-import { systemClock } from "../../engine/clock.js";
+import { systemClock } from "../../engine/base/clock.js";
 import type { Caller } from "../../engine/identity/caller.js";
-import { parseFirmId, parseKeyId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
-import { createPipeline } from "../../gateway/pipeline.js";
-import type { PipelineOptions, PipelinePorts } from "../../gateway/pipeline.js";
-import type { Route } from "../../gateway/route.js";
-import { startServer } from "../../gateway/server.js";
-import type { RunningServer, ServerForm, ServerOptions } from "../../gateway/server.js";
-import { uwsAvailable } from "../../gateway/server-uws.js";
-import { SCOPES } from "../../engine/scopes.js";
-import { Refusal } from "../../engine/errors.js";
+import { parseFirmId, parseKeyId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { createPipeline } from "../../gateway/request/pipeline.js";
+import type { PipelineOptions, PipelinePorts } from "../../gateway/request/pipeline.js";
+import type { Route } from "../../gateway/contract/route.js";
+import { startServer } from "../../gateway/http/server.js";
+import type { RunningServer, ServerForm, ServerOptions } from "../../gateway/http/server.js";
+import { uwsAvailable } from "../../gateway/http/server-uws.js";
+import { SCOPES } from "../../engine/base/scopes.js";
+import { Refusal } from "../../engine/base/errors.js";
 
 /** The forms that this platform can run: a suite runs on each with `describe.each(serverForms)`. */
 export const serverForms: readonly ServerForm[] = uwsAvailable() ? ["uws", "node"] : ["node"];

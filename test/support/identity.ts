@@ -1,17 +1,17 @@
 /** Nodes of an engine's identity on a test database, and the tenants that most tests of it need. */
 import { randomBytes } from "node:crypto";
 
-import type { Clock } from "../../engine/clock.js";
+import type { Clock } from "../../engine/base/clock.js";
 import type { Caller } from "../../engine/identity/caller.js";
 import { bindFirm, createFirm, createIntegrator, registerParticipant } from "../../engine/identity/firms.js";
 import { createIdentity, type Identity } from "../../engine/identity/identity.js";
 import { createKey, type CreatedKey, type NewKey } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import type { TokenPair } from "../../engine/identity/tokens.js";
-import { parseParticipantId, type FirmId, type IntegratorId, type ParticipantId } from "../../engine/ids.js";
-import { silentLog } from "../../engine/log.js";
-import { createMetrics } from "../../engine/metrics.js";
-import { SCOPES, type Scope } from "../../engine/scopes.js";
+import type { TokenPair } from "../../engine/identity/tokens/tokens.js";
+import { parseParticipantId, type FirmId, type IntegratorId, type ParticipantId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import { SCOPES, type Scope } from "../../engine/base/scopes.js";
 import { openChannel, type Channel, type ChannelOptions } from "../../engine/storage/channel.js";
 import { createSealer, type Sealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { importRules } from "../../validators/rules/schematron/import.js";
-import { loadPack, type LoadedPack } from "../../validators/rules/schematron/load.js";
+import { importRules } from "../../validators/schematron/release/import.js";
+import { loadPack, type LoadedPack } from "../../validators/schematron/release/load.js";
 import type { RuleSet } from "../../validators/rules/rule.js";
 import { scan, SCAN_LIMITS } from "../../validators/xml/scanner.js";
 import type { XmlDocument } from "../../validators/xml/document.js";

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 
-import { systemClock } from "../../engine/clock.js";
-import { startEmbeddedPostgres } from "../../engine/embedded-postgres.js";
-import { silentLog } from "../../engine/log.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { startEmbeddedPostgres } from "../../engine/embedded/postgres.js";
+import { silentLog } from "../../engine/base/log.js";
 import { migrate } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { withDatabase } from "./postgres.js";

@@ -1,13 +1,13 @@
 /** Rows that most integration tests need: a firm with a participant, and a document ready to be accepted. */
 import { createHash, randomUUID } from "node:crypto";
 
-import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../engine/ids.js";
-import { newId } from "../../engine/ids.js";
-import { BILLING_CAPABILITIES } from "../../engine/peppol/identifiers.js";
-import type { NewDocument } from "../../engine/storage/documents.js";
-import { addCapabilities } from "../../engine/storage/received.js";
+import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../engine/base/ids.js";
+import { newId } from "../../engine/base/ids.js";
+import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
+import type { NewDocument } from "../../engine/storage/documents/documents.js";
+import { addCapabilities } from "../../engine/storage/documents/received.js";
 import type { Sql } from "../../engine/storage/sql.js";
-import { systemClock } from "../../engine/clock.js";
+import { systemClock } from "../../engine/base/clock.js";
 
 export const KEY_ID = "00000000-0000-7000-8000-000000000001" as KeyId;
 

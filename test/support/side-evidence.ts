@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { systemClock } from "../../engine/clock.js";
-import { auditEvidence } from "../../engine/peppol/evidence-audit.js";
-import { listEvidence } from "../../engine/storage/evidence.js";
-import { createEvidenceArchive, type EvidenceArchive } from "../../engine/storage/evidence-archive.js";
-import { openFileEvidence } from "../../engine/storage/evidence-store-file.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import { listEvidence } from "../../engine/storage/evidence/evidence.js";
+import { createEvidenceArchive, type EvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { inThread } from "./as4.js";
 import type { Side } from "./side.js";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 
 import type { Sandbox } from "../../engine/identity/sandbox.js";
-import { LIMITS } from "../../engine/limits.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { connectionTarget } from "../../engine/storage/sql.js";
 import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, sapi, send, type SendParts, sendParts } from "./engine.js";
 import { eventually } from "./eventually.js";

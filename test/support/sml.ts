@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
-import { smlName } from "../../engine/peppol/sml.js";
+import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { childElements, parseXml, textOf } from "../../validators/xml/tree.js";
 import { type DnsBehaviour, smpRecord } from "./dns-server.js";
 import type { TestPki } from "./test-pki.js";

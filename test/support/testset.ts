@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { readTests, type EmbeddedTest } from "../../validators/rules/schematron/test-set.js";
+import { readTests, type EmbeddedTest } from "../../validators/schematron/release/test-set.js";
 import { conformance, conformanceFiles } from "./conformance.js";
 
-export { marksBroken, type Mark } from "../../validators/rules/schematron/test-set.js";
+export { marksBroken, type Mark } from "../../validators/schematron/release/test-set.js";
 
 /** Folders of conformance/units. */
 export const UNIT_FOLDERS = [

@@ -7,13 +7,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { systemClock } from "../../engine/clock.js";
+import { systemClock } from "../../engine/base/clock.js";
 import { DEMO_FIRMS } from "../../engine/identity/sandbox.js";
 import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
-import { providerOfSeat } from "../../engine/peppol/providers.js";
-import { smlName } from "../../engine/peppol/sml.js";
-import { importRules } from "../../validators/rules/schematron/import.js";
-import { setActive } from "../../validators/rules/schematron/load.js";
+import { providerOfSeat } from "../../engine/peppol/seats.js";
+import { smlName } from "../../engine/peppol/discovery/sml.js";
+import { importRules } from "../../validators/schematron/release/import.js";
+import { setActive } from "../../validators/schematron/release/load.js";
 import { type DnsBehaviour, smpRecord, startDnsServer, type TestDnsServer } from "./dns-server.js";
 import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
 import { freshDatabase, type TestDatabase } from "./postgres.js";

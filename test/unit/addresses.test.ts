@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { isIP, SocketAddress } from "node:net";
 import { expect, test } from "vitest";
 
-import { addressGroup, addressOfBytes, formatAddress, inCidr, parseAddress, parseCidr } from "../../engine/addresses.js";
+import { addressGroup, addressOfBytes, formatAddress, inCidr, parseAddress, parseCidr } from "../../engine/base/addresses.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 const text = (input: string): string | undefined => { const a = parseAddress(input); return a && formatAddress(a); };

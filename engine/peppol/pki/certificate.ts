@@ -1,8 +1,8 @@
 /** What the trust decision needs to know of a certificate. Facts only; whether it is trusted is decided in trust.ts. */
 import { createHash, X509Certificate } from "node:crypto";
 
-import type { Instant } from "../../clock.js";
-import { LIMITS } from "../../limits.js";
+import type { Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
 import { remember } from "../remember.js";
 import {
   bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf,

@@ -1,8 +1,8 @@
 /** Certificate revocation lists: walked once, kept as the set of their serial numbers. @source RFC 5280 section 5 */
 import { verify } from "node:crypto";
 
-import type { Instant } from "../../clock.js";
-import { LIMITS } from "../../limits.js";
+import type { Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
 import type { Certificate } from "./certificate.js";
 import { bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf } from "./der.js";
 import type { AnswerFault } from "./ocsp.js";

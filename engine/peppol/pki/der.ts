@@ -4,7 +4,7 @@
  * than a few thousand entries and takes a hundred times as long for the others.
  * @source ITU-T X.690
  */
-import { LIMITS } from "../../limits.js";
+import { LIMITS } from "../../base/limits.js";
 
 export const TAG = {
   boolean: 0x01, integer: 0x02, bitString: 0x03, octetString: 0x04, null: 0x05, oid: 0x06, enumerated: 0x0a, utf8: 0x0c, printable: 0x13, ia5: 0x16,

@@ -9,9 +9,9 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { Clock } from "../../clock.js";
-import { ConfigError } from "../../config.js";
-import { LIMITS } from "../../limits.js";
+import type { Clock } from "../../base/clock.js";
+import { ConfigError } from "../../base/config.js";
+import { LIMITS } from "../../base/limits.js";
 import { type Certificate, pemOf, readPemCertificates } from "./certificate.js";
 import { issueCertificate, newKeyPair, type SubjectName } from "./issue.js";
 import type { LoadedKey } from "./key-store.js";

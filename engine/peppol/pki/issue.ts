@@ -2,7 +2,7 @@
 import { createHash, generateKeyPair, type KeyObject, randomBytes, sign } from "node:crypto";
 import { promisify } from "node:util";
 
-import type { Instant } from "../../clock.js";
+import type { Instant } from "../../base/clock.js";
 import { KEY_USAGES, type KeyUsage } from "./certificate.js";
 import { contextTag, TAG } from "./der.js";
 import { bitString, der, integer, octetString, oid, RSA_SHA256, sequence, time, TRUE } from "./der-writer.js";

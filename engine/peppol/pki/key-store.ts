@@ -3,8 +3,8 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import * as pkijs from "pkijs";
 
-import { ConfigError } from "../../config.js";
-import { LIMITS } from "../../limits.js";
+import { ConfigError } from "../../base/config.js";
+import { LIMITS } from "../../base/limits.js";
 import { readCertificate } from "./certificate.js";
 
 /** Keys with the certificates that belong to them. */

@@ -1,8 +1,8 @@
 /** OCSP: the question about one certificate, and an answer read only as far as it is proven. @source RFC 6960, RFC 5019 */
 import { createHash, verify } from "node:crypto";
 
-import type { Instant } from "../../clock.js";
-import { LIMITS } from "../../limits.js";
+import type { Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
 import { type Certificate, OCSP_SIGNING, readCertificate } from "./certificate.js";
 import {
   bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf,

@@ -4,10 +4,10 @@
  */
 import type { KeyObject } from "node:crypto";
 
-import type { Clock, Instant } from "../../clock.js";
-import { ConfigError } from "../../config.js";
-import { LIMITS } from "../../limits.js";
-import { errorFields, type Log } from "../../log.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import { ConfigError } from "../../base/config.js";
+import { LIMITS } from "../../base/limits.js";
+import { errorFields, type Log } from "../../base/log.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { readCertificate } from "./certificate.js";

@@ -5,9 +5,9 @@
  * in pki.ts. Answers are kept as long as they may be believed, failures for a short time.
  * @source design/as4.md section 13
  */
-import type { Clock, Instant } from "../../clock.js";
-import { LIMITS } from "../../limits.js";
-import type { Http, HttpAnswer } from "../http.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Http, HttpAnswer } from "../network/http.js";
 import { remember } from "../remember.js";
 import type { Certificate } from "./certificate.js";
 import { type Crl, readCrl } from "./crl.js";

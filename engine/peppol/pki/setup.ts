@@ -1,9 +1,9 @@
 /** From the configuration to our trust and our keys: files of the operator, or the sandbox's own PKI. */
 import { join } from "node:path";
 
-import type { Clock } from "../../clock.js";
-import { type Config, ConfigError } from "../../config.js";
-import type { Log } from "../../log.js";
+import type { Clock } from "../../base/clock.js";
+import { type Config, ConfigError } from "../../base/config.js";
+import type { Log } from "../../base/log.js";
 import { ensureDevelopmentPki, loadDevelopmentKeys, trustFolder } from "./development.js";
 import { loadKeyStore } from "./key-store.js";
 import { createOwnKeys, type OwnKeys } from "./own-keys.js";

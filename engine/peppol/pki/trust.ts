@@ -8,10 +8,10 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Instant } from "../../clock.js";
-import { ConfigError } from "../../config.js";
-import { LIMITS } from "../../limits.js";
-import { SEAT_ID } from "../ebms.js";
+import type { Instant } from "../../base/clock.js";
+import { ConfigError } from "../../base/config.js";
+import { LIMITS } from "../../base/limits.js";
+import { SEAT_ID } from "../as4/user-message.js";
 import { type Certificate, type KeyUsage, readCertificate, readPemCertificates } from "./certificate.js";
 
 export const USAGES = ["ap", "smp"] as const;

@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { type ActorKind, type ActorSystem, startActors } from "../../../actors/system.js";
-import { Refusal } from "../../../engine/errors.js";
-import { LIMITS } from "../../../engine/limits.js";
-import { createLog } from "../../../engine/log.js";
-import { createMetrics, type Metrics } from "../../../engine/metrics.js";
+import { Refusal } from "../../../engine/base/errors.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { createLog } from "../../../engine/base/log.js";
+import { createMetrics, type Metrics } from "../../../engine/base/metrics.js";
 
 type Gate = { readonly promise: Promise<void>; readonly open: () => void };
 function gate(): Gate {

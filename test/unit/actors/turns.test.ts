@@ -38,7 +38,7 @@ function writingFunctions(sql: string): ReadonlySet<string> {
 }
 
 interface Declaration {
-  /** `engine/documents/send.ts#acceptSend`. */
+  /** `engine/documents/accept/send.ts#acceptSend`. */
   readonly id: string;
   /** Declarations whose names it uses as values. */
   readonly uses: ReadonlySet<string>;
@@ -121,12 +121,12 @@ function outsideTurns(sources: readonly Source[]): string[] {
 
 /** The closed list. A new line here needs a reason of the same weight. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "actors/status-work.ts: engine/documents/mls-duties.ts#leaseDuties": "a lease says which node is at a row that is due and moves nothing; what is leased goes to its actor",
-  "actors/status-work.ts: engine/documents/service-dispatch.ts#leaseMessages": "the same",
+  "actors/status-work.ts: engine/documents/inbound/mls-duties.ts#leaseDuties": "a lease says which node is at a row that is due and moves nothing; what is leased goes to its actor",
+  "actors/status-work.ts: engine/documents/delivery/service-dispatch.ts#leaseMessages": "the same",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox": "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
   "gateway/start/work.ts: engine/identity/identity.ts#createIdentity": "one object with what is read of identity and what changes it; the changes are given to the credential's actor, see below",
-  "gateway/start/work.ts: engine/storage/documents.ts#releaseLeases": "leases of a process that is known to be dead, before the first actor",
-  "gateway/start/work.ts: engine/storage/service-messages.ts#releaseServiceLeases": "the same",
+  "gateway/start/work.ts: engine/storage/documents/documents.ts#releaseLeases": "leases of a process that is known to be dead, before the first actor",
+  "gateway/start/work.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
 };
 
 const sources = readSources();
@@ -176,15 +176,15 @@ const withFile = (...files: readonly (readonly [path: string, text: string])[]):
   outsideTurns([...sources, ...files.map(([path, text]) => parse(path, text))]).filter((use) => EXCEPTIONS[use] === undefined);
 
 test.each<[string, (readonly [string, string])[], string[]]>([
-  ["a route that writes by itself", [["gateway/routes/x.ts", 'import { applyMove } from "../../engine/storage/documents.js"; export const x = () => applyMove();']], ["gateway/routes/x.ts: engine/storage/documents.ts#applyMove"]],
+  ["a route that writes by itself", [["gateway/routes/x.ts", 'import { applyMove } from "../../engine/storage/documents.js"; export const x = () => applyMove();']], ["gateway/routes/x.ts: engine/storage/documents/documents.ts#applyMove"]],
   [
     "a loop of the engine that writes, once something starts it",
     [["engine/events/x.ts", 'import { endDuty as end } from "../storage/statuses.js"; const once = () => end(); export function startX() { return { run: once }; }'], ["gateway/start/x.ts", 'import { startX } from "../../engine/events/x.js"; startX();']],
     ["gateway/start/x.ts: engine/events/x.ts#startX"],
   ],
   ["a new statement, whatever it is called", [["engine/storage/x.ts", "export const harmless = (sql) => sql`update received_document set status = 'x'`;"], ["gateway/x.ts", 'import { harmless } from "../engine/storage/x.js"; harmless();']], ["gateway/x.ts: engine/storage/x.ts#harmless"]],
-  ["a door of the actors that does its actors' work", [["actors/x.ts", 'import { dispatchDocument } from "../engine/documents/dispatch.js"; export const x = dispatchDocument;']], ["actors/x.ts: engine/documents/dispatch.ts#dispatchDocument"]],
+  ["a door of the actors that does its actors' work", [["actors/x.ts", 'import { dispatchDocument } from "../engine/documents/dispatch.js"; export const x = dispatchDocument;']], ["actors/x.ts: engine/documents/delivery/dispatch.ts#dispatchDocument"]],
   ["no read", [["gateway/x.ts", 'import { findDocument } from "../engine/storage/documents.js"; findDocument();']], []],
   ["no type", [["gateway/x.ts", 'import { type applyMove, findDocument } from "../engine/storage/documents.js"; export type X = typeof applyMove; findDocument();']], []],
-  ["no ask", [["gateway/x.ts", 'import { documentKind } from "../actors/document.js"; actors.ask(documentKind({}), "x", "Dispatch", null);']], []],
+  ["no ask", [["gateway/x.ts", 'import { documentKind } from "./document.js"; actors.ask(documentKind({}), "x", "Dispatch", null);']], []],
 ])("the check finds %s", (_, files, found) => { expect(withFile(...files)).toEqual(found); });

@@ -6,8 +6,8 @@
 import { createHmac, createPublicKey } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4.js";
-import { openUserMessage } from "../../../engine/peppol/as4.js";
+import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4/messages.js";
+import { openUserMessage } from "../../../engine/peppol/as4/messages.js";
 import { inThread, invoiceBytes, open } from "../../support/as4.js";
 import { forge } from "../../support/as4-forge.js";
 import type { Edits } from "../../support/as4-forge.js";

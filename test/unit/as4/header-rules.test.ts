@@ -1,7 +1,7 @@
 /** Goal: each rule of the ebMS header refuses a message that breaks it and nothing else, with the error that the profile names. @source design/as4.md section 2 */
 import { beforeAll, expect, test } from "vitest";
 
-import { USER_MESSAGE_RULES } from "../../../engine/peppol/ebms.js";
+import { USER_MESSAGE_RULES } from "../../../engine/peppol/as4/user-message.js";
 import { open } from "../../support/as4.js";
 import { forge } from "../../support/as4-forge.js";
 import { accessPoint } from "../../support/as4-keys.js";

@@ -1,8 +1,8 @@
 /** Goal: parts come out byte for byte as they went in, and what two readers could read differently is refused. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { MIME_LIMITS, parseContentType, readMultipart, writeMultipart } from "../../../engine/peppol/mime.js";
-import type { MimePart } from "../../../engine/peppol/mime.js";
+import { MIME_LIMITS, parseContentType, readMultipart, writeMultipart } from "../../../engine/peppol/as4/mime.js";
+import type { MimePart } from "../../../engine/peppol/as4/mime.js";
 
 const TYPE = 'multipart/related; boundary="b"; type="application/soap+xml"';
 const read = (text: string | Buffer, type = TYPE): MimePart[] => {

@@ -3,9 +3,9 @@ import { createHash, createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { type Answer, buildReceipt, openUserMessage, type OpenedMessage, readAnswer, type RefusedMessage } from "../../../engine/peppol/as4.js";
-import { outcomeOfAnswer } from "../../../engine/peppol/as4-outcomes.js";
-import { readSbd } from "../../../engine/peppol/sbdh.js";
+import { type Answer, buildReceipt, openUserMessage, type OpenedMessage, readAnswer, type RefusedMessage } from "../../../engine/peppol/as4/messages.js";
+import { outcomeOfAnswer } from "../../../engine/peppol/as4/outcomes.js";
+import { readSbd } from "../../../engine/peppol/envelope/read.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { OxalisManifest } from "../../interop/oxalis-fixtures.js";

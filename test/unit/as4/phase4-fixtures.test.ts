@@ -3,7 +3,7 @@ import { createHash, createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { type Answer, openUserMessage, type OpenedMessage, readAnswer, type RefusedMessage } from "../../../engine/peppol/as4.js";
+import { type Answer, openUserMessage, type OpenedMessage, readAnswer, type RefusedMessage } from "../../../engine/peppol/as4/messages.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { Manifest } from "../../interop/fixtures.js";

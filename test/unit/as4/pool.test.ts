@@ -1,8 +1,8 @@
 /** Goal: AS4 work done in worker threads gives what it gives in this thread, with keys that travel wrapped. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { buildReceipt, buildUserMessage, openUserMessage, readAnswer } from "../../../engine/peppol/as4.js";
-import type { As4Crypto } from "../../../engine/peppol/as4.js";
+import { buildReceipt, buildUserMessage, openUserMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
+import type { As4Crypto } from "../../../engine/peppol/as4/messages.js";
 import { createPool } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
 import { invoiceBytes, userMessage } from "../../support/as4.js";

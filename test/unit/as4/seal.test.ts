@@ -1,6 +1,6 @@
 /** Goal: a mistake of ours in a header stops the message before it is signed. */
 import { expect, test } from "vitest";
-import { userMessageXml } from "../../../engine/peppol/ebms.js";
+import { userMessageXml } from "../../../engine/peppol/as4/user-message.js";
 import { encodeCid, sealMessage, signSignal } from "../../../validators/wss/seal.js";
 import { userMessage } from "../../support/as4.js";
 import { accessPoint } from "../../support/as4-keys.js";

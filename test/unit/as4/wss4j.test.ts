@@ -3,8 +3,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { commonName, openUserMessage } from "../../../engine/peppol/as4.js";
-import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4.js";
+import { commonName, openUserMessage } from "../../../engine/peppol/as4/messages.js";
+import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4/messages.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import { inThread, invoiceBytes } from "../../support/as4.js";
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../../bench/documents.js";
-import { importRules } from "../../../validators/rules/schematron/import.js";
-import { setActive } from "../../../validators/rules/schematron/load.js";
+import { importRules } from "../../../validators/schematron/release/import.js";
+import { setActive } from "../../../validators/schematron/release/load.js";
 import { conformance, describeConformance } from "../../support/conformance.js";
 import { kurier } from "./kurier.js";
 

@@ -1,14 +1,14 @@
 /** The base: configuration, ids, cursors, clock, log, errors, sealing. */
 import { describe, expect, test } from "vitest";
 
-import { addDays, bratislavaDay } from "../../../engine/clock.js";
-import { ConfigError, environmentExample, loadConfig, VARIABLES } from "../../../engine/config.js";
-import { createCursors } from "../../../engine/cursors.js";
-import { ERRORS } from "../../../engine/errors.js";
-import { newId, parseParticipantId, parseRequestId, parseUuid, participantKey } from "../../../engine/ids.js";
-import { createLog, errorFields } from "../../../engine/log.js";
-import { createMetrics, METRICS } from "../../../engine/metrics.js";
-import { documentTypeId, parseDocumentType } from "../../../engine/peppol/identifiers.js";
+import { addDays, bratislavaDay } from "../../../engine/base/clock.js";
+import { ConfigError, environmentExample, loadConfig, VARIABLES } from "../../../engine/base/config.js";
+import { createCursors } from "../../../engine/base/cursors.js";
+import { ERRORS } from "../../../engine/base/errors.js";
+import { newId, parseParticipantId, parseRequestId, parseUuid, participantKey } from "../../../engine/base/ids.js";
+import { createLog, errorFields } from "../../../engine/base/log.js";
+import { createMetrics, METRICS } from "../../../engine/base/metrics.js";
+import { documentTypeId, parseDocumentType } from "../../../engine/peppol/envelope/identifiers.js";
 import { createSealer } from "../../../engine/storage/sealer.js";
 
 const mistakes = (environment: Record<string, string>): readonly string[] => {

@@ -3,11 +3,11 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { decideAttempt, nextAttemptAt } from "../../../engine/documents/dispatch.js";
+import { decideAttempt, nextAttemptAt } from "../../../engine/documents/delivery/dispatch.js";
 import { EVENT_KINDS, OUTBOUND_STATES, OUTBOUND_TRIGGERS, outboundLifecycle, outboundMove, type OutboundState } from "../../../engine/lifecycle/document.js";
 import { isFinal, mermaid, moveOf } from "../../../engine/lifecycle/machine.js";
 import { INBOUND_STATES, INBOUND_TRIGGERS, type InboundState, type InboundTrigger, RECEIVED_STATES, receivedLifecycle } from "../../../engine/lifecycle/received.js";
-import { LIMITS } from "../../../engine/limits.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { OUTCOMES, type OutcomeKind } from "../../../engine/peppol/transport.js";
 
 /** spec/rulings.md, section 5, one row a line: from | trigger | to | events. */

@@ -1,10 +1,10 @@
 /** What a send is refused for once its UBL is read; each test quotes its row. */
 import { describe, expect, test } from "vitest";
 
-import type { DocumentFacts, Inspection } from "../../../engine/documents/facts.js";
-import { issueDeadline, refuseSend, SEND_CHECKS, type SendSubject } from "../../../engine/documents/send-checks.js";
-import type { ParticipantId } from "../../../engine/ids.js";
-import { BILLING_CAPABILITIES, SELF_BILLING_CUSTOMIZATION, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../../engine/peppol/identifiers.js";
+import type { DocumentFacts, Inspection } from "../../../engine/documents/accept/facts.js";
+import { issueDeadline, refuseSend, SEND_CHECKS, type SendSubject } from "../../../engine/documents/accept/send-checks.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
+import { BILLING_CAPABILITIES, SELF_BILLING_CUSTOMIZATION, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../../engine/peppol/envelope/identifiers.js";
 
 const invoiceType = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
 const facts = (changes: Partial<DocumentFacts> = {}): DocumentFacts => ({

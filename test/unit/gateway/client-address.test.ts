@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { formatAddress, parseAddress, parseCidr } from "../../../engine/addresses.js";
-import { clientAddress } from "../../../gateway/client-address.js";
-import { HeaderList } from "../../../gateway/headers.js";
+import { formatAddress, parseAddress, parseCidr } from "../../../engine/base/addresses.js";
+import { clientAddress } from "../../../gateway/http/client-address.js";
+import { HeaderList } from "../../../gateway/http/headers.js";
 
 const trusted = ["10.0.0.0/8", "2001:db8:f::/48"].flatMap((text) => parseCidr(text) ?? []);
 const seen = (peer: string, forwarded: readonly string[], networks = trusted): string => {

@@ -2,10 +2,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { Refusal } from "../../../engine/errors.js";
-import { LIMITS } from "../../../engine/limits.js";
-import { decodeSegment, parseQuery } from "../../../gateway/decode.js";
-import { parseJsonObject } from "../../../gateway/json.js";
+import { Refusal } from "../../../engine/base/errors.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { decodeSegment, parseQuery } from "../../../gateway/request/decode.js";
+import { parseJsonObject } from "../../../gateway/request/json.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 const reasonOf = (call: () => unknown): string => {

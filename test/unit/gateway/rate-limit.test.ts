@@ -2,12 +2,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import type { Clock } from "../../../engine/clock.js";
-import { LIMITS } from "../../../engine/limits.js";
-import { createRateLimiter } from "../../../gateway/rate-limit.js";
-import type { Lease, LeaseRequest, RateLimiter, RatePeers } from "../../../gateway/rate-limit.js";
-import type { Admission } from "../../../gateway/pipeline.js";
-import type { RateRow } from "../../../gateway/route.js";
+import type { Clock } from "../../../engine/base/clock.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { createRateLimiter } from "../../../gateway/request/rate-limit.js";
+import type { Lease, LeaseRequest, RateLimiter, RatePeers } from "../../../gateway/request/rate-limit.js";
+import type { Admission } from "../../../gateway/request/pipeline.js";
+import type { RateRow } from "../../../gateway/contract/route.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);
 const WINDOW = LIMITS.rate_window_ms;

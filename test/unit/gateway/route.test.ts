@@ -2,7 +2,7 @@ import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 
 import type { Caller, FirmContext } from "../../../engine/identity/caller.js";
-import { IDEMPOTENCY, route } from "../../../gateway/route.js";
+import { IDEMPOTENCY, route } from "../../../gateway/contract/route.js";
 
 test("a handler's request has the types that its row's schemas and columns promise", () => {
   const row = route({

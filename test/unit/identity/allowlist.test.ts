@@ -1,7 +1,7 @@
 /** The allowlist of a key. @source design/reliability.md, A-10; spec/enterprise.md, IP allowlist */
 import { describe, expect, test } from "vitest";
 
-import { Refusal } from "../../../engine/errors.js";
+import { Refusal } from "../../../engine/base/errors.js";
 import { isAddressAllowed, parseAllowlist } from "../../../engine/identity/allowlist.js";
 
 const refused = (entries: readonly string[]): readonly string[] => {

@@ -1,7 +1,7 @@
 /** The cache in front of Postgres: what was announced is never answered from before. */
 import { describe, expect, test } from "vitest";
 
-import { createCache, type Cache } from "../../../engine/identity/cache.js";
+import { createCache, type Cache } from "../../../engine/identity/nodes/cache.js";
 import { fakeClock, type FakeClock } from "../../support/fake-clock.js";
 
 interface World {

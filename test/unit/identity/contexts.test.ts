@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 
 import type { Caller } from "../../../engine/identity/caller.js";
 import { bindingScopes } from "../../../engine/identity/contexts.js";
-import { tokenTimes } from "../../../engine/identity/tokens.js";
-import type { FirmId, IntegratorId, KeyId } from "../../../engine/ids.js";
-import { LIMITS } from "../../../engine/limits.js";
-import type { BindingRow } from "../../../engine/storage/bindings.js";
+import { tokenTimes } from "../../../engine/identity/tokens/tokens.js";
+import type { FirmId, IntegratorId, KeyId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import type { BindingRow } from "../../../engine/storage/identity/bindings.js";
 
 const FIRM = "018f0000-0000-7000-8000-00000000000a" as FirmId;
 const OTHER = "018f0000-0000-7000-8000-00000000000b" as FirmId;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { Refusal } from "../../../engine/errors.js";
+import { Refusal } from "../../../engine/base/errors.js";
 import { effectiveScopes, FIRM_KEY_SCOPES, knownScopes, requestedScopes } from "../../../engine/identity/scopes.js";
-import { SCOPES } from "../../../engine/scopes.js";
+import { SCOPES } from "../../../engine/base/scopes.js";
 import { seedFrom } from "../../support/random.js";
 
 const subset = fc.subarray([...SCOPES]);

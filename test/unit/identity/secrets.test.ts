@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
-import { digestsEqual, newRefreshToken, newSecret, parseRefreshToken, randomBase62, secretEnvironment, shownPrefix } from "../../../engine/identity/secrets.js";
+import { digestsEqual, newRefreshToken, newSecret, parseRefreshToken, randomBase62, secretEnvironment, shownPrefix } from "../../../engine/identity/tokens/secrets.js";
 
 describe("secrets", () => {
   // spec/rulings.md §1: `sk_live_test_<40 base62>` and `sk_int_test_<40 base62>` in sandbox, `sk_live_<40 base62>` and `sk_int_<40 base62>` in production

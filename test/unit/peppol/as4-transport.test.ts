@@ -7,20 +7,20 @@ import { gunzipSync } from "node:zlib";
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { systemClock } from "../../../engine/clock.js";
-import type { MlsType } from "../../../engine/config.js";
-import { sampleInvoice } from "../../../engine/documents/sample-invoice.js";
-import type { DocumentId, FirmId, ParticipantId } from "../../../engine/ids.js";
-import { silentLog } from "../../../engine/log.js";
-import { buildError, buildReceipt } from "../../../engine/peppol/as4.js";
-import { createAs4Transport } from "../../../engine/peppol/as4-transport.js";
-import type { EndpointFound } from "../../../engine/peppol/as4-ports.js";
-import type { EbmsErrorCode } from "../../../engine/peppol/ebms-errors.js";
-import { createHttpClient, type HttpClient } from "../../../engine/peppol/http-client.js";
-import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/identifiers.js";
-import { buildMls } from "../../../engine/peppol/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/mls.js";
-import { createReceivers, type Receivers } from "../../../engine/peppol/receivers.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import type { MlsType } from "../../../engine/base/config.js";
+import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js";
+import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
+import type { EndpointFound } from "../../../engine/peppol/as4/ports.js";
+import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
+import { createHttpClient, type HttpClient } from "../../../engine/peppol/network/http-client.js";
+import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
+import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
+import { createReceivers, type Receivers } from "../../../engine/peppol/as4/send-gate.js";
 import { type Exchange, type Outcome, OUTCOMES } from "../../../engine/peppol/transport.js";
 import { inThread } from "../../support/as4.js";
 import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
@@ -138,8 +138,8 @@ describe("delivered", () => {
     const renewedPeer = await startPeer(renewed, trustIn(us));
     peer.script.push(async ({ body, contentType, response }) => {
       // The message is encrypted to the old key; the peer opens it with that and signs with the new one.
-      const { createAs4Receiver } = await import("../../../engine/peppol/as4-receiver.js");
-      const { createMetrics } = await import("../../../engine/metrics.js");
+      const { createAs4Receiver } = await import("../../../engine/peppol/as4/receive.js");
+      const { createMetrics } = await import("../../../engine/base/metrics.js");
       const rolled = createAs4Receiver({
         own: { current: () => renewed, all: () => [renewed, them] }, trust: trustIn(us), crypto: inThread, receive: (e) => peer.inbox.receive(e), evidence: peer.archive, clock: systemClock, metrics: createMetrics(), log: silentLog,
       });
@@ -172,7 +172,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
   test.each(["them, but for nothing that we sent", "a stranger"])("a receipt by %s", async (who) => {
     peer.script.push(async ({ body, response }) => {
       const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
-      const references = who === "a stranger" ? (await import("../../../engine/peppol/as4.js")).openUserMessage(body, `${peer.arrived.at(-1)?.contentType ?? ""}`, { keys: [them], payloadBytesMax: 1_000_000 }, inThread).then((o) => (o.kind === "message" ? o.references : [])) : Promise.resolve([]);
+      const references = who === "a stranger" ? (await import("../../../engine/peppol/as4/messages.js")).openUserMessage(body, `${peer.arrived.at(-1)?.contentType ?? ""}`, { keys: [them], payloadBytesMax: 1_000_000 }, inThread).then((o) => (o.kind === "message" ? o.references : [])) : Promise.resolve([]);
       const signal = await buildReceipt({ id: randomUUID(), signer: who === "a stranger" ? stranger : them, messageId: "r@peer", timestamp: "2026-11-20T10:00:00Z", refToMessageId }, await references, inThread);
       response.writeHead(200, { "content-type": signal.contentType }).end(signal.body);
     });
@@ -181,7 +181,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
 
   test("a receipt by the same seat with a certificate that is not trusted", async () => {
     peer.script.push(async ({ body, contentType, response }) => {
-      const { openUserMessage } = await import("../../../engine/peppol/as4.js");
+      const { openUserMessage } = await import("../../../engine/peppol/as4/messages.js");
       const opened = await openUserMessage(body, contentType, { keys: [them], payloadBytesMax: 1_000_000 }, inThread);
       if (opened.kind !== "message") throw new Error("not opened");
       const signal = await buildReceipt({ id: randomUUID(), signer: renewed, messageId: "r@peer", timestamp: "2026-11-20T10:00:00Z", refToMessageId: opened.message.messageId }, opened.references, inThread);

@@ -1,11 +1,11 @@
 /** What the PKI and the look-up say, in the words of an exchange and of its evidence. */
 import { describe, expect, test } from "vitest";
 
-import { peerTrust, smpEndpoints, trustEvidence } from "../../../engine/peppol/as4-trust.js";
-import type { ParticipantId } from "../../../engine/ids.js";
-import type { Pki, RevocationAnswer } from "../../../engine/peppol/pki.js";
+import { peerTrust, smpEndpoints, trustEvidence } from "../../../engine/peppol/as4/trust.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
+import type { Pki, RevocationAnswer } from "../../../engine/peppol/pki/pki.js";
 import { readCertificate } from "../../../engine/peppol/pki/certificate.js";
-import { ROUTING_STATUSES, type SmpAnswer } from "../../../engine/peppol/smp.js";
+import { ROUTING_STATUSES, type SmpAnswer } from "../../../engine/peppol/discovery/smp.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import { memoryArchive } from "../../support/evidence.js";
 

@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { createHttpClient, type HttpClient, type HttpResult, type PostRequest } from "../../../engine/peppol/http-client.js";
+import { createHttpClient, type HttpClient, type HttpResult, type PostRequest } from "../../../engine/peppol/network/http-client.js";
 
 let client: HttpClient;
 const ends: (() => void)[] = [];

@@ -1,11 +1,11 @@
 /** Message Level Status: what we write passes the grammar and the rules, what others write is read strictly. */
 import { expect, test } from "vitest";
 
-import { buildMls } from "../../../engine/peppol/mls-builder.js";
-import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS, readMls, type Mls } from "../../../engine/peppol/mls.js";
-import { isSeat, providerDigits, providerOfSeat } from "../../../engine/peppol/providers.js";
-import { LIMITS } from "../../../engine/limits.js";
-import { SCAN_LIMITS } from "../../../engine/documents/validators.js";
+import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
+import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS, readMls, type Mls } from "../../../engine/peppol/responses/mls.js";
+import { isSeat, providerDigits, providerOfSeat } from "../../../engine/peppol/seats.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
 

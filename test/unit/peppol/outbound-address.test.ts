@@ -2,9 +2,9 @@
 import type { LookupAddress } from "node:dns";
 import { describe, expect, test } from "vitest";
 
-import { parseAddress } from "../../../engine/addresses.js";
-import { guardedLookup, isPublicAddress, parseOutboundUrl } from "../../../engine/peppol/outbound-address.js";
-import type { OutboundPolicy, OutboundUrl } from "../../../engine/peppol/outbound-address.js";
+import { parseAddress } from "../../../engine/base/addresses.js";
+import { guardedLookup, isPublicAddress, parseOutboundUrl } from "../../../engine/peppol/network/outbound-address.js";
+import type { OutboundPolicy, OutboundUrl } from "../../../engine/peppol/network/outbound-address.js";
 
 const PRODUCTION: OutboundPolicy = { allowLoopback: false, ownOrigins: [] };
 const SANDBOX: OutboundPolicy = { allowLoopback: true, ownOrigins: ["http://kurier.internal:8080"] };

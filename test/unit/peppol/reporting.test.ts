@@ -1,11 +1,11 @@
 /** Which reports are due, and what months are. */
 import { expect, test } from "vitest";
 
-import { LIMITS } from "../../../engine/limits.js";
-import { classifyInbound } from "../../../engine/peppol/inbound-kind.js";
-import { BILLING_CAPABILITIES } from "../../../engine/peppol/identifiers.js";
-import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../../engine/peppol/invoice-response.js";
-import { MLS_DOCUMENT_TYPE } from "../../../engine/peppol/mls.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { classifyInbound } from "../../../engine/peppol/responses/inbound-kind.js";
+import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
+import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../../engine/peppol/responses/invoice-response.js";
+import { MLS_DOCUMENT_TYPE } from "../../../engine/peppol/responses/mls.js";
 import { addMonths, dueReports, isCountry, monthBounds, monthOf, parseMonth, REPORT_DOCUMENT_TYPES } from "../../../engine/peppol/reporting.js";
 
 const at = (text: string): number => Date.parse(text) + LIMITS.report_delay_ms;

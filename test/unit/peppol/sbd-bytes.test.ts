@@ -1,11 +1,11 @@
 /** A document goes through its envelope without the change of a byte. */
 import { describe, expect, test } from "vitest";
 
-import type { ParticipantId } from "../../../engine/ids.js";
-import { sampleInvoice } from "../../../engine/documents/sample-invoice.js";
-import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/identifiers.js";
-import { unwrapDocument, wrapDocument } from "../../../engine/peppol/sbd-bytes.js";
-import { readSbd } from "../../../engine/peppol/sbdh.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
+import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
+import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
+import { unwrapDocument, wrapDocument } from "../../../engine/peppol/envelope/byte-exact.js";
+import { readSbd } from "../../../engine/peppol/envelope/read.js";
 
 const sender = "0245:2020202020" as ParticipantId;
 const receiver = "0245:1234567890" as ParticipantId;

@@ -2,13 +2,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import type { ParticipantId } from "../../../engine/ids.js";
-import { LIMITS } from "../../../engine/limits.js";
-import { BILLING_CAPABILITIES } from "../../../engine/peppol/identifiers.js";
-import { bareDocument, buildSbd } from "../../../engine/peppol/sbdh-builder.js";
-import type { NewSbd } from "../../../engine/peppol/sbdh-builder.js";
-import { readSbd, SBDH_FAULTS } from "../../../engine/peppol/sbdh.js";
-import type { SbdhFault } from "../../../engine/peppol/sbdh.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
+import { bareDocument, buildSbd } from "../../../engine/peppol/envelope/build.js";
+import type { NewSbd } from "../../../engine/peppol/envelope/build.js";
+import { readSbd, SBDH_FAULTS } from "../../../engine/peppol/envelope/read.js";
+import type { SbdhFault } from "../../../engine/peppol/envelope/read.js";
 import { Random, seedFrom } from "../../support/random.js";
 import { scan } from "../../../validators/xml/scanner.js";
 

@@ -1,7 +1,7 @@
 /** Calls that share statements: each gets its own answer, none waits on purpose, none fails for another. */
 import { expect, test } from "vitest";
 
-import { Refusal } from "../../../engine/errors.js";
+import { Refusal } from "../../../engine/base/errors.js";
 import { batched, inOrder } from "../../../engine/storage/batched.js";
 import type { Sql } from "../../../engine/storage/sql.js";
 

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { importRules } from "../../../validators/rules/schematron/import.js";
-import { listPacks, loadActivePacks, loadPack, PackRefused, recompilePack, setActive } from "../../../validators/rules/schematron/load.js";
-import { manifestSchema } from "../../../validators/rules/schematron/manifest.js";
-import { sharedIds, verifyRules, verifyTests } from "../../../validators/rules/schematron/verify.js";
-import { loadXsd } from "../../../validators/rules/schematron/xsd.js";
-import { readZip } from "../../../validators/rules/schematron/zip.js";
+import { importRules } from "../../../validators/schematron/release/import.js";
+import { listPacks, loadActivePacks, loadPack, PackRefused, recompilePack, setActive } from "../../../validators/schematron/release/load.js";
+import { manifestSchema } from "../../../validators/schematron/release/manifest.js";
+import { sharedIds, verifyRules, verifyTests } from "../../../validators/schematron/release/verify.js";
+import { loadXsd } from "../../../validators/schematron/release/xsd.js";
+import { readZip } from "../../../validators/schematron/release/zip.js";
 import { documentOf, failedIds, ruleSetOf, withRulesDir } from "../../support/packs.js";
 
 const schema = (id: string, test = "t:b"): string => `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><title>Rules of ${id}</title><ns prefix="t" uri="urn:t"/>

@@ -1,8 +1,8 @@
 // Goal: the structure of a Schematron schema means what ISO/IEC 19757-3 says, and what is not supported is refused by name.
 import { describe, expect, test } from "vitest";
-import { compileSchema } from "../../../validators/rules/schematron/compile.js";
-import { instantiate } from "../../../validators/rules/schematron/pack.js";
-import { readSchema } from "../../../validators/rules/schematron/read-schema.js";
+import { compileSchema } from "../../../validators/schematron/compile/compile.js";
+import { instantiate } from "../../../validators/schematron/runtime/pack.js";
+import { readSchema } from "../../../validators/schematron/compile/read-schema.js";
 import type { RuleSet } from "../../../validators/rules/rule.js";
 import { documentOf } from "../../support/packs.js";
 

@@ -1,9 +1,9 @@
 // Goal: expressions of imported rules mean what XPath 2.0 says, errors and their codes included.
 // Method: each expression becomes the message of a rule on a small document; the message is its value.
 import { describe, expect, test } from "vitest";
-import { compileSchema } from "../../../validators/rules/schematron/compile.js";
-import { instantiate } from "../../../validators/rules/schematron/pack.js";
-import { readSchema } from "../../../validators/rules/schematron/read-schema.js";
+import { compileSchema } from "../../../validators/schematron/compile/compile.js";
+import { instantiate } from "../../../validators/schematron/runtime/pack.js";
+import { readSchema } from "../../../validators/schematron/compile/read-schema.js";
 import { documentOf } from "../../support/packs.js";
 
 const DOCUMENT = `<r xmlns="urn:t" xmlns:o="urn:o" id="root" n="7">

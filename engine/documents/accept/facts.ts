@@ -1,0 +1,36 @@
+/** What the engine needs to know of a document's content, taken out by the workers while they validate. */
+
+import type { DocumentFacts, Endpoint } from "../../../validators/protocol.js";
+
+export type { DocumentFacts, Endpoint };
+
+export interface DocumentFinding {
+  readonly ruleId: string;
+  readonly layer: string;
+  readonly severity: "fatal" | "error" | "warning";
+  readonly location: string;
+  readonly line?: number;
+  readonly message: string;
+}
+
+/** A validated document: its findings, its facts when it could be read, and the digest of its exact bytes. */
+export interface Inspection {
+  readonly valid: boolean;
+  readonly wellFormed: boolean;
+  readonly findings: readonly DocumentFinding[];
+  readonly facts: DocumentFacts | undefined;
+  /** Hex. */
+  readonly payloadSha256: string;
+  /** What the verdict was made with: it is evidence. */
+  readonly ruleSet: string;
+}
+
+/** The port to the worker threads. */
+export interface Validators {
+  /**
+   * Validates one document.
+   * @param fairnessKey documents of one key never push those of others to the end of the queue
+   * @throws Refusal TEMPORARY when the queue is full
+   */
+  inspect(payload: Uint8Array, options: { readonly fairnessKey: string; readonly receivedAt: number }): Promise<Inspection>;
+}

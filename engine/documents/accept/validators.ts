@@ -1,0 +1,73 @@
+/** The port to the worker threads, as the engine's documents use it. */
+import { bratislavaDay } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Metrics } from "../../base/metrics.js";
+import { JobQuarantined, PoolBusy, quarantinedReport, type ValidatorPool } from "../../../validators/pool.js";
+import type { ParseOutput, Report, ScanLimits } from "../../../validators/protocol.js";
+import type { Inspection, Validators } from "./facts.js";
+
+/** What a document may ask of a worker. */
+export const SCAN_LIMITS: ScanLimits = {
+  payloadBytes: LIMITS.payload_bytes_max, depth: LIMITS.xml_depth_max, attributesPerElement: LIMITS.xml_attributes_per_element_max,
+  nameLength: LIMITS.xml_name_bytes_max, elements: LIMITS.xml_elements_max, namespaceDeclarations: LIMITS.xml_namespace_declarations_max,
+  names: LIMITS.xml_unknown_names_max, findings: LIMITS.findings_max,
+};
+
+/** What is judged and read by the workers, as the engine's documents ask for it. */
+export interface DocumentWorkers extends Validators {
+  /** The whole report. @throws Refusal TEMPORARY when the queue is full */
+  report(payload: Uint8Array, options: { readonly fairnessKey: string; readonly receivedAt: number }): Promise<Report>;
+  /** What a document says, without a verdict. @throws Refusal TEMPORARY when the queue is full */
+  parse(payload: Uint8Array, options: { readonly fairnessKey: string }): Promise<ParseOutput>;
+}
+
+/** The letters that begin an id, with the group behind them: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
+export const familyOf = (ruleId: string): string => /^!?[A-Za-z]+(?:-[A-Z][A-Z0-9]*(?=-))?/.exec(ruleId)?.[0] ?? "other";
+
+function measure(metrics: Metrics, report: Report): void {
+  for (const { layer, severity, ruleId } of report.findings) {
+    metrics.count("validation_findings_total", { layer: layer.startsWith("pack:") ? "pack" : layer, severity });
+    metrics.count("validation_rule_family_total", { family: layer.startsWith("pack:") ? "pack" : familyOf(ruleId) });
+  }
+}
+
+const inspectionOf = (report: Report): Inspection => ({
+  valid: report.valid,
+  wellFormed: report.wellFormed,
+  findings: report.findings,
+  facts: report.facts,
+  payloadSha256: report.payloadSha256,
+  ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`).join(", "),
+});
+
+async function orTemporary<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PoolBusy) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+    throw error;
+  }
+}
+
+/** @param rulesDir  the operator's imported rule packs; default none */
+export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir?: string): DocumentWorkers {
+  const packs = rulesDir === undefined ? {} : { rulesDir };
+  const report: DocumentWorkers["report"] = async (payload, { fairnessKey, receivedAt }) => {
+    const made = await orTemporary(pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey, ...packs }));
+    measure(metrics, made);
+    return made;
+  };
+  return {
+    report,
+    inspect: async (payload, options) => inspectionOf(await report(payload, options)),
+    parse: async (payload, { fairnessKey }) => {
+      try {
+        return await orTemporary(pool.run("parse", { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max }, { fairnessKey }));
+      } catch (error) {
+        if (!(error instanceof JobQuarantined)) throw error;
+        return { kind: "refused", findings: quarantinedReport(error.sha256).findings };
+      }
+    },
+  };
+}

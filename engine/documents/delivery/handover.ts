@@ -1,0 +1,44 @@
+/**
+ * What "I have this MessageId already" is worth. phase4 notes a MessageId once signature and decryption are done, before it
+ * looks at the document: after an attempt that it refused there, it calls the next ones duplicates. Such an answer proves no
+ * delivery. By default phase4 forgets the id after ten minutes, so that a later attempt of the plan is judged anew.
+ * @source measured with phase4 4.4.1 and 4.5.4, test/interop
+ */
+import { errorFields, type Log } from "../../base/log.js";
+import { NOT_SERVICED } from "../../peppol/as4/ebms-errors.js";
+import type { Outcome, Transport } from "../../peppol/transport.js";
+import { earlierRefusals } from "../../storage/documents/attempts.js";
+import type { Sql } from "../../storage/sql.js";
+
+/**
+ * A transport that believes a handover only when the peer has refused no earlier attempt.
+ *
+ * Safe is the error that says too little: a document that is not called delivered is looked after, one that is called
+ * delivered and was not is lost.
+ */
+export function doubtHandover(transport: Transport, { sql, log }: { readonly sql: Sql; readonly log: Log }): Transport {
+  return {
+    deliver: async (exchange, signal) => {
+      const outcome = await transport.deliver(exchange, signal);
+      if (outcome.kind !== "already_handed_over") return outcome;
+      try {
+        return judgeHandover(outcome, await earlierRefusals(sql, exchange.documentId));
+      } catch (error) {
+        log.error("the earlier attempts of a document could not be read", { documentId: exchange.documentId, ...errorFields(error) });
+        return { kind: "internal", code: "UNRECORDED" };
+      }
+    },
+  };
+}
+
+/** @param refusals  codes of the earlier attempts that the peer refused. */
+function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
+  const seat = outcome.peerSeat === undefined ? {} : { peerSeat: outcome.peerSeat };
+  const unserved = refusals.find((code) => code.includes(NOT_SERVICED));
+  if (unserved !== undefined) return { kind: "peer_refused", ...seat, code: unserved, detail: "The receiving access point does not serve this recipient." };
+  if (refusals.length === 0) return outcome;
+  return {
+    kind: "unconfirmed", ...seat, ...(outcome.code === undefined ? {} : { code: outcome.code }),
+    detail: "The receiving access point has refused the message before, and calls it a duplicate now.",
+  };
+}

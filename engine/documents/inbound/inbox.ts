@@ -1,0 +1,118 @@
+/** What a participant has received: the list, one document, the mark that it was processed. */
+import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { gunzipSync } from "node:zlib";
+
+import type { Clock, Instant } from "../../base/clock.js";
+import type { Cursors } from "../../base/cursors.js";
+import { Refusal } from "../../base/errors.js";
+import { type ParticipantId, participantKey, type ReceivedDocumentId } from "../../base/ids.js";
+import { RECEIVED_STATES, type ReceivedState } from "../../lifecycle/received.js";
+import { LIMITS } from "../../base/limits.js";
+import { acknowledgeReceived, findReceived, type InboxAnswer, type InboxQuery, listReceived, type ReceivedDetail, type ReceivedItem } from "../../storage/documents/received.js";
+import type { Sealer } from "../../storage/sealer.js";
+import { orTemporary, type Sql } from "../../storage/sql.js";
+
+export interface InboxPage {
+  readonly documents: readonly ReceivedItem[];
+  readonly nextPageToken: string | null;
+}
+
+export interface InboxRequest {
+  readonly participant: ParticipantId;
+  readonly status: ReceivedState;
+  readonly limit: number;
+  readonly pageToken: string | undefined;
+}
+
+/** A received document with its UBL as it came. */
+export interface ReceivedDocument extends Omit<ReceivedDetail, "payloadSha256" | "payloadKeyId" | "payloadSealed"> {
+  readonly payload: string;
+}
+
+export interface Inbox {
+  /** @throws Refusal REQUEST_INVALID for a page token that is not of this list; TEMPORARY */
+  list(request: InboxRequest): Promise<InboxPage>;
+  /** @throws Refusal NOT_FOUND; TEMPORARY */
+  read(participant: ParticipantId, id: ReceivedDocumentId): Promise<ReceivedDocument>;
+}
+
+/** Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal NOT_FOUND; TEMPORARY */
+export async function acknowledge(ports: { readonly sql: Sql; readonly clock: Clock }, participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant> {
+  const at = await orTemporary(acknowledgeReceived(ports.sql, { participantKey: participantKey(participant), id, now: ports.clock.now() }));
+  if (at === undefined) throw new Refusal("NOT_FOUND");
+  return at;
+}
+
+interface Asked {
+  readonly query: InboxQuery;
+  readonly resolve: (answer: InboxAnswer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Gathers the questions of one turn of the event loop into one statement; under load that is one round trip for dozens. */
+function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer> {
+  let asked: Asked[] = [];
+  const flush = (): void => {
+    const batch = asked.slice(0, LIMITS.read_batch);
+    asked = asked.slice(LIMITS.read_batch);
+    if (asked.length > 0) setImmediate(flush);
+    listReceived(sql, batch.map((item) => item.query)).then(
+      (answers) => { batch.forEach((item, index) => { item.resolve(answers[index] ?? { items: [], isAnyHeld: false }); }); },
+      (error: unknown) => { for (const item of batch) item.reject(error); },
+    );
+  };
+  return (query) => new Promise((resolve, reject) => {
+    asked.push({ query, resolve, reject });
+    if (asked.length === 1) setImmediate(flush);
+  });
+}
+
+const listName = (key: string, status: ReceivedState): string => `receive/${key}/${status}`;
+
+/** The position behind a page token. @throws Refusal REQUEST_INVALID */
+function positionOf(cursors: Cursors, list: string, token: string): string {
+  const position = cursors.open(list, token);
+  if (position !== undefined) return position;
+  throw new Refusal("REQUEST_INVALID", [{ field: "pageToken", message: "Use nextPageToken of this list as it was given, or start without pageToken." }]);
+}
+
+export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors }): Inbox {
+  const { sql, sealer, cursors } = ports;
+  const ask = createBatchedList(sql);
+
+  /**
+   * Waits a moment for documents that are being judged: a client that has seen "delivered" at the sender's expects the
+   * document in the next list.
+   */
+  async function settled(query: InboxQuery): Promise<InboxAnswer["items"]> {
+    for (let wait_ms = LIMITS.held_list_first_wait_ms; ; wait_ms *= 2) {
+      const { items, isAnyHeld } = await orTemporary(ask(query));
+      if (!isAnyHeld || query.status !== "RECEIVED" || wait_ms > LIMITS.held_list_last_wait_ms) return items;
+      await pause(wait_ms);
+    }
+  }
+
+  return {
+    list: async ({ participant, status, limit, pageToken }) => {
+      const key = participantKey(participant);
+      const list = listName(key, status);
+      const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
+      const items = await settled({ participantKey: key, status, limit: limit + 1, after });
+      const documents = items.slice(0, limit);
+      const last = documents.at(-1);
+      return { documents, nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null };
+    },
+    read: async (participant, id) => {
+      const found = await orTemporary(findReceived(sql, participantKey(participant), id));
+      if (found === undefined) throw new Refusal("NOT_FOUND");
+      const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
+      const payload = gunzipSync(sealer.open(payloadKeyId, payloadSealed, id));
+      if (createHash("sha256").update(payload).digest("hex") !== payloadSha256) throw new Error("the stored payload differs from its digest");
+      return { ...document, payload: payload.toString("utf8") };
+    },
+  };
+}
+
+/** Whether a text is a state that the list may be asked for. */
+export const isReceivedState = (text: string): text is ReceivedState => RECEIVED_STATES.some((state) => state === text);

@@ -1,0 +1,133 @@
+/** A firm's answer to an invoice that it received: a Peppol Invoice Response to the seller. */
+import { type Clock, type Instant, isoInstant } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import { type FirmId, newId, type ParticipantId, type ReceivedDocumentId } from "../../base/ids.js";
+import type { OutboundState } from "../../lifecycle/document.js";
+import { RECEIVED_STATES } from "../../lifecycle/received.js";
+import { LIMITS } from "../../base/limits.js";
+import { UBL_CREDIT_NOTE, UBL_INVOICE } from "../../peppol/envelope/identifiers.js";
+import {
+  buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, RESPONSE_OF_STATUS, type ResponseCode, type ResponseParty, type ResponseStatus,
+} from "../../peppol/responses/invoice-response.js";
+import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
+import type { Sealer } from "../../storage/sealer.js";
+import { addServiceMessage, listServiceMessages, type SentMessage } from "../../storage/documents/service-messages.js";
+import { orTemporary, type Sql } from "../../storage/sql.js";
+import type { DocumentFacts, Validators } from "../accept/facts.js";
+import { newServiceMessage, openPayload } from "../provider.js";
+import { isSame } from "../accept/send-checks.js";
+
+export interface RespondPorts {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly validators: Validators;
+  /** Tells the status work that a message is due. */
+  readonly poke: () => void;
+}
+
+export interface RespondRequest {
+  /** The answering firm: a document that another one received is no document of it. */
+  readonly firmId: FirmId;
+  readonly documentId: ReceivedDocumentId;
+  readonly status: ResponseStatus;
+  readonly note: string | undefined;
+}
+
+/** @source spec/rulings.md, section 11, respond */
+export interface RespondReply {
+  readonly id: ReceivedDocumentId;
+  readonly response: { readonly status: ResponseStatus; readonly direction: "sent"; readonly delivery: "sent" | "queued"; readonly reason?: string; readonly respondedAt: string };
+  /** Whether the firm had given this very answer already. */
+  readonly idempotent: boolean;
+}
+
+/** What an invoice is called in an answer to it; nothing for a document that has no number. */
+interface Answered {
+  readonly seller: ResponseParty;
+  readonly buyer: ResponseParty;
+  readonly number: string;
+  readonly issueDate: string | undefined;
+  readonly typeCode: string;
+}
+
+/** What can be answered, and its type code when the document does not say one. */
+const TYPE_CODES: ReadonlyMap<string, string> = new Map([[UBL_INVOICE, "380"], [UBL_CREDIT_NOTE, "381"]]);
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** The seller sends the invoice, in self-billing the buyer does: whose address the sender is says whose name it bears. */
+const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | undefined => [
+  { endpoint: facts.supplierEndpoint, name: facts.supplierName }, { endpoint: facts.customerEndpoint, name: facts.customerName },
+].find(({ endpoint }) => isSame(endpoint, participant))?.name;
+
+async function answered(ports: RespondPorts, request: RespondRequest, now: Instant): Promise<Answered> {
+  const document = await orTemporary(findAnswerable(ports.sql, request.firmId, request.documentId));
+  if (document === undefined) throw new Refusal("NOT_FOUND");
+  const payload = openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
+  const { facts } = await ports.validators.inspect(payload, { fairnessKey: `received/${request.firmId}`, receivedAt: now });
+  const typeCode = TYPE_CODES.get(facts?.rootNamespace ?? "");
+  if (facts === undefined || typeCode === undefined) throw new Refusal("DOCUMENT_INVALID", [{ message: "Only invoices and credit notes are answered with an Invoice Response." }]);
+  const number = facts.documentNumber?.trim() ?? "";
+  if (number === "") throw new Refusal("DOCUMENT_INVALID", [{ message: "The received document has no number that an answer could name." }]);
+  return {
+    seller: { participant: document.sender, name: nameOf(facts, document.sender) ?? document.sender }, buyer: { participant: document.receiver, name: document.firmName }, number,
+    issueDate: facts.issueDate !== undefined && DAY.test(facts.issueDate) ? facts.issueDate : undefined, typeCode: facts.typeCode ?? typeCode,
+  };
+}
+
+/** An answer that was transmitted and never confirmed counts as sent: the seller may have it. */
+const DELIVERY = {
+  queued: "queued", sent: "queued", delivered: "sent", delivery_failed: "sent", rejected: "queued", send_failed: "queued", validation_failed: "queued",
+} as const satisfies Record<OutboundState, "sent" | "queued">;
+/** States of an answer that surely did not arrive: given again, it is sent again. */
+const LOST: readonly OutboundState[] = ["rejected", "send_failed"];
+
+const replyOf = (request: RespondRequest, sent: Pick<SentMessage, "status" | "createdAt" | "note">, idempotent: boolean): RespondReply => ({
+  id: request.documentId,
+  response: {
+    status: request.status, direction: "sent", delivery: DELIVERY[sent.status], ...(sent.note === undefined ? {} : { reason: sent.note }), respondedAt: isoInstant(sent.createdAt),
+  },
+  idempotent,
+});
+
+/**
+ * Answers a received document. The same answer as the last one is given back and not sent again, unless that one was lost.
+ * @throws Refusal NOT_FOUND, DOCUMENT_INVALID for what is no invoice or has no number, TEMPORARY
+ */
+export async function respond(ports: RespondPorts, request: RespondRequest): Promise<RespondReply> {
+  const code: ResponseCode = RESPONSE_OF_STATUS[request.status];
+  const note = request.note?.trim() === "" ? undefined : request.note?.trim();
+  for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
+    const now = ports.clock.now();
+    const earlier = await orTemporary(listServiceMessages(ports.sql, request.documentId, "invoice_response"));
+    const last = earlier.at(-1);
+    if (last?.code === code && last.note === note && !LOST.includes(last.status)) {
+      // The answers of a firm are found by its document: another firm's request must not see them.
+      const state = await orTemporary(findReceivedState(ports.sql, request.firmId, request.documentId));
+      if (!RECEIVED_STATES.some((seen) => seen === state?.status)) throw new Refusal("NOT_FOUND");
+      return replyOf(request, last, true);
+    }
+    const { seller, buyer, ...invoice } = await answered(ports, request, now);
+    const id = newId(ports.clock);
+    const payload = buildInvoiceResponse({ id, issuedAt: now, sender: buyer, receiver: seller, code, note, invoice });
+    const message = newServiceMessage(ports, {
+      id, kind: "invoice_response", subject: `response/${request.documentId}/${earlier.length + 1}`, firmId: request.firmId, about: request.documentId, code,
+      ...(note === undefined ? {} : { note }), sender: buyer.participant, receiver: seller.participant, documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+      processId: INVOICE_RESPONSE_PROFILE, payload,
+    });
+    // Two answers at once take one number: the second looks again.
+    if (!await orTemporary(addServiceMessage(ports.sql, message))) continue;
+    ports.poke();
+    return replyOf(request, { status: "queued", createdAt: message.createdAt, note }, false);
+  }
+  throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+}
+
+/** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */
+export async function readResponse(sql: Sql, id: ReceivedDocumentId): Promise<{ readonly status: ResponseStatus; readonly delivery: "sent" | "queued" | "failed"; readonly reason: string | null; readonly respondedAt: string } | undefined> {
+  const last = (await orTemporary(listServiceMessages(sql, id, "invoice_response"))).at(-1);
+  if (last === undefined) return undefined;
+  const status = (Object.keys(RESPONSE_OF_STATUS) as ResponseStatus[]).find((name) => RESPONSE_OF_STATUS[name] === last.code) ?? "received";
+  const delivery = last.status === "delivered" ? "sent" : last.status === "queued" || last.status === "sent" ? "queued" : "failed";
+  return { status, delivery, reason: last.note ?? null, respondedAt: isoInstant(last.createdAt) };
+}

@@ -1,0 +1,83 @@
+/** What became of a sent document, as its firm reads it. */
+import { isoInstant } from "../../base/clock.js";
+import type { Cursors } from "../../base/cursors.js";
+import { Refusal } from "../../base/errors.js";
+import type { DocumentId, FirmId } from "../../base/ids.js";
+import { findDocument, listDocumentEvents, type DocumentRecord } from "../../storage/documents/documents.js";
+import { orTemporary, type Json, type Sql } from "../../storage/sql.js";
+
+/** @source spec/rulings.md, section 5, Status record */
+export interface StatusRecord {
+  readonly id: DocumentId;
+  readonly status: string;
+  readonly documentType: string;
+  readonly senderPeppolId: string;
+  readonly receiverPeppolId: string;
+  readonly statusHistory: { status: string; timestamp: string; detail?: string }[];
+  readonly validationResult: { errors: Json[]; warnings: Json[] } | null;
+  readonly deliveredAt: string | null;
+  readonly acknowledgedAt: string | null;
+  readonly invoiceResponseStatus: string | null;
+  readonly as4MessageId: string;
+  readonly statusReason?: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+const orNull = (instant: number | null): string | null => (instant === null ? null : isoInstant(instant));
+
+function validationResultOf(stored: Json): StatusRecord["validationResult"] {
+  if (stored === null || typeof stored !== "object" || Array.isArray(stored)) return null;
+  const { errors, warnings } = stored as { errors?: Json; warnings?: Json };
+  return { errors: Array.isArray(errors) ? errors : [], warnings: Array.isArray(warnings) ? warnings : [] };
+}
+
+export const statusRecord = (record: DocumentRecord): StatusRecord => ({
+  id: record.id,
+  status: record.status,
+  documentType: record.documentTypeId,
+  senderPeppolId: record.sender,
+  receiverPeppolId: record.receiver,
+  statusHistory: record.history.map(({ status, timestamp, detail }) => ({ status, timestamp: isoInstant(timestamp), ...(detail === null ? {} : { detail }) })),
+  validationResult: validationResultOf(record.validationResult),
+  deliveredAt: orNull(record.deliveredAt),
+  acknowledgedAt: orNull(record.acknowledgedAt),
+  invoiceResponseStatus: record.invoiceResponseStatus,
+  as4MessageId: record.as4MessageId,
+  ...(record.statusReason === null ? {} : { statusReason: record.statusReason }),
+  createdAt: isoInstant(record.createdAt),
+  updatedAt: isoInstant(record.updatedAt),
+});
+
+/** @throws Refusal NOT_FOUND for a document that is missing or of another firm; TEMPORARY */
+export async function readDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord> {
+  const record = await orTemporary(findDocument(sql, firmId, id));
+  if (record === undefined) throw new Refusal("NOT_FOUND");
+  return record;
+}
+
+/** @source spec/rulings.md, section 5, Events record */
+export interface EventsRecord {
+  readonly documentId: DocumentId;
+  readonly events: { id: string; eventType: string; actor: "system" | "user" | "api"; detail: string | null; meta: Json; occurredAt: string }[];
+  readonly pagination: { limit: number; nextCursor: string | null; hasMore: boolean };
+}
+
+/** The timeline, oldest first. @throws Refusal NOT_FOUND, REQUEST_INVALID for a cursor of another list; TEMPORARY */
+export async function readDocumentEvents(
+  ports: { readonly sql: Sql; readonly cursors: Cursors }, firmId: FirmId, id: DocumentId, page: { readonly limit: number; readonly cursor: string | undefined },
+): Promise<EventsRecord> {
+  const list = `document-events/${id}`;
+  const after = page.cursor === undefined ? "0" : ports.cursors.open(list, page.cursor);
+  if (after === undefined) throw new Refusal("REQUEST_INVALID", [{ field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." }]);
+  const rows = await orTemporary(listDocumentEvents(ports.sql, firmId, id, { after, limit: page.limit + 1 }));
+  if (rows === undefined) throw new Refusal("NOT_FOUND");
+  const shown = rows.slice(0, page.limit);
+  const last = shown.at(-1);
+  const hasMore = rows.length > page.limit;
+  return {
+    documentId: id,
+    events: shown.map(({ id: eventId, kind, actor, detail, meta, occurredAt }) => ({ id: eventId, eventType: kind, actor, detail, meta, occurredAt: isoInstant(occurredAt) })),
+    pagination: { limit: page.limit, nextCursor: hasMore && last !== undefined ? ports.cursors.seal(list, last.position) : null, hasMore },
+  };
+}

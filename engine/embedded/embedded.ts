@@ -1,0 +1,87 @@
+/** The zero-configuration default: one engine per data directory, with a Postgres and a JetStream server as its children. */
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+import { EmbeddedError, processIdentity } from "./child.js";
+
+export { EmbeddedError } from "./child.js";
+export { runningEmbeddedPostgres, startEmbeddedPostgres } from "./postgres.js";
+export type { EmbeddedPostgres } from "./postgres.js";
+export { findNatsServer, runningNatsServer, startNatsServer } from "./nats.js";
+export type { EmbeddedNats } from "./nats.js";
+
+const LOCK_FILE = "engine.lock";
+const ATTEMPTS = 5;
+
+export interface DataDir {
+  /** Absolute. */
+  readonly path: string;
+  /** Lets another engine in. Safe to repeat. */
+  release(): void;
+}
+
+const ownerOf = (text: string): { pid: number; identity: string } => {
+  const [pid = "", identity = ""] = text.split("\n");
+  return { pid: Number(pid), identity };
+};
+
+const isLive = (text: string): boolean => {
+  const { pid, identity } = ownerOf(text);
+  return Number.isInteger(pid) && pid > 0 && identity !== "" && processIdentity(pid) === identity;
+};
+
+const readIfThere = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+};
+
+/** Sets a lock aside that nobody holds; puts it back when it turns out to be newer than the one that was looked at. */
+function removeStale(lock: string, aside: string, stale: string): void {
+  try {
+    renameSync(lock, aside);
+  } catch {
+    return;
+  }
+  if (readIfThere(aside) !== stale) {
+    try {
+      linkSync(aside, lock);
+    } catch {
+      // A third starter holds the lock by now; the next look says so.
+    }
+  }
+  rmSync(aside, { force: true });
+}
+
+/**
+ * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
+ * killed engine left behind is recognised, also when its process id was given to somebody else.
+ * @throws EmbeddedError when a living engine has it
+ */
+export function claimDataDir(dataDir: string): DataDir {
+  const path = resolve(dataDir);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const lock = join(path, LOCK_FILE);
+  const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n`;
+  const draft = `${lock}.${process.pid}`;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    writeFileSync(draft, mine, { mode: 0o600 });
+    try {
+      linkSync(draft, lock);
+      return { path, release: () => { if (readIfThere(lock) === mine) rmSync(lock, { force: true }); } };
+    } catch {
+      const found = readIfThere(lock);
+      if (found !== undefined && isLive(found)) {
+        throw new EmbeddedError(
+          `DATA_DIR is in use by the running engine with process id ${ownerOf(found).pid}; stop it, or give this one a DATA_DIR and a PORT of its own.`,
+        );
+      }
+      if (found !== undefined) removeStale(lock, draft, found);
+    } finally {
+      rmSync(draft, { force: true });
+    }
+  }
+  throw new EmbeddedError("DATA_DIR cannot be locked; check that this user may write to it.");
+}

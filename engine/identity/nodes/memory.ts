@@ -1,0 +1,49 @@
+/** What a node remembers of identity, by what it is called in announcements. */
+import type { Clock } from "../../base/clock.js";
+import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { findBinding, type BindingRow } from "../../storage/identity/bindings.js";
+import { findParticipant, type ParticipantRow } from "../../storage/identity/firms.js";
+import { findKey, type KeyRow } from "../../storage/identity/keys.js";
+import { orTemporary, type Sql } from "../../storage/sql.js";
+import { createCache, type Cache } from "./cache.js";
+
+export interface Memory {
+  readonly keys: Cache<KeyRow>;
+  /** By the participant's id in lower case; null: nobody's. */
+  readonly participants: Cache<ParticipantRow | null>;
+  /** By `<integratorId>:<firmId>`; null: not bound. */
+  readonly bindings: Cache<BindingRow | null>;
+  clear(): void;
+}
+
+export const bindingKey = (integratorId: IntegratorId, firmId: FirmId): string => `${integratorId}:${firmId}`;
+
+export function createMemory(deps: { readonly sql: Sql; readonly clock: Clock; isFresh(): boolean }): Memory {
+  const { sql, clock, isFresh } = deps;
+  const common = { clock, isFresh, ttl_ms: LIMITS.key_cache_ms };
+  const keys = createCache<KeyRow>({
+    ...common, entries_max: LIMITS.key_cache_entries,
+    load: (id) => orTemporary(findKey(sql, id as KeyId)),
+  });
+  // Absence is remembered too, so that an unknown participant or firm costs what a foreign one costs.
+  const participants = createCache<ParticipantRow | null>({
+    ...common, entries_max: LIMITS.participant_cache_entries,
+    load: async (key) => (await orTemporary(findParticipant(sql, key))) ?? null,
+  });
+  const bindings = createCache<BindingRow | null>({
+    ...common, entries_max: LIMITS.binding_cache_entries,
+    load: async (key) => {
+      const [integratorId = "", firmId = ""] = key.split(":");
+      return (await orTemporary(findBinding(sql, integratorId as IntegratorId, firmId as FirmId))) ?? null;
+    },
+  });
+  return {
+    keys,
+    participants,
+    bindings,
+    clear: () => {
+      for (const cache of [keys, participants, bindings]) cache.clear();
+    },
+  };
+}

@@ -1,0 +1,67 @@
+/**
+ * Client credentials: one comparison, the same work for a known and an unknown client, and a count of failures that all
+ * nodes share.
+ *
+ * A valid secret always passes, also while its client is locked: a lock is a brake on guessing, and must not become a way
+ * to shut a tenant out. Failures are counted per client and never per secret; a success does not forgive them.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+
+import type { Clock, Instant } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import { parseKeyId, type KeyId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { recordFailure } from "../../storage/identity/credentials.js";
+import { findSecretById, findSecretByPrefix } from "../../storage/identity/keys.js";
+import { orTemporary, type Sql } from "../../storage/sql.js";
+import { digestsEqual, secretEnvironment, sha256, type SecretEnvironment } from "./secrets.js";
+
+/** The two specifications' windows. @source spec/sapi.md, Limits; spec/enterprise.md, Limits */
+export const CREDENTIAL_WINDOWS_MS = {
+  sapi: LIMITS.credential_window_sapi_ms,
+  enterprise: LIMITS.credential_window_enterprise_ms,
+} as const;
+/** The prefix under which a token operation was called. */
+export type TokenDoor = keyof typeof CREDENTIAL_WINDOWS_MS;
+
+export interface ClientCredentials {
+  /** Id of a key, or the prefix that people see. */
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** Stands in for an unknown client: an id that no key has and a digest that no secret has. */
+const DECOY = { id: randomUUID() as KeyId, secretSha256: randomBytes(32) };
+
+/** The slot in which failures of a client are counted. Two clients may share one: then both are braked a little sooner. */
+export const failureSlot = (client: string): number => sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
+
+/**
+ * Finds the key whose secret this is.
+ * @throws Refusal CREDENTIALS_INVALID; CREDENTIALS_LOCKED with the seconds to wait after LIMITS.credential_failures_max
+ *   failures within the door's window; TEMPORARY
+ * @source spec/sapi.md, Authentication; spec/enterprise.md, Authentication
+ */
+export async function authenticateClient(
+  deps: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
+  credentials: ClientCredentials,
+  door: TokenDoor,
+  now: Instant,
+): Promise<KeyId> {
+  const { sql } = deps;
+  const presented = sha256(credentials.clientSecret);
+  const id = parseKeyId(credentials.clientId);
+  const found = await orTemporary(id === undefined ? findSecretByPrefix(sql, credentials.clientId, DECOY) : findSecretById(sql, id, DECOY));
+  const matches = digestsEqual(presented, found.secretSha256);
+  const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === deps.environment;
+  const isKnown = found.id !== DECOY.id;
+  if (matches && ofThisEnvironment && isKnown) return found.id;
+
+  // Id and prefix of one key are one client, which must not have twice the guesses.
+  const slot = failureSlot(isKnown ? found.id : credentials.clientId);
+  const window_ms = CREDENTIAL_WINDOWS_MS[door];
+  const lockedUntil = await orTemporary(recordFailure(sql, slot, now, window_ms));
+  if (lockedUntil === undefined) throw new Refusal("CREDENTIALS_INVALID");
+  const wait_ms = Math.min(Math.max(lockedUntil - now, 0), window_ms);
+  throw new Refusal("CREDENTIALS_LOCKED", [], { retryAfter_s: Math.max(1, Math.ceil(wait_ms / 1000)) });
+}

@@ -1,0 +1,154 @@
+/**
+ * The keys that sign access tokens: made by whichever node needs one first, shared through Postgres, published before use.
+ *
+ * A key signs for LIMITS.signing_key_active_ms. Its successor is published LIMITS.signing_key_published_before_ms earlier, so
+ * that every node, and whoever reads /.well-known/jwks.json, knows it in time. A key that has stopped signing verifies until
+ * the last token it signed has expired.
+ * @source design/reliability.md, A-15
+ */
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+
+import type { Clock, Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import { errorFields, type Log } from "../../base/log.js";
+import type { Sealer } from "../../storage/sealer.js";
+import { insertSigningKey, lastSigningKeySeq, listSigningKeys, type NewSigningKey, type SigningKeyRow } from "../../storage/identity/signing-keys.js";
+import type { Sql } from "../../storage/sql.js";
+
+/** A public key as /.well-known/jwks.json shows it (RFC 7517, RFC 8037). */
+export interface PublicJwk {
+  readonly kty: "OKP";
+  readonly crv: "Ed25519";
+  readonly x: string;
+  readonly kid: string;
+  readonly alg: "EdDSA";
+  readonly use: "sig";
+}
+
+export interface SigningKeys {
+  /** Reads the keys, and publishes the next one when it is time. Safe to repeat, on any number of nodes at once. */
+  ensure(): Promise<void>;
+  /** Reads the keys again. */
+  reload(): Promise<void>;
+  /** The key to sign with now. */
+  signer(): Promise<{ readonly kid: string; readonly privateKey: KeyObject }>;
+  /** The key that a token names; undefined when it is none of ours, or is one whose tokens have all expired. */
+  verifier(kid: string): KeyObject | undefined | Promise<KeyObject | undefined>;
+  jwks(): { readonly keys: readonly PublicJwk[] };
+}
+
+interface SigningKey {
+  readonly kid: string;
+  readonly jwk: PublicJwk;
+  readonly publicKey: KeyObject;
+  /** Absent when the master key that sealed it is not configured here. */
+  readonly privateKey: KeyObject | undefined;
+  readonly signsFrom: Instant;
+  readonly signsUntil: Instant;
+}
+
+/** How long tokens of a key may live on after it stopped signing; twice, for clocks that differ. */
+const VERIFIES_AFTER_MS = 2 * LIMITS.token_access_s * 1000;
+const KEYS_MAX = 64;
+const contextOf = (kid: string): string => `signing_key:${kid}`;
+
+/** RFC 7638 thumbprint of an Ed25519 key: the members in the order of their names. */
+const thumbprint = (x: string): string => createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
+
+interface Deps {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createSigningKeys(deps: Deps): SigningKeys {
+  const { sql, clock, log } = deps;
+  let keys: readonly SigningKey[] = [];
+  let byKid = new Map<string, SigningKey>();
+  /** Monotonic instant of the last read. */
+  let readAt = Number.NEGATIVE_INFINITY;
+
+  const reload = async (): Promise<void> => {
+    readAt = clock.monotonic();
+    const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, KEYS_MAX);
+    keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(deps, row));
+    byKid = new Map(keys.map((key) => [key.kid, key]));
+  };
+  const signing = (): SigningKey | undefined => {
+    const now = clock.now();
+    return keys.find((key) => key.privateKey !== undefined && key.signsFrom <= now && now < key.signsUntil);
+  };
+  const ensure = async (): Promise<void> => {
+    // The number first, the keys second: a key that another node publishes in between is either seen, or takes the number.
+    const seq = (await lastSigningKeySeq(sql)) + 1;
+    await reload();
+    const coveredUntil = coverage(keys, clock.now());
+    if (coveredUntil - clock.now() > LIMITS.signing_key_published_before_ms) return;
+    const published = await insertSigningKey(sql, { ...newSigningKey(deps.sealer, coveredUntil), seq }, clock.now());
+    if (published) log.info("identity.signing_key_published", { count: seq });
+    await reload();
+  };
+
+  return {
+    ensure,
+    reload,
+    signer: async () => {
+      if (signing() === undefined) await ensure();
+      const key = signing();
+      if (key?.privateKey === undefined) throw new Error("there is no signing key, although one was just ensured");
+      return { kid: key.kid, privateKey: key.privateKey };
+    },
+    verifier: (kid) => {
+      const known = byKid.get(kid);
+      if (known !== undefined) return clock.now() < known.signsUntil + VERIFIES_AFTER_MS ? known.publicKey : undefined;
+      if (clock.monotonic() - readAt < LIMITS.signing_key_reload_ms) return undefined;
+      return reload().then(() => byKid.get(kid)?.publicKey);
+    },
+    jwks: () => ({ keys: keys.map((key) => key.jwk) }),
+  };
+}
+
+/** Until when, from `now` on without a gap, there is a key that this node can sign with. */
+const coverage = (keys: readonly SigningKey[], now: Instant): Instant =>
+  keys
+    .filter((key) => key.privateKey !== undefined && key.signsUntil > now)
+    .sort((a, b) => a.signsFrom - b.signsFrom)
+    .reduce((until, key) => (key.signsFrom <= until ? Math.max(until, key.signsUntil) : until), now);
+
+function newSigningKey(sealer: Sealer, signsFrom: Instant): Omit<NewSigningKey, "seq"> {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const { x } = publicKey.export({ format: "jwk" });
+  if (x === undefined) throw new Error("an Ed25519 key without x");
+  const kid = thumbprint(x);
+  return {
+    kid,
+    publicJwk: { kty: "OKP", crv: "Ed25519", x },
+    privateSealed: sealer.seal(privateKey.export({ format: "der", type: "pkcs8" }), contextOf(kid)),
+    masterKeyId: sealer.keyId,
+    signsFrom,
+    signsUntil: signsFrom + LIMITS.signing_key_active_ms,
+  };
+}
+
+function keyOf(deps: Deps, row: SigningKeyRow): SigningKey {
+  const { x } = row.publicJwk;
+  return {
+    kid: row.kid,
+    jwk: { kty: "OKP", crv: "Ed25519", x, kid: row.kid, alg: "EdDSA", use: "sig" },
+    publicKey: createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" }),
+    privateKey: openPrivate(deps, row),
+    signsFrom: row.signsFrom.getTime(),
+    signsUntil: row.signsUntil.getTime(),
+  };
+}
+
+function openPrivate({ sealer, log }: Deps, row: SigningKeyRow): KeyObject | undefined {
+  try {
+    const der = sealer.open(row.masterKeyId, row.privateSealed, contextOf(row.kid));
+    return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  } catch (error) {
+    log.warn("identity.signing_key_sealed", errorFields(error));
+    return undefined;
+  }
+}

@@ -1,0 +1,160 @@
+/** The token operations: a secret becomes a pair of tokens, a refresh token becomes the next pair, a token ends early. */
+import type { Clock, Instant } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Metrics } from "../../base/metrics.js";
+import type { Scope } from "../../base/scopes.js";
+import { findKey, type KeyRow } from "../../storage/identity/keys.js";
+import { orTemporary, type Sql } from "../../storage/sql.js";
+import { deleteRefreshFamily, findRefreshFamily, openRefreshFamily, rotateRefreshFamily } from "../../storage/identity/tokens.js";
+import { signAccessToken, verifyAccessToken, type TokenAudience } from "./access-tokens.js";
+import { isAddressAllowed } from "../allowlist.js";
+import type { Caller } from "../caller.js";
+import { authenticateClient, type ClientCredentials, type TokenDoor } from "./credentials.js";
+import type { Revocations } from "./revocations.js";
+import { knownScopes, requestedScopes } from "../scopes.js";
+import { digestsEqual, newRefreshToken, parseRefreshToken } from "./secrets.js";
+import type { SigningKeys } from "./signing-keys.js";
+
+export interface TokenDeps {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly audience: TokenAudience;
+  readonly signingKeys: SigningKeys;
+  readonly revocations: Revocations;
+}
+
+export interface TokenPair {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+  readonly scopes: readonly Scope[];
+}
+
+export interface TokenRequest extends ClientCredentials {
+  /** Space-separated; all scopes of the key when absent or empty. */
+  readonly scope: string | undefined;
+  readonly door: TokenDoor;
+  /** Of the client. */
+  readonly address: string;
+  readonly receivedAt: Instant;
+}
+
+/**
+ * Exchanges a secret for an access token of 900 s and a refresh token of 30 days.
+ * @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED, TEMPORARY
+ * @source spec/sapi.md and spec/enterprise.md, POST /auth/token
+ */
+export async function issueTokens(deps: TokenDeps, request: TokenRequest): Promise<TokenPair> {
+  const { sql, clock, metrics } = deps;
+  const now = request.receivedAt;
+  let key: KeyRow | undefined;
+  try {
+    const keyId = await authenticateClient({ sql, clock, environment: deps.audience.environment }, request, request.door, now);
+    key = await orTemporary(findKey(sql, keyId));
+    if (key === undefined || !key.active) throw new Refusal("CREDENTIALS_INVALID");
+  } catch (error) {
+    if (error instanceof Refusal && error.reason !== "TEMPORARY") metrics.count("credentials_failed_total", { prefix: request.door });
+    throw error;
+  }
+  assertAddress(key, request.address);
+  const scopes = requestedScopes(request.scope, key.scopes);
+  const { token: refreshToken, digests } = newRefreshToken();
+  const opened = await orTemporary(openRefreshFamily(sql, {
+    familySha256: digests.familySha256, currentSha256: digests.tokenSha256, keyId: key.id, generation: key.generation, scopes,
+    expiresAt: now + LIMITS.token_refresh_s * 1000,
+  }, now));
+  if (!opened) throw new Refusal("CREDENTIALS_INVALID");
+  return pairOf(deps, key, scopes, refreshToken, now);
+}
+
+/**
+ * Exchanges a refresh token for the next pair. A token is good once; a second use ends its whole family, because either the
+ * client or a thief holds a copy.
+ * @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED, TEMPORARY
+ * @source spec/rulings.md, section 4; design/reliability.md, A-04
+ */
+export async function renewTokens(
+  deps: TokenDeps,
+  request: { readonly refreshToken: string; readonly address: string; readonly receivedAt: Instant },
+): Promise<TokenPair> {
+  const { sql } = deps;
+  const now = request.receivedAt;
+  const presented = parseRefreshToken(request.refreshToken);
+  if (presented === undefined) throw new Refusal("REFRESH_TOKEN_INVALID");
+  const { familySha256, tokenSha256 } = presented.digests;
+  const family = await orTemporary(findRefreshFamily(sql, familySha256));
+  if (family === undefined) throw new Refusal("REFRESH_TOKEN_INVALID");
+  const key = await orTemporary(findKey(sql, family.keyId));
+  // From another address the newest token is refused unconsumed; an old one still ends its family below.
+  if (key !== undefined && digestsEqual(tokenSha256, family.currentSha256)) assertAddress(key, request.address);
+  const next = newRefreshToken(presented.family);
+  const rotated = await orTemporary(rotateRefreshFamily(sql, {
+    familySha256, oldSha256: tokenSha256, newSha256: next.digests.tokenSha256, generation: family.generation,
+    expiresAt: now + LIMITS.token_refresh_s * 1000,
+  }, now));
+  if (!rotated || key === undefined || !key.active || key.generation !== family.generation) throw new Refusal("REFRESH_TOKEN_INVALID");
+  const ofKey = new Set(key.scopes);
+  const scopes = knownScopes(family.scopes.filter((scope) => ofKey.has(scope)));
+  return pairOf(deps, key, scopes, next.token, now);
+}
+
+/**
+ * Ends a token early, whatever it is: an access token is blocked for the rest of its life, a refresh token takes its family
+ * with it. Anything that is not a living token of ours is ended already.
+ * @returns whether other nodes must hear of it
+ * @throws Refusal TEMPORARY
+ * @source spec/enterprise.md, POST /auth/revoke: type is auto-detected
+ */
+export async function revokeToken(deps: TokenDeps, token: string, now: Instant): Promise<boolean> {
+  const refresh = parseRefreshToken(token);
+  if (refresh !== undefined) {
+    await orTemporary(deleteRefreshFamily(deps.sql, refresh.digests.familySha256));
+    return false;
+  }
+  const access = await orTemporary(verifyAccessToken(deps.signingKeys, deps.audience, token, now));
+  if (access === undefined) return false;
+  await orTemporary(deps.revocations.revoke(access.tokenId, access.expiresAt));
+  return true;
+}
+
+const assertAddress = (key: KeyRow, address: string): void => {
+  if (!isAddressAllowed(key.ipAllowlist, address)) throw new Refusal("IP_NOT_ALLOWED");
+};
+
+async function pairOf(deps: TokenDeps, key: KeyRow, scopes: readonly Scope[], refreshToken: string, now: Instant): Promise<TokenPair> {
+  const accessToken = await orTemporary(signAccessToken(deps.signingKeys, deps.audience, {
+    keyId: key.id,
+    firmId: key.firmId ?? key.scopedFirmId,
+    integratorId: key.integratorId,
+    scopes,
+    generation: key.generation,
+    bindingGeneration: key.bindingGeneration,
+  }, now));
+  return { accessToken, refreshToken, expiresIn: LIMITS.token_access_s, scopes };
+}
+
+/** When a token should be renewed, and how long it has. */
+export interface TokenTimes {
+  readonly expiresIn_s: number;
+  readonly refreshRecommendedAt: Instant;
+  readonly shouldRefresh: boolean;
+}
+
+/** Seconds before the end from which renewal is advised. @source spec/sapi.md and spec/enterprise.md, Token status */
+const REFRESH_BEFORE_S: Readonly<Record<TokenDoor, number>> = {
+  sapi: LIMITS.token_refresh_before_s,
+  enterprise: LIMITS.token_access_s * LIMITS.token_refresh_share,
+};
+
+/** The times that a token status shows; the two specifications advise renewal at different moments. */
+export function tokenTimes(caller: Pick<Caller, "expiresAt">, door: TokenDoor, now: Instant): TokenTimes {
+  const refreshRecommendedAt = caller.expiresAt - REFRESH_BEFORE_S[door] * 1000;
+  return {
+    expiresIn_s: Math.max(0, Math.floor((caller.expiresAt - now) / 1000)),
+    refreshRecommendedAt,
+    shouldRefresh: now >= refreshRecommendedAt,
+  };
+}

@@ -1,0 +1,301 @@
+/**
+ * AS4 messages as bytes: build and open user messages, build receipts and errors, judge an answer. No network, no
+ * storage, no trust decision; the cryptography is asked of the signature workers through `As4Crypto`.
+ * @source design/as4.md sections 2 to 8, 18
+ */
+import { X509Certificate } from "node:crypto";
+import type {
+  Attachment, Opened, OwnKey, SecurityReason, SignatureTaskKind, SignatureTasks, SignedReference,
+} from "../../../validators/wss/protocol.js";
+import { MEANING_PRECEDENCE, meaningOf } from "./ebms-errors.js";
+import type { EbmsErrorCode, ErrorMeaning, ReceivedError } from "./ebms-errors.js";
+import { acknowledges, errorXml, readSignal, receiptXml } from "./signal.js";
+import type { OutgoingError, SignalInfo } from "./signal.js";
+import { readUserMessage, SEAT_ID, userMessageXml } from "./user-message.js";
+import type { UserMessage } from "./user-message.js";
+import { parseContentType, readMultipart, writeMultipart } from "./mime.js";
+import type { MimeFault } from "./mime.js";
+
+/** One task of the signature workers. In production the pool; in tests the same handlers in this thread. */
+export type As4Crypto = <K extends SignatureTaskKind>(kind: K, input: SignatureTasks[K]["input"]) => Promise<SignatureTasks[K]["output"]>;
+
+export const SOAP_CONTENT_TYPE = "application/soap+xml;charset=UTF-8";
+const SOAP_MEDIA_TYPE = "application/soap+xml";
+
+export interface BuildOptions {
+  message: UserMessage;
+  /** The standard business document, exact bytes. */
+  payload: Uint8Array;
+  /** Unique per attempt, NCName characters; makes the ids of the envelope, the Content-ID and the boundary. */
+  id: string;
+  signer: OwnKey;
+  /** DER of the receiving access point's certificate, as the SMP gave it. */
+  recipient: Uint8Array;
+}
+
+export interface BuiltMessage {
+  contentType: string;
+  body: Buffer;
+  soap: Uint8Array;
+  /** The gzip octets under the signature; evidence. */
+  compressed: Uint8Array;
+  /** What a receipt must acknowledge. */
+  references: SignedReference[];
+}
+
+/** Builds one signed and encrypted user message. @throws Error when the certificate or a key of ours cannot be used. */
+export async function buildUserMessage(options: BuildOptions, crypto: As4Crypto): Promise<BuiltMessage> {
+  const cid = `${options.id}@kurier`;
+  const messagingId = `M-${options.id}`;
+  const payloadMimeType = "application/xml";
+  const sealed = await crypto("as4.seal", {
+    messaging: userMessageXml(messagingId, { ...options.message, payloadHref: `cid:${cid}`, payloadMimeType }),
+    messagingId, id: options.id, signer: options.signer, recipient: options.recipient,
+    payload: { cid, bytes: options.payload },
+  });
+  const { contentType, body } = writeMultipart([
+    { contentType: SOAP_CONTENT_TYPE, body: sealed.soap },
+    { cid, contentType: "application/octet-stream", body: sealed.encrypted },
+  ], `----=_Part_${options.id}`);
+  return { contentType, body, soap: sealed.soap, compressed: sealed.compressed, references: sealed.references };
+}
+
+export interface OpenOptions {
+  /** Every key a sender may have been told of. */
+  keys: OwnKey[];
+  /** Cap of the decompressed payload, octets. */
+  payloadBytesMax: number;
+  /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
+  legacyOaep?: boolean;
+}
+
+export type OpenReason = SecurityReason | `mime_${MimeFault}` | "not_soap" | "header" | "payload_missing" | "party_mismatch";
+
+/** `error` goes to the peer, `reason` and `detail` to our log; the two are never mixed. */
+export interface RefusedMessage {
+  kind: "refused";
+  error: EbmsErrorCode;
+  reason: OpenReason;
+  detail?: string;
+  /** For RefToMessageId; claimed by the peer, not verified. */
+  messageId?: string;
+}
+
+export interface OpenedMessage {
+  kind: "message";
+  message: UserMessage;
+  /** Answer with a receipt, deliver nothing. */
+  testService: boolean;
+  /** Absent only in a test message. */
+  payload: Uint8Array | undefined;
+  /** The octets the signature covers (gzip when compressed); evidence. */
+  signedPayload: Uint8Array | undefined;
+  soap: Buffer;
+  references: SignedReference[];
+  /**
+   * DER of the signer, whose common name equals From. Its chain, with the certificate's own signature, and revocation
+   * are still to be asked of the PKI: until then it is a claim, since the message's signature does not cover it.
+   */
+  signer: Uint8Array;
+}
+
+/**
+ * Opens what was posted to /as4: MIME, signature, decryption, digests, decompression, header, party identity.
+ * @param body  the raw HTTP body.
+ */
+export async function openUserMessage(
+  body: Buffer, contentType: string, options: OpenOptions, crypto: As4Crypto,
+): Promise<OpenedMessage | RefusedMessage> {
+  const unpacked = unpack(body, contentType);
+  if ("kind" in unpacked) return unpacked;
+  const { legacyOaep } = options;
+  const opened = await crypto("as4.open", {
+    ...unpacked, keys: options.keys, payloadBytesMax: options.payloadBytesMax,
+    ...(legacyOaep === undefined ? {} : { legacyOaep }),
+  });
+  if (opened.kind === "refused") return refusal(opened.error, opened.reason, undefined, opened.claimedMessageId);
+  const read = readUserMessage(opened.messaging);
+  if (read.kind === "refused") return refusal(read.error, "header", read.detail, read.messageId);
+  const { message, testService } = read;
+  const [part] = opened.parts;
+  if (part === undefined && !testService) return refusal("EBMS:0007", "payload_missing", undefined, message.messageId);
+  const party = partyFault(message, opened, options.keys);
+  if (party !== undefined) return refusal(party.error, "party_mismatch", party.detail, message.messageId);
+  return {
+    kind: "message", message, testService, payload: part?.payload, signedPayload: part?.signedBytes,
+    soap: unpacked.soap, references: opened.references, signer: opened.signer,
+  };
+}
+
+function refusal(error: EbmsErrorCode, reason: OpenReason, detail?: string, messageId?: string): RefusedMessage {
+  return {
+    kind: "refused", error, reason,
+    ...(detail === undefined ? {} : { detail }), ...(messageId === undefined ? {} : { messageId }),
+  };
+}
+
+/** The SOAP part and the others, from multipart/related or from a bare SOAP body. */
+function unpack(body: Buffer, contentType: string): { soap: Buffer; attachments: Attachment[] } | RefusedMessage {
+  const type = parseContentType(contentType);
+  if (type?.mediaType === SOAP_MEDIA_TYPE) return { soap: body, attachments: [] };
+  const mime = readMultipart(body, contentType);
+  if (mime.kind === "refused") return refusal("EBMS:0007", `mime_${mime.fault}`);
+  const [root, ...others] = mime.parts;
+  if (root?.mediaType !== SOAP_MEDIA_TYPE) return refusal("EBMS:0007", "not_soap");
+  const attachments: Attachment[] = [];
+  for (const { cid, body: bytes } of others) {
+    if (cid === undefined) return refusal("EBMS:0007", "mime_content_id");
+    attachments.push({ cid, bytes });
+  }
+  return { soap: root.body, attachments };
+}
+
+/** CN of the signer = From, CN of our certificate = To. @source design/as4.md sections 2, 18 step 6 */
+function partyFault(message: UserMessage, opened: Opened, keys: readonly OwnKey[]): { error: EbmsErrorCode; detail: string } | undefined {
+  if (commonName(opened.signer) !== message.fromParty) return { error: "EBMS:0101", detail: "From is not the signer" };
+  const ours = opened.recipient === undefined ? keys.map((own) => own.certificate) : [opened.recipient];
+  if (!ours.some((certificate) => commonName(certificate) === message.toParty)) return { error: "EBMS:0003", detail: "To is not us" };
+  return undefined;
+}
+
+/** Peers come back with the same certificate: reading one takes 0.2 ms, more than the RSA verification of a message. */
+const COMMON_NAMES_MAX = 512;
+const commonNames = new Map<string, string | undefined>();
+
+/** The one common name of a certificate's subject; undefined when there is none or several. */
+export function commonName(certificate: Uint8Array): string | undefined {
+  const id = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength).toString("latin1");
+  if (commonNames.has(id)) return commonNames.get(id);
+  const oldest = commonNames.keys().next();
+  if (commonNames.size >= COMMON_NAMES_MAX && oldest.done !== true) commonNames.delete(oldest.value);
+  const name = readCommonName(certificate);
+  commonNames.set(id, name);
+  return name;
+}
+
+function readCommonName(certificate: Uint8Array): string | undefined {
+  try {
+    const names = new X509Certificate(certificate).subject.split("\n").filter((line) => line.startsWith("CN="));
+    return names.length === 1 ? names[0]?.slice("CN=".length) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The seat id of a certificate, when its common name is one: `PSK000001`. */
+export function seatId(certificate: Uint8Array): string | undefined {
+  const name = commonName(certificate);
+  return name !== undefined && SEAT_ID.test(name) ? name : undefined;
+}
+
+export interface SignalOptions extends SignalInfo {
+  /** Unique, NCName characters; makes the ids of the envelope. */
+  id: string;
+  signer: OwnKey;
+}
+
+export interface BuiltSignal {
+  contentType: string;
+  body: Uint8Array;
+}
+
+/** Builds the signed receipt for an opened message. Send it only after the message is committed and archived. */
+export const buildReceipt = (options: SignalOptions, references: readonly SignedReference[], crypto: As4Crypto): Promise<BuiltSignal> =>
+  buildSignal(options, receiptXml(`M-${options.id}`, options, references), crypto);
+
+/** Builds a signed error signal. */
+export const buildError = (options: SignalOptions, error: OutgoingError, crypto: As4Crypto): Promise<BuiltSignal> =>
+  buildSignal(options, errorXml(`M-${options.id}`, options, error), crypto);
+
+async function buildSignal(options: SignalOptions, messaging: string, crypto: As4Crypto): Promise<BuiltSignal> {
+  const signed = await crypto("as4.sign", { messaging, messagingId: `M-${options.id}`, id: options.id, signer: options.signer });
+  return { contentType: SOAP_CONTENT_TYPE, body: signed.soap };
+}
+
+/** What we sent and to whom: what an answer is judged against. */
+export interface SentMessage {
+  messageId: string;
+  references: readonly SignedReference[];
+  /** DER of the certificate we encrypted to. */
+  recipient: Uint8Array;
+}
+
+export type Answer =
+  /** The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before believing. */
+  | { kind: "receipt"; signer: Uint8Array; sameCertificate: boolean; signalId: string; timestamp: string }
+  /** The peer has this MessageId already. */
+  | { kind: "already_handed_over"; authenticated: boolean; errors: ReceivedError[] }
+  | { kind: "error"; meaning: Exclude<ErrorMeaning, "duplicate">; authenticated: boolean; errors: ReceivedError[] }
+  /** No answer that could be read (EBMS:0301), or one that does not prove this message (EBMS:0302). */
+  | { kind: "unconfirmed"; error: "EBMS:0301" | "EBMS:0302"; reason: string };
+
+/** Judges the body of the HTTP response to a user message. @source design/as4.md section 18 step 11 */
+export async function readAnswer(body: Buffer, contentType: string, sent: SentMessage, crypto: As4Crypto): Promise<Answer> {
+  const unpacked = body.length === 0 ? undefined : unpack(body, contentType);
+  if (unpacked === undefined) return { kind: "unconfirmed", error: "EBMS:0301", reason: "empty" };
+  if ("kind" in unpacked) return { kind: "unconfirmed", error: "EBMS:0301", reason: unpacked.reason };
+  const checked = await crypto("as4.check", { soap: unpacked.soap });
+  if (checked.kind === "refused") {
+    const unread = checked.error === "EBMS:0009";
+    return { kind: "unconfirmed", error: unread ? "EBMS:0301" : "EBMS:0302", reason: checked.reason };
+  }
+  const signal = readSignal(checked.messaging);
+  if (signal === undefined) return { kind: "unconfirmed", error: "EBMS:0301", reason: "no_signal" };
+  if (signal.kind === "errors") return judgeErrors(signal.errors, signal.info, checked.signer, sent);
+  return judgeReceipt(signal.info, acknowledges(signal.parts, sent.references), checked.signer, sent);
+}
+
+function judgeReceipt(info: SignalInfo, acknowledged: boolean, signer: Uint8Array | undefined, sent: SentMessage): Answer {
+  const invalid = (reason: string): Answer => ({ kind: "unconfirmed", error: "EBMS:0302", reason });
+  if (signer === undefined) return invalid("unsigned");
+  if (info.refToMessageId !== sent.messageId) return invalid("other_message");
+  if (!acknowledged) return invalid("references");
+  const sameCertificate = Buffer.from(signer).equals(sent.recipient);
+  if (!sameCertificate && !sameSeat(signer, sent.recipient)) return invalid("other_signer");
+  return { kind: "receipt", signer, sameCertificate, signalId: info.messageId, timestamp: info.timestamp };
+}
+
+function judgeErrors(errors: ReceivedError[], info: SignalInfo, signer: Uint8Array | undefined, sent: SentMessage): Answer {
+  const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
+  const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
+  const authenticated = signer !== undefined && sameSeat(signer, sent.recipient);
+  const meanings = ours.map(meaningOf);
+  const meaning = MEANING_PRECEDENCE.find((candidate) => meanings.includes(candidate));
+  if (meaning === undefined) return { kind: "unconfirmed", error: "EBMS:0302", reason: "other_message" };
+  // "Already handed over" ends the sending, so it must name our message.
+  if (meaning === "duplicate") {
+    const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);
+    return named ? { kind: "already_handed_over", authenticated, errors: ours } : { kind: "error", meaning: "retry", authenticated, errors: ours };
+  }
+  return { kind: "error", meaning, authenticated, errors: ours };
+}
+
+function sameSeat(signer: Uint8Array, recipient: Uint8Array): boolean {
+  const name = commonName(signer);
+  return Buffer.from(signer).equals(recipient) || (name !== undefined && name === commonName(recipient));
+}
+
+/** What the standard business document says about itself, to be compared with the header around it. */
+export interface EnvelopeFacts {
+  sender: string;
+  receiver: string;
+  documentType: string;
+  documentTypeScheme: string;
+  process: string;
+  processScheme: string;
+}
+
+/**
+ * Compares header and standard business document; participants without regard to case.
+ * @returns the first header item that differs, to be answered with EBMS:0003, or undefined.
+ */
+export function envelopeMismatch(message: UserMessage, facts: EnvelopeFacts): string | undefined {
+  const same = (left: string, right: string): boolean => left.toLowerCase() === right.toLowerCase();
+  const rows: readonly (readonly [string, boolean])[] = [
+    ["originalSender", same(message.originalSender, facts.sender)],
+    ["finalRecipient", same(message.finalRecipient, facts.receiver)],
+    ["Action", message.action === `${facts.documentTypeScheme}::${facts.documentType}`],
+    ["Service", message.service === facts.process && message.serviceType === facts.processScheme],
+  ];
+  return rows.find(([, holds]) => !holds)?.[0];
+}

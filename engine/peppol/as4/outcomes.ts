@@ -1,0 +1,80 @@
+/** What the answer of another access point means for the document. Pure tables; every way an exchange can end is in one of them. */
+import type { Answer } from "./messages.js";
+import { NOT_SERVICED } from "./ebms-errors.js";
+import type { HttpFault } from "../network/http-client.js";
+import type { Outcome } from "../transport.js";
+
+/** Attempts that a receiver's NOT_SERVICED is doubted for: its recipient may have moved since our look-up. */
+const DOUBTED_ATTEMPTS = 1;
+/**
+ * The same for a NOT_SERVICED that is not signed: Oxalis says so whatever it cannot decrypt or verify, and signs it when the
+ * metadata name another access point. A peer that changes its key needs time to publish it; these attempts take an hour.
+ */
+const DOUBTED_UNSIGNED_ATTEMPTS = 5;
+
+/** Nothing came back. @param uploaded whether the whole message was handed to the network: then the peer may have it */
+export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
+  const code = fault.toUpperCase();
+  return uploaded
+    ? { kind: "unconfirmed", code, detail: "The message was transmitted, but no receipt came back." }
+    : { kind: "transport_failed", code, detail: "The receiving access point could not be reached." };
+}
+
+/** An HTTP answer without an ebMS signal that could be read. @source design/reliability.md, S-09 */
+export function outcomeOfStatus(status: number, reason: string): Outcome {
+  if (status >= 200 && status < 300) return { kind: "unconfirmed", code: "EBMS:0301", detail: `The answer holds no receipt (${reason}).` };
+  const code = `HTTP ${status}`;
+  if (status >= 300 && status < 400) return { kind: "transport_failed", code, detail: "The receiving access point points elsewhere; redirects are not followed." };
+  // A gateway that lost its answer may have passed the message on; 503 and 4xx say that it was not taken.
+  if (status >= 500 && status !== 503) return { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
+  return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
+}
+
+export interface AnswerContext {
+  readonly attempt: number;
+  /** Whether the connection proved the peer's name: an unsigned signal is then believed to be the peer's. */
+  readonly secure: boolean;
+  /** Whether the receipt's signer is trusted; asked only when it is not the certificate that we encrypted to. */
+  readonly signerTrusted: boolean;
+}
+
+const firstCode = (errors: readonly { readonly code: string }[]): string => {
+  const code = errors[0]?.code ?? "";
+  return /^EBMS:[0-9]{4}$/.test(code) ? code : "EBMS:other";
+};
+
+/** An answer in ebMS. */
+export function outcomeOfAnswer(answer: Answer, context: AnswerContext): Outcome {
+  switch (answer.kind) {
+    case "receipt":
+      return answer.sameCertificate || context.signerTrusted
+        ? { kind: "receipt" }
+        : { kind: "unconfirmed", code: "EBMS:0302", detail: "The receipt's signer is not trusted." };
+    case "already_handed_over":
+      return answer.authenticated || context.secure
+        ? { kind: "already_handed_over", code: firstCode(answer.errors) }
+        : { kind: "unconfirmed", code: firstCode(answer.errors), detail: "An unsigned answer says that the message was delivered before." };
+    case "unconfirmed":
+      return { kind: "unconfirmed", code: answer.error, detail: `The answer does not prove the delivery (${answer.reason}).` };
+    case "error":
+      return outcomeOfError(answer, context);
+  }
+}
+
+function outcomeOfError(answer: Extract<Answer, { kind: "error" }>, context: AnswerContext): Outcome {
+  const code = firstCode(answer.errors);
+  const busy: Outcome = { kind: "peer_busy", code, detail: "The receiving access point cannot take the message now." };
+  const believed = answer.authenticated || context.secure;
+  switch (answer.meaning) {
+    case "not_serviced":
+      return believed && context.attempt > (answer.authenticated ? DOUBTED_ATTEMPTS : DOUBTED_UNSIGNED_ATTEMPTS)
+        ? { kind: "peer_refused", code: `${code} ${NOT_SERVICED}`, detail: "The receiving access point does not serve this recipient." }
+        : { ...busy, code: `${code} ${NOT_SERVICED}` };
+    case "permanent":
+      return believed ? { kind: "peer_refused", code, detail: "The receiving access point refuses the message." } : busy;
+    case "retry":
+      return busy;
+    case "warning":
+      return { kind: "unconfirmed", code, detail: "The receiving access point warns, and sends no receipt." };
+  }
+}

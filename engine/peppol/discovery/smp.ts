@@ -1,0 +1,265 @@
+/**
+ * Finds where and for whom to encrypt a document: the signed metadata of its recipient, believed only after every check.
+ *
+ * Signature by an SMP of the network, the participant and document type that were asked for, process, transport profile,
+ * dates, an address on the open network, and an access point's certificate. What fails first is the routing status.
+ * @source design/as4.md section 10; spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
+ */
+import type { Clock, Instant } from "../../base/clock.js";
+import { PARTICIPANT_SCHEME, type ParticipantId, participantKey } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { errorFields, type Log } from "../../base/log.js";
+import type { As4Crypto } from "../as4/messages.js";
+import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
+import { type OutboundPolicy, type OutboundUrl, parseOutboundUrl } from "../network/outbound-address.js";
+import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
+import { readCertificate } from "../pki/certificate.js";
+import { remember } from "../remember.js";
+import { AS4_TRANSPORT_PROFILE, type PublishedEndpoint, readServiceMetadata, type ServiceMetadata } from "./smp-document.js";
+import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
+
+/** @source spec/rulings.md, section 13 */
+export const ROUTING_STATUSES = [
+  "ready", "participant_not_found", "document_type_not_supported", "process_not_supported", "endpoint_not_found", "certificate_invalid",
+  "certificate_expired", "lookup_failed",
+] as const;
+export type RoutingStatus = (typeof ROUTING_STATUSES)[number];
+
+export interface SmpQuestion {
+  readonly participant: ParticipantId;
+  /** Without scheme. */
+  readonly documentType: string;
+  /** @default busdox-docid-qns */
+  readonly documentTypeScheme?: string;
+  /** Without scheme. @default any: the first process with a usable endpoint */
+  readonly process?: string;
+  /** @default cenbii-procid-ubl */
+  readonly processScheme?: string;
+}
+
+/** What the answer rests on; evidence of an exchange. Absent in the static form. */
+export interface SmpEvidence {
+  readonly url: string;
+  /** DNS name that led there. */
+  readonly dnsName?: string;
+  /** The signed document, exact bytes. */
+  readonly document: Buffer;
+  /** DER of its signer. */
+  readonly signer: Buffer;
+  /** DER of the signer's issuers up to the root. */
+  readonly issuers: readonly Buffer[];
+  readonly fetchedAt: Instant;
+}
+
+export interface SmpEndpoint {
+  readonly url: string;
+  /** The checked URL: what `guardedLookup` of outbound-address.ts needs for the connection. */
+  readonly target: OutboundUrl;
+  /** DER of the receiving access point's certificate: what is encrypted to, and who must sign the receipt. */
+  readonly certificate: Buffer;
+  /** DER of its issuers. */
+  readonly chain: readonly Buffer[];
+  readonly revocation: RevocationAnswer;
+  /** PartyId of the receiving access point. */
+  readonly seat: string;
+  readonly process: string;
+  readonly processScheme: string;
+  readonly transportProfile: string;
+}
+
+export type SmpAnswer =
+  | { readonly status: "ready"; readonly endpoint: SmpEndpoint; readonly evidence?: SmpEvidence }
+  /** `reason`: short, from closed sets; for logs and attempts. */
+  | { readonly status: Exclude<RoutingStatus, "ready">; readonly reason: string; readonly evidence?: SmpEvidence };
+
+/** The port; its forms are embedded, sml (createSmpLookup) and static (createStaticLookup). */
+export interface SmpLookup {
+  /** Never throws. @param options.fresh asks again whatever is remembered: after a connection or a receipt failed */
+  lookup(question: SmpQuestion, options?: { readonly fresh?: boolean }): Promise<SmpAnswer>;
+  /** The document types of a participant with their schemes: an unsigned hint. Never throws. */
+  documentTypes(participant: ParticipantId): Promise<GroupResult>;
+  /** Forgets what is known of a participant: its registration has changed. */
+  forget(participant: string): void;
+}
+
+export interface SmpLookupOptions {
+  readonly source: MetadataSource;
+  readonly crypto: As4Crypto;
+  readonly pki: Pki;
+  readonly policy: OutboundPolicy;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How long an answer is believed. @default LIMITS.smp_cache_ms; LIMITS.recipient_cache_ms for the embedded form */
+  readonly cache_ms?: number;
+}
+
+type Information = Extract<ServiceMetadata, { kind: "information" }>;
+
+/** What is remembered: verified information, or why there is none. */
+type Found =
+  | { readonly kind: "information"; readonly information: Information; readonly evidence: SmpEvidence }
+  | { readonly kind: "none"; readonly status: Exclude<RoutingStatus, "ready">; readonly reason: string };
+
+interface Known {
+  readonly found: Found;
+  /** Monotonic. */
+  readonly until: number;
+}
+
+export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
+  const { source, pki, policy, clock, log } = options;
+  const known = new Map<string, Known>();
+  const underWay = new Map<string, Promise<Found>>();
+  let groups = 0;
+
+  const lifetime = (found: Found): number => {
+    if (found.kind === "information") return options.cache_ms ?? LIMITS.smp_cache_ms;
+    return found.status === "lookup_failed" ? LIMITS.smp_cache_failed_ms : Math.min(options.cache_ms ?? LIMITS.smp_cache_negative_ms, LIMITS.smp_cache_negative_ms);
+  };
+
+  async function find(key: MetadataKey): Promise<Found> {
+    try {
+      return await findMetadata(options, key);
+    } catch (error) {
+      log.error("a look-up failed", errorFields(error));
+      return none("lookup_failed", "internal");
+    }
+  }
+
+  /** One question at a time for one document of one participant, and not too many in all. */
+  function ask(key: MetadataKey, fresh: boolean): Found | Promise<Found> {
+    const id = `${key.participant} ${key.documentTypeScheme}::${key.documentType}`;
+    const remembered = known.get(id);
+    if (!fresh && remembered !== undefined && remembered.until > clock.monotonic()) return remembered.found;
+    const running = underWay.get(id);
+    if (running !== undefined) return running;
+    if (underWay.size >= LIMITS.smp_lookups_max) return none("lookup_failed", "busy");
+    const mine: Promise<Found> = find(key).then((found) => {
+      // What was forgotten while it was under way is not kept.
+      if (underWay.get(id) === mine) {
+        underWay.delete(id);
+        remember(known, id, { found, until: clock.monotonic() + lifetime(found) }, LIMITS.smp_cache_entries);
+      }
+      return found;
+    });
+    underWay.set(id, mine);
+    return mine;
+  }
+
+  return {
+    lookup: async (question, { fresh = false } = {}) => {
+      const key = { participant: participantKey(question.participant), documentType: question.documentType, documentTypeScheme: question.documentTypeScheme ?? DOCUMENT_TYPE_SCHEME };
+      if (fresh) source.forget(key.participant);
+      const found = await ask(key, fresh);
+      if (found.kind === "none") return { status: found.status, reason: found.reason };
+      const endpoint = await chooseEndpoint(found.information, question, { pki, policy, now: clock.now() });
+      return "status" in endpoint ? { ...endpoint, evidence: found.evidence } : { status: "ready", endpoint, evidence: found.evidence };
+    },
+    documentTypes: async (participant) => {
+      if (groups >= LIMITS.smp_lookups_max) return { kind: "failed", reason: "busy" };
+      groups += 1;
+      try {
+        return await source.group(participantKey(participant));
+      } finally {
+        groups -= 1;
+      }
+    },
+    forget: (participant) => {
+      const key = participant.toLowerCase();
+      for (const map of [known, underWay]) for (const id of map.keys()) if (id.startsWith(`${key} `)) map.delete(id);
+      source.forget(key);
+    },
+  };
+}
+
+const none = (status: Exclude<RoutingStatus, "ready">, reason: string): Found => ({ kind: "none", status, reason });
+
+/** Fetches and verifies, following at most one redirect. */
+async function findMetadata(options: SmpLookupOptions, key: MetadataKey): Promise<Found> {
+  const first = await verified(options, await options.source.metadata(key));
+  if (first.kind === "none") return first;
+  if (first.metadata.kind === "information") return informationOf(first.metadata, first.evidence, key);
+  const target = await verified(options, await options.source.redirected(first.metadata.href));
+  if (target.kind === "none") return target;
+  if (target.metadata.kind === "redirect") return none("lookup_failed", "second_redirect");
+  if (!isNamedBy(target.evidence.signer, first.metadata.certificateUid)) return none("lookup_failed", "redirect_certificate");
+  return informationOf(target.metadata, target.evidence, key);
+}
+
+type Verified = Extract<Found, { kind: "none" }> | { readonly kind: "verified"; readonly metadata: ServiceMetadata; readonly evidence: SmpEvidence };
+
+async function verified({ crypto, pki, clock }: SmpLookupOptions, result: MetadataResult): Promise<Verified> {
+  const failed = (reason: string): Verified => ({ kind: "none", status: "lookup_failed", reason });
+  if (result.kind === "no_participant") return { kind: "none", status: "participant_not_found", reason: result.reason };
+  if (result.kind === "no_document") return { kind: "none", status: "document_type_not_supported", reason: "not_published" };
+  if (result.kind === "failed") return failed(result.reason);
+  const signature = await crypto("enveloped.verify", { document: result.bytes });
+  if (signature.kind === "refused") return failed(`signature_${signature.reason}`);
+  const trust = await pki.check(signature.signer, { usage: "smp" });
+  if (trust.kind === "refused") return failed(`signer_${trust.reason}`);
+  const metadata = readServiceMetadata(signature.root);
+  if (metadata === undefined) return failed("malformed_metadata");
+  const { bytes: document, url, dnsName } = result;
+  const evidence = { url, document, signer: Buffer.from(signature.signer), issuers: trust.chain, fetchedAt: clock.now(), ...(dnsName === undefined ? {} : { dnsName }) };
+  return { kind: "verified", metadata, evidence };
+}
+
+/** The document must speak of what was asked. @source design/as4.md section 10 (peppol-commons #73) */
+function informationOf(information: Information, evidence: SmpEvidence, key: MetadataKey): Found {
+  const isParticipant = information.participantScheme === PARTICIPANT_SCHEME && information.participant.toLowerCase() === key.participant;
+  const isType = information.documentTypeScheme === key.documentTypeScheme && information.documentType === key.documentType;
+  if (!isParticipant) return none("lookup_failed", "other_participant");
+  return isType ? { kind: "information", information, evidence } : none("lookup_failed", "other_document_type");
+}
+
+/** A redirect names the signer by its common name or its whole subject, in any order and spelling of the parts. */
+function isNamedBy(signer: Buffer, certificateUid: string): boolean {
+  const certificate = readCertificate(signer);
+  if (certificate === undefined) return false;
+  const parts = (name: string): string => name.split(/[\n,]/).map((part) => part.trim().replace(/\s*=\s*/, "=")).filter((part) => part !== "").sort().join("\n").toLowerCase();
+  const uid = certificateUid.trim();
+  return uid === certificate.commonName || parts(uid) === parts(certificate.x509.subject) || uid === `CN=${certificate.commonName ?? ""}`;
+}
+
+type Failed = Exclude<SmpAnswer, { status: "ready" }>;
+type Chosen = SmpEndpoint | Failed;
+
+interface Judges {
+  readonly pki: Pki;
+  readonly policy: OutboundPolicy;
+  readonly now: Instant;
+}
+
+/** The first endpoint that can be used; otherwise what is wrong with the first. */
+async function chooseEndpoint(information: Information, question: SmpQuestion, judges: Judges): Promise<Chosen> {
+  const wanted = information.processes.filter(({ process, scheme }) =>
+    question.process === undefined || (process === question.process && (scheme === "" ? PROCESS_SCHEME : scheme) === (question.processScheme ?? PROCESS_SCHEME)));
+  if (wanted.length === 0) return { status: "process_not_supported", reason: "not_published" };
+  const offers = wanted.flatMap(({ process, scheme, endpoints }) => endpoints.filter(({ transportProfile }) => transportProfile === AS4_TRANSPORT_PROFILE).map((endpoint) => ({ process, scheme, endpoint })));
+  if (offers.length === 0) return { status: "endpoint_not_found", reason: "no_as4" };
+  const active = offers.filter(({ endpoint: { activation, expiration } }) => (activation ?? judges.now) <= judges.now && judges.now < (expiration ?? Infinity));
+  if (active.length === 0) return { status: "endpoint_not_found", reason: "not_active" };
+  let fault: Failed | undefined;
+  for (const { process, scheme, endpoint } of active) {
+    const judged = await judgeEndpoint(endpoint, judges);
+    if (!("status" in judged)) return { ...judged, process, processScheme: scheme === "" ? PROCESS_SCHEME : scheme, transportProfile: endpoint.transportProfile };
+    fault ??= judged;
+  }
+  return fault ?? { status: "endpoint_not_found", reason: "not_active" };
+}
+
+/** Which faults of a certificate mean that it has ended, and which that nobody can say. All others: invalid. */
+const CERTIFICATE_STATUS: Partial<Record<TrustFault, Failed["status"]>> = { expired: "certificate_expired", revocation_unknown: "lookup_failed" };
+
+/** Checks address and certificate of one endpoint. */
+export async function judgeEndpoint(
+  endpoint: Pick<PublishedEndpoint, "url" | "certificate">, { pki, policy, now }: Judges,
+): Promise<Pick<SmpEndpoint, "url" | "target" | "certificate" | "chain" | "revocation" | "seat"> | Failed> {
+  const target = parseOutboundUrl(endpoint.url, "as4", policy);
+  if (target.kind === "refused") return { status: "endpoint_not_found", reason: `address_${target.fault}` };
+  if (endpoint.certificate === undefined) return { status: "certificate_invalid", reason: "certificate_malformed" };
+  const verdict = await pki.check(endpoint.certificate, { usage: "ap", at: now });
+  if (verdict.kind === "refused") return { status: CERTIFICATE_STATUS[verdict.reason] ?? "certificate_invalid", reason: `certificate_${verdict.reason}` };
+  const { certificate, chain, revocation, seat } = verdict;
+  return { url: target.url.href, target, certificate: certificate.der, chain, revocation, seat };
+}

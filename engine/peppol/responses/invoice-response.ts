@@ -1,0 +1,161 @@
+/**
+ * Peppol Invoice Response 3.1 (transaction T111): what a buyer says to an invoice, written and read.
+ * @source validators/rules/invoice-response (facts of the release); spec/rulings.md, sections 5 and 11
+ */
+import type { XmlElement } from "../../../validators/xml/tree.js";
+import { type Instant, parseInstant } from "../../base/clock.js";
+import { parseParticipantId } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import {
+  aggregate, applicationResponse, attributeOfValue, basic, clipped, dateInstant, endpointOf, idOf, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, utcDate,
+  utcTime, value,
+} from "./application-response.js";
+import { documentTypeId } from "../envelope/identifiers.js";
+
+export const INVOICE_RESPONSE_CUSTOMIZATION = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3";
+export const INVOICE_RESPONSE_PROFILE = "urn:fdc:peppol.eu:poacc:bis:invoice_response:3";
+export const INVOICE_RESPONSE_DOCUMENT_TYPE = documentTypeId({
+  rootNamespace: UBL_APPLICATION_RESPONSE, rootLocal: "ApplicationResponse", customizationId: INVOICE_RESPONSE_CUSTOMIZATION, version: "2.1",
+});
+
+/** Received, in process, under query, conditionally accepted, rejected, accepted, paid. */
+export const RESPONSE_CODES = ["AB", "IP", "UQ", "CA", "RE", "AP", "PD"] as const;
+export type ResponseCode = (typeof RESPONSE_CODES)[number];
+
+/** The names of a firm's answers. @source spec/rulings.md, section 11 */
+export const RESPONSE_OF_STATUS = {
+  received: "AB", in_process: "IP", under_query: "UQ", conditionally_accepted: "CA", rejected: "RE", accepted: "AP", paid: "PD",
+} as const satisfies Record<string, ResponseCode>;
+export type ResponseStatus = keyof typeof RESPONSE_OF_STATUS;
+export const RESPONSE_STATUSES = Object.keys(RESPONSE_OF_STATUS) as readonly ResponseStatus[];
+
+/** Codes that owe a reason. @source PEPPOL-T111-R001 */
+const OWES_REASON: ReadonlySet<ResponseCode> = new Set<ResponseCode>(["UQ", "CA", "RE"]);
+
+export interface ResponseParty {
+  readonly participant: ParticipantId;
+  readonly name: string;
+}
+
+export interface NewInvoiceResponse {
+  readonly id: string;
+  readonly issuedAt: Instant;
+  /** Who answers: the receiver of the invoice. */
+  readonly sender: ResponseParty;
+  readonly receiver: ResponseParty;
+  readonly code: ResponseCode;
+  /** Why, in the firm's words. */
+  readonly note: string | undefined;
+  /** BT-1, BT-2 (`YYYY-MM-DD`) and BT-3 of the invoice. */
+  readonly invoice: { readonly number: string; readonly issueDate: string | undefined; readonly typeCode: string };
+}
+
+const party = (name: "SenderParty" | "ReceiverParty", { participant, name: legalName }: ResponseParty): string => {
+  const [schemeID = "", id = ""] = [participant.slice(0, 4), participant.slice(5)];
+  return aggregate(name, basic("EndpointID", id, { schemeID }), aggregate("PartyLegalEntity", basic("RegistrationName", clipped(legalName, 255))));
+};
+
+function reasonOf(code: ResponseCode, note: string | undefined): string {
+  const text = note === undefined ? "" : clipped(note, LIMITS.response_note_chars_max);
+  if (text === "" && !OWES_REASON.has(code)) return "";
+  return aggregate(
+    "Status", basic("StatusReasonCode", OWES_REASON.has(code) ? "OTH" : "NON", { listID: "OPStatusReason" }), basic("StatusReason", text === "" ? "No reason was given." : text),
+  );
+}
+
+/** Writes one response. */
+export const buildInvoiceResponse = (response: NewInvoiceResponse): Buffer => applicationResponse(
+  basic("CustomizationID", INVOICE_RESPONSE_CUSTOMIZATION), basic("ProfileID", INVOICE_RESPONSE_PROFILE), basic("ID", response.id),
+  basic("IssueDate", utcDate(response.issuedAt)), basic("IssueTime", utcTime(response.issuedAt)),
+  party("SenderParty", response.sender), party("ReceiverParty", response.receiver),
+  aggregate(
+    "DocumentResponse",
+    aggregate("Response", basic("ResponseCode", response.code), reasonOf(response.code, response.note)),
+    aggregate(
+      "DocumentReference", basic("ID", response.invoice.number),
+      ...(response.invoice.issueDate === undefined ? [] : [basic("IssueDate", response.invoice.issueDate)]), basic("DocumentTypeCode", response.invoice.typeCode),
+    ),
+  ),
+);
+
+export interface ResponseReason {
+  readonly list: "OPStatusReason" | "OPStatusAction";
+  readonly code: string;
+  readonly text: string | undefined;
+}
+
+export interface InvoiceResponse {
+  readonly id: string;
+  /** Day of issue as an instant at midnight UTC, with the time of day when the response has one: for putting responses in order. */
+  readonly issuedAt: Instant;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly code: ResponseCode;
+  readonly reasons: readonly ResponseReason[];
+  readonly invoice: { readonly number: string; readonly issueDate: string | undefined; readonly typeCode: string };
+}
+
+/** Why a response was not read, in order of precedence. */
+export const RESPONSE_FAULTS = ["not_readable", "customization", "profile", "id", "issued", "sender", "receiver", "responses", "code", "invoice"] as const;
+export type ResponseFault = (typeof RESPONSE_FAULTS)[number];
+
+/** The profile of its own, or the billing process with response. */
+const PROFILES: ReadonlySet<string> = new Set([INVOICE_RESPONSE_PROFILE, "urn:peppol:bis:billing_with_response"]);
+
+/** @returns the response, or the first fault of RESPONSE_FAULTS */
+export function readInvoiceResponse(bytes: Uint8Array): InvoiceResponse | ResponseFault {
+  const root = readApplicationResponse(bytes);
+  if (root === undefined) return "not_readable";
+  if (value(root, "CustomizationID")?.startsWith(INVOICE_RESPONSE_CUSTOMIZATION) !== true) return "customization";
+  if (!PROFILES.has(value(root, "ProfileID") ?? "")) return "profile";
+  const id = idOf(root);
+  if (id === undefined) return "id";
+  const issuedAt = issued(root);
+  if (issuedAt === undefined) return "issued";
+  const sender = participantOf(part(root, "SenderParty"));
+  if (sender === undefined) return "sender";
+  const receiver = participantOf(part(root, "ReceiverParty"));
+  if (receiver === undefined) return "receiver";
+  const answer = readAnswer(root);
+  return typeof answer === "string" ? answer : { id, issuedAt, sender, receiver, ...answer };
+}
+
+function participantOf(element: XmlElement | undefined): ParticipantId | undefined {
+  const endpoint = endpointOf(element);
+  return endpoint === undefined ? undefined : parseParticipantId(`${endpoint.schemeId}:${endpoint.value}`);
+}
+
+const TIME_OF_DAY = /^(\d\d:\d\d:\d\d)(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/;
+
+/** IssueTime is optional and may come without a zone: then it is read as UTC. */
+function issued(root: XmlElement): Instant | undefined {
+  const date = value(root, "IssueDate");
+  const midnight = dateInstant(date);
+  const [, time, zone = "Z"] = TIME_OF_DAY.exec(value(root, "IssueTime") ?? "") ?? [];
+  if (midnight === undefined || time === undefined) return midnight;
+  return parseInstant(`${date}T${time}${zone}`) ?? midnight;
+}
+
+const LISTS = ["OPStatusReason", "OPStatusAction"] as const;
+
+function reasonsOf(response: XmlElement): readonly ResponseReason[] {
+  return parts(response, "Status").flatMap((status) => {
+    const list = LISTS.find((name) => name === attributeOfValue(status, "StatusReasonCode", "listID"));
+    const code = value(status, "StatusReasonCode");
+    return list === undefined || code === undefined ? [] : [{ list, code, text: value(status, "StatusReason") }];
+  });
+}
+
+function readAnswer(root: XmlElement): Pick<InvoiceResponse, "code" | "reasons" | "invoice"> | ResponseFault {
+  const [answer, ...others] = parts(root, "DocumentResponse");
+  if (answer === undefined || others.length > 0) return "responses";
+  const response = part(answer, "Response");
+  const code = RESPONSE_CODES.find((known) => known === value(response, "ResponseCode"));
+  if (response === undefined || code === undefined) return "code";
+  const reference = part(answer, "DocumentReference");
+  const number = value(reference, "ID");
+  const typeCode = value(reference, "DocumentTypeCode");
+  if (number === undefined || typeCode === undefined) return "invoice";
+  return { code, reasons: reasonsOf(response), invoice: { number, issueDate: value(reference, "IssueDate"), typeCode } };
+}

@@ -1,0 +1,339 @@
+/** Statements of the outbound document: accept, take an attempt, apply a move, read. */
+import { type Instant, isoInstant } from "../../base/clock.js";
+import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
+import type { OutboundState } from "../../lifecycle/document.js";
+import { LIMITS } from "../../base/limits.js";
+import { batched, inOrder } from "../batched.js";
+import type { Json, Sql } from "../sql.js";
+
+/** Everything that one acceptance writes. */
+export interface NewDocument {
+  readonly id: DocumentId;
+  readonly firmId: FirmId;
+  readonly keyId: KeyId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  /** metadata.documentId of the request. */
+  readonly erpDocumentId: string;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  /** ISO 8601, as sent. */
+  readonly creationDateTime: string | undefined;
+  readonly facts: Json;
+  readonly idempotencyKey: string;
+  /** Hex. */
+  readonly requestSha256: string;
+  /** Hex, over the exact payload bytes. */
+  readonly payloadSha256: string;
+  readonly replyStatus: number;
+  readonly replyBody: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly validationResult: Json;
+  readonly acceptedAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  readonly payloadBytes: number;
+  readonly eventId: string;
+}
+
+/** In order of precedence. */
+export type AcceptOutcome =
+  | { readonly kind: "accepted" | "replay"; readonly documentId: DocumentId; readonly replyStatus: number; readonly replyBody: string }
+  | { readonly kind: "key_conflict" | "duplicate_document" | "duplicate_payload" | "lost_race" };
+
+interface AcceptRow {
+  readonly ordinal: string;
+  readonly outcome: AcceptOutcome["kind"];
+  readonly document_id: string | null;
+  readonly reply_status: number | null;
+  readonly reply_body: string | null;
+}
+
+/**
+ * One call of accept_documents.
+ * @param documents at most LIMITS.accept_batch, each of another sender
+ * @returns one outcome a document, in the same order
+ */
+export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[]): Promise<AcceptOutcome[]> {
+  const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
+  const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
+  const rows = await sql<AcceptRow[]>`
+    select ordinal, outcome, document_id, reply_status, reply_body
+    from accept_documents(
+      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[], ${column("receiver")}::text[],
+      ${column("erpDocumentId")}::text[], ${column("documentTypeId")}::text[], ${column("processId")}::text[],
+      ${documents.map((d) => d.creationDateTime ?? null)}::timestamptz[], ${documents.map((d) => JSON.stringify(d.facts))}::text[]::jsonb[],
+      ${column("idempotencyKey")}::text[], ${column("requestSha256")}::text[], ${column("payloadSha256")}::text[],
+      ${column("replyStatus")}::smallint[], ${column("replyBody")}::text[], ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::uuid[],
+      ${documents.map((d) => JSON.stringify(d.validationResult))}::text[]::jsonb[], ${instants}::timestamptz[],
+      ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[], ${column("payloadBytes")}::integer[],
+      ${column("eventId")}::uuid[]
+    )`;
+  const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
+  return documents.map((_, index) => {
+    const row = outcomes.get(index + 1);
+    if (row === undefined) return { kind: "lost_race" };
+    if (row.outcome !== "accepted" && row.outcome !== "replay") return { kind: row.outcome };
+    return { kind: row.outcome, documentId: row.document_id as DocumentId, replyStatus: row.reply_status ?? 500, replyBody: row.reply_body ?? "" };
+  });
+}
+
+/** What earlier acceptances of a sender say about a request that is about to be refused. */
+export interface Precedent {
+  readonly sameKey: { readonly requestSha256: string; readonly documentId: DocumentId; readonly replyStatus: number; readonly replyBody: string } | undefined;
+  readonly sameDocumentId: boolean;
+  readonly samePayload: boolean;
+}
+
+/** Reads, without writing, what accept_documents would find. */
+export async function findPrecedent(
+  sql: Sql,
+  request: { readonly sender: ParticipantId; readonly idempotencyKey: string; readonly erpDocumentId: string; readonly payloadSha256: string },
+): Promise<Precedent> {
+  const senderKey = request.sender.toLowerCase();
+  const rows = await sql<{ same_key: boolean; same_document: boolean; same_payload: boolean; id: string; request_sha256: string; reply_status: number; reply_body: string }[]>`
+    select idempotency_key = ${request.idempotencyKey} as same_key, erp_document_id = ${request.erpDocumentId} as same_document,
+      payload_sha256 = decode(${request.payloadSha256}, 'hex') as same_payload, id, encode(request_sha256, 'hex') as request_sha256,
+      reply_status, reply_body
+    from document
+    where sender_key = ${senderKey}
+      and (idempotency_key = ${request.idempotencyKey} or erp_document_id = ${request.erpDocumentId}
+        or payload_sha256 = decode(${request.payloadSha256}, 'hex'))`;
+  const keyed = rows.find((row) => row.same_key);
+  return {
+    sameKey: keyed === undefined ? undefined
+      : { requestSha256: keyed.request_sha256, documentId: keyed.id as DocumentId, replyStatus: keyed.reply_status, replyBody: keyed.reply_body },
+    sameDocumentId: rows.some((row) => row.same_document),
+    samePayload: rows.some((row) => row.same_payload),
+  };
+}
+
+/** An attempt under lease, and what it carries. */
+export interface TakenAttempt {
+  readonly id: DocumentId;
+  readonly firmId: FirmId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly attempt: number;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly facts: Json;
+  readonly createdAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+interface TakeRequest {
+  readonly id: DocumentId;
+  readonly owner: string;
+  readonly now: Instant;
+  readonly lease_ms: number;
+}
+
+interface TakenRow {
+  readonly n: string; readonly id: string; readonly firm_id: string; readonly sender: string; readonly receiver: string; readonly document_type_id: string; readonly process_id: string;
+  readonly status: OutboundState; readonly version: number; readonly attempt: number; readonly as4_message_id: string; readonly sbdh_instance_id: string; readonly facts: Json;
+  readonly created_at: Date; readonly payload_key_id: string; readonly payload_sealed: Buffer;
+}
+
+const takenOf = (row: TakenRow): TakenAttempt => ({
+  id: row.id as DocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId,
+  documentTypeId: row.document_type_id, processId: row.process_id, status: row.status, version: row.version, attempt: row.attempt,
+  as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, facts: row.facts, createdAt: row.created_at.getTime(),
+  payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+});
+
+/** Takes the lease on a due document; undefined when there is nothing to do or another node holds it. */
+export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(async (sql, requests) => {
+  const rows = await sql<TakenRow[]>`
+    select r.n, a.id, a.firm_id, a.sender, a.receiver, a.document_type_id, a.process_id, a.status, a.version, a.attempt, a.as4_message_id, a.sbdh_instance_id,
+      a.facts, a.created_at, a.payload_key_id, a.payload_sealed
+    from unnest(
+      ${requests.map(({ id }) => id)}::uuid[], ${requests.map(({ owner }) => owner)}::text[], ${requests.map(({ now }) => isoInstant(now))}::timestamptz[],
+      ${requests.map(({ lease_ms }) => lease_ms)}::integer[]
+    ) with ordinality as r (id, owner, now, lease_ms, n)
+    cross join lateral take_attempt(r.id, r.owner, r.now, r.lease_ms) as a`;
+  return inOrder(requests, rows, takenOf);
+}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
+
+/** One event to be written with a move. `feed` events also reach webhooks and pulls. */
+export interface NewEvent {
+  readonly id: string;
+  readonly kind: string;
+  readonly feed: boolean;
+  readonly detail?: string;
+  readonly meta?: Json;
+}
+
+export interface MoveRow {
+  readonly id: DocumentId;
+  /** The version that was decided on; another one in the table means a stale decision. */
+  readonly version: number;
+  readonly status: OutboundState;
+  /** undefined when an attempt ended without a move: no history row is written then. */
+  readonly trigger: string | undefined;
+  readonly detail: string | undefined;
+  readonly now: Instant;
+  readonly nextAttemptAt: Instant | undefined;
+  readonly events: readonly NewEvent[];
+  readonly attempt: { readonly number: number; readonly outcome: string; readonly code: string | undefined; readonly retryable: boolean; readonly detail: string | undefined } | undefined;
+  readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: string; readonly validationResult?: Json };
+}
+
+/** Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written. */
+export const applyMove = batched<MoveRow, number | undefined>(async (sql, moves) => {
+  const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
+  const rows = await sql<{ n: string; version: number }[]>`
+    select m.n, a.version
+    from unnest(
+      ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[], ${moves.map(({ status }) => status)}::text[],
+      ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[], ${moves.map(({ now }) => instant(now))}::timestamptz[],
+      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[], ${moves.map(({ events }) => JSON.stringify(events))}::text[],
+      ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[], ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
+    ) with ordinality as m (id, version, status, trigger, detail, now, next_attempt_at, events, attempt, changes, n)
+    cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at, m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
+  return inOrder(moves, rows, ({ version }) => version);
+}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
+
+/**
+ * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
+ * @returns false when the document has another version than the one that was taken
+ */
+export async function deferAttempt(
+  sql: Sql, attempt: { readonly id: DocumentId; readonly version: number; readonly number: number; readonly nextAttemptAt: Instant },
+): Promise<boolean> {
+  const rows = await sql`
+    with deferred as (
+      update document set attempts = attempts - 1, version = version + 1, lease_owner = null, lease_until = null, next_attempt_at = ${new Date(attempt.nextAttemptAt)}
+      where id = ${attempt.id} and version = ${attempt.version} and attempts = ${attempt.number}
+      returning id
+    ), forgotten as (
+      delete from document_attempt using deferred where document_id = deferred.id and number = ${attempt.number}
+    )
+    select id from deferred`;
+  return rows.length === 1;
+}
+
+/** State and version of a document, for a decision that needs no payload. */
+export async function findDocumentState(sql: Sql, id: DocumentId): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
+  const [row] = await sql<{ status: OutboundState; version: number; attempts: number }[]>`
+    select status, version, attempts from document where id = ${id}`;
+  return row;
+}
+
+/** The whole record of one document of a firm. @source spec/rulings.md, section 5, Status record */
+export interface DocumentRecord {
+  readonly id: DocumentId;
+  readonly status: OutboundState;
+  readonly statusReason: string | null;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly erpDocumentId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly facts: Json;
+  readonly validationResult: Json;
+  readonly history: readonly { readonly status: OutboundState; readonly timestamp: Instant; readonly detail: string | null }[];
+  readonly deliveredAt: Instant | null;
+  readonly acknowledgedAt: Instant | null;
+  readonly invoiceResponseStatus: string | null;
+  readonly as4MessageId: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+}
+
+const instantOrNull = (value: Date | null): Instant | null => (value === null ? null : value.getTime());
+
+/** One document with its history in one statement; undefined when the firm has no such document. */
+export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord | undefined> {
+  const [row] = await sql<{
+    id: string; status: OutboundState; status_reason: string | null; document_type_id: string; process_id: string; erp_document_id: string; sender: string;
+    receiver: string; facts: Json; validation_result: Json; history: { status: OutboundState; at: number; detail: string | null }[]; delivered_at: Date | null;
+    acknowledged_at: Date | null; invoice_response_status: string | null; as4_message_id: string; created_at: Date; updated_at: Date;
+  }[]>`
+    select d.id, d.status, d.status_reason, d.document_type_id, d.process_id, d.erp_document_id, d.sender, d.receiver, d.facts, d.validation_result,
+      (select jsonb_agg(jsonb_build_object('status', h.status, 'at', extract(epoch from h.occurred_at) * 1000, 'detail', h.detail) order by h.version)
+        from document_history as h where h.document_id = d.id) as history,
+      d.delivered_at, d.acknowledged_at, d.invoice_response_status, d.as4_message_id, d.created_at, d.updated_at
+    from document as d
+    where d.id = ${id} and d.firm_id = ${firmId}`;
+  if (row === undefined) return undefined;
+  return {
+    id: row.id as DocumentId, status: row.status, statusReason: row.status_reason, documentTypeId: row.document_type_id, processId: row.process_id,
+    erpDocumentId: row.erp_document_id, sender: row.sender, receiver: row.receiver, facts: row.facts, validationResult: row.validation_result,
+    history: row.history.map((h) => ({ status: h.status, timestamp: Math.round(h.at), detail: h.detail })),
+    deliveredAt: instantOrNull(row.delivered_at), acknowledgedAt: instantOrNull(row.acknowledged_at), invoiceResponseStatus: row.invoice_response_status,
+    as4MessageId: row.as4_message_id, createdAt: row.created_at.getTime(), updatedAt: row.updated_at.getTime(),
+  };
+}
+
+export interface DocumentEventRow {
+  readonly id: string;
+  readonly position: string;
+  readonly kind: string;
+  readonly actor: "system" | "user" | "api";
+  readonly detail: string | null;
+  readonly meta: Json;
+  readonly occurredAt: Instant;
+}
+
+/** The timeline of one document, oldest first, after a position; undefined when the firm has no such document. */
+export async function listDocumentEvents(
+  sql: Sql, firmId: FirmId, id: DocumentId, page: { readonly after: string; readonly limit: number },
+): Promise<DocumentEventRow[] | undefined> {
+  const rows = await sql<{ id: string | null; position: string; kind: string; actor: "system" | "user" | "api"; detail: string | null; meta: Json; occurred_at: Date }[]>`
+    select e.id, e.position, e.kind, e.actor, e.detail, e.meta, e.occurred_at
+    from document as d left join lateral (
+      select id, position, kind, actor, detail, meta, occurred_at from document_event
+      where document_id = d.id and position > ${page.after}::bigint
+      order by position limit ${page.limit}
+    ) as e on true
+    where d.id = ${id} and d.firm_id = ${firmId}
+    order by e.position`;
+  if (rows.length === 0) return undefined;
+  return rows.flatMap((row) => row.id === null ? [] : [{
+    id: row.id, position: row.position, kind: row.kind, actor: row.actor, detail: row.detail, meta: row.meta, occurredAt: row.occurred_at.getTime(),
+  }]);
+}
+
+export interface DueDocument {
+  readonly id: DocumentId;
+  readonly dueAt: Instant;
+}
+
+/**
+ * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed.
+ * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was lost
+ */
+export async function findDueDocuments(
+  sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
+): Promise<DueDocument[]> {
+  const rows = await sql<{ id: string; next_attempt_at: Date }[]>`
+    select id, next_attempt_at from document
+    where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
+      and (not ${request.attempted === true}::boolean or attempts >= 1 or next_attempt_at > created_at)
+    order by next_attempt_at limit ${request.limit}`;
+  return rows.map((row) => ({ id: row.id as DocumentId, dueAt: row.next_attempt_at.getTime() }));
+}
+
+/** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */
+export async function releaseLeases(sql: Sql, node: string): Promise<number> {
+  const rows = await sql`
+    update document set lease_owner = null, lease_until = null, version = version + 1
+    where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`})
+    returning id`;
+  return rows.length;
+}
+
+/** For gauges: documents by state and the age of the oldest due one. */
+export async function censusOfDocuments(sql: Sql, now: Instant): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
+  const rows = await sql<{ status: OutboundState; n: number; oldest: Date | null }[]>`
+    select status, count(*)::integer as n, min(next_attempt_at) as oldest from document group by status`;
+  const oldest = Math.min(...rows.map((row) => row.oldest?.getTime() ?? Infinity));
+  return { states: new Map(rows.map((row) => [row.status, row.n])), oldestDue_s: Number.isFinite(oldest) ? Math.max(0, (now - oldest) / 1000) : 0 };
+}

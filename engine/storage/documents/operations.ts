@@ -1,0 +1,159 @@
+/** What operators read: documents of any firm, without their content. */
+import type { Instant } from "../../base/clock.js";
+import type { DocumentId, ReceivedDocumentId } from "../../base/ids.js";
+import type { OutboundState } from "../../lifecycle/document.js";
+import type { InboundState } from "../../lifecycle/received.js";
+import type { Json, Sql } from "../sql.js";
+
+export interface OperatorDocument {
+  readonly id: DocumentId;
+  readonly firmId: string;
+  readonly status: OutboundState;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly documentTypeId: string;
+  readonly as4MessageId: string;
+  readonly attempts: number;
+  readonly nextAttemptAt: Instant | null;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+}
+
+export interface OperatorDocumentQuery {
+  readonly status: OutboundState | undefined;
+  /** Sender or receiver. */
+  readonly participantKey: string | undefined;
+  readonly since: Instant | undefined;
+  readonly limit: number;
+}
+
+interface Row {
+  readonly id: string; readonly firm_id: string; readonly status: OutboundState; readonly sender: string; readonly receiver: string;
+  readonly document_type_id: string; readonly as4_message_id: string; readonly attempts: number; readonly next_attempt_at: Date | null;
+  readonly created_at: Date; readonly updated_at: Date;
+}
+
+const documentOf = (row: Row): OperatorDocument => ({
+  id: row.id as DocumentId, firmId: row.firm_id, status: row.status, sender: row.sender, receiver: row.receiver, documentTypeId: row.document_type_id,
+  as4MessageId: row.as4_message_id, attempts: row.attempts, nextAttemptAt: row.next_attempt_at?.getTime() ?? null,
+  createdAt: row.created_at.getTime(), updatedAt: row.updated_at.getTime(),
+});
+
+/** Newest first. */
+export async function listOperatorDocuments(sql: Sql, query: OperatorDocumentQuery): Promise<OperatorDocument[]> {
+  const rows = await sql<Row[]>`
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at, created_at, updated_at
+    from document
+    where (${query.status ?? null}::text is null or status = ${query.status ?? null})
+      and (${query.participantKey ?? null}::text is null or sender_key = ${query.participantKey ?? null} or receiver_key = ${query.participantKey ?? null})
+      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null or created_at >= ${query.since === undefined ? null : new Date(query.since)})
+    order by created_at desc, id desc limit ${query.limit}`;
+  return rows.map(documentOf);
+}
+
+export interface OperatorAttempt {
+  readonly number: number;
+  readonly owner: string;
+  readonly startedAt: Instant;
+  readonly finishedAt: Instant | null;
+  readonly outcome: string | null;
+  readonly code: string | null;
+  readonly retryable: boolean | null;
+  readonly detail: string | null;
+}
+
+export interface OperatorDocumentDetail extends OperatorDocument {
+  readonly timeline: readonly { readonly status: OutboundState; readonly trigger: string; readonly detail: string | null; readonly at: Instant }[];
+  readonly attemptList: readonly OperatorAttempt[];
+}
+
+/** One document with its timeline and attempts; undefined when there is none. */
+export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<OperatorDocumentDetail | undefined> {
+  const [[row], timeline, attempts] = await Promise.all([
+    sql<Row[]>`
+      select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at, created_at, updated_at
+      from document where id = ${id}`,
+    sql<{ status: OutboundState; trigger: string; detail: string | null; occurred_at: Date }[]>`
+      select status, trigger, detail, occurred_at from document_history where document_id = ${id} order by version`,
+    sql<{ number: number; owner: string; started_at: Date; finished_at: Date | null; outcome: string | null; code: string | null; retryable: boolean | null; detail: string | null }[]>`
+      select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt where document_id = ${id} order by number`,
+  ]);
+  if (row === undefined) return undefined;
+  return {
+    ...documentOf(row),
+    timeline: timeline.map(({ status, trigger, detail, occurred_at }) => ({ status, trigger, detail, at: occurred_at.getTime() })),
+    attemptList: attempts.map(({ number, owner, started_at, finished_at, outcome, code, retryable, detail }) => ({
+      number, owner, startedAt: started_at.getTime(), finishedAt: finished_at?.getTime() ?? null, outcome, code, retryable, detail,
+    })),
+  };
+}
+
+/** A received document in any state, also one that its firm does not see. */
+export interface OperatorReceived {
+  readonly id: ReceivedDocumentId;
+  readonly firmId: string;
+  readonly status: InboundState;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly documentTypeId: string;
+  readonly as4MessageId: string;
+  readonly receivedAt: Instant;
+  readonly acknowledgedAt: Instant | null;
+}
+
+export interface OperatorReceivedDetail extends OperatorReceived {
+  /** Why it was refused. */
+  readonly findings: Json;
+}
+
+export interface OperatorReceivedQuery extends Omit<OperatorDocumentQuery, "status"> {
+  readonly status: InboundState | undefined;
+}
+
+interface ReceivedRow {
+  readonly id: string; readonly firm_id: string; readonly status: InboundState; readonly sender: string; readonly receiver: string;
+  readonly document_type_id: string; readonly as4_message_id: string; readonly received_at: Date; readonly acknowledged_at: Date | null;
+}
+
+const receivedOf = (row: ReceivedRow): OperatorReceived => ({
+  id: row.id as ReceivedDocumentId, firmId: row.firm_id, status: row.status, sender: row.sender, receiver: row.receiver, documentTypeId: row.document_type_id,
+  as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime(), acknowledgedAt: row.acknowledged_at?.getTime() ?? null,
+});
+
+/** Newest first. */
+export async function listOperatorReceived(sql: Sql, query: OperatorReceivedQuery): Promise<OperatorReceived[]> {
+  const rows = await sql<ReceivedRow[]>`
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at
+    from received_document
+    where (${query.status ?? null}::text is null or status = ${query.status ?? null})
+      and (${query.participantKey ?? null}::text is null or lower(sender) = ${query.participantKey ?? null} or participant_key = ${query.participantKey ?? null})
+      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null or received_at >= ${query.since === undefined ? null : new Date(query.since)})
+    order by position desc limit ${query.limit}`;
+  return rows.map(receivedOf);
+}
+
+/** One received document with the findings that it was refused for; undefined when there is none. */
+export async function findOperatorReceived(sql: Sql, id: ReceivedDocumentId): Promise<OperatorReceivedDetail | undefined> {
+  const [row] = await sql<(ReceivedRow & { findings: Json })[]>`
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at, findings
+    from received_document where id = ${id}`;
+  return row === undefined ? undefined : { ...receivedOf(row), findings: row.findings };
+}
+
+/** Firms with their participants, by name. */
+export async function listFirms(sql: Sql, limit: number): Promise<{ readonly id: string; readonly name: string; readonly participants: string[]; readonly createdAt: Instant }[]> {
+  const rows = await sql<{ id: string; name: string; participants: string[]; created_at: Date }[]>`
+    select f.id, f.name, coalesce(array_agg(p.id order by p.id) filter (where p.id is not null), '{}') as participants, f.created_at
+    from firm as f left join participant as p on p.firm_id = f.id
+    group by f.id order by f.name, f.id limit ${limit}`;
+  return rows.map(({ id, name, participants, created_at }) => ({ id, name, participants, createdAt: created_at.getTime() }));
+}
+
+/** Integrators with the number of firms that are bound to them, by name. */
+export async function listIntegrators(sql: Sql, limit: number): Promise<{ readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: Instant }[]> {
+  const rows = await sql<{ id: string; name: string; active: number; created_at: Date }[]>`
+    select i.id, i.name, count(b.firm_id) filter (where b.state = 'active')::integer as active, i.created_at
+    from integrator as i left join firm_binding as b on b.integrator_id = i.id
+    group by i.id order by i.name, i.id limit ${limit}`;
+  return rows.map(({ id, name, active, created_at }) => ({ id, name, activeBindings: active, createdAt: created_at.getTime() }));
+}

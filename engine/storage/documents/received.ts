@@ -1,0 +1,243 @@
+/** Statements of the received document: store once, list, read, acknowledge. */
+import type { Instant } from "../../base/clock.js";
+import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
+import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
+import { LIMITS } from "../../base/limits.js";
+import { batched } from "../batched.js";
+import type { Json, Sql } from "../sql.js";
+
+export interface NewReceivedDocument {
+  readonly id: ReceivedDocumentId;
+  readonly firmId: FirmId;
+  readonly participantKey: string;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly creationDateTime: Instant;
+  /** Hex. */
+  readonly payloadSha256: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly facts: Json;
+  readonly receivedAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  readonly payloadBytes: number;
+  /** HELD when it is judged before its firm sees it. */
+  readonly status: Extract<InboundState, "HELD" | "RECEIVED">;
+}
+
+/** Stores a received document and its payload. @returns whether it is new; a repeated message stores nothing */
+export async function storeReceived(sql: Sql, document: NewReceivedDocument): Promise<boolean> {
+  const rows = await sql`
+    select id from receive_document(
+      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver}, ${document.documentTypeId},
+      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
+      ${JSON.stringify(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId},
+      ${document.payloadSealed.toString("base64")}, ${document.payloadBytes}, ${document.status}
+    )`;
+  return rows.length === 1;
+}
+
+/** A stored document with a MessageId or an InstanceIdentifier that came again. */
+export interface Twin {
+  readonly id: ReceivedDocumentId;
+  readonly firmId: FirmId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  /** Hex. */
+  readonly payloadSha256: string;
+}
+
+/** What is stored under either id of a message: at most two documents. */
+export async function findTwins(sql: Sql, ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string }): Promise<Twin[]> {
+  const rows = await sql<{ id: string; firm_id: string; sender: string; receiver: string; payload_sha256: string }[]>`
+    select id, firm_id, sender, receiver, encode(payload_sha256, 'hex') as payload_sha256
+    from received_document
+    where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
+  return rows.map((row) => ({
+    id: row.id as ReceivedDocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, payloadSha256: row.payload_sha256,
+  }));
+}
+
+/** One line of the inbox. @source spec/sapi.md, Received list item */
+export interface ReceivedItem {
+  readonly id: ReceivedDocumentId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly creationDateTime: Instant;
+  readonly status: ReceivedState;
+}
+
+interface ItemRow {
+  readonly id: string;
+  readonly document_type_id: string;
+  readonly process_id: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly creation_date_time: Date;
+  readonly status: ReceivedState;
+}
+
+/** One question to the inbox: a page of one participant in one state, after a place in the order of arrival. */
+export interface InboxQuery {
+  readonly participantKey: string;
+  readonly status: ReceivedState;
+  /** Rows wanted; the caller asks for one more than its page to learn whether there is a next. */
+  readonly limit: number;
+  /** Position of the last item of the page before; "0" for the first page. */
+  readonly after: string;
+}
+
+export interface PlacedItem extends ReceivedItem {
+  readonly position: string;
+}
+
+export interface InboxAnswer {
+  /** Oldest first. */
+  readonly items: readonly PlacedItem[];
+  /** Whether the participant has documents that are being judged: they are in no list yet. */
+  readonly isAnyHeld: boolean;
+}
+
+/**
+ * Answers several inbox questions in one statement: polls that arrive together share a round trip.
+ * @returns one answer a question
+ */
+export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<InboxAnswer[]> {
+  const rows = await sql<(ItemRow & { n: string; position: string | null })[]>`
+    with q as (
+      select * from unnest(
+        ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
+        ${queries.map((query) => query.limit)}::integer[], ${queries.map((query) => query.after)}::bigint[]
+      ) with ordinality as q (participant_key, status, page, after, n)
+    )
+    select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status
+    from q
+    cross join lateral (
+      select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status
+      from received_document
+      where participant_key = q.participant_key and status = q.status and position > q.after
+      order by position
+      limit q.page
+    ) as r
+    union all
+    select q.n, null, null, null, null, null, null, null, 'HELD'
+    from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key and h.status = 'HELD')
+    order by 1, 3`;
+  const answers = queries.map((): { items: PlacedItem[]; isAnyHeld: boolean } => ({ items: [], isAnyHeld: false }));
+  for (const row of rows) {
+    const answer = answers[Number(row.n) - 1];
+    if (answer === undefined) continue;
+    if (row.position === null) answer.isAnyHeld = true;
+    else answer.items.push({
+      id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
+      creationDateTime: row.creation_date_time.getTime(), status: row.status, position: row.position,
+    });
+  }
+  return answers;
+}
+
+export interface ReceivedDetail extends ReceivedItem {
+  readonly payloadSha256: string;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+/** One received document of a participant with its sealed payload; undefined when the participant has none such to see. */
+export async function findReceived(sql: Sql, participantKey: string, id: ReceivedDocumentId): Promise<ReceivedDetail | undefined> {
+  const [row] = await sql<(ItemRow & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
+    select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
+      encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
+    from received_document as r join payload as p on p.document_id = r.id
+    where r.id = ${id} and r.participant_key = ${participantKey} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
+  if (row === undefined) return undefined;
+  return {
+    id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
+    creationDateTime: row.creation_date_time.getTime(), status: row.status, payloadSha256: row.payload_sha256, payloadKeyId: row.key_id, payloadSealed: row.sealed,
+  };
+}
+
+/** What an answer to a received document needs of it and of its firm. */
+export interface AnswerableDocument {
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly firmName: string;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+/** One received document of a firm with its sealed payload; undefined when the firm has none such to see. */
+export async function findAnswerable(sql: Sql, firmId: FirmId, id: ReceivedDocumentId): Promise<AnswerableDocument | undefined> {
+  const [row] = await sql<{ sender: string; receiver: string; name: string; key_id: string; sealed: Buffer }[]>`
+    select r.sender, r.receiver, f.name, p.key_id, p.sealed
+    from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
+    where r.id = ${id} and r.firm_id = ${firmId} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
+  return row === undefined ? undefined : {
+    sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, firmName: row.name, payloadKeyId: row.key_id, payloadSealed: row.sealed,
+  };
+}
+
+/** State of one received document of a firm, also of one that the firm does not see: its exchange has evidence. */
+export async function findReceivedState(
+  sql: Sql, firmId: FirmId, id: ReceivedDocumentId,
+): Promise<{ readonly status: InboundState; readonly as4MessageId: string; readonly receivedAt: Instant } | undefined> {
+  const [row] = await sql<{ status: InboundState; as4_message_id: string; received_at: Date }[]>`
+    select status, as4_message_id, received_at from received_document where id = ${id} and firm_id = ${firmId}`;
+  return row === undefined ? undefined : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
+}
+
+/** Marks as processed. @returns when it first was, or undefined when the participant has no such document */
+export async function acknowledgeReceived(
+  sql: Sql, request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
+): Promise<Instant | undefined> {
+  const [row] = await sql<{ acknowledged_at: Date }[]>`
+    select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey}, ${new Date(request.now)})`;
+  return row?.acknowledged_at.getTime();
+}
+
+/** Documents that have been held since then or longer, oldest first. */
+export async function findOverdueHeld(sql: Sql, request: { readonly heldSince: Instant; readonly limit: number }): Promise<ReceivedDocumentId[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)} order by received_at limit ${request.limit}`;
+  return rows.map(({ id }) => id as ReceivedDocumentId);
+}
+
+/** Shows a held document to its firm. @returns false when it is not held any more, or not since then */
+export async function releaseReceived(sql: Sql, id: ReceivedDocumentId, heldSince: Instant): Promise<boolean> {
+  const rows = await sql`select id from release_received(${id}, ${new Date(heldSince)})`;
+  return rows.length === 1;
+}
+
+/** The firm that owns a participant and the document types it accepts. */
+export interface OwnParticipant {
+  readonly firmId: FirmId;
+  readonly capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[];
+}
+
+/** One of our own participants by its key; undefined when it is not registered here. */
+export const findOwnParticipant = batched<string, OwnParticipant | undefined>(async (sql, keys) => {
+  const rows = await sql<{ key: string; firm_id: string; document_type_id: string | null; process_id: string | null }[]>`
+    select p.key, p.firm_id, c.document_type_id, c.process_id
+    from participant as p left join participant_capability as c on c.participant_key = p.key
+    where p.key = any(${[...keys]}::text[])`;
+  const found = new Map<string, { readonly firmId: FirmId; readonly capabilities: { readonly documentTypeId: string; readonly processId: string }[] }>();
+  for (const { key, firm_id: firmId, document_type_id: documentTypeId, process_id: processId } of rows) {
+    const own = found.get(key) ?? { firmId: firmId as FirmId, capabilities: [] };
+    found.set(key, own);
+    if (documentTypeId !== null && processId !== null) own.capabilities.push({ documentTypeId, processId });
+  }
+  return keys.map((key) => found.get(key));
+}, { max: LIMITS.receive_batch });
+
+/** Adds what a participant accepts; what it accepts already stays. */
+export async function addCapabilities(sql: Sql, participantKey: string, capabilities: OwnParticipant["capabilities"]): Promise<void> {
+  await sql`
+    insert into participant_capability (participant_key, document_type_id, process_id)
+    select ${participantKey}, c.document_type_id, c.process_id
+    from unnest(${capabilities.map((c) => c.documentTypeId)}::text[], ${capabilities.map((c) => c.processId)}::text[]) as c (document_type_id, process_id)
+    on conflict do nothing`;
+}

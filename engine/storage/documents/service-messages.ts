@@ -1,0 +1,149 @@
+/** Statements of the access point's own messages: statuses, responses of its firms, reports. */
+import type { Instant } from "../../base/clock.js";
+import type { FirmId, ParticipantId } from "../../base/ids.js";
+import type { OutboundState } from "../../lifecycle/document.js";
+import type { Json, Sql } from "../sql.js";
+
+export const SERVICE_KINDS = ["mls", "invoice_response", "report"] as const;
+export type ServiceKind = (typeof SERVICE_KINDS)[number];
+
+export interface NewServiceMessage {
+  readonly id: string;
+  readonly kind: ServiceKind;
+  /** What it is for; a second message of one subject is never made. */
+  readonly subject: string;
+  readonly firmId: FirmId | undefined;
+  /** The received document or response that it is about. */
+  readonly about: string | undefined;
+  /** What it says: AP, RE, IP, TSR, … */
+  readonly code: string;
+  readonly note: string | undefined;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  /** Hex. */
+  readonly payloadSha256: string;
+  readonly createdAt: Instant;
+}
+
+/** The row as the SQL functions take it. */
+export const serviceMessageJson = (message: NewServiceMessage): Json => ({
+  id: message.id, kind: message.kind, subject: message.subject, firm_id: message.firmId ?? null, about: message.about ?? null, code: message.code,
+  note: message.note ?? null, sender: message.sender, receiver: message.receiver, document_type_id: message.documentTypeId, process_id: message.processId,
+  as4_message_id: message.as4MessageId, sbdh_instance_id: message.sbdhInstanceId, payload_key_id: message.payloadKeyId,
+  payload_sealed: `\\x${message.payloadSealed.toString("hex")}`, payload_sha256: message.payloadSha256, status: "queued", version: 1, attempts: 0,
+  next_attempt_at: new Date(message.createdAt).toISOString(), created_at: new Date(message.createdAt).toISOString(),
+});
+
+/** Adds a message unless its subject has one. @returns whether it was added */
+export async function addServiceMessage(sql: Sql, message: NewServiceMessage): Promise<boolean> {
+  const rows = await sql`
+    insert into service_message select (jsonb_populate_record(null::service_message, ${JSON.stringify(serviceMessageJson(message))}::text::jsonb)).*
+    on conflict (subject) do nothing returning id`;
+  return rows.length === 1;
+}
+
+export interface TakenMessage {
+  readonly id: string;
+  readonly kind: ServiceKind;
+  readonly firmId: FirmId | undefined;
+  readonly about: string | undefined;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly attempt: number;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly createdAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+}
+
+/** Takes due messages under lease, longest due first. */
+export async function takeServiceMessages(
+  sql: Sql, request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
+): Promise<TakenMessage[]> {
+  const rows = await sql<{
+    id: string; kind: ServiceKind; firm_id: string | null; about: string | null; status: OutboundState; version: number; attempt: number; sender: string;
+    receiver: string; document_type_id: string; process_id: string; as4_message_id: string; sbdh_instance_id: string; created_at: Date; payload_key_id: string;
+    payload_sealed: Buffer;
+  }[]>`
+    select id, kind, firm_id, about, status, version, attempt, sender, receiver, document_type_id, process_id, as4_message_id, sbdh_instance_id, created_at,
+      payload_key_id, payload_sealed
+    from take_service_messages(${request.owner}, ${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
+  return rows.map((row) => ({
+    id: row.id, kind: row.kind, firmId: (row.firm_id ?? undefined) as FirmId | undefined, about: row.about ?? undefined, status: row.status, version: row.version,
+    attempt: row.attempt, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, documentTypeId: row.document_type_id,
+    processId: row.process_id, as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, createdAt: row.created_at.getTime(),
+    payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+  }));
+}
+
+export interface EndedAttempt {
+  readonly id: string;
+  readonly version: number;
+  readonly status: OutboundState;
+  readonly now: Instant;
+  readonly nextAttemptAt: Instant | undefined;
+  readonly attempt: { readonly number: number; readonly outcome: string; readonly code: string | undefined; readonly detail: string | undefined };
+  /** Recorded when the message is delivered; reports have none. */
+  readonly exchange: Json;
+}
+
+/**
+ * Writes the end of an attempt.
+ * @returns undefined when another node decided since; otherwise M1 of the document that a status is about
+ */
+export async function endServiceAttempt(sql: Sql, end: EndedAttempt): Promise<{ readonly receivedAt: Instant | undefined } | undefined> {
+  const attempt = { number: end.attempt.number, outcome: end.attempt.outcome, code: end.attempt.code ?? null, detail: end.attempt.detail ?? null };
+  const [row] = await sql<{ received_at: Date | null }[]>`
+    select received_at from end_service_attempt(
+      ${end.id}, ${end.version}, ${end.status}, ${new Date(end.now)}, ${end.nextAttemptAt === undefined ? null : new Date(end.nextAttemptAt)},
+      ${JSON.stringify(attempt)}::text::jsonb, ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
+    )`;
+  return row === undefined ? undefined : { receivedAt: row.received_at?.getTime() };
+}
+
+/** Frees the leases that a node which is known to be gone had of messages and of documents to be judged. @returns how many */
+export async function releaseServiceLeases(sql: Sql, node: string): Promise<number> {
+  const rows = await sql`
+    with messages as (
+      update service_message set lease_owner = null, lease_until = null, version = version + 1
+      where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`}) returning id
+    ), duties as (
+      update mls_duty set lease_owner = null, lease_until = null
+      where next_at is not null and lease_until is not null and starts_with(lease_owner, ${`${node}/`}) returning id
+    )
+    select id from messages union all select id from duties`;
+  return rows.length;
+}
+
+/** A message about something, as its firm may see it. */
+export interface SentMessage {
+  readonly id: string;
+  readonly code: string;
+  readonly note: string | undefined;
+  readonly status: OutboundState;
+  readonly createdAt: Instant;
+}
+
+/** Messages of one kind about one received document, oldest first. */
+export async function listServiceMessages(sql: Sql, about: string, kind: ServiceKind): Promise<SentMessage[]> {
+  const rows = await sql<{ id: string; code: string; note: string | null; status: OutboundState; created_at: Date }[]>`
+    select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind} order by created_at, id`;
+  return rows.map((row) => ({ id: row.id, code: row.code, note: row.note ?? undefined, status: row.status, createdAt: row.created_at.getTime() }));
+}
+
+/** Whether the evidence has the exchange by which a document or a status was received. */
+export async function isReceipted(sql: Sql, receivedId: string): Promise<boolean> {
+  const rows = await sql`select 1 from evidence where document_id = ${receivedId} and direction = 'inbound' limit 1`;
+  return rows.length > 0;
+}

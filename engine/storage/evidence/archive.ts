@@ -1,0 +1,83 @@
+/** Evidence as the rest of the engine sees it: store an exchange, find it again, read it and know that it is what was stored. */
+import type { Clock } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import { type ChainPlace, type EvidenceEntry, findEvidence, findRepeatedEvidence } from "./evidence.js";
+import { createEvidenceJournal, type EvidenceJournal, type JournalEntry } from "./journal.js";
+import { EvidenceDamaged, type ReadEvidence, readEvidence, sha256Hex } from "./record.js";
+import { evidenceRef, type EvidenceRef, type EvidenceStore } from "./store.js";
+import type { Sealer } from "../sealer.js";
+import type { Sql } from "../sql.js";
+
+export interface EvidenceArchive {
+  /** Resolves when the record is durable and in the chain. @throws EvidenceStoreFailure, or what Postgres says */
+  store(entry: JournalEntry): Promise<ChainPlace>;
+  /** The record that says most about a document of a firm. */
+  find(firmId: string, documentId: string): Promise<EvidenceEntry | undefined>;
+  /** The record of an inbound message that came with this very signature before. */
+  findRepeated(messageId: string, referencesSha256: string): Promise<EvidenceEntry | undefined>;
+  /** The record of an entry. @throws EvidenceDamaged when it is not what was stored, EvidenceMissing, EvidenceStoreFailure */
+  read(entry: EvidenceEntry): Promise<ReadEvidence>;
+  /** Seals octets for a record. */
+  seal(id: string, plain: Uint8Array): { readonly bytes: Uint8Array; readonly sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string } };
+  /** Opens what `seal` made, and compares it with its digest. @throws EvidenceDamaged */
+  unseal(bytes: Buffer, sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string }): Buffer;
+  /**
+   * Stores octets that many records refer to and that are too large to be in each of them: once an hour, under their digest.
+   * @throws EvidenceStoreFailure
+   */
+  share(bytes: Buffer): Promise<EvidenceRef>;
+  stop(): Promise<void>;
+}
+
+/** Reads one record of an object and compares it with its entry. */
+export async function readEntry(store: EvidenceStore, entry: EvidenceEntry): Promise<ReadEvidence> {
+  const segment = await store.get(entry.object, { offset: entry.offset, length: entry.length });
+  if (sha256Hex(segment) !== entry.recordSha256) throw new EvidenceDamaged("An evidence record is not what was stored.");
+  return readEvidence(segment);
+}
+
+export function createEvidenceArchive(ports: { readonly sql: Sql; readonly store: EvidenceStore; readonly sealer: Sealer; readonly clock: Clock }): EvidenceArchive {
+  const { sql, store, sealer } = ports;
+  const journal: EvidenceJournal = createEvidenceJournal(ports);
+  const shared = new Map<EvidenceRef, Promise<void>>();
+
+  async function share(bytes: Buffer): Promise<EvidenceRef> {
+    const ref = evidenceRef(bytes, ports.clock.now());
+    const known = shared.get(ref);
+    if (known !== undefined) return known.then(() => ref);
+    const [oldest] = shared.keys();
+    if (shared.size >= LIMITS.evidence_shared_max && oldest !== undefined) shared.delete(oldest);
+    const stored = store.put(ref, bytes);
+    shared.set(ref, stored);
+    try {
+      await stored;
+    } catch (error) {
+      shared.delete(ref);
+      throw error;
+    }
+    return ref;
+  }
+
+  return {
+    share,
+    store: (entry) => journal.store(entry),
+    find: (firmId, documentId) => findEvidence(sql, firmId, documentId),
+    findRepeated: (messageId, referencesSha256) => findRepeatedEvidence(sql, messageId, referencesSha256),
+    read: (entry) => readEntry(store, entry),
+    seal: (id, plain) => {
+      const context = `evidence ${id}`;
+      return { bytes: sealer.seal(plain, context), sealed: { keyId: sealer.keyId, context, plainSha256: sha256Hex(plain) } };
+    },
+    unseal: (bytes, sealed) => {
+      let plain: Buffer;
+      try {
+        plain = sealer.open(sealed.keyId, bytes, sealed.context);
+      } catch {
+        throw new EvidenceDamaged("A sealed part cannot be opened.");
+      }
+      if (sha256Hex(plain) !== sealed.plainSha256) throw new EvidenceDamaged("A sealed part is not what was sealed.");
+      return plain;
+    },
+    stop: () => journal.stop(),
+  };
+}

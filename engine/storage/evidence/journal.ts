@@ -1,0 +1,124 @@
+/**
+ * Stores evidence in batches: exchanges that end together share one object, one sync and one statement. A record is safe
+ * when `store` resolves, and not before.
+ *
+ * Measured on one disk: a file of its own for each exchange with sync, 860 a second; files of 32, 360 a second, which is
+ * 11,500 exchanges.
+ */
+import type { Clock } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import { appendEvidence, type ChainPlace, type NewEvidence } from "./evidence.js";
+import { type EvidenceRecord, sha256Hex, TAR_END, writeEvidence, type WrittenEvidence } from "./record.js";
+import { evidenceRef, type EvidenceStore, EvidenceStoreFailure } from "./store.js";
+import { isUnknownOutcome, type Sql } from "../sql.js";
+
+/** A record and what is looked for by it. */
+export interface JournalEntry {
+  readonly record: EvidenceRecord;
+  /** Digest of the references of the message's signature; see `referencesDigest`. */
+  readonly referencesSha256: string;
+}
+
+export interface EvidenceJournal {
+  /**
+   * Stores one record; resolves when it is durable and in the chain.
+   * @throws EvidenceStoreFailure, or what Postgres says
+   */
+  store(entry: JournalEntry): Promise<ChainPlace>;
+  /** Waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+interface Waiting {
+  readonly entry: JournalEntry;
+  readonly written: WrittenEvidence;
+  readonly resolve: (place: ChainPlace) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The signature of a message in one digest: what its references say, in any order. */
+export const referencesDigest = (references: readonly { readonly uri: string; readonly digestMethod: string; readonly digest: string }[]): string =>
+  sha256Hex(Buffer.from(references.map(({ uri, digestMethod, digest }) => `${uri} ${digestMethod} ${digest}`).sort().join("\n")));
+
+export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store: EvidenceStore; readonly clock: Clock }): EvidenceJournal {
+  const { sql, store, clock } = ports;
+  const waiting: Waiting[] = [];
+  let running: Promise<void> | undefined;
+
+  function nextBatch(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const { written: { segment } } of waiting) {
+      if (count === LIMITS.evidence_batch || (count > 0 && bytes + segment.length > LIMITS.evidence_batch_bytes_max)) break;
+      bytes += segment.length;
+      count += 1;
+    }
+    return waiting.splice(0, count);
+  }
+
+  async function commit(batch: readonly Waiting[]): Promise<void> {
+    const storedAt = clock.now();
+    const bytes = Buffer.concat([...batch.map(({ written }) => written.segment), TAR_END]);
+    const object = evidenceRef(bytes, storedAt);
+    let offset = 0;
+    const entries = batch.map(({ entry, written }) => {
+      const row = rowOf(entry, written, { object, offset, storedAt });
+      offset += written.segment.length;
+      return row;
+    });
+    await store.put(object, bytes);
+    const places = await appended(entries);
+    batch.forEach(({ resolve, reject }, index) => {
+      const place = places[index];
+      if (place === undefined) reject(new Error("the chain answered fewer places than it was given entries"));
+      else resolve(place);
+    });
+  }
+
+  /** The function finds entries that an unanswered call has left, so it may simply be called again. */
+  async function appended(entries: readonly NewEvidence[]): Promise<ChainPlace[]> {
+    try {
+      return await appendEvidence(sql, entries);
+    } catch (error) {
+      if (!isUnknownOutcome(error)) throw error;
+      return appendEvidence(sql, entries);
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = nextBatch();
+      try {
+        await commit(batch);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    running = undefined;
+  }
+
+  return {
+    store: (entry) => new Promise((resolve, reject) => {
+      if (waiting.length >= LIMITS.evidence_queue_max) {
+        reject(new EvidenceStoreFailure("More evidence waits to be stored than may."));
+        return;
+      }
+      waiting.push({ entry, written: writeEvidence(entry.record), resolve, reject });
+      running ??= run();
+    }),
+    stop: async () => { await running; },
+  };
+}
+
+function rowOf({ record, referencesSha256 }: JournalEntry, { segment, sha256 }: WrittenEvidence, at: Pick<NewEvidence, "object" | "offset" | "storedAt">): NewEvidence {
+  const { facts, parts } = record;
+  const envelope = parts.find(({ name }) => name === "request");
+  const envelopeSha256 = sha256.get("request");
+  if (envelope === undefined || envelopeSha256 === undefined) throw new Error("evidence without an envelope");
+  return {
+    ...at, direction: facts.direction, outcome: facts.outcome, documentId: facts.documentId, firmId: facts.firmId, messageId: facts.messageId, referencesSha256,
+    length: segment.length, recordSha256: sha256Hex(segment), envelopeSha256, envelopeBytes: envelope.bytes.length,
+    envelopeContentType: facts.requestContentType, answerSha256: sha256.get("answer"),
+    requestAt: facts.requestAt, answerAt: facts.answerAt,
+  };
+}

@@ -1,0 +1,103 @@
+/** Evidence on a file system: one read-only file an object, created exclusively, synced with its directory. */
+import { mkdirSync } from "node:fs";
+import { link, mkdir, open, readFile, rm, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { randomUUID } from "node:crypto";
+
+import { sha256Hex } from "./record.js";
+import { assertRemovable, digestOf, EvidenceMissing, type EvidenceRef, type EvidenceStore, EvidenceStoreFailure } from "./store.js";
+
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
+
+const failure = (what: string, error: unknown): EvidenceStoreFailure => new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, "r");
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+async function writeSynced(path: string, bytes: Buffer): Promise<void> {
+  const file = await open(path, "wx", 0o400);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * @param root absolute; made when it is not there. Several processes may share it.
+ */
+export function openFileEvidence(root: string): EvidenceStore {
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  const pathOf = (ref: EvidenceRef): string => (digestOf(ref), join(root, ref));
+  /** The directory that was made and synced last: batches of an hour share it. */
+  let known = "";
+
+  async function makeDirectory(directory: string): Promise<void> {
+    if (directory === known) return;
+    const first = await mkdir(directory, { recursive: true, mode: 0o700 });
+    // Every directory that is new is an entry of the one above it.
+    if (first !== undefined) for (let at = directory; at.length >= first.length; at = dirname(at)) await syncDirectory(dirname(at));
+    known = directory;
+  }
+
+  async function put(ref: EvidenceRef, path: string, bytes: Buffer): Promise<void> {
+    const directory = dirname(path);
+    await makeDirectory(directory);
+    const draft = join(directory, `.${randomUUID()}`);
+    try {
+      await writeSynced(draft, bytes);
+      // A link is exclusive and shows the whole file or none: a crash leaves a draft, never half an object.
+      await link(draft, path);
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error;
+      if (sha256Hex(await readFile(path)) !== digestOf(ref)) throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
+    } finally {
+      await rm(draft, { force: true });
+    }
+    await syncDirectory(directory);
+  }
+
+  return {
+    form: "file",
+    put: async (ref, bytes) => {
+      const path = pathOf(ref);
+      try {
+        await put(ref, path, bytes);
+      } catch (error) {
+        known = "";
+        throw error instanceof EvidenceStoreFailure ? error : failure("written", error);
+      }
+    },
+    get: async (ref, range) => {
+      const path = pathOf(ref);
+      try {
+        if (range === undefined) return await readFile(path);
+        const file = await open(path, "r");
+        try {
+          const { bytesRead, buffer } = await file.read(Buffer.alloc(range.length), 0, range.length, range.offset);
+          return buffer.subarray(0, bytesRead);
+        } finally {
+          await file.close();
+        }
+      } catch (error) {
+        throw codeOf(error) === "ENOENT" ? new EvidenceMissing("An evidence object is missing.") : failure("read", error);
+      }
+    },
+    remove: async (ref, now) => {
+      assertRemovable(ref, now);
+      try {
+        await unlink(pathOf(ref));
+        await syncDirectory(dirname(pathOf(ref)));
+      } catch (error) {
+        if (codeOf(error) !== "ENOENT") throw failure("removed", error);
+      }
+    },
+  };
+}

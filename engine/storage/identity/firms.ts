@@ -1,0 +1,111 @@
+/** Statements on firms, their participants, and integrators. */
+import { isoInstant, type Instant } from "../../base/clock.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
+import type { Json, Sql } from "../sql.js";
+
+export const PEPPOL_STATUSES = ["not_registered", "registered"] as const;
+export type PeppolStatus = (typeof PEPPOL_STATUSES)[number];
+
+export interface FirmRow {
+  readonly id: FirmId;
+  readonly name: string;
+  readonly ico: string | null;
+  readonly dic: string | null;
+  readonly icDph: string | null;
+  readonly address: Json;
+  readonly peppolStatus: PeppolStatus;
+  readonly sandbox: boolean;
+  readonly createdAt: Date;
+}
+
+export async function insertFirm(
+  sql: Sql,
+  firm: Omit<FirmRow, "peppolStatus" | "createdAt">,
+  now: Instant,
+): Promise<void> {
+  await sql`
+    insert into firm (id, name, ico, dic, ic_dph, address, peppol_status, sandbox, created_at)
+    values (${firm.id}, ${firm.name}, ${firm.ico}, ${firm.dic}, ${firm.icDph}, ${firm.address === null ? null : sql.json(firm.address)},
+      'not_registered', ${firm.sandbox}, ${isoInstant(now)})`;
+}
+
+export async function findFirm(sql: Sql, id: FirmId): Promise<FirmRow | undefined> {
+  const rows = await sql<FirmRow[]>`
+    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox, created_at as "createdAt"
+    from firm where id = ${id}`;
+  return rows[0];
+}
+
+/** Firms by name, for operators. */
+export async function listFirms(sql: Sql, limit: number): Promise<FirmRow[]> {
+  return sql<FirmRow[]>`
+    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox, created_at as "createdAt"
+    from firm order by name, id limit ${limit}`;
+}
+
+export interface ParticipantRow {
+  /** As registered. */
+  readonly id: ParticipantId;
+  readonly firmId: FirmId;
+}
+
+/**
+ * Gives a participant to a firm and marks the firm as registered.
+ * @returns the firm that owns the participant now: another one's when it was taken already
+ */
+export async function insertParticipant(
+  sql: Sql,
+  participant: { readonly key: string; readonly id: ParticipantId; readonly firmId: FirmId },
+  now: Instant,
+): Promise<FirmId | undefined> {
+  const rows = await sql<{ firmId: FirmId }[]>`
+    with added as (
+      insert into participant (key, id, firm_id, registered_at)
+      values (${participant.key}, ${participant.id}, ${participant.firmId}, ${isoInstant(now)})
+      on conflict (key) do update set key = participant.key
+      returning firm_id
+    ), marked as (
+      update firm set peppol_status = 'registered'
+      where id = (select firm_id from added) and id = ${participant.firmId} and peppol_status <> 'registered'
+    )
+    select firm_id as "firmId" from added`;
+  return rows[0]?.firmId;
+}
+
+/** @param key the participant's id in lower case */
+export async function findParticipant(sql: Sql, key: string): Promise<ParticipantRow | undefined> {
+  const rows = await sql<ParticipantRow[]>`select id, firm_id as "firmId" from participant where key = ${key}`;
+  return rows[0];
+}
+
+/** Participants of one firm, oldest first. */
+export async function listParticipants(sql: Sql, firmId: FirmId, limit: number): Promise<ParticipantRow[]> {
+  return sql<ParticipantRow[]>`
+    select id, firm_id as "firmId" from participant where firm_id = ${firmId} order by registered_at, key limit ${limit}`;
+}
+
+export interface IntegratorRow {
+  readonly id: IntegratorId;
+  readonly name: string;
+  readonly productionAuthorized: boolean;
+  readonly createdAt: Date;
+}
+
+export async function insertIntegrator(sql: Sql, integrator: Omit<IntegratorRow, "createdAt">, now: Instant): Promise<void> {
+  await sql`
+    insert into integrator (id, name, production_authorized, created_at)
+    values (${integrator.id}, ${integrator.name}, ${integrator.productionAuthorized}, ${isoInstant(now)})`;
+}
+
+/** Integrators by name, for operators. */
+export async function listIntegrators(sql: Sql, limit: number): Promise<IntegratorRow[]> {
+  return sql<IntegratorRow[]>`
+    select id, name, production_authorized as "productionAuthorized", created_at as "createdAt"
+    from integrator order by name, id limit ${limit}`;
+}
+
+/** @returns whether there is such an integrator */
+export async function setProductionAuthorized(sql: Sql, id: IntegratorId, authorized: boolean): Promise<boolean> {
+  const result = await sql`update integrator set production_authorized = ${authorized} where id = ${id}`;
+  return result.count === 1;
+}

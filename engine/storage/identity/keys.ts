@@ -1,0 +1,121 @@
+/** Statements on API keys. A secret never reaches this file, only its SHA-256. */
+import { isoInstant, type Instant } from "../../base/clock.js";
+import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Sql } from "../sql.js";
+
+export interface KeyRow {
+  readonly id: KeyId;
+  readonly keyType: "sk_live" | "sk_int";
+  readonly firmId: FirmId | null;
+  readonly integratorId: IntegratorId | null;
+  readonly scopedFirmId: FirmId | null;
+  /** As shown to people; also accepted as client_id. */
+  readonly prefix: string;
+  readonly scopes: readonly string[];
+  readonly ipAllowlist: readonly string[];
+  readonly active: boolean;
+  readonly generation: number;
+  readonly name: string | null;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  /** Of the integrator; true for firm keys. */
+  readonly productionAuthorized: boolean;
+  /** Of the integrator; 0 for firm keys. */
+  readonly bindingGeneration: number;
+}
+
+export async function findKey(sql: Sql, id: KeyId): Promise<KeyRow | undefined> {
+  const rows = await sql<KeyRow[]>`
+    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId", k.scoped_firm_id as "scopedFirmId",
+      k.prefix, k.scopes, k.ip_allowlist as "ipAllowlist", k.active, k.generation, k.name, k.created_at as "createdAt",
+      k.last_used_at as "lastUsedAt", coalesce(i.production_authorized, true) as "productionAuthorized",
+      coalesce(i.binding_generation, 0) as "bindingGeneration"
+    from api_key k left join integrator i on i.id = k.integrator_id
+    where k.id = ${id}`;
+  return rows[0];
+}
+
+/** Keys of one owner, newest first. */
+export async function listKeys(sql: Sql, owner: { readonly firmId: FirmId } | { readonly integratorId: IntegratorId }, limit: number): Promise<KeyRow[]> {
+  const firmId = "firmId" in owner ? owner.firmId : null;
+  const integratorId = "integratorId" in owner ? owner.integratorId : null;
+  return sql<KeyRow[]>`
+    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId", k.scoped_firm_id as "scopedFirmId",
+      k.prefix, k.scopes, k.ip_allowlist as "ipAllowlist", k.active, k.generation, k.name, k.created_at as "createdAt",
+      k.last_used_at as "lastUsedAt", coalesce(i.production_authorized, true) as "productionAuthorized",
+      coalesce(i.binding_generation, 0) as "bindingGeneration"
+    from api_key k left join integrator i on i.id = k.integrator_id
+    where k.firm_id = ${firmId} or k.integrator_id = ${integratorId}
+    order by k.created_at desc, k.id limit ${limit}`;
+}
+
+export interface SecretRow {
+  readonly id: KeyId;
+  readonly secretSha256: Uint8Array;
+}
+
+/**
+ * The digest to compare a secret with, of the active key with this id. There is always one row: for an unknown id it is
+ * `decoy`, so that known and unknown clients take the same path. One unique index a statement: with both in one condition the
+ * planner reads a small table to its end for an unknown client, 20 µs longer than for a known one.
+ */
+export async function findSecretById(sql: Sql, id: KeyId, decoy: SecretRow): Promise<SecretRow> {
+  const rows = await sql<SecretRow[]>`
+    select coalesce(k.id, ${decoy.id}) as id, coalesce(k.secret_sha256, ${decoy.secretSha256}) as "secretSha256"
+    from (select 1) as always left join api_key k on k.id = ${id} and k.active`;
+  return rows[0] ?? decoy;
+}
+
+/** The same by the prefix that people see. */
+export async function findSecretByPrefix(sql: Sql, prefix: string, decoy: SecretRow): Promise<SecretRow> {
+  const rows = await sql<SecretRow[]>`
+    select coalesce(k.id, ${decoy.id}) as id, coalesce(k.secret_sha256, ${decoy.secretSha256}) as "secretSha256"
+    from (select 1) as always left join api_key k on k.prefix = ${prefix} and k.active`;
+  return rows[0] ?? decoy;
+}
+
+export interface NewKeyRow {
+  readonly id: KeyId;
+  readonly keyType: "sk_live" | "sk_int";
+  readonly firmId: FirmId | undefined;
+  readonly integratorId: IntegratorId | undefined;
+  readonly scopedFirmId: FirmId | undefined;
+  readonly prefix: string;
+  readonly secretSha256: Uint8Array;
+  readonly scopes: readonly string[];
+  readonly ipAllowlist: readonly string[];
+  readonly name: string | undefined;
+}
+
+export type KeyCreation = "created" | "limit_reached" | "owner_unknown" | "not_bound";
+
+/** Makes a key within the limits of its owner, also when many are made at once. */
+export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise<KeyCreation> {
+  const rows = await sql<{ outcome: KeyCreation }[]>`
+    select create_api_key(${key.id}, ${key.keyType}, ${key.firmId ?? null}, ${key.integratorId ?? null}, ${key.scopedFirmId ?? null},
+      ${key.prefix}, ${key.secretSha256}, ${[...key.scopes]}, ${[...key.ipAllowlist]}, ${key.name ?? null}, ${isoInstant(now)},
+      ${LIMITS.keys_unrestricted_active_max}, ${LIMITS.keys_scoped_active_max}) as outcome`;
+  return rows[0]?.outcome ?? "owner_unknown";
+}
+
+export type KeyDeactivation = "deactivated" | "already_inactive" | "unknown" | "last_main_key";
+
+/** @param integratorId whose key it must be, with the last active main key protected; undefined for an operator */
+export async function deactivateKey(sql: Sql, id: KeyId, integratorId: IntegratorId | undefined, now: Instant): Promise<KeyDeactivation> {
+  const rows = await sql<{ outcome: KeyDeactivation }[]>`
+    select deactivate_api_key(${id}, ${integratorId ?? null}, ${isoInstant(now)}) as outcome`;
+  return rows[0]?.outcome ?? "unknown";
+}
+
+/** @returns whether there is such an active key */
+export async function replaceIpAllowlist(sql: Sql, id: KeyId, ipAllowlist: readonly string[]): Promise<boolean> {
+  const result = await sql`update api_key set ip_allowlist = ${[...ipAllowlist]} where id = ${id} and active`;
+  return result.count === 1;
+}
+
+/** @returns whether there is such an active key */
+export async function replaceScopes(sql: Sql, id: KeyId, scopes: readonly string[]): Promise<boolean> {
+  const result = await sql`update api_key set scopes = ${[...scopes]} where id = ${id} and active`;
+  return result.count === 1;
+}

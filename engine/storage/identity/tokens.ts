@@ -1,0 +1,91 @@
+/** Statements on refresh families and revoked access tokens. */
+import { isoInstant, type Instant } from "../../base/clock.js";
+import type { KeyId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Sql } from "../sql.js";
+
+export interface RefreshFamilyRow {
+  readonly keyId: KeyId;
+  readonly generation: number;
+  readonly scopes: readonly string[];
+  readonly currentSha256: Uint8Array;
+  readonly expiresAt: Date;
+}
+
+export interface NewRefreshFamily {
+  readonly familySha256: Uint8Array;
+  readonly currentSha256: Uint8Array;
+  readonly keyId: KeyId;
+  readonly generation: number;
+  readonly scopes: readonly string[];
+  readonly expiresAt: Instant;
+}
+
+/** Starts a family, ends the key's oldest ones beyond LIMITS.refresh_families_per_key_max, and notes that the key was used. @returns false when the key has changed since it was read */
+export async function openRefreshFamily(sql: Sql, family: NewRefreshFamily, now: Instant): Promise<boolean> {
+  const rows = await sql<{ opened: boolean }[]>`
+    select open_refresh_family(${family.familySha256}, ${family.currentSha256}, ${family.keyId}, ${family.generation}, ${[...family.scopes]},
+      ${isoInstant(now)}, ${isoInstant(family.expiresAt)}, ${LIMITS.refresh_families_per_key_max}) as opened`;
+  return rows[0]?.opened ?? false;
+}
+
+export async function findRefreshFamily(sql: Sql, familySha256: Uint8Array): Promise<RefreshFamilyRow | undefined> {
+  const rows = await sql<RefreshFamilyRow[]>`
+    select key_id as "keyId", generation, scopes, current_sha256 as "currentSha256", expires_at as "expiresAt"
+    from refresh_family where family_sha256 = ${familySha256}`;
+  return rows[0];
+}
+
+export interface Rotation {
+  readonly familySha256: Uint8Array;
+  readonly oldSha256: Uint8Array;
+  readonly newSha256: Uint8Array;
+  readonly generation: number;
+  readonly expiresAt: Instant;
+}
+
+/** Consumes one refresh token and puts its successor. @returns false when it was not the newest; the family is gone then */
+export async function rotateRefreshFamily(sql: Sql, rotation: Rotation, now: Instant): Promise<boolean> {
+  const rows = await sql<{ rotated: boolean }[]>`
+    select rotate_refresh_family(${rotation.familySha256}, ${rotation.oldSha256}, ${rotation.newSha256}, ${rotation.generation},
+      ${isoInstant(now)}, ${isoInstant(rotation.expiresAt)}) as rotated`;
+  return rows[0]?.rotated ?? false;
+}
+
+export async function deleteRefreshFamily(sql: Sql, familySha256: Uint8Array): Promise<void> {
+  await sql`delete from refresh_family where family_sha256 = ${familySha256}`;
+}
+
+/** Blocks an access token for the rest of its life. Safe to repeat. */
+export async function insertRevokedToken(sql: Sql, jti: string, expiresAt: Instant): Promise<void> {
+  await sql`insert into revoked_token (jti, expires_at) values (${jti}, ${isoInstant(expiresAt)}) on conflict (jti) do nothing`;
+}
+
+export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
+  const rows = await sql<{ found: number }[]>`select 1 as found from revoked_token where jti = ${jti}`;
+  return rows.length > 0;
+}
+
+/** Blocked tokens that have not expired, at most `limit`. */
+export async function listRevokedTokens(sql: Sql, now: Instant, limit: number): Promise<{ jti: string; expiresAt: Date }[]> {
+  return sql<{ jti: string; expiresAt: Date }[]>`
+    select jti, expires_at as "expiresAt" from revoked_token where expires_at > ${isoInstant(now)} limit ${limit}`;
+}
+
+/** Deletes blocked tokens that have expired. A node whose clock is behind must still find them for a while. @returns rows deleted */
+export async function pruneRevokedTokens(sql: Sql, now: Instant): Promise<number> {
+  const result = await sql`
+    delete from revoked_token where jti in (
+      select jti from revoked_token where expires_at < ${isoInstant(now - LIMITS.token_access_s * 1000)}
+      limit ${LIMITS.identity_prune_batch} for update skip locked)`;
+  return result.count;
+}
+
+/** Deletes families that have expired. @returns rows deleted */
+export async function pruneRefreshFamilies(sql: Sql, now: Instant): Promise<number> {
+  const result = await sql`
+    delete from refresh_family where family_sha256 in (
+      select family_sha256 from refresh_family where expires_at < ${isoInstant(now)}
+      limit ${LIMITS.identity_prune_batch} for update skip locked)`;
+  return result.count;
+}

@@ -1,0 +1,206 @@
+/** One row → one operation of an OpenAPI 3.0.3 document. */
+import { z } from "zod";
+
+import { ERRORS } from "../../engine/base/errors.js";
+import type { ErrorName } from "../../engine/base/errors.js";
+import { BODY_KINDS, RATES } from "./route.js";
+import type { BodyKind, Family, Route } from "./route.js";
+
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
+export type JsonObject = { [name: string]: Json };
+
+/** Schemas that were given an id (`.meta({ id })`), collected for components. */
+export type Components = Map<string, JsonObject>;
+
+/** Longer expressions are for machines: no reader gains by them. */
+const PATTERN_CHARS_MAX = 80;
+
+/** A pattern that says again what `format` says, or that nobody can read. */
+const isNoise = (schema: JsonObject): boolean =>
+  schema["format"] !== undefined || (typeof schema["pattern"] === "string" && schema["pattern"].length > PATTERN_CHARS_MAX);
+
+/**
+ * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text form is
+ * parsed, such as numbers in a query.
+ */
+export function schemaOf(schema: z.ZodType, components: Components): JsonObject {
+  const written = z.toJSONSchema(schema, {
+    target: "openapi-3.0", io: "input", unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => {
+      const given = z.globalRegistry.get(zodSchema)?.["openapi"];
+      if (typeof given !== "object" || given === null) return;
+      for (const name of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, name);
+      Object.assign(jsonSchema, given);
+    },
+  });
+  const { definitions, $defs, ...rest } = JSON.parse(JSON.stringify(written)) as JsonObject;
+  for (const named of [definitions, $defs]) {
+    for (const [id, definition] of Object.entries((named ?? {}) as JsonObject)) components.set(id, tidied(definition) as JsonObject);
+  }
+  Reflect.deleteProperty(rest, "$schema");
+  return tidied(rest) as JsonObject;
+}
+
+/** References point to components, patterns that repeat a format are left out. */
+function tidied(value: Json): Json {
+  if (Array.isArray(value)) return value.map(tidied);
+  if (typeof value !== "object" || value === null) return value;
+  // zod wraps a reference so that words could stand beside it; where none do, the wrapping says nothing.
+  const { allOf, ...beside } = value as JsonObject;
+  if (Array.isArray(allOf) && allOf.length === 1 && Object.keys(beside).length === 0) return tidied(allOf[0]);
+  const copy: JsonObject = {};
+  for (const [name, member] of Object.entries(value as JsonObject)) {
+    if (name === "pattern" && isNoise(value as JsonObject)) continue;
+    copy[name] = name === "$ref" && typeof member === "string" ? member.replace(/^#\/(definitions|\$defs)\//, "#/components/schemas/") : tidied(member);
+  }
+  return copy;
+}
+
+/** Names of the error envelopes in components. */
+export const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
+  sapi: "SapiError", auth: "AuthError", oauth: "OAuthError", enterprise: "Error", connector: "Error", public: "Error", admin: "Error", as4: "Error",
+};
+
+const MEDIA_OF_KIND: Readonly<Record<BodyKind, string>> = { json: BODY_KINDS.json[0], form: BODY_KINDS.form[0], xml: BODY_KINDS.xml[0], raw: "*/*" };
+
+/** Refusals that follow from a row's columns rather than from its handler. */
+function refusalsOfColumns(row: Route): ErrorName[] {
+  const { params, query, body, accepts } = row.request;
+  const names: (ErrorName | false)[] = [
+    row.credential !== "none" && "TOKEN_INVALID",
+    row.credential !== "none" && row.credential !== "admin" && "IP_NOT_ALLOWED",
+    row.rate !== undefined && "RATE_LIMITED",
+    row.credential.startsWith("partner") && "CREDENTIAL_CLASS",
+    (row.context === "firm" || row.context === "customer" || row.context === "forbidden") && "FIRM_CONTEXT_FORBIDDEN",
+    row.context === "firm" && "FIRM_CONTEXT_REQUIRED",
+    (row.context === "firm" || row.context === "customer") && "FIRM_FORBIDDEN",
+    row.context === "customer" && "REQUEST_INVALID",
+    row.context === "customer" && "NOT_FOUND",
+    row.context === "participant" && "PARTICIPANT_REQUIRED",
+    row.context === "participant" && "PARTICIPANT_FORBIDDEN",
+    row.scopes.length > 0 && "SCOPE_MISSING",
+    row.idempotency !== "none" && "IDEMPOTENCY_KEY",
+    params !== undefined && "NOT_FOUND",
+    (query !== undefined || (body !== undefined && !accepts.includes("raw"))) && "REQUEST_INVALID",
+    body !== undefined && "BODY_TOO_LARGE",
+    body !== undefined && (accepts.includes("json") || accepts.includes("form")) && "BODY_MALFORMED",
+    body !== undefined && !accepts.includes("raw") && "MEDIA_TYPE",
+    "INTERNAL", "TEMPORARY",
+  ];
+  return names.filter((name) => name !== false);
+}
+
+/** Everything that can refuse a request to the row, once each. */
+export const refusalsOf = (row: Route): ErrorName[] => [...new Set([...row.errors, ...refusalsOfColumns(row)])];
+
+const codeOf = (name: ErrorName, family: Family): string => {
+  const error = ERRORS[name];
+  return family === "sapi" ? error.sapi : family === "auth" ? error.auth : error.enterprise;
+};
+
+/** A plain sentence inside a description, which is Markdown: `<scheme>` would be an element of HTML. */
+export const asMarkdown = (text: string): string => text.replaceAll("<", "&lt;");
+
+const HEADER_REFS: Readonly<Record<number, readonly string[]>> = { 401: ["WWW-Authenticate"], 423: ["Retry-After"], 429: ["Retry-After"], 503: ["Retry-After"] };
+const RATE_HEADERS = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+
+const headerRefs = (row: Route, status: number): JsonObject => {
+  const showsRate = row.rate !== undefined && (status === 429 || RATES[row.rate].headers === "always");
+  const names = ["X-Request-Id", ...(HEADER_REFS[status] ?? []), ...(showsRate ? RATE_HEADERS : [])];
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+};
+
+function errorResponses(row: Route): JsonObject {
+  const byStatus = new Map<number, ErrorName[]>();
+  for (const name of refusalsOf(row)) {
+    const { status } = ERRORS[name];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
+  }
+  const responses: JsonObject = {};
+  for (const [status, names] of [...byStatus].sort(([a], [b]) => a - b)) {
+    const lines = names.map((name) => `- \`${codeOf(name, row.family)}\`: ${asMarkdown(ERRORS[name].message)}`);
+    responses[String(status)] = {
+      description: [...new Set(lines)].join("\n"),
+      headers: headerRefs(row, status),
+      content: { "application/json": { schema: { $ref: `#/components/schemas/${ENVELOPE_NAMES[row.family]}` } } },
+    };
+  }
+  return responses;
+}
+
+function successResponses(row: Route, components: Components): JsonObject {
+  const responses: JsonObject = {};
+  for (const [status, spec] of Object.entries(row.responses)) {
+    const own = Object.entries(spec.headers ?? {}).map(([name, meaning]) => [name, { description: meaning, schema: { type: "string" } }]);
+    const content = spec.schema !== undefined ? { "application/json": { schema: schemaOf(spec.schema, components) } }
+      : spec.contentType !== undefined ? { [spec.contentType.split(";")[0] ?? ""]: { schema: { type: "string", format: "binary" } } } : undefined;
+    responses[status] = {
+      description: spec.description,
+      headers: { ...headerRefs(row, Number(status)), ...(Object.fromEntries(own) as JsonObject) },
+      ...(content === undefined ? {} : { content }),
+    };
+  }
+  return responses;
+}
+
+/** Members of a params or query schema as parameters. */
+function parametersIn(place: "path" | "query", schema: z.ZodType | undefined, components: Components): JsonObject[] {
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(schema, components) as { properties?: JsonObject; required?: string[] };
+  return Object.entries(properties).map(([name, member]) => {
+    const { description, ...rest } = member as JsonObject;
+    return { name, in: place, required: place === "path" || required.includes(name), ...(description === undefined ? {} : { description }), schema: rest };
+  });
+}
+
+function headerParameters(row: Route): JsonObject[] {
+  const refs = [
+    row.context === "participant" && "ParticipantId",
+    row.context === "firm" && "FirmId",
+    row.context === "customer" && "CustomerRef",
+    row.idempotency !== "none" && `IdempotencyKey_${row.idempotency}`,
+    "RequestId",
+  ];
+  return refs.filter((name) => name !== false).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+}
+
+function requestBody(row: Route, components: Components): JsonObject {
+  const { body, accepts } = row.request;
+  if (body === undefined) return {};
+  const schema = schemaOf(body, components);
+  const bytes = { type: "string", format: "binary" };
+  const content = Object.fromEntries(accepts.map((kind) => [MEDIA_OF_KIND[kind], { schema: kind === "json" || kind === "form" ? schema : bytes }]));
+  return { requestBody: { required: !body.safeParse(undefined).success, content } };
+}
+
+const WHO: Readonly<Record<Route["credential"], string | undefined>> = {
+  none: undefined, bearer: undefined, admin: undefined,
+  partner: "Only tokens of an integrator's key.", partner_unrestricted: "Only tokens of an unrestricted integrator's key.",
+};
+
+/** What the columns say, in words, behind the row's own description. */
+function columnsInWords(row: Route): string {
+  const rate = row.rate === undefined ? undefined : RATES[row.rate];
+  const whose = { key: "API key", "client+address": "client id and address", address: "address" } as const;
+  const lines = [
+    WHO[row.credential],
+    row.scopes.length === 0 ? undefined : `Scope: ${row.scopes.map((scope) => `\`${scope}\``).join(", ")}.`,
+    row.context === "forbidden" || row.context === "customer" ? "X-Firm-Id must not be sent." : undefined,
+    rate === undefined ? undefined : `Limit: ${rate.limit} requests per ${rate.window_ms / 1000} seconds and ${whose[rate.key]}.`,
+  ];
+  return lines.filter((line) => line !== undefined).join(" ");
+}
+
+export function operationOf(row: Route, components: Components): JsonObject {
+  const description = [row.description, columnsInWords(row)].filter((text) => text !== undefined && text !== "").join("\n\n");
+  return {
+    operationId: row.operation,
+    tags: [row.tag],
+    summary: row.summary,
+    ...(description === "" ? {} : { description }),
+    security: row.credential === "none" ? [] : [{ bearer: [] }],
+    parameters: [...parametersIn("path", row.request.params, components), ...parametersIn("query", row.request.query, components), ...headerParameters(row)],
+    ...requestBody(row, components),
+    responses: { ...successResponses(row, components), ...errorResponses(row) },
+  };
+}

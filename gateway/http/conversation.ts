@@ -1,0 +1,254 @@
+/**
+ * One request and its answer, between a server's form and the pipeline: framing, body limits, deadlines, one answer.
+ *
+ * Everything here holds for both forms; a form only copies what arrived and writes what leaves.
+ */
+import type { Address } from "../../engine/base/addresses.js";
+import type { HeaderList } from "./headers.js";
+
+/** What is known when the last header has arrived. Copies, valid for ever. */
+export interface Head {
+  readonly method: string;
+  /** As sent, undecoded, without the query. */
+  readonly path: string;
+  /** As sent, undecoded, without the question mark. */
+  readonly query: string;
+  readonly headers: HeaderList;
+  /** The socket's other end. */
+  readonly peer: Address;
+}
+
+/** An answer ready for the wire. */
+export interface Outgoing {
+  readonly status: number;
+  readonly requestId: string;
+  readonly contentType: string | undefined;
+  /** Beyond those that every answer has. Without a Cache-Control among them the answer is `no-store`: it belongs to one caller. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly body: string | Uint8Array;
+}
+
+/** Why a request is answered without having been read to its end. */
+export type ServerFault = "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "timeout";
+
+/** One request as the pipeline sees it. None of its functions throws or rejects. */
+export interface Exchange {
+  /** More body than this is refused with `body_too_large`. */
+  readonly bodyBytesMax: number;
+  /** False: the body is not kept, only counted. */
+  readonly readsBody: boolean;
+  /** Does what needs no body, while the body arrives. An answer ends the request; otherwise `finish` follows. */
+  begin(): Outgoing | undefined | Promise<Outgoing | undefined>;
+  /** The whole body is there. Called once, possibly while `begin` is still under way. */
+  finish(body: Buffer): Outgoing | Promise<Outgoing>;
+  refuse(fault: ServerFault): Outgoing;
+  /** The client has gone or the answer comes too late; work under way may stop. */
+  abandon(): void;
+}
+
+export interface ServerLimits {
+  readonly request_body_bytes_per_s_min: number;
+  readonly request_idle_ms: number;
+  readonly request_timeout_ms: number;
+  readonly requests_in_flight_max: number;
+  readonly request_bodies_bytes_max: number;
+  readonly drain_timeout_ms: number;
+}
+
+/** What all conversations of a listener share. */
+export class Load {
+  readonly limits: ServerLimits;
+  readonly monotonic: () => number;
+  inFlight = 0;
+  bodyBytes = 0;
+  /** True from the start of a drain: every answer closes its connection. */
+  draining = false;
+  /** Conversations whose body or answer is still awaited: those that a deadline can end. */
+  readonly waiting = new Set<Conversation>();
+  private readonly idle: (() => void)[] = [];
+
+  constructor(limits: ServerLimits, monotonic: () => number) {
+    this.limits = limits;
+    this.monotonic = monotonic;
+  }
+
+  leave(): void {
+    if (--this.inFlight === 0) for (const resolve of this.idle.splice(0)) resolve();
+  }
+
+  /** Resolves when no request is under way, or when the drain's time is over. */
+  async drained(): Promise<boolean> {
+    if (this.inFlight === 0) return true;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<false>((resolve) => { timer = setTimeout(() => { resolve(false); }, this.limits.drain_timeout_ms); });
+    const done = new Promise<true>((resolve) => { this.idle.push(() => { resolve(true); }); });
+    try {
+      return await Promise.race([done, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends what has passed its deadline. Called by a timer, so that a request needs none of its own. */
+  sweep(): void {
+    const now = this.monotonic();
+    for (const conversation of this.waiting) conversation.checkDeadline(now);
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Content-Length of a request; undefined when it has none; "malformed" when two readers could disagree on where its body ends. */
+export function bodyFraming(headers: HeaderList): number | undefined | "malformed" {
+  const lengths = headers.count("content-length");
+  const encodings = headers.count("transfer-encoding");
+  if (encodings === 0) {
+    if (lengths === 0) return 0;
+    const text = headers.get("content-length") ?? "";
+    return lengths === 1 && /^[0-9]{1,15}$/.test(text) ? Number(text) : "malformed";
+  }
+  return lengths === 0 && encodings === 1 && headers.get("transfer-encoding")?.toLowerCase() === "chunked" ? undefined : "malformed";
+}
+
+export abstract class Conversation {
+  protected readonly load: Load;
+  private readonly exchange: Exchange;
+  private readonly startedAt: number;
+  private chunks: Buffer[] | undefined;
+  private received = 0;
+  private kept = 0;
+  private lastByteAt: number;
+  private bodyComplete = false;
+  private answered = false;
+  private gone = false;
+
+  constructor(load: Load, exchange: Exchange) {
+    this.load = load;
+    this.exchange = exchange;
+    this.startedAt = load.monotonic();
+    this.lastByteAt = this.startedAt;
+    load.inFlight++;
+  }
+
+  /** Puts the answer on the wire and calls `left` when it is there. @param close the connection ends with this answer */
+  protected abstract write(answer: Outgoing, close: boolean): void;
+  /** Ends the connection without an answer. */
+  protected abstract destroy(): void;
+
+  /**
+   * Starts with the head. @param framing what `bodyFraming` says of it
+   * @returns whether `receive` is to be called with the body
+   */
+  open(framing: ReturnType<typeof bodyFraming>): boolean {
+    const { exchange, load } = this;
+    if (framing === "malformed") {
+      // Not at once: a form may already hold the bytes behind this head and read them as a request of their own, smuggled in.
+      // While an answer is pending uws ends the connection instead, and node stops reading.
+      setImmediate(() => { this.refuse("malformed", true); });
+      return false;
+    }
+    if (load.inFlight > load.limits.requests_in_flight_max) return this.refuse("overloaded");
+    if (framing !== undefined && framing > exchange.bodyBytesMax) return this.refuse("body_too_large");
+    const first = exchange.begin();
+    if (first instanceof Promise) void first.then((answer) => { if (answer !== undefined) this.answer(answer); });
+    else if (first !== undefined) {
+      this.answer(first);
+      return false;
+    }
+    if (framing !== 0) {
+      load.waiting.add(this);
+      return true;
+    }
+    this.complete(EMPTY);
+    return false;
+  }
+
+  /** A piece of the body. @param copy of the bytes, ours to keep */
+  receive(copy: Buffer, last: boolean): void {
+    if (this.answered) return;
+    this.received += copy.length;
+    if (this.received > this.exchange.bodyBytesMax) {
+      this.refuse("body_too_large");
+      return;
+    }
+    if (!this.exchange.readsBody) {
+      if (last) this.complete(EMPTY);
+      else this.lastByteAt = this.load.monotonic();
+      return;
+    }
+    this.kept += copy.length;
+    this.load.bodyBytes += copy.length;
+    if (this.load.bodyBytes > this.load.limits.request_bodies_bytes_max) {
+      this.refuse("bodies_full");
+      return;
+    }
+    if (last) this.complete(this.chunks === undefined ? copy : Buffer.concat([...this.chunks, copy]));
+    else {
+      (this.chunks ??= []).push(copy);
+      this.lastByteAt = this.load.monotonic();
+    }
+  }
+
+  /** The other end has gone, before or while the answer was written. */
+  closed(): void {
+    if (!this.answered) {
+      this.settle();
+      this.exchange.abandon();
+    }
+    this.left();
+  }
+
+  /** The answer is with the system, or never will be: the request no longer counts. */
+  protected left(): void {
+    if (this.gone) return;
+    this.gone = true;
+    this.load.leave();
+  }
+
+  checkDeadline(now: number): void {
+    const { limits } = this.load;
+    const age = now - this.startedAt;
+    if (this.bodyComplete) {
+      if (age <= limits.request_timeout_ms) return;
+      this.refuse("timeout");
+      this.exchange.abandon();
+      return;
+    }
+    const stalled = now - this.lastByteAt > limits.request_idle_ms;
+    const slow = age > limits.request_idle_ms && this.received < (age / 1000) * limits.request_body_bytes_per_s_min;
+    if (!stalled && !slow) return;
+    this.settle();
+    this.exchange.abandon();
+    this.destroy();
+    this.left();
+  }
+
+  private complete(body: Buffer): void {
+    this.bodyComplete = true;
+    this.chunks = undefined;
+    const answer = this.exchange.finish(body);
+    if (answer instanceof Promise) {
+      if (!this.answered) this.load.waiting.add(this);
+      void answer.then((late) => { this.answer(late); });
+    } else this.answer(answer);
+  }
+
+  private refuse(fault: ServerFault, close = false): false {
+    this.answer(this.exchange.refuse(fault), close);
+    return false;
+  }
+
+  private answer(outgoing: Outgoing, close = false): void {
+    if (this.answered) return;
+    this.settle();
+    this.write(outgoing, close || this.load.draining);
+  }
+
+  /** The one answer is chosen: nothing more is read, kept or awaited. */
+  private settle(): void {
+    this.answered = true;
+    this.chunks = undefined;
+    this.load.waiting.delete(this);
+    this.load.bodyBytes -= this.kept;
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The uWebSockets.js form. The rules that keep its C++ from ending the process are kept here and nowhere else: everything is
+ * read from `req` before the handler returns, `onAborted` is set first, `res` is not touched once it has ended or aborted,
+ * writing happens in `cork`, chunks are copied.
+ *
+ * Measured with autocannon, 64 connections, a 600-byte token, server and client on a core each (Node 20, 2 vCPU, shared and
+ * loaded, so in CPU time per request): a bare uws handler 8.3 µs, a row through the whole pipeline 11.9 µs (70 %), the same
+ * with a path parameter and a query 16.5 µs, the same row on the node form 20.4 µs.
+ * @source design/reliability.md, 2.8
+ */
+import { STATUS_CODES } from "node:http";
+
+import { addressOfBytes } from "../../engine/base/addresses.js";
+import { Conversation, bodyFraming } from "./conversation.js";
+import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
+import { HeaderList } from "./headers.js";
+import type { Listener, ServerOptions } from "./server.js";
+import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket } from "./uws-binding.js";
+
+/** Whether a uWebSockets.js binary loads on this platform. */
+export const uwsAvailable = (): boolean => loadUws() !== undefined;
+
+const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
+const statusLine = (status: number): string => statusLines.get(status) ?? String(status);
+
+/** Answers longer than this leave in pieces as the client takes them, so that a slow reader holds no second copy. */
+const STREAMED_BYTES = 64 * 1024;
+
+/** Headers of every answer, written as the tail of another header's value: one crossing into C++ (0.3 µs) instead of three. */
+const FOR_ALL = "nosniff\r\nReferrer-Policy: no-referrer";
+const FOR_ALL_UNCACHED = `${FOR_ALL}\r\nCache-Control: no-store`;
+
+class UwsConversation extends Conversation {
+  private readonly res: HttpResponse;
+  private readonly isHead: boolean;
+  /** False once `res` has ended or aborted and must not be touched. */
+  private live = true;
+  /** While uws itself calls us, what is written is corked already. */
+  private isCorked = true;
+
+  constructor(shared: Load, exchange: Exchange, res: HttpResponse, isHead: boolean) {
+    super(shared, exchange);
+    this.res = res;
+    this.isHead = isHead;
+    res.onAborted(() => {
+      this.live = false;
+      this.closed();
+    });
+  }
+
+  readBody(): void {
+    this.res.onData((chunk, last) => {
+      this.isCorked = true;
+      this.receive(Buffer.copyBytesFrom(new Uint8Array(chunk)), last);
+      this.isCorked = false;
+    });
+  }
+
+  /** The request handler returns: from here on, writing takes a cork. */
+  handlerReturns(): void {
+    this.isCorked = false;
+  }
+
+  protected write(answer: Outgoing, close: boolean): void {
+    if (!this.live) return;
+    if (this.isCorked) this.writeCorked(answer, close);
+    else this.res.cork(() => { this.writeCorked(answer, close); });
+  }
+
+  private writeCorked(answer: Outgoing, close: boolean): void {
+    const { res } = this;
+    res.writeStatus(statusLine(answer.status));
+    res.writeHeader("X-Request-Id", answer.requestId);
+    res.writeHeader("X-Content-Type-Options", answer.headers?.["Cache-Control"] === undefined ? FOR_ALL_UNCACHED : FOR_ALL);
+    if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
+    for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
+    const { body } = answer;
+    if (this.isHead || answer.status === 204) {
+      if (close) res.writeHeader("Connection", "close");
+      this.live = false;
+      // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
+      res.endWithoutBody();
+      this.left();
+    } else if (body.length <= STREAMED_BYTES) {
+      this.live = false;
+      res.end(body, close);
+      this.left();
+    } else this.stream(typeof body === "string" ? Buffer.from(body) : body, close);
+  }
+
+  private stream(body: Uint8Array, close: boolean): void {
+    const { res } = this;
+    if (close) res.writeHeader("Connection", "close");
+    const push = (from: number): boolean => {
+      const [ok, done] = res.tryEnd(body.subarray(from), body.length);
+      if (done) {
+        this.live = false;
+        this.left();
+      }
+      return ok;
+    };
+    if (!push(0) && this.live) res.onWritable(push);
+  }
+
+  protected destroy(): void {
+    if (!this.live) return;
+    this.live = false;
+    this.res.close();
+  }
+}
+
+function headOf(res: HttpResponse, req: HttpRequest): Head {
+  const headers = new HeaderList();
+  req.forEach((name, value) => { headers.add(name, value); });
+  return {
+    method: req.getCaseSensitiveMethod(),
+    path: req.getUrl(),
+    query: req.getQuery() ?? "",
+    headers,
+    peer: addressOfBytes(new Uint8Array(res.getRemoteAddress())),
+  };
+}
+
+/** @throws Error when the binary does not load or the port is taken */
+export async function listenUws(options: ServerOptions, shared: Load): Promise<Listener> {
+  const uws = loadUws();
+  if (uws === undefined) throw new Error("No uWebSockets.js binary fits this platform; use the node form.");
+  const app = uws.App();
+  app.any("/*", (res, req) => {
+    const head = headOf(res, req);
+    const conversation = new UwsConversation(shared, options.onRequest(head), res, head.method === "HEAD");
+    if (conversation.open(bodyFraming(head.headers))) conversation.readBody();
+    conversation.handlerReturns();
+  });
+  const socket = await new Promise<ListenSocket>((resolve, reject) => {
+    const listening = (token: ListenSocket | false): void => {
+      if (token !== false) resolve(token);
+      else reject(Object.assign(new Error(`Cannot listen on ${options.host} port ${options.port}: it is in use or not ours.`), { code: "EADDRINUSE" }));
+    };
+    app.listen(options.host, options.port, options.sharesPort === true ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, listening);
+  });
+  const port = uws.us_socket_local_port(socket);
+  let accepting = true;
+  return {
+    port,
+    stopAccepting: () => {
+      if (accepting) uws.us_listen_socket_close(socket);
+      accepting = false;
+    },
+    closeAll: async () => {
+      app.close();
+    },
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * The HTTP server: one interface, two forms. `uws` is uWebSockets.js and the default; `node` is node:http, for platforms
+ * without a uWebSockets.js binary. Both pass the same contract suite.
+ */
+import { LIMITS } from "../../engine/base/limits.js";
+import { Load } from "./conversation.js";
+import type { Exchange, Head, ServerLimits } from "./conversation.js";
+import { listenNode } from "./server-node.js";
+import { listenUws, uwsAvailable } from "./server-uws.js";
+
+export type ServerForm = "uws" | "node";
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** @default "uws" where its binary loads, else "node" */
+  readonly form?: ServerForm;
+  /** Several processes may listen on this port and share its connections (uws on Linux). @default false */
+  readonly sharesPort?: boolean;
+  /** @default LIMITS */
+  readonly limits?: Partial<ServerLimits>;
+  /** Milliseconds that never go back. */
+  readonly monotonic: () => number;
+  /** Called once for each request, when its head is there. Must not throw. */
+  readonly onRequest: (head: Head) => Exchange;
+}
+
+/** What a form gives: how to stop listening and how to end every connection. */
+export interface Listener {
+  readonly port: number;
+  /** Refuses new connections; connections that have nothing under way end where the form can tell. */
+  stopAccepting(): void;
+  /** Ends every connection at once. */
+  closeAll(): Promise<void>;
+}
+
+export interface RunningServer {
+  readonly port: number;
+  readonly form: ServerForm;
+  /** Requests under way. */
+  inFlight(): number;
+  /**
+   * Stops accepting, lets requests under way finish with `Connection: close`, then stops.
+   * @returns whether all finished within the limit
+   */
+  drain(): Promise<boolean>;
+  /** Ends everything at once. Safe to call again. */
+  stop(): Promise<void>;
+}
+
+/** How often deadlines are looked at, as a share of the shortest of them. */
+const SWEEPS_PER_DEADLINE = 4;
+
+/** @throws Error with code EADDRINUSE when something else listens there */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const limits: ServerLimits = { ...LIMITS, ...options.limits };
+  const load = new Load(limits, options.monotonic);
+  const form = options.form ?? (uwsAvailable() ? "uws" : "node");
+  const listener = await (form === "uws" ? listenUws : listenNode)(options, load);
+  const sweeper = setInterval(() => { load.sweep(); }, Math.max(10, Math.min(limits.request_idle_ms, limits.request_timeout_ms) / SWEEPS_PER_DEADLINE));
+  sweeper.unref();
+
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopped ??= (async () => {
+    load.draining = true;
+    clearInterval(sweeper);
+    listener.stopAccepting();
+    await listener.closeAll();
+  })());
+  return {
+    port: listener.port,
+    form,
+    inFlight: () => load.inFlight,
+    drain: async () => {
+      load.draining = true;
+      listener.stopAccepting();
+      const all = await load.drained();
+      await stop();
+      return all;
+    },
+    stop,
+  };
+}

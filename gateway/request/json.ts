@@ -1,0 +1,118 @@
+/**
+ * Bytes → a JSON object that is safe to hand on: valid UTF-8, bounded depth and size, no member twice.
+ *
+ * JSON.parse alone takes 200,000 levels, keeps the last of two equal members, and lets NUL and lone surrogates through. The
+ * scan before it reads the text once without recursion and skips strings with indexOf. Duplicates need no look at names: the
+ * scan counts members by their colons, the parsed value has lost those that came twice, and the counts differ.
+ * Measured on a SAPI send of 11 KB (Node 20): 11 µs in all, of which toString and JSON.parse 7; with letters beyond Latin-1
+ * 23 µs, of which 18.
+ */
+import { isUtf8 } from "node:buffer";
+
+import { Refusal } from "../../engine/base/errors.js";
+import { LIMITS } from "../../engine/base/limits.js";
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+const malformed = (message: string): Refusal => new Refusal("BODY_MALFORMED", [], { message });
+
+/**
+ * Text of a body. A byte order mark is refused: RFC 8259 forbids it, and readers differ on whether it counts.
+ * @throws Refusal BODY_MALFORMED
+ */
+export function decodeUtf8(bytes: Buffer): string {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) throw malformed("The body begins with a byte order mark; send UTF-8 without one.");
+  if (!isUtf8(bytes)) throw malformed("The body is not valid UTF-8.");
+  return bytes.toString("utf8");
+}
+
+/**
+ * Reads a body that must be a JSON object.
+ * @throws Refusal BODY_MALFORMED
+ */
+export function parseJsonObject(bytes: Buffer): Readonly<Record<string, unknown>> {
+  const text = decodeUtf8(bytes);
+  const members = countMembers(text);
+  const value = parse(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed("The body must be a JSON object.");
+  inspect(value, members, text.includes("\\u"));
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw malformed("The body is not well-formed JSON.");
+  }
+}
+
+/** Members in the whole text. Malformed text gives any number: JSON.parse refuses it afterwards. */
+function countMembers(text: string): number {
+  let depth = 0;
+  let members = 0;
+  let separators = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      i = endOfString(text, i + 1);
+    } else if (code === COLON) {
+      members++;
+    } else if (code === COMMA) {
+      if (++separators > LIMITS.json_members_max) throw malformed(`The body has more than ${LIMITS.json_members_max} members and elements.`);
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (++depth > LIMITS.json_depth_max) throw malformed(`The body is nested deeper than ${LIMITS.json_depth_max} levels.`);
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      depth--;
+    }
+  }
+  return members;
+}
+
+/** Index of the quote that ends a string whose text begins at `from`; the end of the text when none does. */
+function endOfString(text: string, from: number): number {
+  let quote = text.indexOf('"', from);
+  while (quote !== -1) {
+    let before = quote - 1;
+    while (before >= from && text.charCodeAt(before) === BACKSLASH) before--;
+    if (((quote - before) & 1) === 1) return quote;
+    quote = text.indexOf('"', quote + 1);
+  }
+  return text.length;
+}
+
+/** A surrogate without its other half, or NUL: nothing that can be stored or sent on as text. */
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+
+/**
+ * Walks the parsed value: refuses a member that came twice, `__proto__`, and, where the text has escapes that can spell
+ * them, characters that are no text.
+ */
+function inspect(root: object, members: number, escapes: boolean): void {
+  const open: object[] = [root];
+  let seen = 0;
+  const check = (text: string): void => {
+    if (escapes && UNSTORABLE.test(text)) throw malformed("The body has a string with U+0000 or half a surrogate pair.");
+  };
+  for (let container = open.pop(); container !== undefined; container = open.pop()) {
+    const isArray = Array.isArray(container);
+    for (const name of Object.keys(container)) {
+      if (!isArray) {
+        seen++;
+        if (name === "__proto__") throw malformed("The body has a member named __proto__.");
+        check(name);
+      }
+      const value: unknown = (container as Record<string, unknown>)[name];
+      if (typeof value === "string") check(value);
+      else if (typeof value === "object" && value !== null) open.push(value);
+    }
+  }
+  if (seen !== members) throw malformed("The body has an object with the same member twice.");
+}

@@ -1,0 +1,126 @@
+/** Refusal → the family's error envelope. Nothing of a library, a stack or a secret gets through here. */
+import { ERRORS } from "../../engine/base/errors.js";
+import type { ErrorDetail, ErrorName, Refusal } from "../../engine/base/errors.js";
+import type { Family } from "../contract/route.js";
+
+/** What is put on the wire for an error, before the headers that every response has. */
+export interface Problem {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const CATEGORIES = ["VALIDATION", "AUTH", "PROCESSING", "TEMPORARY"] as const;
+type Category = (typeof CATEGORIES)[number];
+
+/** @source spec/rulings.md, section 3: `category` of the SAPI row; the auth family has the same. Statuses not named there are ours. */
+const CATEGORY_OF_STATUS: Readonly<Record<number, Category>> = {
+  400: "VALIDATION", 404: "VALIDATION", 405: "VALIDATION", 413: "VALIDATION", 415: "VALIDATION", 422: "VALIDATION",
+  401: "AUTH", 403: "AUTH", 423: "AUTH",
+  409: "PROCESSING", 500: "PROCESSING",
+  429: "TEMPORARY", 503: "TEMPORARY",
+};
+
+/** @source spec/rulings.md, section 3: issue codes of details[0] */
+const ISSUES: Partial<Record<ErrorName, string>> = {
+  "SAPI-DOC-024": "duplicate_payload",
+  "SAPI-DOC-027": "handoff_date_mismatch",
+  "SAPI-DOC-028": "handoff_date_mismatch",
+};
+
+/** RFC 6749, section 5.2 and 4.1.2.1; a name that is not listed is `invalid_request`. */
+const OAUTH_CODES: Partial<Record<ErrorName, string>> = {
+  GRANT_TYPE: "unsupported_grant_type",
+  CREDENTIALS_INVALID: "invalid_client",
+  TOKEN_INVALID: "invalid_client",
+  REFRESH_TOKEN_INVALID: "invalid_grant",
+  SCOPE_NOT_ALLOWED: "invalid_scope",
+  CREDENTIALS_LOCKED: "temporarily_unavailable",
+  RATE_LIMITED: "temporarily_unavailable",
+  TEMPORARY: "temporarily_unavailable",
+  INTERNAL: "server_error",
+};
+
+/** Seconds named by Retry-After when a 503 names none. */
+const RETRY_AFTER_DEFAULT_S = 1;
+
+type Envelope = (refusal: Refusal, requestId: string) => unknown;
+
+/** `details` as shown: members that follow from the error's name are added to the first. */
+function detailsOf(refusal: Refusal): readonly ErrorDetail[] {
+  const { reason, details } = refusal;
+  if (!reason.startsWith("SAPI-")) return details;
+  const issue = ISSUES[reason];
+  const first = details[0] ?? { message: refusal.message };
+  return [{ code: reason, ...(issue === undefined ? {} : { issue }), ...first }, ...details.slice(1)];
+}
+
+const some = <T>(name: string, value: T | undefined): Record<string, T> => (value === undefined ? {} : { [name]: value });
+const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list);
+
+const sapi: Envelope = (refusal, requestId) => {
+  const row = ERRORS[refusal.reason];
+  return {
+    error: {
+      category: CATEGORY_OF_STATUS[row.status] ?? "PROCESSING",
+      code: row.sapi,
+      message: refusal.message,
+      retryable: row.retryable,
+      correlation_id: requestId,
+      requestId,
+      ...some("details", nonEmpty(detailsOf(refusal))),
+    },
+  };
+};
+
+const auth: Envelope = (refusal, requestId) => {
+  const row = ERRORS[refusal.reason];
+  return {
+    error: {
+      category: CATEGORY_OF_STATUS[row.status] ?? "PROCESSING",
+      code: row.auth,
+      message: refusal.message,
+      retryable: row.retryable,
+      correlation_id: requestId,
+      ...some("details", nonEmpty(detailsOf(refusal))),
+    },
+  };
+};
+
+const oauth: Envelope = (refusal) => ({ error: OAUTH_CODES[refusal.reason] ?? "invalid_request", error_description: refusal.message });
+
+const enterprise: Envelope = (refusal, requestId) => {
+  const row = ERRORS[refusal.reason];
+  const { requiredScope, nextAction } = refusal.extras;
+  const details = detailsOf(refusal);
+  const fixHint = requiredScope === undefined ? undefined : `Request a token whose scope contains ${requiredScope}, from a key and for a firm that allow it.`;
+  return {
+    error: {
+      code: row.enterprise,
+      message: refusal.message,
+      requestId,
+      ...some("field", details.length === 1 ? details[0]?.field : undefined),
+      ...some("details", nonEmpty(details)),
+      ...some("nextAction", nextAction),
+      ...(row.retryable ? { retryable: true } : {}),
+      ...some("required_scope", requiredScope),
+      ...some("fix_hint", fixHint),
+    },
+  };
+};
+
+/** @source spec/rulings.md, section 3 */
+const ENVELOPES: Readonly<Record<Family, Envelope>> = { sapi, auth, oauth, enterprise, connector: enterprise, public: enterprise, admin: enterprise, as4: enterprise };
+
+/** @param presented whether the request carried a bearer token, which WWW-Authenticate then calls invalid */
+export function problem(refusal: Refusal, family: Family, requestId: string, presented: boolean): Problem {
+  const { status } = ERRORS[refusal.reason];
+  const { retryAfter_s, requiredScope, allow } = refusal.extras;
+  const headers: Record<string, string> = {};
+  const retryAfter = retryAfter_s ?? (status === 503 ? RETRY_AFTER_DEFAULT_S : undefined);
+  if (retryAfter !== undefined) headers["Retry-After"] = String(Math.max(1, Math.ceil(retryAfter)));
+  if (allow !== undefined) headers["Allow"] = allow.join(", ");
+  if (status === 401) headers["WWW-Authenticate"] = presented && refusal.reason === "TOKEN_INVALID" ? 'Bearer error="invalid_token"' : "Bearer";
+  if (requiredScope !== undefined) headers["WWW-Authenticate"] = `Bearer error="insufficient_scope" scope="${requiredScope}"`;
+  return { status, body: ENVELOPES[family](refusal, requestId), headers };
+}

@@ -1,0 +1,251 @@
+/** One request on its way through the steps to its handler, and its answer. */
+import { addressGroup, formatAddress } from "../../engine/base/addresses.js";
+import type { Address, Cidr } from "../../engine/base/addresses.js";
+import type { Instant } from "../../engine/base/clock.js";
+import { Refusal } from "../../engine/base/errors.js";
+import type { ErrorName } from "../../engine/base/errors.js";
+import type { Caller, FirmContext, ParticipantContext } from "../../engine/identity/caller.js";
+import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
+import type { RequestId } from "../../engine/base/ids.js";
+import { errorFields } from "../../engine/base/log.js";
+import { clientAddress } from "../http/client-address.js";
+import type { Exchange, Head, Outgoing, ServerFault } from "../http/conversation.js";
+import { decodeBody } from "./decode.js";
+import type { Admission, PipelinePorts } from "./pipeline.js";
+import { problem } from "./problem.js";
+import { RATES } from "../contract/route.js";
+import type { AnyRequest, Family, RawBody, Reply, Route } from "../contract/route.js";
+import type { Step } from "./steps.js";
+
+/** What a row means for each of its requests, computed once. */
+export interface Plan {
+  /** Undefined for a path or method that no row has. */
+  readonly row: Route | undefined;
+  readonly family: Family;
+  /** The path's template: a label of metrics, never what a client sent. */
+  readonly label: string;
+  readonly method: string;
+  readonly head: readonly Step[];
+  readonly body: readonly Step[];
+}
+
+interface Shared {
+  readonly ports: PipelinePorts;
+  readonly trustedProxies: readonly Cidr[];
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const NOTHING: Readonly<Record<string, unknown>> = {};
+const NO_BYTES = Buffer.alloc(0);
+
+const FAULTS: Readonly<Record<ServerFault, ErrorName>> = {
+  body_too_large: "BODY_TOO_LARGE", overloaded: "TEMPORARY", bodies_full: "TEMPORARY", malformed: "BODY_MALFORMED", timeout: "TEMPORARY",
+};
+
+const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = { malformed: "The request's Content-Length and Transfer-Encoding do not say where its body ends." };
+
+export class RouteExchange implements Exchange, AnyRequest {
+  readonly requestId: RequestId;
+  readonly receivedAt: Instant;
+  readonly head: Head;
+  readonly ports: PipelinePorts;
+  readonly pathNames: readonly string[];
+  readonly pathValues: readonly string[];
+  readonly bodyBytesMax: number;
+  readonly readsBody: boolean;
+
+  caller: Caller | undefined;
+  firm: FirmContext | undefined;
+  participant: ParticipantContext | undefined;
+  idempotencyKey: string | undefined;
+  params: unknown;
+  query: unknown;
+  body: unknown;
+  admission: Admission | undefined;
+  /** Whether an Authorization header came that could be a token. */
+  presentedToken = false;
+
+  private readonly shared: Shared;
+  private readonly plan: Plan;
+  private readonly startedAt: number;
+  private bytes: Buffer = NO_BYTES;
+  private decodedBody: { readonly value: unknown } | undefined;
+  private knownAddress: Address | undefined;
+  private controller: AbortController | undefined;
+  private abandoned = false;
+  private isCounted = false;
+  /** The head's steps where one of them takes time: resolves to the refusal that ended them, or to nothing. */
+  private headResult: Promise<Outgoing | undefined> | undefined;
+
+  constructor(shared: Shared, plan: Plan, head: Head, pathNames: readonly string[], pathValues: readonly string[]) {
+    this.shared = shared;
+    this.plan = plan;
+    this.head = head;
+    this.ports = shared.ports;
+    this.pathNames = pathNames;
+    this.pathValues = pathValues;
+    this.bodyBytesMax = plan.row?.request.body_bytes_max ?? Infinity;
+    this.readsBody = plan.row?.request.body !== undefined;
+    const { clock } = shared.ports;
+    this.receivedAt = clock.now();
+    this.startedAt = clock.monotonic();
+    const claimed = head.headers.get("x-request-id");
+    this.requestId = (claimed === undefined ? undefined : parseRequestId(claimed)) ?? newRequestId();
+  }
+
+  get clientAddress(): Address {
+    return (this.knownAddress ??= clientAddress(this.head.peer, this.head.headers, this.shared.trustedProxies));
+  }
+
+  get address(): string {
+    return formatAddress(this.clientAddress);
+  }
+
+  get addressGroup(): string {
+    return addressGroup(this.clientAddress);
+  }
+
+  /** Made when first asked for: most handlers never do. */
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.abandoned) this.controller.abort();
+    return this.controller.signal;
+  }
+
+  header(name: string): string | undefined {
+    return this.head.headers.get(name);
+  }
+
+  /** @throws Refusal when the body cannot be read */
+  decoded(): unknown {
+    const { row } = this.plan;
+    if (row === undefined) return undefined;
+    this.decodedBody ??= { value: decodeBody(row, this.head.headers, this.bytes) };
+    return this.decodedBody.value;
+  }
+
+  /** The body as an object, or an empty one when it is none or cannot be read. */
+  decodedOrNothing(): Readonly<Record<string, unknown>> {
+    try {
+      const value = this.decoded();
+      return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : NOTHING;
+    } catch {
+      return NOTHING;
+    }
+  }
+
+  begin(): Outgoing | undefined | Promise<Outgoing | undefined> {
+    try {
+      const pending = this.run(this.plan.head);
+      if (pending === undefined) return undefined;
+      this.headResult = pending.then(() => undefined, (error: unknown) => this.failed(error));
+      return this.headResult;
+    } catch (error) {
+      return this.failed(error);
+    }
+  }
+
+  finish(bytes: Buffer): Outgoing | Promise<Outgoing> {
+    this.bytes = bytes;
+    return this.headResult === undefined ? this.handle() : this.headResult.then((refusal) => refusal ?? this.handle());
+  }
+
+  refuse(fault: ServerFault): Outgoing {
+    if (fault === "overloaded" || fault === "bodies_full") this.ports.metrics.count("http_requests_shed_total", { reason: fault });
+    const message = FAULT_MESSAGES[fault];
+    return this.failed(new Refusal(FAULTS[fault], [], message === undefined ? {} : { message }));
+  }
+
+  abandon(): void {
+    this.abandoned = true;
+    this.controller?.abort();
+  }
+
+  /** Runs steps one after the other; gives a promise only when one of them does. */
+  private run(steps: readonly Step[]): Promise<void> | undefined {
+    const { row } = this.plan;
+    for (let i = 0; i < steps.length; i++) {
+      const pending = steps[i]?.run(this, row as Route);
+      if (pending !== undefined) return this.runRest(steps, i + 1, pending);
+    }
+    return undefined;
+  }
+
+  private async runRest(steps: readonly Step[], from: number, pending: Promise<void>): Promise<void> {
+    await pending;
+    for (let i = from; i < steps.length; i++) await steps[i]?.run(this, this.plan.row as Route);
+  }
+
+  private handle(): Outgoing | Promise<Outgoing> {
+    try {
+      const pending = this.run(this.plan.body);
+      if (pending !== undefined) return pending.then(() => this.callHandler()).catch((error: unknown) => this.failed(error));
+      const reply = this.callHandler();
+      return reply instanceof Promise ? reply.catch((error: unknown) => this.failed(error)) : reply;
+    } catch (error) {
+      return this.failed(error);
+    }
+  }
+
+  private callHandler(): Outgoing | Promise<Outgoing> {
+    const { row } = this.plan;
+    if (row === undefined) throw new Refusal("ROUTE_UNKNOWN");
+    const reply = row.handler(this);
+    return reply instanceof Promise ? reply.then((late) => this.succeeded(late)) : this.succeeded(reply);
+  }
+
+  private succeeded(reply: Reply): Outgoing {
+    const { body } = reply;
+    const raw = isRaw(body) ? body.raw : undefined;
+    const text = raw ?? (body === undefined ? "" : JSON.stringify(body));
+    const fallbackType = raw !== undefined && typeof raw !== "string" ? "application/octet-stream" : JSON_TYPE;
+    const contentType = text.length === 0 ? reply.contentType : (reply.contentType ?? fallbackType);
+    return this.settled(reply.status, this.headersOf(reply.headers, reply.status), contentType, text);
+  }
+
+  /** A refusal becomes its envelope; anything else is a bug: its place goes to the log, nothing of it to the client. */
+  private failed(error: unknown): Outgoing {
+    let refusal: Refusal;
+    if (error instanceof Refusal) refusal = error;
+    else {
+      this.ports.log.error("a request met a bug", { requestId: this.requestId, route: this.plan.label, ...errorFields(error) });
+      refusal = new Refusal("INTERNAL");
+    }
+    const { status, body, headers } = problem(refusal, this.plan.family, this.requestId, this.presentedToken);
+    return this.settled(status, this.headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
+  }
+
+  private settled(status: number, headers: Readonly<Record<string, string>> | undefined, contentType: string | undefined, body: string | Uint8Array): Outgoing {
+    const answer = { status, requestId: this.requestId, contentType, headers, body };
+    // A handler that ends after its request ran out of time has been counted already.
+    if (this.isCounted) return answer;
+    this.isCounted = true;
+    const { metrics, clock } = this.ports;
+    const { label, method } = this.plan;
+    metrics.count("http_requests_total", { route: label, method, status: String(status) });
+    metrics.observe("http_request_duration_seconds", { route: label }, (clock.monotonic() - this.startedAt) / 1000);
+    return answer;
+  }
+
+  /** Response headers: what the reply brings and what the rate row promises. */
+  private headersOf(given: Readonly<Record<string, string>> | undefined, status: number): Readonly<Record<string, string>> | undefined {
+    const { admission } = this;
+    const rate = this.plan.row?.rate;
+    const showsRate = admission !== undefined && rate !== undefined && (status === 429 || RATES[rate].headers === "always");
+    if (given === undefined && !showsRate) return undefined;
+    const headers: Record<string, string> = { ...given };
+    for (const name in headers) if (UNSAFE.test(headers[name] ?? "")) throw new TypeError("a header value with a control or non-ASCII character");
+    if (showsRate) {
+      headers["X-RateLimit-Limit"] = String(admission.limit);
+      headers["X-RateLimit-Remaining"] = String(admission.remaining);
+      headers["X-RateLimit-Reset"] = String(admission.resetAt);
+    }
+    return headers;
+  }
+}
+
+/** Would end a header line early, or be read differently by two readers. */
+const UNSAFE = /[^\t\x20-\x7e]/;
+
+const isRaw = (body: unknown): body is RawBody =>
+  typeof body === "object" && body !== null && "raw" in body && (typeof body.raw === "string" || body.raw instanceof Uint8Array);

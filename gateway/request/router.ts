@@ -1,0 +1,97 @@
+/**
+ * Path → row. Paths are compared as sent: segments between slashes, case-sensitive, no normalisation. `//`, a trailing slash,
+ * `;params` and encoded dots name nothing, so the check and the handler can never see two different paths.
+ * @source design/reliability.md, H-08
+ */
+import type { Route } from "../contract/route.js";
+
+interface Node {
+  readonly literal: Map<string, Node>;
+  /** The child for any segment, and the rows' name for it. */
+  parameter: Node | undefined;
+  /** Method → row and the names of its path's parameters. */
+  readonly rows: Map<string, { readonly row: Route; readonly names: readonly string[] }>;
+}
+
+const NO_VALUES: readonly string[] = [];
+const NO_NAMES: readonly string[] = [];
+
+export interface Match {
+  readonly row: Route;
+  readonly names: readonly string[];
+  /** Segments as sent, in the order of `names`. */
+  readonly values: readonly string[];
+}
+
+export interface Router {
+  /** The row; the methods that the path does have; or undefined when there is no such path. */
+  find(method: string, path: string): Match | readonly string[] | undefined;
+}
+
+/** @throws Error when two rows claim one method and path, or one operation name is used twice */
+export function createRouter(rows: readonly Route[]): Router {
+  const root = newNode();
+  /** Paths without parameters, which most requests have: one look-up. Path → method → match. */
+  const fixed = new Map<string, Map<string, Match>>();
+  const operations = new Set<string>();
+  for (const row of rows) {
+    if (operations.has(row.operation)) throw new Error(`Two routes are called ${row.operation}.`);
+    operations.add(row.operation);
+    for (const mount of row.mounts) {
+      const path = mount + row.path;
+      const names = insert(root, row, path);
+      if (names.length > 0) continue;
+      const methods = fixed.get(path) ?? new Map<string, Match>();
+      fixed.set(path, methods.set(row.method, { row, names: NO_NAMES, values: NO_VALUES }));
+    }
+  }
+  return {
+    find(method, path) {
+      const known = fixed.get(path)?.get(method);
+      if (known !== undefined) return known;
+      if (!path.startsWith("/")) return undefined;
+      const segments = path.split("/");
+      const values: string[] = [];
+      const node = walk(root, segments, 1, values);
+      if (node === undefined) return undefined;
+      const found = node.rows.get(method);
+      return found === undefined ? [...node.rows.keys()].sort() : { ...found, values };
+    },
+  };
+}
+
+const newNode = (): Node => ({ literal: new Map(), parameter: undefined, rows: new Map() });
+
+function insert(root: Node, row: Route, path: string): readonly string[] {
+  const names: string[] = [];
+  let node = root;
+  for (const segment of path.split("/").slice(1)) {
+    if (segment.startsWith("{")) {
+      names.push(segment.slice(1, -1));
+      node = node.parameter ??= newNode();
+    } else {
+      const next = node.literal.get(segment) ?? newNode();
+      node.literal.set(segment, next);
+      node = next;
+    }
+  }
+  if (node.rows.has(row.method)) throw new Error(`Two routes claim ${row.method} ${path}.`);
+  node.rows.set(row.method, { row, names });
+  return names;
+}
+
+/** A literal segment goes before a parameter; the parameter is tried where the literal leads nowhere. */
+function walk(node: Node, segments: readonly string[], at: number, values: string[]): Node | undefined {
+  const segment = segments[at];
+  if (segment === undefined) return node.rows.size > 0 ? node : undefined;
+  const literal = node.literal.get(segment);
+  if (literal !== undefined) {
+    const found = walk(literal, segments, at + 1, values);
+    if (found !== undefined) return found;
+  }
+  if (node.parameter === undefined || segment === "") return undefined;
+  values.push(segment);
+  const found = walk(node.parameter, segments, at + 1, values);
+  if (found === undefined) values.pop();
+  return found;
+}

@@ -1,0 +1,43 @@
+/** Small files of DATA_DIR that belong to the engine as a whole: the sandbox's master key and the node's name. */
+import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type Config, ConfigError } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import type { Sealer } from "../../engine/storage/sealer.js";
+import type { QuarantinedJob } from "../../validators/pool.js";
+
+const MASTER_KEY_BYTES = 32;
+
+/** Reads a file of DATA_DIR, or makes it whole and private in one step. */
+function readOrCreate(path: string, make: () => string): string {
+  if (existsSync(path)) return readFileSync(path, "utf8").trim();
+  const text = make();
+  writeFileSync(`${path}.${process.pid}`, `${text}\n`, { mode: 0o600, flush: true });
+  renameSync(`${path}.${process.pid}`, path);
+  return text;
+}
+
+/**
+ * The key that encrypts payloads: the configured one, or the sandbox's own.
+ * @throws ConfigError when the sandbox's key file is damaged: a new key could not read what is stored
+ */
+export function masterKey(config: Config, dataDir: string): Buffer {
+  if (config.MASTER_KEY !== undefined) return config.MASTER_KEY;
+  const key = Buffer.from(readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")), "base64");
+  if (key.length !== MASTER_KEY_BYTES) throw new ConfigError(["master.key in DATA_DIR is damaged; restore it, or set MASTER_KEY."]);
+  return key;
+}
+
+/** The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are nobody's. */
+export const nodeName = (dataDir: string): string => readOrCreate(join(dataDir, "node.id"), randomUUID);
+
+/** Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. */
+export function keepQuarantined(dataDir: string, sealer: Sealer, job: QuarantinedJob): void {
+  const { bytes } = job.input as { readonly bytes?: unknown };
+  const folder = join(dataDir, "quarantine");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (!(bytes instanceof Uint8Array) || readdirSync(folder).length >= LIMITS.quarantine_files_max) return;
+  writeFileSync(join(folder, `${job.sha256}.${sealer.keyId}.sealed`), sealer.seal(bytes, job.sha256), { mode: 0o600 });
+}
