@@ -34,7 +34,8 @@ export const consumeDispatch = (ports: ConsumerPorts): Promise<StreamConsumer> =
       await ports.actors.ask(ports.document, id, "Dispatch", null);
       return "done";
     } catch (error) {
-      if (!(error instanceof Refusal)) ports.log.warn("dispatch will be tried again", { documentId: id, ...errorFields(error) });
+      if (!(error instanceof Refusal))
+        ports.log.warn("dispatch will be tried again", { documentId: id, ...errorFields(error) });
       return { retryAfter_ms: LIMITS.due_poll_ms };
     }
   });
@@ -42,7 +43,11 @@ export const consumeDispatch = (ports: ConsumerPorts): Promise<StreamConsumer> =
 /** Wakes documents without the stream: the way that is left when the broker is away. */
 async function dispatchDirectly(ports: ConsumerPorts, wakeUps: readonly WakeUp[]): Promise<void> {
   for (let i = 0; i < wakeUps.length; i += LIMITS.attempts_concurrent_max) {
-    await Promise.allSettled(wakeUps.slice(i, i + LIMITS.attempts_concurrent_max).map(({ key }) => ports.actors.ask(ports.document, key, "Dispatch", null)));
+    await Promise.allSettled(
+      wakeUps
+        .slice(i, i + LIMITS.attempts_concurrent_max)
+        .map(({ key }) => ports.actors.ask(ports.document, key, "Dispatch", null)),
+    );
   }
 }
 

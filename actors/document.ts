@@ -2,8 +2,19 @@
 import { dispatchDocument, type DispatchPorts } from "../engine/documents/delivery/dispatch.js";
 import { type DutyPorts, judge, release } from "../engine/documents/inbound/mls-duties.js";
 import type { Provider } from "../engine/documents/provider.js";
-import { respond, type RespondPorts, type RespondReply, type RespondRequest } from "../engine/documents/inbound/respond.js";
-import { acceptSend, type SendPorts, type SendReply, type SendRequest, withBatches } from "../engine/documents/accept/send.js";
+import {
+  respond,
+  type RespondPorts,
+  type RespondReply,
+  type RespondRequest,
+} from "../engine/documents/inbound/respond.js";
+import {
+  acceptSend,
+  type SendPorts,
+  type SendReply,
+  type SendRequest,
+  withBatches,
+} from "../engine/documents/accept/send.js";
 import { recordingExchanges } from "../engine/documents/delivery/service-dispatch.js";
 import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/inbound/statuses.js";
 import type { DocumentId, ReceivedDocumentId } from "../engine/base/ids.js";
@@ -37,7 +48,10 @@ export interface DocumentPorts {
 
 export function documentKind(ports: DocumentPorts): DocumentKind {
   const send = withBatches(ports.send);
-  const dispatch: DispatchPorts = { ...ports.dispatch, transport: recordingExchanges(ports.dispatch.transport, ports.dispatch) };
+  const dispatch: DispatchPorts = {
+    ...ports.dispatch,
+    transport: recordingExchanges(ports.dispatch.transport, ports.dispatch),
+  };
   return {
     name: "document",
     // A document is touched a handful of times in its life: its actor goes as soon as nothing waits in it.
@@ -52,7 +66,9 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
         return { reply: null };
       },
       Release: async (_, __, key) => ({ reply: await release(ports.duties, key as ReceivedDocumentId) }),
-      Respond: async (_, request, key) => ({ reply: await respond(ports.respond, { ...request, documentId: key as ReceivedDocumentId }) }),
+      Respond: async (_, request, key) => ({
+        reply: await respond(ports.respond, { ...request, documentId: key as ReceivedDocumentId }),
+      }),
     },
   };
 }

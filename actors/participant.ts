@@ -14,7 +14,10 @@ export type ParticipantProtocol = {
   /** Claims the idempotency key for this node and hands the request to a document actor, which answers the asker. */
   ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Marks a received document as processed; answers when it first was. */
-  Acknowledge: { readonly ask: { readonly participant: ParticipantId; readonly id: ReceivedDocumentId }; readonly reply: Instant };
+  Acknowledge: {
+    readonly ask: { readonly participant: ParticipantId; readonly id: ReceivedDocumentId };
+    readonly reply: Instant;
+  };
   /** Stores what another access point hands over for this participant. */
   Receive: { readonly ask: InboundExchange; readonly reply: InboundOutcome };
 };
@@ -41,11 +44,23 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
     handlers: {
       ClaimSend: ({ inFlight }, request) => {
         if (inFlight.has(request.idempotencyKey)) {
-          throw new Refusal("SAPI-PROC-002", [{ code: "SAPI-PROC-002", field: "Idempotency-Key", message: "A request with this key is still being answered." }], { retryAfter_s: 1 });
+          throw new Refusal(
+            "SAPI-PROC-002",
+            [
+              {
+                code: "SAPI-PROC-002",
+                field: "Idempotency-Key",
+                message: "A request with this key is still being answered.",
+              },
+            ],
+            { retryAfter_s: 1 },
+          );
         }
         if (inFlight.size >= LIMITS.mailbox_max) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
         inFlight.add(request.idempotencyKey);
-        const forward = actors.ask(document, nextDocumentId(inbound.clock), "Accept", request).finally(() => inFlight.delete(request.idempotencyKey));
+        const forward = actors
+          .ask(document, nextDocumentId(inbound.clock), "Accept", request)
+          .finally(() => inFlight.delete(request.idempotencyKey));
         return { forward };
       },
       Acknowledge: async (_, { participant, id }) => ({ reply: await acknowledge(inbound, participant, id) }),

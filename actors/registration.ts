@@ -2,14 +2,28 @@
  * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers in
  * seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres decides.
  */
-import { changeRegistration, checkRegistration, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, type SettledState, settleReview } from "../engine/peppol/discovery/registrations.js";
+import {
+  changeRegistration,
+  checkRegistration,
+  type RegistrationPorts,
+  type RegistrationRequest,
+  type RegistrationResult,
+  type SettledState,
+  settleReview,
+} from "../engine/peppol/discovery/registrations.js";
 import { type ParticipantId, participantKey } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 export type RegistrationProtocol = {
-  ChangeRegistration: { readonly ask: { readonly participant: ParticipantId; readonly request: RegistrationRequest }; readonly reply: RegistrationResult };
+  ChangeRegistration: {
+    readonly ask: { readonly participant: ParticipantId; readonly request: RegistrationRequest };
+    readonly reply: RegistrationResult;
+  };
   CheckRegistration: { readonly ask: ParticipantId; readonly reply: RegistrationResult };
-  SettleReview: { readonly ask: { readonly participant: ParticipantId; readonly state: SettledState }; readonly reply: RegistrationResult };
+  SettleReview: {
+    readonly ask: { readonly participant: ParticipantId; readonly state: SettledState };
+    readonly reply: RegistrationResult;
+  };
 };
 
 export type RegistrationKind = ActorKind<RegistrationProtocol, null>;
@@ -19,7 +33,9 @@ export const registrationKind = (ports: RegistrationPorts): RegistrationKind => 
   idle_ms: 0,
   start: () => null,
   handlers: {
-    ChangeRegistration: async (_, { participant, request }) => ({ reply: await changeRegistration(ports, participant, request) }),
+    ChangeRegistration: async (_, { participant, request }) => ({
+      reply: await changeRegistration(ports, participant, request),
+    }),
     CheckRegistration: async (_, participant) => ({ reply: await checkRegistration(ports, participant) }),
     SettleReview: async (_, { participant, state }) => ({ reply: await settleReview(ports, participant, state) }),
   },
@@ -33,7 +49,8 @@ export interface Registrations {
 }
 
 export const registrationsThroughActors = (actors: ActorSystem, kind: RegistrationKind): Registrations => ({
-  change: (participant, request) => actors.ask(kind, participantKey(participant), "ChangeRegistration", { participant, request }),
+  change: (participant, request) =>
+    actors.ask(kind, participantKey(participant), "ChangeRegistration", { participant, request }),
   check: (participant) => actors.ask(kind, participantKey(participant), "CheckRegistration", participant),
   settle: (participant, state) => actors.ask(kind, participantKey(participant), "SettleReview", { participant, state }),
 });

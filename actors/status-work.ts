@@ -20,7 +20,11 @@ export interface StatusWorkPorts extends Pick<MessagePorts, "sql" | "sealer" | "
 }
 
 /** Waits for all of them. @returns how many were answered; the others are still due and are told in the log */
-async function answered(ports: Pick<StatusWorkPorts, "log">, component: string, asks: readonly Promise<unknown>[]): Promise<number> {
+async function answered(
+  ports: Pick<StatusWorkPorts, "log">,
+  component: string,
+  asks: readonly Promise<unknown>[],
+): Promise<number> {
   let count = 0;
   for (const outcome of await Promise.allSettled(asks)) {
     if (outcome.status === "fulfilled") count += 1;
@@ -29,8 +33,10 @@ async function answered(ports: Pick<StatusWorkPorts, "log">, component: string, 
   return count;
 }
 
-const follow = ({ actors, document, message }: StatusWorkPorts, read: ReadStatus): Promise<unknown> => read.subject === undefined
-  ? actors.ask(message, keyOfStatus(read), "Settle", read) : actors.ask(document, keyOfStatus(read), "Follow", read);
+const follow = ({ actors, document, message }: StatusWorkPorts, read: ReadStatus): Promise<unknown> =>
+  read.subject === undefined
+    ? actors.ask(message, keyOfStatus(read), "Settle", read)
+    : actors.ask(document, keyOfStatus(read), "Follow", read);
 
 /** Each takes one batch and answers how much of it was done: the caller asks again while there was any. */
 export const STATUS_STEPS = {
@@ -39,21 +45,38 @@ export const STATUS_STEPS = {
     const due = await readDueStatuses(ports);
     let count = 0;
     for (let i = 0; i < due.length; i += LIMITS.service_messages_concurrent) {
-      count += await answered(ports, "statuses", due.slice(i, i + LIMITS.service_messages_concurrent).map((read) => follow(ports, read)));
+      count += await answered(
+        ports,
+        "statuses",
+        due.slice(i, i + LIMITS.service_messages_concurrent).map((read) => follow(ports, read)),
+      );
     }
     return count;
   },
   /** Received documents that are to be judged. */
   duties: async (ports: StatusWorkPorts): Promise<number> =>
-    answered(ports, "duties", (await leaseDuties(ports)).map((duty) => ports.actors.ask(ports.document, duty.id, "Judge", duty))),
+    answered(
+      ports,
+      "duties",
+      (await leaseDuties(ports)).map((duty) => ports.actors.ask(ports.document, duty.id, "Judge", duty)),
+    ),
   /** Received documents that could not be judged in time. */
   held: async (ports: StatusWorkPorts): Promise<number> =>
-    answered(ports, "held", (await overdueHeld(ports)).map((id) => ports.actors.ask(ports.document, id, "Release", null))),
+    answered(
+      ports,
+      "held",
+      (await overdueHeld(ports)).map((id) => ports.actors.ask(ports.document, id, "Release", null)),
+    ),
   /** Messages of ours that are to be sent. */
   messages: async (ports: StatusWorkPorts): Promise<number> =>
-    answered(ports, "messages", (await leaseMessages(ports)).map((leased) => ports.actors.ask(ports.message, leased.id, "Attempt", leased))),
+    answered(
+      ports,
+      "messages",
+      (await leaseMessages(ports)).map((leased) => ports.actors.ask(ports.message, leased.id, "Attempt", leased)),
+    ),
   /** Monthly reports: one actor makes them, that of the provider itself. */
-  reports: async ({ actors, message, provider }: StatusWorkPorts): Promise<number> => actors.ask(message, provider.participant, "Report", null),
+  reports: async ({ actors, message, provider }: StatusWorkPorts): Promise<number> =>
+    actors.ask(message, provider.participant, "Report", null),
 } as const;
 
 interface Timing {
@@ -65,8 +88,10 @@ interface Timing {
   readonly abreast: number;
 }
 const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
-  statuses: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 }, duties: { every_ms: LIMITS.status_poll_ms, makesDue: ["messages"], abreast: 2 },
-  held: { every_ms: LIMITS.held_again_ms, makesDue: [], abreast: 1 }, messages: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
+  statuses: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
+  duties: { every_ms: LIMITS.status_poll_ms, makesDue: ["messages"], abreast: 2 },
+  held: { every_ms: LIMITS.held_again_ms, makesDue: [], abreast: 1 },
+  messages: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
   reports: { every_ms: LIMITS.report_look_ms, makesDue: ["messages"], abreast: 1 },
 };
 
@@ -81,12 +106,16 @@ export interface StatusWork {
 export function startStatusWork(ports: StatusWorkPorts): StatusWork {
   const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
   let stopping = false;
-  const runners = names.flatMap((name) => Array.from({ length: TIMINGS[name].abreast }, () => ({ name, wake: createWake() })));
-  const poke = (due: DueStatusWork): void => { for (const { name, wake } of runners) if (name === due) wake.poke(); };
+  const runners = names.flatMap((name) =>
+    Array.from({ length: TIMINGS[name].abreast }, () => ({ name, wake: createWake() })),
+  );
+  const poke = (due: DueStatusWork): void => {
+    for (const { name, wake } of runners) if (name === due) wake.poke();
+  };
   async function run({ name, wake }: { readonly name: keyof typeof STATUS_STEPS; readonly wake: Wake }): Promise<void> {
     while (!stopping) {
       try {
-        if (await STATUS_STEPS[name](ports) > 0 && !stopping) {
+        if ((await STATUS_STEPS[name](ports)) > 0 && !stopping) {
           for (const due of TIMINGS[name].makesDue) poke(due);
           continue;
         }

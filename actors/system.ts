@@ -27,7 +27,13 @@ export interface ActorKind<P extends Protocol, Cache> {
   readonly idle_ms: number;
   /** A cache, never the truth: it may vanish between any two turns. */
   readonly start: (key: string) => Cache;
-  readonly handlers: { readonly [K in keyof P]: (cache: Cache, ask: P[K]["ask"], key: string) => Promise<Turn<P[K]["reply"]>> | Turn<P[K]["reply"]> };
+  readonly handlers: {
+    readonly [K in keyof P]: (
+      cache: Cache,
+      ask: P[K]["ask"],
+      key: string,
+    ) => Promise<Turn<P[K]["reply"]>> | Turn<P[K]["reply"]>;
+  };
 }
 
 export interface ActorSystem {
@@ -36,7 +42,12 @@ export interface ActorSystem {
    * @throws Refusal TEMPORARY when the mailbox is full, the node is stopping or no answer came in time
    * @throws whatever the handler throws
    */
-  ask<P extends Protocol, Cache, K extends keyof P & string>(kind: ActorKind<P, Cache>, key: string, command: K, ask: P[K]["ask"]): Promise<P[K]["reply"]>;
+  ask<P extends Protocol, Cache, K extends keyof P & string>(
+    kind: ActorKind<P, Cache>,
+    key: string,
+    command: K,
+    ask: P[K]["ask"],
+  ): Promise<P[K]["reply"]>;
   /** Lets the actor finish what waits in it and drops it; a command that comes meanwhile starts a new one afterwards. */
   retire<P extends Protocol, Cache>(kind: ActorKind<P, Cache>, key: string): Promise<void>;
   /** Actors in memory, by kind. */
@@ -71,11 +82,17 @@ function shardOf(key: string): number {
 
 const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
 
-export function startActors(ports: { readonly log: Log; readonly metrics: Metrics; readonly monotonic: () => number }): ActorSystem {
+export function startActors(ports: {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly monotonic: () => number;
+}): ActorSystem {
   const { log, metrics, monotonic } = ports;
   const system = start();
   // nact copies the children of a parent for each of its messages (262 ms at 200,000): the parents only hold children, and hold few.
-  const shards = Array.from({ length: LIMITS.actor_shards }, (_, i) => spawnStateless(system, () => undefined, `shard-${i}`));
+  const shards = Array.from({ length: LIMITS.actor_shards }, (_, i) =>
+    spawnStateless(system, () => undefined, `shard-${i}`),
+  );
   const entries = new Map<string, Entry>();
   // Bounded by the kinds of actor.
   const counts = new Map<string, number>();
@@ -101,18 +118,34 @@ export function startActors(ports: { readonly log: Log; readonly metrics: Metric
     if (found !== undefined) return found;
     if (entries.size >= LIMITS.actors_max) throw temporary();
     // nact names are unique among living children; the generation keeps a successor apart from one that is just stopping.
-    const reference = spawnStateless(shards[shardOf(key)] ?? system, (envelope: Envelope) => envelope.run(), `${kind.name}-${(generation += 1)}`);
-    const entry: Entry = { cache: kind.start(key), reference, kind: kind.name, idle_ms: kind.idle_ms, waiting: 0, idleSince: monotonic(), retired: undefined };
+    const reference = spawnStateless(
+      shards[shardOf(key)] ?? system,
+      (envelope: Envelope) => envelope.run(),
+      `${kind.name}-${(generation += 1)}`,
+    );
+    const entry: Entry = {
+      cache: kind.start(key),
+      reference,
+      kind: kind.name,
+      idle_ms: kind.idle_ms,
+      waiting: 0,
+      idleSince: monotonic(),
+      retired: undefined,
+    };
     entries.set(path, entry);
     counts.set(kind.name, (counts.get(kind.name) ?? 0) + 1);
     return entry;
   }
 
   async function ask<P extends Protocol, Cache, K extends keyof P & string>(
-    kind: ActorKind<P, Cache>, key: string, command: K, body: P[K]["ask"],
+    kind: ActorKind<P, Cache>,
+    key: string,
+    command: K,
+    body: P[K]["ask"],
   ): Promise<P[K]["reply"]> {
     const path = `${kind.name}/${key}`;
-    for (let retired = entries.get(path)?.retired; retired !== undefined; retired = entries.get(path)?.retired) await retired.promise;
+    for (let retired = entries.get(path)?.retired; retired !== undefined; retired = entries.get(path)?.retired)
+      await retired.promise;
     if (stopping) throw temporary();
     const entry = enter(kind, key, path);
     metrics.observe("actor_mailbox_depth", { kind: kind.name }, entry.waiting);
@@ -122,9 +155,13 @@ export function startActors(ports: { readonly log: Log; readonly metrics: Metric
     }
     entry.waiting += 1;
     return new Promise<P[K]["reply"]>((resolve, reject) => {
-      const timer = setTimeout(() => { reject(temporary()); }, LIMITS.actor_ask_timeout_ms);
+      const timer = setTimeout(() => {
+        reject(temporary());
+      }, LIMITS.actor_ask_timeout_ms);
       const settle = (answer: Promise<P[K]["reply"]>): void => {
-        void answer.then(resolve, reject).finally(() => { clearTimeout(timer); });
+        void answer.then(resolve, reject).finally(() => {
+          clearTimeout(timer);
+        });
       };
       const run = async (): Promise<void> => {
         try {
@@ -136,7 +173,9 @@ export function startActors(ports: { readonly log: Log; readonly metrics: Metric
             log.error("actor crashed", { actor: kind.name, ...errorFields(error) });
             entry.cache = kind.start(key);
           }
-          settle(Promise.reject(error instanceof Error ? error : new Error("an actor threw something that is no error")));
+          settle(
+            Promise.reject(error instanceof Error ? error : new Error("an actor threw something that is no error")),
+          );
         } finally {
           ended(path, entry);
         }
@@ -151,7 +190,9 @@ export function startActors(ports: { readonly log: Log; readonly metrics: Metric
     if (entry === undefined) return Promise.resolve();
     if (entry.retired !== undefined) return entry.retired.promise;
     let resolve = (): void => undefined;
-    const promise = new Promise<void>((done) => { resolve = done; });
+    const promise = new Promise<void>((done) => {
+      resolve = done;
+    });
     entry.retired = { promise, resolve };
     if (entry.waiting === 0) drop(path, entry);
     return promise;
@@ -172,15 +213,29 @@ export function startActors(ports: { readonly log: Log; readonly metrics: Metric
     stop: async () => {
       stopping = true;
       clearInterval(sweeper);
-      const drained = Promise.all([...entries].map(([path, entry]) => {
-        let resolve = (): void => undefined;
-        entry.retired ??= { promise: new Promise<void>((done) => { resolve = done; }), resolve: () => { resolve(); } };
-        const { promise } = entry.retired;
-        if (entry.waiting === 0) drop(path, entry);
-        return promise;
-      }));
+      const drained = Promise.all(
+        [...entries].map(([path, entry]) => {
+          let resolve = (): void => undefined;
+          entry.retired ??= {
+            promise: new Promise<void>((done) => {
+              resolve = done;
+            }),
+            resolve: () => {
+              resolve();
+            },
+          };
+          const { promise } = entry.retired;
+          if (entry.waiting === 0) drop(path, entry);
+          return promise;
+        }),
+      );
       let timer: NodeJS.Timeout | undefined;
-      await Promise.race([drained, new Promise<void>((done) => { timer = setTimeout(done, LIMITS.drain_timeout_ms); })]);
+      await Promise.race([
+        drained,
+        new Promise<void>((done) => {
+          timer = setTimeout(done, LIMITS.drain_timeout_ms);
+        }),
+      ]);
       clearTimeout(timer);
       for (const [path, entry] of entries) drop(path, entry);
       stop(system);

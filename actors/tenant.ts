@@ -3,7 +3,13 @@
  * Short turns; between nodes the unique indexes decide.
  */
 import { createKey, type NewKey } from "../engine/identity/keys.js";
-import { type MadeFirm, type MadeIntegrator, makeFirm, makeIntegrator, type RegistrationPorts } from "../engine/identity/registration.js";
+import {
+  type MadeFirm,
+  type MadeIntegrator,
+  makeFirm,
+  makeIntegrator,
+  type RegistrationPorts,
+} from "../engine/identity/registration.js";
 import { type ParticipantId, participantKey } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
@@ -42,5 +48,6 @@ export interface Tenants {
 export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Tenants => ({
   makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),
   makeIntegrator: (integrator) => actors.ask(kind, `name/${integrator.name}`, "CreateIntegrator", integrator),
-  makeKey: (key) => actors.ask(kind, "firmId" in key.owner ? key.owner.firmId : key.owner.integratorId, "CreateKey", key),
+  makeKey: (key) =>
+    actors.ask(kind, "firmId" in key.owner ? key.owner.firmId : key.owner.integratorId, "CreateKey", key),
 });

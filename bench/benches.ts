@@ -7,4 +7,11 @@ import { sendBench } from "./send.js";
 import { sendLatencyBench } from "./send-latency.js";
 import { validateBench } from "./validate.js";
 
-export const BENCHES: readonly Bench[] = [validateBench, sendBench, sendLatencyBench, pollBench, as4Bench, endToEndBench];
+export const BENCHES: readonly Bench[] = [
+  validateBench,
+  sendBench,
+  sendLatencyBench,
+  pollBench,
+  as4Bench,
+  endToEndBench,
+];

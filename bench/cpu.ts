@@ -14,7 +14,11 @@ function times(path: string): Times | undefined {
   try {
     const text = readFileSync(path, "utf8");
     const rest = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return { name: text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")), parent: Number(rest[1]), seconds: (Number(rest[11]) + Number(rest[12])) / TICKS };
+    return {
+      name: text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")),
+      parent: Number(rest[1]),
+      seconds: (Number(rest[11]) + Number(rest[12])) / TICKS,
+    };
   } catch {
     return undefined;
   }
@@ -23,27 +27,44 @@ function times(path: string): Times | undefined {
 /** Seconds so far by part: the engine's main thread, its other threads, and each kind of child. */
 export function processorTime(enginePid: number): ReadonlyMap<string, number> {
   const parts = new Map<string, number>();
-  const add = (part: string, seconds: number): void => { parts.set(part, (parts.get(part) ?? 0) + seconds); };
+  const add = (part: string, seconds: number): void => {
+    parts.set(part, (parts.get(part) ?? 0) + seconds);
+  };
   let tasks: string[] = [];
   try {
     tasks = readdirSync(`/proc/${enginePid}/task`);
   } catch {
     return parts;
   }
-  for (const task of tasks) add(Number(task) === enginePid ? "engine, event loop" : "engine, threads", times(`/proc/${enginePid}/task/${task}/stat`)?.seconds ?? 0);
-  const all = readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name)).map((pid) => ({ pid: Number(pid), ...times(`/proc/${pid}/stat`) }));
+  for (const task of tasks)
+    add(
+      Number(task) === enginePid ? "engine, event loop" : "engine, threads",
+      times(`/proc/${enginePid}/task/${task}/stat`)?.seconds ?? 0,
+    );
+  const all = readdirSync("/proc")
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((pid) => ({ pid: Number(pid), ...times(`/proc/${pid}/stat`) }));
   const below = new Set([enginePid]);
-  for (let grown = true; grown; ) {
+  for (let grown = true; grown;) {
     const more = all.filter(({ pid, parent }) => parent !== undefined && below.has(parent) && !below.has(pid));
     for (const { pid } of more) below.add(pid);
     grown = more.length > 0;
   }
-  for (const { pid, name, seconds } of all) if (pid !== enginePid && below.has(pid) && name !== undefined) add(name, seconds ?? 0);
+  for (const { pid, name, seconds } of all)
+    if (pid !== enginePid && below.has(pid) && name !== undefined) add(name, seconds ?? 0);
   add("client", times(`/proc/${process.pid}/stat`)?.seconds ?? 0);
   return parts;
 }
 
 /** Milliseconds of processor time per unit of work and part, between two readings. */
-export function perUnit(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>, units: number): string {
-  return [...after].map(([part, seconds]) => `${part} ${(((seconds - (before.get(part) ?? 0)) * 1000) / Math.max(units, 1)).toFixed(3)}`).join(", ");
+export function perUnit(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  units: number,
+): string {
+  return [...after]
+    .map(
+      ([part, seconds]) => `${part} ${(((seconds - (before.get(part) ?? 0)) * 1000) / Math.max(units, 1)).toFixed(3)}`,
+    )
+    .join(", ");
 }

@@ -6,7 +6,11 @@ const RATES = [23, 19, 5] as const;
 /** Cents as a decimal with two digits. */
 const money = (cents: number): string => `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, "0")}`;
 
-interface Line { readonly rate: number; readonly net: number; readonly xml: string }
+interface Line {
+  readonly rate: number;
+  readonly net: number;
+  readonly xml: string;
+}
 
 /** A line with an order reference, an allowance of ten per cent, and the identifiers that real lines carry. */
 function line(n: number): Line {

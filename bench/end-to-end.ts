@@ -27,7 +27,9 @@ interface Counts {
 }
 
 async function counts({ sql }: BenchEngine): Promise<Counts> {
-  const [row] = await sql<Counts[]>`select count(*)::integer as accepted, (count(*) filter (where status = 'delivered'))::integer as delivered from document`;
+  const [row] = await sql<
+    Counts[]
+  >`select count(*)::integer as accepted, (count(*) filter (where status = 'delivered'))::integer as delivered from document`;
   return row ?? { accepted: 0, delivered: 0 };
 }
 
@@ -35,7 +37,10 @@ async function counts({ sql }: BenchEngine): Promise<Counts> {
  * Waits until every accepted document is delivered and no more are accepted: when a load ends, requests are under way.
  * @returns how many there are, and when the last of them was first seen delivered
  */
-async function drained(engine: BenchEngine, options: BenchOptions): Promise<{ readonly delivered: number; readonly at: number }> {
+async function drained(
+  engine: BenchEngine,
+  options: BenchOptions,
+): Promise<{ readonly delivered: number; readonly at: number }> {
   const end = systemClock.monotonic() + (options.seconds * PATIENCE + 60) * 1_000;
   let [same, at, last] = [0, 0, 0];
   for (;;) {
@@ -58,17 +63,31 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
       (select count(distinct document_id)::integer from evidence where direction = 'outbound' and outcome = 'receipt') as sent,
       (select count(distinct message_id)::integer from evidence where direction = 'inbound' and outcome = 'stored') as received,
       (select count(*)::integer from (select as4_message_id from received_document group by as4_message_id having count(*) > 1) as x) as twice`;
-  if (row === undefined || row.documents < accepted || row.documents > accepted + underWay) throw new Error(`${accepted} answers of 202, but ${row?.documents ?? 0} documents`);
+  if (row === undefined || row.documents < accepted || row.documents > accepted + underWay)
+    throw new Error(`${accepted} answers of 202, but ${row?.documents ?? 0} documents`);
   const { documents, arrived, sent, received, twice } = row;
   if (arrived !== documents || sent !== documents || received !== documents || twice !== 0) {
-    throw new Error(`${documents} documents: ${arrived} arrived, ${twice} twice; evidence of ${sent} on the sender's side and of ${received} on the receiver's`);
+    throw new Error(
+      `${documents} documents: ${arrived} arrived, ${twice} twice; evidence of ${sent} on the sender's side and of ${received} on the receiver's`,
+    );
   }
 }
 
 /** A backlog, and how fast it goes. @returns documents a second */
-async function drainRate(options: BenchOptions, engine: BenchEngine, next: ReturnType<typeof requests>, url: string): Promise<{ readonly figures: Figure[]; readonly rate: number; readonly answers: number }> {
+async function drainRate(
+  options: BenchOptions,
+  engine: BenchEngine,
+  next: ReturnType<typeof requests>,
+  url: string,
+): Promise<{ readonly figures: Figure[]; readonly rate: number; readonly answers: number }> {
   const amount = options.tiny ? 20 : BACKLOG_PER_SECOND * options.seconds;
-  const first = await runLoad({ url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, amount, next });
+  const first = await runLoad({
+    url,
+    connections: options.tiny ? 4 : CONNECTIONS,
+    seconds: options.seconds,
+    amount,
+    next,
+  });
   if (refusedOf(first) > 0) throw new Error(`the engine refused ${refusedOf(first)} documents`);
   const [start, before, time] = [systemClock.monotonic(), await counts(engine), processorTime(engine.pid)];
   const { delivered, at } = await drained(engine, options);
@@ -76,18 +95,44 @@ async function drainRate(options: BenchOptions, engine: BenchEngine, next: Retur
   options.say(`processor time per document, ms: ${perUnit(time, processorTime(engine.pid), drainedCount)}`);
   const rate = drainedCount / ((at - start) / 1_000);
   return {
-    answers: first.answers, rate,
+    answers: first.answers,
+    rate,
     figures: [
-      { name: "accepted while delivering", value: first.perSecond, unit: "/s", p50_ms: first.p50_ms, p99_ms: first.p99_ms, errors: refusedOf(first), note: `${amount} documents of 12 KB, ${CONNECTIONS} connections` },
-      { name: "backlog drains", value: rate, unit: "/s", note: `${drainedCount} documents: SMP look-up, SBDH, AS4 there and back, evidence on both sides, delivered` },
+      {
+        name: "accepted while delivering",
+        value: first.perSecond,
+        unit: "/s",
+        p50_ms: first.p50_ms,
+        p99_ms: first.p99_ms,
+        errors: refusedOf(first),
+        note: `${amount} documents of 12 KB, ${CONNECTIONS} connections`,
+      },
+      {
+        name: "backlog drains",
+        value: rate,
+        unit: "/s",
+        note: `${drainedCount} documents: SMP look-up, SBDH, AS4 there and back, evidence on both sides, delivered`,
+      },
     ],
   };
 }
 
 /** Documents come at a rate that the node can bear; how long each takes from its 202 to `delivered`. */
-async function steady(options: BenchOptions, engine: BenchEngine, next: ReturnType<typeof requests>, url: string, offered: number): Promise<{ readonly figures: Figure[]; readonly answers: number }> {
+async function steady(
+  options: BenchOptions,
+  engine: BenchEngine,
+  next: ReturnType<typeof requests>,
+  url: string,
+  offered: number,
+): Promise<{ readonly figures: Figure[]; readonly answers: number }> {
   const started = new Date(systemClock.now());
-  const load = await runPacedLoad({ url, seconds: options.seconds, rate: offered, ...(options.tiny ? { amount: 10 } : {}), next });
+  const load = await runPacedLoad({
+    url,
+    seconds: options.seconds,
+    rate: offered,
+    ...(options.tiny ? { amount: 10 } : {}),
+    next,
+  });
   if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
   const { accepted, delivered } = await counts(engine);
   await drained(engine, options);
@@ -96,36 +141,66 @@ async function steady(options: BenchOptions, engine: BenchEngine, next: ReturnTy
     from (select extract(epoch from min(h.occurred_at) - d.created_at) as t from document as d join document_history as h on h.document_id = d.id and h.status = 'delivered' where d.created_at >= ${started} group by d.id) as x`;
   return {
     answers: load.answers,
-    figures: [{
-      name: "accepted → delivered", value: load.perSecond, unit: "/s", p50_ms: row?.p50 ?? 0, p99_ms: row?.p99 ?? 0, p999_ms: row?.p999 ?? 0, errors: refusedOf(load),
-      note: `steady, ${accepted - delivered} under way at the end; the times are from the 202 to the receipt written down`,
-    }],
+    figures: [
+      {
+        name: "accepted → delivered",
+        value: load.perSecond,
+        unit: "/s",
+        p50_ms: row?.p50 ?? 0,
+        p99_ms: row?.p99 ?? 0,
+        p999_ms: row?.p999 ?? 0,
+        errors: refusedOf(load),
+        note: `steady, ${accepted - delivered} under way at the end; the times are from the 202 to the receipt written down`,
+      },
+    ],
   };
 }
 
 export const endToEndBench: Bench = {
   name: "end-to-end",
-  question: "How many documents a second does a node deliver, from the API over its own SMP and /as4 to the receipt, with evidence on both sides?",
+  question:
+    "How many documents a second does a node deliver, from the API over its own SMP and /as4 to the receipt, with evidence on both sides?",
   seconds: 20,
   run: async (options) => {
     const engine = await startBenchEngine({ role: "all" });
     try {
-      const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(Math.max(60, options.seconds) * BACKLOG_PER_SECOND * 2));
-      const templates = firms.map((firm, index) => templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""));
+      const firms = await makeFirms(
+        engine,
+        options.tiny ? 4 : firmsFor(Math.max(60, options.seconds) * BACKLOG_PER_SECOND * 2),
+      );
+      const templates = firms.map((firm, index) =>
+        templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""),
+      );
       const next = requests(templates, "/sapi/v1/document/send");
       const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
       options.say("warming up …");
-      const warm = await runLoad({ url, connections: options.tiny ? 2 : 8, seconds: options.seconds, amount: options.tiny ? 4 : 1_000, next });
+      const warm = await runLoad({
+        url,
+        connections: options.tiny ? 2 : 8,
+        seconds: options.seconds,
+        amount: options.tiny ? 4 : 1_000,
+        next,
+      });
       await drained(engine, options);
       options.say("a backlog …");
       const backlog = await drainRate(options, engine, next, url);
       options.say("a steady stream …");
       const stream = await steady(options, engine, next, url, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
       await checkRows(engine, warm.answers + backlog.answers + stream.answers, CONNECTIONS);
-      const limit = await rsaLimit(options.tiny ? 0.1 : 3, await accessPointKey(join(engine.dataDir, "pki")), "exchange");
+      const limit = await rsaLimit(
+        options.tiny ? 0.1 : 3,
+        await accessPointKey(join(engine.dataDir, "pki")),
+        "exchange",
+      );
       return [
-        ...backlog.figures, ...stream.figures,
-        { name: "RSA limit, exchange", value: limit, unit: "/s", note: "sign + encrypt + decrypt + verify + sign + verify, RSA-2048, one core" },
+        ...backlog.figures,
+        ...stream.figures,
+        {
+          name: "RSA limit, exchange",
+          value: limit,
+          unit: "/s",
+          note: "sign + encrypt + decrypt + verify + sign + verify, RSA-2048, one core",
+        },
         { name: "backlog drains ÷ RSA limit", value: backlog.rate / limit, unit: "ratio" },
       ];
     } finally {

@@ -29,14 +29,17 @@ export interface BenchEngine {
   stop(): Promise<void>;
 }
 
-export const freePort = (): Promise<number> => new Promise((resolve, reject) => {
-  const server = createServer();
-  server.once("error", reject);
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => { resolve(typeof address === "object" && address !== null ? address.port : 0); });
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        resolve(typeof address === "object" && address !== null ? address.port : 0);
+      });
+    });
   });
-});
 
 const isReady = async (url: string): Promise<boolean> => {
   try {
@@ -47,24 +50,45 @@ const isReady = async (url: string): Promise<boolean> => {
 };
 
 /** Starts `kurier serve` in a data directory of its own. */
-export async function startBenchEngine(options: { readonly role: "all" | "gateway"; readonly nodeOptions?: readonly string[]; readonly env?: Readonly<Record<string, string>> }): Promise<BenchEngine> {
+export async function startBenchEngine(options: {
+  readonly role: "all" | "gateway";
+  readonly nodeOptions?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}): Promise<BenchEngine> {
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-bench-"));
   const [port, adminPort] = [await freePort(), await freePort()];
   const program = fileURLToPath(new URL("../../gateway/kurier.mjs", import.meta.url));
-  const child: ChildProcess = spawn(process.execPath, [...(options.nodeOptions ?? []), program, "serve", "--role", options.role], {
-    env: childEnvironment({ DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: "error", ...options.env }), stdio: ["ignore", "ignore", "inherit"],
-  });
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [...(options.nodeOptions ?? []), program, "serve", "--role", options.role],
+    {
+      env: childEnvironment({
+        DATA_DIR: dataDir,
+        PORT: String(port),
+        ADMIN_PORT: String(adminPort),
+        LOG_LEVEL: "error",
+        ...options.env,
+      }),
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
   const start = systemClock.monotonic();
-  while (!await isReady(`http://127.0.0.1:${adminPort}`)) {
-    if (child.exitCode !== null || systemClock.monotonic() - start > START_PATIENCE_MS) throw new Error("the engine did not start");
+  while (!(await isReady(`http://127.0.0.1:${adminPort}`))) {
+    if (child.exitCode !== null || systemClock.monotonic() - start > START_PATIENCE_MS)
+      throw new Error("the engine did not start");
     await pause(POLL_MS);
   }
   const sandbox = readSandbox(dataDir);
   const databaseUrl = runningEmbeddedPostgres(dataDir);
-  if (sandbox === undefined || databaseUrl === undefined || child.pid === undefined) throw new Error("the engine left no sandbox.json");
+  if (sandbox === undefined || databaseUrl === undefined || child.pid === undefined)
+    throw new Error("the engine left no sandbox.json");
   const sql = openSql({ url: databaseUrl, name: "bench", connections: 2 });
   return {
-    sandbox, sql, databaseUrl, pid: child.pid, dataDir,
+    sandbox,
+    sql,
+    databaseUrl,
+    pid: child.pid,
+    dataDir,
     stop: async () => {
       await sql.end({ timeout: 1 });
       const ended = new Promise((resolve) => child.once("exit", resolve));
@@ -86,24 +110,39 @@ const SECRET_CHARS = 40;
 const TOKENS_AT_ONCE = 16;
 
 /** A secret of the sandbox's form, made from the firm's number: reproducible, and good for nothing else. */
-const secretOf = (index: number): string => `sk_live_test_${createHmac("sha512", "bench").update(String(index)).digest("base64").replace(/[^A-Za-z0-9]/g, "x").slice(0, SECRET_CHARS)}`;
+const secretOf = (index: number): string =>
+  `sk_live_test_${createHmac("sha512", "bench")
+    .update(String(index))
+    .digest("base64")
+    .replace(/[^A-Za-z0-9]/g, "x")
+    .slice(0, SECRET_CHARS)}`;
 
 /** Makes `count` firms, each with a participant that takes billing documents, a key and a token from the token endpoint. */
 export async function makeFirms(engine: BenchEngine, count: number): Promise<BenchFirm[]> {
   const firms = Array.from({ length: count }, (_, index): BenchFirm => ({
-    participantId: `0245:8${String(index).padStart(9, "0")}`, clientId: newId(systemClock), clientSecret: secretOf(index), token: "",
+    participantId: `0245:8${String(index).padStart(9, "0")}`,
+    clientId: newId(systemClock),
+    clientSecret: secretOf(index),
+    token: "",
   }));
   await insertBenchFirms(engine.sql, firms, BILLING_CAPABILITIES);
   for (let i = 0; i < firms.length; i += TOKENS_AT_ONCE) {
-    await Promise.all(firms.slice(i, i + TOKENS_AT_ONCE).map(async (firm) => {
-      const answer = await fetch(`${engine.sandbox.sapiBaseUrl}/auth/token`, {
-        method: "POST", headers: { "content-type": "application/json" },
-        body: JSON.stringify({ grant_type: "client_credentials", client_id: firm.clientId, client_secret: firm.clientSecret }),
-      });
-      const body = await answer.json() as { access_token?: string };
-      if (body.access_token === undefined) throw new Error(`no token for a bench firm: ${answer.status}`);
-      firm.token = body.access_token;
-    }));
+    await Promise.all(
+      firms.slice(i, i + TOKENS_AT_ONCE).map(async (firm) => {
+        const answer = await fetch(`${engine.sandbox.sapiBaseUrl}/auth/token`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({
+            grant_type: "client_credentials",
+            client_id: firm.clientId,
+            client_secret: firm.clientSecret,
+          }),
+        });
+        const body = (await answer.json()) as { access_token?: string };
+        if (body.access_token === undefined) throw new Error(`no token for a bench firm: ${answer.status}`);
+        firm.token = body.access_token;
+      }),
+    );
   }
   return firms;
 }

@@ -43,19 +43,31 @@ export async function runLoad(load: Load): Promise<LoadResult> {
   const started = systemClock.monotonic();
   let last = started;
   const options: autocannon.Options = {
-    url: load.url, connections: load.connections, ...(load.amount === undefined ? { duration: load.seconds } : { amount: load.amount }), pipelining: 1, timeout: 30,
+    url: load.url,
+    connections: load.connections,
+    ...(load.amount === undefined ? { duration: load.seconds } : { amount: load.amount }),
+    pipelining: 1,
+    timeout: 30,
     requests: [{ setupRequest: (request: autocannon.Request) => ({ ...request, ...load.next() }) }],
   };
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    const instance = autocannon(options, (error: unknown, ended) => { if (error instanceof Error) reject(error); else resolve(ended); });
+    const instance = autocannon(options, (error: unknown, ended) => {
+      if (error instanceof Error) reject(error);
+      else resolve(ended);
+    });
     instance.on("response", (_client, status) => {
       last = systemClock.monotonic();
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     });
   });
   return {
-    perSecond: result.requests.total / ((last - started) / 1_000), answers: result.requests.total, errors: result.errors + result.timeouts, statuses,
-    p50_ms: result.latency.p50, p99_ms: result.latency.p99, p999_ms: result.latency.p99_9,
+    perSecond: result.requests.total / ((last - started) / 1_000),
+    answers: result.requests.total,
+    errors: result.errors + result.timeouts,
+    statuses,
+    p50_ms: result.latency.p50,
+    p99_ms: result.latency.p99,
+    p999_ms: result.latency.p99_9,
   };
 }
 
@@ -68,18 +80,39 @@ export interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amou
 const ANSWERS_MS = 30_000;
 
 /** One request. @returns its status, 0 when there was no answer */
-const ask = (url: string, agent: Agent, { method, path, headers, body }: LoadRequest): Promise<number> => new Promise((resolve) => {
-  const outgoing = request(`${url}${path}`, { method, headers: { ...headers, ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }) }, agent }, (answer) => {
-    answer.resume().on("end", () => { resolve(answer.statusCode ?? 0); });
+const ask = (url: string, agent: Agent, { method, path, headers, body }: LoadRequest): Promise<number> =>
+  new Promise((resolve) => {
+    const outgoing = request(
+      `${url}${path}`,
+      {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }) },
+        agent,
+      },
+      (answer) => {
+        answer.resume().on("end", () => {
+          resolve(answer.statusCode ?? 0);
+        });
+      },
+    );
+    outgoing
+      .on("error", () => {
+        resolve(0);
+      })
+      .end(body);
   });
-  outgoing.on("error", () => { resolve(0); }).end(body);
-});
 
 /**
  * Runs an open load: each request goes at its time, and its latency counts from that time, also when this process was
  * late to send it. autocannon sends a second's requests at the second's start.
  */
-export async function runPacedLoad({ url, next, seconds, rate, amount = Math.round(seconds * rate) }: PacedLoad): Promise<LoadResult> {
+export async function runPacedLoad({
+  url,
+  next,
+  seconds,
+  rate,
+  amount = Math.round(seconds * rate),
+}: PacedLoad): Promise<LoadResult> {
   const agent = new Agent({ keepAlive: true });
   const statuses = new Map<number, number>();
   const latencies: number[] = [];
@@ -90,17 +123,28 @@ export async function runPacedLoad({ url, next, seconds, rate, amount = Math.rou
     const due = start + (sent * 1_000) / rate;
     const early = due - systemClock.monotonic();
     if (early > 1) await pause(early);
-    underWay.push(ask(url, agent, next()).then((status) => {
-      last = systemClock.monotonic();
-      latencies.push(last - due);
-      statuses.set(status, (statuses.get(status) ?? 0) + 1);
-    }));
+    underWay.push(
+      ask(url, agent, next()).then((status) => {
+        last = systemClock.monotonic();
+        latencies.push(last - due);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }),
+    );
   }
   await Promise.race([Promise.all(underWay), pause(ANSWERS_MS, undefined, { ref: false })]);
   agent.destroy();
   latencies.sort((left, right) => left - right);
-  const at = (share: number): number => latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))] ?? 0;
+  const at = (share: number): number =>
+    latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))] ?? 0;
   const errors = (statuses.get(0) ?? 0) + amount - latencies.length;
   statuses.delete(0);
-  return { perSecond: latencies.length / ((last - start) / 1_000), answers: latencies.length, errors, statuses, p50_ms: at(0.5), p99_ms: at(0.99), p999_ms: at(0.999) };
+  return {
+    perSecond: latencies.length / ((last - start) / 1_000),
+    answers: latencies.length,
+    errors,
+    statuses,
+    p50_ms: at(0.5),
+    p99_ms: at(0.99),
+    p999_ms: at(0.999),
+  };
 }

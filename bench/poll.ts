@@ -20,21 +20,34 @@ function polls(firms: readonly BenchFirm[]): () => LoadRequest {
   let n = 0;
   return () => {
     const firm = firms[n++ % firms.length] as BenchFirm;
-    return { method: "GET", path: "/sapi/v1/document/receive", headers: { authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId } };
+    return {
+      method: "GET",
+      path: "/sapi/v1/document/receive",
+      headers: { authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId },
+    };
   };
 }
 
 const hello = (): LoadRequest => ({ method: "GET", path: "/hello", headers: {} });
 
 const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
-  name, value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
-  errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 200 ? 0 : count), 0), note,
+  name,
+  value: result.perSecond,
+  unit: "/s",
+  p50_ms: result.p50_ms,
+  p99_ms: result.p99_ms,
+  p999_ms: result.p999_ms,
+  errors: result.errors + [...result.statuses].reduce((sum, [status, count]) => sum + (status === 200 ? 0 : count), 0),
+  note,
 });
 
 async function checkPage(url: string, firm: BenchFirm, items: number): Promise<string> {
-  const answer = await fetch(`${url}/sapi/v1/document/receive`, { headers: { authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId } });
-  const page = await answer.json() as { documents: unknown[] };
-  if (page.documents.length !== items) throw new Error(`expected a page of ${items} documents, got ${page.documents.length}`);
+  const answer = await fetch(`${url}/sapi/v1/document/receive`, {
+    headers: { authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId },
+  });
+  const page = (await answer.json()) as { documents: unknown[] };
+  if (page.documents.length !== items)
+    throw new Error(`expected a page of ${items} documents, got ${page.documents.length}`);
   return createHash("sha256").update(JSON.stringify(page)).digest("hex").slice(0, 12);
 }
 
@@ -43,25 +56,40 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
   try {
     const seconds = options.tiny ? 1 : Math.min(options.seconds, 20);
     const load = (url: string, next: () => LoadRequest): Promise<LoadResult> =>
-      runLoad({ url, connections: options.tiny ? 4 : CONNECTIONS, seconds, ...(options.tiny ? { amount: 40 } : {}), next });
+      runLoad({
+        url,
+        connections: options.tiny ? 4 : CONNECTIONS,
+        seconds,
+        ...(options.tiny ? { amount: 40 } : {}),
+        next,
+      });
     const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
     const count = options.tiny ? 4 : Math.ceil((RATE_CEILING * 60) / PER_KEY_PER_MINUTE / (60 / (seconds * 2)));
     options.say(`${count} firms …`);
     const firms = await makeFirms(engine, Math.max(count, options.tiny ? 4 : FULL_FIRMS));
     options.say("empty inboxes …");
     const empty = await load(url, polls(firms));
-    await fillBenchInbox(engine.sql, firms.map((firm) => firm.participantId), ITEMS, () => ({ id: newId(systemClock), message: randomUUID() }));
+    await fillBenchInbox(
+      engine.sql,
+      firms.map((firm) => firm.participantId),
+      ITEMS,
+      () => ({ id: newId(systemClock), message: randomUUID() }),
+    );
     const digest = await checkPage(url, firms[0] as BenchFirm, ITEMS);
     options.say(`inboxes of ${ITEMS} …`);
     const full = await load(url, polls(firms));
     const refused = [...empty.statuses, ...full.statuses].filter(([status]) => status !== 200);
-    if (refused.length > 0) throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
+    if (refused.length > 0)
+      throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
     const peer = await startPeer("uws-insert", await freePort(), engine.databaseUrl);
     try {
       const bare = await load(peer.url, hello);
       return [
-        figureOf("poll, empty", empty, `${firms.length} keys`), figureOf(`poll, ${ITEMS} items`, full, `page ${digest}`), figureOf(`limit: bare ${LIMIT_SERVER} hello`, bare),
-        { name: "empty ÷ limit", value: empty.perSecond / bare.perSecond, unit: "ratio" }, { name: `${ITEMS} items ÷ limit`, value: full.perSecond / bare.perSecond, unit: "ratio" },
+        figureOf("poll, empty", empty, `${firms.length} keys`),
+        figureOf(`poll, ${ITEMS} items`, full, `page ${digest}`),
+        figureOf(`limit: bare ${LIMIT_SERVER} hello`, bare),
+        { name: "empty ÷ limit", value: empty.perSecond / bare.perSecond, unit: "ratio" },
+        { name: `${ITEMS} items ÷ limit`, value: full.perSecond / bare.perSecond, unit: "ratio" },
       ];
     } finally {
       await peer.stop();
@@ -73,7 +101,8 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
 
 export const pollBench: Bench = {
   name: "poll",
-  question: "How many inbox reads a second does a node answer, with nothing and with 20 items, against a server that says hello?",
+  question:
+    "How many inbox reads a second does a node answer, with nothing and with 20 items, against a server that says hello?",
   seconds: 20,
   run: measure,
 };

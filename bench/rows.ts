@@ -9,7 +9,8 @@ const sha256 = (text: string): Buffer => createHash("sha256").update(text).diges
 
 /** Inserts firms, each with a participant, its capabilities and one key. */
 export async function insertBenchFirms(
-  sql: Sql, firms: readonly { readonly participantId: string; readonly clientId: string; readonly clientSecret: string }[],
+  sql: Sql,
+  firms: readonly { readonly participantId: string; readonly clientId: string; readonly clientSecret: string }[],
   capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[],
 ): Promise<void> {
   await sql`
@@ -32,7 +33,12 @@ export async function insertBenchFirms(
 }
 
 /** Puts `items` received documents into the inbox of each participant. */
-export async function fillBenchInbox(sql: Sql, participants: readonly string[], items: number, next: () => { readonly id: string; readonly message: string }): Promise<void> {
+export async function fillBenchInbox(
+  sql: Sql,
+  participants: readonly string[],
+  items: number,
+  next: () => { readonly id: string; readonly message: string },
+): Promise<void> {
   for (const participant of participants) {
     const rows = Array.from({ length: items }, next);
     await sql`

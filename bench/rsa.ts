@@ -1,5 +1,14 @@
 /** The RSA of AS4 messages and nothing else: what bounds every exchange from above. */
-import { constants, createPrivateKey, privateDecrypt, publicEncrypt, randomBytes, sign, verify, X509Certificate } from "node:crypto";
+import {
+  constants,
+  createPrivateKey,
+  privateDecrypt,
+  publicEncrypt,
+  randomBytes,
+  sign,
+  verify,
+  X509Certificate,
+} from "node:crypto";
 import { existsSync } from "node:fs";
 
 import { systemClock } from "../engine/base/clock.js";
@@ -18,7 +27,11 @@ export interface AccessPointKey {
 export async function accessPointKey(folder: string): Promise<AccessPointKey> {
   const [leaf] = existsSync(folder) ? await loadDevelopmentKeys(folder) : [];
   if (leaf === undefined) throw new Error("the development PKI has no access point key");
-  return { certificate: Buffer.from(leaf.certificate), key: wrapPrivateKey(leaf.privateKey), pem: leaf.privateKey.export({ type: "pkcs8", format: "pem" }).toString() };
+  return {
+    certificate: Buffer.from(leaf.certificate),
+    key: wrapPrivateKey(leaf.privateKey),
+    pem: leaf.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
 }
 
 /** Runs a step for so long and says how many a second. */
@@ -45,10 +58,23 @@ export function rsaLimit(seconds: number, own: AccessPointKey, side: "inbound" |
   const contentKey = randomBytes(16);
   const wrapped = publicEncrypt({ key: publicKey, ...padding }, contentKey);
   const signature = sign("sha256", octets, key);
-  const signs = (): void => { sign("sha256", octets, key); };
-  const verifies = (): void => { if (!verify("sha256", octets, publicKey, signature)) throw new Error("the signature does not hold"); };
-  const decrypts = (): void => { privateDecrypt({ key, ...padding }, wrapped); };
-  const encrypts = (): void => { publicEncrypt({ key: publicKey, ...padding }, contentKey); };
-  const steps = { inbound: [decrypts, verifies, signs], exchange: [signs, encrypts, decrypts, verifies, signs, verifies] }[side];
-  return rate(seconds, () => { for (const step of steps) step(); });
+  const signs = (): void => {
+    sign("sha256", octets, key);
+  };
+  const verifies = (): void => {
+    if (!verify("sha256", octets, publicKey, signature)) throw new Error("the signature does not hold");
+  };
+  const decrypts = (): void => {
+    privateDecrypt({ key, ...padding }, wrapped);
+  };
+  const encrypts = (): void => {
+    publicEncrypt({ key: publicKey, ...padding }, contentKey);
+  };
+  const steps = {
+    inbound: [decrypts, verifies, signs],
+    exchange: [signs, encrypts, decrypts, verifies, signs, verifies],
+  }[side];
+  return rate(seconds, () => {
+    for (const step of steps) step();
+  });
 }

@@ -37,22 +37,37 @@ export interface Bench {
   run(options: BenchOptions): Promise<readonly Figure[]>;
 }
 
-const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(4));
+const number = (value: number): string =>
+  value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(4);
 
 /** The figures as an aligned table. */
 export function table(figures: readonly Figure[]): string {
   const rows = figures.map((f) => [
-    f.name, `${number(f.value)} ${f.unit === "ratio" ? "×" : f.unit}`, f.p50_ms === undefined ? "" : `p50 ${number(f.p50_ms)} ms`,
-    f.p99_ms === undefined ? "" : `p99 ${number(f.p99_ms)} ms`, f.p999_ms === undefined ? "" : `p99.9 ${number(f.p999_ms)} ms`,
-    f.errors === undefined ? "" : `${f.errors} errors`, f.note ?? "",
+    f.name,
+    `${number(f.value)} ${f.unit === "ratio" ? "×" : f.unit}`,
+    f.p50_ms === undefined ? "" : `p50 ${number(f.p50_ms)} ms`,
+    f.p99_ms === undefined ? "" : `p99 ${number(f.p99_ms)} ms`,
+    f.p999_ms === undefined ? "" : `p99.9 ${number(f.p999_ms)} ms`,
+    f.errors === undefined ? "" : `${f.errors} errors`,
+    f.note ?? "",
   ]);
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()).join("\n");
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 }
 
 function commit(): string {
   try {
-    return execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+    return execFileSync("git", ["rev-parse", "--short", "HEAD"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
   } catch {
     return "unknown";
   }
@@ -63,6 +78,9 @@ export function keep(bench: Bench, options: BenchOptions, figures: readonly Figu
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${bench.name}.json`);
   const machine = { cpu: cpus()[0]?.model ?? "unknown", cores: cpus().length, memory_gb: Math.round(totalmem() / 1e9) };
-  writeFileSync(file, `${JSON.stringify({ name: bench.name, question: bench.question, at: isoInstant(systemClock.now()), commit: commit(), node: process.version, machine, seconds: options.seconds, figures }, null, 2)}\n`);
+  writeFileSync(
+    file,
+    `${JSON.stringify({ name: bench.name, question: bench.question, at: isoInstant(systemClock.now()), commit: commit(), node: process.version, machine, seconds: options.seconds, figures }, null, 2)}\n`,
+  );
   return file;
 }

@@ -15,23 +15,66 @@ const CAPACITY_SECONDS = 5;
 async function checkRows({ sql }: BenchEngine, accepted: number, underWay: number): Promise<void> {
   const [row] = await sql<{ documents: number }[]>`select count(*)::integer as documents from document`;
   const documents = row?.documents ?? 0;
-  if (documents < accepted || documents > accepted + underWay) throw new Error(`${accepted} answers of 202, but ${documents} documents`);
+  if (documents < accepted || documents > accepted + underWay)
+    throw new Error(`${accepted} answers of 202, but ${documents} documents`);
 }
 
 async function figures(options: BenchOptions, engine: BenchEngine): Promise<readonly Figure[]> {
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
-  const next = requests(firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)), "/sapi/v1/document/send");
+  const next = requests(
+    firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId)),
+    "/sapi/v1/document/send",
+  );
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
-  const warm = await runLoad({ url, connections: options.tiny ? 2 : 8, seconds: 1, amount: options.tiny ? 8 : 4_000, next });
+  const warm = await runLoad({
+    url,
+    connections: options.tiny ? 2 : 8,
+    seconds: 1,
+    amount: options.tiny ? 8 : 4_000,
+    next,
+  });
   options.say("the capacity …");
-  const capacity = await runLoad({ url, connections: options.tiny ? 2 : CONNECTIONS, seconds: CAPACITY_SECONDS, ...(options.tiny ? { amount: 20 } : {}), next });
+  const capacity = await runLoad({
+    url,
+    connections: options.tiny ? 2 : CONNECTIONS,
+    seconds: CAPACITY_SECONDS,
+    ...(options.tiny ? { amount: 20 } : {}),
+    next,
+  });
   const rate = Math.max(1, Math.floor(capacity.perSecond * SHARE));
   options.say("half of it …");
-  const open = await runPacedLoad({ url, seconds: options.seconds, rate, ...(options.tiny ? { amount: 10 } : {}), next });
-  await checkRows(engine, [warm, capacity, open].reduce((sum, { statuses }) => sum + (statuses.get(202) ?? 0), 0), CONNECTIONS + 8);
+  const open = await runPacedLoad({
+    url,
+    seconds: options.seconds,
+    rate,
+    ...(options.tiny ? { amount: 10 } : {}),
+    next,
+  });
+  await checkRows(
+    engine,
+    [warm, capacity, open].reduce((sum, { statuses }) => sum + (statuses.get(202) ?? 0), 0),
+    CONNECTIONS + 8,
+  );
   return [
-    { name: "capacity", value: capacity.perSecond, unit: "/s", p50_ms: capacity.p50_ms, p99_ms: capacity.p99_ms, errors: refusedOf(capacity), note: `${CONNECTIONS} connections, as fast as they are answered` },
-    { name: "kurier send, open load", value: open.perSecond, unit: "/s", p50_ms: open.p50_ms, p99_ms: open.p99_ms, p999_ms: open.p999_ms, errors: refusedOf(open), note: "evenly spaced; a latency counts from the time at which its request was due" },
+    {
+      name: "capacity",
+      value: capacity.perSecond,
+      unit: "/s",
+      p50_ms: capacity.p50_ms,
+      p99_ms: capacity.p99_ms,
+      errors: refusedOf(capacity),
+      note: `${CONNECTIONS} connections, as fast as they are answered`,
+    },
+    {
+      name: "kurier send, open load",
+      value: open.perSecond,
+      unit: "/s",
+      p50_ms: open.p50_ms,
+      p99_ms: open.p99_ms,
+      p999_ms: open.p999_ms,
+      errors: refusedOf(open),
+      note: "evenly spaced; a latency counts from the time at which its request was due",
+    },
     { name: "offered ÷ capacity", value: rate / capacity.perSecond, unit: "ratio" },
   ];
 }

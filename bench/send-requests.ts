@@ -28,15 +28,25 @@ export interface Template {
 /** The send body of a firm. */
 export function templateOf(firm: BenchFirm, receiver: string): Template {
   const payload = sampleInvoice({
-    sender: firm.participantId as ParticipantId, receiver: receiver as ParticipantId, senderName: "Bench s. r. o.", receiverName: "Príjemca a. s.", number: NUMBER,
-    issueDate: bratislavaDay(systemClock.now()), lines: LINES,
+    sender: firm.participantId as ParticipantId,
+    receiver: receiver as ParticipantId,
+    senderName: "Bench s. r. o.",
+    receiverName: "Príjemca a. s.",
+    number: NUMBER,
+    issueDate: bratislavaDay(systemClock.now()),
+    lines: LINES,
   });
   const body = JSON.stringify({
     metadata: {
-      documentId: NUMBER, documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId, processId: BILLING_CAPABILITIES[0]?.processId, senderParticipantId: firm.participantId,
-      receiverParticipantId: receiver, creationDateTime: "2026-11-20T09:00:00Z",
+      documentId: NUMBER,
+      documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId,
+      processId: BILLING_CAPABILITIES[0]?.processId,
+      senderParticipantId: firm.participantId,
+      receiverParticipantId: receiver,
+      creationDateTime: "2026-11-20T09:00:00Z",
     },
-    payload, payloadFormat: "XML",
+    payload,
+    payloadFormat: "XML",
   });
   return { firm, parts: body.split(NUMBER) };
 }
@@ -48,8 +58,15 @@ export function requests(templates: readonly Template[], path: string): () => Lo
     const { firm, parts } = templates[n++ % templates.length] as Template;
     const id = randomUUID();
     return {
-      method: "POST", path, body: parts.join(id),
-      headers: { "content-type": "application/json", authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId, "idempotency-key": id },
+      method: "POST",
+      path,
+      body: parts.join(id),
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${firm.token}`,
+        "x-peppol-participant-id": firm.participantId,
+        "idempotency-key": id,
+      },
     };
   };
 }

@@ -12,8 +12,14 @@ const CONNECTIONS = 64;
 /** More than any node accepts a second: how many firms are needed. */
 const RATE_CEILING = 2_500;
 const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
-  name, value: result.perSecond, unit: "/s", p50_ms: result.p50_ms, p99_ms: result.p99_ms, p999_ms: result.p999_ms,
-  errors: refusedOf(result), note,
+  name,
+  value: result.perSecond,
+  unit: "/s",
+  p50_ms: result.p50_ms,
+  p99_ms: result.p99_ms,
+  p999_ms: result.p999_ms,
+  errors: refusedOf(result),
+  note,
 });
 
 /**
@@ -24,30 +30,59 @@ async function checkRows(engine: BenchEngine, accepted: number, underWay: number
   const [row] = await engine.sql<{ documents: number; payloads: number }[]>`
     select (select count(*)::integer from document) as documents, (select count(*)::integer from payload as p join document as d on d.id = p.document_id) as payloads`;
   const documents = row?.documents ?? 0;
-  if (documents < accepted || documents > accepted + underWay || row?.payloads !== documents) throw new Error(`${accepted} answers of 202, but ${documents} documents`);
+  if (documents < accepted || documents > accepted + underWay || row?.payloads !== documents)
+    throw new Error(`${accepted} answers of 202, but ${documents} documents`);
 }
 
-async function measureEngine(options: BenchOptions, engine: BenchEngine): Promise<{ readonly figure: Figure; readonly templates: readonly Template[] }> {
+async function measureEngine(
+  options: BenchOptions,
+  engine: BenchEngine,
+): Promise<{ readonly figure: Figure; readonly templates: readonly Template[] }> {
   const firms = await makeFirms(engine, options.tiny ? 4 : firmsFor(RATE_CEILING * 60));
   const templates = firms.map((firm) => templateOf(firm, engine.sandbox.receiver.participantId));
   const next = requests(templates, "/sapi/v1/document/send");
   const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
   const warm = await runLoad({ url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 4_000, next });
   const before = processorTime(engine.pid);
-  const result = await runLoad({ url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, ...(options.tiny ? { amount: 40 } : {}), next });
+  const result = await runLoad({
+    url,
+    connections: options.tiny ? 4 : CONNECTIONS,
+    seconds: options.seconds,
+    ...(options.tiny ? { amount: 40 } : {}),
+    next,
+  });
   options.say(`processor time per document, ms: ${perUnit(before, processorTime(engine.pid), result.answers)}`);
   const refused = [...result.statuses, ...warm.statuses].filter(([status]) => status !== 202);
-  if (refused.length > 0) throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
+  if (refused.length > 0)
+    throw new Error(`the engine answered ${refused.map(([status, count]) => `${count} × ${status}`).join(", ")}`);
   await checkRows(engine, (warm.statuses.get(202) ?? 0) + (result.statuses.get(202) ?? 0), CONNECTIONS + 8);
-  return { figure: figureOf("kurier send", result, `${templates[0]?.parts.join(randomUUID()).length ?? 0} bytes a body, ${firms.length} keys`), templates };
+  return {
+    figure: figureOf(
+      "kurier send",
+      result,
+      `${templates[0]?.parts.join(randomUUID()).length ?? 0} bytes a body, ${firms.length} keys`,
+    ),
+    templates,
+  };
 }
 
-async function measurePeer(options: BenchOptions, engine: BenchEngine, name: "uws-insert" | "fastify-insert", templates: readonly Template[]): Promise<LoadResult> {
+async function measurePeer(
+  options: BenchOptions,
+  engine: BenchEngine,
+  name: "uws-insert" | "fastify-insert",
+  templates: readonly Template[],
+): Promise<LoadResult> {
   const peer = await startPeer(name, await freePort(), engine.databaseUrl);
   try {
     const next = requests(templates, "/send");
     await runLoad({ url: peer.url, connections: 8, seconds: 1, amount: options.tiny ? 8 : 2_000, next });
-    return await runLoad({ url: peer.url, connections: options.tiny ? 4 : CONNECTIONS, seconds: options.seconds, ...(options.tiny ? { amount: 40 } : {}), next });
+    return await runLoad({
+      url: peer.url,
+      connections: options.tiny ? 4 : CONNECTIONS,
+      seconds: options.seconds,
+      ...(options.tiny ? { amount: 40 } : {}),
+      next,
+    });
   } finally {
     await peer.stop();
   }
@@ -55,7 +90,8 @@ async function measurePeer(options: BenchOptions, engine: BenchEngine, name: "uw
 
 export const sendBench: Bench = {
   name: "send",
-  question: "How many invoices a second does a node accept, validated in full and committed with fsync, against an insert alone?",
+  question:
+    "How many invoices a second does a node accept, validated in full and committed with fsync, against an insert alone?",
   seconds: 60,
   run: async (options) => {
     const engine = await startBenchEngine({ role: "gateway" });
@@ -67,8 +103,11 @@ export const sendBench: Bench = {
       options.say("peer (b): Fastify, zod and one insert …");
       const peer = await measurePeer(options, engine, "fastify-insert", templates);
       return [
-        figure, figureOf(`limit (a) ${LIMIT_SERVER} + insert`, limit, "no authentication, no validation"), figureOf("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
-        { name: "send ÷ limit (a)", value: figure.value / limit.perSecond, unit: "ratio" }, { name: "send ÷ peer (b)", value: figure.value / peer.perSecond, unit: "ratio" },
+        figure,
+        figureOf(`limit (a) ${LIMIT_SERVER} + insert`, limit, "no authentication, no validation"),
+        figureOf("peer (b) Fastify + zod + insert", peer, "no authentication, no validation"),
+        { name: "send ÷ limit (a)", value: figure.value / limit.perSecond, unit: "ratio" },
+        { name: "send ÷ peer (b)", value: figure.value / peer.perSecond, unit: "ratio" },
       ];
     } finally {
       await engine.stop();

@@ -21,7 +21,10 @@ import type { Bench, BenchOptions, Figure } from "./runner.js";
 const DAY = "2026-11-20";
 const OPTIONS: ValidateOptions = { limits: SCAN_LIMITS, day: DAY };
 /** For documents above the payload limit: growth is what they are for. */
-const UNLIMITED: ValidateOptions = { day: DAY, limits: { ...SCAN_LIMITS, payloadBytes: 1_000_000_000, elements: 40_000_000 } };
+const UNLIMITED: ValidateOptions = {
+  day: DAY,
+  limits: { ...SCAN_LIMITS, payloadBytes: 1_000_000_000, elements: 40_000_000 },
+};
 /** The JVM's time grows faster than the lines: ten thousand would take minutes a run. */
 const PHIVE_LINES_MAX = 1_000;
 /** Batches shorter than this say more about the clock than about the work. */
@@ -36,19 +39,33 @@ interface Subject {
 }
 
 /** The scheme 9950 is in the code lists of every release that a peer may have; 0245 came with the last ones. */
-const invoice = (lines: number): Buffer => Buffer.from(invoiceWithLines(lines).toString().replaceAll('schemeID="0245"', 'schemeID="9950"'));
+const invoice = (lines: number): Buffer =>
+  Buffer.from(invoiceWithLines(lines).toString().replaceAll('schemeID="0245"', 'schemeID="9950"'));
 
 /** The same invoice, right by the schema and wrong by rules: no line has a quantity, and the amount due is not the sum. */
-const broken = (bytes: Buffer): Buffer => Buffer.from(bytes.toString()
-  .replace(/\s*<cbc:InvoicedQuantity[^>]*>[^<]*<\/cbc:InvoicedQuantity>/gu, "").replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00"));
+const broken = (bytes: Buffer): Buffer =>
+  Buffer.from(
+    bytes
+      .toString()
+      .replace(/\s*<cbc:InvoicedQuantity[^>]*>[^<]*<\/cbc:InvoicedQuantity>/gu, "")
+      .replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00"),
+  );
 
 function subjects(sizes: readonly number[]): Subject[] {
   const example = join(conformanceFolder(), "documents", "peppol-3.0.21", "base-example.xml");
-  const published: Subject[] = existsSync(example) ? [{ name: "official base example", lines: 2, valid: true, bytes: readFileSync(example) }] : [];
-  return [...published, ...sizes.flatMap((lines) => {
-    const [bytes, name] = [invoice(lines), `${lines.toLocaleString("en")} lines`];
-    return [{ name, lines, valid: true, bytes }, { name: `${name}, invalid`, lines, valid: false, bytes: broken(bytes) }];
-  })];
+  const published: Subject[] = existsSync(example)
+    ? [{ name: "official base example", lines: 2, valid: true, bytes: readFileSync(example) }]
+    : [];
+  return [
+    ...published,
+    ...sizes.flatMap((lines) => {
+      const [bytes, name] = [invoice(lines), `${lines.toLocaleString("en")} lines`];
+      return [
+        { name, lines, valid: true, bytes },
+        { name: `${name}, invalid`, lines, valid: false, bytes: broken(bytes) },
+      ];
+    }),
+  ];
 }
 
 /** Median time of one run in milliseconds, over batches of at least BATCH_MS, after a warm-up of a third of the time. */
@@ -74,19 +91,32 @@ async function openXsd(): Promise<{ validate(bytes: Buffer): boolean; dispose():
   const file = join(folder, "maindoc", "UBL-Invoice-2.1.xsd");
   if (!existsSync(file)) return undefined;
   const validator = await loadXsd(file, folder, "schema");
-  return { validate: (bytes) => validator.validate(bytes, 10).length === 0, dispose: () => { validator.dispose(); } };
+  return {
+    validate: (bytes) => validator.validate(bytes, 10).length === 0,
+    dispose: () => {
+      validator.dispose();
+    },
+  };
 }
 
 const kilobytes = (bytes: Buffer): string => `${(bytes.length / 1_000).toFixed(bytes.length < 100_000 ? 1 : 0)} KB`;
 
 /** The chain on every document, its verdicts checked and hashed. */
-function timeChain(all: readonly Subject[], seconds: number): { readonly times: readonly number[]; readonly digest: string } {
+function timeChain(
+  all: readonly Subject[],
+  seconds: number,
+): { readonly times: readonly number[]; readonly digest: string } {
   const hash = createHash("sha256");
   const times = all.map(({ name, valid, bytes }) => {
     const options = bytes.length > SCAN_LIMITS.payloadBytes ? UNLIMITED : OPTIONS;
     const { findings, dropped, ...report } = validateDocument(bytes, options);
-    if (report.valid !== valid) throw new Error(`${name}: expected ${valid ? "a valid" : "an invalid"} document, and ${findings[0]?.ruleId ?? "nothing"} was found`);
-    hash.update(JSON.stringify([name, report.valid, dropped, findings.map(({ ruleId, location }) => [ruleId, location])]));
+    if (report.valid !== valid)
+      throw new Error(
+        `${name}: expected ${valid ? "a valid" : "an invalid"} document, and ${findings[0]?.ruleId ?? "nothing"} was found`,
+      );
+    hash.update(
+      JSON.stringify([name, report.valid, dropped, findings.map(({ ruleId, location }) => [ruleId, location])]),
+    );
     return median(() => validateDocument(bytes, options), seconds);
   });
   return { times, digest: hash.digest("hex").slice(0, 12) };
@@ -105,23 +135,46 @@ async function timeXsd(all: readonly Subject[], seconds: number): Promise<readon
   }
 }
 
-async function timeJvm(all: readonly Subject[], seconds: number, say: BenchOptions["say"]): Promise<readonly (PhiveTime | undefined)[]> {
+async function timeJvm(
+  all: readonly Subject[],
+  seconds: number,
+  say: BenchOptions["say"],
+): Promise<readonly (PhiveTime | undefined)[]> {
   const reason = await preparePhive();
   if (reason !== undefined) {
     say(`phive is left out: ${reason}.`);
     return all.map(() => undefined);
   }
   const timed = all.filter(({ lines }) => lines <= PHIVE_LINES_MAX);
-  const times = await timePhive(timed.map(({ bytes }) => bytes), seconds);
-  for (const [index, { name, valid }] of timed.entries()) if (times[index]?.valid !== valid) throw new Error(`${name}: phive does not share the verdict`);
+  const times = await timePhive(
+    timed.map(({ bytes }) => bytes),
+    seconds,
+  );
+  for (const [index, { name, valid }] of timed.entries())
+    if (times[index]?.valid !== valid) throw new Error(`${name}: phive does not share the verdict`);
   return all.map((subject) => times[timed.indexOf(subject)]);
 }
 
-function figuresOf({ name, bytes }: Subject, chain: number, xsd: number | undefined, jvm: PhiveTime | undefined): Figure[] {
+function figuresOf(
+  { name, bytes }: Subject,
+  chain: number,
+  xsd: number | undefined,
+  jvm: PhiveTime | undefined,
+): Figure[] {
   return [
     { name, value: chain, unit: "ms", note: kilobytes(bytes) },
-    ...(xsd === undefined ? [] : [{ name: "  libxml2-wasm: parse + XSD alone", value: xsd, unit: "ms" }, { name: "  chain ÷ libxml2-wasm", value: chain / xsd, unit: "ratio" }] as const),
-    ...(jvm === undefined ? [] : [{ name: "  phive on the JVM", value: jvm.median_ms, unit: "ms" }, { name: "  phive ÷ chain", value: jvm.median_ms / chain, unit: "ratio" }] as const),
+    ...(xsd === undefined
+      ? []
+      : ([
+          { name: "  libxml2-wasm: parse + XSD alone", value: xsd, unit: "ms" },
+          { name: "  chain ÷ libxml2-wasm", value: chain / xsd, unit: "ratio" },
+        ] as const)),
+    ...(jvm === undefined
+      ? []
+      : ([
+          { name: "  phive on the JVM", value: jvm.median_ms, unit: "ms" },
+          { name: "  phive ÷ chain", value: jvm.median_ms / chain, unit: "ratio" },
+        ] as const)),
   ];
 }
 
@@ -137,7 +190,12 @@ function growth(sizes: readonly [few: number, ...many: number[]], seconds: numbe
   };
   const [few, ...many] = sizes;
   const base = perLine(few);
-  return many.map((lines) => ({ name: `time per line: ${lines.toLocaleString("en")} ÷ ${few.toLocaleString("en")} lines`, value: perLine(lines) / base, unit: "ratio" as const, note: "1 is linear" }));
+  return many.map((lines) => ({
+    name: `time per line: ${lines.toLocaleString("en")} ÷ ${few.toLocaleString("en")} lines`,
+    value: perLine(lines) / base,
+    unit: "ratio" as const,
+    note: "1 is linear",
+  }));
 }
 
 async function measure({ tiny, seconds, say }: BenchOptions): Promise<readonly Figure[]> {
@@ -159,7 +217,8 @@ async function measure({ tiny, seconds, say }: BenchOptions): Promise<readonly F
 
 export const validateBench: Bench = {
   name: "validate",
-  question: "How long does the full validation of one document take, against libxml2's parse and XSD alone and against phive on the JVM?",
+  question:
+    "How long does the full validation of one document take, against libxml2's parse and XSD alone and against phive on the JVM?",
   seconds: 1,
   run: measure,
 };

@@ -13,7 +13,9 @@ const COPIED = [".sql", ".html", ".css", ".svg", ".json", ".js"];
 async function* walk(directory) {
   for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
     const path = join(directory, entry.name);
-    if (entry.isDirectory()) { if (entry.name !== "results") yield* walk(path); } else yield path;
+    if (entry.isDirectory()) {
+      if (entry.name !== "results") yield* walk(path);
+    } else yield path;
   }
 }
 
@@ -25,7 +27,12 @@ async function sources() {
 
 /** Name, size and time of every source: equal means that dist/ is what a build would give. */
 async function stampOf(files) {
-  const rows = await Promise.all(files.map(async (f) => { const s = await stat(f); return `${relative(root, f)} ${s.size} ${s.mtimeMs}`; }));
+  const rows = await Promise.all(
+    files.map(async (f) => {
+      const s = await stat(f);
+      return `${relative(root, f)} ${s.size} ${s.mtimeMs}`;
+    }),
+  );
   return rows.join("\n");
 }
 
@@ -39,7 +46,13 @@ export async function buildIfNeeded() {
   const draft = join(root, `dist.${process.pid}`);
   await build({
     entryPoints: files.filter((f) => f.endsWith(".ts") && !f.endsWith(".d.ts")),
-    outdir: draft, outbase: root, format: "esm", platform: "node", target: "node20", sourcemap: true, logLevel: "warning",
+    outdir: draft,
+    outbase: root,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    sourcemap: true,
+    logLevel: "warning",
   });
   for (const file of files.filter((f) => COPIED.some((ending) => f.endsWith(ending)))) {
     const target = join(draft, relative(root, file));
@@ -48,7 +61,9 @@ export async function buildIfNeeded() {
   }
   await writeFile(join(draft, ".stamp"), stamp);
   const old = `${draft}.old`;
-  await rename(join(root, "dist"), old).catch((error) => { if (error.code !== "ENOENT") throw error; });
+  await rename(join(root, "dist"), old).catch((error) => {
+    if (error.code !== "ENOENT") throw error;
+  });
   await rename(draft, join(root, "dist"));
   await rm(old, { recursive: true, force: true });
   return true;

@@ -7,7 +7,12 @@ import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
 import { evidenceVerifyCommand } from "./commands/evidence.js";
-import { firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand } from "./commands/identity.js";
+import {
+  firmsCreateCommand,
+  integratorsCreateCommand,
+  keysCreateCommand,
+  keysListCommand,
+} from "./commands/identity.js";
 import { migrateCommand } from "./commands/migrate.js";
 import { openapiCommand } from "./commands/openapi.js";
 import { participantsCommands } from "./commands/participants.js";
@@ -20,7 +25,23 @@ import { complain, print } from "./commands/terminal.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
-  serveCommand, migrateCommand, demoCommand, validateCommand, ...rulesCommands, firmsCreateCommand, integratorsCreateCommand, keysCreateCommand, keysListCommand, ...participantsCommands, pkiInitCommand, pkiShowCommand, reconcileCommand, envCommand, evidenceVerifyCommand, openapiCommand, benchCommand,
+  serveCommand,
+  migrateCommand,
+  demoCommand,
+  validateCommand,
+  ...rulesCommands,
+  firmsCreateCommand,
+  integratorsCreateCommand,
+  keysCreateCommand,
+  keysListCommand,
+  ...participantsCommands,
+  pkiInitCommand,
+  pkiShowCommand,
+  reconcileCommand,
+  envCommand,
+  evidenceVerifyCommand,
+  openapiCommand,
+  benchCommand,
 ];
 
 function help(): void {
@@ -32,11 +53,16 @@ function help(): void {
 }
 
 const find = (args: readonly string[]): Command | undefined =>
-  COMMANDS.toSorted((a, b) => b.name.length - a.name.length).find((command) => command.name.split(" ").every((word, index) => args[index] === word));
+  COMMANDS.toSorted((a, b) => b.name.length - a.name.length).find((command) =>
+    command.name.split(" ").every((word, index) => args[index] === word),
+  );
 
 /** Errors whose message is written for the operator. */
 const isForOperator = (error: unknown): error is Error =>
-  error instanceof UsageError || error instanceof ConfigError || error instanceof EmbeddedError || error instanceof MigrationError;
+  error instanceof UsageError ||
+  error instanceof ConfigError ||
+  error instanceof EmbeddedError ||
+  error instanceof MigrationError;
 
 /** Runs a command line and sets the process's exit code. */
 export async function main(args: readonly string[]): Promise<void> {

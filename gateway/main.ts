@@ -42,7 +42,8 @@ export interface EngineOptions {
   readonly transport?: "as4" | "loopback";
 }
 
-const urlHost = (host: string): string => (host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host);
+const urlHost = (host: string): string =>
+  host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
 
 /** Checks what must be true of the build and the machine before anything starts. */
 function checkMachine(config: Config): void {
@@ -50,7 +51,8 @@ function checkMachine(config: Config): void {
   const broken = LIMIT_RELATIONS.find((relation) => !relation.holds);
   if (broken !== undefined) throw new Error(`limits.ts contradicts itself: ${broken.because}`);
   const wrong = config.TRUSTED_PROXIES.filter((text) => parseCidr(text) === undefined);
-  if (wrong.length > 0) throw new ConfigError(["TRUSTED_PROXIES must be a comma-separated list of addresses or CIDRs."]);
+  if (wrong.length > 0)
+    throw new ConfigError(["TRUSTED_PROXIES must be a comma-separated list of addresses or CIDRs."]);
 }
 
 /**
@@ -63,7 +65,9 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
   const log = createLog(config.LOG_LEVEL, options.logTo);
   const stack = new Stack();
   const dataDir = claimDataDir(config.DATA_DIR);
-  stack.add(() => { dataDir.release(); });
+  stack.add(() => {
+    dataDir.release();
+  });
   const base: Base = { config, clock, log, metrics: createMetrics(), stack, dataDir: dataDir.path };
   try {
     return await startParts(base, options);
@@ -74,7 +78,11 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
 }
 
 async function startParts(given: Base, options: EngineOptions): Promise<Engine> {
-  const config: Config = { ...given.config, PORT: await portOf(given.config.HOST, given.config.PORT), ADMIN_PORT: await portOf(given.config.ADMIN_HOST, given.config.ADMIN_PORT) };
+  const config: Config = {
+    ...given.config,
+    PORT: await portOf(given.config.HOST, given.config.PORT),
+    ADMIN_PORT: await portOf(given.config.ADMIN_HOST, given.config.ADMIN_PORT),
+  };
   const base: Base = { ...given, config };
   const { clock, log, metrics, stack, dataDir } = base;
   const database = await startDatabase(base);
@@ -83,7 +91,10 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const adminUrl = `http://${urlHost(config.ADMIN_HOST)}:${config.ADMIN_PORT}`;
   const work = { role: options.role ?? "all", transport: options.transport ?? "as4", publicUrl };
   const parts = await startWork(base, work, database, streams);
-  const sandbox = config.ENVIRONMENT === "sandbox" ? await ensureSandbox({ sql: parts.sql, clock }, dataDir, { publicUrl, adminUrl }) : undefined;
+  const sandbox =
+    config.ENVIRONMENT === "sandbox"
+      ? await ensureSandbox({ sql: parts.sql, clock }, dataDir, { publicUrl, adminUrl })
+      : undefined;
   observe(base, parts);
 
   let draining = false;
@@ -95,14 +106,36 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
       return false;
     }
   };
-  const ports: PipelinePorts = { ...createAuthPorts(parts.identity, sandbox?.admin.token), admit: (row, key) => parts.limiter.admit(row, key), metrics, log, clock };
-  await listen(base, { host: config.ADMIN_HOST, port: config.ADMIN_PORT, form: options.serverForm }, adminRows(base, parts, sandbox, isReady), ports);
-  const server = await listen(base, { host: config.HOST, port: config.PORT, form: options.serverForm }, parts.rows, ports);
-  metrics.beforeExposition(() => { metrics.set("http_requests_in_flight", {}, server.inFlight()); });
+  const ports: PipelinePorts = {
+    ...createAuthPorts(parts.identity, sandbox?.admin.token),
+    admit: (row, key) => parts.limiter.admit(row, key),
+    metrics,
+    log,
+    clock,
+  };
+  await listen(
+    base,
+    { host: config.ADMIN_HOST, port: config.ADMIN_PORT, form: options.serverForm },
+    adminRows(base, parts, sandbox, isReady),
+    ports,
+  );
+  const server = await listen(
+    base,
+    { host: config.HOST, port: config.PORT, form: options.serverForm },
+    parts.rows,
+    ports,
+  );
+  metrics.beforeExposition(() => {
+    metrics.set("http_requests_in_flight", {}, server.inFlight());
+  });
   await parts.dispatch();
   log.info("ready", { host: config.HOST, port: server.port });
   return {
-    publicUrl, adminUrl, sandbox, streams: form, server: server.form,
+    publicUrl,
+    adminUrl,
+    sandbox,
+    streams: form,
+    server: server.form,
     stop: () => {
       draining = true;
       log.info("stopping");

@@ -5,7 +5,9 @@ export class FairQueue<T> {
   readonly #byKey = new Map<string, T[]>();
   #size = 0;
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   push(key: string, item: T): void {
     const items = this.#byKey.get(key);

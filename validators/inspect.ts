@@ -38,7 +38,11 @@ function endpointAt(document: XmlDocument, party: ElementId): Endpoint | undefin
 
 function precedingInvoices(document: XmlDocument): string[] {
   const ids: string[] = [];
-  for (let e = document.child(0, cac.BillingReference); e !== NONE && ids.length < PRECEDING_INVOICES_MAX; e = document.nextSame(e)) {
+  for (
+    let e = document.child(0, cac.BillingReference);
+    e !== NONE && ids.length < PRECEDING_INVOICES_MAX;
+    e = document.nextSame(e)
+  ) {
     const id = textAt(document, e, cac.InvoiceDocumentReference, cbc.ID);
     if (id !== undefined) ids.push(id);
   }
@@ -49,8 +53,12 @@ function precedingInvoices(document: XmlDocument): string[] {
 export function inspect(document: XmlDocument): DocumentFacts {
   const { namespace, local } = document.expanded(document.name(0));
   const response = document.name(0) === roots.ApplicationResponse;
-  const supplier = response ? at(document, 0, cac.SenderParty) : at(document, 0, cac.AccountingSupplierParty, cac.Party);
-  const customer = response ? at(document, 0, cac.ReceiverParty) : at(document, 0, cac.AccountingCustomerParty, cac.Party);
+  const supplier = response
+    ? at(document, 0, cac.SenderParty)
+    : at(document, 0, cac.AccountingSupplierParty, cac.Party);
+  const customer = response
+    ? at(document, 0, cac.ReceiverParty)
+    : at(document, 0, cac.AccountingCustomerParty, cac.Party);
   return {
     rootNamespace: namespace.slice(0, VALUE_CHARS_MAX),
     rootLocal: local,
@@ -70,9 +78,17 @@ export function inspect(document: XmlDocument): DocumentFacts {
     currency: textAt(document, 0, cbc.DocumentCurrencyCode),
     payableAmount: textAt(document, 0, cac.LegalMonetaryTotal, cbc.PayableAmount),
     buyerReference: textAt(document, 0, cbc.BuyerReference),
-    supplierCountry: supplier === NONE ? undefined : textAt(document, supplier, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
-    customerCountry: customer === NONE ? undefined : textAt(document, customer, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
-    supplierName: supplier === NONE ? undefined : textAt(document, supplier, cac.PartyLegalEntity, cbc.RegistrationName),
-    customerName: customer === NONE ? undefined : textAt(document, customer, cac.PartyLegalEntity, cbc.RegistrationName),
+    supplierCountry:
+      supplier === NONE
+        ? undefined
+        : textAt(document, supplier, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
+    customerCountry:
+      customer === NONE
+        ? undefined
+        : textAt(document, customer, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
+    supplierName:
+      supplier === NONE ? undefined : textAt(document, supplier, cac.PartyLegalEntity, cbc.RegistrationName),
+    customerName:
+      customer === NONE ? undefined : textAt(document, customer, cac.PartyLegalEntity, cbc.RegistrationName),
   };
 }

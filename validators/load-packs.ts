@@ -7,12 +7,18 @@ import { loadXsd } from "./schematron/release/xsd.js";
 import { NS } from "./xml/names.js";
 
 /** The manifest lists what looks like an absolute path, also inside predicates; components are no document elements. */
-const canBeRoot = (name: string): boolean => ![NS.cbc, NS.cac, NS.ext].some((namespace) => name.startsWith(`{${namespace}}`));
+const canBeRoot = (name: string): boolean =>
+  ![NS.cbc, NS.cac, NS.ext].some((namespace) => name.startsWith(`{${namespace}}`));
 
 /** The schemas of a pack with the documents they are for. */
-export const packRules = ({ manifest, schemas }: LoadedPack): PackRules[] => schemas.map(({ rules, entry }) => ({
-  rules, layer: rules.layer as Layer, mandatoryFrom: manifest.mandatoryFrom, roots: new Set(entry.roots.filter(canBeRoot)), customizations: entry.customizations,
-}));
+export const packRules = ({ manifest, schemas }: LoadedPack): PackRules[] =>
+  schemas.map(({ rules, entry }) => ({
+    rules,
+    layer: rules.layer as Layer,
+    mandatoryFrom: manifest.mandatoryFrom,
+    roots: new Set(entry.roots.filter(canBeRoot)),
+    customizations: entry.customizations,
+  }));
 
 /**
  * Loads the active packs of a rules directory.
@@ -26,7 +32,11 @@ export async function loadPacks(rulesDir: string): Promise<Packs> {
     rules.push(...packRules(pack));
     for (const { file, namespace } of manifest.xsds) {
       const sources = join(rulesDir, manifest.id, "sources");
-      grammars.push({ id: `pack:${manifest.id}`, namespace, validator: await loadXsd(join(sources, ...file.split("/")), sources, `pack:${manifest.id}`) });
+      grammars.push({
+        id: `pack:${manifest.id}`,
+        namespace,
+        validator: await loadXsd(join(sources, ...file.split("/")), sources, `pack:${manifest.id}`),
+      });
     }
   }
   return { rules, grammars };

@@ -21,24 +21,46 @@ export interface PackRules {
 }
 
 /** The grammar of another document type. */
-export interface PackGrammar { readonly id: string; readonly namespace: string; readonly validator: XsdValidator }
+export interface PackGrammar {
+  readonly id: string;
+  readonly namespace: string;
+  readonly validator: XsdValidator;
+}
 
 /** What one thread has loaded. */
-export interface Packs { readonly rules: readonly PackRules[]; readonly grammars: readonly PackGrammar[] }
+export interface Packs {
+  readonly rules: readonly PackRules[];
+  readonly grammars: readonly PackGrammar[];
+}
 
 export const NO_PACKS: Packs = { rules: [], grammars: [] };
 
 /** Schemas for a document on a day. Where several are for one layer of ours, the one mandatory latest is taken. */
 export function packRulesFor(packs: Packs, facts: DocumentFacts, day: string, preview: boolean): PackRules[] {
   const root = `{${facts.rootNamespace}}${facts.rootLocal}`;
-  const inForce = packs.rules.filter(({ roots, mandatoryFrom }) => (roots.size === 0 || roots.has(root)) && (preview || (mandatoryFrom ?? "") <= day));
-  const named = inForce.filter(({ customizations }) => customizations.length === 0 || customizations.some((id) => (facts.customizationId ?? "").startsWith(id)));
+  const inForce = packs.rules.filter(
+    ({ roots, mandatoryFrom }) => (roots.size === 0 || roots.has(root)) && (preview || (mandatoryFrom ?? "") <= day),
+  );
+  const named = inForce.filter(
+    ({ customizations }) =>
+      customizations.length === 0 || customizations.some((id) => (facts.customizationId ?? "").startsWith(id)),
+  );
   // As with the built-in rules, what names no known specification is judged as billing, and EN 16931 alone as itself.
-  const asBilling = facts.customizationId === CUSTOMIZATION.en16931 ? [] : inForce.filter(({ layer, customizations }) => isOwnLayer(layer) && !named.some((other) => other.layer === layer) && customizations.includes(CUSTOMIZATION.billing));
+  const asBilling =
+    facts.customizationId === CUSTOMIZATION.en16931
+      ? []
+      : inForce.filter(
+          ({ layer, customizations }) =>
+            isOwnLayer(layer) &&
+            !named.some((other) => other.layer === layer) &&
+            customizations.includes(CUSTOMIZATION.billing),
+        );
   const fitting = [...named, ...asBilling];
-  return fitting.filter((candidate) => isOwnLayer(candidate.layer)
-    ? !fitting.some((other) => other.layer === candidate.layer && isLater(other, candidate, fitting))
-    : true);
+  return fitting.filter((candidate) =>
+    isOwnLayer(candidate.layer)
+      ? !fitting.some((other) => other.layer === candidate.layer && isLater(other, candidate, fitting))
+      : true,
+  );
 }
 
 /** Layers of the built-in rules. */

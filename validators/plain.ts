@@ -8,13 +8,23 @@ const DEPTH_MAX = 300;
 
 /** The same data, every byte array on a buffer of its own. */
 export function withoutBackingStore<T>(value: T): T {
-  return walk(value, (bytes) => (bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)), 0) as T;
+  return walk(
+    value,
+    (bytes) => (bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)),
+    0,
+  ) as T;
 }
 
 /** Total size of the byte arrays and strings in plain data; bytes and UTF-16 units count alike. */
 export function sizeOf(value: unknown): number {
   let size = 0;
-  visit(value, (leaf) => { size += leaf.length; }, 0);
+  visit(
+    value,
+    (leaf) => {
+      size += leaf.length;
+    },
+    0,
+  );
   return size;
 }
 
@@ -33,13 +43,17 @@ export function visit(value: unknown, leaf: (leaf: Uint8Array | string) => void,
  * @param transfer  receives the buffers
  */
 export function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): T {
-  return walk(value, (bytes) => {
-    const buffer = new ArrayBuffer(bytes.byteLength + 1);
-    transfer.push(buffer);
-    const copy = new Uint8Array(buffer, 0, bytes.byteLength);
-    copy.set(bytes);
-    return copy;
-  }, 0) as T;
+  return walk(
+    value,
+    (bytes) => {
+      const buffer = new ArrayBuffer(bytes.byteLength + 1);
+      transfer.push(buffer);
+      const copy = new Uint8Array(buffer, 0, bytes.byteLength);
+      copy.set(bytes);
+      return copy;
+    },
+    0,
+  ) as T;
 }
 
 function walk(value: unknown, replace: (bytes: Uint8Array) => Uint8Array, depth: number): unknown {

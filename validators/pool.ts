@@ -113,7 +113,11 @@ export interface ValidatorPool {
    */
   validate(bytes: Uint8Array, options: ValidateOptions & { readonly fairnessKey: string }): Promise<Report>;
   /** Runs a task of any kind. @throws PoolBusy, JobQuarantined, JobFailed */
-  run<K extends TaskKind>(kind: K, input: Tasks[K]["input"], options?: { readonly fairnessKey?: string }): Promise<Tasks[K]["output"]>;
+  run<K extends TaskKind>(
+    kind: K,
+    input: Tasks[K]["input"],
+    options?: { readonly fairnessKey?: string },
+  ): Promise<Tasks[K]["output"]>;
   stats(): PoolStats;
   /** Takes no more jobs, finishes those it has, ends the threads. */
   stop(): Promise<void>;
@@ -163,14 +167,27 @@ class Pool implements ValidatorPool {
     this.#largeBytes = options.largeBytes ?? 262_144;
     this.#quarantine = new Quarantine(options.quarantineMax ?? 1_000);
     const events: LaneEvents = {
-      onBatch: (jobs) => { this.#counts.batches++; this.#counts.jobs += jobs; },
-      onRestart: (reason) => { this.#counts.restarts[reason]++; },
-      onPoison: (job, reason) => { this.#isolate(job, reason); },
+      onBatch: (jobs) => {
+        this.#counts.batches++;
+        this.#counts.jobs += jobs;
+      },
+      onRestart: (reason) => {
+        this.#counts.restarts[reason]++;
+      },
+      onPoison: (job, reason) => {
+        this.#isolate(job, reason);
+      },
     };
-    this.#lanes = { small: new LaneOfWorkers("small", options, events), large: new LaneOfWorkers("large", options, events) };
+    this.#lanes = {
+      small: new LaneOfWorkers("small", options, events),
+      large: new LaneOfWorkers("large", options, events),
+    };
   }
 
-  async validate(bytes: Uint8Array, { fairnessKey, ...options }: ValidateOptions & { readonly fairnessKey: string }): Promise<Report> {
+  async validate(
+    bytes: Uint8Array,
+    { fairnessKey, ...options }: ValidateOptions & { readonly fairnessKey: string },
+  ): Promise<Report> {
     try {
       return await this.run("validate", { bytes, options }, { fairnessKey });
     } catch (error) {
@@ -179,7 +196,11 @@ class Pool implements ValidatorPool {
     }
   }
 
-  run<K extends TaskKind>(kind: K, input: Tasks[K]["input"], options: { readonly fairnessKey?: string } = {}): Promise<Tasks[K]["output"]> {
+  run<K extends TaskKind>(
+    kind: K,
+    input: Tasks[K]["input"],
+    options: { readonly fairnessKey?: string } = {},
+  ): Promise<Tasks[K]["output"]> {
     const size = sizeOf(input);
     const lane = this.#lanes[size > this.#largeBytes ? "large" : "small"];
     return new Promise<unknown>((resolve, reject) => {
@@ -206,7 +227,11 @@ class Pool implements ValidatorPool {
 
   stats(): PoolStats {
     const { restarts, ...counts } = this.#counts;
-    return { ...counts, restarts: { ...restarts }, lanes: { small: this.#lanes.small.stats(), large: this.#lanes.large.stats() } };
+    return {
+      ...counts,
+      restarts: { ...restarts },
+      lanes: { small: this.#lanes.small.stats(), large: this.#lanes.large.stats() },
+    };
   }
 
   async stop(): Promise<void> {
@@ -243,12 +268,16 @@ class LaneOfWorkers {
     this.#options = options;
     this.#events = events;
     this.#threads = Math.max(1, options.threads[lane]);
-    this.#batchMax = lane === "large" ? 1 : options.batchMax ?? 16;
+    this.#batchMax = lane === "large" ? 1 : (options.batchMax ?? 16);
     this.#piscina = new Piscina<Batch, JobOutcome[]>({
       filename: options.workerFile ?? workerEntry(),
-      minThreads: lane === "small" ? this.#threads : 0, maxThreads: this.#threads, concurrentTasksPerWorker: 1,
+      minThreads: lane === "small" ? this.#threads : 0,
+      maxThreads: this.#threads,
+      concurrentTasksPerWorker: 1,
       idleTimeout: IDLE_THREAD_MS,
-      maxQueue: this.#threads, execArgv: [], recordTiming: true,
+      maxQueue: this.#threads,
+      execArgv: [],
+      recordTiming: true,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024) },
       workerData: { preload: options.preload ?? [] },
     });
@@ -275,8 +304,12 @@ class LaneOfWorkers {
 
   stats(): LaneStats {
     return {
-      queueDepth: this.#queue.size + this.#alone.length, queueBytes: this.#waitingBytes, running: this.#runningJobs,
-      busyThreads: this.#busyThreads, threads: this.#threads, utilisation: this.#piscina.utilization,
+      queueDepth: this.#queue.size + this.#alone.length,
+      queueBytes: this.#waitingBytes,
+      running: this.#runningJobs,
+      busyThreads: this.#busyThreads,
+      threads: this.#threads,
+      utilisation: this.#piscina.utilization,
     };
   }
 
@@ -330,10 +363,15 @@ class LaneOfWorkers {
     this.#batches.set(abort, progress);
     try {
       const transferList: ArrayBuffer[] = [];
-      const batch: Batch = { progress, jobs: jobs.map(({ kind, input }) => ({ kind, input: copyForTransfer(input, transferList) })) };
+      const batch: Batch = {
+        progress,
+        jobs: jobs.map(({ kind, input }) => ({ kind, input: copyForTransfer(input, transferList) })),
+      };
       this.#events.onBatch(jobs.length);
       const outcomes = await this.#piscina.run(batch, { transferList, signal: abort.signal });
-      jobs.forEach((job, i) => { this.#settle(job, outcomes[i]); });
+      jobs.forEach((job, i) => {
+        this.#settle(job, outcomes[i]);
+      });
     } catch (error) {
       this.#afterLoss(jobs, progress, abort.signal.aborted ? "timeout" : reasonOf(error), error);
     } finally {
@@ -346,11 +384,14 @@ class LaneOfWorkers {
     if (outcome?.kind === "done") {
       this.#options.onDone?.({ kind: job.kind, lane: this.lane, time_ms: outcome.time_ms });
       job.resolve(outcome.output);
-    } else job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
+    } else
+      job.reject(new JobFailed(`${outcome?.name ?? "Error"}: ${outcome?.message ?? "no outcome"}`, outcome?.stack));
   }
 
   #waitingForStart(): AbortController[] {
-    return [...this.#batches].filter(([, progress]) => Atomics.load(progress, PROGRESS.started) === 0).map(([abort]) => abort);
+    return [...this.#batches]
+      .filter(([, progress]) => Atomics.load(progress, PROGRESS.started) === 0)
+      .map(([abort]) => abort);
   }
 
   /** Aborts the batch when no job has been finished for the time of one job, or the worker does not start. */
@@ -378,7 +419,8 @@ class LaneOfWorkers {
     for (const job of jobs) {
       if (suspect === undefined) job.failedStarts++;
       if (job.kills >= KILLS_MAX) this.#events.onPoison(job, reason);
-      else if (job.failedStarts >= FAILED_STARTS_MAX) job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
+      else if (job.failedStarts >= FAILED_STARTS_MAX)
+        job.reject(new JobFailed(`no worker could be started: ${error instanceof Error ? error.message : ""}`));
       else {
         this.#waitingBytes += job.size;
         this.#alone.push(job);

@@ -26,7 +26,10 @@ export interface ValidateOptions {
   readonly preview?: boolean;
 }
 
-export interface ValidateInput { readonly bytes: Uint8Array; readonly options: ValidateOptions }
+export interface ValidateInput {
+  readonly bytes: Uint8Array;
+  readonly options: ValidateOptions;
+}
 
 /** Every kind of task: input and output. A new kind is a row here and a row of the table in worker.ts. */
 export interface Tasks extends SignatureTasks {
@@ -37,7 +40,10 @@ export interface Tasks extends SignatureTasks {
 export type TaskKind = "validate" | "parse" | SignatureTaskKind;
 
 /** One piece of work inside a batch. */
-export interface Job { readonly kind: string; readonly input: unknown }
+export interface Job {
+  readonly kind: string;
+  readonly input: unknown;
+}
 
 /** Several jobs for one worker. */
 export interface Batch {
@@ -50,8 +56,15 @@ export interface Batch {
 export const PROGRESS = { done: 0, started: 1 } as const;
 
 /** A job that threw. The class is gone, name and text remain; the text is for logs, never for clients. */
-export interface JobFailure { readonly kind: "failed"; readonly name: string; readonly message: string; readonly stack: string }
-export type JobOutcome = { readonly kind: "done"; readonly output: unknown; /** In the worker, milliseconds. */ readonly time_ms: number } | JobFailure;
+export interface JobFailure {
+  readonly kind: "failed";
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+}
+export type JobOutcome =
+  | { readonly kind: "done"; readonly output: unknown; /** In the worker, milliseconds. */ readonly time_ms: number }
+  | JobFailure;
 
 /** Why a worker was replaced. */
 export const RESTART_REASONS = ["timeout", "memory", "exit"] as const;

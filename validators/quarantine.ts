@@ -9,11 +9,17 @@ export class Quarantine {
   readonly #max: number;
 
   /** @param max  hashes remembered */
-  constructor(max: number) { this.#max = max; }
+  constructor(max: number) {
+    this.#max = max;
+  }
 
-  get size(): number { return this.#hashes.size; }
+  get size(): number {
+    return this.#hashes.size;
+  }
 
-  has(sha256: string): boolean { return this.#hashes.has(sha256); }
+  has(sha256: string): boolean {
+    return this.#hashes.has(sha256);
+  }
 
   add(sha256: string): void {
     this.#hashes.delete(sha256);
@@ -30,17 +36,35 @@ export function hashOf(kind: TaskKind, input: unknown): string {
   const hash = createHash("sha256");
   if (kind === "validate") return hash.update((input as ValidateInput).bytes).digest("hex");
   hash.update(kind);
-  visit(input, (leaf) => { hash.update(leaf); }, 0);
+  visit(
+    input,
+    (leaf) => {
+      hash.update(leaf);
+    },
+    0,
+  );
   return hash.digest("hex");
 }
 
 /** The report on a document in quarantine. */
 export function quarantinedReport(payloadSha256: string): Report {
   return {
-    valid: false, wellFormed: false, payloadSha256, dropped: 0, profile: "none", ruleSets: [], facts: undefined,
-    findings: [{
-      ruleId: "ENGINE-QUARANTINED", layer: "xml", severity: "fatal", location: "/",
-      message: "This document could not be processed twice and is kept for the operator. Send it in another form, or ask the operator.",
-    }],
+    valid: false,
+    wellFormed: false,
+    payloadSha256,
+    dropped: 0,
+    profile: "none",
+    ruleSets: [],
+    facts: undefined,
+    findings: [
+      {
+        ruleId: "ENGINE-QUARANTINED",
+        layer: "xml",
+        severity: "fatal",
+        location: "/",
+        message:
+          "This document could not be processed twice and is kept for the operator. Send it in another form, or ask the operator.",
+      },
+    ],
   };
 }

@@ -34,7 +34,10 @@ export interface Finding {
 export const invalidates = (severity: Severity): boolean => severity !== "warning";
 
 /** An electronic address: scheme and value of an EndpointID. */
-export interface Endpoint { readonly schemeId: string; readonly value: string }
+export interface Endpoint {
+  readonly schemeId: string;
+  readonly value: string;
+}
 
 /** Values that the owner needs of a document, as trimmed text; undefined where it has none. Taken out while it is judged. */
 export interface DocumentFacts {

@@ -45,8 +45,10 @@ export const CUSTOMIZATION = {
 
 const isInvoice = (facts: DocumentFacts): boolean => facts.rootLocal === "Invoice" || facts.rootLocal === "CreditNote";
 /** The id itself, or an extension of it (`…#conformant#…`). */
-const names = (facts: DocumentFacts, id: string): boolean => facts.customizationId === id || (facts.customizationId ?? "").startsWith(`${id}#`);
-const responds = (facts: DocumentFacts, id: string): boolean => facts.rootLocal === "ApplicationResponse" && names(facts, id);
+const names = (facts: DocumentFacts, id: string): boolean =>
+  facts.customizationId === id || (facts.customizationId ?? "").startsWith(`${id}#`);
+const responds = (facts: DocumentFacts, id: string): boolean =>
+  facts.rootLocal === "ApplicationResponse" && names(facts, id);
 
 /** EN 16931 is the first layer of several rows; one compiled set serves them all. */
 let core: RuleSet | undefined;
@@ -65,11 +67,29 @@ const billing = (make: () => readonly RuleSet[]): readonly RulesVersion[] => [
  * billing, whose rule PEPPOL-EN16931-R004 then says which CustomizationID it must have.
  */
 export const SELECTION: readonly SelectionRow[] = [
-  { profile: "peppol-self-billing", matches: (f) => isInvoice(f) && names(f, CUSTOMIZATION.selfBilling), versions: billing(() => [coreRules(), peppolSelfBilling()]) },
-  { profile: "en16931", matches: (f) => isInvoice(f) && f.customizationId === CUSTOMIZATION.en16931, versions: [{ version: EN16931_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [coreRules()] }] },
+  {
+    profile: "peppol-self-billing",
+    matches: (f) => isInvoice(f) && names(f, CUSTOMIZATION.selfBilling),
+    versions: billing(() => [coreRules(), peppolSelfBilling()]),
+  },
+  {
+    profile: "en16931",
+    matches: (f) => isInvoice(f) && f.customizationId === CUSTOMIZATION.en16931,
+    versions: [{ version: EN16931_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [coreRules()] }],
+  },
   { profile: "peppol-billing", matches: isInvoice, versions: billing(() => [coreRules(), peppolBilling()]) },
-  { profile: "peppol-invoice-response", matches: (f) => responds(f, CUSTOMIZATION.invoiceResponse), versions: [{ version: INVOICE_RESPONSE_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [invoiceResponseRules()] }] },
-  { profile: "peppol-mls", matches: (f) => responds(f, CUSTOMIZATION.mls), versions: [{ version: MLS_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [mlsRules()] }] },
+  {
+    profile: "peppol-invoice-response",
+    matches: (f) => responds(f, CUSTOMIZATION.invoiceResponse),
+    versions: [
+      { version: INVOICE_RESPONSE_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [invoiceResponseRules()] },
+    ],
+  },
+  {
+    profile: "peppol-mls",
+    matches: (f) => responds(f, CUSTOMIZATION.mls),
+    versions: [{ version: MLS_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [mlsRules()] }],
+  },
 ];
 
 /**
@@ -79,7 +99,10 @@ export const SELECTION: readonly SelectionRow[] = [
 export const DOMESTIC_ADDITIONS: readonly DomesticAddition[] = [];
 
 /** What was selected for a document. */
-export interface Selection { readonly profile: string; readonly ruleSets: readonly RuleSet[] }
+export interface Selection {
+  readonly profile: string;
+  readonly ruleSets: readonly RuleSet[];
+}
 
 /** Rule sets are compiled once per thread and version; bounded by the rows above. */
 const made = new Map<RulesVersion, readonly RuleSet[]>();
@@ -95,7 +118,11 @@ function ruleSetsOf(version: RulesVersion | undefined): readonly RuleSet[] {
  * The version in force on a day: the newest with tables that is mandatory by then, else the oldest there is.
  * @param preview  takes the newest with tables, whatever the day
  */
-export function versionInForce(versions: readonly RulesVersion[], day: string, preview: boolean): RulesVersion | undefined {
+export function versionInForce(
+  versions: readonly RulesVersion[],
+  day: string,
+  preview: boolean,
+): RulesVersion | undefined {
   const written = versions.filter(({ make }) => make !== undefined);
   return written.findLast(({ mandatoryFrom }) => preview || mandatoryFrom <= day) ?? written[0];
 }

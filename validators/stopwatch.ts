@@ -9,7 +9,9 @@ function now(): number {
 /** Measures one thing. */
 export class StopWatch {
   readonly #start = now();
-  elapsed_ms(): number { return now() - this.#start; }
+  elapsed_ms(): number {
+    return now() - this.#start;
+  }
 }
 
 /** Measures layers one after the other, when somebody wants to know. */

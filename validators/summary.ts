@@ -85,10 +85,17 @@ export interface ParseInput {
   readonly linesMax: number;
 }
 
-export type ParseOutput = { readonly kind: "parsed"; readonly summary: DocumentSummary } | { readonly kind: "refused"; readonly findings: readonly Finding[] };
+export type ParseOutput =
+  | { readonly kind: "parsed"; readonly summary: DocumentSummary }
+  | { readonly kind: "refused"; readonly findings: readonly Finding[] };
 
 const ROOT_UNKNOWN: Finding = {
-  ruleId: "UBL-ROOT", layer: "schema", severity: "fatal", location: "/", line: 1, message: "Send a UBL 2.1 Invoice, CreditNote or ApplicationResponse.",
+  ruleId: "UBL-ROOT",
+  layer: "schema",
+  severity: "fatal",
+  location: "/",
+  line: 1,
+  message: "Send a UBL 2.1 Invoice, CreditNote or ApplicationResponse.",
 };
 
 /** Reads a document without judging it: what is missing is null, what is wrong is shown as it stands. */
@@ -102,7 +109,9 @@ export function parseDocument({ bytes, limits, linesMax }: ParseInput): ParseOut
 class Summariser {
   readonly #document: XmlDocument;
 
-  constructor(document: XmlDocument) { this.#document = document; }
+  constructor(document: XmlDocument) {
+    this.#document = document;
+  }
 
   summary(linesMax: number): DocumentSummary {
     const root = this.#document.name(0);
@@ -112,34 +121,60 @@ class Summariser {
     const total = (name: NameId): string | null => this.#text(0, cac.LegalMonetaryTotal, name);
     return {
       documentType: isResponse ? "ApplicationResponse" : isCredit ? "CreditNote" : "Invoice",
-      customizationId: this.#text(0, cbc.CustomizationID), profileId: this.#text(0, cbc.ProfileID), number: this.#text(0, cbc.ID),
-      typeCode: this.#text(0, isCredit ? cbc.CreditNoteTypeCode : cbc.InvoiceTypeCode), issueDate: this.#text(0, cbc.IssueDate),
-      dueDate: this.#text(0, cbc.DueDate) ?? this.#text(0, cac.PaymentMeans, cbc.PaymentDueDate), taxPointDate: this.#text(0, cbc.TaxPointDate),
-      deliveryDate: this.#text(0, cac.Delivery, cbc.ActualDeliveryDate), currency: this.#text(0, cbc.DocumentCurrencyCode),
-      buyerReference: this.#text(0, cbc.BuyerReference), orderReference: this.#text(0, cac.OrderReference, cbc.ID),
-      precedingInvoices: this.#each(0, cac.BillingReference, ENTRIES_MAX, (e) => this.#text(e, cac.InvoiceDocumentReference, cbc.ID)).filter((id) => id !== null),
-      supplier: this.#party(isResponse ? this.#at(0, cac.SenderParty) : this.#at(0, cac.AccountingSupplierParty, cac.Party)),
-      customer: this.#party(isResponse ? this.#at(0, cac.ReceiverParty) : this.#at(0, cac.AccountingCustomerParty, cac.Party)),
+      customizationId: this.#text(0, cbc.CustomizationID),
+      profileId: this.#text(0, cbc.ProfileID),
+      number: this.#text(0, cbc.ID),
+      typeCode: this.#text(0, isCredit ? cbc.CreditNoteTypeCode : cbc.InvoiceTypeCode),
+      issueDate: this.#text(0, cbc.IssueDate),
+      dueDate: this.#text(0, cbc.DueDate) ?? this.#text(0, cac.PaymentMeans, cbc.PaymentDueDate),
+      taxPointDate: this.#text(0, cbc.TaxPointDate),
+      deliveryDate: this.#text(0, cac.Delivery, cbc.ActualDeliveryDate),
+      currency: this.#text(0, cbc.DocumentCurrencyCode),
+      buyerReference: this.#text(0, cbc.BuyerReference),
+      orderReference: this.#text(0, cac.OrderReference, cbc.ID),
+      precedingInvoices: this.#each(0, cac.BillingReference, ENTRIES_MAX, (e) =>
+        this.#text(e, cac.InvoiceDocumentReference, cbc.ID),
+      ).filter((id) => id !== null),
+      supplier: this.#party(
+        isResponse ? this.#at(0, cac.SenderParty) : this.#at(0, cac.AccountingSupplierParty, cac.Party),
+      ),
+      customer: this.#party(
+        isResponse ? this.#at(0, cac.ReceiverParty) : this.#at(0, cac.AccountingCustomerParty, cac.Party),
+      ),
       totals: {
-        lineNet: total(cbc.LineExtensionAmount), allowances: total(cbc.AllowanceTotalAmount), charges: total(cbc.ChargeTotalAmount),
-        taxExclusive: total(cbc.TaxExclusiveAmount), tax: this.#text(0, cac.TaxTotal, cbc.TaxAmount), taxInclusive: total(cbc.TaxInclusiveAmount),
-        prepaid: total(cbc.PrepaidAmount), rounding: total(cbc.PayableRoundingAmount), payable: total(cbc.PayableAmount),
+        lineNet: total(cbc.LineExtensionAmount),
+        allowances: total(cbc.AllowanceTotalAmount),
+        charges: total(cbc.ChargeTotalAmount),
+        taxExclusive: total(cbc.TaxExclusiveAmount),
+        tax: this.#text(0, cac.TaxTotal, cbc.TaxAmount),
+        taxInclusive: total(cbc.TaxInclusiveAmount),
+        prepaid: total(cbc.PrepaidAmount),
+        rounding: total(cbc.PayableRoundingAmount),
+        payable: total(cbc.PayableAmount),
       },
       taxes: this.#each(this.#at(0, cac.TaxTotal), cac.TaxSubtotal, ENTRIES_MAX, (e) => ({
-        category: this.#text(e, cac.TaxCategory, cbc.ID), percent: this.#text(e, cac.TaxCategory, cbc.Percent),
-        taxableAmount: this.#text(e, cbc.TaxableAmount), taxAmount: this.#text(e, cbc.TaxAmount),
+        category: this.#text(e, cac.TaxCategory, cbc.ID),
+        percent: this.#text(e, cac.TaxCategory, cbc.Percent),
+        taxableAmount: this.#text(e, cbc.TaxableAmount),
+        taxAmount: this.#text(e, cbc.TaxAmount),
       })),
       lineCount: this.#document.countChildren(0, line),
-      lines: this.#each(0, line, linesMax, (e) => this.#line(e, isCredit ? cbc.CreditedQuantity : cbc.InvoicedQuantity)),
+      lines: this.#each(0, line, linesMax, (e) =>
+        this.#line(e, isCredit ? cbc.CreditedQuantity : cbc.InvoicedQuantity),
+      ),
     };
   }
 
   #line(e: ElementId, quantityName: NameId): LineSummary {
     const quantity = this.#document.child(e, quantityName);
     return {
-      id: this.#text(e, cbc.ID), name: this.#text(e, cac.Item, cbc.Name), quantity: this.#text(e, quantityName),
-      unitCode: quantity === NONE ? null : this.#value(this.#document.attr(quantity, attr.unitCode)), price: this.#text(e, cac.Price, cbc.PriceAmount),
-      netAmount: this.#text(e, cbc.LineExtensionAmount), taxCategory: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.ID),
+      id: this.#text(e, cbc.ID),
+      name: this.#text(e, cac.Item, cbc.Name),
+      quantity: this.#text(e, quantityName),
+      unitCode: quantity === NONE ? null : this.#value(this.#document.attr(quantity, attr.unitCode)),
+      price: this.#text(e, cac.Price, cbc.PriceAmount),
+      netAmount: this.#text(e, cbc.LineExtensionAmount),
+      taxCategory: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.ID),
       taxPercent: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.Percent),
     };
   }
@@ -149,11 +184,15 @@ class Summariser {
     const endpoint = this.#document.child(party, cbc.EndpointID);
     const scheme = endpoint === NONE ? null : this.#value(this.#document.attr(endpoint, attr.schemeID));
     const id = this.#text(party, cbc.EndpointID);
-    const vat = this.#each(party, cac.PartyTaxScheme, ENTRIES_MAX, (e) => (this.#text(e, cac.TaxScheme, cbc.ID) === "VAT" ? this.#text(e, cbc.CompanyID) : null));
+    const vat = this.#each(party, cac.PartyTaxScheme, ENTRIES_MAX, (e) =>
+      this.#text(e, cac.TaxScheme, cbc.ID) === "VAT" ? this.#text(e, cbc.CompanyID) : null,
+    );
     return {
       name: this.#text(party, cac.PartyName, cbc.Name) ?? this.#text(party, cac.PartyLegalEntity, cbc.RegistrationName),
-      participantId: id === null ? null : `${scheme ?? ""}:${id}`, companyId: this.#text(party, cac.PartyLegalEntity, cbc.CompanyID),
-      vatId: vat.find((companyId) => companyId !== null) ?? null, country: this.#text(party, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
+      participantId: id === null ? null : `${scheme ?? ""}:${id}`,
+      companyId: this.#text(party, cac.PartyLegalEntity, cbc.CompanyID),
+      vatId: vat.find((companyId) => companyId !== null) ?? null,
+      country: this.#text(party, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
     };
   }
 
@@ -175,7 +214,12 @@ class Summariser {
   /** What `take` makes of the children of that name, the first `max` of them. */
   #each<T>(parent: ElementId, name: NameId, max: number, take: (e: ElementId) => T): T[] {
     const taken: T[] = [];
-    for (let e = parent === NONE ? NONE : this.#document.child(parent, name); e !== NONE && taken.length < max; e = this.#document.nextSame(e)) taken.push(take(e));
+    for (
+      let e = parent === NONE ? NONE : this.#document.child(parent, name);
+      e !== NONE && taken.length < max;
+      e = this.#document.nextSame(e)
+    )
+      taken.push(take(e));
     return taken;
   }
 }

@@ -24,8 +24,10 @@ const GRAMMAR: RuleSetUsed = { id: "ubl", version: "2.1", layer: "schema" };
 const SHARES = 3;
 
 const MESSAGES = {
-  "UBL-ROOT": "The document element is none that is known here. Send a UBL 2.1 Invoice, CreditNote or ApplicationResponse.",
-  "UBL-CUSTOMIZATION": "The CustomizationID names no specification that is known here. Use that of the Peppol Invoice Response or of the Message Level Status.",
+  "UBL-ROOT":
+    "The document element is none that is known here. Send a UBL 2.1 Invoice, CreditNote or ApplicationResponse.",
+  "UBL-CUSTOMIZATION":
+    "The CustomizationID names no specification that is known here. Use that of the Peppol Invoice Response or of the Message Level Status.",
 } as const;
 
 /** A finding of a layer that still needs its place. */
@@ -47,15 +49,33 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
   const scanned = scan(bytes, options.limits);
   clock.lap("scan");
   if (scanned.kind === "refused") {
-    return { valid: false, wellFormed: false, payloadSha256, findings: scanned.findings, dropped: 0, profile: "none", ruleSets: [], facts: undefined };
+    return {
+      valid: false,
+      wellFormed: false,
+      payloadSha256,
+      findings: scanned.findings,
+      dropped: 0,
+      profile: "none",
+      ruleSets: [],
+      facts: undefined,
+    };
   }
   const { document } = scanned;
   const facts = inspect(document);
   const chain = new Chain(document, options.limits.findings, clock);
-  const profile = isKnownRoot(document.name(0)) ? judge(chain, facts, options, packs) : judgeForeign(chain, facts, options, packs, bytes);
+  const profile = isKnownRoot(document.name(0))
+    ? judge(chain, facts, options, packs)
+    : judgeForeign(chain, facts, options, packs, bytes);
   return {
-    valid: chain.valid, wellFormed: true, payloadSha256,
-    findings: chain.findings, dropped: chain.dropped, profile, ruleSets: chain.used, facts, ...clock.timings(),
+    valid: chain.valid,
+    wellFormed: true,
+    payloadSha256,
+    findings: chain.findings,
+    dropped: chain.dropped,
+    profile,
+    ruleSets: chain.used,
+    facts,
+    ...clock.timings(),
   };
 }
 
@@ -85,9 +105,17 @@ function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, pac
 }
 
 /** A document type that only imported packs know: their XSD and their rules. */
-function judgeForeign(chain: Chain, facts: DocumentFacts, options: ValidateOptions, packs: Packs, bytes: Buffer): string {
+function judgeForeign(
+  chain: Chain,
+  facts: DocumentFacts,
+  options: ValidateOptions,
+  packs: Packs,
+  bytes: Buffer,
+): string {
   const grammar = packGrammarFor(packs, facts);
-  const imported = packRulesFor(packs, facts, options.day, options.preview ?? false).filter(({ roots }) => roots.size > 0);
+  const imported = packRulesFor(packs, facts, options.day, options.preview ?? false).filter(
+    ({ roots }) => roots.size > 0,
+  );
   if (grammar === undefined && imported.length === 0) {
     chain.add("schema", [unplaced("UBL-ROOT", 0)]);
     return "none";
@@ -102,8 +130,13 @@ function judgeForeign(chain: Chain, facts: DocumentFacts, options: ValidateOptio
   return "pack";
 }
 
-const unplaced = (ruleId: keyof typeof MESSAGES, element: number): Unplaced =>
-  ({ ruleId, severity: "fatal", element, message: MESSAGES[ruleId], terms: [] });
+const unplaced = (ruleId: keyof typeof MESSAGES, element: number): Unplaced => ({
+  ruleId,
+  severity: "fatal",
+  element,
+  message: MESSAGES[ruleId],
+  terms: [],
+});
 
 /** Collects the findings of the layers in chain order. */
 class Chain {
@@ -122,7 +155,9 @@ class Chain {
     this.share = Math.max(1, Math.floor(findingsMax / SHARES));
   }
 
-  use(rules: RuleSetUsed): void { this.used.push(rules); }
+  use(rules: RuleSetUsed): void {
+    this.used.push(rules);
+  }
 
   /** Runs one rule set over the document. */
   run(rules: RuleSet): void {
@@ -146,8 +181,12 @@ class Chain {
     if (droppedInvalid) this.valid = false;
     for (const finding of findings) {
       this.place({
-        ruleId: finding.ruleId, layer, severity: finding.severity,
-        location: this.document.path(finding.element), line: this.document.line(finding.element), message: finding.message,
+        ruleId: finding.ruleId,
+        layer,
+        severity: finding.severity,
+        location: this.document.path(finding.element),
+        line: this.document.line(finding.element),
+        message: finding.message,
         ...(finding.terms.length > 0 ? { btIds: finding.terms } : {}),
       });
     }

@@ -12,11 +12,16 @@ import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 
 /** Runs one job. The table below types each handler by its kind. */
 type Handler = (input: never) => unknown;
-type Loader<K extends TaskKind> = () => Promise<(input: Tasks[K]["input"]) => Tasks[K]["output"] | Promise<Tasks[K]["output"]>>;
+type Loader<K extends TaskKind> = () => Promise<
+  (input: Tasks[K]["input"]) => Tasks[K]["output"] | Promise<Tasks[K]["output"]>
+>;
 
 const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
   validate: async () => {
-    const [{ validateDocument }, { prepareRules }] = await Promise.all([import("./validate.js"), import("./selection.js")]);
+    const [{ validateDocument }, { prepareRules }] = await Promise.all([
+      import("./validate.js"),
+      import("./selection.js"),
+    ]);
     prepareRules();
     let loaded: { readonly rulesDir: string; readonly packs: Packs } | undefined;
     return async ({ bytes, options }: ValidateInput) => {
@@ -40,7 +45,9 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
 };
 
 /** A handler of signature.ts whose results take no foreign buffers along. */
-async function signature<K extends SignatureTaskKind>(kind: K): Promise<(input: SignatureTasks[K]["input"]) => SignatureTasks[K]["output"]> {
+async function signature<K extends SignatureTaskKind>(
+  kind: K,
+): Promise<(input: SignatureTasks[K]["input"]) => SignatureTasks[K]["output"]> {
   const { signatureTasks } = await import("./signature.js");
   const handler = signatureTasks[kind];
   return (input) => withoutBackingStore(handler(input));
@@ -89,7 +96,12 @@ function preload(): readonly string[] {
   // Piscina wraps the data of its owner; both shapes are looked at.
   const candidates: unknown[] = Array.isArray(data) ? data : [data];
   for (const candidate of candidates) {
-    if (typeof candidate === "object" && candidate !== null && "preload" in candidate && Array.isArray(candidate.preload)) {
+    if (
+      typeof candidate === "object" &&
+      candidate !== null &&
+      "preload" in candidate &&
+      Array.isArray(candidate.preload)
+    ) {
       return candidate.preload.filter((kind): kind is string => typeof kind === "string");
     }
   }

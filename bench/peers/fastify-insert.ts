@@ -7,7 +7,11 @@ import { createPeerTable, insertPeer, openPeerSql, peerPort } from "./insert.js"
 const BODY_LIMIT = 25 * 1024 * 1024;
 const body = z.object({
   metadata: z.object({
-    documentId: z.string().min(1).max(255), documentTypeId: z.string(), processId: z.string(), senderParticipantId: z.string(), receiverParticipantId: z.string(),
+    documentId: z.string().min(1).max(255),
+    documentTypeId: z.string(),
+    processId: z.string(),
+    senderParticipantId: z.string(),
+    receiverParticipantId: z.string(),
     creationDateTime: z.iso.datetime().optional(),
   }),
   payload: z.string(),

@@ -13,7 +13,10 @@ const PROJECT = join("bench", "jvm");
 const BUILD_TIMEOUT_MS = 300_000;
 const START_TIMEOUT_MS = 60_000;
 
-export interface PhiveTime { readonly valid: boolean; readonly median_ms: number }
+export interface PhiveTime {
+  readonly valid: boolean;
+  readonly median_ms: number;
+}
 
 /** Gets the libraries. @returns why the peer cannot run, or undefined */
 export async function preparePhive(): Promise<string | undefined> {
@@ -26,7 +29,11 @@ export async function preparePhive(): Promise<string | undefined> {
     return "there is no Java";
   }
   try {
-    await run("mvn", ["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"], { cwd: PROJECT, env, timeout: BUILD_TIMEOUT_MS });
+    await run("mvn", ["-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=target/lib"], {
+      cwd: PROJECT,
+      env,
+      timeout: BUILD_TIMEOUT_MS,
+    });
     return undefined;
   } catch {
     return "Maven is missing or cannot reach its repository";
@@ -44,8 +51,15 @@ export async function timePhive(documents: readonly Buffer[], seconds: number): 
     });
     // A document of a thousand lines takes more than a second: a run may overshoot its time by a few of them.
     const timeout = START_TIMEOUT_MS + seconds * 30_000 + documents.length * (seconds * 2_000 + 60_000);
-    const { stdout } = await run("java", ["-cp", join(resolve(PROJECT), "target", "lib", "*"), join(PROJECT, "Validate.java"), String(seconds), ...files], { env: childEnvironment(), timeout });
-    return stdout.trim().split("\n").map((line) => JSON.parse(line) as PhiveTime);
+    const { stdout } = await run(
+      "java",
+      ["-cp", join(resolve(PROJECT), "target", "lib", "*"), join(PROJECT, "Validate.java"), String(seconds), ...files],
+      { env: childEnvironment(), timeout },
+    );
+    return stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as PhiveTime);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -14,8 +14,16 @@ const PATIENCE_MS = 10_000;
 const POLL_MS = 20;
 
 /** @param port a free port */
-export async function startPeer(name: "uws-insert" | "fastify-insert", port: number, databaseUrl: string): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(`./${name}.js`, import.meta.url)), String(port), databaseUrl], { env: childEnvironment(), stdio: ["ignore", "ignore", "inherit"] });
+export async function startPeer(
+  name: "uws-insert" | "fastify-insert",
+  port: number,
+  databaseUrl: string,
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL(`./${name}.js`, import.meta.url)), String(port), databaseUrl],
+    { env: childEnvironment(), stdio: ["ignore", "ignore", "inherit"] },
+  );
   const url = `http://127.0.0.1:${port}`;
   const start = systemClock.monotonic();
   for (;;) {
@@ -23,7 +31,8 @@ export async function startPeer(name: "uws-insert" | "fastify-insert", port: num
       await fetch(`${url}/hello`);
       break;
     } catch {
-      if (child.exitCode !== null || systemClock.monotonic() - start > PATIENCE_MS) throw new Error(`the peer ${name} did not start`);
+      if (child.exitCode !== null || systemClock.monotonic() - start > PATIENCE_MS)
+        throw new Error(`the peer ${name} did not start`);
       await pause(POLL_MS);
     }
   }

@@ -9,7 +9,6 @@ const HELLO = "/hello";
 const sql = openPeerSql();
 await createPeerTable(sql);
 
-
 function serveUws(binding: Uws): void {
   const app = binding.App();
   app.any("/*", (res, req) => {
@@ -20,18 +19,35 @@ function serveUws(binding: Uws): void {
     // Bounded by the benchmark's own bodies.
     const chunks: Buffer[] = [];
     let aborted = false;
-    res.onAborted(() => { aborted = true; });
+    res.onAborted(() => {
+      aborted = true;
+    });
     res.onData((chunk, last) => {
       chunks.push(Buffer.from(Buffer.from(chunk)));
       if (!last) return;
-      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { metadata: { documentId: string }; payload: string };
+      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as {
+        metadata: { documentId: string };
+        payload: string;
+      };
       insertPeer(sql, body.metadata.documentId, body.payload).then(
-        () => { if (!aborted) res.cork(() => { res.writeStatus("202 Accepted").end("{}"); }); },
-        () => { if (!aborted) res.cork(() => { res.writeStatus("500 Internal Server Error").end(); }); },
+        () => {
+          if (!aborted)
+            res.cork(() => {
+              res.writeStatus("202 Accepted").end("{}");
+            });
+        },
+        () => {
+          if (!aborted)
+            res.cork(() => {
+              res.writeStatus("500 Internal Server Error").end();
+            });
+        },
       );
     });
   });
-  app.listen("127.0.0.1", peerPort(), binding.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => { if (socket === false) process.exit(1); });
+  app.listen("127.0.0.1", peerPort(), binding.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+    if (socket === false) process.exit(1);
+  });
 }
 
 /** Where there is no binary the limit is what the engine itself runs on there. */
@@ -43,10 +59,22 @@ function serveNode(): void {
     }
     // Bounded by the benchmark's own bodies.
     const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => { chunks.push(chunk); });
+    request.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
+    });
     request.on("end", () => {
-      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { metadata: { documentId: string }; payload: string };
-      insertPeer(sql, body.metadata.documentId, body.payload).then(() => { response.writeHead(202).end("{}"); }, () => { response.writeHead(500).end(); });
+      const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as {
+        metadata: { documentId: string };
+        payload: string;
+      };
+      insertPeer(sql, body.metadata.documentId, body.payload).then(
+        () => {
+          response.writeHead(202).end("{}");
+        },
+        () => {
+          response.writeHead(500).end();
+        },
+      );
     });
   }).listen(peerPort(), "127.0.0.1");
 }

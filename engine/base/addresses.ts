@@ -66,7 +66,10 @@ export function formatAddress(address: Address): string {
   const groups = Array.from({ length: 8 }, (_, i) => ((address[2 * i] ?? 0) << 8) | (address[2 * i + 1] ?? 0));
   const gap = longestZeroRun(groups);
   if (gap.length < 2) return groups.map(hex).join(":");
-  return `${groups.slice(0, gap.start).map(hex).join(":")}::${groups.slice(gap.start + gap.length).map(hex).join(":")}`;
+  return `${groups.slice(0, gap.start).map(hex).join(":")}::${groups
+    .slice(gap.start + gap.length)
+    .map(hex)
+    .join(":")}`;
 }
 
 /**

@@ -29,7 +29,8 @@ export function parseInstant(text: string): Instant | undefined {
 
 /** Whether a date and time in ISO 8601, with or without zone, can be stored: a year that parseInstant takes, and a zone of the earth. */
 export const isStorable = (text: string): boolean =>
-  parseInstant(/(?:Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`) !== undefined && !/[+-](?:1[5-9]|2\d):\d\d$/.test(text);
+  parseInstant(/(?:Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`) !== undefined &&
+  !/[+-](?:1[5-9]|2\d):\d\d$/.test(text);
 
 /** ISO 8601 UTC with milliseconds and `Z`. @source spec/rulings.md, section 1 */
 export const isoInstant = (instant: Instant): string => new Date(instant).toISOString();
@@ -69,7 +70,9 @@ export function assertTimeZoneData(): void {
   ];
   for (const [instant, day] of expectations) {
     if (bratislavaDay(Date.parse(instant)) !== day) {
-      throw new Error(`The time-zone data of this Node.js gives a wrong Europe/Bratislava day for ${instant}; install a Node.js with full ICU.`);
+      throw new Error(
+        `The time-zone data of this Node.js gives a wrong Europe/Bratislava day for ${instant}; install a Node.js with full ICU.`,
+      );
     }
   }
 }

@@ -21,17 +21,33 @@ const malformed = (sentence: string): never => {
 
 const text = (value: string): string => value;
 const absolute = (value: string): string => (isAbsolute(value) ? value : resolve(value));
-const oneOf = <const T extends readonly string[]>(values: T) => (value: string): T[number] =>
-  values.find((v) => v === value) ?? malformed(`must be one of ${values.join(", ")}`);
+const oneOf =
+  <const T extends readonly string[]>(values: T) =>
+  (value: string): T[number] =>
+    values.find((v) => v === value) ?? malformed(`must be one of ${values.join(", ")}`);
 const port = (value: string): number =>
-  /^[0-9]{1,5}$/.test(value) && Number(value) <= 65_535 ? Number(value) : malformed("must be a port number, 0 to 65535");
-const count = (value: string): number => (/^[1-9][0-9]{0,2}$/.test(value) ? Number(value) : malformed("must be a whole number from 1 to 999"));
-const list = (value: string): readonly string[] => value.split(",").map((part) => part.trim()).filter((part) => part !== "");
-const urlOf = (...schemes: readonly string[]) => (value: string): string => {
-  const scheme = schemes.find((s) => value.startsWith(`${s}:`));
-  return scheme !== undefined ? value : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
-};
-const smpId = (value: string): string => (/^[A-Za-z0-9._-]{1,100}$/.test(value) ? value : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most"));
+  /^[0-9]{1,5}$/.test(value) && Number(value) <= 65_535
+    ? Number(value)
+    : malformed("must be a port number, 0 to 65535");
+const count = (value: string): number =>
+  /^[1-9][0-9]{0,2}$/.test(value) ? Number(value) : malformed("must be a whole number from 1 to 999");
+const list = (value: string): readonly string[] =>
+  value
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+const urlOf =
+  (...schemes: readonly string[]) =>
+  (value: string): string => {
+    const scheme = schemes.find((s) => value.startsWith(`${s}:`));
+    return scheme !== undefined
+      ? value
+      : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
+  };
+const smpId = (value: string): string =>
+  /^[A-Za-z0-9._-]{1,100}$/.test(value)
+    ? value
+    : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most");
 const masterKey = (value: string): Buffer => {
   const bytes = Buffer.from(value.trim(), "base64");
   return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
@@ -47,38 +63,141 @@ interface Row<T> {
   readonly file?: true;
 }
 const row = <T>(shown: string, meaning: string, parse: (value: string) => T, absent: T, file?: true): Row<T> => ({
-  shown, meaning, parse, absent, ...(file === undefined ? {} : { file }),
+  shown,
+  meaning,
+  parse,
+  absent,
+  ...(file === undefined ? {} : { file }),
 });
 
 /** @source design/interface.md, Environment */
 export const VARIABLES = {
   HOST: row("127.0.0.1", "Address of the public listener.", text, "127.0.0.1"),
-  PORT: row("8080", "Port of the public listener: /api/v1, /sapi/v1, /oauth, /as4, /smp, /docs, /consent, /.well-known.", port, 8080),
+  PORT: row(
+    "8080",
+    "Port of the public listener: /api/v1, /sapi/v1, /oauth, /as4, /smp, /docs, /consent, /.well-known.",
+    port,
+    8080,
+  ),
   ADMIN_HOST: row("127.0.0.1", "Address of the operators' listener.", text, "127.0.0.1"),
   ADMIN_PORT: row("9090", "Port of the operators' listener: /metrics, /livez, /readyz, /admin/*.", port, 9090),
-  DATA_DIR: row("./data", "Embedded Postgres, streams, evidence, mail, keys of the sandbox.", absolute, resolve("data")),
-  DATABASE_URL: row<string | undefined>("", "A Postgres of version 15 or later; empty starts the embedded one.", urlOf("postgres", "postgresql"), undefined, true),
-  NATS_URL: row<string | undefined>("", "Comma-separated NATS servers; `embedded` forces the Postgres stream; empty starts nats-server when it is on PATH.", text, undefined),
+  DATA_DIR: row(
+    "./data",
+    "Embedded Postgres, streams, evidence, mail, keys of the sandbox.",
+    absolute,
+    resolve("data"),
+  ),
+  DATABASE_URL: row<string | undefined>(
+    "",
+    "A Postgres of version 15 or later; empty starts the embedded one.",
+    urlOf("postgres", "postgresql"),
+    undefined,
+    true,
+  ),
+  NATS_URL: row<string | undefined>(
+    "",
+    "Comma-separated NATS servers; `embedded` forces the Postgres stream; empty starts nats-server when it is on PATH.",
+    text,
+    undefined,
+  ),
   ENVIRONMENT: row<Environment>("sandbox", "sandbox or production.", oneOf(ENVIRONMENTS), "sandbox"),
-  PUBLIC_URL: row<string | undefined>("http://HOST:PORT", "Base of links, consent URLs and Location headers.", urlOf("http", "https"), undefined),
-  MASTER_KEY: row<Buffer | undefined>("", "32 bytes in base64 that encrypt payloads at rest; the sandbox generates one in DATA_DIR.", masterKey, undefined, true),
-  AS4_KEYSTORE: row<string | undefined>("", "PKCS#12 file with the access point's key and chain; the sandbox generates a development PKI.", absolute, undefined),
+  PUBLIC_URL: row<string | undefined>(
+    "http://HOST:PORT",
+    "Base of links, consent URLs and Location headers.",
+    urlOf("http", "https"),
+    undefined,
+  ),
+  MASTER_KEY: row<Buffer | undefined>(
+    "",
+    "32 bytes in base64 that encrypt payloads at rest; the sandbox generates one in DATA_DIR.",
+    masterKey,
+    undefined,
+    true,
+  ),
+  AS4_KEYSTORE: row<string | undefined>(
+    "",
+    "PKCS#12 file with the access point's key and chain; the sandbox generates a development PKI.",
+    absolute,
+    undefined,
+  ),
   AS4_KEYSTORE_PASSWORD: row<string | undefined>("", "Password of AS4_KEYSTORE.", text, undefined, true),
-  PEPPOL_TRUST_DIR: row<string | undefined>("", "Folder of PEM files of the AP and SMP certification authorities; the sandbox trusts its development PKI.", absolute, undefined),
-  SMP_MODE: row<(typeof SMP_MODES)[number]>("embedded", "Where recipients are looked up: embedded, sml or static.", oneOf(SMP_MODES), "embedded"),
+  PEPPOL_TRUST_DIR: row<string | undefined>(
+    "",
+    "Folder of PEM files of the AP and SMP certification authorities; the sandbox trusts its development PKI.",
+    absolute,
+    undefined,
+  ),
+  SMP_MODE: row<(typeof SMP_MODES)[number]>(
+    "embedded",
+    "Where recipients are looked up: embedded, sml or static.",
+    oneOf(SMP_MODES),
+    "embedded",
+  ),
   SML_ZONE: row<string | undefined>("", "DNS zone of the SML, for SMP_MODE=sml.", text, undefined),
-  SML_SMP_ID: row<string | undefined>("", "Id of our SMP in the SML, by which participants are registered there; empty: we do not register. New firms are registered at once when SMP_MODE is sml.", smpId, undefined),
-  SML_URL: row<string | undefined>("(of the network)", "Management interface of the SML; empty: that of the test network, in production that of production.", urlOf("https"), undefined),
+  SML_SMP_ID: row<string | undefined>(
+    "",
+    "Id of our SMP in the SML, by which participants are registered there; empty: we do not register. New firms are registered at once when SMP_MODE is sml.",
+    smpId,
+    undefined,
+  ),
+  SML_URL: row<string | undefined>(
+    "(of the network)",
+    "Management interface of the SML; empty: that of the test network, in production that of production.",
+    urlOf("https"),
+    undefined,
+  ),
   DNS_SERVERS: row<readonly string[]>("", "Comma-separated resolvers for the SML; empty uses the system's.", list, []),
-  SMP_ROUTES: row<string | undefined>("", "JSON file, participant to {url, certificate, documentTypes}, for SMP_MODE=static.", absolute, undefined),
-  MLS_TYPE: row<MlsType>("FAILURE_ONLY", "Which Message Level Status we ask of the receivers of our documents: FAILURE_ONLY or ALWAYS_SEND.", oneOf(MLS_TYPES), "FAILURE_ONLY"),
-  REVOCATION: row<(typeof REVOCATION_MODES)[number]>("soft", "What an unanswered revocation question means: off, soft or hard.", oneOf(REVOCATION_MODES), "soft"),
-  EVIDENCE_STORE: row<string | undefined>("file:DATA_DIR/evidence", "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).", urlOf("file", "s3"), undefined, true),
-  VALIDATOR_THREADS: row<number>("cores - 1, at least 1", "Threads that validate and sign.", count, Math.max(1, availableParallelism() - 1)),
-  RULES_DIR: row<string | undefined>("(built-in rules)", "Folder of imported official rule packs.", absolute, undefined),
-  SMTP_URL: row<string | undefined>("file:DATA_DIR/mail", "Where mail goes: smtp:, smtps: or file:.", urlOf("smtp", "smtps", "file"), undefined, true),
+  SMP_ROUTES: row<string | undefined>(
+    "",
+    "JSON file, participant to {url, certificate, documentTypes}, for SMP_MODE=static.",
+    absolute,
+    undefined,
+  ),
+  MLS_TYPE: row<MlsType>(
+    "FAILURE_ONLY",
+    "Which Message Level Status we ask of the receivers of our documents: FAILURE_ONLY or ALWAYS_SEND.",
+    oneOf(MLS_TYPES),
+    "FAILURE_ONLY",
+  ),
+  REVOCATION: row<(typeof REVOCATION_MODES)[number]>(
+    "soft",
+    "What an unanswered revocation question means: off, soft or hard.",
+    oneOf(REVOCATION_MODES),
+    "soft",
+  ),
+  EVIDENCE_STORE: row<string | undefined>(
+    "file:DATA_DIR/evidence",
+    "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).",
+    urlOf("file", "s3"),
+    undefined,
+    true,
+  ),
+  VALIDATOR_THREADS: row<number>(
+    "cores - 1, at least 1",
+    "Threads that validate and sign.",
+    count,
+    Math.max(1, availableParallelism() - 1),
+  ),
+  RULES_DIR: row<string | undefined>(
+    "(built-in rules)",
+    "Folder of imported official rule packs.",
+    absolute,
+    undefined,
+  ),
+  SMTP_URL: row<string | undefined>(
+    "file:DATA_DIR/mail",
+    "Where mail goes: smtp:, smtps: or file:.",
+    urlOf("smtp", "smtps", "file"),
+    undefined,
+    true,
+  ),
   TRUSTED_PROXIES: row<readonly string[]>("", "Comma-separated CIDRs whose X-Forwarded-For is believed.", list, []),
-  LOG_LEVEL: row<LogLevel>("info", "fatal, error, warn, info, debug or silent; JSON lines on standard output.", oneOf(LOG_LEVELS), "info"),
+  LOG_LEVEL: row<LogLevel>(
+    "info",
+    "fatal, error, warn, info, debug or silent; JSON lines on standard output.",
+    oneOf(LOG_LEVELS),
+    "info",
+  ),
 } as const;
 
 export type VariableName = keyof typeof VARIABLES;
@@ -96,7 +215,21 @@ export class ConfigError extends Error {
 }
 
 /** Variables that look like ours but are not: a misspelt name would otherwise be ignored in silence. */
-const OUR_PREFIXES = ["KURIER_", "AS4_", "SMP_", "SML_", "MLS_", "PEPPOL_", "VALIDATOR_", "EVIDENCE_", "ADMIN_", "TRUSTED_", "MASTER_KEY", "DATABASE_URL", "NATS_"];
+const OUR_PREFIXES = [
+  "KURIER_",
+  "AS4_",
+  "SMP_",
+  "SML_",
+  "MLS_",
+  "PEPPOL_",
+  "VALIDATOR_",
+  "EVIDENCE_",
+  "ADMIN_",
+  "TRUSTED_",
+  "MASTER_KEY",
+  "DATABASE_URL",
+  "NATS_",
+];
 /** What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP. */
 const SERVICE_NAME = /_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)/;
 /** Read by the tests and their tools, not by the engine. */
@@ -118,14 +251,21 @@ function readValue(name: VariableName, environment: NodeJS.ProcessEnv): string |
 function productionSentences(config: Config): string[] {
   if (config.ENVIRONMENT !== "production") return [];
   const needed: VariableName[] = ["DATABASE_URL", "MASTER_KEY", "AS4_KEYSTORE", "PEPPOL_TRUST_DIR", "PUBLIC_URL"];
-  const missing = needed.filter((name) => config[name] === undefined).map((name) => `${name} must be set when ENVIRONMENT is production.`);
-  const plain = config.PUBLIC_URL?.startsWith("http:") === true ? ["PUBLIC_URL must begin with https: when ENVIRONMENT is production."] : [];
+  const missing = needed
+    .filter((name) => config[name] === undefined)
+    .map((name) => `${name} must be set when ENVIRONMENT is production.`);
+  const plain =
+    config.PUBLIC_URL?.startsWith("http:") === true
+      ? ["PUBLIC_URL must begin with https: when ENVIRONMENT is production."]
+      : [];
   return [...missing, ...plain];
 }
 
 /** Variables that make no sense without another. */
 const relationSentences = (config: Config): string[] =>
-  (config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined ? ["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."] : []);
+  config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined
+    ? ["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]
+    : [];
 
 /**
  * Reads and checks the environment.
@@ -147,8 +287,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   }
   const known = new Set<string>(Object.keys(VARIABLES).flatMap((name) => [name, `${name}_FILE`]));
   for (const name of Object.keys(environment)) {
-    const ours = OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) && !TEST_PREFIXES.some((prefix) => name.startsWith(prefix));
-    if (ours && !known.has(name) && !SERVICE_NAME.test(name)) sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
+    const ours =
+      OUR_PREFIXES.some((prefix) => name.startsWith(prefix)) &&
+      !TEST_PREFIXES.some((prefix) => name.startsWith(prefix));
+    if (ours && !known.has(name) && !SERVICE_NAME.test(name))
+      sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
   }
   const config = values as Config;
   if (sentences.length === 0) sentences.push(...productionSentences(config), ...relationSentences(config));
@@ -174,6 +317,9 @@ export function childEnvironment(extra: Readonly<Record<string, string>> = {}): 
 
 /** deploy/env.example: every variable, its default and its meaning. */
 export function environmentExample(): string {
-  const blocks = Object.entries(VARIABLES).map(([name, { shown, meaning }]) => `# ${meaning}${"file" in VARIABLES[name as VariableName] ? ` ${name}_FILE may name a file that holds it.` : ""}\n# ${name}=${shown}`);
+  const blocks = Object.entries(VARIABLES).map(
+    ([name, { shown, meaning }]) =>
+      `# ${meaning}${"file" in VARIABLES[name as VariableName] ? ` ${name}_FILE may name a file that holds it.` : ""}\n# ${name}=${shown}`,
+  );
   return `# Every variable is optional. This file is generated from engine/base/config.ts.\n\n${blocks.join("\n\n")}\n`;
 }

@@ -15,7 +15,8 @@ export interface Cursors {
 
 export function createCursors(masterKey: Uint8Array): Cursors {
   const key = Buffer.from(hkdfSync("sha256", masterKey, "", "kurier cursors", 32));
-  const mac = (list: string, place: string): Buffer => createHmac("sha256", key).update(`${list}\n${place}`).digest().subarray(0, MAC_BYTES);
+  const mac = (list: string, place: string): Buffer =>
+    createHmac("sha256", key).update(`${list}\n${place}`).digest().subarray(0, MAC_BYTES);
   return {
     seal: (list, place) => Buffer.concat([mac(list, place), Buffer.from(place)]).toString("base64url"),
     open: (list, cursor) => {

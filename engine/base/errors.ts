@@ -29,7 +29,11 @@ interface ErrorRow {
   readonly message: string;
 }
 
-const row = (status: number, codes: { sapi: string; auth?: string; enterprise?: string; retryable?: boolean }, message: string): ErrorRow => ({
+const row = (
+  status: number,
+  codes: { sapi: string; auth?: string; enterprise?: string; retryable?: boolean },
+  message: string,
+): ErrorRow => ({
   status,
   retryable: codes.retryable ?? false,
   sapi: codes.sapi,
@@ -40,47 +44,187 @@ const row = (status: number, codes: { sapi: string; auth?: string; enterprise?: 
 
 /** @source spec/sapi.md, Errors; spec/enterprise.md, Errors; spec/rulings.md, sections 2 and 3 */
 export const ERRORS = {
-  ROUTE_UNKNOWN: row(404, { sapi: "NOT_FOUND", auth: "NOT_FOUND" }, "There is no such path; see the API reference at /docs."),
-  METHOD_NOT_ALLOWED: row(405, { sapi: "METHOD_NOT_ALLOWED", auth: "METHOD_NOT_ALLOWED" }, "This path does not offer that method; the Allow header lists those it does."),
-  BODY_TOO_LARGE: row(413, { sapi: "PAYLOAD_TOO_LARGE", auth: "PAYLOAD_TOO_LARGE" }, "The request body is larger than this operation accepts."),
-  MEDIA_TYPE: row(415, { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "UNSUPPORTED_MEDIA_TYPE" }, "Send the body in a content type that this operation reads."),
-  BODY_MALFORMED: row(400, { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "VALIDATION_ERROR" }, "The body cannot be read as a JSON object."),
-  REQUEST_INVALID: row(400, { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "VALIDATION_ERROR" }, "The request has missing or wrong members; details name each of them."),
+  ROUTE_UNKNOWN: row(
+    404,
+    { sapi: "NOT_FOUND", auth: "NOT_FOUND" },
+    "There is no such path; see the API reference at /docs.",
+  ),
+  METHOD_NOT_ALLOWED: row(
+    405,
+    { sapi: "METHOD_NOT_ALLOWED", auth: "METHOD_NOT_ALLOWED" },
+    "This path does not offer that method; the Allow header lists those it does.",
+  ),
+  BODY_TOO_LARGE: row(
+    413,
+    { sapi: "PAYLOAD_TOO_LARGE", auth: "PAYLOAD_TOO_LARGE" },
+    "The request body is larger than this operation accepts.",
+  ),
+  MEDIA_TYPE: row(
+    415,
+    { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "UNSUPPORTED_MEDIA_TYPE" },
+    "Send the body in a content type that this operation reads.",
+  ),
+  BODY_MALFORMED: row(
+    400,
+    { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "VALIDATION_ERROR" },
+    "The body cannot be read as a JSON object.",
+  ),
+  REQUEST_INVALID: row(
+    400,
+    { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "VALIDATION_ERROR" },
+    "The request has missing or wrong members; details name each of them.",
+  ),
   GRANT_TYPE: row(400, { sapi: "VALIDATION", auth: "UNSUPPORTED_GRANT_TYPE" }, "This grant_type is not offered here."),
 
-  TOKEN_INVALID: row(401, { sapi: "AUTH", auth: "INVALID_TOKEN" }, "The access token is missing, invalid, expired or revoked; get a new one from the token endpoint."),
-  CREDENTIALS_INVALID: row(401, { sapi: "AUTH", auth: "INVALID_CREDENTIALS" }, "client_id and client_secret do not match an active key of this environment."),
-  REFRESH_TOKEN_INVALID: row(401, { sapi: "AUTH", auth: "INVALID_REFRESH_TOKEN" }, "The refresh token is invalid, expired or already used; request a new token with the client secret."),
-  IP_NOT_ALLOWED: row(403, { sapi: "FORBIDDEN", auth: "IP_NOT_ALLOWED" }, "This key may not be used from your address."),
-  SCOPE_NOT_ALLOWED: row(403, { sapi: "FORBIDDEN", auth: "SCOPE_NOT_ALLOWED" }, "The requested scope is not among the scopes of this key."),
-  SCOPE_MISSING: row(403, { sapi: "FORBIDDEN", auth: "SCOPE_NOT_ALLOWED", enterprise: "INSUFFICIENT_SCOPE" }, "The token lacks the scope that this operation needs."),
-  CREDENTIAL_CLASS: row(403, { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" }, "This operation does not accept this kind of credential."),
-  PARTICIPANT_FORBIDDEN: row(403, { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" }, "The token does not own the participant named in X-Peppol-Participant-Id."),
-  FIRM_FORBIDDEN: row(403, { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" }, "The token has no active binding to this firm."),
-  FIRM_CONTEXT_FORBIDDEN: row(400, { sapi: "VALIDATION", enterprise: "FIRM_CONTEXT_FORBIDDEN" }, "Remove the header X-Firm-Id: this operation or this key does not accept it."),
-  FIRM_CONTEXT_REQUIRED: row(400, { sapi: "VALIDATION", enterprise: "FIRM_CONTEXT_REQUIRED" }, "Name the firm in the header X-Firm-Id (a UUID, once)."),
-  PARTICIPANT_REQUIRED: row(400, { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" }, "Name the participant in the header X-Peppol-Participant-Id as <scheme>:<id>, once."),
-  IDEMPOTENCY_KEY: row(400, { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" }, "Send one header Idempotency-Key in the form that this operation asks for."),
-  CREDENTIALS_LOCKED: row(423, { sapi: "LOCKED", auth: "CREDENTIALS_LOCKED" }, "Too many failed attempts with this client_id; wait, or use the valid secret."),
-  RATE_LIMITED: row(429, { sapi: "RATE_LIMITED", auth: "RATE_LIMITED", retryable: true }, "The rate limit is exceeded; repeat after the seconds that Retry-After names."),
+  TOKEN_INVALID: row(
+    401,
+    { sapi: "AUTH", auth: "INVALID_TOKEN" },
+    "The access token is missing, invalid, expired or revoked; get a new one from the token endpoint.",
+  ),
+  CREDENTIALS_INVALID: row(
+    401,
+    { sapi: "AUTH", auth: "INVALID_CREDENTIALS" },
+    "client_id and client_secret do not match an active key of this environment.",
+  ),
+  REFRESH_TOKEN_INVALID: row(
+    401,
+    { sapi: "AUTH", auth: "INVALID_REFRESH_TOKEN" },
+    "The refresh token is invalid, expired or already used; request a new token with the client secret.",
+  ),
+  IP_NOT_ALLOWED: row(
+    403,
+    { sapi: "FORBIDDEN", auth: "IP_NOT_ALLOWED" },
+    "This key may not be used from your address.",
+  ),
+  SCOPE_NOT_ALLOWED: row(
+    403,
+    { sapi: "FORBIDDEN", auth: "SCOPE_NOT_ALLOWED" },
+    "The requested scope is not among the scopes of this key.",
+  ),
+  SCOPE_MISSING: row(
+    403,
+    { sapi: "FORBIDDEN", auth: "SCOPE_NOT_ALLOWED", enterprise: "INSUFFICIENT_SCOPE" },
+    "The token lacks the scope that this operation needs.",
+  ),
+  CREDENTIAL_CLASS: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
+    "This operation does not accept this kind of credential.",
+  ),
+  PARTICIPANT_FORBIDDEN: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
+    "The token does not own the participant named in X-Peppol-Participant-Id.",
+  ),
+  FIRM_FORBIDDEN: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
+    "The token has no active binding to this firm.",
+  ),
+  FIRM_CONTEXT_FORBIDDEN: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "FIRM_CONTEXT_FORBIDDEN" },
+    "Remove the header X-Firm-Id: this operation or this key does not accept it.",
+  ),
+  FIRM_CONTEXT_REQUIRED: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "FIRM_CONTEXT_REQUIRED" },
+    "Name the firm in the header X-Firm-Id (a UUID, once).",
+  ),
+  PARTICIPANT_REQUIRED: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" },
+    "Name the participant in the header X-Peppol-Participant-Id as <scheme>:<id>, once.",
+  ),
+  IDEMPOTENCY_KEY: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" },
+    "Send one header Idempotency-Key in the form that this operation asks for.",
+  ),
+  CREDENTIALS_LOCKED: row(
+    423,
+    { sapi: "LOCKED", auth: "CREDENTIALS_LOCKED" },
+    "Too many failed attempts with this client_id; wait, or use the valid secret.",
+  ),
+  RATE_LIMITED: row(
+    429,
+    { sapi: "RATE_LIMITED", auth: "RATE_LIMITED", retryable: true },
+    "The rate limit is exceeded; repeat after the seconds that Retry-After names.",
+  ),
 
   NOT_FOUND: row(404, { sapi: "NOT_FOUND", auth: "NOT_FOUND" }, "There is no such object."),
-  CHECKSUM: row(400, { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" }, "checksum is not the SHA-256 hex digest of the payload's exact bytes."),
+  CHECKSUM: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" },
+    "checksum is not the SHA-256 hex digest of the payload's exact bytes.",
+  ),
 
-  "SAPI-PROC-002": row(409, { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_IN_FLIGHT", retryable: true }, "A request with this Idempotency-Key is still in flight; repeat it in a moment."),
-  "SAPI-PROC-003": row(409, { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_CONFLICT", retryable: true }, "This Idempotency-Key was used with another body; send new content under a new key."),
-  "SAPI-DOC-018": row(409, { sapi: "CONFLICT", enterprise: "DOCUMENT_ID_CONFLICT", retryable: true }, "A document with this metadata.documentId was already accepted."),
-  "SAPI-DOC-024": row(409, { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", retryable: true }, "This UBL payload was already accepted under another key or documentId."),
-  "SAPI-DOC-025": row(422, { sapi: "SAPI-DOC-025", enterprise: "ENDPOINT_MISMATCH" }, "An EndpointID in the UBL does not match the metadata participant."),
-  "SAPI-DOC-027": row(422, { sapi: "SAPI-DOC-027", enterprise: "HANDOFF_DATE_MISMATCH" }, "The UBL IssueDate must be the day of hand-off in Europe/Bratislava."),
-  "SAPI-DOC-028": row(422, { sapi: "SAPI-DOC-028", enterprise: "ISSUE_DEADLINE_EXCEEDED" }, "The day of hand-off is later than the legal deadline for issuing this invoice."),
-  "SAPI-DOC-029": row(422, { sapi: "SAPI-DOC-029", enterprise: "DEBIT_NOTE_REFERENCE" }, "A debit note (InvoiceTypeCode 383) must name the original invoice in BillingReference/InvoiceDocumentReference/ID (BT-25)."),
-  DOCUMENT_TYPE_MISMATCH: row(422, { sapi: "VALIDATION", enterprise: "VALIDATION_FAILED" }, "metadata.documentTypeId does not match the root element of the UBL."),
-  DOCUMENT_INVALID: row(422, { sapi: "VALIDATION", enterprise: "VALIDATION_FAILED" }, "The document breaks the rules that details name; correct it and send it again."),
-  RECIPIENT_CAPABILITY: row(422, { sapi: "BUSINESS", enterprise: "DOCUMENT_TYPE_NOT_SUPPORTED" }, "The recipient is registered but does not accept this document type."),
+  "SAPI-PROC-002": row(
+    409,
+    { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_IN_FLIGHT", retryable: true },
+    "A request with this Idempotency-Key is still in flight; repeat it in a moment.",
+  ),
+  "SAPI-PROC-003": row(
+    409,
+    { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_CONFLICT", retryable: true },
+    "This Idempotency-Key was used with another body; send new content under a new key.",
+  ),
+  "SAPI-DOC-018": row(
+    409,
+    { sapi: "CONFLICT", enterprise: "DOCUMENT_ID_CONFLICT", retryable: true },
+    "A document with this metadata.documentId was already accepted.",
+  ),
+  "SAPI-DOC-024": row(
+    409,
+    { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", retryable: true },
+    "This UBL payload was already accepted under another key or documentId.",
+  ),
+  "SAPI-DOC-025": row(
+    422,
+    { sapi: "SAPI-DOC-025", enterprise: "ENDPOINT_MISMATCH" },
+    "An EndpointID in the UBL does not match the metadata participant.",
+  ),
+  "SAPI-DOC-027": row(
+    422,
+    { sapi: "SAPI-DOC-027", enterprise: "HANDOFF_DATE_MISMATCH" },
+    "The UBL IssueDate must be the day of hand-off in Europe/Bratislava.",
+  ),
+  "SAPI-DOC-028": row(
+    422,
+    { sapi: "SAPI-DOC-028", enterprise: "ISSUE_DEADLINE_EXCEEDED" },
+    "The day of hand-off is later than the legal deadline for issuing this invoice.",
+  ),
+  "SAPI-DOC-029": row(
+    422,
+    { sapi: "SAPI-DOC-029", enterprise: "DEBIT_NOTE_REFERENCE" },
+    "A debit note (InvoiceTypeCode 383) must name the original invoice in BillingReference/InvoiceDocumentReference/ID (BT-25).",
+  ),
+  DOCUMENT_TYPE_MISMATCH: row(
+    422,
+    { sapi: "VALIDATION", enterprise: "VALIDATION_FAILED" },
+    "metadata.documentTypeId does not match the root element of the UBL.",
+  ),
+  DOCUMENT_INVALID: row(
+    422,
+    { sapi: "VALIDATION", enterprise: "VALIDATION_FAILED" },
+    "The document breaks the rules that details name; correct it and send it again.",
+  ),
+  RECIPIENT_CAPABILITY: row(
+    422,
+    { sapi: "BUSINESS", enterprise: "DOCUMENT_TYPE_NOT_SUPPORTED" },
+    "The recipient is registered but does not accept this document type.",
+  ),
 
-  INTERNAL: row(500, { sapi: "INTERNAL_ERROR", auth: "INTERNAL_ERROR" }, "Something went wrong on our side; quote the request id to support."),
-  TEMPORARY: row(503, { sapi: "TEMPORARY", auth: "TEMPORARY", retryable: true }, "The service is briefly unavailable; repeat the same request after a pause."),
+  INTERNAL: row(
+    500,
+    { sapi: "INTERNAL_ERROR", auth: "INTERNAL_ERROR" },
+    "Something went wrong on our side; quote the request id to support.",
+  ),
+  TEMPORARY: row(
+    503,
+    { sapi: "TEMPORARY", auth: "TEMPORARY", retryable: true },
+    "The service is briefly unavailable; repeat the same request after a pause.",
+  ),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorName = keyof typeof ERRORS;

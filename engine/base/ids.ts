@@ -33,7 +33,8 @@ export const parseDocumentId = (text: string): DocumentId | undefined => parseUu
 export const parseReceivedDocumentId = (text: string): ReceivedDocumentId | undefined =>
   parseUuid(text) as ReceivedDocumentId | undefined;
 export const parseFirmId = (text: string): FirmId | undefined => parseUuid(text) as FirmId | undefined;
-export const parseIntegratorId = (text: string): IntegratorId | undefined => parseUuid(text) as IntegratorId | undefined;
+export const parseIntegratorId = (text: string): IntegratorId | undefined =>
+  parseUuid(text) as IntegratorId | undefined;
 export const parseKeyId = (text: string): KeyId | undefined => parseUuid(text) as KeyId | undefined;
 
 /** The scheme of participant identifiers on the wire. @source design/as4.md, section 2 */
@@ -59,7 +60,8 @@ export const qualifiedParticipant = (id: string): string => `${PARTICIPANT_SCHEM
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** A client's `X-Request-Id` when it may be used. @source spec/rulings.md, section 1 */
-export const parseRequestId = (text: string): RequestId | undefined => (REQUEST_ID.test(text) ? (text as RequestId) : undefined);
+export const parseRequestId = (text: string): RequestId | undefined =>
+  REQUEST_ID.test(text) ? (text as RequestId) : undefined;
 export const newRequestId = (): RequestId => randomUUID() as RequestId;
 
 const POOL_BYTES = 8_192;

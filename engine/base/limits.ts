@@ -142,7 +142,15 @@ export const LIMITS = {
   // Dispatch. @source spec/rulings.md, section 5
   /** Waits before the attempts after the first. */
   retry_plan_ms: [
-    10 * SECOND_MS, 1 * MINUTE_MS, 5 * MINUTE_MS, 15 * MINUTE_MS, 1 * HOUR_MS, 3 * HOUR_MS, 6 * HOUR_MS, 12 * HOUR_MS, 24 * HOUR_MS,
+    10 * SECOND_MS,
+    1 * MINUTE_MS,
+    5 * MINUTE_MS,
+    15 * MINUTE_MS,
+    1 * HOUR_MS,
+    3 * HOUR_MS,
+    6 * HOUR_MS,
+    12 * HOUR_MS,
+    24 * HOUR_MS,
   ],
   retry_jitter_share: 0.2,
   /** One attempt, look-ups and transmission included; the lease outlives it. */
@@ -441,29 +449,106 @@ export const LIMITS = {
 /** Relations that the numbers must keep; each says what breaks otherwise. */
 export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly because: string }[] = [
   { holds: LIMITS.payload_bytes_max < LIMITS.request_body_bytes_max, because: "a payload travels inside a JSON body" },
-  { holds: LIMITS.attempt_timeout_ms < LIMITS.attempt_lease_ms, because: "an attempt must end before another node may take it" },
-  { holds: LIMITS.as4_exchange_timeout_ms < LIMITS.attempt_timeout_ms, because: "an exchange that hangs must leave time to store its evidence" },
-  { holds: LIMITS.payload_bytes_max < LIMITS.as4_payload_bytes_max, because: "what a firm may send must be receivable" },
-  { holds: LIMITS.as4_payload_bytes_max < LIMITS.as4_body_bytes_max, because: "a payload that gzip cannot shrink must fit" },
-  { holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms, because: "a message must not be redelivered while its attempt holds the lease" },
-  { holds: LIMITS.actor_ask_timeout_ms < LIMITS.request_timeout_ms, because: "the actor's own answer must reach the client" },
-  { holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms, because: "a lock wait is told apart from a slow statement" },
-  { holds: LIMITS.validator_document_timeout_ms < LIMITS.actor_ask_timeout_ms, because: "a killed validation must still be answered" },
-  { holds: LIMITS.token_refresh_before_s < LIMITS.token_access_s, because: "a fresh token must not ask to be refreshed" },
-  { holds: LIMITS.change_probe_ms * 3 < LIMITS.change_proof_ms, because: "one lost probe must not turn the caches off" },
-  { holds: LIMITS.change_proof_ms < LIMITS.change_ack_timeout_ms, because: "a node that hears nothing must ask Postgres before a change is answered" },
+  {
+    holds: LIMITS.attempt_timeout_ms < LIMITS.attempt_lease_ms,
+    because: "an attempt must end before another node may take it",
+  },
+  {
+    holds: LIMITS.as4_exchange_timeout_ms < LIMITS.attempt_timeout_ms,
+    because: "an exchange that hangs must leave time to store its evidence",
+  },
+  {
+    holds: LIMITS.payload_bytes_max < LIMITS.as4_payload_bytes_max,
+    because: "what a firm may send must be receivable",
+  },
+  {
+    holds: LIMITS.as4_payload_bytes_max < LIMITS.as4_body_bytes_max,
+    because: "a payload that gzip cannot shrink must fit",
+  },
+  {
+    holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms,
+    because: "a message must not be redelivered while its attempt holds the lease",
+  },
+  {
+    holds: LIMITS.actor_ask_timeout_ms < LIMITS.request_timeout_ms,
+    because: "the actor's own answer must reach the client",
+  },
+  {
+    holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms,
+    because: "a lock wait is told apart from a slow statement",
+  },
+  {
+    holds: LIMITS.validator_document_timeout_ms < LIMITS.actor_ask_timeout_ms,
+    because: "a killed validation must still be answered",
+  },
+  {
+    holds: LIMITS.token_refresh_before_s < LIMITS.token_access_s,
+    because: "a fresh token must not ask to be refreshed",
+  },
+  {
+    holds: LIMITS.change_probe_ms * 3 < LIMITS.change_proof_ms,
+    because: "one lost probe must not turn the caches off",
+  },
+  {
+    holds: LIMITS.change_proof_ms < LIMITS.change_ack_timeout_ms,
+    because: "a node that hears nothing must ask Postgres before a change is answered",
+  },
   { holds: LIMITS.node_beat_ms * 3 < LIMITS.node_dead_ms, because: "one lost beat must not make a node dead" },
-  { holds: LIMITS.signing_key_published_before_ms < LIMITS.signing_key_active_ms, because: "a key is published while its predecessor signs" },
-  { holds: LIMITS.mls_confirmation_wait_ms + LIMITS.mls_decide_again_ms + LIMITS.attempt_timeout_ms < LIMITS.mls_sent_within_ms, because: "a status that waited for a confirmation must still arrive in time" },
-  { holds: LIMITS.attempt_timeout_ms < LIMITS.status_lease_ms, because: "a service message must not be sent by two nodes at once" },
-  { holds: LIMITS.status_validation_ms < LIMITS.status_lease_ms, because: "a received document must not be judged by two nodes at once" },
-  { holds: LIMITS.status_lease_ms + LIMITS.held_again_ms < LIMITS.held_max_ms, because: "a document whose node died while it was judged must be judged by another before its firm sees it" },
-  { holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms, because: "a host that does not answer is told apart from one that is slow" },
-  { holds: LIMITS.outbound_total_ms < LIMITS.attempt_timeout_ms, because: "a look-up that fails must leave an attempt time to say so" },
-  { holds: LIMITS.registration_sml_ms + LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max < LIMITS.actor_ask_timeout_ms, because: "who asked for a registration must be told what DNS says of it" },
-  { holds: LIMITS.registration_sml_ms + 2 * LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max < LIMITS.registration_lease_ms, because: "a registration must not be taken for interrupted while its outcome is asked for" },
-  { holds: LIMITS.smp_before_accept_ms < LIMITS.actor_ask_timeout_ms, because: "a send is accepted also when the look-up is slow" },
-  { holds: LIMITS.dns_ttl_min_ms <= LIMITS.dns_ttl_negative_max_ms && LIMITS.dns_ttl_negative_max_ms <= LIMITS.dns_ttl_max_ms, because: "the bounds of a time to live must leave room" },
-  { holds: LIMITS.revocation_unknown_cache_ms < LIMITS.revocation_cache_ms, because: "what nobody knew must be asked again sooner than what was said" },
+  {
+    holds: LIMITS.signing_key_published_before_ms < LIMITS.signing_key_active_ms,
+    because: "a key is published while its predecessor signs",
+  },
+  {
+    holds:
+      LIMITS.mls_confirmation_wait_ms + LIMITS.mls_decide_again_ms + LIMITS.attempt_timeout_ms <
+      LIMITS.mls_sent_within_ms,
+    because: "a status that waited for a confirmation must still arrive in time",
+  },
+  {
+    holds: LIMITS.attempt_timeout_ms < LIMITS.status_lease_ms,
+    because: "a service message must not be sent by two nodes at once",
+  },
+  {
+    holds: LIMITS.status_validation_ms < LIMITS.status_lease_ms,
+    because: "a received document must not be judged by two nodes at once",
+  },
+  {
+    holds: LIMITS.status_lease_ms + LIMITS.held_again_ms < LIMITS.held_max_ms,
+    because: "a document whose node died while it was judged must be judged by another before its firm sees it",
+  },
+  {
+    holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms,
+    because: "a host that does not answer is told apart from one that is slow",
+  },
+  {
+    holds: LIMITS.outbound_total_ms < LIMITS.attempt_timeout_ms,
+    because: "a look-up that fails must leave an attempt time to say so",
+  },
+  {
+    holds:
+      LIMITS.registration_sml_ms + LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max <
+      LIMITS.actor_ask_timeout_ms,
+    because: "who asked for a registration must be told what DNS says of it",
+  },
+  {
+    holds:
+      LIMITS.registration_sml_ms + 2 * LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max <
+      LIMITS.registration_lease_ms,
+    because: "a registration must not be taken for interrupted while its outcome is asked for",
+  },
+  {
+    holds: LIMITS.smp_before_accept_ms < LIMITS.actor_ask_timeout_ms,
+    because: "a send is accepted also when the look-up is slow",
+  },
+  {
+    holds:
+      LIMITS.dns_ttl_min_ms <= LIMITS.dns_ttl_negative_max_ms &&
+      LIMITS.dns_ttl_negative_max_ms <= LIMITS.dns_ttl_max_ms,
+    because: "the bounds of a time to live must leave room",
+  },
+  {
+    holds: LIMITS.revocation_unknown_cache_ms < LIMITS.revocation_cache_ms,
+    because: "what nobody knew must be asked again sooner than what was said",
+  },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

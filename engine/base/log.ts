@@ -36,8 +36,24 @@ export interface Log {
 }
 
 const FIELD_NAMES: Record<keyof LogFields, true> = {
-  requestId: true, route: true, status: true, durationMs: true, documentId: true, firmId: true, keyId: true, actor: true, attempt: true,
-  outcome: true, count: true, component: true, code: true, error: true, at: true, host: true, port: true, pid: true,
+  requestId: true,
+  route: true,
+  status: true,
+  durationMs: true,
+  documentId: true,
+  firmId: true,
+  keyId: true,
+  actor: true,
+  attempt: true,
+  outcome: true,
+  count: true,
+  component: true,
+  code: true,
+  error: true,
+  at: true,
+  host: true,
+  port: true,
+  pid: true,
 };
 const TEXT_CHARS_MAX = 200;
 
@@ -55,26 +71,53 @@ function allowed(fields: LogFields): Record<string, string | number> {
 /** Describes an unknown error without its message: class, code and the place in our files. */
 export function errorFields(error: unknown): Pick<LogFields, "error" | "at" | "code"> {
   if (!(error instanceof Error)) return { error: typeof error };
-  const place = error.stack?.split("\n").find((line) => line.includes("at ") && !line.includes("node_modules") && !line.includes("node:"));
+  const place = error.stack
+    ?.split("\n")
+    .find((line) => line.includes("at ") && !line.includes("node_modules") && !line.includes("node:"));
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   return {
     error: error.name,
     ...(code === undefined ? {} : { code }),
-    ...(place === undefined ? {} : { at: place.trim().replace(/\(?(file:\/\/)?\/.*\/((?:dist\/)?(?:engine|gateway|actors|validators|bench|test)\/)/, "$2").replace(/\)$/, "") }),
+    ...(place === undefined
+      ? {}
+      : {
+          at: place
+            .trim()
+            .replace(/\(?(file:\/\/)?\/.*\/((?:dist\/)?(?:engine|gateway|actors|validators|bench|test)\/)/, "$2")
+            .replace(/\)$/, ""),
+        }),
   };
 }
 
 /** @param destination where lines go; standard output unless a test collects them. */
 export function createLog(level: LogLevel, destination?: { write(line: string): void }): Log {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label: string) => ({ level: label }) } };
+  const options = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
   const out = destination === undefined ? pino(options) : pino(options, destination);
   return {
-    error: (event, fields = {}) => { out.error(allowed(fields), event); },
-    warn: (event, fields = {}) => { out.warn(allowed(fields), event); },
-    info: (event, fields = {}) => { out.info(allowed(fields), event); },
-    debug: (event, fields = {}) => { out.debug(allowed(fields), event); },
+    error: (event, fields = {}) => {
+      out.error(allowed(fields), event);
+    },
+    warn: (event, fields = {}) => {
+      out.warn(allowed(fields), event);
+    },
+    info: (event, fields = {}) => {
+      out.info(allowed(fields), event);
+    },
+    debug: (event, fields = {}) => {
+      out.debug(allowed(fields), event);
+    },
   };
 }
 
 /** A log that says nothing. */
-export const silentLog: Log = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined };
+export const silentLog: Log = {
+  error: () => undefined,
+  warn: () => undefined,
+  info: () => undefined,
+  debug: () => undefined,
+};

@@ -10,49 +10,151 @@ const SECONDS_MLS = [1, 5, 15, 60, 300, 600, 900, 1200, 1500, 3600, 21600, 86400
 /** Name → kind, help and labels; names follow the Prometheus conventions. @source design/reliability.md, section 6 */
 export const METRICS = {
   http_requests_total: { kind: "counter", help: "Requests answered.", labels: ["route", "method", "status"] },
-  http_request_duration_seconds: { kind: "histogram", help: "Time from the last body byte to the answer.", labels: ["route"], buckets: SECONDS_FAST },
+  http_request_duration_seconds: {
+    kind: "histogram",
+    help: "Time from the last body byte to the answer.",
+    labels: ["route"],
+    buckets: SECONDS_FAST,
+  },
   http_requests_in_flight: { kind: "gauge", help: "Requests being answered.", labels: [] },
-  http_requests_shed_total: { kind: "counter", help: "Requests refused unread because the node is full.", labels: ["reason"] },
+  http_requests_shed_total: {
+    kind: "counter",
+    help: "Requests refused unread because the node is full.",
+    labels: ["reason"],
+  },
   rate_limited_total: { kind: "counter", help: "Requests refused by a rate limit.", labels: ["row"] },
-  event_loop_delay_seconds: { kind: "gauge", help: "99th percentile of the event loop's delay in the last scrape interval.", labels: [] },
+  event_loop_delay_seconds: {
+    kind: "gauge",
+    help: "99th percentile of the event loop's delay in the last scrape interval.",
+    labels: [],
+  },
   worker_queue_depth: { kind: "gauge", help: "Documents waiting for a validator thread.", labels: ["lane"] },
   worker_pool_utilisation_ratio: { kind: "gauge", help: "Share of validator threads at work.", labels: ["lane"] },
   worker_restarts_total: { kind: "counter", help: "Validator threads replaced.", labels: ["reason"] },
-  validation_duration_seconds: { kind: "histogram", help: "Validation of one document in its thread.", labels: ["lane"], buckets: SECONDS_FAST },
-  validation_findings_total: { kind: "counter", help: "Findings by layer and severity.", labels: ["layer", "severity"] },
+  validation_duration_seconds: {
+    kind: "histogram",
+    help: "Validation of one document in its thread.",
+    labels: ["lane"],
+    buckets: SECONDS_FAST,
+  },
+  validation_findings_total: {
+    kind: "counter",
+    help: "Findings by layer and severity.",
+    labels: ["layer", "severity"],
+  },
   validation_rule_family_total: { kind: "counter", help: "Findings by rule family.", labels: ["family"] },
   documents_accepted_total: { kind: "counter", help: "Documents accepted with a 202.", labels: [] },
   documents_received_total: { kind: "counter", help: "Documents received for our participants.", labels: [] },
-  as4_received_total: { kind: "counter", help: "AS4 messages received, by what became of them: stored, duplicate, test, failed, or the error they were answered with.", labels: ["result"] },
+  as4_received_total: {
+    kind: "counter",
+    help: "AS4 messages received, by what became of them: stored, duplicate, test, failed, or the error they were answered with.",
+    labels: ["result"],
+  },
   receivers_down: { kind: "gauge", help: "Receiving access points to which nothing is sent for now.", labels: [] },
   documents_state: { kind: "gauge", help: "Outbound documents by state, from the database.", labels: ["state"] },
-  oldest_due_dispatch_seconds: { kind: "gauge", help: "Age of the oldest due dispatch; the best single alert.", labels: [] },
+  oldest_due_dispatch_seconds: {
+    kind: "gauge",
+    help: "Age of the oldest due dispatch; the best single alert.",
+    labels: [],
+  },
   outbox_lag_seconds: { kind: "gauge", help: "Age of the oldest outbox row that is not published.", labels: [] },
   dispatch_attempts_total: { kind: "counter", help: "Attempts by outcome.", labels: ["result"] },
   dispatch_duration_seconds: { kind: "histogram", help: "Acceptance to delivery.", labels: [], buckets: SECONDS_SLOW },
-  received_verdicts_total: { kind: "counter", help: "Received documents that were held for their verdict, by what it was: passed, refused, not_in_time.", labels: ["verdict"] },
-  received_verdict_duration_seconds: { kind: "histogram", help: "Receipt of a document to its verdict: how long its firm waits for it.", labels: [], buckets: SECONDS_FAST },
-  registrations_state: { kind: "gauge", help: "Participants by the state of their registration in the network; manual_review waits for a person.", labels: ["state"] },
-  statuses_received_total: { kind: "counter", help: "Message Level Statuses and invoice responses received, by what became of them.", labels: ["kind", "outcome"] },
-  service_messages_total: { kind: "counter", help: "Attempts at messages of the access point itself: statuses, responses, reports.", labels: ["kind", "result"] },
-  mls_pending_oldest_seconds: { kind: "gauge", help: "Age of the oldest received document whose Message Level Status is due and not delivered.", labels: [] },
-  mls_sent_duration_seconds: { kind: "histogram", help: "M2 - M1: receipt of a document to delivery of our status; the network asks for 99.5 % within 1200.", labels: [], buckets: SECONDS_MLS },
-  mls_received_duration_seconds: { kind: "histogram", help: "M3 - M1: delivery of a document to receipt of its status; the network asks for 99.5 % within 1500.", labels: [], buckets: SECONDS_MLS },
+  received_verdicts_total: {
+    kind: "counter",
+    help: "Received documents that were held for their verdict, by what it was: passed, refused, not_in_time.",
+    labels: ["verdict"],
+  },
+  received_verdict_duration_seconds: {
+    kind: "histogram",
+    help: "Receipt of a document to its verdict: how long its firm waits for it.",
+    labels: [],
+    buckets: SECONDS_FAST,
+  },
+  registrations_state: {
+    kind: "gauge",
+    help: "Participants by the state of their registration in the network; manual_review waits for a person.",
+    labels: ["state"],
+  },
+  statuses_received_total: {
+    kind: "counter",
+    help: "Message Level Statuses and invoice responses received, by what became of them.",
+    labels: ["kind", "outcome"],
+  },
+  service_messages_total: {
+    kind: "counter",
+    help: "Attempts at messages of the access point itself: statuses, responses, reports.",
+    labels: ["kind", "result"],
+  },
+  mls_pending_oldest_seconds: {
+    kind: "gauge",
+    help: "Age of the oldest received document whose Message Level Status is due and not delivered.",
+    labels: [],
+  },
+  mls_sent_duration_seconds: {
+    kind: "histogram",
+    help: "M2 - M1: receipt of a document to delivery of our status; the network asks for 99.5 % within 1200.",
+    labels: [],
+    buckets: SECONDS_MLS,
+  },
+  mls_received_duration_seconds: {
+    kind: "histogram",
+    help: "M3 - M1: delivery of a document to receipt of its status; the network asks for 99.5 % within 1500.",
+    labels: [],
+    buckets: SECONDS_MLS,
+  },
   idempotency_replays_total: { kind: "counter", help: "Repeats answered from the stored reply.", labels: [] },
   idempotency_conflicts_total: { kind: "counter", help: "Conflicts by code.", labels: ["code"] },
-  reconciler_repairs_total: { kind: "counter", help: "What the reconciler had to repair; 0 on a healthy system.", labels: ["kind"] },
-  fencing_rejections_total: { kind: "counter", help: "Writes refused because their version or lease was stale.", labels: ["kind"] },
-  stream_consumer_restarts_total: { kind: "counter", help: "Stream consumers made anew by the watchdog.", labels: ["stream"] },
-  stream_messages_dropped_total: { kind: "counter", help: "Messages given up after LIMITS.stream_deliveries_max deliveries; the reconciler finds their work.", labels: ["stream"] },
-  stream_pending_messages: { kind: "gauge", help: "Messages of a stream that no consumer has finished.", labels: ["stream"] },
-  actor_mailbox_depth: { kind: "histogram", help: "Commands waiting when one is added.", labels: ["kind"], buckets: [0, 1, 2, 5, 10, 50, 100, 500, 1000] },
+  reconciler_repairs_total: {
+    kind: "counter",
+    help: "What the reconciler had to repair; 0 on a healthy system.",
+    labels: ["kind"],
+  },
+  fencing_rejections_total: {
+    kind: "counter",
+    help: "Writes refused because their version or lease was stale.",
+    labels: ["kind"],
+  },
+  stream_consumer_restarts_total: {
+    kind: "counter",
+    help: "Stream consumers made anew by the watchdog.",
+    labels: ["stream"],
+  },
+  stream_messages_dropped_total: {
+    kind: "counter",
+    help: "Messages given up after LIMITS.stream_deliveries_max deliveries; the reconciler finds their work.",
+    labels: ["stream"],
+  },
+  stream_pending_messages: {
+    kind: "gauge",
+    help: "Messages of a stream that no consumer has finished.",
+    labels: ["stream"],
+  },
+  actor_mailbox_depth: {
+    kind: "histogram",
+    help: "Commands waiting when one is added.",
+    labels: ["kind"],
+    buckets: [0, 1, 2, 5, 10, 50, 100, 500, 1000],
+  },
   actor_refused_total: { kind: "counter", help: "Commands refused because the mailbox was full.", labels: ["kind"] },
-  actor_crashes_total: { kind: "counter", help: "Handlers that threw something that is not a refusal.", labels: ["kind"] },
+  actor_crashes_total: {
+    kind: "counter",
+    help: "Handlers that threw something that is not a refusal.",
+    labels: ["kind"],
+  },
   actors_active: { kind: "gauge", help: "Actors in memory.", labels: ["kind"] },
-  db_pool_wait_seconds: { kind: "histogram", help: "Round trip of one statement, waiting included.", labels: ["statement"], buckets: SECONDS_FAST },
+  db_pool_wait_seconds: {
+    kind: "histogram",
+    help: "Round trip of one statement, waiting included.",
+    labels: ["statement"],
+    buckets: SECONDS_FAST,
+  },
   credentials_failed_total: { kind: "counter", help: "Failed credential attempts.", labels: ["prefix"] },
   cert_expiry_timestamp_seconds: { kind: "gauge", help: "When a certificate in use expires.", labels: ["usage"] },
-} as const satisfies Record<string, { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[]; buckets?: readonly number[] }>;
+} as const satisfies Record<
+  string,
+  { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[]; buckets?: readonly number[] }
+>;
 
 export type MetricName = keyof typeof METRICS;
 type NameOfKind<Kind> = { [N in MetricName]: (typeof METRICS)[N]["kind"] extends Kind ? N : never }[MetricName];
@@ -89,10 +191,18 @@ export function createMetrics(): Metrics {
   // Bounded by the parts that register one when they start.
   const collectors: (() => Promise<void> | void)[] = [];
   return {
-    count: (name, labels, by = 1) => { counters.get(name)?.inc({ ...labels }, by); },
-    set: (name, labels, value) => { gauges.get(name)?.set({ ...labels }, value); },
-    observe: (name, labels, value) => { histograms.get(name)?.observe({ ...labels }, value); },
-    beforeExposition: (collect) => { collectors.push(collect); },
+    count: (name, labels, by = 1) => {
+      counters.get(name)?.inc({ ...labels }, by);
+    },
+    set: (name, labels, value) => {
+      gauges.get(name)?.set({ ...labels }, value);
+    },
+    observe: (name, labels, value) => {
+      histograms.get(name)?.observe({ ...labels }, value);
+    },
+    beforeExposition: (collect) => {
+      collectors.push(collect);
+    },
     exposition: async () => {
       for (const collect of collectors) await collect();
       return registry.metrics();

@@ -2,8 +2,19 @@
 
 /** @source spec/rulings.md, section 4 */
 export const SCOPES = [
-  "documents:send", "documents:read", "documents:write", "webhooks:read", "webhooks:write", "events:read", "evidence:read", "firms:manage",
-  "keys:manage", "account:read", "participants:read", "participants:write", "participants:migrate",
+  "documents:send",
+  "documents:read",
+  "documents:write",
+  "webhooks:read",
+  "webhooks:write",
+  "events:read",
+  "evidence:read",
+  "firms:manage",
+  "keys:manage",
+  "account:read",
+  "participants:read",
+  "participants:write",
+  "participants:migrate",
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -30,15 +30,19 @@ export function provider(seat: string, country: string): Provider {
 /** What the network must find for the provider's own participant: the place for statuses. */
 export const PROVIDER_CAPABILITIES = [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] as const;
 /** What a participant that sends invoices takes: answers to them. */
-export const RESPONSE_CAPABILITIES = [{ documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE }] as const;
+export const RESPONSE_CAPABILITIES = [
+  { documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE },
+] as const;
 
 /** Profile of every exchange that we make. @source design/as4.md, section 1 */
 export const TRANSPORT_PROFILE = "peppol-transport-as4-v2_0";
 
 const GZIP_LEVEL = 1;
 
-export const sealPayload = (sealer: Sealer, id: string, payload: Uint8Array): Buffer => sealer.seal(gzipSync(payload, { level: GZIP_LEVEL }), id);
-export const openPayload = (sealer: Sealer, id: string, keyId: string, sealed: Buffer): Buffer => gunzipSync(sealer.open(keyId, sealed, id));
+export const sealPayload = (sealer: Sealer, id: string, payload: Uint8Array): Buffer =>
+  sealer.seal(gzipSync(payload, { level: GZIP_LEVEL }), id);
+export const openPayload = (sealer: Sealer, id: string, keyId: string, sealed: Buffer): Buffer =>
+  gunzipSync(sealer.open(keyId, sealed, id));
 
 /** What the status work takes up: statuses that came, documents that are to be judged, messages that are to be sent. */
 export type DueStatusWork = "statuses" | "duties" | "messages";
@@ -60,10 +64,22 @@ export interface MessageParts {
 }
 
 /** A message ready to be stored; MessageId and InstanceIdentifier are fixed here for all its attempts. */
-export function newServiceMessage(ports: { readonly sealer: Sealer; readonly clock: Clock }, parts: MessageParts): NewServiceMessage {
+export function newServiceMessage(
+  ports: { readonly sealer: Sealer; readonly clock: Clock },
+  parts: MessageParts,
+): NewServiceMessage {
   const { payload, id = newId(ports.clock), firmId, about, note, ...rest } = parts;
   return {
-    ...rest, id, firmId, about, note, as4MessageId: newMessageId(), sbdhInstanceId: randomUUID(), payloadKeyId: ports.sealer.keyId,
-    payloadSealed: sealPayload(ports.sealer, id, payload), payloadSha256: createHash("sha256").update(payload).digest("hex"), createdAt: ports.clock.now(),
+    ...rest,
+    id,
+    firmId,
+    about,
+    note,
+    as4MessageId: newMessageId(),
+    sbdhInstanceId: randomUUID(),
+    payloadKeyId: ports.sealer.keyId,
+    payloadSealed: sealPayload(ports.sealer, id, payload),
+    payloadSha256: createHash("sha256").update(payload).digest("hex"),
+    createdAt: ports.clock.now(),
   };
 }

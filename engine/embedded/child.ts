@@ -35,7 +35,11 @@ const onLinux = process.platform === "linux";
 /** `ps` for systems without /proc: one column of one process, undefined when there is no such process. */
 function ps(pid: number, column: string): string | undefined {
   try {
-    const line = execFileSync("ps", ["-o", `${column}=`, "-p", String(pid)], { encoding: "utf8", timeout: LIMITS.child_stop_timeout_ms, stdio: ["ignore", "pipe", "ignore"] }).trim();
+    const line = execFileSync("ps", ["-o", `${column}=`, "-p", String(pid)], {
+      encoding: "utf8",
+      timeout: LIMITS.child_stop_timeout_ms,
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
     return line === "" ? undefined : line;
   } catch {
     return undefined;
@@ -145,13 +149,22 @@ async function spawnChild(spec: ChildSpec): Promise<Started> {
   const child = spawn(spec.file, [...spec.args], options);
   const lastWords: string[] = [];
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    lastWords.push(...text.split("\n").filter((line) => line !== "").map((line) => line.slice(0, LAST_WORDS_CHARS_MAX)));
+    lastWords.push(
+      ...text
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => line.slice(0, LAST_WORDS_CHARS_MAX)),
+    );
     lastWords.splice(0, lastWords.length - LAST_WORDS_MAX);
   });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", (error) => {
-      reject(new EmbeddedError(`${spec.name} cannot be started here (${"code" in error ? String(error.code) : error.name}).`));
+      reject(
+        new EmbeddedError(
+          `${spec.name} cannot be started here (${"code" in error ? String(error.code) : error.name}).`,
+        ),
+      );
     });
   });
   return { process: child, pid: child.pid ?? 0, lastWords };
@@ -224,7 +237,9 @@ export async function superviseChild(spec: ChildSpec): Promise<Child> {
     child.stderr?.destroy();
   };
   return {
-    get pid() { return current?.pid ?? 0; },
+    get pid() {
+      return current?.pid ?? 0;
+    },
     stop: () => (stopping ??= stop()),
   };
 }

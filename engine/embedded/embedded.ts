@@ -70,7 +70,12 @@ export function claimDataDir(dataDir: string): DataDir {
     writeFileSync(draft, mine, { mode: 0o600 });
     try {
       linkSync(draft, lock);
-      return { path, release: () => { if (readIfThere(lock) === mine) rmSync(lock, { force: true }); } };
+      return {
+        path,
+        release: () => {
+          if (readIfThere(lock) === mine) rmSync(lock, { force: true });
+        },
+      };
     } catch {
       const found = readIfThere(lock);
       if (found !== undefined && isLive(found)) {

@@ -19,14 +19,22 @@ export interface EmbeddedNats {
 const FOLDER = "streams";
 const STOP_SIGNALS = ["SIGTERM", "SIGKILL"] as const;
 /** Debian installs the server where an ordinary user's PATH does not look. */
-const PROGRAMS = ["nats-server", "/usr/sbin/nats-server", "/usr/local/sbin/nats-server", "/usr/local/bin/nats-server", "/opt/homebrew/bin/nats-server"];
+const PROGRAMS = [
+  "nats-server",
+  "/usr/sbin/nats-server",
+  "/usr/local/sbin/nats-server",
+  "/usr/local/bin/nats-server",
+  "/opt/homebrew/bin/nats-server",
+];
 
 /**
  * Finds the program `nats-server`: on PATH, or where packages put it.
  * @returns what `startNatsServer` takes, or undefined when it is not installed
  */
 export const findNatsServer = (): string | undefined =>
-  PROGRAMS.find((file) => spawnSync(file, ["--version"], { stdio: "ignore", timeout: LIMITS.child_start_timeout_ms }).status === 0);
+  PROGRAMS.find(
+    (file) => spawnSync(file, ["--version"], { stdio: "ignore", timeout: LIMITS.child_start_timeout_ms }).status === 0,
+  );
 
 /** A loopback port that nobody has; the server takes it a moment later, and a collision fails the start, which is repeated. */
 const freePort = (): Promise<number> =>
@@ -35,7 +43,9 @@ const freePort = (): Promise<number> =>
     server.once("error", reject);
     server.listen(0, "127.0.0.1", () => {
       const address = server.address();
-      server.close(() => { resolve(address !== null && typeof address === "object" ? address.port : 0); });
+      server.close(() => {
+        resolve(address !== null && typeof address === "object" ? address.port : 0);
+      });
     });
   });
 
@@ -43,11 +53,22 @@ const freePort = (): Promise<number> =>
 const greets = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const connection = createConnection(port, "127.0.0.1");
-    const finish = (answer: boolean): void => { connection.destroy(); resolve(answer); };
-    connection.setTimeout(LIMITS.child_stop_timeout_ms, () => { finish(false); });
-    connection.once("data", (data) => { finish(data.toString("latin1").startsWith("INFO ")); });
-    connection.once("error", () => { finish(false); });
-    connection.once("close", () => { finish(false); });
+    const finish = (answer: boolean): void => {
+      connection.destroy();
+      resolve(answer);
+    };
+    connection.setTimeout(LIMITS.child_stop_timeout_ms, () => {
+      finish(false);
+    });
+    connection.once("data", (data) => {
+      finish(data.toString("latin1").startsWith("INFO "));
+    });
+    connection.once("error", () => {
+      finish(false);
+    });
+    connection.once("close", () => {
+      finish(false);
+    });
   });
 
 interface NatsConfig {
@@ -65,7 +86,11 @@ const configText = (config: NatsConfig, directory: string): string =>
       pid_file: join(directory, "nats.pid"),
       authorization: { token: config.token },
       max_payload: LIMITS.stream_message_bytes_max * 4,
-      jetstream: { store_dir: directory, max_memory_store: LIMITS.stream_memory_bytes_max, max_file_store: LIMITS.stream_file_bytes_max },
+      jetstream: {
+        store_dir: directory,
+        max_memory_store: LIMITS.stream_memory_bytes_max,
+        max_file_store: LIMITS.stream_file_bytes_max,
+      },
     },
     undefined,
     2,
@@ -90,7 +115,8 @@ export function runningNatsServer(dataDir: string): string | undefined {
     const directory = realpathSync(join(dataDir, FOLDER));
     if (!isProgramOn(pidOf(directory), "nats-server", directory)) return undefined;
     const config: unknown = JSON.parse(readFileSync(join(directory, "nats.json"), "utf8"));
-    if (typeof config !== "object" || config === null || !("port" in config) || !("authorization" in config)) return undefined;
+    if (typeof config !== "object" || config === null || !("port" in config) || !("authorization" in config))
+      return undefined;
     const { authorization, port } = config;
     if (typeof authorization !== "object" || authorization === null || !("token" in authorization)) return undefined;
     return urlOf({ port: Number(port), token: String(authorization.token) });
@@ -105,16 +131,28 @@ export function runningNatsServer(dataDir: string): string | undefined {
  * @param options.program  from `findNatsServer`.
  * @throws EmbeddedError when it does not start
  */
-export async function startNatsServer(options: { readonly dataDir: string; readonly program: string; readonly log: Log; readonly port?: number; readonly token?: string }): Promise<EmbeddedNats> {
+export async function startNatsServer(options: {
+  readonly dataDir: string;
+  readonly program: string;
+  readonly log: Log;
+  readonly port?: number;
+  readonly token?: string;
+}): Promise<EmbeddedNats> {
   const { log } = options;
   mkdirSync(join(options.dataDir, FOLDER), { recursive: true, mode: 0o700 });
   const directory = realpathSync(join(options.dataDir, FOLDER));
   const orphan = pidOf(directory);
   if (isProgramOn(orphan, "nats-server", directory)) {
     log.warn("nats.orphan_stopped", { component: "nats-server", pid: orphan });
-    if (!(await stopProcess(orphan, STOP_SIGNALS))) throw new EmbeddedError(`An older nats-server (process ${orphan}) holds DATA_DIR and does not stop; stop it by hand.`);
+    if (!(await stopProcess(orphan, STOP_SIGNALS)))
+      throw new EmbeddedError(
+        `An older nats-server (process ${orphan}) holds DATA_DIR and does not stop; stop it by hand.`,
+      );
   }
-  const config = { port: options.port ?? (await freePort()), token: options.token ?? randomBytes(24).toString("base64url") };
+  const config = {
+    port: options.port ?? (await freePort()),
+    token: options.token ?? randomBytes(24).toString("base64url"),
+  };
   const file = join(directory, "nats.json");
   const writeConfig = (): void => {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -132,5 +170,11 @@ export async function startNatsServer(options: { readonly dataDir: string; reado
     beforeRestart: writeConfig,
     log,
   });
-  return { url: urlOf(config), get pid() { return child.pid; }, stop: () => child.stop() };
+  return {
+    url: urlOf(config),
+    get pid() {
+      return child.pid;
+    },
+    stop: () => child.stop(),
+  };
 }

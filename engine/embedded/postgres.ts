@@ -61,7 +61,8 @@ const SOCKET_PATH_BYTES_MAX = 100;
 /** Fast shutdown, then immediate shutdown. PostgreSQL recovers from either. */
 const STOP_SIGNALS = ["SIGINT", "SIGQUIT"] as const;
 
-const urlOf = (socketDir: string): string => `postgres://kurier@localhost/postgres?host=${encodeURIComponent(socketDir)}`;
+const urlOf = (socketDir: string): string =>
+  `postgres://kurier@localhost/postgres?host=${encodeURIComponent(socketDir)}`;
 
 /** Lines of postmaster.pid: 1 process id, 2 directory, 3 start, 4 port, 5 socket directory, 6 address, 7 memory, 8 state. */
 function readPidFile(directory: string): { pid: number; lines: string[] } | undefined {
@@ -85,7 +86,12 @@ const isReady = (directory: string, pid: number): boolean => {
 export function runningEmbeddedPostgres(dataDir: string): string | undefined {
   const directory = join(dataDir, FOLDER);
   const file = readPidFile(directory);
-  if (file === undefined || !isProgramOn(file.pid, "postgres", realpathSync(directory)) || !isReady(directory, file.pid)) return undefined;
+  if (
+    file === undefined ||
+    !isProgramOn(file.pid, "postgres", realpathSync(directory)) ||
+    !isReady(directory, file.pid)
+  )
+    return undefined;
   const socketDir = file.lines[4] ?? ".";
   return urlOf(socketDir === "." ? directory : socketDir);
 }
@@ -94,10 +100,19 @@ export function runningEmbeddedPostgres(dataDir: string): string | undefined {
 const answers = (socket: string): Promise<boolean> =>
   new Promise((resolve) => {
     const connection = createConnection(socket);
-    const finish = (answer: boolean): void => { connection.destroy(); resolve(answer); };
-    connection.setTimeout(LIMITS.child_stop_timeout_ms, () => { finish(true); });
-    connection.once("connect", () => { finish(true); });
-    connection.once("error", () => { finish(false); });
+    const finish = (answer: boolean): void => {
+      connection.destroy();
+      resolve(answer);
+    };
+    connection.setTimeout(LIMITS.child_stop_timeout_ms, () => {
+      finish(true);
+    });
+    connection.once("connect", () => {
+      finish(true);
+    });
+    connection.once("error", () => {
+      finish(false);
+    });
   });
 
 /**
@@ -109,11 +124,15 @@ async function clearLeftovers(directory: string, log: Log): Promise<void> {
   if (file !== undefined && isProgramOn(file.pid, "postgres", realpathSync(directory))) {
     log.warn("postgres.orphan_stopped", { component: "postgres", pid: file.pid });
     if (!(await stopProcess(file.pid, STOP_SIGNALS))) {
-      throw new EmbeddedError(`An older PostgreSQL (process ${file.pid}) holds DATA_DIR and does not stop; stop it by hand.`);
+      throw new EmbeddedError(
+        `An older PostgreSQL (process ${file.pid}) holds DATA_DIR and does not stop; stop it by hand.`,
+      );
     }
   }
   if (await answers(join(directory, SOCKET))) {
-    throw new EmbeddedError("Another PostgreSQL is running on DATA_DIR, perhaps in another container; stop it, or use another DATA_DIR.");
+    throw new EmbeddedError(
+      "Another PostgreSQL is running on DATA_DIR, perhaps in another container; stop it, or use another DATA_DIR.",
+    );
   }
   disownPidFile(directory);
   for (const name of [SOCKET, `${SOCKET}.lock`]) rmSync(join(directory, name), { force: true });
@@ -127,7 +146,9 @@ async function clearLeftovers(directory: string, log: Log): Promise<void> {
 function disownPidFile(directory: string): void {
   const file = readPidFile(directory);
   if (file === undefined) return;
-  writeFileSync(join(directory, "postmaster.pid"), [String(process.pid), ...file.lines.slice(1)].join("\n"), { mode: 0o600 });
+  writeFileSync(join(directory, "postmaster.pid"), [String(process.pid), ...file.lines.slice(1)].join("\n"), {
+    mode: 0o600,
+  });
 }
 
 /** Nothing of our environment reaches PostgreSQL: PGDATA, PGOPTIONS and their like would change what it does. */
@@ -139,20 +160,29 @@ const environmentOf = (binaries: Binaries): Record<string, string> => ({
 });
 
 /** How the server names its own data directory: by a path of ours, or, when it may not walk that path, by where it stands. */
-const dataArgument = (privileges: Privileges, directory: string): string => (privileges.kind === "user" ? "/proc/self/cwd" : directory);
+const dataArgument = (privileges: Privileges, directory: string): string =>
+  privileges.kind === "user" ? "/proc/self/cwd" : directory;
 
 /** Runs a program to its end. @throws EmbeddedError with its last words */
 async function run(file: string, args: readonly string[], options: SpawnOptions, timeout_ms: number): Promise<void> {
   const child = spawn(file, [...args], { ...options, stdio: ["ignore", "ignore", "pipe"], timeout: timeout_ms });
   let said = "";
-  child.stderr?.setEncoding("utf8").on("data", (text: string) => { said = (said + text).slice(-2_000); });
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    said = (said + text).slice(-2_000);
+  });
   const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", () => { reject(new EmbeddedError("PostgreSQL's initdb cannot be started here; set DATABASE_URL to a PostgreSQL 15 or newer.")); });
+    child.once("error", () => {
+      reject(
+        new EmbeddedError("PostgreSQL's initdb cannot be started here; set DATABASE_URL to a PostgreSQL 15 or newer."),
+      );
+    });
     child.once("close", resolve);
   });
   if (code !== 0) {
     const last = said.trim().split("\n").at(-1) ?? "it said nothing";
-    throw new EmbeddedError(`The embedded PostgreSQL cannot be set up: ${last}. Set DATABASE_URL to use a PostgreSQL of your own.`);
+    throw new EmbeddedError(
+      `The embedded PostgreSQL cannot be set up: ${last}. Set DATABASE_URL to use a PostgreSQL of your own.`,
+    );
   }
 }
 
@@ -163,8 +193,19 @@ async function initialise(directory: string, binaries: Binaries, privileges: Pri
   mkdirSync(draft, { mode: 0o700 });
   giveTo(privileges, draft);
   const { file, args, uid, gid } = asUser(privileges, binaries.initdb, [
-    "--pgdata", dataArgument(privileges, draft), "--username", "kurier", "--auth", "trust", "--encoding", "UTF8",
-    "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--no-instructions",
+    "--pgdata",
+    dataArgument(privileges, draft),
+    "--username",
+    "kurier",
+    "--auth",
+    "trust",
+    "--encoding",
+    "UTF8",
+    "--locale-provider",
+    "builtin",
+    "--builtin-locale",
+    "C.UTF-8",
+    "--no-instructions",
   ]);
   const options: SpawnOptions = { cwd: draft, env: environmentOf(binaries) };
   if (uid !== undefined) options.uid = uid;
@@ -184,10 +225,17 @@ function checkVersion(directory: string, binaries: Binaries): void {
 
 /** Where the socket lies: in the data directory, or in a private temporary folder when that path is too long for a socket. */
 function chooseSocketDir(directory: string, privileges: Privileges): { setting: string; path: string; remove(): void } {
-  if (Buffer.byteLength(join(directory, SOCKET)) <= SOCKET_PATH_BYTES_MAX) return { setting: ".", path: directory, remove: () => undefined };
+  if (Buffer.byteLength(join(directory, SOCKET)) <= SOCKET_PATH_BYTES_MAX)
+    return { setting: ".", path: directory, remove: () => undefined };
   const path = mkdtempSync(join(tmpdir(), "kurier-"));
   giveTo(privileges, path);
-  return { setting: path, path, remove: () => { rmSync(path, { recursive: true, force: true }); } };
+  return {
+    setting: path,
+    path,
+    remove: () => {
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
 }
 
 /**
@@ -209,8 +257,17 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await initialise(directory, binaries, privileges);
   }
   const socket = chooseSocketDir(directory, privileges);
-  const settings = Object.entries({ ...SETTINGS, ...options.settings, unix_socket_directories: socket.setting, port: String(PORT) });
-  const command = asUser(privileges, binaries.postgres, ["-D", dataArgument(privileges, directory), ...settings.flatMap(([name, value]) => ["-c", `${name}=${value}`])]);
+  const settings = Object.entries({
+    ...SETTINGS,
+    ...options.settings,
+    unix_socket_directories: socket.setting,
+    port: String(PORT),
+  });
+  const command = asUser(privileges, binaries.postgres, [
+    "-D",
+    dataArgument(privileges, directory),
+    ...settings.flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+  ]);
   const child = await superviseChild({
     name: "postgres",
     ...command,
@@ -218,12 +275,16 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     env: environmentOf(binaries),
     stopSignals: STOP_SIGNALS,
     ready: (pid) => isReady(directory, pid),
-    beforeRestart: () => { disownPidFile(directory); },
+    beforeRestart: () => {
+      disownPidFile(directory);
+    },
     log,
   });
   return {
     url: urlOf(socket.path),
-    get pid() { return child.pid; },
+    get pid() {
+      return child.pid;
+    },
     stop: async () => {
       await child.stop();
       socket.remove();

@@ -33,7 +33,11 @@ function orDropped(context: DeliveryContext, deliveries: number, after_ms: numbe
 }
 
 /** Runs the handler for one message. Never rejects. */
-export async function deliver(delivery: StreamDelivery, handler: StreamHandler, context: DeliveryContext): Promise<DeliveryOutcome> {
+export async function deliver(
+  delivery: StreamDelivery,
+  handler: StreamHandler,
+  context: DeliveryContext,
+): Promise<DeliveryOutcome> {
   const { deliveries } = delivery;
   // A handler that takes its process down every time is not called for ever.
   if (deliveries > LIMITS.stream_deliveries_max) return orDropped(context, deliveries, 0);
@@ -50,7 +54,11 @@ export async function deliver(delivery: StreamDelivery, handler: StreamHandler, 
     return orDropped(context, deliveries, Math.max(0, result.retryAfter_ms));
   } catch (error) {
     context.log.error("stream.handler_failed", { component: context.stream, count: deliveries, ...errorFields(error) });
-    return orDropped(context, deliveries, backoff(deliveries, LIMITS.stream_redelivery_first_ms, LIMITS.stream_redelivery_max_ms));
+    return orDropped(
+      context,
+      deliveries,
+      backoff(deliveries, LIMITS.stream_redelivery_first_ms, LIMITS.stream_redelivery_max_ms),
+    );
   }
 }
 
@@ -70,7 +78,11 @@ export function createLanes(count: number): Lanes {
   let busy = 0;
   let waiters: { holds: () => boolean; resolve: () => void }[] = [];
   const when = (holds: () => boolean): Promise<void> =>
-    holds() ? Promise.resolve() : new Promise((resolve) => { waiters.push({ holds, resolve }); });
+    holds()
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          waiters.push({ holds, resolve });
+        });
   const settle = (): void => {
     busy -= 1;
     const ready = waiters.filter((waiter) => waiter.holds());
@@ -104,6 +116,10 @@ export function stopOf(loop: ConsumerLoop, ended: Promise<void>, onStopped: () =
   return () => {
     loop.stopping = true;
     loop.wake.poke();
-    return (stopped ??= within(ended.then(() => loop.lanes.whenIdle()), LIMITS.drain_timeout_ms, undefined).finally(onStopped));
+    return (stopped ??= within(
+      ended.then(() => loop.lanes.whenIdle()),
+      LIMITS.drain_timeout_ms,
+      undefined,
+    ).finally(onStopped));
   };
 }

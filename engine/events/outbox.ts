@@ -25,7 +25,12 @@ export interface Relay {
 }
 
 /** Publishes one stream's part of a batch and removes it; rows that cannot be published are given back. */
-async function relayStream(options: RelayOptions, stream: StreamName, rows: readonly OutboxRow[], failures: number): Promise<boolean> {
+async function relayStream(
+  options: RelayOptions,
+  stream: StreamName,
+  rows: readonly OutboxRow[],
+  failures: number,
+): Promise<boolean> {
   const { sql, streams, log } = options;
   const ids = rows.map((row) => row.id);
   try {
@@ -44,7 +49,10 @@ async function relayStream(options: RelayOptions, stream: StreamName, rows: read
  * Relays one batch. The streams of a batch do not wait for each other's failures.
  * @returns how many rows were claimed, and whether all of them were published
  */
-export async function relayBatch(options: RelayOptions, failures = 0): Promise<{ readonly claimed: number; readonly published: boolean }> {
+export async function relayBatch(
+  options: RelayOptions,
+  failures = 0,
+): Promise<{ readonly claimed: number; readonly published: boolean }> {
   const rows = await claimOutbox(options.sql, LIMITS.relay_batch, LIMITS.relay_claim_ms);
   const results = await Promise.all(
     STREAM_NAMES.map((stream) => ({ stream, part: rows.filter((row) => row.stream === stream) }))
@@ -64,7 +72,10 @@ async function exposeLag({ sql, streams, metrics, log }: RelayOptions): Promise<
       return undefined;
     }
   };
-  const [outbox, status] = await Promise.all([asked("outbox", readOutboxStatus(sql)), asked("streams", streams.status())]);
+  const [outbox, status] = await Promise.all([
+    asked("outbox", readOutboxStatus(sql)),
+    asked("streams", streams.status()),
+  ]);
   if (outbox !== undefined) metrics.set("outbox_lag_seconds", {}, outbox.oldestAge_s);
   for (const { stream, pending } of status ?? []) metrics.set("stream_pending_messages", { stream }, pending);
 }
@@ -93,7 +104,9 @@ export function startRelay(options: RelayOptions): Relay {
   metrics.beforeExposition(() => exposeLag(options));
   const ended = run();
   return {
-    poke: () => { wake.poke(); },
+    poke: () => {
+      wake.poke();
+    },
     stop: () => {
       stopping = true;
       wake.poke();

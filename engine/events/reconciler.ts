@@ -44,7 +44,11 @@ export interface Reconciler {
  * Wakes one kind of work, as far as the stream has room: a stream that holds LIMITS.reconcile_batch messages is busy, not
  * forgetful, and refilling it would only double what it holds.
  */
-async function reconcileSource(options: ReconcilerOptions, source: ReconcileSource, grace_ms: number): Promise<ReconcileReport> {
+async function reconcileSource(
+  options: ReconcilerOptions,
+  source: ReconcileSource,
+  grace_ms: number,
+): Promise<ReconcileReport> {
   const { kind, stream } = source;
   const pending = (await options.streams.status()).find((row) => row.stream === stream)?.pending ?? 0;
   const room = LIMITS.reconcile_batch - pending;
@@ -64,7 +68,10 @@ async function reconcileSource(options: ReconcilerOptions, source: ReconcileSour
  * @param grace_ms  0 at the start, when everything that waits was left by a process that is gone.
  * @throws what a source threw, after all had their turn
  */
-export async function reconcile(options: ReconcilerOptions, grace_ms: number = LIMITS.reconcile_grace_ms): Promise<readonly ReconcileReport[]> {
+export async function reconcile(
+  options: ReconcilerOptions,
+  grace_ms: number = LIMITS.reconcile_grace_ms,
+): Promise<readonly ReconcileReport[]> {
   const results = await Promise.allSettled(options.sources.map((source) => reconcileSource(options, source, grace_ms)));
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;

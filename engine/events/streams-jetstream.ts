@@ -1,8 +1,22 @@
 /** Streams in NATS JetStream (nats-server 2.9 or newer). The only file that knows NATS. */
 import {
-  AckPolicy, DiscardPolicy, JetStreamApiCodes, JetStreamApiError, RetentionPolicy, StorageType, jetstream, jetstreamManager,
+  AckPolicy,
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  jetstream,
+  jetstreamManager,
 } from "@nats-io/jetstream";
-import type { Consumer, ConsumerConfig, JetStreamClient, JetStreamManager, JsMsg, StreamConfig } from "@nats-io/jetstream";
+import type {
+  Consumer,
+  ConsumerConfig,
+  JetStreamClient,
+  JetStreamManager,
+  JsMsg,
+  StreamConfig,
+} from "@nats-io/jetstream";
 import { connect, nanos } from "@nats-io/transport-node";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
 
@@ -44,7 +58,9 @@ const PULL_MS = 1_000;
 /** A pull that has not ended by then hangs on a dead connection. */
 const PULL_HANGS_MS = 3 * PULL_MS;
 
-const streamConfig = (stream: StreamName): Pick<StreamConfig, "name" | "retention" | "storage"> & Partial<StreamConfig> => ({
+const streamConfig = (
+  stream: StreamName,
+): Pick<StreamConfig, "name" | "retention" | "storage"> & Partial<StreamConfig> => ({
   name: brokerName(stream),
   subjects: [subject(stream)],
   storage: StorageType.File,
@@ -91,7 +107,9 @@ function createDoor(url: string): { broker(): Promise<Broker>; close(): Promise<
   let current: Promise<Broker> | undefined;
   const open = async (): Promise<Broker> => {
     const connection = await connect(connectionOptions(url));
-    void connection.closed().finally(() => { current = undefined; });
+    void connection.closed().finally(() => {
+      current = undefined;
+    });
     const timeout = LIMITS.stream_request_timeout_ms;
     try {
       const manager = await jetstreamManager(connection, { timeout, checkAPI: false });
@@ -113,7 +131,11 @@ function createDoor(url: string): { broker(): Promise<Broker>; close(): Promise<
       const broker = await current?.catch(() => undefined);
       if (broker === undefined) return;
       // Acknowledgements leave before the connection does.
-      await within(broker.connection.flush().catch(() => undefined), PULL_HANGS_MS, undefined);
+      await within(
+        broker.connection.flush().catch(() => undefined),
+        PULL_HANGS_MS,
+        undefined,
+      );
       await broker.connection.close();
     },
   };
@@ -133,7 +155,10 @@ async function ensureStream({ manager }: Broker, stream: StreamName): Promise<vo
 }
 
 /** Makes the stream and the consumer where they are missing. */
-async function ensureConsumer(broker: Broker, { stream, durable, ackWait_ms }: Pick<Loop, "stream" | "durable" | "ackWait_ms">): Promise<Consumer> {
+async function ensureConsumer(
+  broker: Broker,
+  { stream, durable, ackWait_ms }: Pick<Loop, "stream" | "durable" | "ackWait_ms">,
+): Promise<Consumer> {
   await ensureStream(broker, stream);
   await broker.manager.consumers.add(brokerName(stream), consumerConfig(durable, ackWait_ms));
   return broker.client.consumers.get(brokerName(stream), durable);
@@ -169,8 +194,13 @@ async function handleMessage(loop: Loop, message: JsMsg): Promise<void> {
 
 /** One pull: takes messages for the free lanes until they are full or PULL_MS has passed. @returns how many came */
 async function pull(loop: Loop, consumer: Consumer): Promise<number> {
-  const messages = await consumer.fetch({ max_messages: Math.min(loop.lanes.free(), LIMITS.stream_batch), expires: PULL_MS });
-  const guard = setTimeout(() => { messages.stop(new Error("the pull hangs")); }, PULL_HANGS_MS);
+  const messages = await consumer.fetch({
+    max_messages: Math.min(loop.lanes.free(), LIMITS.stream_batch),
+    expires: PULL_MS,
+  });
+  const guard = setTimeout(() => {
+    messages.stop(new Error("the pull hangs"));
+  }, PULL_HANGS_MS);
   let count = 0;
   try {
     for await (const message of messages) {
@@ -217,14 +247,17 @@ async function runLoop(loop: Loop): Promise<void> {
       consumer = undefined;
       failures += 1;
       loop.log.warn("stream.pull_failed", { component: loop.stream, ...errorFields(error) });
-      if (!loop.stopping) await loop.wake.wait(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
+      if (!loop.stopping)
+        await loop.wake.wait(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
     }
   }
 }
 
 /** Publishes pipelined, and resolves when each is acknowledged. */
 async function publishAll({ client }: Broker, stream: StreamName, bodies: readonly string[]): Promise<void> {
-  const results = await Promise.allSettled(bodies.map((body) => client.publish(subject(stream), body, { timeout: LIMITS.stream_request_timeout_ms })));
+  const results = await Promise.allSettled(
+    bodies.map((body) => client.publish(subject(stream), body, { timeout: LIMITS.stream_request_timeout_ms })),
+  );
   const failed = results.find((result) => result.status === "rejected");
   if (failed !== undefined) throw failed.reason;
 }
@@ -267,15 +300,34 @@ export function openJetStream(options: JetStreamOptions): Streams {
     }
   };
 
-  const consume = async (stream: StreamName, consumer: string, { concurrency }: { concurrency: number }, handler: StreamHandler): Promise<StreamConsumer> => {
+  const consume = async (
+    stream: StreamName,
+    consumer: string,
+    { concurrency }: { concurrency: number },
+    handler: StreamHandler,
+  ): Promise<StreamConsumer> => {
     const loop: Loop = {
-      stream, log, metrics, clock, handler, ackWait_ms: options.ackWait_ms ?? LIMITS.stream_ack_wait_ms,
-      broker: door.broker, durable: durableName(stream, consumer), lanes: createLanes(concurrency), wake: createWake(), stopping: false,
+      stream,
+      log,
+      metrics,
+      clock,
+      handler,
+      ackWait_ms: options.ackWait_ms ?? LIMITS.stream_ack_wait_ms,
+      broker: door.broker,
+      durable: durableName(stream, consumer),
+      lanes: createLanes(concurrency),
+      wake: createWake(),
+      stopping: false,
     };
-    await door.broker().then((broker) => ensureConsumer(broker, loop)).catch((error: unknown) => {
-      log.warn("stream.consumer_waits", { component: stream, ...errorFields(error) });
+    await door
+      .broker()
+      .then((broker) => ensureConsumer(broker, loop))
+      .catch((error: unknown) => {
+        log.warn("stream.consumer_waits", { component: stream, ...errorFields(error) });
+      });
+    const stop = stopOf(loop, runLoop(loop), () => {
+      loops.delete(loop);
     });
-    const stop = stopOf(loop, runLoop(loop), () => { loops.delete(loop); });
     loops.set(loop, stop);
     return { stop };
   };
@@ -283,7 +335,11 @@ export function openJetStream(options: JetStreamOptions): Streams {
   return {
     consume,
     publish: async (stream, messages) => {
-      if (messages.length > 0) await publish(stream, messages.map(({ key, body }) => encodeBody({ key, body })));
+      if (messages.length > 0)
+        await publish(
+          stream,
+          messages.map(({ key, body }) => encodeBody({ key, body })),
+        );
     },
     status: async () => {
       const broker = await door.broker();

@@ -6,7 +6,14 @@ import type { Metrics } from "../base/metrics.js";
 import { openChannel } from "../storage/channel.js";
 import type { Sql } from "../storage/sql.js";
 import {
-  STREAM_CHANNEL, addStreamConsumer, claimStreamMessages, deleteOldStreamMessages, deleteStreamMessages, postponeStreamMessage, putStreamMessages, readStreamStatus,
+  STREAM_CHANNEL,
+  addStreamConsumer,
+  claimStreamMessages,
+  deleteOldStreamMessages,
+  deleteStreamMessages,
+  postponeStreamMessage,
+  putStreamMessages,
+  readStreamStatus,
 } from "../storage/stream.js";
 import type { StreamRow } from "../storage/stream.js";
 import { createLanes, deliver, stopOf } from "./delivery.js";
@@ -43,7 +50,10 @@ function createFinisher(sql: Sql): (id: string) => Promise<void> {
       const batch = waiting;
       waiting = [];
       try {
-        await deleteStreamMessages(sql, batch.map((entry) => entry.id));
+        await deleteStreamMessages(
+          sql,
+          batch.map((entry) => entry.id),
+        );
         for (const entry of batch) entry.resolve();
       } catch (error) {
         for (const entry of batch) entry.reject(error);
@@ -61,7 +71,10 @@ function createFinisher(sql: Sql): (id: string) => Promise<void> {
 /** Makes a row due again after that time, and looks at that time when it is sooner than the next look. */
 async function postpone(loop: Loop, row: StreamRow, after_ms: number): Promise<void> {
   await postponeStreamMessage(loop.sql, row, after_ms);
-  if (after_ms < LIMITS.stream_poll_ms) setTimeout(() => { loop.wake.poke(); }, after_ms).unref();
+  if (after_ms < LIMITS.stream_poll_ms)
+    setTimeout(() => {
+      loop.wake.poke();
+    }, after_ms).unref();
 }
 
 /** Handles one claimed row. What Postgres was not told is delivered again when the claim ends. */
@@ -90,14 +103,20 @@ async function runLoop(loop: Loop): Promise<void> {
       await loop.lanes.whenFree();
       if (loop.stopping) return;
       const limit = Math.min(loop.lanes.free(), LIMITS.stream_batch);
-      const rows = await claimStreamMessages(loop.sql, { stream: loop.stream, consumer: loop.durable, limit, lease_ms: loop.ackWait_ms });
+      const rows = await claimStreamMessages(loop.sql, {
+        stream: loop.stream,
+        consumer: loop.durable,
+        limit,
+        lease_ms: loop.ackWait_ms,
+      });
       failures = 0;
       for (const row of rows) loop.lanes.run(() => handleRow(loop, row));
       if (rows.length === 0 && !loop.stopping) await loop.wake.wait(LIMITS.stream_poll_ms);
     } catch (error) {
       failures += 1;
       loop.log.warn("stream.claim_failed", { component: loop.stream, ...errorFields(error) });
-      if (!loop.stopping) await loop.wake.wait(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
+      if (!loop.stopping)
+        await loop.wake.wait(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
     }
   }
 }
@@ -110,24 +129,51 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
     for (const loop of loops.keys()) if (stream === undefined || loop.stream === stream) loop.wake.poke();
   };
   const finish = createFinisher(sql);
-  const channel = openChannel({ url: options.url, name: "kurier-streams", channel: STREAM_CHANNEL, onMessage: pokeAll, onUp: () => { pokeAll(); }, onDown: () => undefined });
+  const channel = openChannel({
+    url: options.url,
+    name: "kurier-streams",
+    channel: STREAM_CHANNEL,
+    onMessage: pokeAll,
+    onUp: () => {
+      pokeAll();
+    },
+    onDown: () => undefined,
+  });
   const housekeeping = setInterval(() => {
     const copies = STREAM_NAMES.filter((stream) => STREAMS[stream].retention === "copies");
-    void Promise.all(copies.map((stream) => deleteOldStreamMessages(sql, stream, LIMITS.stream_copy_age_ms))).catch((error: unknown) => {
-      log.warn("stream.housekeeping_failed", errorFields(error));
-    });
+    void Promise.all(copies.map((stream) => deleteOldStreamMessages(sql, stream, LIMITS.stream_copy_age_ms))).catch(
+      (error: unknown) => {
+        log.warn("stream.housekeeping_failed", errorFields(error));
+      },
+    );
   }, LIMITS.stream_housekeeping_ms);
   housekeeping.unref();
 
-  const consume = async (stream: StreamName, consumer: string, { concurrency }: { concurrency: number }, handler: StreamHandler): Promise<StreamConsumer> => {
+  const consume = async (
+    stream: StreamName,
+    consumer: string,
+    { concurrency }: { concurrency: number },
+    handler: StreamHandler,
+  ): Promise<StreamConsumer> => {
     const loop: Loop = {
-      stream, log, metrics, sql, handler, finish, ackWait_ms: options.ackWait_ms ?? LIMITS.stream_ack_wait_ms,
-      durable: durableName(stream, consumer), lanes: createLanes(concurrency), wake: createWake(), stopping: false,
+      stream,
+      log,
+      metrics,
+      sql,
+      handler,
+      finish,
+      ackWait_ms: options.ackWait_ms ?? LIMITS.stream_ack_wait_ms,
+      durable: durableName(stream, consumer),
+      lanes: createLanes(concurrency),
+      wake: createWake(),
+      stopping: false,
     };
     await addStreamConsumer(sql, stream, loop.durable).catch((error: unknown) => {
       log.warn("stream.consumer_waits", { component: stream, ...errorFields(error) });
     });
-    const stop = stopOf(loop, runLoop(loop), () => { loops.delete(loop); });
+    const stop = stopOf(loop, runLoop(loop), () => {
+      loops.delete(loop);
+    });
     loops.set(loop, stop);
     return { stop };
   };
@@ -135,7 +181,12 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
   return {
     consume,
     publish: async (stream, messages) => {
-      if (messages.length > 0) await putStreamMessages(sql, stream, messages.map(({ key, body }) => ({ key, body: encodeBody(body) })));
+      if (messages.length > 0)
+        await putStreamMessages(
+          sql,
+          stream,
+          messages.map(({ key, body }) => ({ key, body: encodeBody(body) })),
+        );
     },
     status: async () => {
       const rows = await readStreamStatus(sql);

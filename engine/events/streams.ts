@@ -62,7 +62,12 @@ export interface Streams {
    *   consumers share, whatever their names.
    * @param options.concurrency  handlers at once.
    */
-  consume(stream: StreamName, consumer: string, options: { readonly concurrency: number }, handler: StreamHandler): Promise<StreamConsumer>;
+  consume(
+    stream: StreamName,
+    consumer: string,
+    options: { readonly concurrency: number },
+    handler: StreamHandler,
+  ): Promise<StreamConsumer>;
   /** One row per stream. Rejects when the broker is away. */
   status(): Promise<readonly StreamStatus[]>;
   /** Stops all consumers and leaves the broker. */
@@ -73,6 +78,7 @@ const CONSUMER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The name under which the broker keeps a consumer's position. @throws Error on a name that no broker could keep */
 export function durableName(stream: StreamName, consumer: string): string {
-  if (!CONSUMER_NAME.test(consumer)) throw new Error("the name of a stream consumer has letters, digits, - and _, at most 64");
+  if (!CONSUMER_NAME.test(consumer))
+    throw new Error("the name of a stream consumer has letters, digits, - and _, at most 64");
   return STREAMS[stream].retention === "queue" ? stream : consumer;
 }

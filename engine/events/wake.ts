@@ -38,7 +38,11 @@ export const backoff = (failures: number, first_ms: number, max_ms: number): num
 /** Resolves with the promise's value, or with `otherwise` after that time; what the promise does later is ignored. */
 export function within<T, U>(promise: Promise<T>, timeout_ms: number, otherwise: U): Promise<T | U> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => { resolve(otherwise); }, timeout_ms);
-    promise.then(resolve, reject).finally(() => { clearTimeout(timer); });
+    const timer = setTimeout(() => {
+      resolve(otherwise);
+    }, timeout_ms);
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+    });
   });
 }

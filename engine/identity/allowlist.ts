@@ -5,7 +5,8 @@ import { LIMITS } from "../base/limits.js";
 
 /** IPv6 networks whose addresses carry an IPv4 address in a way that only some routers undo: nobody can say whom they name. */
 const AMBIGUOUS: readonly Cidr[] = ["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"]
-  .map(parseCidr).filter((cidr) => cidr !== undefined);
+  .map(parseCidr)
+  .filter((cidr) => cidr !== undefined);
 const LOOPBACK_V6 = parseAddress("::1");
 
 const equal = (a: Address, b: Address | undefined): boolean => b !== undefined && Buffer.compare(a, b) === 0;
@@ -23,7 +24,9 @@ function isAmbiguous(cidr: Cidr): boolean {
  */
 export function parseAllowlist(entries: readonly string[]): readonly string[] {
   if (entries.length > LIMITS.ip_allowlist_entries_max) {
-    throw new Refusal("REQUEST_INVALID", [{ field: "ip_allowlist", message: `List at most ${LIMITS.ip_allowlist_entries_max} entries.` }]);
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "ip_allowlist", message: `List at most ${LIMITS.ip_allowlist_entries_max} entries.` },
+    ]);
   }
   const wrong: ErrorDetail[] = [];
   const parsed = entries.map((entry, index) => {
@@ -32,7 +35,10 @@ export function parseAllowlist(entries: readonly string[]): readonly string[] {
       const whole = cidr.prefix === cidr.address.length * 8;
       return whole ? formatAddress(cidr.address) : `${formatAddress(cidr.address)}/${cidr.prefix}`;
     }
-    wrong.push({ field: `ip_allowlist[${index}]`, message: "Write an IPv4 or IPv6 address, or a network as address/prefix." });
+    wrong.push({
+      field: `ip_allowlist[${index}]`,
+      message: "Write an IPv4 or IPv6 address, or a network as address/prefix.",
+    });
     return entry;
   });
   if (wrong.length > 0) throw new Refusal("REQUEST_INVALID", wrong);

@@ -67,9 +67,13 @@ export function createAuthenticator(deps: {
   return {
     authenticate: (token, receivedAt) => {
       const known = verified.get(token);
-      return known !== undefined ? admit(token, known, receivedAt) : verify(token, receivedAt).then((fresh) => admit(token, fresh, receivedAt));
+      return known !== undefined
+        ? admit(token, known, receivedAt)
+        : verify(token, receivedAt).then((fresh) => admit(token, fresh, receivedAt));
     },
-    forget: () => { verified.clear(); },
+    forget: () => {
+      verified.clear();
+    },
   };
 }
 

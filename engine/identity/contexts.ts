@@ -30,7 +30,10 @@ const NO_FIRM = "00000000-0000-0000-0000-000000000000" as FirmId;
  * @source spec/sapi.md, Authentication: active assignment, unrevoked consent, production authorization, scope
  */
 export function bindingScopes(
-  caller: Caller, binding: BindingRow | null | undefined, through: Interface, environment: SecretEnvironment,
+  caller: Caller,
+  binding: BindingRow | null | undefined,
+  through: Interface,
+  environment: SecretEnvironment,
 ): ReadonlySet<Scope> | undefined {
   if (binding === null || binding === undefined || binding.state !== "active") return undefined;
   if (!binding.interfaces.includes(through)) return undefined;
@@ -40,10 +43,17 @@ export function bindingScopes(
   return effectiveScopes(caller.scopes, caller.tokenScope, binding.scopes);
 }
 
-const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> => (soon instanceof Promise ? soon.then(use) : use(soon));
+const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> =>
+  soon instanceof Promise ? soon.then(use) : use(soon);
 
 /** The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal. */
-function integratorContext(deps: ContextDeps, caller: Caller, firmId: FirmId, through: Interface, refusal: ErrorName): Soon<FirmContext> {
+function integratorContext(
+  deps: ContextDeps,
+  caller: Caller,
+  firmId: FirmId,
+  through: Interface,
+  refusal: ErrorName,
+): Soon<FirmContext> {
   const { integratorId } = caller;
   if (integratorId === undefined) throw new Refusal(refusal);
   const binding = deps.bindings.get(bindingKey(integratorId, firmId));
@@ -75,10 +85,15 @@ export function firmContext(deps: ContextDeps, caller: Caller, firmId: FirmId | 
  * @throws Refusal NOT_FOUND; FIRM_FORBIDDEN where the firm is known and its consent does not cover the call
  * @source spec/enterprise.md, Connector; spec/rulings.md, section 1
  */
-export async function customerContext(deps: Pick<ContextDeps, "environment" | "findCustomer">, caller: Caller, customerRef: string): Promise<CustomerContext> {
+export async function customerContext(
+  deps: Pick<ContextDeps, "environment" | "findCustomer">,
+  caller: Caller,
+  customerRef: string,
+): Promise<CustomerContext> {
   const { integratorId, scopedFirmId } = caller;
   const binding = integratorId === undefined ? undefined : await deps.findCustomer(integratorId, customerRef);
-  if (binding === undefined || (scopedFirmId !== undefined && scopedFirmId !== binding.firmId)) throw new Refusal("NOT_FOUND");
+  if (binding === undefined || (scopedFirmId !== undefined && scopedFirmId !== binding.firmId))
+    throw new Refusal("NOT_FOUND");
   const scopes = bindingScopes(caller, binding, "connector", deps.environment);
   if (scopes === undefined) throw new Refusal("FIRM_FORBIDDEN");
   return { firmId: binding.firmId, customerRef, scopes };
@@ -89,14 +104,20 @@ export async function customerContext(deps: Pick<ContextDeps, "environment" | "f
  * @throws Refusal PARTICIPANT_FORBIDDEN, the same for a foreign and an unknown participant
  * @source spec/sapi.md, Authentication
  */
-export function participantContext(deps: ContextDeps, caller: Caller, participantId: ParticipantId): Soon<ParticipantContext> {
+export function participantContext(
+  deps: ContextDeps,
+  caller: Caller,
+  participantId: ParticipantId,
+): Soon<ParticipantContext> {
   return then(deps.participants.get(participantKey(participantId)), (participant) => {
     const owner = participant?.firmId ?? NO_FIRM;
-    const context = caller.firmId === undefined
-      ? integratorContext(deps, caller, owner, "sapi", "PARTICIPANT_FORBIDDEN")
-      : { firmId: caller.firmId, scopes: caller.scopes };
+    const context =
+      caller.firmId === undefined
+        ? integratorContext(deps, caller, owner, "sapi", "PARTICIPANT_FORBIDDEN")
+        : { firmId: caller.firmId, scopes: caller.scopes };
     return then(context, ({ firmId, scopes }) => {
-      if (participant === null || participant === undefined || participant.firmId !== firmId) throw new Refusal("PARTICIPANT_FORBIDDEN");
+      if (participant === null || participant === undefined || participant.firmId !== firmId)
+        throw new Refusal("PARTICIPANT_FORBIDDEN");
       return { participantId: participant.id, firmId, scopes };
     });
   });

@@ -34,11 +34,18 @@ export async function createFirm(deps: Deps, firm: NewFirm): Promise<FirmId> {
  * @returns false when it belongs to another firm
  */
 export async function registerParticipant(deps: Deps, firmId: FirmId, participantId: ParticipantId): Promise<boolean> {
-  const owner = await insertParticipant(deps.sql, { key: participantKey(participantId), id: participantId, firmId }, deps.clock.now());
+  const owner = await insertParticipant(
+    deps.sql,
+    { key: participantKey(participantId), id: participantId, firmId },
+    deps.clock.now(),
+  );
   return owner === firmId;
 }
 
-export async function createIntegrator(deps: Deps, integrator: { readonly name: string; readonly productionAuthorized: boolean }): Promise<IntegratorId> {
+export async function createIntegrator(
+  deps: Deps,
+  integrator: { readonly name: string; readonly productionAuthorized: boolean },
+): Promise<IntegratorId> {
   const id = newId(deps.clock) as IntegratorId;
   await insertIntegrator(deps.sql, { id, ...integrator }, deps.clock.now());
   return id;

@@ -27,7 +27,14 @@ import { createPeers, type Peers } from "./nodes/peers.js";
 import { createRevocations } from "./tokens/revocations.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 import { createSigningKeys, type PublicJwk } from "./tokens/signing-keys.js";
-import { issueTokens, renewTokens, revokeToken, type TokenDeps, type TokenPair, type TokenRequest } from "./tokens/tokens.js";
+import {
+  issueTokens,
+  renewTokens,
+  revokeToken,
+  type TokenDeps,
+  type TokenPair,
+  type TokenRequest,
+} from "./tokens/tokens.js";
 
 export interface IdentityOptions {
   readonly sql: Sql;
@@ -59,7 +66,11 @@ export interface Identity {
   /** @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED */
   issueTokens(request: TokenRequest): Promise<TokenPair>;
   /** @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED */
-  renewTokens(request: { readonly refreshToken: string; readonly address: string; readonly receivedAt: Instant }): Promise<TokenPair>;
+  renewTokens(request: {
+    readonly refreshToken: string;
+    readonly address: string;
+    readonly receivedAt: Instant;
+  }): Promise<TokenPair>;
   /** Ends any token; on return every node that is alive refuses it. */
   revokeToken(token: string, receivedAt: Instant): Promise<void>;
   /** On return every node refuses the key's tokens. @param integratorId see deactivateKey of the storage */
@@ -92,48 +103,86 @@ export function createIdentity(options: IdentityOptions): Identity {
   const peers = createPeers({ sql, nodeId, log });
   const authenticator = createAuthenticator({ audience, signingKeys, keys: memory.keys, revocations });
   const background = (component: string, work: Promise<unknown>): void => {
-    work.catch((error: unknown) => { log.warn("identity.background_failed", { component, ...errorFields(error) }); });
+    work.catch((error: unknown) => {
+      log.warn("identity.background_failed", { component, ...errorFields(error) });
+    });
   };
   const readSigningKeys = (): void => {
-    background("signing_keys", signingKeys.reload().then(() => { authenticator.forget(); }));
+    background(
+      "signing_keys",
+      signingKeys.reload().then(() => {
+        authenticator.forget();
+      }),
+    );
   };
   /** What is dropped when a change is announced. */
   const onChange: Readonly<Record<ChangeKind, (id: string) => void>> = {
-    key: (id) => { memory.keys.drop(id); },
+    key: (id) => {
+      memory.keys.drop(id);
+    },
     // Keys carry their integrator's facts; integrators change so seldom that all keys may go.
-    integrator: () => { memory.keys.clear(); },
-    binding: (id) => { memory.bindings.drop(id); },
-    participant: (key) => { memory.participants.drop(key); },
-    token: (id) => { revocations.announced(id); },
-    signing_key: () => { readSigningKeys(); },
+    integrator: () => {
+      memory.keys.clear();
+    },
+    binding: (id) => {
+      memory.bindings.drop(id);
+    },
+    participant: (key) => {
+      memory.participants.drop(key);
+    },
+    token: (id) => {
+      revocations.announced(id);
+    },
+    signing_key: () => {
+      readSigningKeys();
+    },
   };
   const changes = createChanges({
-    sql, url: options.databaseUrl, clock, nodeId, log,
+    sql,
+    url: options.databaseUrl,
+    clock,
+    nodeId,
+    log,
     otherNodes: () => peers.others(),
-    onNode: (id, event) => { peers.noticed(id, event); },
-    onChange: (kind, id) => { onChange[kind](id); },
+    onNode: (id, event) => {
+      peers.noticed(id, event);
+    },
+    onChange: (kind, id) => {
+      onChange[kind](id);
+    },
     onGap: () => {
       memory.clear();
       revocations.forget();
       readSigningKeys();
     },
-    onProof: () => { background("revocations", revocations.maintain()); },
+    onProof: () => {
+      background("revocations", revocations.maintain());
+    },
     ...(options.openChannel === undefined ? {} : { open: options.openChannel }),
   });
   const maintain = (): Promise<void> => signingKeys.ensure().then(() => pruneIdentity(sql, clock));
   const contexts = {
-    environment, participants: memory.participants, bindings: memory.bindings,
-    findCustomer: (integratorId: IntegratorId, customerRef: string) => orTemporary(findBindingByCustomerRef(sql, integratorId, customerRef)),
+    environment,
+    participants: memory.participants,
+    bindings: memory.bindings,
+    findCustomer: (integratorId: IntegratorId, customerRef: string) =>
+      orTemporary(findBindingByCustomerRef(sql, integratorId, customerRef)),
   };
   let interval: NodeJS.Timeout | undefined;
   return {
-    ...operationsOf({ tokens: { sql, clock, metrics: options.metrics, audience, signingKeys, revocations }, memory, changes }),
+    ...operationsOf({
+      tokens: { sql, clock, metrics: options.metrics, audience, signingKeys, revocations },
+      memory,
+      changes,
+    }),
     start: async () => {
       await signingKeys.ensure();
       await changes.start();
       await peers.start();
       await changes.greet();
-      interval = setInterval(() => { background("maintenance", maintain()); }, LIMITS.identity_prune_interval_ms);
+      interval = setInterval(() => {
+        background("maintenance", maintain());
+      }, LIMITS.identity_prune_interval_ms);
       interval.unref();
     },
     stop: async () => {
@@ -154,10 +203,21 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
 }
 
-type Operations = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken" | "deactivateKey" | "replaceIpAllowlist" | "revokeConsent">;
+type Operations = Pick<
+  Identity,
+  "issueTokens" | "renewTokens" | "revokeToken" | "deactivateKey" | "replaceIpAllowlist" | "revokeConsent"
+>;
 
 /** The operations that change something; those that take something away are answered when every node knows. */
-function operationsOf({ tokens, memory, changes }: { readonly tokens: TokenDeps; readonly memory: Memory; readonly changes: Changes }): Operations {
+function operationsOf({
+  tokens,
+  memory,
+  changes,
+}: {
+  readonly tokens: TokenDeps;
+  readonly memory: Memory;
+  readonly changes: Changes;
+}): Operations {
   const { sql, clock } = tokens;
   return {
     issueTokens: (request) => issueTokens(tokens, request),

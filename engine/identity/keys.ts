@@ -9,8 +9,7 @@ import { newSecret, sha256, shownPrefix, type SecretEnvironment } from "./tokens
 
 /** A firm's key, an integrator's central key, or an integrator's key for one firm. */
 export type KeyOwner =
-  | { readonly firmId: FirmId }
-  | { readonly integratorId: IntegratorId; readonly scopedFirmId?: FirmId };
+  { readonly firmId: FirmId } | { readonly integratorId: IntegratorId; readonly scopedFirmId?: FirmId };
 
 export interface NewKey {
   readonly owner: KeyOwner;
@@ -41,17 +40,21 @@ export async function createKey(
   const { owner } = key;
   const secret = newSecret("firmId" in owner ? "sk_live" : "sk_int", deps.environment);
   const created = { id: newId(deps.clock) as KeyId, prefix: shownPrefix(secret), secret };
-  const outcome = await insertKey(deps.sql, {
-    id: created.id,
-    keyType: "firmId" in owner ? "sk_live" : "sk_int",
-    firmId: "firmId" in owner ? owner.firmId : undefined,
-    integratorId: "integratorId" in owner ? owner.integratorId : undefined,
-    scopedFirmId: "integratorId" in owner ? owner.scopedFirmId : undefined,
-    prefix: created.prefix,
-    secretSha256: sha256(secret),
-    scopes: key.scopes,
-    ipAllowlist: parseAllowlist(key.ipAllowlist ?? []),
-    name: key.name,
-  }, deps.clock.now());
+  const outcome = await insertKey(
+    deps.sql,
+    {
+      id: created.id,
+      keyType: "firmId" in owner ? "sk_live" : "sk_int",
+      firmId: "firmId" in owner ? owner.firmId : undefined,
+      integratorId: "integratorId" in owner ? owner.integratorId : undefined,
+      scopedFirmId: "integratorId" in owner ? owner.scopedFirmId : undefined,
+      prefix: created.prefix,
+      secretSha256: sha256(secret),
+      scopes: key.scopes,
+      ipAllowlist: parseAllowlist(key.ipAllowlist ?? []),
+      name: key.name,
+    },
+    deps.clock.now(),
+  );
   return outcome === "created" ? created : outcome;
 }

@@ -13,7 +13,10 @@ const ROUNDS_MAX = 20;
 export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
   const now = clock.now();
   const prunes = [
-    () => pruneRevokedTokens(sql, now), () => pruneRefreshFamilies(sql, now), () => pruneFailures(sql, now), () => pruneRates(sql),
+    () => pruneRevokedTokens(sql, now),
+    () => pruneRefreshFamilies(sql, now),
+    () => pruneFailures(sql, now),
+    () => pruneRates(sql),
   ];
   for (const prune of prunes) {
     for (let round = 0; round < ROUNDS_MAX; round += 1) if ((await prune()) < LIMITS.identity_prune_batch) break;

@@ -25,7 +25,10 @@ interface FirstKey {
 export type MadeFirm = FirstKey & { readonly firmId: FirmId };
 export type MadeIntegrator = FirstKey & { readonly integratorId: IntegratorId };
 
-async function firstKey(ports: RegistrationPorts, key: Omit<Parameters<typeof createKey>[1], "name">): Promise<FirstKey> {
+async function firstKey(
+  ports: RegistrationPorts,
+  key: Omit<Parameters<typeof createKey>[1], "name">,
+): Promise<FirstKey> {
   const made = await createKey(ports, { ...key, name: "First key" });
   if (typeof made === "string") throw new Error(`no key for a new tenant: ${made}`);
   return { clientId: made.id, clientSecret: made.secret };
@@ -33,17 +36,24 @@ async function firstKey(ports: RegistrationPorts, key: Omit<Parameters<typeof cr
 
 /** A firm with one participant that takes billing documents and answers to them, and one key. */
 export async function makeFirm(
-  ports: RegistrationPorts, { name, participantId }: { readonly name: string; readonly participantId: ParticipantId },
+  ports: RegistrationPorts,
+  { name, participantId }: { readonly name: string; readonly participantId: ParticipantId },
 ): Promise<MadeFirm | "participant_taken"> {
-  if (await findOwnParticipant(ports.sql, participantKey(participantId)) !== undefined) return "participant_taken";
+  if ((await findOwnParticipant(ports.sql, participantKey(participantId))) !== undefined) return "participant_taken";
   const firmId = await createFirm(ports, { name, sandbox: ports.environment === "sandbox" });
-  if (!await registerParticipant(ports, firmId, participantId)) return "participant_taken";
+  if (!(await registerParticipant(ports, firmId, participantId))) return "participant_taken";
   await addCapabilities(ports.sql, participantKey(participantId), PARTICIPANT_CAPABILITIES);
-  return { firmId, ...await firstKey(ports, { owner: { firmId }, scopes: FIRM_KEY_SCOPES }) };
+  return { firmId, ...(await firstKey(ports, { owner: { firmId }, scopes: FIRM_KEY_SCOPES })) };
 }
 
 /** An integrator with one central key. */
-export async function makeIntegrator(ports: RegistrationPorts, { name }: { readonly name: string }): Promise<MadeIntegrator> {
-  const integratorId = await createIntegrator(ports, { name, productionAuthorized: ports.environment === "production" });
-  return { integratorId, ...await firstKey(ports, { owner: { integratorId }, scopes: SCOPES }) };
+export async function makeIntegrator(
+  ports: RegistrationPorts,
+  { name }: { readonly name: string },
+): Promise<MadeIntegrator> {
+  const integratorId = await createIntegrator(ports, {
+    name,
+    productionAuthorized: ports.environment === "production",
+  });
+  return { integratorId, ...(await firstKey(ports, { owner: { integratorId }, scopes: SCOPES })) };
 }

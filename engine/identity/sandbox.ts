@@ -28,7 +28,9 @@ export interface Sandbox {
   readonly sender: SandboxFirm;
   readonly receiver: SandboxFirm;
   readonly integrator: {
-    readonly integratorId: string; readonly clientId: string; readonly clientSecret: string;
+    readonly integratorId: string;
+    readonly clientId: string;
+    readonly clientSecret: string;
     readonly customerRefs: { readonly sender: string; readonly receiver: string };
   };
   readonly admin: { readonly token: string };
@@ -41,7 +43,11 @@ export interface SandboxUrls {
 
 /** Names and participants of the demo firms; the DIČ are made up. */
 export const DEMO_FIRMS = {
-  sender: { name: "Odosielateľ s. r. o.", participantId: "0245:2120000017" as ParticipantId, customerRef: "demo-sender" },
+  sender: {
+    name: "Odosielateľ s. r. o.",
+    participantId: "0245:2120000017" as ParticipantId,
+    customerRef: "demo-sender",
+  },
   receiver: { name: "Príjemca a. s.", participantId: "0245:2120000025" as ParticipantId, customerRef: "demo-receiver" },
 } as const;
 
@@ -59,7 +65,12 @@ export function readSandbox(dataDir: string): Sandbox | undefined {
   if (!existsSync(sandboxFile(dataDir))) return undefined;
   try {
     const parsed = JSON.parse(readFileSync(sandboxFile(dataDir), "utf8")) as Partial<Sandbox>;
-    return parsed.sender !== undefined && parsed.receiver !== undefined && parsed.integrator !== undefined && parsed.admin !== undefined ? (parsed as Sandbox) : undefined;
+    return parsed.sender !== undefined &&
+      parsed.receiver !== undefined &&
+      parsed.integrator !== undefined &&
+      parsed.admin !== undefined
+      ? (parsed as Sandbox)
+      : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
@@ -73,33 +84,64 @@ function writeSandbox(dataDir: string, sandbox: Sandbox): void {
   renameSync(draft, sandboxFile(dataDir));
 }
 
-async function demoFirm(deps: Deps, firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<FirmId> {
+async function demoFirm(
+  deps: Deps,
+  firm: { readonly name: string; readonly participantId: ParticipantId },
+): Promise<FirmId> {
   const existing = await findOwnParticipant(deps.sql, participantKey(firm.participantId));
-  const firmId = existing?.firmId ?? await createFirm(deps, { name: firm.name, dic: firm.participantId.slice(5), icDph: `SK${firm.participantId.slice(5)}`, sandbox: true });
+  const firmId =
+    existing?.firmId ??
+    (await createFirm(deps, {
+      name: firm.name,
+      dic: firm.participantId.slice(5),
+      icDph: `SK${firm.participantId.slice(5)}`,
+      sandbox: true,
+    }));
   await registerParticipant(deps, firmId, firm.participantId);
   await addCapabilities(deps.sql, participantKey(firm.participantId), PARTICIPANT_CAPABILITIES);
   return firmId;
 }
 
-async function demoKey(deps: Deps, owner: KeyOwner, scopes: readonly Scope[], name: string): Promise<{ clientId: string; clientSecret: string }> {
+async function demoKey(
+  deps: Deps,
+  owner: KeyOwner,
+  scopes: readonly Scope[],
+  name: string,
+): Promise<{ clientId: string; clientSecret: string }> {
   const key = await createKey({ ...deps, environment: "sandbox" }, { owner, scopes, name });
   if (typeof key === "string") throw new Error(`the sandbox could not make a key: ${key}`);
   return { clientId: key.id, clientSecret: key.secret };
 }
 
 async function createSandbox(deps: Deps): Promise<Omit<Sandbox, "baseUrl" | "sapiBaseUrl" | "adminUrl">> {
-  const firms = { sender: await demoFirm(deps, DEMO_FIRMS.sender), receiver: await demoFirm(deps, DEMO_FIRMS.receiver) };
-  const integratorId: IntegratorId = await createIntegrator(deps, { name: "Demo integrator", productionAuthorized: false });
+  const firms = {
+    sender: await demoFirm(deps, DEMO_FIRMS.sender),
+    receiver: await demoFirm(deps, DEMO_FIRMS.receiver),
+  };
+  const integratorId: IntegratorId = await createIntegrator(deps, {
+    name: "Demo integrator",
+    productionAuthorized: false,
+  });
   for (const role of ["sender", "receiver"] as const) {
-    await bindFirm(deps, { integratorId, firmId: firms[role], customerRef: DEMO_FIRMS[role].customerRef, scopes: SCOPES, interfaces: ["enterprise", "sapi", "connector"] });
+    await bindFirm(deps, {
+      integratorId,
+      firmId: firms[role],
+      customerRef: DEMO_FIRMS[role].customerRef,
+      scopes: SCOPES,
+      interfaces: ["enterprise", "sapi", "connector"],
+    });
   }
   const firmOf = async (role: "sender" | "receiver"): Promise<SandboxFirm> => ({
-    firmId: firms[role], participantId: DEMO_FIRMS[role].participantId, ...await demoKey(deps, { firmId: firms[role] }, FIRM_KEY_SCOPES, "Demo key"),
+    firmId: firms[role],
+    participantId: DEMO_FIRMS[role].participantId,
+    ...(await demoKey(deps, { firmId: firms[role] }, FIRM_KEY_SCOPES, "Demo key")),
   });
   return {
-    sender: await firmOf("sender"), receiver: await firmOf("receiver"),
+    sender: await firmOf("sender"),
+    receiver: await firmOf("receiver"),
     integrator: {
-      integratorId, ...await demoKey(deps, { integratorId }, SCOPES, "Demo central key"),
+      integratorId,
+      ...(await demoKey(deps, { integratorId }, SCOPES, "Demo central key")),
       customerRefs: { sender: DEMO_FIRMS.sender.customerRef, receiver: DEMO_FIRMS.receiver.customerRef },
     },
     admin: { token: randomBytes(32).toString("base64url") },
@@ -112,10 +154,16 @@ async function createSandbox(deps: Deps): Promise<Omit<Sandbox, "baseUrl" | "sap
  */
 export async function ensureSandbox(deps: Deps, dataDir: string, urls: SandboxUrls): Promise<Sandbox> {
   const found = readSandbox(dataDir);
-  const known = found !== undefined && await findOwnParticipant(deps.sql, participantKey(found.sender.participantId as ParticipantId)) !== undefined;
+  const known =
+    found !== undefined &&
+    (await findOwnParticipant(deps.sql, participantKey(found.sender.participantId as ParticipantId))) !== undefined;
   const sandbox: Sandbox = {
-    baseUrl: `${urls.publicUrl}/api/v1`, sapiBaseUrl: `${urls.publicUrl}/sapi/v1`, adminUrl: urls.adminUrl,
-    ...(known ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator, admin: found.admin } : await createSandbox(deps)),
+    baseUrl: `${urls.publicUrl}/api/v1`,
+    sapiBaseUrl: `${urls.publicUrl}/sapi/v1`,
+    adminUrl: urls.adminUrl,
+    ...(known
+      ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator, admin: found.admin }
+      : await createSandbox(deps)),
   };
   writeSandbox(dataDir, sandbox);
   return sandbox;

@@ -4,7 +4,12 @@ import { SCOPES, isScope, type Scope } from "../base/scopes.js";
 
 /** What a firm key can do unless its maker says otherwise. @source spec/rulings.md, section 4 */
 export const FIRM_KEY_SCOPES: readonly Scope[] = [
-  "documents:send", "documents:read", "documents:write", "account:read", "webhooks:read", "webhooks:write",
+  "documents:send",
+  "documents:read",
+  "documents:write",
+  "account:read",
+  "webhooks:read",
+  "webhooks:write",
 ];
 
 /** The known scopes among `texts`, each once, in the order of SCOPES. */
@@ -18,7 +23,11 @@ export const knownScopes = (texts: Iterable<string>): readonly Scope[] => {
  * @param binding scopes of the firm's consent; undefined where no consent is involved
  * @source spec/enterprise.md, Authentication: effective permissions are always cut down to the scopes of the firm's consent
  */
-export function effectiveScopes(key: Iterable<string>, token: Iterable<string>, binding?: Iterable<string>): ReadonlySet<Scope> {
+export function effectiveScopes(
+  key: Iterable<string>,
+  token: Iterable<string>,
+  binding?: Iterable<string>,
+): ReadonlySet<Scope> {
   const grants = [key, token, ...(binding === undefined ? [] : [binding])].map((scopes) => new Set(scopes));
   return new Set(SCOPES.filter((scope) => grants.every((granted) => granted.has(scope))));
 }
@@ -33,7 +42,9 @@ export function requestedScopes(scope: string | undefined, ofKey: readonly strin
   if (named.length === 0) return knownScopes(ofKey);
   const allowed = new Set(ofKey);
   if (!named.every((word) => isScope(word) && allowed.has(word))) {
-    throw new Refusal("SCOPE_NOT_ALLOWED", [{ field: "scope", message: "Name only scopes that this key has, separated by single spaces." }]);
+    throw new Refusal("SCOPE_NOT_ALLOWED", [
+      { field: "scope", message: "Name only scopes that this key has, separated by single spaces." },
+    ]);
   }
   return knownScopes(named);
 }

@@ -27,17 +27,53 @@ interface Article {
 }
 
 const ARTICLES: readonly Article[] = [
-  { name: "Office paper A4, 80 g", description: "White, box of five reams", sku: "PAP-A4-80", unit: "XBX", price: 2_390n, vat: 23n },
-  { name: "Laser toner, black", description: "Original cartridge, 3,000 pages", sku: "TON-BK-3000", unit: "H87", price: 7_945n, vat: 23n },
-  { name: "Delivery to the third floor", description: "Same working day, within Bratislava", sku: "SRV-DEL-3", unit: "HUR", price: 1_850n, vat: 23n },
-  { name: "Accounting for small firms, 2027 edition", description: "Printed textbook, 412 pages", sku: "BOK-ACC-27", unit: "H87", price: 3_280n, vat: 5n },
-  { name: "Electricity for the office", description: "Monthly advance under contract 2026/114", sku: "ENE-OFF-01", unit: "KWH", price: 17n, vat: 19n },
+  {
+    name: "Office paper A4, 80 g",
+    description: "White, box of five reams",
+    sku: "PAP-A4-80",
+    unit: "XBX",
+    price: 2_390n,
+    vat: 23n,
+  },
+  {
+    name: "Laser toner, black",
+    description: "Original cartridge, 3,000 pages",
+    sku: "TON-BK-3000",
+    unit: "H87",
+    price: 7_945n,
+    vat: 23n,
+  },
+  {
+    name: "Delivery to the third floor",
+    description: "Same working day, within Bratislava",
+    sku: "SRV-DEL-3",
+    unit: "HUR",
+    price: 1_850n,
+    vat: 23n,
+  },
+  {
+    name: "Accounting for small firms, 2027 edition",
+    description: "Printed textbook, 412 pages",
+    sku: "BOK-ACC-27",
+    unit: "H87",
+    price: 3_280n,
+    vat: 5n,
+  },
+  {
+    name: "Electricity for the office",
+    description: "Monthly advance under contract 2026/114",
+    sku: "ENE-OFF-01",
+    unit: "KWH",
+    price: 17n,
+    vat: 19n,
+  },
 ];
 
 const money = (cents: Cents): string => `${cents / 100n}.${String(cents % 100n).padStart(2, "0")}`;
 const percentOf = (cents: Cents, rate: bigint): Cents => (cents * rate + 50n) / 100n;
 const amount = (name: string, cents: Cents): string => `<cbc:${name} currencyID="EUR">${money(cents)}</cbc:${name}>`;
-const escapeText = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+const escapeText = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
 const taxCategory = (element: string, rate: bigint): string =>
   `<cac:${element}><cbc:ID>S</cbc:ID><cbc:Percent>${rate}</cbc:Percent><cac:TaxScheme><cbc:ID>VAT</cbc:ID></cac:TaxScheme></cac:${element}>`;
@@ -151,12 +187,16 @@ ${party({ element: "AccountingSupplierParty", participant: request.sender, name:
   <cac:PaymentTerms><cbc:Note>Payable within 14 days without deduction.</cbc:Note></cac:PaymentTerms>
   <cac:TaxTotal>
     ${amount("TaxAmount", tax)}
-${subtotals.map((subtotal) => `    <cac:TaxSubtotal>
+${subtotals
+  .map(
+    (subtotal) => `    <cac:TaxSubtotal>
       ${amount("TaxableAmount", subtotal.net)}
       ${amount("TaxAmount", subtotal.tax)}
       ${taxCategory("TaxCategory", subtotal.rate)}
     </cac:TaxSubtotal>
-`).join("")}  </cac:TaxTotal>
+`,
+  )
+  .join("")}  </cac:TaxTotal>
   <cac:LegalMonetaryTotal>
     ${amount("LineExtensionAmount", net)}
     ${amount("TaxExclusiveAmount", net)}

@@ -3,18 +3,37 @@ import { type LifecycleTable, type Move, moveOf } from "./machine.js";
 
 /** @source spec/enterprise.md, Outbound document lifecycle */
 export const OUTBOUND_STATES = [
-  "queued", "sent", "delivered", "rejected", "send_failed", "delivery_failed", "validation_failed",
+  "queued",
+  "sent",
+  "delivered",
+  "rejected",
+  "send_failed",
+  "delivery_failed",
+  "validation_failed",
 ] as const;
 export type OutboundState = (typeof OUTBOUND_STATES)[number];
 
 export const OUTBOUND_TRIGGERS = [
-  "rules_refused", "transmitted", "receipt_confirmed", "attempts_exhausted", "peer_refused", "mls_ap", "mls_ab", "mls_re", "invoice_response",
+  "rules_refused",
+  "transmitted",
+  "receipt_confirmed",
+  "attempts_exhausted",
+  "peer_refused",
+  "mls_ap",
+  "mls_ab",
+  "mls_re",
+  "invoice_response",
 ] as const;
 export type OutboundTrigger = (typeof OUTBOUND_TRIGGERS)[number];
 
 /** @source spec/sapi.md, Events */
 export const EVENT_KINDS = [
-  "document.sent", "document.delivered", "document.delivery_failed", "document.mls_received", "document.rejected", "document.response_received",
+  "document.sent",
+  "document.delivered",
+  "document.delivery_failed",
+  "document.mls_received",
+  "document.rejected",
+  "document.response_received",
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
@@ -51,5 +70,8 @@ export const outboundLifecycle = {
 export const ATTEMPTABLE_STATES = ["queued", "sent"] as const satisfies readonly OutboundState[];
 
 /** The move that `trigger` makes in `state`; undefined when the table has none, in which case nothing may change. */
-export const outboundMove = (state: OutboundState, trigger: OutboundTrigger): Move<OutboundState, EventKind> | undefined =>
+export const outboundMove = (
+  state: OutboundState,
+  trigger: OutboundTrigger,
+): Move<OutboundState, EventKind> | undefined =>
   moveOf<OutboundState, OutboundTrigger, EventKind>(outboundLifecycle, state, trigger);

@@ -64,12 +64,20 @@ export interface AccessPoint {
 export async function openAccessPoint(options: AccessPointOptions): Promise<AccessPoint> {
   const { config, dataDir, publicUrl, sql, sealer, crypto, archive, receive, clock, log, metrics } = options;
   const { store, keys } = await openOwnPki({ config, dataDir, clock, log });
-  const policy: OutboundPolicy = { allowLoopback: config.ENVIRONMENT === "sandbox", ownOrigins: [new URL(publicUrl).origin] };
+  const policy: OutboundPolicy = {
+    allowLoopback: config.ENVIRONMENT === "sandbox",
+    ownOrigins: [new URL(publicUrl).origin],
+  };
   const http = createHttp({ policy });
   const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
   const registrations = openRegistrationPorts({ config, sql, sealer, keys, clock });
   const smpServer = createSmpServer({
-    find: publishedParticipants(sql, keys), crypto, keys, endpointUrl: `${publicUrl}/as4`, baseUrl: `${publicUrl}/smp`, log,
+    find: publishedParticipants(sql, keys),
+    crypto,
+    keys,
+    endpointUrl: `${publicUrl}/as4`,
+    baseUrl: `${publicUrl}/smp`,
+    log,
   });
   const lookup = await openLookup(options, { pki, policy, http, smpServer });
   const own = { current: () => keys.ap(), all: () => keys.apKeys() };
@@ -81,13 +89,30 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   metrics.beforeExposition(() => {
     metrics.set("receivers_down", {}, receivers.open());
     const ends = new Map<string, number>();
-    for (const { usage, notAfter, isInUse } of keys.expiries()) if (isInUse) ends.set(usage, Math.min(ends.get(usage) ?? Infinity, notAfter));
+    for (const { usage, notAfter, isInUse } of keys.expiries())
+      if (isInUse) ends.set(usage, Math.min(ends.get(usage) ?? Infinity, notAfter));
     for (const [usage, end] of ends) metrics.set("cert_expiry_timestamp_seconds", { usage }, end / 1000);
   });
   return {
-    transport: createAs4Transport({ endpoints: smpEndpoints(lookup, pki.mode), trust, own, crypto, http: client, receivers, evidence: archive, mlsType: config.MLS_TYPE, clock, log }),
+    transport: createAs4Transport({
+      endpoints: smpEndpoints(lookup, pki.mode),
+      trust,
+      own,
+      crypto,
+      http: client,
+      receivers,
+      evidence: archive,
+      mlsType: config.MLS_TYPE,
+      clock,
+      log,
+    }),
     receiver: createAs4Receiver({ own, trust, crypto, receive, evidence: archive, clock, metrics, log }),
-    smpServer, lookup, recipients: createSmpRecipients(lookup), pki, keys, registrations,
+    smpServer,
+    lookup,
+    recipients: createSmpRecipients(lookup),
+    pki,
+    keys,
+    registrations,
     stop: () => {
       watch.stop();
       client.close();
@@ -99,7 +124,10 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
 async function sayWhetherWeAreFound(sql: Sql, keys: OwnKeys, log: Log): Promise<void> {
   const own = providerOfSeat(keys.ap().seat);
   const state = own === undefined ? undefined : (await findRegistration(sql, own))?.state;
-  if (own !== undefined && state !== "registered") log.warn("our own participant as a provider is not registered; run kurier participants register --provider", { outcome: state ?? "unregistered" });
+  if (own !== undefined && state !== "registered")
+    log.warn("our own participant as a provider is not registered; run kurier participants register --provider", {
+      outcome: state ?? "unregistered",
+    });
 }
 
 interface LookupParts {
@@ -110,11 +138,18 @@ interface LookupParts {
 }
 
 /** SMP_MODE. @source design/interface.md, Environment */
-async function openLookup({ config, crypto, clock, log }: AccessPointOptions, { pki, policy, http, smpServer }: LookupParts): Promise<SmpLookup> {
+async function openLookup(
+  { config, crypto, clock, log }: AccessPointOptions,
+  { pki, policy, http, smpServer }: LookupParts,
+): Promise<SmpLookup> {
   const common = { crypto, pki, policy, clock, log };
   switch (config.SMP_MODE) {
     case "embedded":
-      return createSmpLookup({ ...common, source: createEmbeddedSource(smpServer), cache_ms: LIMITS.recipient_cache_ms });
+      return createSmpLookup({
+        ...common,
+        source: createEmbeddedSource(smpServer),
+        cache_ms: LIMITS.recipient_cache_ms,
+      });
     case "static":
       if (config.SMP_ROUTES === undefined) throw new ConfigError(["SMP_ROUTES must be set when SMP_MODE is static."]);
       return createStaticLookup({ routes: await loadStaticRoutes(config.SMP_ROUTES), pki, clock });

@@ -7,7 +7,12 @@ export function createLoopback(receive: Receive): Transport {
     deliver: async (exchange) => {
       try {
         const outcome = await receive(exchange);
-        if (outcome.kind === "not_serviced") return { kind: "recipient_unregistered", code: "NXDOMAIN", detail: "The recipient is not registered on the network." };
+        if (outcome.kind === "not_serviced")
+          return {
+            kind: "recipient_unregistered",
+            code: "NXDOMAIN",
+            detail: "The recipient is not registered on the network.",
+          };
         if (outcome.kind === "conflict") return { kind: "peer_refused", code: "EBMS:0003" };
         return { kind: outcome.kind === "stored" ? "receipt" : "already_handed_over" };
       } catch (error) {

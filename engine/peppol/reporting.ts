@@ -32,7 +32,8 @@ export type Month = string;
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
 
 /** Reads `2026-11`; undefined for anything else, and where the calendar of the database begins and ends. */
-export const parseMonth = (text: string): Month | undefined => (MONTH.test(text) && text >= "0001-01" && text < "9999-12" ? text : undefined);
+export const parseMonth = (text: string): Month | undefined =>
+  MONTH.test(text) && text >= "0001-01" && text < "9999-12" ? text : undefined;
 export const monthOf = (instant: Instant): Month => isoInstant(instant).slice(0, 7);
 
 /** The month `by` months later; negative: earlier. */
@@ -43,7 +44,8 @@ export function addMonths(month: Month, by: number): Month {
 
 /** First instant of a month, and first instant of the next. */
 export const monthBounds = (month: Month): { readonly from: Instant; readonly to: Instant } => ({
-  from: Date.parse(`${month}-01T00:00:00Z`), to: Date.parse(`${addMonths(month, 1)}-01T00:00:00Z`),
+  from: Date.parse(`${month}-01T00:00:00Z`),
+  to: Date.parse(`${addMonths(month, 1)}-01T00:00:00Z`),
 });
 
 export interface DueReport {
@@ -61,7 +63,8 @@ export function dueReports(now: Instant, last: Readonly<Partial<Record<ReportTyp
     const done = last[type];
     const from = done === undefined ? over : addMonths(done, 1);
     const months: DueReport[] = [];
-    for (let month = from; month <= over && months.length < LIMITS.report_months_max; month = addMonths(month, 1)) months.push({ type, month });
+    for (let month = from; month <= over && months.length < LIMITS.report_months_max; month = addMonths(month, 1))
+      months.push({ type, month });
     return months;
   });
 }
@@ -97,14 +100,17 @@ export interface EndUserCount {
   readonly either: number;
 }
 
-const element = (name: string, text: string, attributes = ""): string => `<${name}${attributes}>${escapeText(text)}</${name}>`;
+const element = (name: string, text: string, attributes = ""): string =>
+  `<${name}${attributes}>${escapeText(text)}</${name}>`;
 const key = (metaSchemeId: string, schemeId: string, text: string): string =>
   element("Key", text, ` metaSchemeID="${escapeAttribute(metaSchemeId)}" schemeID="${escapeAttribute(schemeId)}"`);
 
 /** Identifiers are stored without the usual scheme; another one stands before `::` of the value. */
 const WILDCARD_SCHEME = "peppol-doctype-wildcard";
-const documentTypeKey = (id: string): string => (id.startsWith(`${WILDCARD_SCHEME}::`)
-  ? key("DT", WILDCARD_SCHEME, id.slice(WILDCARD_SCHEME.length + 2)) : key("DT", DOCUMENT_TYPE_SCHEME, id));
+const documentTypeKey = (id: string): string =>
+  id.startsWith(`${WILDCARD_SCHEME}::`)
+    ? key("DT", WILDCARD_SCHEME, id.slice(WILDCARD_SCHEME.length + 2))
+    : key("DT", DOCUMENT_TYPE_SCHEME, id);
 const processKey = (id: string): string => key("PR", PROCESS_SCHEME, id);
 
 function header({ month, reporter }: ReportHead): string {
@@ -113,28 +119,38 @@ function header({ month, reporter }: ReportHead): string {
   return `<Header><ReportPeriod>${period}</ReportPeriod>${element("ReporterID", reporter, ' schemeID="CertSubjectCN"')}</Header>`;
 }
 
-const document = (root: string, ns: string, customization: string, head: ReportHead, inside: string): Buffer => Buffer.from(
-  `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="${ns}">${element("CustomizationID", customization)}${element("ProfileID", REPORT_PROCESS)}${header(head)}${inside}</${root}>\n`,
-  "utf8",
-);
+const document = (root: string, ns: string, customization: string, head: ReportHead, inside: string): Buffer =>
+  Buffer.from(
+    `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="${ns}">${element("CustomizationID", customization)}${element("ProfileID", REPORT_PROCESS)}${header(head)}${inside}</${root}>\n`,
+    "utf8",
+  );
 
 /** ISO 3166-1 alpha-2, with the codes that the network also knows for Greece and Kosovo. */
-const COUNTRIES: ReadonlySet<string> = new Set(`
+const COUNTRIES: ReadonlySet<string> = new Set(
+  `
   1A AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR
   CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH EL ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU
   ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR
   MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK
   SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS XI XK YE YT ZA ZM ZW
-`.trim().split(/\s+/u));
+`
+    .trim()
+    .split(/\s+/u),
+);
 
 /** Whether a code is a country's; COUNTRY_C1 on the wire may be any two characters. */
 export const isCountry = (code: string): boolean => COUNTRIES.has(code);
 /** What the transaction report knows for a sender whose country is none. */
 const COUNTRY_UNKNOWN = "ZZ";
-const countryOf = (code: string | undefined): string => (code !== undefined && COUNTRIES.has(code) ? code : COUNTRY_UNKNOWN);
+const countryOf = (code: string | undefined): string =>
+  code !== undefined && COUNTRIES.has(code) ? code : COUNTRY_UNKNOWN;
 
-interface Tally { readonly incoming: number; readonly outgoing: number }
-const tally = ({ incoming, outgoing }: Tally): string => element("Incoming", String(incoming)) + element("Outgoing", String(outgoing));
+interface Tally {
+  readonly incoming: number;
+  readonly outgoing: number;
+}
+const tally = ({ incoming, outgoing }: Tally): string =>
+  element("Incoming", String(incoming)) + element("Outgoing", String(outgoing));
 
 /** Sums counts by what `keysOf` makes of each; in the order of the keys, so that a report is the same whenever it is made. */
 function sums(counts: readonly TransactionCount[], keysOf: (count: TransactionCount) => string): [string, Tally][] {
@@ -153,14 +169,27 @@ const provider = (seat: string): string => key("SP", "CertSubjectCN", seat);
 export function buildTsr(head: ReportHead, counts: readonly TransactionCount[]): Buffer {
   const subtotals = (type: string, found: readonly [string, Tally][]): string =>
     found.map(([keys, counted]) => `<Subtotal type="${type}">${keys}${tally(counted)}</Subtotal>`).join("");
-  const byType = (count: TransactionCount): string => provider(count.peerSeat) + documentTypeKey(count.documentTypeId) + processKey(count.processId);
+  const byType = (count: TransactionCount): string =>
+    provider(count.peerSeat) + documentTypeKey(count.documentTypeId) + processKey(count.processId);
   const incoming = counts.filter(({ direction }) => direction === "incoming");
   const total = sums(counts, () => "")[0]?.[1] ?? { incoming: 0, outgoing: 0 };
-  const inside = `<Total>${tally(total)}</Total>` +
-    subtotals("PerTP", sums(counts, ({ transportProfile }) => key("TP", "Peppol", transportProfile))) +
+  const inside =
+    `<Total>${tally(total)}</Total>` +
+    subtotals(
+      "PerTP",
+      sums(counts, ({ transportProfile }) => key("TP", "Peppol", transportProfile)),
+    ) +
     subtotals("PerSP-DT-PR", sums(counts, byType)) +
-    subtotals("PerSP-DT-PR-CC", sums(incoming, (count) =>
-      byType(count) + key("CC", "SenderCountry", countryOf(count.c1Country)) + key("CC", "ReceiverCountry", countryOf(count.c4Country))));
+    subtotals(
+      "PerSP-DT-PR-CC",
+      sums(
+        incoming,
+        (count) =>
+          byType(count) +
+          key("CC", "SenderCountry", countryOf(count.c1Country)) +
+          key("CC", "ReceiverCountry", countryOf(count.c4Country)),
+      ),
+    );
   return document("TransactionStatisticsReport", TSR_NS, TSR_CUSTOMIZATION, head, inside);
 }
 
@@ -175,15 +204,39 @@ const SUBSETS = [
 /** The End User Statistics Report of a month. */
 export function buildEusr(head: ReportHead, counts: readonly EndUserCount[]): Buffer {
   const users = ({ sending, receiving, either }: EndUserCount): string =>
-    element("SendingEndUsers", String(sending)) + element("ReceivingEndUsers", String(receiving)) + element("SendingOrReceivingEndUsers", String(either));
-  const isOf = (count: EndUserCount, subset: { readonly documentType: boolean; readonly process: boolean; readonly country: boolean }): boolean =>
-    (count.documentTypeId !== undefined) === subset.documentType && (count.processId !== undefined) === subset.process && (count.country !== undefined) === subset.country;
+    element("SendingEndUsers", String(sending)) +
+    element("ReceivingEndUsers", String(receiving)) +
+    element("SendingOrReceivingEndUsers", String(either));
+  const isOf = (
+    count: EndUserCount,
+    subset: { readonly documentType: boolean; readonly process: boolean; readonly country: boolean },
+  ): boolean =>
+    (count.documentTypeId !== undefined) === subset.documentType &&
+    (count.processId !== undefined) === subset.process &&
+    (count.country !== undefined) === subset.country;
   const keys = (count: EndUserCount): string =>
-    (count.documentTypeId === undefined ? "" : documentTypeKey(count.documentTypeId)) + (count.processId === undefined ? "" : processKey(count.processId)) +
+    (count.documentTypeId === undefined ? "" : documentTypeKey(count.documentTypeId)) +
+    (count.processId === undefined ? "" : processKey(count.processId)) +
     (count.country === undefined ? "" : key("CC", "EndUserCountry", count.country));
-  const all = counts.find((count) => isOf(count, { documentType: false, process: false, country: false })) ??
-    { documentTypeId: undefined, processId: undefined, country: undefined, sending: 0, receiving: 0, either: 0 };
-  const subsets = SUBSETS.flatMap((subset) => counts.filter((count) => isOf(count, subset) && count.either > 0)
-    .map((count) => `<Subset type="${subset.type}">${keys(count)}${users(count)}</Subset>`).sort());
-  return document("EndUserStatisticsReport", EUSR_NS, EUSR_CUSTOMIZATION, head, `<FullSet>${users(all)}</FullSet>${subsets.join("")}`);
+  const all = counts.find((count) => isOf(count, { documentType: false, process: false, country: false })) ?? {
+    documentTypeId: undefined,
+    processId: undefined,
+    country: undefined,
+    sending: 0,
+    receiving: 0,
+    either: 0,
+  };
+  const subsets = SUBSETS.flatMap((subset) =>
+    counts
+      .filter((count) => isOf(count, subset) && count.either > 0)
+      .map((count) => `<Subset type="${subset.type}">${keys(count)}${users(count)}</Subset>`)
+      .sort(),
+  );
+  return document(
+    "EndUserStatisticsReport",
+    EUSR_NS,
+    EUSR_CUSTOMIZATION,
+    head,
+    `<FullSet>${users(all)}</FullSet>${subsets.join("")}`,
+  );
 }

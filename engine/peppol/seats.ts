@@ -25,6 +25,8 @@ export const isProviderValue = (value: string): boolean => PROVIDER.test(value);
 export function providerDigits(participantOrSeat: string): string | undefined {
   const seat = SEAT.exec(participantOrSeat)?.[1];
   if (seat !== undefined) return seat;
-  const value = participantOrSeat.startsWith(`${PROVIDER_SCHEME}:`) ? participantOrSeat.slice(PROVIDER_SCHEME.length + 1) : participantOrSeat;
+  const value = participantOrSeat.startsWith(`${PROVIDER_SCHEME}:`)
+    ? participantOrSeat.slice(PROVIDER_SCHEME.length + 1)
+    : participantOrSeat;
   return PROVIDER.test(value) ? value.slice(0, 6) : undefined;
 }

@@ -106,12 +106,12 @@ export interface EnvelopeFacts {
 /** What became of an inbound document. `stored` and `duplicate` are both answered with a receipt. */
 export type InboundOutcome =
   | {
-    readonly kind: "stored" | "duplicate";
-    /** Of the row that holds it, now or since the first time. */
-    readonly id: string;
-    /** Undefined for messages to the access point itself. */
-    readonly firmId: FirmId | undefined;
-  }
+      readonly kind: "stored" | "duplicate";
+      /** Of the row that holds it, now or since the first time. */
+      readonly id: string;
+      /** Undefined for messages to the access point itself. */
+      readonly firmId: FirmId | undefined;
+    }
   /** Its MessageId or InstanceIdentifier is stored with other content: it is no repeat. */
   | { readonly kind: "conflict" }
   /** The participant is not ours, or does not take this type of document. */

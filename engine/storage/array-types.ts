@@ -15,7 +15,8 @@ interface ArrayType {
 
 const asInstant = (element: Exclude<Element, null>): string =>
   element instanceof Date ? element.toISOString() : String(element);
-const asHex = (element: Exclude<Element, null>): string => (Buffer.isBuffer(element) ? `\\x${element.toString("hex")}` : String(element));
+const asHex = (element: Exclude<Element, null>): string =>
+  Buffer.isBuffer(element) ? `\\x${element.toString("hex")}` : String(element);
 
 const ARRAY_TYPES = {
   boolArray: { oid: 1000, read: (text) => text === "t" },
@@ -37,24 +38,31 @@ const ARRAY_TYPES = {
 const quoted = (text: string): string => `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 
 /** The text form of a one-dimensional array. */
-const writeArray = (type: ArrayType) => (elements: unknown): unknown => {
-  if (!Array.isArray(elements)) return elements;
-  const write = type.write ?? String;
-  return `{${elements.map((element: Element) => (element === null ? "NULL" : quoted(write(element)))).join(",")}}`;
-};
+const writeArray =
+  (type: ArrayType) =>
+  (elements: unknown): unknown => {
+    if (!Array.isArray(elements)) return elements;
+    const write = type.write ?? String;
+    return `{${elements.map((element: Element) => (element === null ? "NULL" : quoted(write(element)))).join(",")}}`;
+  };
 
 const ELEMENT = /"((?:[^"\\]|\\.)*)"|([^,{}"]+)/gs;
 
 /** Reads the text form of a one-dimensional array. */
-const readArray = (type: ArrayType) => (text: string): unknown[] => {
-  const read = type.read ?? String;
-  return [...text.matchAll(ELEMENT)].map(([, inQuotes, plain]) => {
-    if (inQuotes !== undefined) return read(inQuotes.replace(/\\(.)/gs, "$1"));
-    return plain === undefined || plain === "NULL" ? null : read(plain);
-  });
-};
+const readArray =
+  (type: ArrayType) =>
+  (text: string): unknown[] => {
+    const read = type.read ?? String;
+    return [...text.matchAll(ELEMENT)].map(([, inQuotes, plain]) => {
+      if (inQuotes !== undefined) return read(inQuotes.replace(/\\(.)/gs, "$1"));
+      return plain === undefined || plain === "NULL" ? null : read(plain);
+    });
+  };
 
 /** For the option `types` of postgres.js, together with `fetch_types: false`. */
 export const arrayTypes = Object.fromEntries(
-  Object.entries(ARRAY_TYPES).map(([name, type]: [string, ArrayType]) => [name, { to: type.oid, from: [type.oid], serialize: writeArray(type), parse: readArray(type) }]),
+  Object.entries(ARRAY_TYPES).map(([name, type]: [string, ArrayType]) => [
+    name,
+    { to: type.oid, from: [type.oid], serialize: writeArray(type), parse: readArray(type) },
+  ]),
 );

@@ -85,7 +85,9 @@ class Batches<I, O> {
     try {
       const answers = await this.#run(batch.map(({ item }) => item));
       if (answers.length !== batch.length) throw new Error(`${batch.length} calls, ${answers.length} answers`);
-      batch.forEach(({ resolve }, index) => { resolve(answers[index] as O); });
+      batch.forEach(({ resolve }, index) => {
+        resolve(answers[index] as O);
+      });
     } catch (error) {
       // One call can fail a whole statement, and must not fail its neighbours. Each runs alone, beside each other: when it
       // is Postgres that is away, all of them know it after one timeout.
@@ -103,7 +105,10 @@ class Batches<I, O> {
  *   answer was lost is found by the repeat
  * @returns the call. It throws what the statement throws for the item alone, or Refusal TEMPORARY when too many wait
  */
-export function batched<I, O>(statement: (sql: Sql, items: readonly I[]) => Promise<readonly O[]>, options: BatchOptions<I>): (sql: Sql, item: I) => Promise<O> {
+export function batched<I, O>(
+  statement: (sql: Sql, items: readonly I[]) => Promise<readonly O[]>,
+  options: BatchOptions<I>,
+): (sql: Sql, item: I) => Promise<O> {
   const batches = new WeakMap<Sql, Batches<I, O>>();
   return (sql, item) => {
     let own = batches.get(sql);
@@ -116,7 +121,11 @@ export function batched<I, O>(statement: (sql: Sql, items: readonly I[]) => Prom
 }
 
 /** The answers to numbered items: rows name their item by `n`, from 1; an item without a row gets undefined. */
-export function inOrder<I, R extends { readonly n: string }, O>(items: readonly I[], rows: readonly R[], answer: (row: R) => O): (O | undefined)[] {
+export function inOrder<I, R extends { readonly n: string }, O>(
+  items: readonly I[],
+  rows: readonly R[],
+  answer: (row: R) => O,
+): (O | undefined)[] {
   const byItem = new Map(rows.map((row) => [Number(row.n), row]));
   return items.map((_, index) => {
     const row = byItem.get(index + 1);

@@ -77,18 +77,25 @@ export function openChannel(options: ChannelOptions): Channel {
     if (old?.up === true) options.onDown();
     old?.client.end({ timeout: 0 }).catch(() => undefined);
     if (closed || timer !== undefined) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      open();
-    }, Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS));
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        open();
+      },
+      Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS),
+    );
     failures = Math.min(failures + 1, 10);
   };
   const open = (): void => {
     const mine: Connection = {
       client: connect(
         options,
-        (channel, payload) => { if (current === mine && channel === options.channel) options.onMessage(payload); },
-        () => { if (current === mine) renew(); },
+        (channel, payload) => {
+          if (current === mine && channel === options.channel) options.onMessage(payload);
+        },
+        () => {
+          if (current === mine) renew();
+        },
       ),
       up: false,
     };
@@ -100,7 +107,9 @@ export function openChannel(options: ChannelOptions): Channel {
         failures = 0;
         options.onUp();
       },
-      () => { if (current === mine) renew(); },
+      () => {
+        if (current === mine) renew();
+      },
     );
   };
   open();

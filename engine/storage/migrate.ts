@@ -55,18 +55,22 @@ const LOCK = "118091513783666";
 const defaultDirectory = (): string => fileURLToPath(new URL("./migrations/", import.meta.url));
 
 function readFiles(directory: string): MigrationFile[] {
-  const files = readdirSync(directory).filter((name) => name.endsWith(".sql")).sort().map((name) => {
-    const number = Number(FILE_NAME.exec(name)?.[1] ?? Number.NaN);
-    if (Number.isNaN(number)) throw new MigrationError(`The migration ${name} must be named NNNN_name.sql.`);
-    const text = readFileSync(join(directory, name), "utf8");
-    return { number, name, text, checksum: createHash("sha256").update(text).digest("hex") };
-  });
+  const files = readdirSync(directory)
+    .filter((name) => name.endsWith(".sql"))
+    .sort()
+    .map((name) => {
+      const number = Number(FILE_NAME.exec(name)?.[1] ?? Number.NaN);
+      if (Number.isNaN(number)) throw new MigrationError(`The migration ${name} must be named NNNN_name.sql.`);
+      const text = readFileSync(join(directory, name), "utf8");
+      return { number, name, text, checksum: createHash("sha256").update(text).digest("hex") };
+    });
   const twice = files.find((file, index) => files[index - 1]?.number === file.number);
   if (twice !== undefined) throw new MigrationError(`Two migrations have the number of ${twice.name}.`);
   return files;
 }
 
-const isUndefinedTable = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "42P01";
+const isUndefinedTable = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "42P01";
 
 async function readApplied(sql: Sql): Promise<readonly AppliedRow[]> {
   try {
@@ -106,7 +110,9 @@ const wasAppliedByAnother = (error: unknown): boolean =>
 async function checkServer(sql: Sql): Promise<void> {
   const [row] = await sql<{ version: number }[]>`select current_setting('server_version_num')::integer as version`;
   if ((row?.version ?? 0) < SERVER_VERSION_MIN) {
-    throw new MigrationError(`This Postgres is version ${Math.trunc((row?.version ?? 0) / 10_000)}; the engine needs version 15 or newer.`);
+    throw new MigrationError(
+      `This Postgres is version ${Math.trunc((row?.version ?? 0) / 10_000)}; the engine needs version 15 or newer.`,
+    );
   }
 }
 
@@ -118,7 +124,12 @@ function statusOf(files: readonly MigrationFile[], applied: readonly AppliedRow[
     const state = row === undefined ? "pending" : row.checksum === file.checksum ? "applied" : "changed";
     return { number: file.number, name: file.name, state, appliedAt: row?.applied_at };
   });
-  const unknown = [...rows.values()].map((row): MigrationStatus => ({ number: row.number, name: row.name, state: "unknown", appliedAt: row.applied_at }));
+  const unknown = [...rows.values()].map((row): MigrationStatus => ({
+    number: row.number,
+    name: row.name,
+    state: "unknown",
+    appliedAt: row.applied_at,
+  }));
   return [...known, ...unknown].sort((a, b) => a.number - b.number);
 }
 
@@ -138,7 +149,9 @@ async function apply(sql: Sql, file: MigrationFile, clock: Clock): Promise<boole
   } catch (error) {
     if (wasAppliedByAnother(error)) return false;
     if (!(error instanceof Error)) throw error;
-    throw new MigrationError(`The migration ${file.name} failed and changed nothing: ${error.message}`, { cause: error });
+    throw new MigrationError(`The migration ${file.name} failed and changed nothing: ${error.message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -156,7 +169,9 @@ export async function migrate(options: MigrateOptions): Promise<readonly string[
     const status = statusOf(files, await readApplied(sql));
     const changed = status.find((entry) => entry.state === "changed");
     if (changed !== undefined) {
-      throw new MigrationError(`The migration ${changed.name} was changed after it had been applied; restore the file and put the change into a new one.`);
+      throw new MigrationError(
+        `The migration ${changed.name} was changed after it had been applied; restore the file and put the change into a new one.`,
+      );
     }
     const done: string[] = [];
     for (const { number, state } of status) {

@@ -35,7 +35,9 @@ export interface NewRegistrationOperation {
 
 /** Claims a participant for one operation. The claim is durable before anything is sent. */
 export async function beginRegistration(sql: Sql, wanted: NewRegistrationOperation): Promise<BegunRegistration> {
-  const [row] = await sql<{ verdict: BegunRegistration["verdict"]; migration_key_id: string | null; migration_key_sealed: Buffer | null }[]>`
+  const [row] = await sql<
+    { verdict: BegunRegistration["verdict"]; migration_key_id: string | null; migration_key_sealed: Buffer | null }[]
+  >`
     select verdict, migration_key_id, migration_key_sealed from begin_registration(
       ${wanted.key}, ${wanted.participant}, ${wanted.smpId}, ${wanted.operation}, ${wanted.id}, ${new Date(wanted.now)}, ${wanted.lease_ms},
       ${wanted.migrationKey?.keyId ?? null}, ${wanted.migrationKey?.sealed ?? null}
@@ -63,9 +65,18 @@ export async function endRegistration(sql: Sql, ended: EndedRegistration): Promi
 }
 
 /** Writes what DNS (`check`) or a person (`settle`) says. @returns whether it was written: not when the state changed meanwhile, or the SML is being asked */
-export async function settleRegistration(sql: Sql, settled: {
-  readonly id: string; readonly key: string; readonly operation: "check" | "settle"; readonly from: RegistrationState; readonly state: RegistrationState; readonly outcome: string; readonly now: Instant;
-}): Promise<boolean> {
+export async function settleRegistration(
+  sql: Sql,
+  settled: {
+    readonly id: string;
+    readonly key: string;
+    readonly operation: "check" | "settle";
+    readonly from: RegistrationState;
+    readonly state: RegistrationState;
+    readonly outcome: string;
+    readonly now: Instant;
+  },
+): Promise<boolean> {
   const rows = await sql`
     select state from settle_registration(
       ${settled.key}, ${settled.id}, ${settled.operation}, ${settled.from}, ${settled.state}, ${settled.outcome}, ${new Date(settled.now)}
@@ -88,13 +99,27 @@ export interface RegistrationRow {
 }
 
 interface Row {
-  readonly participant: string; readonly smp_id: string; readonly state: RegistrationState; readonly last_operation: RegistrationOperation; readonly outcome: string | null;
-  readonly code: string | null; readonly under_way: boolean; readonly migration_prepared_at: Date | null; readonly changed_at: Date;
+  readonly participant: string;
+  readonly smp_id: string;
+  readonly state: RegistrationState;
+  readonly last_operation: RegistrationOperation;
+  readonly outcome: string | null;
+  readonly code: string | null;
+  readonly under_way: boolean;
+  readonly migration_prepared_at: Date | null;
+  readonly changed_at: Date;
 }
 
 const rowOf = (row: Row): RegistrationRow => ({
-  participant: row.participant as ParticipantId, smpId: row.smp_id, state: row.state, lastOperation: row.last_operation, outcome: row.outcome ?? undefined, code: row.code ?? undefined,
-  underWay: row.under_way, migrationPreparedAt: row.migration_prepared_at?.getTime(), changedAt: row.changed_at.getTime(),
+  participant: row.participant as ParticipantId,
+  smpId: row.smp_id,
+  state: row.state,
+  lastOperation: row.last_operation,
+  outcome: row.outcome ?? undefined,
+  code: row.code ?? undefined,
+  underWay: row.under_way,
+  migrationPreparedAt: row.migration_prepared_at?.getTime(),
+  changedAt: row.changed_at.getTime(),
 });
 
 /** @param key the participant's id in lower case */
@@ -107,12 +132,17 @@ export async function findRegistration(sql: Sql, key: string): Promise<Registrat
 
 /** How many participants are in each state. */
 export async function censusOfRegistrations(sql: Sql): Promise<ReadonlyMap<RegistrationState, number>> {
-  const rows = await sql<{ state: RegistrationState; count: number }[]>`select state, count(*)::integer as count from registration group by state`;
+  const rows = await sql<
+    { state: RegistrationState; count: number }[]
+  >`select state, count(*)::integer as count from registration group by state`;
   return new Map(REGISTRATION_STATES.map((state) => [state, rows.find((row) => row.state === state)?.count ?? 0]));
 }
 
 /** By participant, behind `after`. */
-export async function listRegistrations(sql: Sql, page: { readonly state: RegistrationState | undefined; readonly after: string; readonly limit: number }): Promise<RegistrationRow[]> {
+export async function listRegistrations(
+  sql: Sql,
+  page: { readonly state: RegistrationState | undefined; readonly after: string; readonly limit: number },
+): Promise<RegistrationRow[]> {
   const rows = await sql<Row[]>`
     select participant, smp_id, state, last_operation, outcome, code, operation_id is not null as under_way, migration_prepared_at, changed_at
     from registration

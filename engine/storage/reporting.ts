@@ -25,17 +25,31 @@ export interface TransactionCountRow {
 
 /** Exchanges of a period by everything that a transaction report tells apart; the senders' countries of incoming ones only. */
 export async function countTransactions(sql: Sql, period: Period): Promise<TransactionCountRow[]> {
-  const rows = await sql<{
-    direction: "incoming" | "outgoing"; peer_seat: string; document_type_id: string; process_id: string; transport_profile: string; c1: string | null;
-    c4_country: string | null; n: number;
-  }[]>`
+  const rows = await sql<
+    {
+      direction: "incoming" | "outgoing";
+      peer_seat: string;
+      document_type_id: string;
+      process_id: string;
+      transport_profile: string;
+      c1: string | null;
+      c4_country: string | null;
+      n: number;
+    }[]
+  >`
     select direction, case direction when 'incoming' then c2_seat else c3_seat end as peer_seat, document_type_id, process_id, transport_profile,
       case direction when 'incoming' then c1_country end as c1, c4_country, count(*)::integer as n
     from exchange where exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)}
     group by 1, 2, 3, 4, 5, 6, 7`;
   return rows.map((row) => ({
-    direction: row.direction, peerSeat: row.peer_seat, documentTypeId: row.document_type_id, processId: row.process_id, transportProfile: row.transport_profile,
-    c1Country: row.c1 ?? "", c4Country: row.c4_country ?? undefined, count: row.n,
+    direction: row.direction,
+    peerSeat: row.peer_seat,
+    documentTypeId: row.document_type_id,
+    processId: row.process_id,
+    transportProfile: row.transport_profile,
+    c1Country: row.c1 ?? "",
+    c4Country: row.c4_country ?? undefined,
+    count: row.n,
   }));
 }
 
@@ -50,7 +64,16 @@ export interface EndUserCountRow {
 
 /** Distinct end users of a period for every combination that the report tells apart. Providers are no end users: their statuses do not count. */
 export async function countEndUsers(sql: Sql, period: Period): Promise<EndUserCountRow[]> {
-  const rows = await sql<{ document_type_id: string | null; process_id: string | null; country: string | null; sending: number; receiving: number; either: number }[]>`
+  const rows = await sql<
+    {
+      document_type_id: string | null;
+      process_id: string | null;
+      country: string | null;
+      sending: number;
+      receiving: number;
+      either: number;
+    }[]
+  >`
     select document_type_id, process_id, country, count(distinct end_user) filter (where direction = 'outgoing')::integer as sending,
       count(distinct end_user) filter (where direction = 'incoming')::integer as receiving, count(distinct end_user)::integer as either
     from (
@@ -60,8 +83,12 @@ export async function countEndUsers(sql: Sql, period: Period): Promise<EndUserCo
     ) as e
     group by grouping sets ((document_type_id, process_id), (document_type_id, process_id, country), (document_type_id, country), (country), ())`;
   return rows.map((row) => ({
-    documentTypeId: row.document_type_id ?? undefined, processId: row.process_id ?? undefined, country: row.country ?? undefined,
-    sending: row.sending, receiving: row.receiving, either: row.either,
+    documentTypeId: row.document_type_id ?? undefined,
+    processId: row.process_id ?? undefined,
+    country: row.country ?? undefined,
+    sending: row.sending,
+    receiving: row.receiving,
+    either: row.either,
   }));
 }
 
@@ -74,7 +101,13 @@ export async function lastSubmissions(sql: Sql): Promise<ReadonlyMap<string, str
 
 /** Stores a report and the message that carries it. @returns false when the month was reported already */
 export async function submitReport(
-  sql: Sql, report: { readonly type: string; readonly month: string; readonly madeAt: Instant; readonly message: NewServiceMessage },
+  sql: Sql,
+  report: {
+    readonly type: string;
+    readonly month: string;
+    readonly madeAt: Instant;
+    readonly message: NewServiceMessage;
+  },
 ): Promise<boolean> {
   const rows = await sql`
     select message_id from submit_report(
@@ -94,14 +127,33 @@ export interface SubmissionRow {
 }
 
 /** Submissions, newest month first; of one type, or of all. */
-export async function listSubmissions(sql: Sql, query: { readonly type: string | undefined; readonly limit: number }): Promise<SubmissionRow[]> {
-  const rows = await sql<{ id: string; report_type: string; month: string; status: OutboundState; sha256: string; made_at: Date; delivered_at: Date | null }[]>`
+export async function listSubmissions(
+  sql: Sql,
+  query: { readonly type: string | undefined; readonly limit: number },
+): Promise<SubmissionRow[]> {
+  const rows = await sql<
+    {
+      id: string;
+      report_type: string;
+      month: string;
+      status: OutboundState;
+      sha256: string;
+      made_at: Date;
+      delivered_at: Date | null;
+    }[]
+  >`
     select m.id, r.report_type, to_char(r.period, 'YYYY-MM') as month, m.status, m.payload_sha256 as sha256, r.made_at, m.delivered_at
     from report_submission as r join service_message as m on m.id = r.message_id
     where ${query.type ?? null}::text is null or r.report_type = ${query.type ?? null}::text
     order by r.period desc, r.report_type limit ${query.limit}`;
   return rows.map((row) => ({
-    id: row.id, type: row.report_type, month: row.month, status: row.status, sha256: row.sha256, madeAt: row.made_at.getTime(), deliveredAt: row.delivered_at?.getTime(),
+    id: row.id,
+    type: row.report_type,
+    month: row.month,
+    status: row.status,
+    sha256: row.sha256,
+    madeAt: row.made_at.getTime(),
+    deliveredAt: row.delivered_at?.getTime(),
   }));
 }
 
@@ -114,10 +166,17 @@ export interface FirmCountRow {
 
 /** A firm's own business documents and responses of a period. */
 export async function countFirmExchanges(sql: Sql, firmId: FirmId, period: Period): Promise<FirmCountRow[]> {
-  const rows = await sql<{ direction: "incoming" | "outgoing"; document_type_id: string; process_id: string; n: number }[]>`
+  const rows = await sql<
+    { direction: "incoming" | "outgoing"; document_type_id: string; process_id: string; n: number }[]
+  >`
     select direction, document_type_id, process_id, count(*)::integer as n
     from exchange
     where firm_id = ${firmId} and exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)} and kind <> 'mls'
     group by direction, document_type_id, process_id order by document_type_id, process_id, direction`;
-  return rows.map((row) => ({ direction: row.direction, documentTypeId: row.document_type_id, processId: row.process_id, count: row.n }));
+  return rows.map((row) => ({
+    direction: row.direction,
+    documentTypeId: row.document_type_id,
+    processId: row.process_id,
+    count: row.n,
+  }));
 }

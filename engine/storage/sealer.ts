@@ -22,13 +22,17 @@ export interface Sealer {
 }
 
 /** The first 16 hex digits of the key's SHA-256: names a key without telling anything of it. */
-const idOf = (key: Uint8Array): string => createHash("sha256").update("kurier master key id").update(key).digest("hex").slice(0, 16);
+const idOf = (key: Uint8Array): string =>
+  createHash("sha256").update("kurier master key id").update(key).digest("hex").slice(0, 16);
 
 /**
  * @param master 32 bytes; the first key seals, every key opens, so that a rotation can be read while it lasts
  */
 export function createSealer(master: readonly [Uint8Array, ...Uint8Array[]]): Sealer {
-  const derived = master.map((key) => ({ id: idOf(key), key: Buffer.from(hkdfSync("sha256", key, "", "kurier payload encryption", 32)) }));
+  const derived = master.map((key) => ({
+    id: idOf(key),
+    key: Buffer.from(hkdfSync("sha256", key, "", "kurier payload encryption", 32)),
+  }));
   const [current] = derived;
   if (current === undefined) throw new Error("a sealer needs a key");
   return {

@@ -55,9 +55,29 @@ export function openSql(options: SqlOptions): Sql {
 }
 
 /** Statement failures that pass: the caller may repeat. SQLSTATE classes 08, 53, 57P, lock and serialisation failures. */
-const PASSING = new Set(["40001", "40P01", "55P03", "57014", "53300", "53100", "53200", "57P01", "57P02", "57P03", "25006"]);
+const PASSING = new Set([
+  "40001",
+  "40P01",
+  "55P03",
+  "57014",
+  "53300",
+  "53100",
+  "53200",
+  "57P01",
+  "57P02",
+  "57P03",
+  "25006",
+]);
 const PASSING_CLIENT = new Set([
-  "CONNECTION_CLOSED", "CONNECTION_ENDED", "CONNECTION_DESTROYED", "CONNECT_TIMEOUT", "ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ETIMEDOUT",
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT",
 ]);
 
 const codeOf = (error: unknown): string | undefined =>
@@ -67,18 +87,28 @@ const codeOf = (error: unknown): string | undefined =>
  * A database that is closed to connections, as for maintenance, ends each with 55000. Inside a session the same code is a
  * fault of ours, so the severity decides.
  */
-const isClosed = (error: unknown): boolean => codeOf(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";
+const isClosed = (error: unknown): boolean =>
+  codeOf(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";
 
 /** Whether Postgres is busy or away, so that a 503 is the honest answer. */
 export function isPassing(error: unknown): boolean {
   const code = codeOf(error);
-  return code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isClosed(error));
+  return (
+    code !== undefined && (PASSING.has(code) || PASSING_CLIENT.has(code) || code.startsWith("08") || isClosed(error))
+  );
 }
 
 /** Whether the connection was lost while a statement ran: its effect is unknown and must be read back. */
 export function isUnknownOutcome(error: unknown): boolean {
   const code = codeOf(error);
-  return code !== undefined && (code.startsWith("CONNECTION_") || code === "ECONNRESET" || code === "EPIPE" || code === "57P01" || code === "57P02");
+  return (
+    code !== undefined &&
+    (code.startsWith("CONNECTION_") ||
+      code === "ECONNRESET" ||
+      code === "EPIPE" ||
+      code === "57P01" ||
+      code === "57P02")
+  );
 }
 
 /** Waits for a statement; a passing failure becomes the refusal TEMPORARY, anything else stays a bug. */

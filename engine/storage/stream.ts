@@ -18,7 +18,11 @@ export async function addStreamConsumer(sql: Sql, stream: string, consumer: stri
 }
 
 /** Stores one row per message and consumer and wakes the consumers, once per call. */
-export async function putStreamMessages(sql: Sql, stream: string, messages: readonly { readonly key: string; readonly body: string }[]): Promise<void> {
+export async function putStreamMessages(
+  sql: Sql,
+  stream: string,
+  messages: readonly { readonly key: string; readonly body: string }[],
+): Promise<void> {
   await sql`
     with put as (
       insert into stream_message (stream, consumer, key, body)
@@ -33,7 +37,10 @@ export async function putStreamMessages(sql: Sql, stream: string, messages: read
 }
 
 /** Takes due messages of a consumer; they are due again when `lease_ms` has passed. */
-export function claimStreamMessages(sql: Sql, claim: { stream: string; consumer: string; limit: number; lease_ms: number }): PromiseLike<StreamRow[]> {
+export function claimStreamMessages(
+  sql: Sql,
+  claim: { stream: string; consumer: string; limit: number; lease_ms: number },
+): PromiseLike<StreamRow[]> {
   return sql<StreamRow[]>`
     with due as (
       select id
@@ -56,7 +63,11 @@ export async function deleteStreamMessages(sql: Sql, ids: readonly string[]): Pr
 }
 
 /** Sets when a message is delivered again, unless somebody else has taken it since. */
-export async function postponeStreamMessage(sql: Sql, row: Pick<StreamRow, "id" | "deliveries">, after_ms: number): Promise<void> {
+export async function postponeStreamMessage(
+  sql: Sql,
+  row: Pick<StreamRow, "id" | "deliveries">,
+  after_ms: number,
+): Promise<void> {
   await sql`
     update stream_message
     set available_at = now() + ${Math.round(after_ms)}::bigint * interval '1 millisecond'
@@ -65,7 +76,8 @@ export async function postponeStreamMessage(sql: Sql, row: Pick<StreamRow, "id" 
 
 /** Removes what a consumer of copies has not taken for `age_ms`. */
 export async function deleteOldStreamMessages(sql: Sql, stream: string, age_ms: number): Promise<number> {
-  const gone = await sql`delete from stream_message where stream = ${stream} and published_at < now() - ${age_ms}::bigint * interval '1 millisecond'`;
+  const gone =
+    await sql`delete from stream_message where stream = ${stream} and published_at < now() - ${age_ms}::bigint * interval '1 millisecond'`;
   return gone.count;
 }
 

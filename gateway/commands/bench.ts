@@ -7,10 +7,19 @@ import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
 export const benchCommand: Command = {
   name: "bench",
   summary: "Measure one thing against its limit or peer in the same run.",
-  usage: ["kurier bench [NAME] [--seconds N] [--tiny]", "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing."],
+  usage: [
+    "kurier bench [NAME] [--seconds N] [--tiny]",
+    "Without NAME: the list. Figures go to bench/results/NAME.json; --tiny proves that it works and measures nothing.",
+  ],
   run: async (args) => {
-    const { values: [name], options } = parseArguments(args, { options: ["seconds"], flags: ["tiny"] });
-    const [{ BENCHES }, { keep, table }] = await Promise.all([import("../../bench/benches.js"), import("../../bench/runner.js")]);
+    const {
+      values: [name],
+      options,
+    } = parseArguments(args, { options: ["seconds"], flags: ["tiny"] });
+    const [{ BENCHES }, { keep, table }] = await Promise.all([
+      import("../../bench/benches.js"),
+      import("../../bench/runner.js"),
+    ]);
     const bench = BENCHES.find((candidate) => candidate.name === name);
     if (bench === undefined) {
       for (const { name: known, question } of BENCHES) print(`  ${known.padEnd(14)} ${question}`);
@@ -19,9 +28,16 @@ export const benchCommand: Command = {
     }
     const tiny = options.has("tiny");
     const seconds = Number(options.get("seconds") ?? bench.seconds);
-    if (!Number.isInteger(seconds) || seconds < 1 || seconds > 600) throw new UsageError("--seconds is a whole number from 1 to 600.");
+    if (!Number.isInteger(seconds) || seconds < 1 || seconds > 600)
+      throw new UsageError("--seconds is a whole number from 1 to 600.");
     print(colour("bold", bench.question));
-    const measured = { tiny, seconds: tiny ? 1 : seconds, say: (line: string) => { print(colour("dim", line)); } };
+    const measured = {
+      tiny,
+      seconds: tiny ? 1 : seconds,
+      say: (line: string) => {
+        print(colour("dim", line));
+      },
+    };
     const figures = await bench.run(measured);
     print(table(figures));
     if (!tiny) print(colour("dim", `kept in ${keep(bench, measured, figures, join("bench", "results"))}`));

@@ -29,7 +29,10 @@ export interface ParsedArguments {
  * Reads `--name value`, `--flag` and plain values.
  * @throws UsageError for an option that is not in the lists
  */
-export function parseArguments(args: readonly string[], known: { readonly options?: readonly string[]; readonly flags?: readonly string[] }): ParsedArguments {
+export function parseArguments(
+  args: readonly string[],
+  known: { readonly options?: readonly string[]; readonly flags?: readonly string[] },
+): ParsedArguments {
   const values: string[] = [];
   const options = new Map<string, string>();
   for (let i = 0; i < args.length; i += 1) {

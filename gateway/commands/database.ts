@@ -26,7 +26,11 @@ async function onUrl<T>(url: string, use: (database: CommandDatabase) => Promise
  * Runs `use` on the database that the configuration means.
  * @param options.migrated brings the schema up to date first. @default true
  */
-export async function withDatabase<T>(config: Config, use: (database: CommandDatabase) => Promise<T>, options: { readonly migrated?: boolean } = {}): Promise<T> {
+export async function withDatabase<T>(
+  config: Config,
+  use: (database: CommandDatabase) => Promise<T>,
+  options: { readonly migrated?: boolean } = {},
+): Promise<T> {
   const run = async (url: string): Promise<T> => {
     if (options.migrated !== false) await migrate({ url, clock: systemClock });
     return onUrl(url, use);

@@ -22,20 +22,30 @@ interface Answer {
 class DemoFailure extends Error {}
 
 async function call(method: string, url: string, headers: Record<string, string>, body?: string): Promise<Answer> {
-  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(HTTP_TIMEOUT_MS) });
+  const response = await fetch(url, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body }),
+    signal: AbortSignal.timeout(HTTP_TIMEOUT_MS),
+  });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;
-  return { status: response.status, text, json: isJson ? JSON.parse(text) as Record<string, unknown> : {} };
+  return { status: response.status, text, json: isJson ? (JSON.parse(text) as Record<string, unknown>) : {} };
 }
 
 function expectStatus(answer: Answer, status: number, step: string): Answer {
-  if (answer.status !== status) throw new DemoFailure(`${step}: expected ${status}, got ${answer.status}: ${answer.text.slice(0, 600)}`);
+  if (answer.status !== status)
+    throw new DemoFailure(`${step}: expected ${status}, got ${answer.status}: ${answer.text.slice(0, 600)}`);
   return answer;
 }
 
 async function token(sandbox: Sandbox, firm: Sandbox["sender"]): Promise<string> {
-  const answer = await call("POST", `${sandbox.sapiBaseUrl}/auth/token`, { "content-type": "application/json" },
-    JSON.stringify({ grant_type: "client_credentials", client_id: firm.clientId, client_secret: firm.clientSecret }));
+  const answer = await call(
+    "POST",
+    `${sandbox.sapiBaseUrl}/auth/token`,
+    { "content-type": "application/json" },
+    JSON.stringify({ grant_type: "client_credentials", client_id: firm.clientId, client_secret: firm.clientSecret }),
+  );
   return String(expectStatus(answer, 200, "token").json["access_token"]);
 }
 
@@ -47,7 +57,9 @@ export function demoSendBody(sandbox: Sandbox, invoice: string): string {
   return JSON.stringify({
     metadata: {
       documentId: textOf(invoice, "ID"),
-      documentTypeId: canonicalDocumentTypeId(`urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##${customization}::2.1`),
+      documentTypeId: canonicalDocumentTypeId(
+        `urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##${customization}::2.1`,
+      ),
       processId: textOf(invoice, "ProfileID"),
       senderParticipantId: sandbox.sender.participantId,
       receiverParticipantId: sandbox.receiver.participantId,
@@ -63,30 +75,65 @@ async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) =>
   const senderToken = await token(sandbox, sandbox.sender);
   const receiverToken = await token(sandbox, sandbox.receiver);
   say("token", `access tokens for ${sandbox.sender.participantId} and ${sandbox.receiver.participantId}`);
-  const as = (bearer: string, participant: string) => ({ authorization: `Bearer ${bearer}`, "x-peppol-participant-id": participant, "content-type": "application/json" });
+  const as = (bearer: string, participant: string) => ({
+    authorization: `Bearer ${bearer}`,
+    "x-peppol-participant-id": participant,
+    "content-type": "application/json",
+  });
   const sender = as(senderToken, sandbox.sender.participantId);
   const receiver = as(receiverToken, sandbox.receiver.participantId);
 
-  const invoice = expectStatus(await call("GET", `${sandbox.adminUrl}/admin/sandbox/invoice?lines=5`, { authorization: `Bearer ${sandbox.admin.token}` }), 200, "invoice").text;
-  say("invoice", `number ${textOf(invoice, "ID")}, ${invoice.length} bytes of UBL, payable ${/PayableAmount[^>]*>([^<]*)</.exec(invoice)?.[1] ?? "?"} EUR`);
+  const invoice = expectStatus(
+    await call("GET", `${sandbox.adminUrl}/admin/sandbox/invoice?lines=5`, {
+      authorization: `Bearer ${sandbox.admin.token}`,
+    }),
+    200,
+    "invoice",
+  ).text;
+  say(
+    "invoice",
+    `number ${textOf(invoice, "ID")}, ${invoice.length} bytes of UBL, payable ${/PayableAmount[^>]*>([^<]*)</.exec(invoice)?.[1] ?? "?"} EUR`,
+  );
 
-  const sent = expectStatus(await call("POST", `${sandbox.sapiBaseUrl}/document/send`, { ...sender, "idempotency-key": crypto.randomUUID() }, demoSendBody(sandbox, invoice)), 202, "send");
+  const sent = expectStatus(
+    await call(
+      "POST",
+      `${sandbox.sapiBaseUrl}/document/send`,
+      { ...sender, "idempotency-key": crypto.randomUUID() },
+      demoSendBody(sandbox, invoice),
+    ),
+    202,
+    "send",
+  );
   const id = String(sent.json["providerDocumentId"]);
   say("sent", `202 ${String(sent.json["status"])}: validated and committed as ${id}`);
 
   const status = await poll(async () => {
-    const answer = expectStatus(await call("GET", `${sandbox.baseUrl}/documents/${id}/status`, { authorization: sender.authorization }), 200, "status");
+    const answer = expectStatus(
+      await call("GET", `${sandbox.baseUrl}/documents/${id}/status`, { authorization: sender.authorization }),
+      200,
+      "status",
+    );
     return answer.json["status"] === "queued" || answer.json["status"] === "sent" ? undefined : answer;
   }, "delivery");
-  if (status.json["status"] !== "delivered") throw new DemoFailure(`delivery ended as ${String(status.json["status"])}`);
+  if (status.json["status"] !== "delivered")
+    throw new DemoFailure(`delivery ended as ${String(status.json["status"])}`);
   say("delivered", `receipt for AS4 message ${String(status.json["as4MessageId"])}`);
-  const events = expectStatus(await call("GET", `${sandbox.baseUrl}/documents/${id}/events`, { authorization: sender.authorization }), 200, "events").json["events"] as { eventType: string; occurredAt: string }[];
+  const events = expectStatus(
+    await call("GET", `${sandbox.baseUrl}/documents/${id}/events`, { authorization: sender.authorization }),
+    200,
+    "events",
+  ).json["events"] as { eventType: string; occurredAt: string }[];
   for (const event of events) print(colour("dim", `             ${event.occurredAt}  ${event.eventType}`));
 
   const acceptedAt = String(sent.json["receivedAt"]);
   const received = await poll(() => findReceived(sandbox, receiver, invoice, acceptedAt), "receipt by the recipient");
   say("received", `document ${received}, byte for byte the invoice that was sent`);
-  const acknowledged = expectStatus(await call("POST", `${sandbox.sapiBaseUrl}/document/receive/${received}/acknowledge`, receiver), 200, "acknowledge");
+  const acknowledged = expectStatus(
+    await call("POST", `${sandbox.sapiBaseUrl}/document/receive/${received}/acknowledge`, receiver),
+    200,
+    "acknowledge",
+  );
   say("acknowledged", `at ${String(acknowledged.json["acknowledgedDateTime"])}`);
 }
 
@@ -95,19 +142,33 @@ async function poll<T>(ask: () => Promise<T | undefined>, what: string): Promise
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (systemClock.monotonic() - start > DELIVERY_PATIENCE_MS) throw new DemoFailure(`${what}: nothing within ${DELIVERY_PATIENCE_MS / 1000} s`);
+    if (systemClock.monotonic() - start > DELIVERY_PATIENCE_MS)
+      throw new DemoFailure(`${what}: nothing within ${DELIVERY_PATIENCE_MS / 1000} s`);
     await pause(POLL_MS);
   }
 }
 
 /** Looks through the inbox for the invoice among what was created since it was accepted; its id when the payload is the same. */
-async function findReceived(sandbox: Sandbox, headers: Record<string, string>, invoice: string, since: string): Promise<string | undefined> {
+async function findReceived(
+  sandbox: Sandbox,
+  headers: Record<string, string>,
+  invoice: string,
+  since: string,
+): Promise<string | undefined> {
   let pageToken: string | undefined;
   do {
     const query = pageToken === undefined ? "limit=100" : `limit=100&pageToken=${pageToken}`;
-    const page = expectStatus(await call("GET", `${sandbox.sapiBaseUrl}/document/receive?${query}`, headers), 200, "receive").json as { documents: { documentId: string; creationDateTime: string }[]; nextPageToken: string | null };
+    const page = expectStatus(
+      await call("GET", `${sandbox.sapiBaseUrl}/document/receive?${query}`, headers),
+      200,
+      "receive",
+    ).json as { documents: { documentId: string; creationDateTime: string }[]; nextPageToken: string | null };
     for (const { documentId } of page.documents.filter(({ creationDateTime }) => creationDateTime >= since)) {
-      const detail = expectStatus(await call("GET", `${sandbox.sapiBaseUrl}/document/receive/${documentId}`, headers), 200, "detail");
+      const detail = expectStatus(
+        await call("GET", `${sandbox.sapiBaseUrl}/document/receive/${documentId}`, headers),
+        200,
+        "detail",
+      );
       if (detail.json["payload"] === invoice) return documentId;
     }
     pageToken = page.nextPageToken ?? undefined;
@@ -127,14 +188,17 @@ const isRunning = async (sandbox: Sandbox): Promise<boolean> => {
 export async function demonstrate(sandbox: Sandbox): Promise<boolean> {
   const start = systemClock.monotonic();
   const say = (step: string, detail: string): void => {
-    print(`${colour("dim", `${String(Math.round(systemClock.monotonic() - start)).padStart(6)} ms`)}  ${colour("green", step.padEnd(13))} ${detail}`);
+    print(
+      `${colour("dim", `${String(Math.round(systemClock.monotonic() - start)).padStart(6)} ms`)}  ${colour("green", step.padEnd(13))} ${detail}`,
+    );
   };
   try {
     await runSteps(sandbox, say);
     print(colour("bold", "The invoice was sent, delivered, received and acknowledged."));
     return true;
   } catch (error) {
-    if (!(error instanceof DemoFailure) && !(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+    if (!(error instanceof DemoFailure) && !(error instanceof TypeError) && !(error instanceof DOMException))
+      throw error;
     print(colour("red", `failed: ${error.message}`));
     return false;
   }
@@ -147,7 +211,7 @@ export const demoCommand: Command = {
   run: async () => {
     const config = loadConfig();
     const found = readSandbox(config.DATA_DIR);
-    if (found !== undefined && await isRunning(found)) return await demonstrate(found) ? EXIT.ok : EXIT.failed;
+    if (found !== undefined && (await isRunning(found))) return (await demonstrate(found)) ? EXIT.ok : EXIT.failed;
     print("No engine runs on this DATA_DIR; starting one for the demo.");
     const { startEngine } = await import("../main.js");
     const engine = await startEngine({ ...config, LOG_LEVEL: "warn" });
@@ -156,7 +220,7 @@ export const demoCommand: Command = {
         print("The demo needs ENVIRONMENT=sandbox.");
         return EXIT.usage;
       }
-      return await demonstrate(engine.sandbox) ? EXIT.ok : EXIT.failed;
+      return (await demonstrate(engine.sandbox)) ? EXIT.ok : EXIT.failed;
     } finally {
       await engine.stop();
     }

@@ -22,7 +22,7 @@ export const envCommand: Command = {
       print(text);
       return EXIT.ok;
     }
-    if (await readFile(FILE, "utf8") === text) return EXIT.ok;
+    if ((await readFile(FILE, "utf8")) === text) return EXIT.ok;
     complain(`${FILE} differs from engine/base/config.ts; run npm run env.`);
     return EXIT.failed;
   },

@@ -17,8 +17,12 @@ import { withDatabase } from "./database.js";
 function instantOf(name: string, text: string | undefined, end: boolean): number | undefined {
   if (text === undefined) return undefined;
   const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
-  const instant = isDay || /(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(isDay ? `${text}T${end ? "23:59:59.999" : "00:00:00"}Z` : text) : Number.NaN;
-  if (Number.isNaN(instant)) throw new UsageError(`--${name} is a day (2026-11-20) or an instant (2026-11-20T10:00:00Z), in UTC.`);
+  const instant =
+    isDay || /(?:Z|[+-]\d\d:\d\d)$/.test(text)
+      ? Date.parse(isDay ? `${text}T${end ? "23:59:59.999" : "00:00:00"}Z` : text)
+      : Number.NaN;
+  if (Number.isNaN(instant))
+    throw new UsageError(`--${name} is a day (2026-11-20) or an instant (2026-11-20T10:00:00Z), in UTC.`);
   return instant;
 }
 
@@ -27,7 +31,9 @@ function trustIn(folder: string | undefined): { readonly trust?: TrustStore } {
   try {
     return folder === undefined ? {} : { trust: loadTrustStore(folder) };
   } catch (error) {
-    throw error instanceof ConfigError ? new UsageError(error.message.replaceAll("PEPPOL_TRUST_DIR", "--trust")) : error;
+    throw error instanceof ConfigError
+      ? new UsageError(error.message.replaceAll("PEPPOL_TRUST_DIR", "--trust"))
+      : error;
   }
 }
 
@@ -50,18 +56,37 @@ export const evidenceVerifyCommand: Command = {
     const config = loadConfig();
     return withDatabase(config, async ({ sql }) => {
       const store = openEvidenceStore(config.EVIDENCE_STORE, config.DATA_DIR, systemClock);
-      const archive = createEvidenceArchive({ sql, store, sealer: createSealer([masterKey(config, config.DATA_DIR)]), clock: systemClock });
+      const archive = createEvidenceArchive({
+        sql,
+        store,
+        sealer: createSealer([masterKey(config, config.DATA_DIR)]),
+        clock: systemClock,
+      });
       let bar: ReturnType<typeof progress> | undefined;
       try {
-        const result = await auditEvidence({
-          sql, store, archive, ...trust, now: systemClock.now(), crypto: (kind, input) => Promise.resolve(signatureTasks[kind](input)),
-          progress: (done, all) => { (bar ??= progress("checking", all)).step(done); },
-        }, { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) });
+        const result = await auditEvidence(
+          {
+            sql,
+            store,
+            archive,
+            ...trust,
+            now: systemClock.now(),
+            crypto: (kind, input) => Promise.resolve(signatureTasks[kind](input)),
+            progress: (done, all) => {
+              (bar ??= progress("checking", all)).step(done);
+            },
+          },
+          { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) },
+        );
         bar?.end();
-        for (const { index, fault, detail } of result.faults.slice(0, SHOWN)) print(`${colour("red", fault.padEnd(14))} ${index === undefined ? "head" : `entry ${index}`}: ${detail}`);
-        for (const { name, fingerprint, uses } of result.roots) print(`${uses} certificates lead to ${name}, SHA-256 ${fingerprint}`);
+        for (const { index, fault, detail } of result.faults.slice(0, SHOWN))
+          print(`${colour("red", fault.padEnd(14))} ${index === undefined ? "head" : `entry ${index}`}: ${detail}`);
+        for (const { name, fingerprint, uses } of result.roots)
+          print(`${uses} certificates lead to ${name}, SHA-256 ${fingerprint}`);
         const expired = result.expired === 0 ? "" : `, ${result.expired} past their retention`;
-        print(`${result.entries} entries in ${result.objects} objects${expired}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`);
+        print(
+          `${result.entries} entries in ${result.objects} objects${expired}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`,
+        );
         return result.faults.length === 0 ? EXIT.ok : EXIT.failed;
       } catch (error) {
         if (!(error instanceof EvidenceStoreFailure)) throw error;

@@ -27,25 +27,33 @@ function scopesOf(text: string | undefined, otherwise: readonly Scope[]): readon
   if (text === undefined) return otherwise;
   const names = text.split(/[\s,]+/).filter((name) => name !== "");
   const unknown = names.filter((name) => !isScope(name));
-  if (unknown.length > 0 || names.length === 0) throw new UsageError(`--scopes takes names out of: ${SCOPES.join(" ")}.`);
+  if (unknown.length > 0 || names.length === 0)
+    throw new UsageError(`--scopes takes names out of: ${SCOPES.join(" ")}.`);
   return names.filter(isScope);
 }
 
-const printRecord = (record: Readonly<Record<string, unknown>>): void => { print(JSON.stringify(record, null, 2)); };
+const printRecord = (record: Readonly<Record<string, unknown>>): void => {
+  print(JSON.stringify(record, null, 2));
+};
 
 /** Runs `use` with the actors that own tenants, in this process: a command is one more node. */
-const withTenants = <T>(config: Config, use: (tenants: Tenants) => Promise<T>): Promise<T> => withDatabase(config, async ({ sql }) => {
-  const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
-  try {
-    return await use(tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })));
-  } finally {
-    await actors.stop();
-  }
-});
+const withTenants = <T>(config: Config, use: (tenants: Tenants) => Promise<T>): Promise<T> =>
+  withDatabase(config, async ({ sql }) => {
+    const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
+    try {
+      return await use(
+        tenantsThroughActors(actors, tenantKind({ sql, clock: systemClock, environment: config.ENVIRONMENT })),
+      );
+    } finally {
+      await actors.stop();
+    }
+  });
 
 /** The firm and its secret are there whatever comes of it. */
 const registerNewFirm = (config: Config, participantId: ParticipantId): Promise<RegistrationResult> =>
-  withRegistrations(config, ({ registrations }) => registrations.change(participantId, { operation: "register" })).catch((error: unknown) => {
+  withRegistrations(config, ({ registrations }) =>
+    registrations.change(participantId, { operation: "register" }),
+  ).catch((error: unknown) => {
     complain(error instanceof Error ? error.message : "The participant could not be registered.");
     return { kind: "unavailable", state: undefined, code: undefined };
   });
@@ -53,13 +61,20 @@ const registerNewFirm = (config: Config, participantId: ParticipantId): Promise<
 export const firmsCreateCommand: Command = {
   name: "firms create",
   summary: "Create a firm with one participant and one key.",
-  usage: ["kurier firms create --name NAME --participant 0245:2020202020", "Prints the ids and the secret, which is shown this once.", "With SML_SMP_ID and SMP_MODE=sml the participant is registered in the network too; when that fails the exit code is 1, the firm is there, and kurier participants register repeats it."],
+  usage: [
+    "kurier firms create --name NAME --participant 0245:2020202020",
+    "Prints the ids and the secret, which is shown this once.",
+    "With SML_SMP_ID and SMP_MODE=sml the participant is registered in the network too; when that fails the exit code is 1, the firm is there, and kurier participants register repeats it.",
+  ],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["name", "participant"] });
     const config = loadConfig();
     const participantId = parseParticipantId(required(parsed, "participant"));
-    if (participantId === undefined) throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
-    const made = await withTenants(config, (tenants) => tenants.makeFirm({ name: required(parsed, "name"), participantId }));
+    if (participantId === undefined)
+      throw new UsageError("--participant must be <scheme>:<id>, for example 0245:2020202020.");
+    const made = await withTenants(config, (tenants) =>
+      tenants.makeFirm({ name: required(parsed, "name"), participantId }),
+    );
     if (made === "participant_taken") throw new UsageError("--participant belongs to another firm already.");
     const registered = registersNewFirms(config) ? await registerNewFirm(config, participantId) : undefined;
     printRecord({ ...made, participantId, ...(registered === undefined ? {} : { registration: registered }) });
@@ -75,7 +90,7 @@ export const integratorsCreateCommand: Command = {
     const parsed = parseArguments(args, { options: ["name"] });
     const config = loadConfig();
     const integrator = { name: required(parsed, "name") };
-    printRecord({ ...await withTenants(config, (tenants) => tenants.makeIntegrator(integrator)) });
+    printRecord({ ...(await withTenants(config, (tenants) => tenants.makeIntegrator(integrator))) });
     return EXIT.ok;
   },
 };
@@ -93,7 +108,11 @@ function ownerOf(parsed: ParsedArguments): KeyOwner {
 export const keysCreateCommand: Command = {
   name: "keys create",
   summary: "Create an API key for a firm or an integrator.",
-  usage: ["kurier keys create --firm ID [--scopes \"documents:send documents:read\"] [--name NAME] [--ip 192.0.2.0/24,…]", "kurier keys create --integrator ID [--firm ID] …", "Prints the secret, which is shown this once."],
+  usage: [
+    'kurier keys create --firm ID [--scopes "documents:send documents:read"] [--name NAME] [--ip 192.0.2.0/24,…]',
+    "kurier keys create --integrator ID [--firm ID] …",
+    "Prints the secret, which is shown this once.",
+  ],
   run: async (args) => {
     const parsed = parseArguments(args, { options: ["firm", "integrator", "scopes", "name", "ip"] });
     const owner = ownerOf(parsed);
@@ -101,9 +120,14 @@ export const keysCreateCommand: Command = {
     const name = parsed.options.get("name");
     const ip = parsed.options.get("ip");
     const scopes = scopesOf(parsed.options.get("scopes"), "firmId" in owner ? FIRM_KEY_SCOPES : SCOPES);
-    const key = await withTenants(config, (tenants) => tenants.makeKey({
-      owner, scopes, ...(name === undefined ? {} : { name }), ...(ip === undefined ? {} : { ipAllowlist: ip.split(",") }),
-    }));
+    const key = await withTenants(config, (tenants) =>
+      tenants.makeKey({
+        owner,
+        scopes,
+        ...(name === undefined ? {} : { name }),
+        ...(ip === undefined ? {} : { ipAllowlist: ip.split(",") }),
+      }),
+    );
     if (typeof key === "string") throw new UsageError(`No key was made: ${key.replaceAll("_", " ")}.`);
     printRecord({ clientId: key.id, keyPrefix: key.prefix, clientSecret: key.secret, scopes });
     return EXIT.ok;
@@ -120,7 +144,9 @@ export const keysListCommand: Command = {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
     await withDatabase(loadConfig(), async ({ sql }) => {
       for (const key of await listKeys(sql, owner, LISTED_MAX)) {
-        print([key.id, key.prefix, key.active ? "active" : "inactive", key.name ?? "", key.scopes.join(" ")].join("  "));
+        print(
+          [key.id, key.prefix, key.active ? "active" : "inactive", key.name ?? "", key.scopes.join(" ")].join("  "),
+        );
       }
     });
     return EXIT.ok;

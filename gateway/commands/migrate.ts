@@ -12,15 +12,21 @@ export const migrateCommand: Command = {
   usage: ["kurier migrate", "kurier migrate status"],
   run: async (args) => {
     const [word, ...rest] = args;
-    if (rest.length > 0 || (word !== undefined && word !== "status")) throw new UsageError("migrate takes nothing, or the word status.");
-    return withDatabase(loadConfig(), async ({ url }) => {
-      if (word === "status") {
-        for (const row of await migrationStatus({ url })) print(`${String(row.number).padStart(4, "0")}  ${row.state.padEnd(8)} ${row.name}`);
+    if (rest.length > 0 || (word !== undefined && word !== "status"))
+      throw new UsageError("migrate takes nothing, or the word status.");
+    return withDatabase(
+      loadConfig(),
+      async ({ url }) => {
+        if (word === "status") {
+          for (const row of await migrationStatus({ url }))
+            print(`${String(row.number).padStart(4, "0")}  ${row.state.padEnd(8)} ${row.name}`);
+          return EXIT.ok;
+        }
+        const applied = await migrate({ url, clock: systemClock });
+        print(applied.length === 0 ? "The schema is up to date." : `Applied: ${applied.join(", ")}.`);
         return EXIT.ok;
-      }
-      const applied = await migrate({ url, clock: systemClock });
-      print(applied.length === 0 ? "The schema is up to date." : `Applied: ${applied.join(", ")}.`);
-      return EXIT.ok;
-    }, { migrated: false });
+      },
+      { migrated: false },
+    );
   },
 };

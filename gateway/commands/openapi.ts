@@ -14,9 +14,13 @@ export const openapiCommand: Command = {
   summary: "Print an OpenAPI document; --write and --check deploy/openapi.",
   usage: ["kurier openapi enterprise|sapi", "kurier openapi --write | --check"],
   run: async (args): Promise<ExitCode> => {
-    const { values: [name], options } = parseArguments(args, { flags: ["write", "check"] });
+    const {
+      values: [name],
+      options,
+    } = parseArguments(args, { flags: ["write", "check"] });
     const documents = openApiDocuments(apiRoutes(UNPLUGGED));
-    const textOf = (document: (typeof DOCUMENT_NAMES)[number]): string => `${JSON.stringify(documents[document], null, 2)}\n`;
+    const textOf = (document: (typeof DOCUMENT_NAMES)[number]): string =>
+      `${JSON.stringify(documents[document], null, 2)}\n`;
     if (options.has("write")) {
       await mkdir(FOLDER, { recursive: true });
       for (const document of DOCUMENT_NAMES) await writeFile(join(FOLDER, `${document}.json`), textOf(document));
@@ -24,8 +28,10 @@ export const openapiCommand: Command = {
     }
     if (options.has("check")) {
       const drifted: string[] = [];
-      for (const document of DOCUMENT_NAMES) if (await readFile(join(FOLDER, `${document}.json`), "utf8") !== textOf(document)) drifted.push(document);
-      for (const document of drifted) complain(`deploy/openapi/${document}.json differs from the route rows; run npm run openapi.`);
+      for (const document of DOCUMENT_NAMES)
+        if ((await readFile(join(FOLDER, `${document}.json`), "utf8")) !== textOf(document)) drifted.push(document);
+      for (const document of drifted)
+        complain(`deploy/openapi/${document}.json differs from the route rows; run npm run openapi.`);
       return drifted.length === 0 ? EXIT.ok : EXIT.failed;
     }
     const known = DOCUMENT_NAMES.find((document) => document === name);

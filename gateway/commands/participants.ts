@@ -12,7 +12,11 @@ import { createMetrics } from "../../engine/base/metrics.js";
 import { openOwnPki } from "../../engine/peppol/pki/setup.js";
 import { providerOfSeat } from "../../engine/peppol/seats.js";
 import { openRegistrationPorts } from "../../engine/peppol/discovery/registrations-setup.js";
-import { REGISTRATION_RESULTS, type RegistrationResult, type RegistrationResultKind } from "../../engine/peppol/discovery/registrations.js";
+import {
+  REGISTRATION_RESULTS,
+  type RegistrationResult,
+  type RegistrationResultKind,
+} from "../../engine/peppol/discovery/registrations.js";
 import { isMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
 import { listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
 import { createSealer } from "../../engine/storage/sealer.js";
@@ -28,26 +32,39 @@ interface Registering {
 }
 
 /** Runs `use` with the actors that own registrations, in this process. @throws ConfigError when we do not register */
-export const withRegistrations = <T>(config: Config, use: (registering: Registering) => Promise<T>): Promise<T> => withDatabase(config, async ({ sql }) => {
-  const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock: systemClock, log: silentLog });
-  const ports = openRegistrationPorts({ config, sql, sealer: createSealer([masterKey(config, config.DATA_DIR)]), keys, clock: systemClock });
-  if (ports === undefined) throw new ConfigError(["SML_SMP_ID must be set: it names our SMP in the network's register."]);
-  const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
-  try {
-    return await use({ registrations: registrationsThroughActors(actors, registrationKind(ports)), provider: providerOfSeat(keys.ap().seat) });
-  } finally {
-    await actors.stop();
-  }
-});
+export const withRegistrations = <T>(config: Config, use: (registering: Registering) => Promise<T>): Promise<T> =>
+  withDatabase(config, async ({ sql }) => {
+    const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock: systemClock, log: silentLog });
+    const ports = openRegistrationPorts({
+      config,
+      sql,
+      sealer: createSealer([masterKey(config, config.DATA_DIR)]),
+      keys,
+      clock: systemClock,
+    });
+    if (ports === undefined)
+      throw new ConfigError(["SML_SMP_ID must be set: it names our SMP in the network's register."]);
+    const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
+    try {
+      return await use({
+        registrations: registrationsThroughActors(actors, registrationKind(ports)),
+        provider: providerOfSeat(keys.ap().seat),
+      });
+    } finally {
+      await actors.stop();
+    }
+  });
 
 /** What an operator is told of a result; for those that did not succeed, what to do. */
 const SENTENCES = {
   done: "It is done.",
   already: "It was so already; nothing was asked.",
-  conflict: "The participant belongs to another SMP. Get a migration key from its provider and run kurier participants migrate.",
+  conflict:
+    "The participant belongs to another SMP. Get a migration key from its provider and run kurier participants migrate.",
   refused: "The SML does not do it; nothing has changed.",
   unavailable: "The SML is away or has a fault; nothing has changed. Try again later.",
-  manual_review: "Nobody knows whether the SML did it, and DNS does not prove it yet. Run kurier participants check later; when it stays so, ask the operator of the SML and run kurier participants settle.",
+  manual_review:
+    "Nobody knows whether the SML did it, and DNS does not prove it yet. Run kurier participants check later; when it stays so, ask the operator of the SML and run kurier participants settle.",
   busy: "Another process is at this participant. Try again in a minute.",
   not_published: "Our SMP does not answer for this participant. Create its firm first.",
   not_registered: "There is no registration of this participant.",
@@ -56,7 +73,11 @@ const SENTENCES = {
 /** Prints a result; the migration key alone on the last line, so that it can be piped. */
 function tell(participant: ParticipantId, { kind, state, code, migrationKey }: RegistrationResult): ExitCode {
   const { ok } = REGISTRATION_RESULTS[kind];
-  const facts = [participant, state?.replace("_", " ") ?? "no record", ...(code === undefined ? [] : [`(${code})`])].join("  ");
+  const facts = [
+    participant,
+    state?.replace("_", " ") ?? "no record",
+    ...(code === undefined ? [] : [`(${code})`]),
+  ].join("  ");
   (ok ? print : complain)(`${facts}: ${SENTENCES[kind]}`);
   if (migrationKey !== undefined) print(migrationKey);
   return ok ? EXIT.ok : EXIT.failed;
@@ -66,15 +87,30 @@ function participantOf({ values, options }: ParsedArguments, provider: Participa
   const [text, ...more] = values;
   const own = options.has("provider") ? provider : undefined;
   const named = text === undefined ? own : parseParticipantId(text);
-  if (named === undefined || more.length > 0 || (own !== undefined && text !== undefined)) throw new UsageError("Name one participant, <scheme>:<id>, for example 0245:2020202020; or --provider for our own.");
+  if (named === undefined || more.length > 0 || (own !== undefined && text !== undefined))
+    throw new UsageError(
+      "Name one participant, <scheme>:<id>, for example 0245:2020202020; or --provider for our own.",
+    );
   return named;
 }
 
-type Use = (registrations: Registrations, participant: ParticipantId, parsed: ParsedArguments) => Promise<RegistrationResult>;
+type Use = (
+  registrations: Registrations,
+  participant: ParticipantId,
+  parsed: ParsedArguments,
+) => Promise<RegistrationResult>;
 
 /** A command on one participant. */
-const onParticipant = (name: string, summary: string, usage: readonly string[], known: { readonly options?: readonly string[] }, use: Use): Command => ({
-  name: `participants ${name}`, summary, usage,
+const onParticipant = (
+  name: string,
+  summary: string,
+  usage: readonly string[],
+  known: { readonly options?: readonly string[] },
+  use: Use,
+): Command => ({
+  name: `participants ${name}`,
+  summary,
+  usage,
   run: async (args) => {
     const parsed = parseArguments(args, { ...known, flags: ["provider"] });
     if (!parsed.options.has("provider")) participantOf(parsed, undefined);
@@ -99,7 +135,10 @@ function keyOf({ options }: ParsedArguments): string {
   } catch {
     throw new UsageError("--key-file cannot be read.");
   }
-  if (key === undefined || !isMigrationKey(key)) throw new UsageError("--key or --key-file must give a migration key: 8 to 24 characters, at least two small and two capital letters, digits and signs each.");
+  if (key === undefined || !isMigrationKey(key))
+    throw new UsageError(
+      "--key or --key-file must give a migration key: 8 to 24 characters, at least two small and two capital letters, digits and signs each.",
+    );
   return key;
 }
 
@@ -114,15 +153,33 @@ const LISTED_MAX = 200;
 const listCommand: Command = {
   name: "participants list",
   summary: "List the registrations of participants in the network.",
-  usage: ["kurier participants list [--state registered|unregistered|manual_review] [--after 0245:…]", `At most ${LISTED_MAX} lines; --after goes on behind the last one.`],
+  usage: [
+    "kurier participants list [--state registered|unregistered|manual_review] [--after 0245:…]",
+    `At most ${LISTED_MAX} lines; --after goes on behind the last one.`,
+  ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["state", "after"] });
     const state = REGISTRATION_STATES.find((known) => known === options.get("state"));
-    if (options.has("state") && state === undefined) throw new UsageError(`--state must be one of ${REGISTRATION_STATES.join(", ")}.`);
+    if (options.has("state") && state === undefined)
+      throw new UsageError(`--state must be one of ${REGISTRATION_STATES.join(", ")}.`);
     await withDatabase(loadConfig(), async ({ sql }) => {
-      for (const row of await listRegistrations(sql, { state, after: options.get("after")?.toLowerCase() ?? "", limit: LISTED_MAX })) {
-        const prepared = row.migrationPreparedAt === undefined ? [] : [`migration prepared ${isoInstant(row.migrationPreparedAt)}`];
-        print([row.participant, row.state, row.lastOperation, row.underWay ? "under way" : [row.outcome, row.code].filter((part) => part !== undefined).join(" "), isoInstant(row.changedAt), ...prepared].join("  "));
+      for (const row of await listRegistrations(sql, {
+        state,
+        after: options.get("after")?.toLowerCase() ?? "",
+        limit: LISTED_MAX,
+      })) {
+        const prepared =
+          row.migrationPreparedAt === undefined ? [] : [`migration prepared ${isoInstant(row.migrationPreparedAt)}`];
+        print(
+          [
+            row.participant,
+            row.state,
+            row.lastOperation,
+            row.underWay ? "under way" : [row.outcome, row.code].filter((part) => part !== undefined).join(" "),
+            isoInstant(row.changedAt),
+            ...prepared,
+          ].join("  "),
+        );
       }
     });
     return EXIT.ok;
@@ -130,19 +187,58 @@ const listCommand: Command = {
 };
 
 export const participantsCommands: readonly Command[] = [
-  onParticipant("register", "Register a participant in the network, so that it is found at our SMP.", [
-    "kurier participants register 0245:2020202020", "kurier participants register --provider", "--provider registers ourselves, where the statuses of our documents arrive.",
-  ], {}, (registrations, participant) => registrations.change(participant, { operation: "register" })),
-  onParticipant("unregister", "Take a participant out of the network.", ["kurier participants unregister 0245:2020202020"], {},
-    (registrations, participant) => registrations.change(participant, { operation: "unregister" })),
-  onParticipant("prepare-migration", "Make a key by which another SMP may take a participant over.", [
-    "kurier participants prepare-migration 0245:2020202020", "Prints the key on the last line. Repeated, it prints the same one.",
-  ], {}, (registrations, participant) => registrations.change(participant, { operation: "prepare_migration" })),
-  onParticipant("migrate", "Take a participant over from another SMP.", ["kurier participants migrate 0245:2020202020 --key KEY", "kurier participants migrate 0245:2020202020 --key-file FILE"], { options: ["key", "key-file"] },
-    (registrations, participant, parsed) => registrations.change(participant, { operation: "migrate", migrationKey: keyOf(parsed) })),
-  onParticipant("check", "Ask DNS who speaks for a participant, and write down what it proves.", ["kurier participants check 0245:2020202020"], {},
-    (registrations, participant) => registrations.check(participant)),
-  onParticipant("settle", "Write down what a person has found out about a participant in manual review.", ["kurier participants settle 0245:2020202020 --state registered|unregistered"], { options: ["state"] },
-    (registrations, participant, parsed) => registrations.settle(participant, settledStateOf(parsed))),
+  onParticipant(
+    "register",
+    "Register a participant in the network, so that it is found at our SMP.",
+    [
+      "kurier participants register 0245:2020202020",
+      "kurier participants register --provider",
+      "--provider registers ourselves, where the statuses of our documents arrive.",
+    ],
+    {},
+    (registrations, participant) => registrations.change(participant, { operation: "register" }),
+  ),
+  onParticipant(
+    "unregister",
+    "Take a participant out of the network.",
+    ["kurier participants unregister 0245:2020202020"],
+    {},
+    (registrations, participant) => registrations.change(participant, { operation: "unregister" }),
+  ),
+  onParticipant(
+    "prepare-migration",
+    "Make a key by which another SMP may take a participant over.",
+    [
+      "kurier participants prepare-migration 0245:2020202020",
+      "Prints the key on the last line. Repeated, it prints the same one.",
+    ],
+    {},
+    (registrations, participant) => registrations.change(participant, { operation: "prepare_migration" }),
+  ),
+  onParticipant(
+    "migrate",
+    "Take a participant over from another SMP.",
+    [
+      "kurier participants migrate 0245:2020202020 --key KEY",
+      "kurier participants migrate 0245:2020202020 --key-file FILE",
+    ],
+    { options: ["key", "key-file"] },
+    (registrations, participant, parsed) =>
+      registrations.change(participant, { operation: "migrate", migrationKey: keyOf(parsed) }),
+  ),
+  onParticipant(
+    "check",
+    "Ask DNS who speaks for a participant, and write down what it proves.",
+    ["kurier participants check 0245:2020202020"],
+    {},
+    (registrations, participant) => registrations.check(participant),
+  ),
+  onParticipant(
+    "settle",
+    "Write down what a person has found out about a participant in manual review.",
+    ["kurier participants settle 0245:2020202020 --state registered|unregistered"],
+    { options: ["state"] },
+    (registrations, participant, parsed) => registrations.settle(participant, settledStateOf(parsed)),
+  ),
   listCommand,
 ];

@@ -26,7 +26,8 @@ export const pkiInitCommand: Command = {
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["seat", "ca"], flags: ["force"] });
     const seat = options.get("seat") ?? DEVELOPMENT_SEAT;
-    if (!SEAT_ID.test(seat)) throw new UsageError("--seat must be P, two capital letters and six digits, for example PSK000001.");
+    if (!SEAT_ID.test(seat))
+      throw new UsageError("--seat must be P, two capital letters and six digits, for example PSK000001.");
     const config = loadConfig();
     const folder = developmentFolder(config.DATA_DIR);
     await mkdir(config.DATA_DIR, { recursive: true });
@@ -35,8 +36,19 @@ export const pkiInitCommand: Command = {
       await rename(folder, `${folder}.old`);
     }
     const from = options.get("ca");
-    const done = await ensureDevelopmentPki({ folder, clock: systemClock, seat, ...(from === undefined ? {} : { from }) });
-    print({ created: "The development certificates are made.", renewed: "The development certificates are renewed.", kept: "There are development certificates already; --force makes new ones." }[done]);
+    const done = await ensureDevelopmentPki({
+      folder,
+      clock: systemClock,
+      seat,
+      ...(from === undefined ? {} : { from }),
+    });
+    print(
+      {
+        created: "The development certificates are made.",
+        renewed: "The development certificates are renewed.",
+        kept: "There are development certificates already; --force makes new ones.",
+      }[done],
+    );
     return EXIT.ok;
   },
 };
@@ -50,7 +62,12 @@ function table(expiries: readonly Expiry[], now: number): string[] {
     return [usage, name, isoInstant(notAfter).slice(0, 10), notAfter < now ? "ENDED" : `${days}`, fingerprint];
   });
   const widths = HEADINGS.map((heading, i) => Math.max(heading.length, ...rows.map((row) => (row[i] ?? "").length)));
-  return [HEADINGS, ...rows].map((row) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("  ").trimEnd());
+  return [HEADINGS, ...rows].map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
 }
 
 export const pkiShowCommand: Command = {
@@ -68,8 +85,11 @@ export const pkiShowCommand: Command = {
     const now = systemClock.now();
     const expiries = keys.expiries();
     for (const line of table(expiries, now)) print(line);
-    const ending = expiries.filter(({ notAfter, isInUse }) => isInUse && notAfter - now < LIMITS.certificate_expiry_notice_ms);
-    for (const { name, notAfter } of ending) complain(`${name} ${notAfter < now ? "has ended" : "ends soon"}: ${isoInstant(notAfter)}`);
+    const ending = expiries.filter(
+      ({ notAfter, isInUse }) => isInUse && notAfter - now < LIMITS.certificate_expiry_notice_ms,
+    );
+    for (const { name, notAfter } of ending)
+      complain(`${name} ${notAfter < now ? "has ended" : "ends soon"}: ${isoInstant(notAfter)}`);
     return ending.length === 0 ? EXIT.ok : EXIT.failed;
   },
 };

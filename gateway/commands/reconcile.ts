@@ -15,19 +15,30 @@ import { withDatabase } from "./database.js";
 export const reconcileCommand: Command = {
   name: "reconcile",
   summary: "Wake due documents that no stream knows of, once, and say how many.",
-  usage: ["kurier reconcile", "Needs the engine or its NATS server to run when streams are in JetStream; dispatching is done by the engine."],
+  usage: [
+    "kurier reconcile",
+    "Needs the engine or its NATS server to run when streams are in JetStream; dispatching is done by the engine.",
+  ],
   run: async (args) => {
     if (args.length > 0) throw new UsageError("reconcile takes no arguments.");
     const config = loadConfig();
     await withDatabase(config, async ({ sql, url }) => {
       const log = silentLog;
       const metrics = createMetrics();
-      const nats = config.NATS_URL === "embedded" ? undefined : config.NATS_URL ?? runningNatsServer(config.DATA_DIR);
-      const streams = nats === undefined ? openPostgresStreams({ sql, url, log, metrics }) : openJetStream({ url: nats, log, metrics, clock: systemClock });
+      const nats = config.NATS_URL === "embedded" ? undefined : (config.NATS_URL ?? runningNatsServer(config.DATA_DIR));
+      const streams =
+        nats === undefined
+          ? openPostgresStreams({ sql, url, log, metrics })
+          : openJetStream({ url: nats, log, metrics, clock: systemClock });
       try {
         const due = createDueDocuments({ sql, clock: systemClock });
-        const source = { kind: "dispatch", stream: "dispatch", findWork: (limit: number, grace_ms: number) => due.forgotten(limit, grace_ms) } as const;
-        for (const { kind, woken } of await reconcile({ sources: [source], streams, log, metrics })) print(`${kind}: ${woken} woken`);
+        const source = {
+          kind: "dispatch",
+          stream: "dispatch",
+          findWork: (limit: number, grace_ms: number) => due.forgotten(limit, grace_ms),
+        } as const;
+        for (const { kind, woken } of await reconcile({ sources: [source], streams, log, metrics }))
+          print(`${kind}: ${woken} woken`);
       } finally {
         await streams.close();
       }

@@ -19,16 +19,26 @@ function banner(engine: Engine): void {
   print(`  API        ${engine.publicUrl}/api/v1    SAPI  ${engine.publicUrl}/sapi/v1`);
   print(`  Reference  ${engine.publicUrl}/docs`);
   print(`  Operators  ${engine.adminUrl}/metrics  /livez  /readyz`);
-  print(`  Streams    ${engine.streams === "jetstream" ? "NATS JetStream" : "Postgres"}    HTTP  ${engine.server === "uws" ? "uWebSockets.js" : "node:http"}`);
+  print(
+    `  Streams    ${engine.streams === "jetstream" ? "NATS JetStream" : "Postgres"}    HTTP  ${engine.server === "uws" ? "uWebSockets.js" : "node:http"}`,
+  );
   if (sandbox === undefined) return;
   const { sender, receiver } = sandbox;
   print(`  Sender     ${sender.participantId}  client_id ${sender.clientId}  client_secret ${sender.clientSecret}`);
-  print(`  Receiver   ${receiver.participantId}  client_id ${receiver.clientId}  client_secret ${receiver.clientSecret}`);
+  print(
+    `  Receiver   ${receiver.participantId}  client_id ${receiver.clientId}  client_secret ${receiver.clientSecret}`,
+  );
   print();
   print("Try it (npm run demo does all of this and more):");
-  print(`  TOKEN=$(curl -s ${sandbox.sapiBaseUrl}/auth/token -H 'Content-Type: application/json' -d '{"grant_type":"client_credentials","client_id":"${receiver.clientId}","client_secret":"${receiver.clientSecret}"}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`);
-  print(`  curl -s ${sandbox.sapiBaseUrl}/document/receive -H "Authorization: Bearer $TOKEN" -H 'X-Peppol-Participant-Id: ${receiver.participantId}'`);
-  print(`  curl -s '${engine.adminUrl}/admin/sandbox/invoice?lines=3' -H 'Authorization: Bearer ${sandbox.admin.token}'`);
+  print(
+    `  TOKEN=$(curl -s ${sandbox.sapiBaseUrl}/auth/token -H 'Content-Type: application/json' -d '{"grant_type":"client_credentials","client_id":"${receiver.clientId}","client_secret":"${receiver.clientSecret}"}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
+  );
+  print(
+    `  curl -s ${sandbox.sapiBaseUrl}/document/receive -H "Authorization: Bearer $TOKEN" -H 'X-Peppol-Participant-Id: ${receiver.participantId}'`,
+  );
+  print(
+    `  curl -s '${engine.adminUrl}/admin/sandbox/invoice?lines=3' -H 'Authorization: Bearer ${sandbox.admin.token}'`,
+  );
   print();
 }
 
@@ -43,7 +53,9 @@ export const serveCommand: Command = {
       for (const signal of ["SIGINT", "SIGTERM"] as const) {
         process.once(signal, () => {
           resolve();
-          process.once(signal, () => { process.exit(130); });
+          process.once(signal, () => {
+            process.exit(130);
+          });
         });
       }
     });

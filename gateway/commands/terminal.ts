@@ -4,15 +4,20 @@ import { stderr, stdout } from "node:process";
 const isTerminal = stdout.isTTY;
 
 /** One line on standard output. */
-export const print = (line = ""): void => { stdout.write(`${line}\n`); };
+export const print = (line = ""): void => {
+  stdout.write(`${line}\n`);
+};
 
 /** One line on standard error. */
-export const complain = (line: string): void => { stderr.write(`${line}\n`); };
+export const complain = (line: string): void => {
+  stderr.write(`${line}\n`);
+};
 
 const COLOURS = { red: 31, green: 32, yellow: 33, dim: 2, bold: 1 } as const;
 
 /** Colours a text on a terminal; leaves it alone when the output is piped. */
-export const colour = (name: keyof typeof COLOURS, text: string): string => (isTerminal ? `\u001b[${COLOURS[name]}m${text}\u001b[0m` : text);
+export const colour = (name: keyof typeof COLOURS, text: string): string =>
+  isTerminal ? `\u001b[${COLOURS[name]}m${text}\u001b[0m` : text;
 
 /** Shows how far long work is, on a terminal only. @returns ends the line */
 export function progress(label: string, total: number): { step(done: number): void; end(): void } {
@@ -23,7 +28,9 @@ export function progress(label: string, total: number): { step(done: number): vo
       const filled = Math.round((WIDTH * done) / Math.max(total, 1));
       stdout.write(`\r${label} [${"#".repeat(filled)}${" ".repeat(WIDTH - filled)}] ${done}/${total}`);
     },
-    end: () => { if (isTerminal) stdout.write("\n"); },
+    end: () => {
+      if (isTerminal) stdout.write("\n");
+    },
   };
 }
 

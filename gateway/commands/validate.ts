@@ -28,11 +28,19 @@ function layersOf({ options }: ParsedArguments): ReadonlySet<string> | undefined
 /** The packs of a rules directory, or of a release that is compiled for this run only. */
 async function packsOf(directory: string | undefined): Promise<Packs | undefined> {
   if (directory === undefined || directory === "builtin") return undefined;
-  if (!existsSync(directory)) throw new UsageError("The rules are not there; --rules takes builtin, a folder of imported packs, or a release as folder or ZIP.");
+  if (!existsSync(directory))
+    throw new UsageError(
+      "The rules are not there; --rules takes builtin, a folder of imported packs, or a release as folder or ZIP.",
+    );
   const { loadPacks } = await import("../../validators/load-packs.js");
-  const isRelease = directory.toLowerCase().endsWith(".zip") || readdirSync(directory).some((name) => name.toLowerCase().endsWith(".sch"));
+  const isRelease =
+    directory.toLowerCase().endsWith(".zip") ||
+    readdirSync(directory).some((name) => name.toLowerCase().endsWith(".sch"));
   if (!isRelease) return loadPacks(directory);
-  const [{ importRules }, { setActive }] = await Promise.all([import("../../validators/schematron/release/import.js"), import("../../validators/schematron/release/load.js")]);
+  const [{ importRules }, { setActive }] = await Promise.all([
+    import("../../validators/schematron/release/import.js"),
+    import("../../validators/schematron/release/load.js"),
+  ]);
   const draft = mkdtempSync(join(tmpdir(), "kurier-rules-"));
   try {
     importRules({ source: directory, rulesDir: draft, id: "release" });
@@ -53,8 +61,17 @@ interface Verdict {
 function verdictOf(file: string, report: Report, durationMs: number, layers: ReadonlySet<string> | undefined): Verdict {
   const findings = report.findings.filter((finding) => layers?.has(finding.layer) !== false);
   return {
-    file, valid: findings.every((finding) => finding.severity === "warning") && (layers !== undefined || report.valid), durationMs: Math.round(durationMs * 1000) / 1000,
-    findings: findings.map(({ ruleId, layer, severity, location, line, message }) => ({ ruleId, layer, severity, location, ...(line === undefined ? {} : { line }), message })),
+    file,
+    valid: findings.every((finding) => finding.severity === "warning") && (layers !== undefined || report.valid),
+    durationMs: Math.round(durationMs * 1000) / 1000,
+    findings: findings.map(({ ruleId, layer, severity, location, line, message }) => ({
+      ruleId,
+      layer,
+      severity,
+      location,
+      ...(line === undefined ? {} : { line }),
+      message,
+    })),
   };
 }
 
@@ -62,7 +79,9 @@ const COLOURS = { fatal: "red", error: "red", warning: "yellow" } as const;
 
 function show(verdict: Verdict): void {
   for (const { ruleId, severity, location, line, message } of verdict.findings) {
-    print(`${verdict.file}${line === undefined ? "" : `:${line}`}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message} ${colour("dim", location)}`);
+    print(
+      `${verdict.file}${line === undefined ? "" : `:${line}`}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message} ${colour("dim", location)}`,
+    );
   }
 }
 
@@ -95,7 +114,11 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     }
     checked += 1;
     const start = systemClock.monotonic();
-    const report = validateDocument(bytes, { limits: SCAN_LIMITS, day, fragment: options.has("fragment"), preview: options.has("preview") }, packs);
+    const report = validateDocument(
+      bytes,
+      { limits: SCAN_LIMITS, day, fragment: options.has("fragment"), preview: options.has("preview") },
+      packs,
+    );
     const verdict = verdictOf(file, report, systemClock.monotonic() - start, layers);
     if (options.has("json")) print(JSON.stringify(verdict));
     else show(verdict);
@@ -104,7 +127,10 @@ async function run(args: readonly string[]): Promise<ExitCode> {
       if (worst === EXIT.ok) worst = EXIT.failed;
     }
   }
-  if (!options.has("json")) print(`${checked} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${checked < files.length ? `, ${files.length - checked} unreadable` : ""}.`);
+  if (!options.has("json"))
+    print(
+      `${checked} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${checked < files.length ? `, ${files.length - checked} unreadable` : ""}.`,
+    );
   return worst;
 }
 

@@ -17,7 +17,8 @@ const PATTERN_CHARS_MAX = 80;
 
 /** A pattern that says again what `format` says, or that nobody can read. */
 const isNoise = (schema: JsonObject): boolean =>
-  schema["format"] !== undefined || (typeof schema["pattern"] === "string" && schema["pattern"].length > PATTERN_CHARS_MAX);
+  schema["format"] !== undefined ||
+  (typeof schema["pattern"] === "string" && schema["pattern"].length > PATTERN_CHARS_MAX);
 
 /**
  * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text form is
@@ -25,7 +26,9 @@ const isNoise = (schema: JsonObject): boolean =>
  */
 export function schemaOf(schema: z.ZodType, components: Components): JsonObject {
   const written = z.toJSONSchema(schema, {
-    target: "openapi-3.0", io: "input", unrepresentable: "any",
+    target: "openapi-3.0",
+    io: "input",
+    unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
       const given = z.globalRegistry.get(zodSchema)?.["openapi"];
       if (typeof given !== "object" || given === null) return;
@@ -35,7 +38,8 @@ export function schemaOf(schema: z.ZodType, components: Components): JsonObject 
   });
   const { definitions, $defs, ...rest } = JSON.parse(JSON.stringify(written)) as JsonObject;
   for (const named of [definitions, $defs]) {
-    for (const [id, definition] of Object.entries((named ?? {}) as JsonObject)) components.set(id, tidied(definition) as JsonObject);
+    for (const [id, definition] of Object.entries((named ?? {}) as JsonObject))
+      components.set(id, tidied(definition) as JsonObject);
   }
   Reflect.deleteProperty(rest, "$schema");
   return tidied(rest) as JsonObject;
@@ -51,17 +55,32 @@ function tidied(value: Json): Json {
   const copy: JsonObject = {};
   for (const [name, member] of Object.entries(value as JsonObject)) {
     if (name === "pattern" && isNoise(value as JsonObject)) continue;
-    copy[name] = name === "$ref" && typeof member === "string" ? member.replace(/^#\/(definitions|\$defs)\//, "#/components/schemas/") : tidied(member);
+    copy[name] =
+      name === "$ref" && typeof member === "string"
+        ? member.replace(/^#\/(definitions|\$defs)\//, "#/components/schemas/")
+        : tidied(member);
   }
   return copy;
 }
 
 /** Names of the error envelopes in components. */
 export const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
-  sapi: "SapiError", auth: "AuthError", oauth: "OAuthError", enterprise: "Error", connector: "Error", public: "Error", admin: "Error", as4: "Error",
+  sapi: "SapiError",
+  auth: "AuthError",
+  oauth: "OAuthError",
+  enterprise: "Error",
+  connector: "Error",
+  public: "Error",
+  admin: "Error",
+  as4: "Error",
 };
 
-const MEDIA_OF_KIND: Readonly<Record<BodyKind, string>> = { json: BODY_KINDS.json[0], form: BODY_KINDS.form[0], xml: BODY_KINDS.xml[0], raw: "*/*" };
+const MEDIA_OF_KIND: Readonly<Record<BodyKind, string>> = {
+  json: BODY_KINDS.json[0],
+  form: BODY_KINDS.form[0],
+  xml: BODY_KINDS.xml[0],
+  raw: "*/*",
+};
 
 /** Refusals that follow from a row's columns rather than from its handler. */
 function refusalsOfColumns(row: Route): ErrorName[] {
@@ -85,7 +104,8 @@ function refusalsOfColumns(row: Route): ErrorName[] {
     body !== undefined && "BODY_TOO_LARGE",
     body !== undefined && (accepts.includes("json") || accepts.includes("form")) && "BODY_MALFORMED",
     body !== undefined && !accepts.includes("raw") && "MEDIA_TYPE",
-    "INTERNAL", "TEMPORARY",
+    "INTERNAL",
+    "TEMPORARY",
   ];
   return names.filter((name) => name !== false);
 }
@@ -101,7 +121,12 @@ const codeOf = (name: ErrorName, family: Family): string => {
 /** A plain sentence inside a description, which is Markdown: `<scheme>` would be an element of HTML. */
 export const asMarkdown = (text: string): string => text.replaceAll("<", "&lt;");
 
-const HEADER_REFS: Readonly<Record<number, readonly string[]>> = { 401: ["WWW-Authenticate"], 423: ["Retry-After"], 429: ["Retry-After"], 503: ["Retry-After"] };
+const HEADER_REFS: Readonly<Record<number, readonly string[]>> = {
+  401: ["WWW-Authenticate"],
+  423: ["Retry-After"],
+  429: ["Retry-After"],
+  503: ["Retry-After"],
+};
 const RATE_HEADERS = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
 const headerRefs = (row: Route, status: number): JsonObject => {
@@ -131,9 +156,16 @@ function errorResponses(row: Route): JsonObject {
 function successResponses(row: Route, components: Components): JsonObject {
   const responses: JsonObject = {};
   for (const [status, spec] of Object.entries(row.responses)) {
-    const own = Object.entries(spec.headers ?? {}).map(([name, meaning]) => [name, { description: meaning, schema: { type: "string" } }]);
-    const content = spec.schema !== undefined ? { "application/json": { schema: schemaOf(spec.schema, components) } }
-      : spec.contentType !== undefined ? { [spec.contentType.split(";")[0] ?? ""]: { schema: { type: "string", format: "binary" } } } : undefined;
+    const own = Object.entries(spec.headers ?? {}).map(([name, meaning]) => [
+      name,
+      { description: meaning, schema: { type: "string" } },
+    ]);
+    const content =
+      spec.schema !== undefined
+        ? { "application/json": { schema: schemaOf(spec.schema, components) } }
+        : spec.contentType !== undefined
+          ? { [spec.contentType.split(";")[0] ?? ""]: { schema: { type: "string", format: "binary" } } }
+          : undefined;
     responses[status] = {
       description: spec.description,
       headers: { ...headerRefs(row, Number(status)), ...(Object.fromEntries(own) as JsonObject) },
@@ -146,10 +178,19 @@ function successResponses(row: Route, components: Components): JsonObject {
 /** Members of a params or query schema as parameters. */
 function parametersIn(place: "path" | "query", schema: z.ZodType | undefined, components: Components): JsonObject[] {
   if (schema === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(schema, components) as { properties?: JsonObject; required?: string[] };
+  const { properties = {}, required = [] } = schemaOf(schema, components) as {
+    properties?: JsonObject;
+    required?: string[];
+  };
   return Object.entries(properties).map(([name, member]) => {
     const { description, ...rest } = member as JsonObject;
-    return { name, in: place, required: place === "path" || required.includes(name), ...(description === undefined ? {} : { description }), schema: rest };
+    return {
+      name,
+      in: place,
+      required: place === "path" || required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    };
   });
 }
 
@@ -169,13 +210,18 @@ function requestBody(row: Route, components: Components): JsonObject {
   if (body === undefined) return {};
   const schema = schemaOf(body, components);
   const bytes = { type: "string", format: "binary" };
-  const content = Object.fromEntries(accepts.map((kind) => [MEDIA_OF_KIND[kind], { schema: kind === "json" || kind === "form" ? schema : bytes }]));
+  const content = Object.fromEntries(
+    accepts.map((kind) => [MEDIA_OF_KIND[kind], { schema: kind === "json" || kind === "form" ? schema : bytes }]),
+  );
   return { requestBody: { required: !body.safeParse(undefined).success, content } };
 }
 
 const WHO: Readonly<Record<Route["credential"], string | undefined>> = {
-  none: undefined, bearer: undefined, admin: undefined,
-  partner: "Only tokens of an integrator's key.", partner_unrestricted: "Only tokens of an unrestricted integrator's key.",
+  none: undefined,
+  bearer: undefined,
+  admin: undefined,
+  partner: "Only tokens of an integrator's key.",
+  partner_unrestricted: "Only tokens of an unrestricted integrator's key.",
 };
 
 /** What the columns say, in words, behind the row's own description. */
@@ -186,20 +232,28 @@ function columnsInWords(row: Route): string {
     WHO[row.credential],
     row.scopes.length === 0 ? undefined : `Scope: ${row.scopes.map((scope) => `\`${scope}\``).join(", ")}.`,
     row.context === "forbidden" || row.context === "customer" ? "X-Firm-Id must not be sent." : undefined,
-    rate === undefined ? undefined : `Limit: ${rate.limit} requests per ${rate.window_ms / 1000} seconds and ${whose[rate.key]}.`,
+    rate === undefined
+      ? undefined
+      : `Limit: ${rate.limit} requests per ${rate.window_ms / 1000} seconds and ${whose[rate.key]}.`,
   ];
   return lines.filter((line) => line !== undefined).join(" ");
 }
 
 export function operationOf(row: Route, components: Components): JsonObject {
-  const description = [row.description, columnsInWords(row)].filter((text) => text !== undefined && text !== "").join("\n\n");
+  const description = [row.description, columnsInWords(row)]
+    .filter((text) => text !== undefined && text !== "")
+    .join("\n\n");
   return {
     operationId: row.operation,
     tags: [row.tag],
     summary: row.summary,
     ...(description === "" ? {} : { description }),
     security: row.credential === "none" ? [] : [{ bearer: [] }],
-    parameters: [...parametersIn("path", row.request.params, components), ...parametersIn("query", row.request.query, components), ...headerParameters(row)],
+    parameters: [
+      ...parametersIn("path", row.request.params, components),
+      ...parametersIn("query", row.request.query, components),
+      ...headerParameters(row),
+    ],
     ...requestBody(row, components),
     responses: { ...successResponses(row, components), ...errorResponses(row) },
   };

@@ -62,8 +62,13 @@ const details: JsonObject = {
     type: "object",
     required: ["message"],
     properties: {
-      code: text("Code of this finding."), issue: text("Machine-readable reason."), field: text("Member or header that is wrong."), message: text("What is wrong."),
-      ruleId: text("Validation rule."), severity: text("fatal, error or warning."), location: text("Where in the document."),
+      code: text("Code of this finding."),
+      issue: text("Machine-readable reason."),
+      field: text("Member or header that is wrong."),
+      message: text("What is wrong."),
+      ruleId: text("Validation rule."),
+      severity: text("fatal, error or warning."),
+      location: text("Where in the document."),
     },
   },
 };
@@ -71,17 +76,45 @@ const category = { type: "string", enum: [...CATEGORIES] };
 const code = text("Stable code.");
 const message = text("One sentence: what is wrong and what to do.");
 const envelope = (required: readonly string[], properties: JsonObject): JsonObject => ({
-  type: "object", required: ["error"], properties: { error: { type: "object", required, properties } },
+  type: "object",
+  required: ["error"],
+  properties: { error: { type: "object", required, properties } },
 });
 
 /** The envelopes that gateway/request/problem.ts writes. @source spec/rulings.md, section 3 */
 const ENVELOPES: JsonObject = {
-  SapiError: envelope(["category", "code", "message", "retryable", "correlation_id", "requestId"], { category, code, message, retryable, correlation_id: requestId, requestId, details }),
-  AuthError: envelope(["category", "code", "message", "retryable", "correlation_id"], { category, code, message, retryable, correlation_id: requestId, details }),
-  OAuthError: { type: "object", required: ["error"], properties: { error: text("Code of RFC 6749."), error_description: message } },
+  SapiError: envelope(["category", "code", "message", "retryable", "correlation_id", "requestId"], {
+    category,
+    code,
+    message,
+    retryable,
+    correlation_id: requestId,
+    requestId,
+    details,
+  }),
+  AuthError: envelope(["category", "code", "message", "retryable", "correlation_id"], {
+    category,
+    code,
+    message,
+    retryable,
+    correlation_id: requestId,
+    details,
+  }),
+  OAuthError: {
+    type: "object",
+    required: ["error"],
+    properties: { error: text("Code of RFC 6749."), error_description: message },
+  },
   Error: envelope(["code", "message", "requestId"], {
-    code, message, requestId, field: text("The member or header that is wrong."), details, nextAction: text("What leads on."), retryable,
-    required_scope: text("The scope that the token lacks."), fix_hint: text("How to get it."),
+    code,
+    message,
+    requestId,
+    field: text("The member or header that is wrong."),
+    details,
+    nextAction: text("What leads on."),
+    retryable,
+    required_scope: text("The scope that the token lacks."),
+    fix_hint: text("How to get it."),
   }),
 };
 
@@ -91,30 +124,57 @@ const HEADERS: JsonObject = {
   "WWW-Authenticate": { description: "Bearer, with the error where a token was sent.", schema: { type: "string" } },
   "X-RateLimit-Limit": { description: "Requests per window.", schema: { type: "integer" } },
   "X-RateLimit-Remaining": { description: "Requests left in the window.", schema: { type: "integer" } },
-  "X-RateLimit-Reset": { description: "Unix seconds at which the oldest counted request leaves the window.", schema: { type: "integer" } },
+  "X-RateLimit-Reset": {
+    description: "Unix seconds at which the oldest counted request leaves the window.",
+    schema: { type: "integer" },
+  },
 };
 
 const PARAMETERS: JsonObject = {
   ParticipantId: {
-    name: "X-Peppol-Participant-Id", in: "header", required: true, description: "The participant for which the call is made.",
-    schema: { type: "string" }, example: "0245:2020202020",
+    name: "X-Peppol-Participant-Id",
+    in: "header",
+    required: true,
+    description: "The participant for which the call is made.",
+    schema: { type: "string" },
+    example: "0245:2020202020",
   },
   FirmId: {
-    name: "X-Firm-Id", in: "header", required: false, description: "The firm. Required with a central sk_int_* key, forbidden with a sk_live_* key.",
+    name: "X-Firm-Id",
+    in: "header",
+    required: false,
+    description: "The firm. Required with a central sk_int_* key, forbidden with a sk_live_* key.",
     schema: { type: "string", format: "uuid" },
   },
   CustomerRef: {
-    name: "customerRef", in: "query", required: true, description: "Your own id of the firm for which the call is made.",
+    name: "customerRef",
+    in: "query",
+    required: true,
+    description: "Your own id of the firm for which the call is made.",
     schema: { type: "string", minLength: 1, maxLength: 128 },
   },
   RequestId: {
-    name: "X-Request-Id", in: "header", required: false, description: "Your own id of the request, 1 to 128 characters of A-Z a-z 0-9 . _ : -; comes back in the response.",
+    name: "X-Request-Id",
+    in: "header",
+    required: false,
+    description: "Your own id of the request, 1 to 128 characters of A-Z a-z 0-9 . _ : -; comes back in the response.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._:-]{1,128}$" },
   },
-  ...Object.fromEntries(Object.entries(IDEMPOTENCY).filter(([name]) => name !== "none").map(([name, form]): [string, Json] => [`IdempotencyKey_${name}`, {
-    name: "Idempotency-Key", in: "header", required: true, description: `Makes the request safe to repeat: ${form.words}.`,
-    schema: name === "uuid" ? { type: "string", format: "uuid" } : { type: "string", pattern: form.pattern.source },
-  }])),
+  ...Object.fromEntries(
+    Object.entries(IDEMPOTENCY)
+      .filter(([name]) => name !== "none")
+      .map(([name, form]): [string, Json] => [
+        `IdempotencyKey_${name}`,
+        {
+          name: "Idempotency-Key",
+          in: "header",
+          required: true,
+          description: `Makes the request safe to repeat: ${form.words}.`,
+          schema:
+            name === "uuid" ? { type: "string", format: "uuid" } : { type: "string", pattern: form.pattern.source },
+        },
+      ]),
+  ),
 };
 
 /** The parts of components that the document refers to, so that none lies about unused. */
@@ -129,7 +189,12 @@ function usedParts(document: JsonObject, all: Readonly<Record<string, JsonObject
       open.push(JSON.stringify(part));
     }
   }
-  return Object.fromEntries(Object.entries(used).map(([kind, parts]) => [kind, Object.fromEntries(Object.entries(parts).sort(([a], [b]) => (a < b ? -1 : 1)))]));
+  return Object.fromEntries(
+    Object.entries(used).map(([kind, parts]) => [
+      kind,
+      Object.fromEntries(Object.entries(parts).sort(([a], [b]) => (a < b ? -1 : 1))),
+    ]),
+  );
 }
 
 function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
@@ -140,10 +205,25 @@ function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
     const path = `${row.mounts[0] ?? ""}${row.path}`;
     (paths[path] ??= {})[row.method.toLowerCase()] = operationOf(row, components);
   }
-  const tags = [...new Set(rows.filter((row) => !row.hidden && spec.families.includes(row.family)).map((row) => row.tag))];
-  const document: JsonObject = { openapi: "3.0.3", info: spec.info, servers: [{ url: "/" }], tags: tags.map((name) => ({ name })), paths };
-  const parts = usedParts(document, { schemas: { ...ENVELOPES, ...Object.fromEntries(components) }, headers: HEADERS, parameters: PARAMETERS });
-  return { ...document, components: { ...parts, securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" } } } };
+  const tags = [
+    ...new Set(rows.filter((row) => !row.hidden && spec.families.includes(row.family)).map((row) => row.tag)),
+  ];
+  const document: JsonObject = {
+    openapi: "3.0.3",
+    info: spec.info,
+    servers: [{ url: "/" }],
+    tags: tags.map((name) => ({ name })),
+    paths,
+  };
+  const parts = usedParts(document, {
+    schemas: { ...ENVELOPES, ...Object.fromEntries(components) },
+    headers: HEADERS,
+    parameters: PARAMETERS,
+  });
+  return {
+    ...document,
+    components: { ...parts, securitySchemes: { bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" } } },
+  };
 }
 
 /** Every published document by its name. The same rows give the same bytes. */

@@ -76,7 +76,11 @@ export interface RateRow {
 }
 
 const rate = (limit: number, key: RateRow["key"], headers: RateRow["headers"], bucket: string): RateRow => ({
-  limit, window_ms: LIMITS.rate_window_ms, key, headers, bucket,
+  limit,
+  window_ms: LIMITS.rate_window_ms,
+  key,
+  headers,
+  bucket,
 });
 
 /** The rate table: a route names its row. @source spec/rulings.md, section 4; spec/enterprise.md, Limits */
@@ -122,11 +126,14 @@ export interface Reply {
   readonly contentType?: string;
 }
 
-type BodyOf<Spec extends ResponseSpec> = Spec["schema"] extends z.ZodType ? { readonly body: z.input<Spec["schema"]> | RawBody } : { readonly body?: RawBody };
+type BodyOf<Spec extends ResponseSpec> = Spec["schema"] extends z.ZodType
+  ? { readonly body: z.input<Spec["schema"]> | RawBody }
+  : { readonly body?: RawBody };
 
 /** One of the row's described responses. */
 export type ReplyOf<Responses extends ResponseSpecs> = {
-  [Status in keyof Responses & number]: { readonly status: Status } & BodyOf<Responses[Status]> & Pick<Reply, "headers" | "contentType">;
+  [Status in keyof Responses & number]: { readonly status: Status } & BodyOf<Responses[Status]> &
+    Pick<Reply, "headers" | "contentType">;
 }[keyof Responses & number];
 
 /** The parts of a request that no row changes. */
@@ -143,7 +150,14 @@ export interface RequestFacts {
 }
 
 /** What a handler gets: checked, typed, nothing else. */
-export interface RouteRequest<Params, Query, Body, C extends Credential, X extends Context, I extends Idempotency> extends RequestFacts {
+export interface RouteRequest<
+  Params,
+  Query,
+  Body,
+  C extends Credential,
+  X extends Context,
+  I extends Idempotency,
+> extends RequestFacts {
   readonly params: Params;
   readonly query: Query;
   /** The parsed body; for `xml` and `raw` its exact bytes. */
@@ -207,7 +221,12 @@ interface RequestSpec<P, Q, B> {
 }
 
 export interface RouteSpec<
-  P extends ObjectSchema, Q extends ObjectSchema, B extends z.ZodType, C extends Credential, X extends Context, I extends Idempotency,
+  P extends ObjectSchema,
+  Q extends ObjectSchema,
+  B extends z.ZodType,
+  C extends Credential,
+  X extends Context,
+  I extends Idempotency,
   R extends ResponseSpecs,
 > extends RowBase {
   readonly credential: C;
@@ -246,8 +265,13 @@ export interface Route extends RowBase {
  * `responses`.
  */
 export function route<
-  P extends ObjectSchema = never, Q extends ObjectSchema = never, B extends z.ZodType = never, C extends Credential = Credential,
-  X extends Context = "none", I extends Idempotency = "none", const R extends ResponseSpecs = ResponseSpecs,
+  P extends ObjectSchema = never,
+  Q extends ObjectSchema = never,
+  B extends z.ZodType = never,
+  C extends Credential = Credential,
+  X extends Context = "none",
+  I extends Idempotency = "none",
+  const R extends ResponseSpecs = ResponseSpecs,
 >(spec: RouteSpec<P, Q, B, C, X, I, R>): Route {
   const { context = "none", idempotency = "none", request = {} } = spec;
   return {

@@ -29,15 +29,29 @@ export interface NetworkPorts {
 }
 
 /** The rows that make up the published contract. */
-export const apiRoutes = (ports: PublicPorts): readonly Route[] => [...authRoutes(ports.tokens), ...sapiRoutes(ports.sapi), ...documentRoutes(ports.documents), ...connectorRoutes(ports.connector), ...validationRoutes(ports.validation), ...evidenceRoutes(ports.evidence), ...reportingRoutes(ports.reporting)];
+export const apiRoutes = (ports: PublicPorts): readonly Route[] => [
+  ...authRoutes(ports.tokens),
+  ...sapiRoutes(ports.sapi),
+  ...documentRoutes(ports.documents),
+  ...connectorRoutes(ports.connector),
+  ...validationRoutes(ports.validation),
+  ...evidenceRoutes(ports.evidence),
+  ...reportingRoutes(ports.reporting),
+];
 
 /** All rows of the public listener: the contract, the pages and documents that describe it, and the network's doors. */
 export const publicRoutes = (ports: PublicPorts, network?: NetworkPorts): readonly Route[] => {
   const rows = apiRoutes(ports);
-  return [...rows, ...webRoutes(openApiDocuments(rows)), ...(network === undefined ? [] : [...as4Routes(network.as4), ...smpRoutes(network.smp)])];
+  return [
+    ...rows,
+    ...webRoutes(openApiDocuments(rows)),
+    ...(network === undefined ? [] : [...as4Routes(network.as4), ...smpRoutes(network.smp)]),
+  ];
 };
 
-const never = (): never => { throw new Error("this row only describes its operation"); };
+const never = (): never => {
+  throw new Error("this row only describes its operation");
+};
 
 /** Ports for those who read the rows and never call them. */
 export const UNPLUGGED: PublicPorts = {

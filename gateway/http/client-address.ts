@@ -24,4 +24,5 @@ export function clientAddress(peer: Address, headers: HeaderList, trusted: reado
   return client;
 }
 
-const isTrusted = (address: Address, trusted: readonly Cidr[]): boolean => trusted.some((cidr) => inCidr(address, cidr));
+const isTrusted = (address: Address, trusted: readonly Cidr[]): boolean =>
+  trusted.some((cidr) => inCidr(address, cidr));

@@ -80,8 +80,16 @@ export class Load {
   async drained(): Promise<boolean> {
     if (this.inFlight === 0) return true;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => { timer = setTimeout(() => { resolve(false); }, this.limits.drain_timeout_ms); });
-    const done = new Promise<true>((resolve) => { this.idle.push(() => { resolve(true); }); });
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(() => {
+        resolve(false);
+      }, this.limits.drain_timeout_ms);
+    });
+    const done = new Promise<true>((resolve) => {
+      this.idle.push(() => {
+        resolve(true);
+      });
+    });
     try {
       return await Promise.race([done, late]);
     } finally {
@@ -107,7 +115,9 @@ export function bodyFraming(headers: HeaderList): number | undefined | "malforme
     const text = headers.get("content-length") ?? "";
     return lengths === 1 && /^[0-9]{1,15}$/.test(text) ? Number(text) : "malformed";
   }
-  return lengths === 0 && encodings === 1 && headers.get("transfer-encoding")?.toLowerCase() === "chunked" ? undefined : "malformed";
+  return lengths === 0 && encodings === 1 && headers.get("transfer-encoding")?.toLowerCase() === "chunked"
+    ? undefined
+    : "malformed";
 }
 
 export abstract class Conversation {
@@ -144,13 +154,18 @@ export abstract class Conversation {
     if (framing === "malformed") {
       // Not at once: a form may already hold the bytes behind this head and read them as a request of their own, smuggled in.
       // While an answer is pending uws ends the connection instead, and node stops reading.
-      setImmediate(() => { this.refuse("malformed", true); });
+      setImmediate(() => {
+        this.refuse("malformed", true);
+      });
       return false;
     }
     if (load.inFlight > load.limits.requests_in_flight_max) return this.refuse("overloaded");
     if (framing !== undefined && framing > exchange.bodyBytesMax) return this.refuse("body_too_large");
     const first = exchange.begin();
-    if (first instanceof Promise) void first.then((answer) => { if (answer !== undefined) this.answer(answer); });
+    if (first instanceof Promise)
+      void first.then((answer) => {
+        if (answer !== undefined) this.answer(answer);
+      });
     else if (first !== undefined) {
       this.answer(first);
       return false;
@@ -229,7 +244,9 @@ export abstract class Conversation {
     const answer = this.exchange.finish(body);
     if (answer instanceof Promise) {
       if (!this.answered) this.load.waiting.add(this);
-      void answer.then((late) => { this.answer(late); });
+      void answer.then((late) => {
+        this.answer(late);
+      });
     } else this.answer(answer);
   }
 

@@ -33,8 +33,12 @@ class NodeConversation extends Conversation {
   }
 
   readBody(): void {
-    this.request.on("data", (chunk: Buffer) => { this.receive(chunk, false); });
-    this.request.on("end", () => { this.receive(Buffer.alloc(0), true); });
+    this.request.on("data", (chunk: Buffer) => {
+      this.receive(chunk, false);
+    });
+    this.request.on("end", () => {
+      this.receive(Buffer.alloc(0), true);
+    });
   }
 
   protected override left(): void {
@@ -54,16 +58,22 @@ class NodeConversation extends Conversation {
     for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? "");
     if (answer.status !== 204) response.setHeader("Content-Length", Buffer.byteLength(answer.body));
     if (close) response.setHeader("Connection", "close");
-    response.end(answer.body, () => { this.left(); });
+    response.end(answer.body, () => {
+      this.left();
+    });
     if (!this.request.complete) this.discardRest();
   }
 
   /** Reads and drops what is left of a body that nobody wants, so that the connection can carry the next request; for a while. */
   private discardRest(): void {
     const { request } = this;
-    const timer = setTimeout(() => { if (!request.complete) request.socket.destroy(); }, this.load.limits.request_idle_ms);
+    const timer = setTimeout(() => {
+      if (!request.complete) request.socket.destroy();
+    }, this.load.limits.request_idle_ms);
     timer.unref();
-    request.on("close", () => { clearTimeout(timer); });
+    request.on("close", () => {
+      clearTimeout(timer);
+    });
     request.resume();
   }
 
@@ -110,20 +120,27 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
   server.on("connection", (socket: Socket) => {
     const conversations = new Set<NodeConversation>();
     underWay.set(socket, conversations);
-    socket.on("close", () => { for (const conversation of conversations) conversation.closed(); });
+    socket.on("close", () => {
+      for (const conversation of conversations) conversation.closed();
+    });
   });
   server.on("request", (request, response) => {
     const head = headOf(request);
     const conversation = new NodeConversation(shared, options.onRequest(head), request, response);
-    const framing = head.headers.pairs.length / 2 > LIMITS.request_headers_max ? "malformed" : bodyFraming(head.headers);
+    const framing =
+      head.headers.pairs.length / 2 > LIMITS.request_headers_max ? "malformed" : bodyFraming(head.headers);
     if (conversation.open(framing)) conversation.readBody();
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable) return;
-    socket.end(`HTTP/1.1 ${PROTOCOL_ERRORS[error.code ?? ""] ?? "400 Bad Request"}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    socket.end(
+      `HTTP/1.1 ${PROTOCOL_ERRORS[error.code ?? ""] ?? "400 Bad Request"}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+    );
   });
   // Neither is offered; without these node would close an Upgrade without an answer.
-  server.on("connect", (_request, socket) => { socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); });
+  server.on("connect", (_request, socket) => {
+    socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, resolve);
@@ -135,7 +152,10 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
       server.closeIdleConnections();
     },
     closeAll: async () => {
-      const closed = new Promise<void>((resolve) => { if (server.listening) server.once("close", resolve); else resolve(); });
+      const closed = new Promise<void>((resolve) => {
+        if (server.listening) server.once("close", resolve);
+        else resolve();
+      });
       server.closeAllConnections();
       await closed;
     },

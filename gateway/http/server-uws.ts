@@ -64,14 +64,20 @@ class UwsConversation extends Conversation {
   protected write(answer: Outgoing, close: boolean): void {
     if (!this.live) return;
     if (this.isCorked) this.writeCorked(answer, close);
-    else this.res.cork(() => { this.writeCorked(answer, close); });
+    else
+      this.res.cork(() => {
+        this.writeCorked(answer, close);
+      });
   }
 
   private writeCorked(answer: Outgoing, close: boolean): void {
     const { res } = this;
     res.writeStatus(statusLine(answer.status));
     res.writeHeader("X-Request-Id", answer.requestId);
-    res.writeHeader("X-Content-Type-Options", answer.headers?.["Cache-Control"] === undefined ? FOR_ALL_UNCACHED : FOR_ALL);
+    res.writeHeader(
+      "X-Content-Type-Options",
+      answer.headers?.["Cache-Control"] === undefined ? FOR_ALL_UNCACHED : FOR_ALL,
+    );
     if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
     const { body } = answer;
@@ -111,7 +117,9 @@ class UwsConversation extends Conversation {
 
 function headOf(res: HttpResponse, req: HttpRequest): Head {
   const headers = new HeaderList();
-  req.forEach((name, value) => { headers.add(name, value); });
+  req.forEach((name, value) => {
+    headers.add(name, value);
+  });
   return {
     method: req.getCaseSensitiveMethod(),
     path: req.getUrl(),
@@ -135,9 +143,19 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
   const socket = await new Promise<ListenSocket>((resolve, reject) => {
     const listening = (token: ListenSocket | false): void => {
       if (token !== false) resolve(token);
-      else reject(Object.assign(new Error(`Cannot listen on ${options.host} port ${options.port}: it is in use or not ours.`), { code: "EADDRINUSE" }));
+      else
+        reject(
+          Object.assign(new Error(`Cannot listen on ${options.host} port ${options.port}: it is in use or not ours.`), {
+            code: "EADDRINUSE",
+          }),
+        );
     };
-    app.listen(options.host, options.port, options.sharesPort === true ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, listening);
+    app.listen(
+      options.host,
+      options.port,
+      options.sharesPort === true ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT,
+      listening,
+    );
   });
   const port = uws.us_socket_local_port(socket);
   let accepting = true;

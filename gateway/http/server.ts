@@ -58,16 +58,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const load = new Load(limits, options.monotonic);
   const form = options.form ?? (uwsAvailable() ? "uws" : "node");
   const listener = await (form === "uws" ? listenUws : listenNode)(options, load);
-  const sweeper = setInterval(() => { load.sweep(); }, Math.max(10, Math.min(limits.request_idle_ms, limits.request_timeout_ms) / SWEEPS_PER_DEADLINE));
+  const sweeper = setInterval(
+    () => {
+      load.sweep();
+    },
+    Math.max(10, Math.min(limits.request_idle_ms, limits.request_timeout_ms) / SWEEPS_PER_DEADLINE),
+  );
   sweeper.unref();
 
   let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> => (stopped ??= (async () => {
-    load.draining = true;
-    clearInterval(sweeper);
-    listener.stopAccepting();
-    await listener.closeAll();
-  })());
+  const stop = (): Promise<void> =>
+    (stopped ??= (async () => {
+      load.draining = true;
+      clearInterval(sweeper);
+      listener.stopAccepting();
+      await listener.closeAll();
+    })());
   return {
     port: listener.port,
     form,

@@ -30,7 +30,9 @@ export interface HttpResponse {
 
 declare const listening: unique symbol;
 /** A listening socket of the binding. */
-export interface ListenSocket { readonly [listening]: true }
+export interface ListenSocket {
+  readonly [listening]: true;
+}
 
 export interface Uws {
   App(): {

@@ -4,7 +4,10 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { PipelinePorts } from "./pipeline.js";
 
-export type AuthPorts = Pick<PipelinePorts, "authenticate" | "authenticateAdmin" | "firmContext" | "customerContext" | "participantContext">;
+export type AuthPorts = Pick<
+  PipelinePorts,
+  "authenticate" | "authenticateAdmin" | "firmContext" | "customerContext" | "participantContext"
+>;
 
 const digest = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
 

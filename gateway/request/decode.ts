@@ -66,7 +66,8 @@ function parsePairs(text: string, unreadable: "BODY_MALFORMED" | "REQUEST_INVALI
   const values: Record<string, string> = {};
   if (text === "") return values;
   const pairs = text.split("&", LIMITS.request_pairs_max + 1);
-  if (pairs.length > LIMITS.request_pairs_max) throw new Refusal(unreadable, [], { message: `More than ${LIMITS.request_pairs_max} fields came.` });
+  if (pairs.length > LIMITS.request_pairs_max)
+    throw new Refusal(unreadable, [], { message: `More than ${LIMITS.request_pairs_max} fields came.` });
   for (const pair of pairs) {
     const equals = pair.indexOf("=");
     const name = percentDecode((equals === -1 ? pair : pair.slice(0, equals)).replaceAll("+", " "));
@@ -74,7 +75,8 @@ function parsePairs(text: string, unreadable: "BODY_MALFORMED" | "REQUEST_INVALI
     if (name === undefined || value === undefined || name === "__proto__") {
       throw new Refusal(unreadable, [], { message: "A field cannot be read: write it percent-encoded in UTF-8." });
     }
-    if (Object.hasOwn(values, name)) throw new Refusal("REQUEST_INVALID", [{ field: fieldName(name), message: "This field came more than once." }]);
+    if (Object.hasOwn(values, name))
+      throw new Refusal("REQUEST_INVALID", [{ field: fieldName(name), message: "This field came more than once." }]);
     values[name] = value;
   }
   return values;

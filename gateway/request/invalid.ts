@@ -9,21 +9,42 @@ const DETAILS_MAX = 20;
 type Issue = z.core.$ZodIssue;
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
-  string: "a string", number: "a number", int: "a whole number", boolean: "true or false", array: "a list", object: "an object", record: "an object",
-  date: "a date", null: "null", undefined: "left out",
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+  date: "a date",
+  null: "null",
+  undefined: "left out",
 };
 
 const FORMAT_WORDS: Readonly<Record<string, string>> = {
-  uuid: "must be a UUID", email: "must be an e-mail address", url: "must be a URL", datetime: "must be an ISO 8601 date and time", date: "must be a date, YYYY-MM-DD",
-  base64: "must be base64 text", ipv4: "must be an IPv4 address", ipv6: "must be an IPv6 address", regex: "does not have the form that this field needs",
+  uuid: "must be a UUID",
+  email: "must be an e-mail address",
+  url: "must be a URL",
+  datetime: "must be an ISO 8601 date and time",
+  date: "must be a date, YYYY-MM-DD",
+  base64: "must be base64 text",
+  ipv4: "must be an IPv4 address",
+  ipv6: "must be an IPv6 address",
+  regex: "does not have the form that this field needs",
 };
 
-const SIZE_WORDS: Readonly<Record<string, string>> = { string: "characters", array: "items", set: "items", file: "bytes" };
+const SIZE_WORDS: Readonly<Record<string, string>> = {
+  string: "characters",
+  array: "items",
+  set: "items",
+  file: "bytes",
+};
 
 /** `metadata.documentId`, `lines[3].quantity`; the empty path is the request itself. */
 function fieldOf(prefix: string, path: readonly PropertyKey[]): string {
   let field = "";
-  for (const part of path) field += typeof part === "number" ? `[${part}]` : field === "" ? String(part) : `.${String(part)}`;
+  for (const part of path)
+    field += typeof part === "number" ? `[${part}]` : field === "" ? String(part) : `.${String(part)}`;
   return field === "" ? prefix : field;
 }
 
@@ -31,7 +52,8 @@ function bound(issue: Extract<Issue, { code: "too_big" | "too_small" }>): string
   const isMax = issue.code === "too_big";
   const limit = String(isMax ? issue.maximum : issue.minimum);
   const unit = SIZE_WORDS[issue.origin];
-  if (unit !== undefined) return limit === "1" && !isMax ? "must not be empty" : `must have at ${isMax ? "most" : "least"} ${limit} ${unit}`;
+  if (unit !== undefined)
+    return limit === "1" && !isMax ? "must not be empty" : `must have at ${isMax ? "most" : "least"} ${limit} ${unit}`;
   return `must be ${isMax ? (issue.inclusive === false ? "less than" : "at most") : issue.inclusive === false ? "more than" : "at least"} ${limit}`;
 }
 
@@ -65,7 +87,8 @@ function words(issue: Issue): string {
  * A schema may bring its own words, which complete a sentence that begins with the field: `.regex(…, "must be …")`. They begin
  * in lower case; the library's sentences, which are not shown, begin with a capital.
  */
-const ownWords = (issue: Issue): string | undefined => (/^[a-z]/.test(issue.message) ? issue.message.replace(/\.$/, "") : undefined);
+const ownWords = (issue: Issue): string | undefined =>
+  /^[a-z]/.test(issue.message) ? issue.message.replace(/\.$/, "") : undefined;
 
 /** Names of members come from the caller: repeated only when they look like names. */
 const NAME = /^[A-Za-z0-9_.:[\]-]{1,200}$/;
@@ -79,7 +102,8 @@ export function detailsOfIssues(issues: readonly Issue[], prefix: string): Error
   const details: ErrorDetail[] = [];
   for (const issue of issues) {
     const path = fieldOf(prefix, issue.path);
-    const fields = issue.code === "unrecognized_keys" ? issue.keys.map((key) => fieldOf(prefix, [...issue.path, key])) : [path];
+    const fields =
+      issue.code === "unrecognized_keys" ? issue.keys.map((key) => fieldOf(prefix, [...issue.path, key])) : [path];
     for (const field of fields) {
       if (details.length === DETAILS_MAX) return details;
       details.push({ field: shown(field), message: `${shown(field)} ${ownWords(issue) ?? words(issue)}.` });

@@ -28,7 +28,8 @@ const malformed = (message: string): Refusal => new Refusal("BODY_MALFORMED", []
  * @throws Refusal BODY_MALFORMED
  */
 export function decodeUtf8(bytes: Buffer): string {
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) throw malformed("The body begins with a byte order mark; send UTF-8 without one.");
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
+    throw malformed("The body begins with a byte order mark; send UTF-8 without one.");
   if (!isUtf8(bytes)) throw malformed("The body is not valid UTF-8.");
   return bytes.toString("utf8");
 }
@@ -41,7 +42,8 @@ export function parseJsonObject(bytes: Buffer): Readonly<Record<string, unknown>
   const text = decodeUtf8(bytes);
   const members = countMembers(text);
   const value = parse(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw malformed("The body must be a JSON object.");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw malformed("The body must be a JSON object.");
   inspect(value, members, text.includes("\\u"));
   return value as Readonly<Record<string, unknown>>;
 }
@@ -66,9 +68,11 @@ function countMembers(text: string): number {
     } else if (code === COLON) {
       members++;
     } else if (code === COMMA) {
-      if (++separators > LIMITS.json_members_max) throw malformed(`The body has more than ${LIMITS.json_members_max} members and elements.`);
+      if (++separators > LIMITS.json_members_max)
+        throw malformed(`The body has more than ${LIMITS.json_members_max} members and elements.`);
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > LIMITS.json_depth_max) throw malformed(`The body is nested deeper than ${LIMITS.json_depth_max} levels.`);
+      if (++depth > LIMITS.json_depth_max)
+        throw malformed(`The body is nested deeper than ${LIMITS.json_depth_max} levels.`);
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       depth--;
     }
@@ -99,7 +103,8 @@ function inspect(root: object, members: number, escapes: boolean): void {
   const open: object[] = [root];
   let seen = 0;
   const check = (text: string): void => {
-    if (escapes && UNSTORABLE.test(text)) throw malformed("The body has a string with U+0000 or half a surrogate pair.");
+    if (escapes && UNSTORABLE.test(text))
+      throw malformed("The body has a string with U+0000 or half a surrogate pair.");
   };
   for (let container = open.pop(); container !== undefined; container = open.pop()) {
     const isArray = Array.isArray(container);

@@ -56,7 +56,10 @@ export interface PipelineOptions {
 
 /** Whose envelope answers where no row does: the first prefix that fits. @source spec/rulings.md, section 3 */
 const FAMILY_OF_PREFIX: readonly (readonly [string, Family])[] = [
-  ["/sapi/", "sapi"], ["/api/v1/auth/", "auth"], ["/oauth/", "oauth"], ["/api/oauth/", "oauth"],
+  ["/sapi/", "sapi"],
+  ["/api/v1/auth/", "auth"],
+  ["/oauth/", "oauth"],
+  ["/api/oauth/", "oauth"],
 ];
 
 /**
@@ -75,7 +78,10 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Exchan
       if (plan !== undefined) return new RouteExchange(shared, plan, head, found.names, found.values);
     }
     const family = FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ?? "enterprise";
-    const refusal = found === undefined || "row" in found ? new Refusal("ROUTE_UNKNOWN") : new Refusal("METHOD_NOT_ALLOWED", [], { allow: found });
+    const refusal =
+      found === undefined || "row" in found
+        ? new Refusal("ROUTE_UNKNOWN")
+        : new Refusal("METHOD_NOT_ALLOWED", [], { allow: found });
     return new RouteExchange(shared, refusingPlan(family, refusal), head, [], []);
   };
 }
@@ -99,6 +105,15 @@ const refusingPlan = (family: Family, refusal: Refusal): Plan => ({
   family,
   label: "(none)",
   method: "(none)",
-  head: [{ name: "route", needs: "head", applies: () => true, run: () => { throw refusal; } }],
+  head: [
+    {
+      name: "route",
+      needs: "head",
+      applies: () => true,
+      run: () => {
+        throw refusal;
+      },
+    },
+  ],
   body: [],
 });

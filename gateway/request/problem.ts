@@ -15,10 +15,19 @@ type Category = (typeof CATEGORIES)[number];
 
 /** @source spec/rulings.md, section 3: `category` of the SAPI row; the auth family has the same. Statuses not named there are ours. */
 const CATEGORY_OF_STATUS: Readonly<Record<number, Category>> = {
-  400: "VALIDATION", 404: "VALIDATION", 405: "VALIDATION", 413: "VALIDATION", 415: "VALIDATION", 422: "VALIDATION",
-  401: "AUTH", 403: "AUTH", 423: "AUTH",
-  409: "PROCESSING", 500: "PROCESSING",
-  429: "TEMPORARY", 503: "TEMPORARY",
+  400: "VALIDATION",
+  404: "VALIDATION",
+  405: "VALIDATION",
+  413: "VALIDATION",
+  415: "VALIDATION",
+  422: "VALIDATION",
+  401: "AUTH",
+  403: "AUTH",
+  423: "AUTH",
+  409: "PROCESSING",
+  500: "PROCESSING",
+  429: "TEMPORARY",
+  503: "TEMPORARY",
 };
 
 /** @source spec/rulings.md, section 3: issue codes of details[0] */
@@ -55,7 +64,8 @@ function detailsOf(refusal: Refusal): readonly ErrorDetail[] {
   return [{ code: reason, ...(issue === undefined ? {} : { issue }), ...first }, ...details.slice(1)];
 }
 
-const some = <T>(name: string, value: T | undefined): Record<string, T> => (value === undefined ? {} : { [name]: value });
+const some = <T>(name: string, value: T | undefined): Record<string, T> =>
+  value === undefined ? {} : { [name]: value };
 const nonEmpty = <T>(list: readonly T[]): readonly T[] | undefined => (list.length === 0 ? undefined : list);
 
 const sapi: Envelope = (refusal, requestId) => {
@@ -87,13 +97,19 @@ const auth: Envelope = (refusal, requestId) => {
   };
 };
 
-const oauth: Envelope = (refusal) => ({ error: OAUTH_CODES[refusal.reason] ?? "invalid_request", error_description: refusal.message });
+const oauth: Envelope = (refusal) => ({
+  error: OAUTH_CODES[refusal.reason] ?? "invalid_request",
+  error_description: refusal.message,
+});
 
 const enterprise: Envelope = (refusal, requestId) => {
   const row = ERRORS[refusal.reason];
   const { requiredScope, nextAction } = refusal.extras;
   const details = detailsOf(refusal);
-  const fixHint = requiredScope === undefined ? undefined : `Request a token whose scope contains ${requiredScope}, from a key and for a firm that allow it.`;
+  const fixHint =
+    requiredScope === undefined
+      ? undefined
+      : `Request a token whose scope contains ${requiredScope}, from a key and for a firm that allow it.`;
   return {
     error: {
       code: row.enterprise,
@@ -110,7 +126,16 @@ const enterprise: Envelope = (refusal, requestId) => {
 };
 
 /** @source spec/rulings.md, section 3 */
-const ENVELOPES: Readonly<Record<Family, Envelope>> = { sapi, auth, oauth, enterprise, connector: enterprise, public: enterprise, admin: enterprise, as4: enterprise };
+const ENVELOPES: Readonly<Record<Family, Envelope>> = {
+  sapi,
+  auth,
+  oauth,
+  enterprise,
+  connector: enterprise,
+  public: enterprise,
+  admin: enterprise,
+  as4: enterprise,
+};
 
 /** @param presented whether the request carried a bearer token, which WWW-Authenticate then calls invalid */
 export function problem(refusal: Refusal, family: Family, requestId: string, presented: boolean): Problem {
@@ -120,7 +145,10 @@ export function problem(refusal: Refusal, family: Family, requestId: string, pre
   const retryAfter = retryAfter_s ?? (status === 503 ? RETRY_AFTER_DEFAULT_S : undefined);
   if (retryAfter !== undefined) headers["Retry-After"] = String(Math.max(1, Math.ceil(retryAfter)));
   if (allow !== undefined) headers["Allow"] = allow.join(", ");
-  if (status === 401) headers["WWW-Authenticate"] = presented && refusal.reason === "TOKEN_INVALID" ? 'Bearer error="invalid_token"' : "Bearer";
-  if (requiredScope !== undefined) headers["WWW-Authenticate"] = `Bearer error="insufficient_scope" scope="${requiredScope}"`;
+  if (status === 401)
+    headers["WWW-Authenticate"] =
+      presented && refusal.reason === "TOKEN_INVALID" ? 'Bearer error="invalid_token"' : "Bearer";
+  if (requiredScope !== undefined)
+    headers["WWW-Authenticate"] = `Bearer error="insufficient_scope" scope="${requiredScope}"`;
   return { status, body: ENVELOPES[family](refusal, requestId), headers };
 }

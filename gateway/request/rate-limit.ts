@@ -130,7 +130,13 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   /** Theoretical arrival time by identifier. */
   const arrivals = new Bounded<number>(windows_max);
 
-  const answer = (row: RateRow, allowed: boolean, remaining: number, resetIn_ms: number, retryIn_ms: number): Admission => ({
+  const answer = (
+    row: RateRow,
+    allowed: boolean,
+    remaining: number,
+    resetIn_ms: number,
+    retryIn_ms: number,
+  ): Admission => ({
     allowed,
     limit: row.limit,
     remaining: Math.max(0, remaining),
@@ -173,9 +179,15 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     window.tokens = 0;
     // Those who wait use theirs at once. What is held beyond is the error of the whole: all nodes together hold at most the share.
     const reserve = Math.floor((row.limit * LIMITS.rate_reserve_share) / peers.nodes());
-    const want = Math.min(row.limit, Math.max(1, window.waiting) + Math.min(reserve, window.usedSince(now - LIMITS.rate_lease_ms)));
+    const want = Math.min(
+      row.limit,
+      Math.max(1, window.waiting) + Math.min(reserve, window.usedSince(now - LIMITS.rate_lease_ms)),
+    );
     try {
-      const lease = await within(LIMITS.rate_lease_timeout_ms, peers.lease({ bucket: row.bucket, key, limit: row.limit, window_ms: row.window_ms, want, unused }));
+      const lease = await within(
+        LIMITS.rate_lease_timeout_ms,
+        peers.lease({ bucket: row.bucket, key, limit: row.limit, window_ms: row.window_ms, want, unused }),
+      );
       if (lease === undefined) return undefined;
       window.tokens = lease.granted;
       // Counted from the question: the store's own instant is not earlier.
@@ -276,7 +288,11 @@ class Bounded<Value> {
 /** The promise's value, or undefined after `ms`. */
 async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined); }, ms); });
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => {
+      resolve(undefined);
+    }, ms);
+  });
   try {
     return await Promise.race([promise, late]);
   } finally {

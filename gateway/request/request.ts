@@ -39,10 +39,16 @@ const NOTHING: Readonly<Record<string, unknown>> = {};
 const NO_BYTES = Buffer.alloc(0);
 
 const FAULTS: Readonly<Record<ServerFault, ErrorName>> = {
-  body_too_large: "BODY_TOO_LARGE", overloaded: "TEMPORARY", bodies_full: "TEMPORARY", malformed: "BODY_MALFORMED", timeout: "TEMPORARY",
+  body_too_large: "BODY_TOO_LARGE",
+  overloaded: "TEMPORARY",
+  bodies_full: "TEMPORARY",
+  malformed: "BODY_MALFORMED",
+  timeout: "TEMPORARY",
 };
 
-const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = { malformed: "The request's Content-Length and Transfer-Encoding do not say where its body ends." };
+const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = {
+  malformed: "The request's Content-Length and Transfer-Encoding do not say where its body ends.",
+};
 
 export class RouteExchange implements Exchange, AnyRequest {
   readonly requestId: RequestId;
@@ -138,7 +144,10 @@ export class RouteExchange implements Exchange, AnyRequest {
     try {
       const pending = this.run(this.plan.head);
       if (pending === undefined) return undefined;
-      this.headResult = pending.then(() => undefined, (error: unknown) => this.failed(error));
+      this.headResult = pending.then(
+        () => undefined,
+        (error: unknown) => this.failed(error),
+      );
       return this.headResult;
     } catch (error) {
       return this.failed(error);
@@ -151,7 +160,8 @@ export class RouteExchange implements Exchange, AnyRequest {
   }
 
   refuse(fault: ServerFault): Outgoing {
-    if (fault === "overloaded" || fault === "bodies_full") this.ports.metrics.count("http_requests_shed_total", { reason: fault });
+    if (fault === "overloaded" || fault === "bodies_full")
+      this.ports.metrics.count("http_requests_shed_total", { reason: fault });
     const message = FAULT_MESSAGES[fault];
     return this.failed(new Refusal(FAULTS[fault], [], message === undefined ? {} : { message }));
   }
@@ -179,7 +189,8 @@ export class RouteExchange implements Exchange, AnyRequest {
   private handle(): Outgoing | Promise<Outgoing> {
     try {
       const pending = this.run(this.plan.body);
-      if (pending !== undefined) return pending.then(() => this.callHandler()).catch((error: unknown) => this.failed(error));
+      if (pending !== undefined)
+        return pending.then(() => this.callHandler()).catch((error: unknown) => this.failed(error));
       const reply = this.callHandler();
       return reply instanceof Promise ? reply.catch((error: unknown) => this.failed(error)) : reply;
     } catch (error) {
@@ -208,14 +219,23 @@ export class RouteExchange implements Exchange, AnyRequest {
     let refusal: Refusal;
     if (error instanceof Refusal) refusal = error;
     else {
-      this.ports.log.error("a request met a bug", { requestId: this.requestId, route: this.plan.label, ...errorFields(error) });
+      this.ports.log.error("a request met a bug", {
+        requestId: this.requestId,
+        route: this.plan.label,
+        ...errorFields(error),
+      });
       refusal = new Refusal("INTERNAL");
     }
     const { status, body, headers } = problem(refusal, this.plan.family, this.requestId, this.presentedToken);
     return this.settled(status, this.headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
   }
 
-  private settled(status: number, headers: Readonly<Record<string, string>> | undefined, contentType: string | undefined, body: string | Uint8Array): Outgoing {
+  private settled(
+    status: number,
+    headers: Readonly<Record<string, string>> | undefined,
+    contentType: string | undefined,
+    body: string | Uint8Array,
+  ): Outgoing {
     const answer = { status, requestId: this.requestId, contentType, headers, body };
     // A handler that ends after its request ran out of time has been counted already.
     if (this.isCounted) return answer;
@@ -228,13 +248,18 @@ export class RouteExchange implements Exchange, AnyRequest {
   }
 
   /** Response headers: what the reply brings and what the rate row promises. */
-  private headersOf(given: Readonly<Record<string, string>> | undefined, status: number): Readonly<Record<string, string>> | undefined {
+  private headersOf(
+    given: Readonly<Record<string, string>> | undefined,
+    status: number,
+  ): Readonly<Record<string, string>> | undefined {
     const { admission } = this;
     const rate = this.plan.row?.rate;
-    const showsRate = admission !== undefined && rate !== undefined && (status === 429 || RATES[rate].headers === "always");
+    const showsRate =
+      admission !== undefined && rate !== undefined && (status === 429 || RATES[rate].headers === "always");
     if (given === undefined && !showsRate) return undefined;
     const headers: Record<string, string> = { ...given };
-    for (const name in headers) if (UNSAFE.test(headers[name] ?? "")) throw new TypeError("a header value with a control or non-ASCII character");
+    for (const name in headers)
+      if (UNSAFE.test(headers[name] ?? "")) throw new TypeError("a header value with a control or non-ASCII character");
     if (showsRate) {
       headers["X-RateLimit-Limit"] = String(admission.limit);
       headers["X-RateLimit-Remaining"] = String(admission.remaining);
@@ -248,4 +273,7 @@ export class RouteExchange implements Exchange, AnyRequest {
 const UNSAFE = /[^\t\x20-\x7e]/;
 
 const isRaw = (body: unknown): body is RawBody =>
-  typeof body === "object" && body !== null && "raw" in body && (typeof body.raw === "string" || body.raw instanceof Uint8Array);
+  typeof body === "object" &&
+  body !== null &&
+  "raw" in body &&
+  (typeof body.raw === "string" || body.raw instanceof Uint8Array);

@@ -28,14 +28,54 @@ export interface Step {
 
 export const STEPS: readonly Step[] = [
   { name: "credential (401)", needs: "head", applies: (row) => row.credential !== "none", run: credential },
-  { name: "IP allowlist (403)", needs: "head", applies: (row) => row.credential !== "none" && row.credential !== "admin", run: allowlist },
-  { name: "rate limit by key or address (429)", needs: "head", applies: (row) => row.rate !== undefined && RATES[row.rate].key !== "client+address", run: rateLimit },
-  { name: "rate limit by client (429)", needs: "body", applies: (row) => row.rate !== undefined && RATES[row.rate].key === "client+address", run: rateLimitByClient },
-  { name: "kind of credential (403)", needs: "head", applies: (row) => row.credential === "partner" || row.credential === "partner_unrestricted", run: credentialKind },
-  { name: "firm context (400) and binding (403)", needs: "head", applies: (row) => row.context === "firm", run: firmContext },
-  { name: "no firm context (400)", needs: "head", applies: (row) => row.context === "forbidden" || row.context === "customer", run: noFirmContext },
-  { name: "customer (400, 404) and binding (403)", needs: "head", applies: (row) => row.context === "customer", run: customerContext },
-  { name: "participant (400) and binding (403)", needs: "head", applies: (row) => row.context === "participant", run: participantContext },
+  {
+    name: "IP allowlist (403)",
+    needs: "head",
+    applies: (row) => row.credential !== "none" && row.credential !== "admin",
+    run: allowlist,
+  },
+  {
+    name: "rate limit by key or address (429)",
+    needs: "head",
+    applies: (row) => row.rate !== undefined && RATES[row.rate].key !== "client+address",
+    run: rateLimit,
+  },
+  {
+    name: "rate limit by client (429)",
+    needs: "body",
+    applies: (row) => row.rate !== undefined && RATES[row.rate].key === "client+address",
+    run: rateLimitByClient,
+  },
+  {
+    name: "kind of credential (403)",
+    needs: "head",
+    applies: (row) => row.credential === "partner" || row.credential === "partner_unrestricted",
+    run: credentialKind,
+  },
+  {
+    name: "firm context (400) and binding (403)",
+    needs: "head",
+    applies: (row) => row.context === "firm",
+    run: firmContext,
+  },
+  {
+    name: "no firm context (400)",
+    needs: "head",
+    applies: (row) => row.context === "forbidden" || row.context === "customer",
+    run: noFirmContext,
+  },
+  {
+    name: "customer (400, 404) and binding (403)",
+    needs: "head",
+    applies: (row) => row.context === "customer",
+    run: customerContext,
+  },
+  {
+    name: "participant (400) and binding (403)",
+    needs: "head",
+    applies: (row) => row.context === "participant",
+    run: participantContext,
+  },
   { name: "scope (403)", needs: "head", applies: (row) => row.scopes.length > 0, run: scopes },
   { name: "idempotency key (400)", needs: "head", applies: (row) => row.idempotency !== "none", run: idempotencyKey },
   { name: "path (404)", needs: "body", applies: (row) => row.request.params !== undefined, run: pathParameters },
@@ -56,7 +96,10 @@ function credential(exchange: RouteExchange, row: Route): void | Promise<void> {
     return;
   }
   const caller = exchange.ports.authenticate(token, exchange.receivedAt);
-  if (caller instanceof Promise) return caller.then((late) => { exchange.caller = late; });
+  if (caller instanceof Promise)
+    return caller.then((late) => {
+      exchange.caller = late;
+    });
   exchange.caller = caller;
 }
 
@@ -68,7 +111,8 @@ function allowlist(exchange: RouteExchange): void {
   if (list.length === 0) return;
   let networks = parsedLists.get(list);
   // An entry that cannot be read allows nobody; it must not turn the list into an empty one, which allows everybody.
-  if (networks === undefined) parsedLists.set(list, (networks = list.map(parseCidr).filter((cidr) => cidr !== undefined)));
+  if (networks === undefined)
+    parsedLists.set(list, (networks = list.map(parseCidr).filter((cidr) => cidr !== undefined)));
   if (!networks.some((network) => inCidr(exchange.clientAddress, network))) throw new Refusal("IP_NOT_ALLOWED");
 }
 
@@ -90,7 +134,11 @@ function rateLimitByClient(exchange: RouteExchange, row: Route): void | Promise<
   return admitted(exchange, row, exchange.ports.admit(row.rate, `${exchange.addressGroup}\n${client}`));
 }
 
-function admitted(exchange: RouteExchange, row: Route, admission: Admission | Promise<Admission>): void | Promise<void> {
+function admitted(
+  exchange: RouteExchange,
+  row: Route,
+  admission: Admission | Promise<Admission>,
+): void | Promise<void> {
   if (admission instanceof Promise) return admission.then((late) => admitted(exchange, row, late));
   exchange.admission = admission;
   if (admission.allowed) return;
@@ -100,7 +148,8 @@ function admitted(exchange: RouteExchange, row: Route, admission: Admission | Pr
 
 function credentialKind(exchange: RouteExchange, row: Route): void {
   const { caller } = exchange;
-  if (caller?.kind !== "integrator" || (row.credential === "partner_unrestricted" && caller.scopedFirmId !== undefined)) throw new Refusal("CREDENTIAL_CLASS");
+  if (caller?.kind !== "integrator" || (row.credential === "partner_unrestricted" && caller.scopedFirmId !== undefined))
+    throw new Refusal("CREDENTIAL_CLASS");
 }
 
 function firmContext(exchange: RouteExchange): void | Promise<void> {
@@ -108,12 +157,19 @@ function firmContext(exchange: RouteExchange): void | Promise<void> {
   const { caller } = exchange;
   if (caller === undefined) throw new Refusal("TOKEN_INVALID");
   const header = headers.get("x-firm-id");
-  if (caller.kind === "firm" && header !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN", [{ field: "X-Firm-Id", message: "A firm's own key does not send X-Firm-Id." }]);
+  if (caller.kind === "firm" && header !== undefined)
+    throw new Refusal("FIRM_CONTEXT_FORBIDDEN", [
+      { field: "X-Firm-Id", message: "A firm's own key does not send X-Firm-Id." },
+    ]);
   const firmId = header === undefined ? undefined : parseFirmId(header);
   const isMissing = header === undefined && caller.kind === "integrator" && caller.scopedFirmId === undefined;
-  if (isMissing || (header !== undefined && firmId === undefined) || headers.count("x-firm-id") > 1) throw new Refusal("FIRM_CONTEXT_REQUIRED");
+  if (isMissing || (header !== undefined && firmId === undefined) || headers.count("x-firm-id") > 1)
+    throw new Refusal("FIRM_CONTEXT_REQUIRED");
   const firm = exchange.ports.firmContext(caller, firmId);
-  if (firm instanceof Promise) return firm.then((late) => { exchange.firm = late; });
+  if (firm instanceof Promise)
+    return firm.then((late) => {
+      exchange.firm = late;
+    });
   exchange.firm = firm;
 }
 
@@ -126,9 +182,15 @@ function customerContext(exchange: RouteExchange): void | Promise<void> {
   const { caller } = exchange;
   if (caller === undefined) throw new Refusal("TOKEN_INVALID");
   const customerRef = parseQuery(exchange.head.query)["customerRef"] ?? "";
-  if (customerRef === "") throw new Refusal("REQUEST_INVALID", [{ field: "customerRef", message: "Name the firm in the query: customerRef=<your own id of it>." }]);
+  if (customerRef === "")
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "customerRef", message: "Name the firm in the query: customerRef=<your own id of it>." },
+    ]);
   const customer = exchange.ports.customerContext(caller, customerRef);
-  if (customer instanceof Promise) return customer.then((late) => { exchange.firm = late; });
+  if (customer instanceof Promise)
+    return customer.then((late) => {
+      exchange.firm = late;
+    });
   exchange.firm = customer;
 }
 
@@ -137,15 +199,20 @@ function participantContext(exchange: RouteExchange): void | Promise<void> {
   const { caller } = exchange;
   if (caller === undefined) throw new Refusal("TOKEN_INVALID");
   const participantId = parseParticipantId(headers.get("x-peppol-participant-id") ?? "");
-  if (participantId === undefined || headers.count("x-peppol-participant-id") > 1) throw new Refusal("PARTICIPANT_REQUIRED");
+  if (participantId === undefined || headers.count("x-peppol-participant-id") > 1)
+    throw new Refusal("PARTICIPANT_REQUIRED");
   const participant = exchange.ports.participantContext(caller, participantId);
-  if (participant instanceof Promise) return participant.then((late) => { exchange.participant = late; });
+  if (participant instanceof Promise)
+    return participant.then((late) => {
+      exchange.participant = late;
+    });
   exchange.participant = participant;
 }
 
 function scopes(exchange: RouteExchange, row: Route): void {
   const effective = exchange.participant?.scopes ?? exchange.firm?.scopes ?? exchange.caller?.scopes;
-  for (const scope of row.scopes) if (effective?.has(scope) !== true) throw new Refusal("SCOPE_MISSING", [], { requiredScope: scope });
+  for (const scope of row.scopes)
+    if (effective?.has(scope) !== true) throw new Refusal("SCOPE_MISSING", [], { requiredScope: scope });
 }
 
 function idempotencyKey(exchange: RouteExchange, row: Route): void {
@@ -153,7 +220,9 @@ function idempotencyKey(exchange: RouteExchange, row: Route): void {
   const form = IDEMPOTENCY[row.idempotency];
   const key = headers.get("idempotency-key") ?? "";
   if (headers.count("idempotency-key") !== 1 || !form.pattern.test(key)) {
-    throw new Refusal("IDEMPOTENCY_KEY", [{ field: "Idempotency-Key", message: `Idempotency-Key must be ${form.words}, sent once.` }]);
+    throw new Refusal("IDEMPOTENCY_KEY", [
+      { field: "Idempotency-Key", message: `Idempotency-Key must be ${form.words}, sent once.` },
+    ]);
   }
   exchange.idempotencyKey = row.idempotency === "uuid" ? key.toLowerCase() : key;
 }

@@ -3,22 +3,55 @@ import { z } from "zod";
 
 import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import { Refusal } from "../../engine/base/errors.js";
-import { type DocumentId, parseDocumentId, type ParticipantId, parseParticipantId, parseReceivedDocumentId, participantKey, type ReceivedDocumentId } from "../../engine/base/ids.js";
+import {
+  type DocumentId,
+  parseDocumentId,
+  type ParticipantId,
+  parseParticipantId,
+  parseReceivedDocumentId,
+  participantKey,
+  type ReceivedDocumentId,
+} from "../../engine/base/ids.js";
 import { OUTBOUND_STATES, type OutboundState } from "../../engine/lifecycle/document.js";
 import { INBOUND_STATES, type InboundState } from "../../engine/lifecycle/received.js";
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
-import type { OperatorDocument, OperatorDocumentDetail, OperatorDocumentQuery, OperatorReceived, OperatorReceivedDetail, OperatorReceivedQuery } from "../../engine/storage/documents/operations.js";
+import type {
+  OperatorDocument,
+  OperatorDocumentDetail,
+  OperatorDocumentQuery,
+  OperatorReceived,
+  OperatorReceivedDetail,
+  OperatorReceivedQuery,
+} from "../../engine/storage/documents/operations.js";
 import { type Route, route } from "../contract/route.js";
 
 export interface AdminPorts {
-  listFirms(): Promise<readonly { readonly id: string; readonly name: string; readonly participants: readonly string[]; readonly createdAt: number }[]>;
+  listFirms(): Promise<
+    readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly participants: readonly string[];
+      readonly createdAt: number;
+    }[]
+  >;
   createFirm(firm: { readonly name: string; readonly participantId: ParticipantId }): Promise<{
-    readonly firmId: string; readonly clientId: string; readonly clientSecret: string;
+    readonly firmId: string;
+    readonly clientId: string;
+    readonly clientSecret: string;
     /** Where new participants are registered in the network at once. */
     readonly registration?: RegistrationResult;
   }>;
-  listIntegrators(): Promise<readonly { readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: number }[]>;
-  createIntegrator(integrator: { readonly name: string }): Promise<{ readonly integratorId: string; readonly clientId: string; readonly clientSecret: string }>;
+  listIntegrators(): Promise<
+    readonly {
+      readonly id: string;
+      readonly name: string;
+      readonly activeBindings: number;
+      readonly createdAt: number;
+    }[]
+  >;
+  createIntegrator(integrator: {
+    readonly name: string;
+  }): Promise<{ readonly integratorId: string; readonly clientId: string; readonly clientSecret: string }>;
   listDocuments(query: OperatorDocumentQuery): Promise<readonly OperatorDocument[]>;
   findDocument(id: DocumentId): Promise<OperatorDocumentDetail | undefined>;
   listReceived(query: OperatorReceivedQuery): Promise<readonly OperatorReceived[]>;
@@ -30,7 +63,13 @@ export interface AdminPorts {
   sampleInvoice(lines: number): string | undefined;
 }
 
-const COMMON = { mounts: ["/admin"], family: "admin", credential: "admin", errors: ["TEMPORARY"], tag: "Operations" } as const;
+const COMMON = {
+  mounts: ["/admin"],
+  family: "admin",
+  credential: "admin",
+  errors: ["TEMPORARY"],
+  tag: "Operations",
+} as const;
 const name = z.string().min(1).max(255);
 const LISTED_MAX = 200;
 /** Lines of the sample invoice: enough for the largest benchmark that travels over HTTP. */
@@ -39,23 +78,36 @@ const SAMPLE_LINES_MAX = 10_000;
 const json = z.record(z.string(), z.unknown());
 const list = (of: string) => ({ 200: { description: of, schema: json } });
 
-const wholeNumber = (max: number) => z.string().regex(/^[1-9][0-9]{0,5}$/, "must be a whole number from 1").transform(Number).pipe(z.number().max(max));
+const wholeNumber = (max: number) =>
+  z
+    .string()
+    .regex(/^[1-9][0-9]{0,5}$/, "must be a whole number from 1")
+    .transform(Number)
+    .pipe(z.number().max(max));
 
 const documentOf = (document: OperatorDocument) => ({
-  ...document, direction: "sent" as const, nextAttemptAt: document.nextAttemptAt === null ? null : isoInstant(document.nextAttemptAt),
-  createdAt: isoInstant(document.createdAt), updatedAt: isoInstant(document.updatedAt),
+  ...document,
+  direction: "sent" as const,
+  nextAttemptAt: document.nextAttemptAt === null ? null : isoInstant(document.nextAttemptAt),
+  createdAt: isoInstant(document.createdAt),
+  updatedAt: isoInstant(document.updatedAt),
 });
 
 const detailOf = ({ timeline, attemptList, ...document }: OperatorDocumentDetail) => ({
   ...documentOf(document),
   timeline: timeline.map((entry) => ({ ...entry, at: isoInstant(entry.at) })),
   attemptList: attemptList.map((attempt) => ({
-    ...attempt, startedAt: isoInstant(attempt.startedAt), finishedAt: attempt.finishedAt === null ? null : isoInstant(attempt.finishedAt),
+    ...attempt,
+    startedAt: isoInstant(attempt.startedAt),
+    finishedAt: attempt.finishedAt === null ? null : isoInstant(attempt.finishedAt),
   })),
 });
 
 const receivedOf = ({ receivedAt, acknowledgedAt, ...document }: OperatorReceived) => ({
-  ...document, direction: "received" as const, createdAt: isoInstant(receivedAt), updatedAt: isoInstant(acknowledgedAt ?? receivedAt),
+  ...document,
+  direction: "received" as const,
+  createdAt: isoInstant(receivedAt),
+  updatedAt: isoInstant(acknowledgedAt ?? receivedAt),
   acknowledgedAt: acknowledgedAt === null ? null : isoInstant(acknowledgedAt),
 });
 
@@ -64,25 +116,45 @@ const isInbound = (status: string): status is InboundState => INBOUND_STATES.som
 
 /** The documents of one direction. @throws Refusal REQUEST_INVALID for a status of the other */
 async function listed(
-  ports: AdminPorts, direction: "sent" | "received", status: string | undefined, query: Omit<OperatorDocumentQuery, "status">,
+  ports: AdminPorts,
+  direction: "sent" | "received",
+  status: string | undefined,
+  query: Omit<OperatorDocumentQuery, "status">,
 ): Promise<readonly (ReturnType<typeof documentOf> | ReturnType<typeof receivedOf>)[]> {
-  if (direction === "sent" && (status === undefined || isOutbound(status))) return (await ports.listDocuments({ ...query, status })).map(documentOf);
-  if (direction === "received" && (status === undefined || isInbound(status))) return (await ports.listReceived({ ...query, status })).map(receivedOf);
-  throw new Refusal("REQUEST_INVALID", [{ field: "status", message: `No document that was ${direction} has this status.` }]);
+  if (direction === "sent" && (status === undefined || isOutbound(status)))
+    return (await ports.listDocuments({ ...query, status })).map(documentOf);
+  if (direction === "received" && (status === undefined || isInbound(status)))
+    return (await ports.listReceived({ ...query, status })).map(receivedOf);
+  throw new Refusal("REQUEST_INVALID", [
+    { field: "status", message: `No document that was ${direction} has this status.` },
+  ]);
 }
 
-const created = ({ createdAt, ...row }: { readonly createdAt: number }) => ({ ...row, createdAt: isoInstant(createdAt) });
+const created = ({ createdAt, ...row }: { readonly createdAt: number }) => ({
+  ...row,
+  createdAt: isoInstant(createdAt),
+});
 
-export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
+const tenantRows = (ports: AdminPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "adminListFirms", method: "GET", path: "/firms", summary: "Firms and their participants", responses: list("Firms."),
+    ...COMMON,
+    operation: "adminListFirms",
+    method: "GET",
+    path: "/firms",
+    summary: "Firms and their participants",
+    responses: list("Firms."),
     handler: async () => ({ status: 200, body: { firms: (await ports.listFirms()).map(created) } }),
   }),
   route({
-    ...COMMON, operation: "adminCreateFirm", method: "POST", path: "/firms", summary: "Create a firm with one participant and one key",
+    ...COMMON,
+    operation: "adminCreateFirm",
+    method: "POST",
+    path: "/firms",
+    summary: "Create a firm with one participant and one key",
     request: {
       body: z.strictObject({
-        name, participantId: z.string().transform((value, context): ParticipantId => {
+        name,
+        participantId: z.string().transform((value, context): ParticipantId => {
           const parsed = parseParticipantId(value);
           if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
           return parsed ?? z.NEVER;
@@ -90,45 +162,74 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
       }),
     },
     responses: { 201: { description: "The ids and the secret, shown once.", schema: json } },
-    handler: async ({ body }) => ({ status: 201, body: { ...await ports.createFirm(body) } }),
+    handler: async ({ body }) => ({ status: 201, body: { ...(await ports.createFirm(body)) } }),
   }),
   route({
-    ...COMMON, operation: "adminListIntegrators", method: "GET", path: "/integrators", summary: "Integrators", responses: list("Integrators."),
+    ...COMMON,
+    operation: "adminListIntegrators",
+    method: "GET",
+    path: "/integrators",
+    summary: "Integrators",
+    responses: list("Integrators."),
     handler: async () => ({ status: 200, body: { integrators: (await ports.listIntegrators()).map(created) } }),
   }),
   route({
-    ...COMMON, operation: "adminCreateIntegrator", method: "POST", path: "/integrators", summary: "Create an integrator with one central key",
+    ...COMMON,
+    operation: "adminCreateIntegrator",
+    method: "POST",
+    path: "/integrators",
+    summary: "Create an integrator with one central key",
     request: { body: z.strictObject({ name }) },
     responses: { 201: { description: "The ids and the secret, shown once.", schema: json } },
-    handler: async ({ body }) => ({ status: 201, body: { ...await ports.createIntegrator(body) } }),
+    handler: async ({ body }) => ({ status: 201, body: { ...(await ports.createIntegrator(body)) } }),
   }),
+];
+
+const documentRows = (ports: AdminPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "adminListDocuments", method: "GET", path: "/documents", summary: "Documents of any firm, newest first", errors: ["REQUEST_INVALID"],
-    description: "Sent ones unless direction or status says otherwise. A received document is HELD until it was judged; one that is REFUSED was rejected and its firm never saw it.",
+    ...COMMON,
+    operation: "adminListDocuments",
+    method: "GET",
+    path: "/documents",
+    summary: "Documents of any firm, newest first",
+    errors: ["REQUEST_INVALID"],
+    description:
+      "Sent ones unless direction or status says otherwise. A received document is HELD until it was judged; one that is REFUSED was rejected and its firm never saw it.",
     request: {
       query: z.object({
         direction: z.enum(["sent", "received"]).optional(),
         status: z.enum([...OUTBOUND_STATES, ...INBOUND_STATES]).optional(),
-        participant: z.string().transform((value, context) => {
-          const parsed = parseParticipantId(value);
-          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
-          return parsed === undefined ? z.NEVER : participantKey(parsed);
-        }).optional(),
+        participant: z
+          .string()
+          .transform((value, context) => {
+            const parsed = parseParticipantId(value);
+            if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>" });
+            return parsed === undefined ? z.NEVER : participantKey(parsed);
+          })
+          .optional(),
         since: z.iso.datetime({ offset: true }).refine(isStorable, "must lie in the years 1 to 9999").optional(),
         limit: wholeNumber(LISTED_MAX).optional(),
       }),
     },
     responses: list("Documents without their content."),
     handler: async ({ query }) => {
-      const direction = query.direction ?? (query.status !== undefined && isInbound(query.status) ? "received" : "sent");
+      const direction =
+        query.direction ?? (query.status !== undefined && isInbound(query.status) ? "received" : "sent");
       const documents = await listed(ports, direction, query.status, {
-        participantKey: query.participant, since: query.since === undefined ? undefined : Date.parse(query.since), limit: query.limit ?? LISTED_MAX,
+        participantKey: query.participant,
+        since: query.since === undefined ? undefined : Date.parse(query.since),
+        limit: query.limit ?? LISTED_MAX,
       });
       return { status: 200, body: { documents } };
     },
   }),
   route({
-    ...COMMON, operation: "adminGetDocument", method: "GET", path: "/documents/{id}", summary: "One document with its timeline and attempts, or a received one with the findings that it was refused for", errors: ["NOT_FOUND"],
+    ...COMMON,
+    operation: "adminGetDocument",
+    method: "GET",
+    path: "/documents/{id}",
+    summary: "One document with its timeline and attempts, or a received one with the findings that it was refused for",
+    errors: ["NOT_FOUND"],
     request: {
       params: z.object({
         id: z.string().transform((value, context) => {
@@ -149,16 +250,29 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
       return { status: 200, body: { ...receivedOf(document), findings } };
     },
   }),
+];
+
+const operationRows = (ports: AdminPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "adminStreams", method: "GET", path: "/streams", summary: "Lag of the streams and the oldest due dispatch", responses: list("Streams."),
+    ...COMMON,
+    operation: "adminStreams",
+    method: "GET",
+    path: "/streams",
+    summary: "Lag of the streams and the oldest due dispatch",
+    responses: list("Streams."),
     handler: async () => {
       const [streams, oldestDue_s] = await Promise.all([ports.streams(), ports.oldestDue_s()]);
       return { status: 200, body: { streams, oldestDueDispatchSeconds: oldestDue_s } };
     },
   }),
   route({
-    ...COMMON, operation: "adminSandboxInvoice", method: "GET", path: "/sandbox/invoice", summary: "A valid invoice from the demo sender to the demo receiver",
-    description: "With a fresh number and today's date, ready to be sent.", errors: ["NOT_FOUND"],
+    ...COMMON,
+    operation: "adminSandboxInvoice",
+    method: "GET",
+    path: "/sandbox/invoice",
+    summary: "A valid invoice from the demo sender to the demo receiver",
+    description: "With a fresh number and today's date, ready to be sent.",
+    errors: ["NOT_FOUND"],
     request: { query: z.object({ lines: wholeNumber(SAMPLE_LINES_MAX).optional() }) },
     responses: { 200: { description: "UBL.", contentType: "application/xml" } },
     handler: ({ query }) => {
@@ -167,4 +281,10 @@ export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
       return { status: 200, body: { raw: invoice }, contentType: "application/xml; charset=utf-8" };
     },
   }),
+];
+
+export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
+  ...tenantRows(ports),
+  ...documentRows(ports),
+  ...operationRows(ports),
 ];

@@ -23,13 +23,31 @@ const ACCEPTS = ["json", "form"] as const;
 const tokenBody = z.object({
   grant_type: z.string().min(1).describe("Must be client_credentials."),
   client_id: z.string().min(1).max(LIMITS.client_id_chars_max).describe("Id of the key, or its displayed prefix."),
-  client_secret: z.string().min(1).max(LIMITS.client_secret_chars_max).describe("The full sk_live_* or sk_int_* secret."),
-  scope: z.string().max(LIMITS.scope_chars_max).optional().describe("Space-separated subset of the key's scopes; all of them when absent."),
+  client_secret: z
+    .string()
+    .min(1)
+    .max(LIMITS.client_secret_chars_max)
+    .describe("The full sk_live_* or sk_int_* secret."),
+  scope: z
+    .string()
+    .max(LIMITS.scope_chars_max)
+    .optional()
+    .describe("Space-separated subset of the key's scopes; all of them when absent."),
 });
 
-const refreshToken = z.string().min(1).max(LIMITS.refresh_token_chars_max).describe("The newest refresh token; it is good once.");
-const renewBody = z.object({ grant_type: z.string().min(1).describe("Must be refresh_token."), refresh_token: refreshToken });
-const sapiRenewBody = z.object({ grant_type: z.string().min(1).optional().describe("Must be refresh_token when given."), refresh_token: refreshToken });
+const refreshToken = z
+  .string()
+  .min(1)
+  .max(LIMITS.refresh_token_chars_max)
+  .describe("The newest refresh token; it is good once.");
+const renewBody = z.object({
+  grant_type: z.string().min(1).describe("Must be refresh_token."),
+  refresh_token: refreshToken,
+});
+const sapiRenewBody = z.object({
+  grant_type: z.string().min(1).optional().describe("Must be refresh_token when given."),
+  refresh_token: refreshToken,
+});
 
 const revokeBody = z.object({
   token: z.string().min(1).describe("An access token (a JWT) or a refresh token (rt_…); which of them is detected."),
@@ -44,25 +62,55 @@ const pair = z.object({
 });
 const pairWithScope = pair.extend({ scope: z.string().describe("Space-separated scopes of the token.") });
 
-const revoked = z.object({ revoked: z.boolean(), success: z.boolean(), message: z.string(), timestamp: z.iso.datetime() });
+const revoked = z.object({
+  revoked: z.boolean(),
+  success: z.boolean(),
+  message: z.string(),
+  timestamp: z.iso.datetime(),
+});
 
 const sapiStatus = z.object({
-  valid: z.boolean(), token_type: z.literal("access"), client_id: z.string(), firm_id: z.string().nullable(), key_type: z.enum(["sk_live", "sk_int"]),
-  scope: z.string(), issued_at: z.iso.datetime(), expires_at: z.iso.datetime(), refresh_recommended_at: z.iso.datetime(),
-  expires_in_seconds: z.number().int(), should_refresh: z.boolean().describe("True in the last 3 minutes."),
+  valid: z.boolean(),
+  token_type: z.literal("access"),
+  client_id: z.string(),
+  firm_id: z.string().nullable(),
+  key_type: z.enum(["sk_live", "sk_int"]),
+  scope: z.string(),
+  issued_at: z.iso.datetime(),
+  expires_at: z.iso.datetime(),
+  refresh_recommended_at: z.iso.datetime(),
+  expires_in_seconds: z.number().int(),
+  should_refresh: z.boolean().describe("True in the last 3 minutes."),
 });
 const status = z.object({
-  active: z.boolean(), expires_at: z.iso.datetime(), expires_in_seconds: z.number().int(),
-  should_refresh: z.boolean().describe("True in the last 25 percent of the lifetime."), refresh_recommended_at: z.iso.datetime(), scope: z.string(),
-  firm_id: z.uuid().nullable(), integrator_id: z.uuid().nullable(),
+  active: z.boolean(),
+  expires_at: z.iso.datetime(),
+  expires_in_seconds: z.number().int(),
+  should_refresh: z.boolean().describe("True in the last 25 percent of the lifetime."),
+  refresh_recommended_at: z.iso.datetime(),
+  scope: z.string(),
+  firm_id: z.uuid().nullable(),
+  integrator_id: z.uuid().nullable(),
 });
 
 const jwks = z.object({
-  keys: z.array(z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string(), kid: z.string(), alg: z.literal("EdDSA"), use: z.literal("sig") })),
+  keys: z.array(
+    z.object({
+      kty: z.literal("OKP"),
+      crv: z.literal("Ed25519"),
+      x: z.string(),
+      kid: z.string(),
+      alg: z.literal("EdDSA"),
+      use: z.literal("sig"),
+    }),
+  ),
 });
 
 const pairOf = (tokens: TokenPair) => ({
-  access_token: tokens.accessToken, refresh_token: tokens.refreshToken, token_type: "Bearer" as const, expires_in: tokens.expiresIn,
+  access_token: tokens.accessToken,
+  refresh_token: tokens.refreshToken,
+  token_type: "Bearer" as const,
+  expires_in: tokens.expiresIn,
 });
 const pairWithScopeOf = (tokens: TokenPair) => ({ ...pairOf(tokens), scope: tokens.scopes.join(" ") });
 
@@ -77,36 +125,68 @@ const firmOf = (caller: Caller): string | null => caller.firmId ?? caller.scoped
 function sapiStatusOf(caller: Caller, now: number): z.input<typeof sapiStatus> {
   const times = tokenTimes(caller, "sapi", now);
   return {
-    valid: true, token_type: "access", client_id: caller.keyId, firm_id: firmOf(caller), key_type: caller.keyType, scope: scopeOf(caller),
-    issued_at: isoInstant(caller.issuedAt), expires_at: isoInstant(caller.expiresAt), refresh_recommended_at: isoInstant(times.refreshRecommendedAt),
-    expires_in_seconds: times.expiresIn_s, should_refresh: times.shouldRefresh,
+    valid: true,
+    token_type: "access",
+    client_id: caller.keyId,
+    firm_id: firmOf(caller),
+    key_type: caller.keyType,
+    scope: scopeOf(caller),
+    issued_at: isoInstant(caller.issuedAt),
+    expires_at: isoInstant(caller.expiresAt),
+    refresh_recommended_at: isoInstant(times.refreshRecommendedAt),
+    expires_in_seconds: times.expiresIn_s,
+    should_refresh: times.shouldRefresh,
   };
 }
 
 function statusOf(caller: Caller, now: number): z.input<typeof status> {
   const times = tokenTimes(caller, "enterprise", now);
   return {
-    active: true, expires_at: isoInstant(caller.expiresAt), expires_in_seconds: times.expiresIn_s, should_refresh: times.shouldRefresh,
-    refresh_recommended_at: isoInstant(times.refreshRecommendedAt), scope: scopeOf(caller), firm_id: firmOf(caller),
+    active: true,
+    expires_at: isoInstant(caller.expiresAt),
+    expires_in_seconds: times.expiresIn_s,
+    should_refresh: times.shouldRefresh,
+    refresh_recommended_at: isoInstant(times.refreshRecommendedAt),
+    scope: scopeOf(caller),
+    firm_id: firmOf(caller),
     integrator_id: caller.integratorId ?? null,
   };
 }
 
 /** Errors of the token operations beyond those of the pipeline. */
-const TOKEN_ERRORS = ["GRANT_TYPE", "CREDENTIALS_INVALID", "IP_NOT_ALLOWED", "SCOPE_NOT_ALLOWED", "CREDENTIALS_LOCKED", "TEMPORARY"] as const;
+const TOKEN_ERRORS = [
+  "GRANT_TYPE",
+  "CREDENTIALS_INVALID",
+  "IP_NOT_ALLOWED",
+  "SCOPE_NOT_ALLOWED",
+  "CREDENTIALS_LOCKED",
+  "TEMPORARY",
+] as const;
 const RENEW_ERRORS = ["GRANT_TYPE", "REFRESH_TOKEN_INVALID", "IP_NOT_ALLOWED", "TEMPORARY"] as const;
 
 function tokenRoute(ports: TokenPorts, door: TokenDoor): Route {
   return route({
-    ...(door === "sapi" ? { ...SAPI, operation: "sapiToken", rate: "sapi_token" } as const : { ...ENTERPRISE, operation: "authToken", rate: "token" } as const),
-    method: "POST", path: "/auth/token", summary: "Exchange a secret for an access token and a refresh token",
-    credential: "none", errors: TOKEN_ERRORS,
+    ...(door === "sapi"
+      ? ({ ...SAPI, operation: "sapiToken", rate: "sapi_token" } as const)
+      : ({ ...ENTERPRISE, operation: "authToken", rate: "token" } as const)),
+    method: "POST",
+    path: "/auth/token",
+    summary: "Exchange a secret for an access token and a refresh token",
+    credential: "none",
+    errors: TOKEN_ERRORS,
     request: { body: tokenBody, accepts: ACCEPTS },
-    responses: { 200: { description: "An access token for 15 minutes and a refresh token for 30 days.", schema: pairWithScope } },
+    responses: {
+      200: { description: "An access token for 15 minutes and a refresh token for 30 days.", schema: pairWithScope },
+    },
     handler: async ({ body, address, receivedAt }) => {
       requireGrantType(body.grant_type, "client_credentials");
       const tokens = await ports.issueTokens({
-        clientId: body.client_id, clientSecret: body.client_secret, scope: body.scope, door, address, receivedAt,
+        clientId: body.client_id,
+        clientSecret: body.client_secret,
+        scope: body.scope,
+        door,
+        address,
+        receivedAt,
       });
       return { status: 200, body: pairWithScopeOf(tokens) };
     },
@@ -115,8 +195,14 @@ function tokenRoute(ports: TokenPorts, door: TokenDoor): Route {
 
 function sapiRenewRoute(ports: TokenPorts): Route {
   return route({
-    ...SAPI, operation: "sapiRenew", method: "POST", path: "/auth/renew", summary: "Exchange a refresh token for the next pair",
-    credential: "none", rate: "sapi_renew", errors: RENEW_ERRORS,
+    ...SAPI,
+    operation: "sapiRenew",
+    method: "POST",
+    path: "/auth/renew",
+    summary: "Exchange a refresh token for the next pair",
+    credential: "none",
+    rate: "sapi_renew",
+    errors: RENEW_ERRORS,
     request: { body: sapiRenewBody, accepts: ACCEPTS },
     responses: { 200: { description: "The next pair; the refresh token that was sent is used up.", schema: pair } },
     handler: async ({ body, address, receivedAt }) => {
@@ -129,10 +215,18 @@ function sapiRenewRoute(ports: TokenPorts): Route {
 
 function renewRoute(ports: TokenPorts): Route {
   return route({
-    ...ENTERPRISE, operation: "authRenew", method: "POST", path: "/auth/renew", summary: "Exchange a refresh token for the next pair",
-    credential: "none", rate: "renew", errors: RENEW_ERRORS,
+    ...ENTERPRISE,
+    operation: "authRenew",
+    method: "POST",
+    path: "/auth/renew",
+    summary: "Exchange a refresh token for the next pair",
+    credential: "none",
+    rate: "renew",
+    errors: RENEW_ERRORS,
     request: { body: renewBody, accepts: ACCEPTS },
-    responses: { 200: { description: "The next pair; the refresh token that was sent is used up.", schema: pairWithScope } },
+    responses: {
+      200: { description: "The next pair; the refresh token that was sent is used up.", schema: pairWithScope },
+    },
     handler: async ({ body, address, receivedAt }) => {
       requireGrantType(body.grant_type, "refresh_token");
       const tokens = await ports.renewTokens({ refreshToken: body.refresh_token, address, receivedAt });
@@ -143,9 +237,14 @@ function renewRoute(ports: TokenPorts): Route {
 
 function revokeRoute(ports: TokenPorts, door: TokenDoor): Route {
   return route({
-    ...(door === "sapi" ? { ...SAPI, operation: "sapiRevoke", rate: "sapi_renew" } as const : { ...ENTERPRISE, operation: "authRevoke", rate: "renew" } as const),
-    method: "POST", path: "/auth/revoke", summary: "End a token before its time",
-    credential: "none", errors: ["TEMPORARY"],
+    ...(door === "sapi"
+      ? ({ ...SAPI, operation: "sapiRevoke", rate: "sapi_renew" } as const)
+      : ({ ...ENTERPRISE, operation: "authRevoke", rate: "renew" } as const)),
+    method: "POST",
+    path: "/auth/revoke",
+    summary: "End a token before its time",
+    credential: "none",
+    errors: ["TEMPORARY"],
     request: { body: revokeBody, accepts: ACCEPTS },
     responses: { 200: { description: "The token is of no use any more, whatever it was.", schema: revoked } },
     handler: async ({ body, receivedAt }) => {
@@ -158,34 +257,66 @@ function revokeRoute(ports: TokenPorts, door: TokenDoor): Route {
   });
 }
 
-const sapiStatusRoute = (): Route => route({
-  ...SAPI, operation: "sapiTokenStatus", method: "GET", path: "/auth/token/status", summary: "What the access token is and how long it lasts",
-  credential: "bearer", rate: "sapi", errors: [],
-  responses: { 200: { description: "The token that the call was made with.", schema: sapiStatus } },
-  handler: ({ caller, receivedAt }) => ({ status: 200, body: sapiStatusOf(caller, receivedAt) }),
-});
+const sapiStatusRoute = (): Route =>
+  route({
+    ...SAPI,
+    operation: "sapiTokenStatus",
+    method: "GET",
+    path: "/auth/token/status",
+    summary: "What the access token is and how long it lasts",
+    credential: "bearer",
+    rate: "sapi",
+    errors: [],
+    responses: { 200: { description: "The token that the call was made with.", schema: sapiStatus } },
+    handler: ({ caller, receivedAt }) => ({ status: 200, body: sapiStatusOf(caller, receivedAt) }),
+  });
 
-const statusRoute = (): Route => route({
-  ...ENTERPRISE, operation: "authTokenStatus", method: "GET", path: "/auth/token/status", summary: "What the access token is and how long it lasts",
-  credential: "bearer", rate: "enterprise_account", errors: [],
-  responses: { 200: { description: "The token that the call was made with.", schema: status } },
-  handler: ({ caller, receivedAt }) => ({ status: 200, body: statusOf(caller, receivedAt) }),
-});
+const statusRoute = (): Route =>
+  route({
+    ...ENTERPRISE,
+    operation: "authTokenStatus",
+    method: "GET",
+    path: "/auth/token/status",
+    summary: "What the access token is and how long it lasts",
+    credential: "bearer",
+    rate: "enterprise_account",
+    errors: [],
+    responses: { 200: { description: "The token that the call was made with.", schema: status } },
+    handler: ({ caller, receivedAt }) => ({ status: 200, body: statusOf(caller, receivedAt) }),
+  });
 
 const JWKS_MAX_AGE_S = LIMITS.signing_key_published_before_ms / 1000 / 4;
 
-const jwksRoute = (ports: TokenPorts): Route => route({
-  operation: "jwks", method: "GET", path: "/.well-known/jwks.json", mounts: [""], family: "public", tag: "Authentication",
-  summary: "Public keys of access tokens", credential: "none", errors: [],
-  responses: { 200: { description: "Keys that sign, will sign, or signed tokens that are still good.", schema: jwks } },
-  // A quarter of the time for which a key is published before it signs: whoever caches still has it in time.
-  handler: () => ({ status: 200, body: { keys: [...ports.jwks().keys] }, headers: { "Cache-Control": `public, max-age=${JWKS_MAX_AGE_S}` } }),
-});
+const jwksRoute = (ports: TokenPorts): Route =>
+  route({
+    operation: "jwks",
+    method: "GET",
+    path: "/.well-known/jwks.json",
+    mounts: [""],
+    family: "public",
+    tag: "Authentication",
+    summary: "Public keys of access tokens",
+    credential: "none",
+    errors: [],
+    responses: {
+      200: { description: "Keys that sign, will sign, or signed tokens that are still good.", schema: jwks },
+    },
+    // A quarter of the time for which a key is published before it signs: whoever caches still has it in time.
+    handler: () => ({
+      status: 200,
+      body: { keys: [...ports.jwks().keys] },
+      headers: { "Cache-Control": `public, max-age=${JWKS_MAX_AGE_S}` },
+    }),
+  });
 
 export const authRoutes = (ports: TokenPorts): readonly Route[] => [
-  tokenRoute(ports, "sapi"), tokenRoute(ports, "enterprise"),
-  sapiRenewRoute(ports), renewRoute(ports),
-  revokeRoute(ports, "sapi"), revokeRoute(ports, "enterprise"),
-  sapiStatusRoute(), statusRoute(),
+  tokenRoute(ports, "sapi"),
+  tokenRoute(ports, "enterprise"),
+  sapiRenewRoute(ports),
+  renewRoute(ports),
+  revokeRoute(ports, "sapi"),
+  revokeRoute(ports, "enterprise"),
+  sapiStatusRoute(),
+  statusRoute(),
   jwksRoute(ports),
 ];

@@ -12,38 +12,69 @@ export interface ConnectorPorts {
   respond(request: RespondRequest): Promise<RespondReply>;
 }
 
-const COMMON = { mounts: ["/api/v1"], family: "connector", credential: "partner", context: "customer", rate: "enterprise", tag: "Documents" } as const;
+const COMMON = {
+  mounts: ["/api/v1"],
+  family: "connector",
+  credential: "partner",
+  context: "customer",
+  rate: "enterprise",
+  tag: "Documents",
+} as const;
 
 const receivedId = z.object({
-  documentId: z.string().transform((value, context) => {
-    const parsed = parseReceivedDocumentId(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  }).meta({ format: "uuid" }),
+  documentId: z
+    .string()
+    .transform((value, context) => {
+      const parsed = parseReceivedDocumentId(value);
+      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+      return parsed ?? z.NEVER;
+    })
+    .meta({ format: "uuid" }),
 });
 
 const response = z.object({
-  status: z.enum(RESPONSE_STATUSES), direction: z.literal("sent"), delivery: z.enum(["sent", "queued"]), reason: z.string().optional(), respondedAt: z.iso.datetime(),
+  status: z.enum(RESPONSE_STATUSES),
+  direction: z.literal("sent"),
+  delivery: z.enum(["sent", "queued"]),
+  reason: z.string().optional(),
+  respondedAt: z.iso.datetime(),
 });
 
 export const connectorRoutes = (ports: ConnectorPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "connectorRespond", method: "POST", path: "/connector/documents/{documentId}/respond", scopes: ["documents:write"],
+    ...COMMON,
+    operation: "connectorRespond",
+    method: "POST",
+    path: "/connector/documents/{documentId}/respond",
+    scopes: ["documents:write"],
     summary: "Answer a received document",
-    description: "Sends the counterparty a Peppol Invoice Response. The same status and note as the last answer are given back as they were, `idempotent` true, and not sent again, unless that answer surely did not arrive. A document is answered as often as its state changes.",
+    description:
+      "Sends the counterparty a Peppol Invoice Response. The same status and note as the last answer are given back as they were, `idempotent` true, and not sent again, unless that answer surely did not arrive. A document is answered as often as its state changes.",
     request: {
       params: receivedId,
       body: z.object({
         status: z.enum(RESPONSE_STATUSES),
-        note: z.string().max(LIMITS.response_note_chars_max).optional().describe("Why, in the firm's words; the counterparty reads it."),
+        note: z
+          .string()
+          .max(LIMITS.response_note_chars_max)
+          .optional()
+          .describe("Why, in the firm's words; the counterparty reads it."),
       }),
     },
     responses: {
-      200: { description: "The answer, sent or on its way.", schema: z.object({ id: z.uuid(), customerRef: z.string(), response, idempotent: z.boolean() }) },
+      200: {
+        description: "The answer, sent or on its way.",
+        schema: z.object({ id: z.uuid(), customerRef: z.string(), response, idempotent: z.boolean() }),
+      },
     },
     errors: ["NOT_FOUND", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ params, body, firm }) => {
-      const { id, ...reply } = await ports.respond({ firmId: firm.firmId, documentId: params.documentId, status: body.status, note: body.note });
+      const { id, ...reply } = await ports.respond({
+        firmId: firm.firmId,
+        documentId: params.documentId,
+        status: body.status,
+        note: body.note,
+      });
       return { status: 200, body: { id, customerRef: firm.customerRef, ...reply } };
     },
   }),

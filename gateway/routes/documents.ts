@@ -9,20 +9,36 @@ import { type Route, route } from "../contract/route.js";
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 export interface DocumentPorts {
-  status(firmId: FirmId, id: DocumentId): Promise<StatusRecord & { readonly externalId: string; readonly processId: string }>;
-  events(firmId: FirmId, id: DocumentId, page: { readonly limit: number; readonly cursor: string | undefined }): Promise<EventsRecord>;
+  status(
+    firmId: FirmId,
+    id: DocumentId,
+  ): Promise<StatusRecord & { readonly externalId: string; readonly processId: string }>;
+  events(
+    firmId: FirmId,
+    id: DocumentId,
+    page: { readonly limit: number; readonly cursor: string | undefined },
+  ): Promise<EventsRecord>;
 }
 
 const COMMON = {
-  mounts: ["/api/v1"], family: "enterprise", credential: "bearer", context: "firm", scopes: ["documents:read"], rate: "enterprise", tag: "Documents",
+  mounts: ["/api/v1"],
+  family: "enterprise",
+  credential: "bearer",
+  context: "firm",
+  scopes: ["documents:read"],
+  rate: "enterprise",
+  tag: "Documents",
 } as const;
 
 const documentId = z.object({
-  id: z.string().transform((value, context) => {
-    const parsed = parseDocumentId(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  }).meta({ format: "uuid" }),
+  id: z
+    .string()
+    .transform((value, context) => {
+      const parsed = parseDocumentId(value);
+      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+      return parsed ?? z.NEVER;
+    })
+    .meta({ format: "uuid" }),
 });
 
 const finding = z.object({ ruleId: z.string(), location: z.string(), message: z.string() }).partial();
@@ -45,23 +61,50 @@ const statusRecord = z.object({
 
 const eventsRecord = z.object({
   documentId: z.uuid(),
-  events: z.array(z.object({
-    id: z.uuid(), eventType: z.string(), actor: z.enum(["system", "user", "api"]), detail: z.string().nullable(), meta: z.unknown(), occurredAt: z.iso.datetime(),
-  })),
+  events: z.array(
+    z.object({
+      id: z.uuid(),
+      eventType: z.string(),
+      actor: z.enum(["system", "user", "api"]),
+      detail: z.string().nullable(),
+      meta: z.unknown(),
+      occurredAt: z.iso.datetime(),
+    }),
+  ),
   pagination: z.object({ limit: z.number(), nextCursor: z.string().nullable(), hasMore: z.boolean() }),
 });
 
 export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "getDocument", method: "GET", path: "/documents/{id}", summary: "One sent document",
+    ...COMMON,
+    operation: "getDocument",
+    method: "GET",
+    path: "/documents/{id}",
+    summary: "One sent document",
     request: { params: documentId },
-    responses: { 200: { description: "The lifecycle record with the caller's own ids.", schema: statusRecord.extend({ externalId: z.string(), processId: z.string() }) } },
+    responses: {
+      200: {
+        description: "The lifecycle record with the caller's own ids.",
+        schema: statusRecord.extend({ externalId: z.string(), processId: z.string() }),
+      },
+    },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, firm }) => ({ status: 200, body: await ports.status(firm.firmId, params.id) as z.input<typeof statusRecord> & { externalId: string; processId: string } }),
+    handler: async ({ params, firm }) => ({
+      status: 200,
+      body: (await ports.status(firm.firmId, params.id)) as z.input<typeof statusRecord> & {
+        externalId: string;
+        processId: string;
+      },
+    }),
   }),
   route({
-    ...COMMON, operation: "getDocumentStatus", method: "GET", path: "/documents/{id}/status", summary: "Status and history of a sent document",
-    description: "id is the providerDocumentId that a send answered. invoiceResponseStatus is the recipient's business reply and proves no delivery.",
+    ...COMMON,
+    operation: "getDocumentStatus",
+    method: "GET",
+    path: "/documents/{id}/status",
+    summary: "Status and history of a sent document",
+    description:
+      "id is the providerDocumentId that a send answered. invoiceResponseStatus is the recipient's business reply and proves no delivery.",
     request: { params: documentId },
     responses: { 200: { description: "The lifecycle record.", schema: statusRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
@@ -71,19 +114,39 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     },
   }),
   route({
-    ...COMMON, operation: "listDocumentEvents", method: "GET", path: "/documents/{id}/events", summary: "Timeline of a sent document",
+    ...COMMON,
+    operation: "listDocumentEvents",
+    method: "GET",
+    path: "/documents/{id}/events",
+    summary: "Timeline of a sent document",
     request: {
       params: documentId,
       query: z.object({
-        limit: z.string().regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100").transform(Number).pipe(z.number().max(LIMITS.events_page_max))
-          .meta({ openapi: { type: "integer", minimum: 1, maximum: LIMITS.events_page_max, default: LIMITS.events_page_default } }).optional(),
+        limit: z
+          .string()
+          .regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100")
+          .transform(Number)
+          .pipe(z.number().max(LIMITS.events_page_max))
+          .meta({
+            openapi: {
+              type: "integer",
+              minimum: 1,
+              maximum: LIMITS.events_page_max,
+              default: LIMITS.events_page_default,
+            },
+          })
+          .optional(),
         cursor: z.string().optional(),
       }),
     },
     responses: { 200: { description: "Oldest first.", schema: eventsRecord } },
     errors: ["NOT_FOUND", "REQUEST_INVALID", "TEMPORARY"],
     handler: async ({ params, query, firm }) => ({
-      status: 200, body: await ports.events(firm.firmId, params.id, { limit: query.limit ?? LIMITS.events_page_default, cursor: query.cursor }),
+      status: 200,
+      body: await ports.events(firm.firmId, params.id, {
+        limit: query.limit ?? LIMITS.events_page_default,
+        cursor: query.cursor,
+      }),
     }),
   }),
 ];

@@ -12,26 +12,55 @@ export interface OperationsPorts {
 }
 
 const State = z.object({ status: z.enum(["ok", "unavailable"]) });
-const base = { method: "GET", mounts: [""], family: "admin", credential: "none", errors: [], tag: "Operations" } as const;
+const base = {
+  method: "GET",
+  mounts: [""],
+  family: "admin",
+  credential: "none",
+  errors: [],
+  tag: "Operations",
+} as const;
 
 /** @source design/reliability.md, section 7 */
 export function operationsRoutes({ metrics, ready }: OperationsPorts): readonly Route[] {
   const readiness = {
-    responses: { 200: { description: "Ready for requests", schema: State }, 503: { description: "Starting, draining, or without its database", schema: State } },
-    handler: async () => ((await ready()) ? { status: 200, body: { status: "ok" } } as const : { status: 503, body: { status: "unavailable" }, headers: { "Retry-After": "1" } } as const),
+    responses: {
+      200: { description: "Ready for requests", schema: State },
+      503: { description: "Starting, draining, or without its database", schema: State },
+    },
+    handler: async () =>
+      (await ready())
+        ? ({ status: 200, body: { status: "ok" } } as const)
+        : ({ status: 503, body: { status: "unavailable" }, headers: { "Retry-After": "1" } } as const),
   } as const;
   return [
     route({
-      ...base, operation: "livez", path: "/livez", summary: "Whether the event loop turns; never asks a dependency",
+      ...base,
+      operation: "livez",
+      path: "/livez",
+      summary: "Whether the event loop turns; never asks a dependency",
       responses: { 200: { description: "Alive", schema: State } },
       handler: () => ({ status: 200, body: { status: "ok" as const } }),
     }),
-    route({ ...base, ...readiness, operation: "readyz", path: "/readyz", summary: "Whether requests should be sent here" }),
+    route({
+      ...base,
+      ...readiness,
+      operation: "readyz",
+      path: "/readyz",
+      summary: "Whether requests should be sent here",
+    }),
     route({ ...base, ...readiness, operation: "startupz", path: "/startupz", summary: "Whether the start is over" }),
     route({
-      ...base, operation: "metrics", path: "/metrics", summary: "Metrics in the Prometheus text format",
+      ...base,
+      operation: "metrics",
+      path: "/metrics",
+      summary: "Metrics in the Prometheus text format",
       responses: { 200: { description: "The exposition", contentType: "text/plain; version=0.0.4; charset=utf-8" } },
-      handler: async () => ({ status: 200, body: { raw: await metrics.exposition() }, contentType: "text/plain; version=0.0.4; charset=utf-8" }),
+      handler: async () => ({
+        status: 200,
+        body: { raw: await metrics.exposition() },
+        contentType: "text/plain; version=0.0.4; charset=utf-8",
+      }),
     }),
   ];
 }

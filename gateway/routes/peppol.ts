@@ -16,7 +16,14 @@ export interface As4Ports {
 /** POST /as4: any peer may post; what it posts is judged by its signature. */
 export const as4Routes = ({ receive }: As4Ports): readonly Route[] => [
   route({
-    operation: "receiveAs4", method: "POST", path: "/as4", mounts: [""], family: "as4", credential: "none", hidden: true, tag: "Peppol",
+    operation: "receiveAs4",
+    method: "POST",
+    path: "/as4",
+    mounts: [""],
+    family: "as4",
+    credential: "none",
+    hidden: true,
+    tag: "Peppol",
     summary: "Takes an AS4 user message of another access point and answers it with a receipt or an ebMS error",
     request: { body: z.instanceof(Uint8Array), accepts: ["raw"], body_bytes_max: LIMITS.as4_body_bytes_max },
     responses: {
@@ -40,7 +47,14 @@ export interface EvidencePorts {
 }
 
 const COMMON = {
-  method: "GET", mounts: ["/api/v1"], family: "enterprise", credential: "bearer", context: "firm", scopes: ["evidence:read"], rate: "enterprise", tag: "Documents",
+  method: "GET",
+  mounts: ["/api/v1"],
+  family: "enterprise",
+  credential: "bearer",
+  context: "firm",
+  scopes: ["evidence:read"],
+  rate: "enterprise",
+  tag: "Documents",
 } as const;
 
 const documentId = z.object({
@@ -79,16 +93,24 @@ const evidenceRecord = z.object({
 
 export const evidenceRoutes = (ports: EvidencePorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "getDocumentEvidence", path: "/documents/{id}/evidence", summary: "What proves a document's way over the network",
-    description: "For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. mls is the Message Level Status that came for a sent document, or the one that we sent or owe for a received one. chain names the entry of the hash chain that holds the record.",
+    ...COMMON,
+    operation: "getDocumentEvidence",
+    path: "/documents/{id}/evidence",
+    summary: "What proves a document's way over the network",
+    description:
+      "For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. mls is the Message Level Status that came for a sent document, or the one that we sent or owe for a received one. chain names the entry of the hash chain that holds the record.",
     request: { params: documentId },
     responses: { 200: { description: "Digests, times and the place in the chain.", schema: evidenceRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, firm }) => ({ status: 200, body: await ports.evidence(firm.firmId, params.id) }),
   }),
   route({
-    ...COMMON, operation: "getDocumentEnvelope", path: "/documents/{id}/envelope", summary: "The signed AS4 envelope, byte for byte",
-    description: "The HTTP body as it was sent or received; Content-Type is the one it travelled with. The payload in it is encrypted for the receiving access point.",
+    ...COMMON,
+    operation: "getDocumentEnvelope",
+    path: "/documents/{id}/envelope",
+    summary: "The signed AS4 envelope, byte for byte",
+    description:
+      "The HTTP body as it was sent or received; Content-Type is the one it travelled with. The payload in it is encrypted for the receiving access point.",
     request: { params: documentId },
     responses: { 200: { description: "The envelope.", contentType: "multipart/related" } },
     errors: ["NOT_FOUND", "TEMPORARY"],

@@ -6,7 +6,13 @@ import { type Instant, isoInstant, isStorable } from "../../engine/base/clock.js
 import type { Inbox, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
 import { requestFingerprint, type SendReply, type SendRequest } from "../../engine/documents/accept/send.js";
 import { type ErrorDetail, Refusal } from "../../engine/base/errors.js";
-import { parseParticipantId, parseReceivedDocumentId, type ParticipantId, qualifiedParticipant, type ReceivedDocumentId } from "../../engine/base/ids.js";
+import {
+  parseParticipantId,
+  parseReceivedDocumentId,
+  type ParticipantId,
+  qualifiedParticipant,
+  type ReceivedDocumentId,
+} from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
@@ -22,14 +28,25 @@ export interface SapiPorts {
 }
 
 const MOUNTS = ["/sapi/v1", "/sapi"] as const;
-const COMMON = { mounts: MOUNTS, family: "sapi", credential: "bearer", context: "participant", tag: "Documents" } as const;
+const COMMON = {
+  mounts: MOUNTS,
+  family: "sapi",
+  credential: "bearer",
+  context: "participant",
+  tag: "Documents",
+} as const;
 
 const text = (what: string) => z.string().min(1).describe(what);
-const participant = (what: string) => z.string().describe(what).transform((value, context): ParticipantId => {
-  const parsed = parseParticipantId(value);
-  if (parsed === undefined) context.addIssue({ code: "custom", message: "must be <scheme>:<id>, for example 0245:2020202020" });
-  return parsed ?? z.NEVER;
-});
+const participant = (what: string) =>
+  z
+    .string()
+    .describe(what)
+    .transform((value, context): ParticipantId => {
+      const parsed = parseParticipantId(value);
+      if (parsed === undefined)
+        context.addIssue({ code: "custom", message: "must be <scheme>:<id>, for example 0245:2020202020" });
+      return parsed ?? z.NEVER;
+    });
 
 /** @source spec/sapi.md, Send request */
 const sendBody = z.object({
@@ -39,34 +56,56 @@ const sendBody = z.object({
     processId: text("Peppol process id of the billing flow."),
     senderParticipantId: participant("Must match the EndpointID of the party that sends."),
     receiverParticipantId: participant("Must match the EndpointID of the party that receives."),
-    creationDateTime: z.iso.datetime({ offset: true, local: true }).refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours").optional().describe("ISO 8601 date-time."),
+    creationDateTime: z.iso
+      .datetime({ offset: true, local: true })
+      .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
+      .optional()
+      .describe("ISO 8601 date-time."),
   }),
   payload: text("UBL XML text, not base64."),
   payloadFormat: z.literal("XML"),
   payloadEncoding: z.string().optional().describe("UTF-8, the default."),
-  checksum: z.string().regex(/^[0-9a-fA-F]{64}$/).optional().describe("SHA-256 hex digest of the exact payload bytes."),
+  checksum: z
+    .string()
+    .regex(/^[0-9a-fA-F]{64}$/)
+    .optional()
+    .describe("SHA-256 hex digest of the exact payload bytes."),
 });
 type SendBody = z.output<typeof sendBody>;
 
 const sendReply = z.object({
-  providerDocumentId: z.uuid(), status: z.literal("ACCEPTED"), receivedAt: z.iso.datetime(), timestamp: z.iso.datetime(),
+  providerDocumentId: z.uuid(),
+  status: z.literal("ACCEPTED"),
+  receivedAt: z.iso.datetime(),
+  timestamp: z.iso.datetime(),
 });
 
 const listItem = z.object({
-  documentId: z.uuid(), documentTypeId: z.string(), processId: z.string(), senderParticipantId: z.string(), receiverParticipantId: z.string(),
-  creationDateTime: z.iso.datetime(), status: z.enum(RECEIVED_STATES),
+  documentId: z.uuid(),
+  documentTypeId: z.string(),
+  processId: z.string(),
+  senderParticipantId: z.string(),
+  receiverParticipantId: z.string(),
+  creationDateTime: z.iso.datetime(),
+  status: z.enum(RECEIVED_STATES),
 });
 
 const detail = z.object({
-  documentId: z.uuid(), metadata: listItem.omit({ status: true }), payload: z.string(), payloadFormat: z.literal("XML"),
+  documentId: z.uuid(),
+  metadata: listItem.omit({ status: true }),
+  payload: z.string(),
+  payloadFormat: z.literal("XML"),
 });
 
 const receivedId = z.object({
-  documentId: z.string().transform((value, context) => {
-    const parsed = parseReceivedDocumentId(value);
-    if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
-    return parsed ?? z.NEVER;
-  }).meta({ format: "uuid" }),
+  documentId: z
+    .string()
+    .transform((value, context) => {
+      const parsed = parseReceivedDocumentId(value);
+      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+      return parsed ?? z.NEVER;
+    })
+    .meta({ format: "uuid" }),
 });
 
 /** Members that zod cannot judge alone. @source spec/rulings.md, section 2: payloadFormat, encoding and checksum come first */
@@ -76,31 +115,65 @@ function refuseWrapper(body: SendBody, onBehalfOf: ParticipantId): void {
     details.push({ field: "payloadEncoding", message: "Only UTF-8 is accepted; leave the member out or send UTF-8." });
   }
   if (body.metadata.senderParticipantId.toLowerCase() !== onBehalfOf.toLowerCase()) {
-    details.push({ field: "metadata.senderParticipantId", message: "Must be the participant named in X-Peppol-Participant-Id." });
+    details.push({
+      field: "metadata.senderParticipantId",
+      message: "Must be the participant named in X-Peppol-Participant-Id.",
+    });
   }
-  if (!body.payload.isWellFormed()) details.push({ field: "payload", message: "Contains half of a surrogate pair, which no UTF-8 text can hold." });
+  if (!body.payload.isWellFormed())
+    details.push({ field: "payload", message: "Contains half of a surrogate pair, which no UTF-8 text can hold." });
   if (details.length > 0) throw new Refusal("REQUEST_INVALID", details);
 }
 
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
 function sendRequest(
-  body: SendBody, facts: { readonly context: { firmId: SendRequest["firmId"]; participantId: ParticipantId }; readonly keyId: SendRequest["keyId"]; readonly idempotencyKey: string; readonly receivedAt: number },
+  body: SendBody,
+  facts: {
+    readonly context: { firmId: SendRequest["firmId"]; participantId: ParticipantId };
+    readonly keyId: SendRequest["keyId"];
+    readonly idempotencyKey: string;
+    readonly receivedAt: number;
+  },
 ): SendRequest {
   const { metadata } = body;
   const payload = Buffer.from(body.payload, "utf8");
-  if (payload.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE", [{ field: "payload", message: "The payload is larger than 20 MB." }]);
+  if (payload.length > LIMITS.payload_bytes_max)
+    throw new Refusal("BODY_TOO_LARGE", [{ field: "payload", message: "The payload is larger than 20 MB." }]);
   const payloadSha256 = sha256(payload);
-  const members = [metadata.documentId, metadata.documentTypeId, metadata.processId, metadata.senderParticipantId, metadata.receiverParticipantId,
-    metadata.creationDateTime, payloadSha256, body.payloadFormat, body.payloadEncoding, body.checksum?.toLowerCase()];
+  const members = [
+    metadata.documentId,
+    metadata.documentTypeId,
+    metadata.processId,
+    metadata.senderParticipantId,
+    metadata.receiverParticipantId,
+    metadata.creationDateTime,
+    payloadSha256,
+    body.payloadFormat,
+    body.payloadEncoding,
+    body.checksum?.toLowerCase(),
+  ];
   return {
-    firmId: facts.context.firmId, keyId: facts.keyId, sender: facts.context.participantId, receiver: metadata.receiverParticipantId,
-    erpDocumentId: metadata.documentId, documentTypeId: metadata.documentTypeId, processId: metadata.processId, creationDateTime: metadata.creationDateTime,
-    idempotencyKey: facts.idempotencyKey.toLowerCase(), payload, payloadSha256, checksum: body.checksum, requestSha256: requestFingerprint(members), receivedAt: facts.receivedAt,
+    firmId: facts.context.firmId,
+    keyId: facts.keyId,
+    sender: facts.context.participantId,
+    receiver: metadata.receiverParticipantId,
+    erpDocumentId: metadata.documentId,
+    documentTypeId: metadata.documentTypeId,
+    processId: metadata.processId,
+    creationDateTime: metadata.creationDateTime,
+    idempotencyKey: facts.idempotencyKey.toLowerCase(),
+    payload,
+    payloadSha256,
+    checksum: body.checksum,
+    requestSha256: requestFingerprint(members),
+    receivedAt: facts.receivedAt,
   };
 }
 
-const metadataOf = (item: Pick<ReceivedItem, "id" | "documentTypeId" | "processId" | "sender" | "receiver" | "creationDateTime">) => ({
+const metadataOf = (
+  item: Pick<ReceivedItem, "id" | "documentTypeId" | "processId" | "sender" | "receiver" | "creationDateTime">,
+) => ({
   documentId: item.id,
   documentTypeId: item.documentTypeId,
   processId: item.processId,
@@ -111,65 +184,145 @@ const metadataOf = (item: Pick<ReceivedItem, "id" | "documentTypeId" | "processI
 
 const itemOf = (item: ReceivedItem) => ({ ...metadataOf(item), status: item.status });
 const detailOf = (document: ReceivedDocument) => ({
-  documentId: document.id, metadata: metadataOf(document), payload: document.payload, payloadFormat: "XML" as const,
+  documentId: document.id,
+  metadata: metadataOf(document),
+  payload: document.payload,
+  payloadFormat: "XML" as const,
 });
 
-export const sapiRoutes = (ports: SapiPorts): readonly Route[] => [
+const sendRows = (ports: SapiPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "sapiSend", method: "POST", path: "/document/send", scopes: ["documents:send"], rate: "sapi_send", idempotency: "uuid",
+    ...COMMON,
+    operation: "sapiSend",
+    method: "POST",
+    path: "/document/send",
+    scopes: ["documents:send"],
+    rate: "sapi_send",
+    idempotency: "uuid",
     summary: "Send a UBL document",
-    description: "Accepts one Peppol BIS 3.0 UBL document for sending. 202 means accepted for processing, never delivered. The same Idempotency-Key with the same body answers the stored response.",
+    description:
+      "Accepts one Peppol BIS 3.0 UBL document for sending. 202 means accepted for processing, never delivered. The same Idempotency-Key with the same body answers the stored response.",
     request: { body: sendBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: { 202: { description: "Accepted for processing.", schema: sendReply } },
-    errors: ["REQUEST_INVALID", "CHECKSUM", "SAPI-PROC-002", "SAPI-PROC-003", "SAPI-DOC-018", "SAPI-DOC-024", "SAPI-DOC-025", "SAPI-DOC-027", "SAPI-DOC-028",
-      "SAPI-DOC-029", "DOCUMENT_TYPE_MISMATCH", "DOCUMENT_INVALID", "RECIPIENT_CAPABILITY", "TEMPORARY"],
+    errors: [
+      "REQUEST_INVALID",
+      "CHECKSUM",
+      "SAPI-PROC-002",
+      "SAPI-PROC-003",
+      "SAPI-DOC-018",
+      "SAPI-DOC-024",
+      "SAPI-DOC-025",
+      "SAPI-DOC-027",
+      "SAPI-DOC-028",
+      "SAPI-DOC-029",
+      "DOCUMENT_TYPE_MISMATCH",
+      "DOCUMENT_INVALID",
+      "RECIPIENT_CAPABILITY",
+      "TEMPORARY",
+    ],
     handler: async ({ body, caller, participant: context, idempotencyKey, receivedAt }) => {
       refuseWrapper(body, context.participantId);
       const reply = await ports.send(sendRequest(body, { context, keyId: caller.keyId, idempotencyKey, receivedAt }));
       return { status: 202, body: { raw: reply.body }, contentType: "application/json; charset=utf-8" };
     },
   }),
+];
+
+const receiveRows = (ports: SapiPorts): readonly Route[] => [
   route({
-    ...COMMON, operation: "sapiReceiveList", method: "GET", path: "/document/receive", scopes: ["documents:read"], rate: "sapi",
+    ...COMMON,
+    operation: "sapiReceiveList",
+    method: "GET",
+    path: "/document/receive",
+    scopes: ["documents:read"],
+    rate: "sapi",
     summary: "List received documents",
-    description: "Oldest first. Without status: the documents not yet acknowledged. While nextPageToken is present, continue with pageToken.",
+    description:
+      "Oldest first. Without status: the documents not yet acknowledged. While nextPageToken is present, continue with pageToken.",
     request: {
       query: z.object({
-        limit: z.string().regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100").transform(Number).pipe(z.number().max(LIMITS.receive_page_max))
-          .meta({ openapi: { type: "integer", minimum: 1, maximum: LIMITS.receive_page_max, default: LIMITS.receive_page_default } }).optional().describe("1 to 100, default 20."),
+        limit: z
+          .string()
+          .regex(/^[1-9][0-9]{0,2}$/, "must be a whole number from 1 to 100")
+          .transform(Number)
+          .pipe(z.number().max(LIMITS.receive_page_max))
+          .meta({
+            openapi: {
+              type: "integer",
+              minimum: 1,
+              maximum: LIMITS.receive_page_max,
+              default: LIMITS.receive_page_default,
+            },
+          })
+          .optional()
+          .describe("1 to 100, default 20."),
         status: z.enum(RECEIVED_STATES).optional(),
         pageToken: z.string().optional(),
       }),
     },
-    responses: { 200: { description: "One page.", schema: z.object({ documents: z.array(listItem), nextPageToken: z.string().nullable() }) } },
+    responses: {
+      200: {
+        description: "One page.",
+        schema: z.object({ documents: z.array(listItem), nextPageToken: z.string().nullable() }),
+      },
+    },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     handler: async ({ query, participant: { participantId } }) => {
       const page = await ports.inbox.list({
-        participant: participantId, status: query.status ?? "RECEIVED", limit: query.limit ?? LIMITS.receive_page_default, pageToken: query.pageToken,
+        participant: participantId,
+        status: query.status ?? "RECEIVED",
+        limit: query.limit ?? LIMITS.receive_page_default,
+        pageToken: query.pageToken,
       });
       return { status: 200, body: { documents: page.documents.map(itemOf), nextPageToken: page.nextPageToken } };
     },
   }),
   route({
-    ...COMMON, operation: "sapiReceiveDetail", method: "GET", path: "/document/receive/{documentId}", scopes: ["documents:read"], rate: "sapi",
+    ...COMMON,
+    operation: "sapiReceiveDetail",
+    method: "GET",
+    path: "/document/receive/{documentId}",
+    scopes: ["documents:read"],
+    rate: "sapi",
     summary: "Read a received document with its UBL",
     request: { params: receivedId },
     responses: { 200: { description: "The document with the full UBL.", schema: detail } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, participant: { participantId } }) => ({ status: 200, body: detailOf(await ports.inbox.read(participantId, params.documentId)) }),
+    handler: async ({ params, participant: { participantId } }) => ({
+      status: 200,
+      body: detailOf(await ports.inbox.read(participantId, params.documentId)),
+    }),
   }),
   route({
-    ...COMMON, operation: "sapiAcknowledge", method: "POST", path: "/document/receive/{documentId}/acknowledge", scopes: ["documents:write"], rate: "sapi",
+    ...COMMON,
+    operation: "sapiAcknowledge",
+    method: "POST",
+    path: "/document/receive/{documentId}/acknowledge",
+    scopes: ["documents:write"],
+    rate: "sapi",
     summary: "Mark a received document as processed",
-    description: "A local mark: nothing is told to the sender. A second time answers the first time's acknowledgedDateTime.",
+    description:
+      "A local mark: nothing is told to the sender. A second time answers the first time's acknowledgedDateTime.",
     request: { params: receivedId },
     responses: {
-      200: { description: "Acknowledged.", schema: z.object({ documentId: z.uuid(), status: z.literal("ACKNOWLEDGED"), acknowledgedDateTime: z.iso.datetime() }) },
+      200: {
+        description: "Acknowledged.",
+        schema: z.object({
+          documentId: z.uuid(),
+          status: z.literal("ACKNOWLEDGED"),
+          acknowledgedDateTime: z.iso.datetime(),
+        }),
+      },
     },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, participant: { participantId } }) => {
       const at = await ports.acknowledge(participantId, params.documentId);
-      return { status: 200, body: { documentId: params.documentId, status: "ACKNOWLEDGED" as const, acknowledgedDateTime: isoInstant(at) } };
+      return {
+        status: 200,
+        body: { documentId: params.documentId, status: "ACKNOWLEDGED" as const, acknowledgedDateTime: isoInstant(at) },
+      };
     },
   }),
 ];
+
+export const sapiRoutes = (ports: SapiPorts): readonly Route[] => [...sendRows(ports), ...receiveRows(ports)];

@@ -10,15 +10,30 @@ import { type Route, route } from "../contract/route.js";
 /** `iso6523-actorid-upis::0245:…` → `0245:…` */
 const participant = z.string().transform((value, context) => {
   const parsed = value.startsWith(`${PARTICIPANT_SCHEME}::`) ? parseParticipantId(value) : undefined;
-  if (parsed === undefined) context.addIssue({ code: "custom", message: `must be ${PARTICIPANT_SCHEME}::<scheme>:<id>` });
+  if (parsed === undefined)
+    context.addIssue({ code: "custom", message: `must be ${PARTICIPANT_SCHEME}::<scheme>:<id>` });
   return parsed ?? z.NEVER;
 });
 
-const documentType = z.string().startsWith(`${DOCUMENT_TYPE_SCHEME}::`).transform((value) => value.slice(DOCUMENT_TYPE_SCHEME.length + 2));
+const documentType = z
+  .string()
+  .startsWith(`${DOCUMENT_TYPE_SCHEME}::`)
+  .transform((value) => value.slice(DOCUMENT_TYPE_SCHEME.length + 2));
 
-const COMMON = { method: "GET", mounts: ["/smp"], family: "public", credential: "none", errors: ["NOT_FOUND", "TEMPORARY"], tag: "Service metadata" } as const;
+const COMMON = {
+  method: "GET",
+  mounts: ["/smp"],
+  family: "public",
+  credential: "none",
+  errors: ["NOT_FOUND", "TEMPORARY"],
+  tag: "Service metadata",
+} as const;
 const RESPONSES = {
-  200: { description: "XML as the Peppol SMP specification has it.", contentType: "application/xml", headers: { ETag: "Of the exact bytes." } },
+  200: {
+    description: "XML as the Peppol SMP specification has it.",
+    contentType: "application/xml",
+    headers: { ETag: "Of the exact bytes." },
+  },
   304: { description: "Nothing has changed since the ETag of If-None-Match." },
 } as const;
 
@@ -31,19 +46,34 @@ function replyOf(answer: SmpServerAnswer, ifNoneMatch: string | undefined) {
   if (answer.kind !== "document") throw new Refusal("NOT_FOUND");
   const headers = { ...HEADERS, ETag: answer.etag };
   const isKnown = ifNoneMatch?.split(",").some((tag) => tag.trim().replace(/^W\//, "") === answer.etag) === true;
-  return isKnown ? { status: 304, headers } as const : { status: 200, headers, body: { raw: answer.body }, contentType: "application/xml; charset=utf-8" } as const;
+  return isKnown
+    ? ({ status: 304, headers } as const)
+    : ({ status: 200, headers, body: { raw: answer.body }, contentType: "application/xml; charset=utf-8" } as const);
 }
 
 export const smpRoutes = (server: SmpServer): readonly Route[] => [
   route({
-    ...COMMON, operation: "smpServiceGroup", path: "/{participant}", summary: "What a participant takes",
+    ...COMMON,
+    operation: "smpServiceGroup",
+    path: "/{participant}",
+    summary: "What a participant takes",
     description: "The list is not signed: its schema has no place for a signature, and nothing is sent by it.",
-    request: { params: z.object({ participant }) }, responses: RESPONSES,
-    handler: async (request) => replyOf(await server.group(request.params.participant), request.header("if-none-match")),
+    request: { params: z.object({ participant }) },
+    responses: RESPONSES,
+    handler: async (request) =>
+      replyOf(await server.group(request.params.participant), request.header("if-none-match")),
   }),
   route({
-    ...COMMON, operation: "smpServiceMetadata", path: "/{participant}/services/{documentType}", summary: "Where a participant takes a document type, signed",
-    request: { params: z.object({ participant, documentType }) }, responses: RESPONSES,
-    handler: async (request) => replyOf(await server.metadata(request.params.participant, request.params.documentType), request.header("if-none-match")),
+    ...COMMON,
+    operation: "smpServiceMetadata",
+    path: "/{participant}/services/{documentType}",
+    summary: "Where a participant takes a document type, signed",
+    request: { params: z.object({ participant, documentType }) },
+    responses: RESPONSES,
+    handler: async (request) =>
+      replyOf(
+        await server.metadata(request.params.participant, request.params.documentType),
+        request.header("if-none-match"),
+      ),
   }),
 ];

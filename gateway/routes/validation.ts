@@ -11,37 +11,87 @@ import { type Route, route } from "../contract/route.js";
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
 export type ValidationPorts = Pick<DocumentWorkers, "report" | "parse">;
 
-const PAYLOADS = { mounts: ["/api/v1"], family: "enterprise", credential: "bearer", context: "firm", rate: "enterprise", tag: "Validation" } as const;
+const PAYLOADS = {
+  mounts: ["/api/v1"],
+  family: "enterprise",
+  credential: "bearer",
+  context: "firm",
+  rate: "enterprise",
+  tag: "Validation",
+} as const;
 
-const finding = z.object({
-  ruleId: z.string().describe("BR-CO-15, UBL-GRAMMAR-ORDER, XML-DOCTYPE …"),
-  layer: z.string().describe("xml, schema, en16931, peppol, or pack:<id> of an imported rule pack."),
-  severity: z.enum(SEVERITIES).describe("fatal and error make the document invalid, warning does not."),
-  location: z.string().describe("XPath with the prefixes cac, cbc and ext."),
-  line: z.int().optional().describe("Line of the start tag, from 1."),
-  message: z.string(),
-  btIds: z.array(z.string()).optional().describe("Business terms of EN 16931."),
-}).meta({ id: "ValidationFinding" });
+const finding = z
+  .object({
+    ruleId: z.string().describe("BR-CO-15, UBL-GRAMMAR-ORDER, XML-DOCTYPE …"),
+    layer: z.string().describe("xml, schema, en16931, peppol, or pack:<id> of an imported rule pack."),
+    severity: z.enum(SEVERITIES).describe("fatal and error make the document invalid, warning does not."),
+    location: z.string().describe("XPath with the prefixes cac, cbc and ext."),
+    line: z.int().optional().describe("Line of the start tag, from 1."),
+    message: z.string(),
+    btIds: z.array(z.string()).optional().describe("Business terms of EN 16931."),
+  })
+  .meta({ id: "ValidationFinding" });
 
-const payloadResult = z.object({
-  valid: z.boolean(), errorCount: z.int(), warningCount: z.int(), errors: z.array(finding), warnings: z.array(finding),
-  omittedCount: z.int().optional().describe("Further findings that are not listed."),
-}).meta({ id: "PayloadValidation" });
+const payloadResult = z
+  .object({
+    valid: z.boolean(),
+    errorCount: z.int(),
+    warningCount: z.int(),
+    errors: z.array(finding),
+    warnings: z.array(finding),
+    omittedCount: z.int().optional().describe("Further findings that are not listed."),
+  })
+  .meta({ id: "PayloadValidation" });
 
 const layer = z.object({ valid: z.boolean(), messages: z.array(finding) }).meta({ id: "LayerVerdict" });
 const publicResult = z.object({ valid: z.boolean(), xsd: layer, en16931: layer, peppol: layer });
 
 const said = z.string().nullable();
-const party = z.object({ name: said, participantId: said.describe("<scheme>:<id>"), companyId: said, vatId: said, country: said }).meta({ id: "PartySummary" });
+const party = z
+  .object({ name: said, participantId: said.describe("<scheme>:<id>"), companyId: said, vatId: said, country: said })
+  .meta({ id: "PartySummary" });
 const summary = z.object({
-  documentType: z.enum(["Invoice", "CreditNote", "ApplicationResponse"]), customizationId: said, profileId: said, number: said, typeCode: said,
-  issueDate: said, dueDate: said, taxPointDate: said, deliveryDate: said, currency: said, buyerReference: said, orderReference: said,
+  documentType: z.enum(["Invoice", "CreditNote", "ApplicationResponse"]),
+  customizationId: said,
+  profileId: said,
+  number: said,
+  typeCode: said,
+  issueDate: said,
+  dueDate: said,
+  taxPointDate: said,
+  deliveryDate: said,
+  currency: said,
+  buyerReference: said,
+  orderReference: said,
   precedingInvoices: z.array(z.string()),
-  supplier: party.describe("The seller; the sender of an ApplicationResponse."), customer: party.describe("The buyer; the receiver of an ApplicationResponse."),
-  totals: z.object({ lineNet: said, allowances: said, charges: said, taxExclusive: said, tax: said, taxInclusive: said, prepaid: said, rounding: said, payable: said }),
+  supplier: party.describe("The seller; the sender of an ApplicationResponse."),
+  customer: party.describe("The buyer; the receiver of an ApplicationResponse."),
+  totals: z.object({
+    lineNet: said,
+    allowances: said,
+    charges: said,
+    taxExclusive: said,
+    tax: said,
+    taxInclusive: said,
+    prepaid: said,
+    rounding: said,
+    payable: said,
+  }),
   taxes: z.array(z.object({ category: said, percent: said, taxableAmount: said, taxAmount: said })),
   lineCount: z.int(),
-  lines: z.array(z.object({ id: said, name: said, quantity: said, unitCode: said, price: said, netAmount: said, taxCategory: said, taxPercent: said }))
+  lines: z
+    .array(
+      z.object({
+        id: said,
+        name: said,
+        quantity: said,
+        unitCode: said,
+        price: said,
+        netAmount: said,
+        taxCategory: said,
+        taxPercent: said,
+      }),
+    )
     .describe(`The first ${LIMITS.parsed_lines_max} lines.`),
 });
 
@@ -49,14 +99,30 @@ const payloadBody = z.object({
   format: z.enum(["ubl", "json"]).describe("ubl: the document is UBL XML as text."),
   document: z.union([z.string().min(1), z.record(z.string(), z.unknown())]),
 });
-const ublBody = z.object({ format: z.literal("ubl").optional(), document: z.string().min(1).describe("UBL XML as text.") });
+const ublBody = z.object({
+  format: z.literal("ubl").optional(),
+  document: z.string().min(1).describe("UBL XML as text."),
+});
 
 /** @throws Refusal REQUEST_INVALID, BODY_TOO_LARGE */
-function payloadOf({ format = "ubl", document }: { readonly format?: "ubl" | "json" | undefined; readonly document: unknown }): Buffer {
-  if (format === "json") throw new Refusal("REQUEST_INVALID", [{ field: "format", message: "JSON documents cannot be judged here: send the UBL XML as text with format ubl." }]);
-  if (typeof document !== "string") throw new Refusal("REQUEST_INVALID", [{ field: "document", message: "Must be the UBL XML as text when format is ubl." }]);
+function payloadOf({
+  format = "ubl",
+  document,
+}: {
+  readonly format?: "ubl" | "json" | undefined;
+  readonly document: unknown;
+}): Buffer {
+  if (format === "json")
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "format", message: "JSON documents cannot be judged here: send the UBL XML as text with format ubl." },
+    ]);
+  if (typeof document !== "string")
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "document", message: "Must be the UBL XML as text when format is ubl." },
+    ]);
   const payload = Buffer.from(document, "utf8");
-  if (payload.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE", [{ field: "document", message: "The document is larger than 20 MB." }]);
+  if (payload.length > LIMITS.payload_bytes_max)
+    throw new Refusal("BODY_TOO_LARGE", [{ field: "document", message: "The document is larger than 20 MB." }]);
   return payload;
 }
 
@@ -65,10 +131,19 @@ const xmlBytes = z.custom<Uint8Array>();
 
 export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
   route({
-    ...PAYLOADS, operation: "validatePayload", method: "POST", path: "/payloads/validate", scopes: ["documents:send"], summary: "Validate a document without sending it",
-    description: "The checks of a send: UBL 2.1, EN 16931 and Peppol BIS Billing 3.0, all findings at once. Nothing is stored.",
+    ...PAYLOADS,
+    operation: "validatePayload",
+    method: "POST",
+    path: "/payloads/validate",
+    scopes: ["documents:send"],
+    summary: "Validate a document without sending it",
+    description:
+      "The checks of a send: UBL 2.1, EN 16931 and Peppol BIS Billing 3.0, all findings at once. Nothing is stored.",
     request: { body: payloadBody, body_bytes_max: LIMITS.request_body_bytes_max },
-    responses: { 200: { description: "The document is valid; it may have warnings.", schema: payloadResult }, 422: { description: "The document is invalid.", schema: payloadResult } },
+    responses: {
+      200: { description: "The document is valid; it may have warnings.", schema: payloadResult },
+      422: { description: "The document is invalid.", schema: payloadResult },
+    },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     handler: async ({ body, firm, receivedAt }) => {
       const result = payloadValidation(await ports.report(payloadOf(body), { fairnessKey: firm.firmId, receivedAt }));
@@ -76,27 +151,56 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     },
   }),
   route({
-    ...PAYLOADS, operation: "parsePayload", method: "POST", path: "/payloads/parse", scopes: ["documents:read"], summary: "Read a UBL document as JSON",
-    description: "Parties, dates, totals, taxes and lines as plain values, without a verdict: what the document does not say is null, numbers are its own text. Nothing is stored.",
+    ...PAYLOADS,
+    operation: "parsePayload",
+    method: "POST",
+    path: "/payloads/parse",
+    scopes: ["documents:read"],
+    summary: "Read a UBL document as JSON",
+    description:
+      "Parties, dates, totals, taxes and lines as plain values, without a verdict: what the document does not say is null, numbers are its own text. Nothing is stored.",
     request: { body: ublBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: { 200: { description: "What the document says.", schema: summary } },
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ body, firm }) => {
       const parsed = await ports.parse(payloadOf(body), { fairnessKey: firm.firmId });
       if (parsed.kind === "refused") {
-        throw new Refusal("DOCUMENT_INVALID", parsed.findings.map(({ ruleId, severity, location, message }) => ({ field: "document", ruleId, severity, location, message })));
+        throw new Refusal(
+          "DOCUMENT_INVALID",
+          parsed.findings.map(({ ruleId, severity, location, message }) => ({
+            field: "document",
+            ruleId,
+            severity,
+            location,
+            message,
+          })),
+        );
       }
       const { precedingInvoices, taxes, lines, ...rest } = parsed.summary;
-      return { status: 200, body: { ...rest, precedingInvoices: [...precedingInvoices], taxes: [...taxes], lines: [...lines] } };
+      return {
+        status: 200,
+        body: { ...rest, precedingInvoices: [...precedingInvoices], taxes: [...taxes], lines: [...lines] },
+      };
     },
   }),
   route({
-    mounts: ["/api"], family: "public", credential: "none", rate: "public_validate", tag: "Validation",
-    operation: "validatePublic", method: "POST", path: "/validate", summary: "Validate a UBL document, without an account",
-    description: "The body is the XML. xsd covers well-formedness and UBL 2.1. A document that cannot be read is valid in no layer; a layer without rules for this kind of document has no messages. Nothing is stored.",
+    mounts: ["/api"],
+    family: "public",
+    credential: "none",
+    rate: "public_validate",
+    tag: "Validation",
+    operation: "validatePublic",
+    method: "POST",
+    path: "/validate",
+    summary: "Validate a UBL document, without an account",
+    description:
+      "The body is the XML. xsd covers well-formedness and UBL 2.1. A document that cannot be read is valid in no layer; a layer without rules for this kind of document has no messages. Nothing is stored.",
     request: { body: xmlBytes, accepts: ["xml"], body_bytes_max: LIMITS.payload_bytes_max },
     responses: { 200: { description: "The verdict, valid or not.", schema: publicResult } },
     errors: ["TEMPORARY"],
-    handler: async ({ body, address, receivedAt }) => ({ status: 200, body: publicValidation(await ports.report(body, { fairnessKey: `public/${address}`, receivedAt })) }),
+    handler: async ({ body, address, receivedAt }) => ({
+      status: 200,
+      body: publicValidation(await ports.report(body, { fairnessKey: `public/${address}`, receivedAt })),
+    }),
   }),
 ];

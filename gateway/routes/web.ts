@@ -14,15 +14,31 @@ import type { RawBody, Route } from "../contract/route.js";
  * Scripts come from our files only, and nothing is evaluated.
  */
 const PAGE_POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self' 'unsafe-inline'", "img-src 'self' data:", "font-src 'none'", "connect-src 'self'",
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'none'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
 ].join("; ");
 
-const PAGE_HEADERS = { "Content-Security-Policy": PAGE_POLICY, "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache" } as const;
+const PAGE_HEADERS = {
+  "Content-Security-Policy": PAGE_POLICY,
+  "X-Frame-Options": "DENY",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cache-Control": "no-cache",
+} as const;
 const ONE_HOUR = { "Cache-Control": "public, max-age=3600" } as const;
 const FOR_EVER = { "Cache-Control": "public, max-age=31536000, immutable" } as const;
 
-const TITLES: Readonly<Record<DocumentName, string>> = { enterprise: "Enterprise API", connector: "Connector", sapi: "SAPI profile" };
+const TITLES: Readonly<Record<DocumentName, string>> = {
+  enterprise: "Enterprise API",
+  connector: "Connector",
+  sapi: "SAPI profile",
+};
 const pathOf = (name: DocumentName): string => (name === "enterprise" ? "/docs" : `/docs/${name}`);
 
 const web = (file: string): Buffer => readFileSync(new URL(`../web/${file}`, import.meta.url));
@@ -36,42 +52,84 @@ function component(): { readonly version: string; readonly plain: Buffer; readon
 }
 
 function page(name: DocumentName, version: string): string {
-  const tabs = DOCUMENT_NAMES.map((other) => `<a href="${pathOf(other)}"${other === name ? ' aria-current="page"' : ""}>${TITLES[other]}</a>`).join("");
+  const tabs = DOCUMENT_NAMES.map(
+    (other) => `<a href="${pathOf(other)}"${other === name ? ' aria-current="page"' : ""}>${TITLES[other]}</a>`,
+  ).join("");
   const values: Readonly<Record<string, string>> = { title: TITLES[name], name, version, tabs };
-  return web("docs.html").toString("utf8").replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key] ?? "");
+  return web("docs.html")
+    .toString("utf8")
+    .replace(/\{\{(\w+)\}\}/g, (_, key: string) => values[key] ?? "");
 }
 
-const base = { method: "GET", mounts: [""], family: "public", credential: "none", errors: [], hidden: true, tag: "Reference" } as const;
+const base = {
+  method: "GET",
+  mounts: [""],
+  family: "public",
+  credential: "none",
+  errors: [],
+  hidden: true,
+  tag: "Reference",
+} as const;
 
 /** A row that answers the same bytes to everybody. */
-const fixed = (operation: string, path: string, body: string | Buffer, contentType: string, headers: Readonly<Record<string, string>>): Route => route({
-  ...base, operation, path, summary: `File ${path}`,
-  responses: { 200: { description: "The file", contentType } },
-  handler: () => ({ status: 200, body: { raw: body }, contentType, headers }),
-});
+const fixed = (
+  operation: string,
+  path: string,
+  body: string | Buffer,
+  contentType: string,
+  headers: Readonly<Record<string, string>>,
+): Route =>
+  route({
+    ...base,
+    operation,
+    path,
+    summary: `File ${path}`,
+    responses: { 200: { description: "The file", contentType } },
+    handler: () => ({ status: 200, body: { raw: body }, contentType, headers }),
+  });
 
 /** @param documents what the page shows, as gateway/contract/openapi.ts makes it of the published rows */
 export function webRoutes(documents: Readonly<Record<DocumentName, unknown>>): readonly Route[] {
   const { version, plain, gzipped } = component();
   return [
     route({
-      ...base, operation: "home", path: "/", summary: "Leads to the reference",
+      ...base,
+      operation: "home",
+      path: "/",
+      summary: "Leads to the reference",
       responses: { 302: { description: "To the reference", headers: { Location: "/docs" } } },
       handler: () => ({ status: 302, headers: { Location: "/docs" } }),
     }),
-    ...DOCUMENT_NAMES.map((name) => fixed(`docs_${name}`, pathOf(name), page(name, version), "text/html; charset=utf-8", PAGE_HEADERS)),
-    ...DOCUMENT_NAMES.map((name) => fixed(`openapi_${name}`, `/docs/openapi/${name}.json`, JSON.stringify(documents[name]), "application/json; charset=utf-8", { "Cache-Control": "no-cache" })),
+    ...DOCUMENT_NAMES.map((name) =>
+      fixed(`docs_${name}`, pathOf(name), page(name, version), "text/html; charset=utf-8", PAGE_HEADERS),
+    ),
+    ...DOCUMENT_NAMES.map((name) =>
+      fixed(
+        `openapi_${name}`,
+        `/docs/openapi/${name}.json`,
+        JSON.stringify(documents[name]),
+        "application/json; charset=utf-8",
+        { "Cache-Control": "no-cache" },
+      ),
+    ),
     fixed("docsStyle", "/docs/assets/docs.css", web("docs.css"), "text/css; charset=utf-8", ONE_HOUR),
     fixed("docsScript", "/docs/assets/docs.js", web("docs.js"), "text/javascript; charset=utf-8", ONE_HOUR),
     fixed("docsIcon", "/docs/assets/icon.svg", web("icon.svg"), "image/svg+xml", ONE_HOUR),
     route({
-      ...base, operation: "docsComponent", path: `/docs/assets/rapidoc-${version}.js`, summary: "The reference component",
+      ...base,
+      operation: "docsComponent",
+      path: `/docs/assets/rapidoc-${version}.js`,
+      summary: "The reference component",
       responses: { 200: { description: "The file", contentType: "text/javascript" } },
       handler: (request) => {
-        const takesGzip = /(?:^|,)\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))|,|$)/.test(request.header("accept-encoding") ?? "");
+        const takesGzip = /(?:^|,)\s*gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*(?:,|$))|,|$)/.test(
+          request.header("accept-encoding") ?? "",
+        );
         const body: RawBody = { raw: takesGzip ? gzipped : plain };
         return {
-          status: 200, body, contentType: "text/javascript; charset=utf-8",
+          status: 200,
+          body,
+          contentType: "text/javascript; charset=utf-8",
           headers: { ...FOR_EVER, Vary: "Accept-Encoding", ...(takesGzip ? { "Content-Encoding": "gzip" } : {}) },
         };
       },

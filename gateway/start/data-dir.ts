@@ -25,8 +25,12 @@ function readOrCreate(path: string, make: () => string): string {
  */
 export function masterKey(config: Config, dataDir: string): Buffer {
   if (config.MASTER_KEY !== undefined) return config.MASTER_KEY;
-  const key = Buffer.from(readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")), "base64");
-  if (key.length !== MASTER_KEY_BYTES) throw new ConfigError(["master.key in DATA_DIR is damaged; restore it, or set MASTER_KEY."]);
+  const key = Buffer.from(
+    readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")),
+    "base64",
+  );
+  if (key.length !== MASTER_KEY_BYTES)
+    throw new ConfigError(["master.key in DATA_DIR is damaged; restore it, or set MASTER_KEY."]);
   return key;
 }
 

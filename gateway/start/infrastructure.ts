@@ -23,7 +23,9 @@ export class Stack {
   private readonly ends: (() => Promise<void> | void)[] = [];
   private ended: Promise<void> | undefined;
 
-  add(end: () => Promise<void> | void): void { this.ends.push(end); }
+  add(end: () => Promise<void> | void): void {
+    this.ends.push(end);
+  }
 
   unwind(log: Log): Promise<void> {
     return (this.ended ??= (async () => {
@@ -68,7 +70,10 @@ export async function startDatabase({ config, log, clock, stack, dataDir }: Base
 }
 
 /** JetStream where there is a server for it, Postgres otherwise. */
-export async function startStreams(base: Base, database: Database): Promise<{ readonly streams: Streams; readonly form: "jetstream" | "postgres" }> {
+export async function startStreams(
+  base: Base,
+  database: Database,
+): Promise<{ readonly streams: Streams; readonly form: "jetstream" | "postgres" }> {
   const { config, log, metrics, clock, stack, dataDir } = base;
   const program = config.NATS_URL === undefined ? findNatsServer() : undefined;
   let url = config.NATS_URL === "embedded" ? undefined : config.NATS_URL;
@@ -77,36 +82,53 @@ export async function startStreams(base: Base, database: Database): Promise<{ re
     stack.add(() => nats.stop());
     url = nats.url;
   }
-  const streams = url === undefined ? openPostgresStreams({ ...database, log, metrics }) : openJetStream({ url, log, metrics, clock });
+  const streams =
+    url === undefined
+      ? openPostgresStreams({ ...database, log, metrics })
+      : openJetStream({ url, log, metrics, clock });
   stack.add(() => streams.close());
   return { streams, form: url === undefined ? "postgres" : "jetstream" };
 }
 
 /** Starts one listener. @throws ConfigError when its port is taken */
 export async function listen(
-  base: Base, where: { readonly host: string; readonly port: number; readonly form: ServerForm | undefined }, rows: readonly Route[], ports: PipelinePorts,
+  base: Base,
+  where: { readonly host: string; readonly port: number; readonly form: ServerForm | undefined },
+  rows: readonly Route[],
+  ports: PipelinePorts,
 ): Promise<RunningServer> {
   const { config, clock, stack } = base;
   const trustedProxies = config.TRUSTED_PROXIES.flatMap((text) => parseCidr(text) ?? []);
   try {
     const server = await startServer({
-      host: where.host, port: where.port, ...(where.form === undefined ? {} : { form: where.form }), monotonic: () => clock.monotonic(),
+      host: where.host,
+      port: where.port,
+      ...(where.form === undefined ? {} : { form: where.form }),
+      monotonic: () => clock.monotonic(),
       onRequest: createPipeline({ rows, ports, trustedProxies }),
     });
-    stack.add(async () => { await server.drain(); });
+    stack.add(async () => {
+      await server.drain();
+    });
     return server;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") throw new ConfigError([`Port ${where.port} on ${where.host} is taken; choose another PORT or ADMIN_PORT.`]);
+    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE")
+      throw new ConfigError([`Port ${where.port} on ${where.host} is taken; choose another PORT or ADMIN_PORT.`]);
     throw error;
   }
 }
 
 /** Port 0 asks for a free one; tokens name the public URL, so it must be known before anything listens. */
-export const portOf = (host: string, port: number): Promise<number> => port !== 0 ? Promise.resolve(port) : new Promise((resolve, reject) => {
-  const probe = createServer();
-  probe.once("error", reject);
-  probe.listen(0, host, () => {
-    const address = probe.address();
-    probe.close(() => { resolve(typeof address === "object" && address !== null ? address.port : 0); });
-  });
-});
+export const portOf = (host: string, port: number): Promise<number> =>
+  port !== 0
+    ? Promise.resolve(port)
+    : new Promise((resolve, reject) => {
+        const probe = createServer();
+        probe.once("error", reject);
+        probe.listen(0, host, () => {
+          const address = probe.address();
+          probe.close(() => {
+            resolve(typeof address === "object" && address !== null ? address.port : 0);
+          });
+        });
+      });

@@ -13,7 +13,14 @@ import { errorFields, type Log } from "../../engine/base/log.js";
 import { registersNewFirms } from "../../engine/peppol/discovery/registrations-setup.js";
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
 import { censusOfDocuments } from "../../engine/storage/documents/documents.js";
-import { findOperatorDocument, findOperatorReceived, listFirms, listIntegrators, listOperatorDocuments, listOperatorReceived } from "../../engine/storage/documents/operations.js";
+import {
+  findOperatorDocument,
+  findOperatorReceived,
+  listFirms,
+  listIntegrators,
+  listOperatorDocuments,
+  listOperatorReceived,
+} from "../../engine/storage/documents/operations.js";
 import { censusOfRegistrations } from "../../engine/storage/registrations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
 import type { Route } from "../contract/route.js";
@@ -30,7 +37,9 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
   delay.enable();
   // Bounded by RESTART_REASONS.
   const restarts = new Map<string, number>();
-  stack.add(() => { delay.disable(); });
+  stack.add(() => {
+    delay.disable();
+  });
   metrics.beforeExposition(async () => {
     metrics.set("event_loop_delay_seconds", {}, delay.percentile(99) / 1e9);
     delay.reset();
@@ -48,7 +57,9 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
       for (const [state, count] of census.states) metrics.set("documents_state", { state }, count);
       metrics.set("oldest_due_dispatch_seconds", {}, census.oldestDue_s);
       await observePendingMls({ sql, clock, metrics });
-      if (registrations !== undefined) for (const [state, count] of await censusOfRegistrations(sql)) metrics.set("registrations_state", { state }, count);
+      if (registrations !== undefined)
+        for (const [state, count] of await censusOfRegistrations(sql))
+          metrics.set("registrations_state", { state }, count);
     } catch (error) {
       // Without a database the gauges keep their last value; /readyz tells that it is away.
       log.warn("the census of documents could not be taken", errorFields(error));
@@ -57,14 +68,23 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
 }
 
 /** The firm and its secret are there whatever comes of it; who is not answered in time finds the outcome in the list of registrations. */
-const registerNewFirm = (registrations: Registrations, participantId: ParticipantId, log: Log): Promise<RegistrationResult> =>
+const registerNewFirm = (
+  registrations: Registrations,
+  participantId: ParticipantId,
+  log: Log,
+): Promise<RegistrationResult> =>
   registrations.change(participantId, { operation: "register" }).catch((error: unknown) => {
     log.error("a new participant could not be registered", errorFields(error));
     return { kind: "busy", state: undefined, code: undefined };
   });
 
 /** The rows of the admin listener. */
-export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined, isReady: () => Promise<boolean>): readonly Route[] {
+export function adminRows(
+  base: Base,
+  parts: Work,
+  sandbox: Sandbox | undefined,
+  isReady: () => Promise<boolean>,
+): readonly Route[] {
   const { config, clock, metrics, log } = base;
   const { sql } = parts;
   const tenants = tenantsThroughActors(parts.actors, tenantKind({ sql, clock, environment: config.ENVIRONMENT }));
@@ -74,7 +94,10 @@ export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined,
       listFirms: () => orTemporary(listFirms(sql, LISTED_MAX)),
       createFirm: async (firm) => {
         const made = await orTemporary(tenants.makeFirm(firm));
-        if (made === "participant_taken") throw new Refusal("REQUEST_INVALID", [{ field: "participantId", message: "Belongs to another firm already." }]);
+        if (made === "participant_taken")
+          throw new Refusal("REQUEST_INVALID", [
+            { field: "participantId", message: "Belongs to another firm already." },
+          ]);
         if (parts.registrations === undefined || !registersNewFirms(config)) return made;
         return { ...made, registration: await registerNewFirm(parts.registrations, firm.participantId, log) };
       },
@@ -86,11 +109,18 @@ export function adminRows(base: Base, parts: Work, sandbox: Sandbox | undefined,
       findReceived: (id) => orTemporary(findOperatorReceived(sql, id)),
       streams: () => parts.streams.status(),
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,
-      sampleInvoice: (lines) => sandbox === undefined ? undefined : sampleInvoice({
-        sender: DEMO_FIRMS.sender.participantId, receiver: DEMO_FIRMS.receiver.participantId, senderName: DEMO_FIRMS.sender.name,
-        receiverName: DEMO_FIRMS.receiver.name, number: `F-${newId(clock)}`, issueDate: bratislavaDay(clock.now()), lines,
-      }),
+      sampleInvoice: (lines) =>
+        sandbox === undefined
+          ? undefined
+          : sampleInvoice({
+              sender: DEMO_FIRMS.sender.participantId,
+              receiver: DEMO_FIRMS.receiver.participantId,
+              senderName: DEMO_FIRMS.sender.name,
+              receiverName: DEMO_FIRMS.receiver.name,
+              number: `F-${newId(clock)}`,
+              issueDate: bratislavaDay(clock.now()),
+              lines,
+            }),
     }),
   ];
 }
-

@@ -71,13 +71,21 @@ const LOOPBACK_SEAT = "PSK000000";
 /** Where our end users are, when a document does not say it. */
 const HOME_COUNTRY = "SK";
 
-async function startWorkers({ config, log, metrics, stack, dataDir }: Base, sealer: Sealer): Promise<{ readonly pool: ValidatorPool; readonly validators: ReturnType<typeof createValidators> }> {
+async function startWorkers(
+  { config, log, metrics, stack, dataDir }: Base,
+  sealer: Sealer,
+): Promise<{ readonly pool: ValidatorPool; readonly validators: ReturnType<typeof createValidators> }> {
   const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
   if (refusal !== undefined) throw new ConfigError([refusal]);
   const pool = createPool({
-    threads: { small: config.VALIDATOR_THREADS, large: 1 }, queueMax: LIMITS.validator_queue_max, queueBytesMax: LIMITS.validator_queue_bytes_max,
-    jobTimeoutMs: LIMITS.validator_document_timeout_ms, preload: ["validate"],
-    onDone: ({ kind, lane, time_ms }) => { if (kind === "validate") metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000); },
+    threads: { small: config.VALIDATOR_THREADS, large: 1 },
+    queueMax: LIMITS.validator_queue_max,
+    queueBytesMax: LIMITS.validator_queue_bytes_max,
+    jobTimeoutMs: LIMITS.validator_document_timeout_ms,
+    preload: ["validate"],
+    onDone: ({ kind, lane, time_ms }) => {
+      if (kind === "validate") metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
+    },
     onQuarantine: (job) => {
       log.error("a document killed two workers and is in quarantine", { code: job.sha256, outcome: job.reason });
       keepQuarantined(dataDir, sealer, job);
@@ -112,21 +120,53 @@ interface Peers {
 /** The actors around a transport and an inbound path. */
 function startPeers(
   { base: { clock, log, metrics, config }, sql, sealer, validators, relay, actors, node }: Ground,
-  parts: { readonly transport: Transport; readonly accessPoint: AccessPoint | undefined; readonly provider: Provider; readonly wakeStatuses: (due: DueStatusWork) => void },
+  parts: {
+    readonly transport: Transport;
+    readonly accessPoint: AccessPoint | undefined;
+    readonly provider: Provider;
+    readonly wakeStatuses: (due: DueStatusWork) => void;
+  },
 ): Peers {
   const { transport, accessPoint, provider: self, wakeStatuses } = parts;
-  const recipients = accessPoint?.recipients ?? createRecipients(async (participant) => {
-    const own = await findOwnParticipant(sql, participant);
-    return own?.capabilities.map((capability) => capability.documentTypeId);
-  }, clock);
-  const shared = { sql, sealer, clock, metrics, log, validators, provider: self, owner: ownerOf(node), poke: () => { relay.poke(); } };
+  const recipients =
+    accessPoint?.recipients ??
+    createRecipients(async (participant) => {
+      const own = await findOwnParticipant(sql, participant);
+      return own?.capabilities.map((capability) => capability.documentTypeId);
+    }, clock);
+  const shared = {
+    sql,
+    sealer,
+    clock,
+    metrics,
+    log,
+    validators,
+    provider: self,
+    owner: ownerOf(node),
+    poke: () => {
+      relay.poke();
+    },
+  };
   const document = documentKind({
-    send: { ...shared, recipients }, dispatch: { ...shared, transport }, statuses: shared, duties: shared, respond: { ...shared, poke: () => { wakeStatuses("messages"); } },
+    send: { ...shared, recipients },
+    dispatch: { ...shared, transport },
+    statuses: shared,
+    duties: shared,
+    respond: {
+      ...shared,
+      poke: () => {
+        wakeStatuses("messages");
+      },
+    },
   });
   return {
-    document, participant: participantKind({ actors, document, inbound: { ...shared, poke: wakeStatuses } }),
+    document,
+    participant: participantKind({ actors, document, inbound: { ...shared, poke: wakeStatuses } }),
     message: messageKind({
-      ...shared, transport, environment: config.ENVIRONMENT, ...(accessPoint === undefined ? {} : { isReceipted: (id: string) => isReceipted(sql, id) }),
+      ...shared,
+      transport,
+      environment: config.ENVIRONMENT,
+      ...(accessPoint === undefined ? {} : { isReceipted: (id: string) => isReceipted(sql, id) }),
     }),
   };
 }
@@ -140,13 +180,28 @@ async function startDispatch(
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("leases of the last process are free again", { count: freed });
   const due = createDueDocuments({ sql, clock });
-  const reconciler = startReconciler({ sources: [{ kind: "dispatch", stream: "dispatch", findWork: (limit, grace_ms) => due.forgotten(limit, grace_ms) }], streams, log, metrics });
+  const reconciler = startReconciler({
+    sources: [{ kind: "dispatch", stream: "dispatch", findWork: (limit, grace_ms) => due.forgotten(limit, grace_ms) }],
+    streams,
+    log,
+    metrics,
+  });
   stack.add(() => reconciler.stop());
   const retries = watchRetries({ actors, document, streams, clock, log, due });
   stack.add(() => retries.stop());
   const consumer = await consumeDispatch({ actors, document, streams, clock, log });
   stack.add(() => consumer.stop());
-  const statuses = startStatusWork({ sql, sealer, clock, log, provider: self, owner: ownerOf(node), actors, document, message });
+  const statuses = startStatusWork({
+    sql,
+    sealer,
+    clock,
+    log,
+    provider: self,
+    owner: ownerOf(node),
+    actors,
+    document,
+    message,
+  });
   stack.add(() => statuses.stop());
   return statuses;
 }
@@ -165,30 +220,35 @@ interface RowParts {
 /** The rows of the public listener, plugged in. */
 function plugRows({ base: { clock, log }, sql, sealer, actors }: Ground, parts: RowParts): readonly Route[] {
   const { identity, inbox, document, participant, validators, archive, cursors, accessPoint } = parts;
-  return publicRoutes({
-    tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
-    sapi: {
-      send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
-      inbox, acknowledge: (owner, id) => actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }),
-    },
-    connector: { respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request) },
-    validation: validators,
-    documents: {
-      status: async (firmId, id) => {
-        const record = await readDocument(sql, firmId, id);
-        return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
+  return publicRoutes(
+    {
+      tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
+      sapi: {
+        send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
+        inbox,
+        acknowledge: (owner, id) =>
+          actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }),
       },
-      events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
+      connector: { respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request) },
+      validation: validators,
+      documents: {
+        status: async (firmId, id) => {
+          const record = await readDocument(sql, firmId, id);
+          return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
+        },
+        events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
+      },
+      evidence: {
+        evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer }, firmId, id),
+        envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
+      },
+      reporting: {
+        statistics: (firmId, month) => readStatistics(sql, firmId, month, clock.now()),
+        submissions: (type) => readSubmissions(sql, type),
+      },
     },
-    evidence: {
-      evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer }, firmId, id),
-      envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
-    },
-    reporting: {
-      statistics: (firmId, month) => readStatistics(sql, firmId, month, clock.now()),
-      submissions: (type) => readSubmissions(sql, type),
-    },
-  }, accessPoint === undefined ? undefined : { as4: { receive: accessPoint.receiver }, smp: accessPoint.smpServer });
+    accessPoint === undefined ? undefined : { as4: { receive: accessPoint.receiver }, smp: accessPoint.smpServer },
+  );
 }
 
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
@@ -200,7 +260,16 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const sealer = createSealer([key]);
   const cursors = createCursors(key);
 
-  const identity = createIdentity({ sql, databaseUrl: database.url, sealer, clock, log, metrics, environment: config.ENVIRONMENT, publicUrl });
+  const identity = createIdentity({
+    sql,
+    databaseUrl: database.url,
+    sealer,
+    clock,
+    log,
+    metrics,
+    environment: config.ENVIRONMENT,
+    publicUrl,
+  });
   await identity.start();
   stack.add(() => identity.stop());
   const { pool, validators } = await startWorkers(base, sealer);
@@ -211,31 +280,71 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
 
   const inbox = createInbox({ sql, sealer, cursors });
   /** The inbound path, one turn of the receiving participant at a time. */
-  const receive: Receive = (exchange) => actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
-  const archive = createEvidenceArchive({ sql, store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock), sealer, clock });
-  stack.add(() => archive.stop());
-  const accessPoint = options.transport === "loopback" ? undefined : await openAccessPoint({
-    config, dataDir, publicUrl, sql, sealer, crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }), archive, receive, clock, log, metrics,
+  const receive: Receive = (exchange) =>
+    actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
+  const archive = createEvidenceArchive({
+    sql,
+    store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock),
+    sealer,
+    clock,
   });
-  stack.add(() => { accessPoint?.stop(); });
+  stack.add(() => archive.stop());
+  const accessPoint =
+    options.transport === "loopback"
+      ? undefined
+      : await openAccessPoint({
+          config,
+          dataDir,
+          publicUrl,
+          sql,
+          sealer,
+          crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }),
+          archive,
+          receive,
+          clock,
+          log,
+          metrics,
+        });
+  stack.add(() => {
+    accessPoint?.stop();
+  });
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
   const bare = accessPoint === undefined ? createLoopback(receive) : doubtHandover(accessPoint.transport, { sql, log });
   let statuses: StatusWork | undefined;
   const { document, participant, message } = startPeers(ground, {
-    transport: bare, accessPoint, provider: self, wakeStatuses: (due) => { statuses?.poke(due); },
+    transport: bare,
+    accessPoint,
+    provider: self,
+    wakeStatuses: (due) => {
+      statuses?.poke(due);
+    },
   });
   stack.add(() => actors.stop());
 
   const limiter = createRateLimiter({ clock, peers: identity.peers });
-  const sweeper = setInterval(() => { limiter.sweep(); }, LIMITS.rate_window_ms);
+  const sweeper = setInterval(() => {
+    limiter.sweep();
+  }, LIMITS.rate_window_ms);
   sweeper.unref();
-  stack.add(() => { clearInterval(sweeper); });
+  stack.add(() => {
+    clearInterval(sweeper);
+  });
   const rows = plugRows(ground, { identity, inbox, document, participant, validators, archive, cursors, accessPoint });
   const registering = accessPoint?.registrations;
-  const registrations = registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
+  const registrations =
+    registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
   return {
-    sql, identity, streams, actors, pool, limiter, rows, registrations,
-    dispatch: async () => { if (options.role !== "gateway") statuses = await startDispatch(ground, { document, message, self }); },
+    sql,
+    identity,
+    streams,
+    actors,
+    pool,
+    limiter,
+    rows,
+    registrations,
+    dispatch: async () => {
+      if (options.role !== "gateway") statuses = await startDispatch(ground, { document, message, self });
+    },
   };
 }

@@ -24,13 +24,19 @@ describeBrowser("the API reference in a browser", (executablePath) => {
   });
 
   test.each([
-    ["/docs", "Kurier Enterprise API", "/api/v1/auth/token", "light"], ["/docs/sapi", "Kurier SAPI profile", "/sapi/v1/document/send", "dark"],
+    ["/docs", "Kurier Enterprise API", "/api/v1/auth/token", "light"],
+    ["/docs/sapi", "Kurier SAPI profile", "/sapi/v1/document/send", "dark"],
   ] as const)("%s shows %s with the operation %s", async (path, title, operation, colorScheme) => {
     const page = await browser.newPage({ colorScheme });
     const complaints: string[] = [];
-    page.on("console", (message) => { if (message.type() === "error" || message.type() === "warning") complaints.push(message.text()); });
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    });
     page.on("pageerror", (error) => complaints.push(error.message));
-    page.on("request", (request) => { if (!request.url().startsWith(gateway.origin) && !request.url().startsWith("data:")) complaints.push(`asked ${request.url()}`); });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(gateway.origin) && !request.url().startsWith("data:"))
+        complaints.push(`asked ${request.url()}`);
+    });
     await page.goto(gateway.origin + path);
     await heading(page, title).waitFor();
     await page.getByText(operation).first().waitFor();

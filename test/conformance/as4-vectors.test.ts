@@ -20,23 +20,36 @@ import { verifyEnveloped } from "../../validators/wss/enveloped.js";
 import { decryptParts, readEncryption } from "../../validators/wss/encryption.js";
 import { readEnvelope } from "../../validators/wss/envelope.js";
 import type { Envelope } from "../../validators/wss/envelope.js";
-import { LEGACY_KEY_TRANSPORTS, NS, PEPPOL_ENVELOPED, PEPPOL_KEY_TRANSPORT, PEPPOL_SIGNATURE } from "../../validators/wss/names.js";
+import {
+  LEGACY_KEY_TRANSPORTS,
+  NS,
+  PEPPOL_ENVELOPED,
+  PEPPOL_KEY_TRANSPORT,
+  PEPPOL_SIGNATURE,
+} from "../../validators/wss/names.js";
 import type { SignaturePolicy } from "../../validators/wss/names.js";
 import { partPayload } from "../../validators/wss/open.js";
 import { readPartInfos } from "../../validators/wss/part-info.js";
 import { signatureTasks } from "../../validators/signature.js";
 import { readSignatureInfo } from "../../validators/wss/signature-info.js";
 import type { SignatureInfo } from "../../validators/wss/signature-info.js";
-import { elementDigestHolds, octetDigestHolds, readMessageSignature, signatureValueHolds } from "../../validators/wss/verify.js";
+import {
+  elementDigestHolds,
+  octetDigestHolds,
+  readMessageSignature,
+  signatureValueHolds,
+} from "../../validators/wss/verify.js";
 import { inThread } from "../support/as4.js";
 import { conformance, conformanceBytes, describeConformance } from "../support/conformance.js";
 
 const SHA384: SignaturePolicy = {
-  ...PEPPOL_SIGNATURE, signatureMethods: { "http://www.w3.org/2001/04/xmldsig-more#rsa-sha384": "sha384" },
+  ...PEPPOL_SIGNATURE,
+  signatureMethods: { "http://www.w3.org/2001/04/xmldsig-more#rsa-sha384": "sha384" },
 };
 const SHA1_ENVELOPED: SignaturePolicy = {
   ...PEPPOL_ENVELOPED,
-  signatureMethods: { "http://www.w3.org/2000/09/xmldsig#rsa-sha1": "sha1" }, digestMethods: { "http://www.w3.org/2000/09/xmldsig#sha1": "sha1" },
+  signatureMethods: { "http://www.w3.org/2000/09/xmldsig#rsa-sha1": "sha1" },
+  digestMethods: { "http://www.w3.org/2000/09/xmldsig#sha1": "sha1" },
 };
 const ALL_TRANSPORTS = [PEPPOL_KEY_TRANSPORT, ...LEGACY_KEY_TRANSPORTS];
 const EBMS_CAP = 10_000_000;
@@ -74,11 +87,20 @@ function envelopeOf(soap: Uint8Array): Envelope & { security: XmlElement } {
 }
 
 /** What each reference of the signature says, by what it points at. */
-function outcomes(envelope: Envelope & { security: XmlElement }, info: SignatureInfo, key: KeyObject, attachments = new Map<string, Uint8Array>()): Record<string, boolean> {
+function outcomes(
+  envelope: Envelope & { security: XmlElement },
+  info: SignatureInfo,
+  key: KeyObject,
+  attachments = new Map<string, Uint8Array>(),
+): Record<string, boolean> {
   const signature = onlyChild(envelope.security, NS.ds, "Signature");
   if (signature === undefined) throw new Error("no Signature");
   const result: Record<string, boolean> = {
-    SignatureValue: signatureValueHolds(info, [envelope.envelope, envelope.header, envelope.security, signature, info.signedInfo], key),
+    SignatureValue: signatureValueHolds(
+      info,
+      [envelope.envelope, envelope.header, envelope.security, signature, info.signedInfo],
+      key,
+    ),
   };
   for (const reference of info.references) {
     const octets = attachments.get(reference.uri.slice("cid:".length));
@@ -115,7 +137,21 @@ function pkcs12(name: string, password: string, legacy = false): { key: KeyObjec
     const pass = join(folder, "pass");
     const out = join(folder, "out.pem");
     writeFileSync(pass, password);
-    execFileSync("openssl", ["pkcs12", "-in", conformance("as4/as4net", name), "-nodes", ...(legacy ? ["-legacy"] : []), "-passin", `file:${pass}`, "-out", out], { stdio: "ignore" });
+    execFileSync(
+      "openssl",
+      [
+        "pkcs12",
+        "-in",
+        conformance("as4/as4net", name),
+        "-nodes",
+        ...(legacy ? ["-legacy"] : []),
+        "-passin",
+        `file:${pass}`,
+        "-out",
+        out,
+      ],
+      { stdio: "ignore" },
+    );
     const pem = readFileSync(out, "utf8");
     const certificate = /-----BEGIN CERTIFICATE-----[^]+?-----END CERTIFICATE-----/.exec(pem)?.[0] ?? "";
     return { key: createPrivateKey(pem), certificate: new X509Certificate(certificate) };
@@ -132,7 +168,9 @@ describeConformance("signed receipts of other stacks", "as4/phase4", () => {
     ["dataport1.as4in", { SignatureValue: true, Messaging: false, Body: true }, "PDE000357"],
   ];
   const soapOf = (name: string): Buffer =>
-    name.endsWith(".xml") ? conformanceBytes("as4/phase4", name) : withoutHttpHeaders(conformanceBytes("as4/phase4", name)).body;
+    name.endsWith(".xml")
+      ? conformanceBytes("as4/phase4", name)
+      : withoutHttpHeaders(conformanceBytes("as4/phase4", name)).body;
 
   test.each(receipts)("%s: %j by %s", (name, expected, seat) => {
     const soap = soapOf(name);
@@ -154,12 +192,16 @@ describeConformance("signed receipts of other stacks", "as4/phase4", () => {
 });
 
 describeConformance("the exact Peppol suite as phase4 sends it (dump-raw.as4out)", "as4/phase4", () => {
-  const message = (): { body: Buffer; contentType: string } => withoutHttpHeaders(conformanceBytes("as4/phase4", "dump-raw.as4out"));
+  const message = (): { body: Buffer; contentType: string } =>
+    withoutHttpHeaders(conformanceBytes("as4/phase4", "dump-raw.as4out"));
 
   test("SignatureValue, Messaging and Body hold; the attachment's digest cannot be asked without the recipient's key", () => {
     const [root, attachment] = parts(message());
     expect(bstOutcomes(root.body)).toEqual({
-      SignatureValue: true, Messaging: true, Body: true, [`cid:${attachment?.cid}`]: false,
+      SignatureValue: true,
+      Messaging: true,
+      Body: true,
+      [`cid:${attachment?.cid}`]: false,
     });
   });
 
@@ -194,60 +236,93 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
   const needOpenssl = opensslWorks ? test : test.skip;
   if (!opensslWorks) test.skip("needs openssl on PATH to read the PKCS#12 files", () => undefined);
 
-  needOpenssl("as4-encrypted-signed-keyidentifier.as4: two parts decrypt, unpack to 206 and 296 454 octets, and every digest holds", () => {
-    const [root, ...attachments] = parts(as4net("as4-encrypted-signed-keyidentifier.as4"));
-    const envelope = envelopeOf(root.body);
-    const encryption = readEncryption(envelope.security, ALL_TRANSPORTS);
-    if (typeof encryption === "string") throw new Error(encryption);
-    expect(encryption.transport).toMatchObject({ oaepHash: "sha256", mgfHash: "sha1" });
-    const { key } = pkcs12("AccessPointB.pfx", "Pz4cZK4SULUwmraZb");
-    const plain = decryptParts(encryption, attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })), key);
-    const infos = readPartInfos(envelope.messaging);
-    if (plain === undefined || typeof infos === "string") throw new Error("not decrypted");
-    const payloads = infos.map((info) => partPayload(info, plain.get(info.cid) ?? Buffer.alloc(0), EBMS_CAP));
-    expect(payloads.map((payload) => payload?.length).sort()).toEqual([206, 296_454]);
-    expect(Buffer.from(payloads.find((payload) => payload?.length === 296_454) ?? []).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
+  needOpenssl(
+    "as4-encrypted-signed-keyidentifier.as4: two parts decrypt, unpack to 206 and 296 454 octets, and every digest holds",
+    () => {
+      const [root, ...attachments] = parts(as4net("as4-encrypted-signed-keyidentifier.as4"));
+      const envelope = envelopeOf(root.body);
+      const encryption = readEncryption(envelope.security, ALL_TRANSPORTS);
+      if (typeof encryption === "string") throw new Error(encryption);
+      expect(encryption.transport).toMatchObject({ oaepHash: "sha256", mgfHash: "sha1" });
+      const { key } = pkcs12("AccessPointB.pfx", "Pz4cZK4SULUwmraZb");
+      const plain = decryptParts(
+        encryption,
+        attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })),
+        key,
+      );
+      const infos = readPartInfos(envelope.messaging);
+      if (plain === undefined || typeof infos === "string") throw new Error("not decrypted");
+      const payloads = infos.map((info) => partPayload(info, plain.get(info.cid) ?? Buffer.alloc(0), EBMS_CAP));
+      expect(payloads.map((payload) => payload?.length).sort()).toEqual([206, 296_454]);
+      expect(Buffer.from(payloads.find((payload) => payload?.length === 296_454) ?? []).subarray(0, 3)).toEqual(
+        Buffer.from([0xff, 0xd8, 0xff]),
+      );
 
-    const signature = onlyChild(envelope.security, NS.ds, "Signature");
-    const info = signature && readSignatureInfo(signature, SHA384);
-    if (info === undefined || typeof info === "string") throw new Error(info ?? "unsigned");
-    const signer = pkcs12("AccessPointA.pfx", "Pz4cZK4SULUwmraZa").certificate.publicKey;
-    const result = outcomes(envelope, info, signer, plain);
-    expect(Object.keys(result)).toHaveLength(5);
-    expect(Object.values(result)).toEqual([true, true, true, true, true]);
-  });
+      const signature = onlyChild(envelope.security, NS.ds, "Signature");
+      const info = signature && readSignatureInfo(signature, SHA384);
+      if (info === undefined || typeof info === "string") throw new Error(info ?? "unsigned");
+      const signer = pkcs12("AccessPointA.pfx", "Pz4cZK4SULUwmraZa").certificate.publicKey;
+      const result = outcomes(envelope, info, signer, plain);
+      expect(Object.keys(result)).toHaveLength(5);
+      expect(Object.values(result)).toEqual([true, true, true, true, true]);
+    },
+  );
 
   test("as4-encrypted-signed-keyidentifier.as4 is refused by Peppol's policy", async () => {
     const { body, contentType } = as4net("as4-encrypted-signed-keyidentifier.as4");
-    expect(await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP, legacyOaep: true }, inThread))
-      .toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "algorithm_not_allowed" });
+    expect(
+      await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP, legacyOaep: true }, inThread),
+    ).toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "algorithm_not_allowed" });
   });
 
-  needOpenssl("as4-encrypted-compressed-message.as4: flower and xmldoc decrypt and unpack to 290 403 and 63 octets", () => {
-    const [root, ...attachments] = parts(as4net("as4-encrypted-compressed-message.as4"));
-    const encryption = readEncryption(envelopeOf(root.body).security, ALL_TRANSPORTS);
-    if (typeof encryption === "string") throw new Error(encryption);
-    const { key } = pkcs12("partyC.p12", "ExampleC", true);
-    const plain = decryptParts(encryption, attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })), key);
-    const size = (cid: string): number | undefined =>
-      partPayload({ cid, properties: { CompressionType: "application/gzip" } }, plain?.get(cid) ?? Buffer.alloc(0), EBMS_CAP)?.length;
-    expect([size("flower"), size("xmldoc")]).toEqual([290_403, 63]);
-  });
+  needOpenssl(
+    "as4-encrypted-compressed-message.as4: flower and xmldoc decrypt and unpack to 290 403 and 63 octets",
+    () => {
+      const [root, ...attachments] = parts(as4net("as4-encrypted-compressed-message.as4"));
+      const encryption = readEncryption(envelopeOf(root.body).security, ALL_TRANSPORTS);
+      if (typeof encryption === "string") throw new Error(encryption);
+      const { key } = pkcs12("partyC.p12", "ExampleC", true);
+      const plain = decryptParts(
+        encryption,
+        attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })),
+        key,
+      );
+      const size = (cid: string): number | undefined =>
+        partPayload(
+          { cid, properties: { CompressionType: "application/gzip" } },
+          plain?.get(cid) ?? Buffer.alloc(0),
+          EBMS_CAP,
+        )?.length;
+      expect([size("flower"), size("xmldoc")]).toEqual([290_403, 63]);
+    },
+  );
 
-  needOpenssl("as4-encrypted-compressed-message.as4 with one octet of the key changed gives nothing, and no reason", () => {
-    const [root, ...attachments] = parts(as4net("as4-encrypted-compressed-message.as4"));
-    const encryption = readEncryption(envelopeOf(root.body).security, ALL_TRANSPORTS);
-    if (typeof encryption === "string") throw new Error(encryption);
-    const { key } = pkcs12("partyC.p12", "ExampleC", true);
-    const sealedKey = Buffer.from(encryption.sealedKey);
-    sealedKey.writeUInt8(sealedKey.readUInt8(100) ^ 1, 100);
-    expect(decryptParts({ ...encryption, sealedKey }, attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })), key)).toBeUndefined();
-  });
+  needOpenssl(
+    "as4-encrypted-compressed-message.as4 with one octet of the key changed gives nothing, and no reason",
+    () => {
+      const [root, ...attachments] = parts(as4net("as4-encrypted-compressed-message.as4"));
+      const encryption = readEncryption(envelopeOf(root.body).security, ALL_TRANSPORTS);
+      if (typeof encryption === "string") throw new Error(encryption);
+      const { key } = pkcs12("partyC.p12", "ExampleC", true);
+      const sealedKey = Buffer.from(encryption.sealedKey);
+      sealedKey.writeUInt8(sealedKey.readUInt8(100) ^ 1, 100);
+      expect(
+        decryptParts(
+          { ...encryption, sealedKey },
+          attachments.map(({ cid, body }) => ({ cid: cid ?? "", bytes: body })),
+          key,
+        ),
+      ).toBeUndefined();
+    },
+  );
 
   test("as4-encrypted-compressed-message.as4 is unsigned: refused", async () => {
     const { body, contentType } = as4net("as4-encrypted-compressed-message.as4");
-    expect(await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP }, inThread))
-      .toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "signature_missing" });
+    expect(await openUserMessage(body, contentType, { keys: [], payloadBytesMax: EBMS_CAP }, inThread)).toMatchObject({
+      kind: "refused",
+      error: "EBMS:0103",
+      reason: "signature_missing",
+    });
   });
 
   test("as4_soapattachment.as4: SignatureValue holds, the Body's digest does not, Messaging is not covered: refused", async () => {
@@ -255,7 +330,12 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
     const result = bstOutcomes(soap);
     expect(result).toMatchObject({ SignatureValue: true, Body: false });
     expect(result).not.toHaveProperty("Messaging");
-    const opened = await openUserMessage(soap, "application/soap+xml", { keys: [], payloadBytesMax: EBMS_CAP }, inThread);
+    const opened = await openUserMessage(
+      soap,
+      "application/soap+xml",
+      { keys: [], payloadBytesMax: EBMS_CAP },
+      inThread,
+    );
     expect(opened).toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "part_unsigned" });
   });
 
@@ -266,8 +346,14 @@ describeConformance("messages of AS4.NET", "as4/as4net", () => {
     const info = signature && readSignatureInfo(signature, PEPPOL_SIGNATURE);
     if (info === undefined || typeof info === "string") throw new Error(info ?? "unsigned");
     const reference = info.references.find(({ uri }) => uri === `#${attributeOf(envelope.messaging, "Id", NS.wsu)}`);
-    expect(reference && elementDigestHolds(reference, [envelope.envelope, envelope.header, envelope.messaging])).toBe(false);
-    expect(signatureTasks["as4.check"]({ soap: body })).toMatchObject({ kind: "refused", error: "EBMS:0103", reason: "token_missing" });
+    expect(reference && elementDigestHolds(reference, [envelope.envelope, envelope.header, envelope.messaging])).toBe(
+      false,
+    );
+    expect(signatureTasks["as4.check"]({ soap: body })).toMatchObject({
+      kind: "refused",
+      error: "EBMS:0103",
+      reason: "token_missing",
+    });
   });
 
   const as4netReceipt = (): { body: Buffer } => {
@@ -280,13 +366,20 @@ describeConformance("signed SMP answers", "as4/smp", () => {
   const file = (name: string): Buffer => conformanceBytes("as4/smp", name);
 
   test.each(["signed-service-metadata2.xml", "signed-service-metadata3-c14n-inclusive.xml"])(
-    "%s: the signature holds with RSA-SHA1, and production refuses SHA-1", (name) => {
+    "%s: the signature holds with RSA-SHA1, and production refuses SHA-1",
+    (name) => {
       expect(verifyEnveloped(file(name), SHA1_ENVELOPED)).toMatchObject({ kind: "verified" });
       expect(verifyEnveloped(file(name))).toEqual({ kind: "refused", reason: "algorithm_not_allowed" });
-    });
+    },
+  );
 
-  test.each(["signed-service-metadata1.xml", "oxalis-smp-response-with-as4.xml"])("%s: the signature does not hold", (name) => {
-    expect(verifyEnveloped(file(name), SHA1_ENVELOPED)).toMatchObject({ kind: "refused" });
-    expect(["signature_invalid", "digest_mismatch"]).toContain((verifyEnveloped(file(name), SHA1_ENVELOPED) as { reason?: string }).reason);
-  });
+  test.each(["signed-service-metadata1.xml", "oxalis-smp-response-with-as4.xml"])(
+    "%s: the signature does not hold",
+    (name) => {
+      expect(verifyEnveloped(file(name), SHA1_ENVELOPED)).toMatchObject({ kind: "refused" });
+      expect(["signature_invalid", "digest_mismatch"]).toContain(
+        (verifyEnveloped(file(name), SHA1_ENVELOPED) as { reason?: string }).reason,
+      );
+    },
+  );
 });

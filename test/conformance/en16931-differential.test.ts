@@ -10,7 +10,17 @@ import type { RuleSet } from "../../validators/rules/rule.js";
 import { scan } from "../../validators/xml/scanner.js";
 import type { XmlDocument } from "../../validators/xml/document.js";
 import { conformanceBytes, describeConformance } from "../support/conformance.js";
-import { bytesOf, cloneTree, insertPath, mutate, MUTATIONS, restrictedPaths, shrink, treeOf, type Tree } from "../support/mutate.js";
+import {
+  bytesOf,
+  cloneTree,
+  insertPath,
+  mutate,
+  MUTATIONS,
+  restrictedPaths,
+  shrink,
+  treeOf,
+  type Tree,
+} from "../support/mutate.js";
 import { FINDINGS_MAX, importedPack, ruleSetOf } from "../support/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 import { expectedDocuments } from "../support/testset.js";
@@ -31,7 +41,10 @@ describeConformance("EN 16931, built in and imported", "schematron", () => {
   const fired = new Set<string>();
 
   const verdict = (rules: RuleSet, doc: XmlDocument): string[] =>
-    rules.run(doc, FINDINGS_MAX).findings.map(({ ruleId, severity, element }) => `${ruleId} ${severity} ${element}`).sort();
+    rules
+      .run(doc, FINDINGS_MAX)
+      .findings.map(({ ruleId, severity, element }) => `${ruleId} ${severity} ${element}`)
+      .sort();
 
   /** What differs, or undefined. */
   function difference(label: string, bytes: Buffer): string | undefined {
@@ -44,7 +57,9 @@ describeConformance("EN 16931, built in and imported", "schematron", () => {
   }
 
   test("agree on every document and fragment with a stored result", () => {
-    const differences = [...expectedDocuments()].map(({ key, bytes }) => difference(key, bytes)).filter((text) => text !== undefined);
+    const differences = [...expectedDocuments()]
+      .map(({ key, bytes }) => difference(key, bytes))
+      .filter((text) => text !== undefined);
     expect(differences).toEqual([]);
   }, 120_000);
 
@@ -52,34 +67,54 @@ describeConformance("EN 16931, built in and imported", "schematron", () => {
     const invoice = treeOf(conformanceBytes("documents/peppol-3.0.21", "base-example.xml"));
     const creditNote = cloneTree(invoice);
     MUTATIONS.root(creditNote);
-    const differences = restrictedPaths().flatMap((path) => [invoice, creditNote].flatMap((source) => [1, 2].map((times) => {
-      const tree = withPath(source, path, times);
-      return difference(`${source.name} with ${path} ${times} times`, bytesOf(tree));
-    }))).filter((text) => text !== undefined);
+    const differences = restrictedPaths()
+      .flatMap((path) =>
+        [invoice, creditNote].flatMap((source) =>
+          [1, 2].map((times) => {
+            const tree = withPath(source, path, times);
+            return difference(`${source.name} with ${path} ${times} times`, bytesOf(tree));
+          }),
+        ),
+      )
+      .filter((text) => text !== undefined);
     expect(differences).toEqual([]);
-    const restrictions = native.catalogue.map(({ id }) => id).filter((id) => /^UBL-CR|^UBL-DT-(?:0[89]|[12])/u.test(id));
+    const restrictions = native.catalogue
+      .map(({ id }) => id)
+      .filter((id) => /^UBL-CR|^UBL-DT-(?:0[89]|[12])/u.test(id));
     const special = ["UBL-CR-002", "UBL-CR-665", "UBL-CR-666", "UBL-CR-673", "UBL-DT-18"];
     expect(restrictions.filter((id) => !fired.has(id) && !special.includes(id))).toEqual([]);
   }, 120_000);
 
-  test(`agree on ${MUTANTS} mutants`, () => {
-    const seed = seedFrom(20_261_120);
-    const sources = [...expectedDocuments()].filter(({ bytes }) => bytes.length <= SOURCE_BYTES_MAX).map(({ key, bytes }) => ({ key, tree: treeOf(bytes) }));
-    const whole = sources.filter(({ key }) => key.startsWith("documents/"));
-    const differences: string[] = [];
-    for (let i = 0; i < MUTANTS && differences.length < 10; i += 1) {
-      const random = new Random(seed + i);
-      // Fragments lack most of an invoice; whole documents get every second mutant.
-      const source = random.pick(i % 2 === 0 ? whole : sources);
-      const { tree, bytes, kinds } = mutate(source.tree, random);
-      const found = difference(`SEED=${seed} mutant ${i}, ${source.key}, ${kinds.join(" ")}`, bytes);
-      if (found === undefined) continue;
-      const small = bytesOf(shrink(tree, (smaller) => difference("", bytesOf(smaller)) !== undefined));
-      differences.push(found, `${difference("shrunk", small) ?? ""}: ${small.toString()}`);
-    }
-    expect(differences).toEqual([]);
-    if (MUTANTS >= 20_000) expect(native.catalogue.map(({ id }) => id).filter((id) => !fired.has(id)).sort()).toEqual(NEVER);
-  }, 60_000 + MUTANTS * 10);
+  test(
+    `agree on ${MUTANTS} mutants`,
+    () => {
+      const seed = seedFrom(20_261_120);
+      const sources = [...expectedDocuments()]
+        .filter(({ bytes }) => bytes.length <= SOURCE_BYTES_MAX)
+        .map(({ key, bytes }) => ({ key, tree: treeOf(bytes) }));
+      const whole = sources.filter(({ key }) => key.startsWith("documents/"));
+      const differences: string[] = [];
+      for (let i = 0; i < MUTANTS && differences.length < 10; i += 1) {
+        const random = new Random(seed + i);
+        // Fragments lack most of an invoice; whole documents get every second mutant.
+        const source = random.pick(i % 2 === 0 ? whole : sources);
+        const { tree, bytes, kinds } = mutate(source.tree, random);
+        const found = difference(`SEED=${seed} mutant ${i}, ${source.key}, ${kinds.join(" ")}`, bytes);
+        if (found === undefined) continue;
+        const small = bytesOf(shrink(tree, (smaller) => difference("", bytesOf(smaller)) !== undefined));
+        differences.push(found, `${difference("shrunk", small) ?? ""}: ${small.toString()}`);
+      }
+      expect(differences).toEqual([]);
+      if (MUTANTS >= 20_000)
+        expect(
+          native.catalogue
+            .map(({ id }) => id)
+            .filter((id) => !fired.has(id))
+            .sort(),
+        ).toEqual(NEVER);
+    },
+    60_000 + MUTANTS * 10,
+  );
 });
 
 function withPath(source: Tree, path: string, times: number): Tree {

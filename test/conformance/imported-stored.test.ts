@@ -11,7 +11,10 @@ const PEPPOL = "PEPPOL-EN16931-UBL.sch";
 describeConformance("imported Peppol BIS Billing", "schematron", () => {
   test("3.0.21 gives every stored result, both layers, nothing more and nothing less", () => {
     const pack = importedPack("peppol-3.0.21");
-    const layers = [["en16931", ruleSetOf(pack, CEN)], ["peppol", ruleSetOf(pack, PEPPOL)]] as const;
+    const layers = [
+      ["en16931", ruleSetOf(pack, CEN)],
+      ["peppol", ruleSetOf(pack, PEPPOL)],
+    ] as const;
     const different: string[] = [];
     let compared = 0;
     for (const stored of expectedDocuments()) {
@@ -30,11 +33,16 @@ describeConformance("imported Peppol BIS Billing", "schematron", () => {
     const pack = importedPack(release);
     const [cen, peppol] = [ruleSetOf(pack, CEN), ruleSetOf(pack, PEPPOL)];
     // The suites of EN 16931 were written for the current release; those of Peppol for 3.0.19.
-    const folders = release === "peppol-3.0.19" ? UNIT_FOLDERS.filter((folder) => folder.startsWith("peppol-")) : UNIT_FOLDERS;
+    const folders =
+      release === "peppol-3.0.19" ? UNIT_FOLDERS.filter((folder) => folder.startsWith("peppol-")) : UNIT_FOLDERS;
     const broken = folders.flatMap(readUnitFolder).flatMap((unit) => {
       const document = documentOf(unit.document);
-      const failed = unit.configuration === "tc434-ubl" ? failedIds(cen, document)
-        : unit.configuration === "peppolbis-en16931-base-3.0-ubl" ? failedIds(peppol, document) : [...failedIds(cen, document), ...failedIds(peppol, document)];
+      const failed =
+        unit.configuration === "tc434-ubl"
+          ? failedIds(cen, document)
+          : unit.configuration === "peppolbis-en16931-base-3.0-ubl"
+            ? failedIds(peppol, document)
+            : [...failedIds(cen, document), ...failedIds(peppol, document)];
       return marksBroken(unit.marks, failed).map((problem) => `${unit.key}: ${problem}`);
     });
     expect(broken).toEqual([]);
@@ -44,7 +52,11 @@ describeConformance("imported Peppol BIS Billing", "schematron", () => {
     const rules = ruleSetOf(importedPack("peppol-3.0.21"), "PEPPOL-EN16931-UBL-SB.sch");
     const files = conformanceFiles("documents/self-billing-3.0.21", ".xml");
     expect(files.length).toBeGreaterThan(0);
-    const failed = files.flatMap((file) => failedIds(rules, documentOf(conformanceBytes("documents/self-billing-3.0.21", file))).map((id) => `${file} ${id}`));
+    const failed = files.flatMap((file) =>
+      failedIds(rules, documentOf(conformanceBytes("documents/self-billing-3.0.21", file))).map(
+        (id) => `${file} ${id}`,
+      ),
+    );
     expect(failed).toEqual([]);
   });
 });

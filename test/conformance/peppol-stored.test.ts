@@ -14,7 +14,10 @@ const FINDINGS_MAX = 100_000;
 function failedIds(rules: RuleSet, bytes: Buffer): string[] {
   const scanned = scan(bytes);
   if (scanned.kind === "refused") throw new Error(scanned.findings[0]?.ruleId ?? "refused");
-  return rules.run(scanned.document, FINDINGS_MAX).findings.map((finding) => finding.ruleId).sort();
+  return rules
+    .run(scanned.document, FINDINGS_MAX)
+    .findings.map((finding) => finding.ruleId)
+    .sort();
 }
 
 describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
@@ -38,17 +41,21 @@ describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
     test(`agrees with every mark of the official unit tests in ${folder}`, () => {
       const tests = readUnitFolder(folder);
       const broken = tests.flatMap((unit) =>
-        marksBroken(unit.marks, failedIds(billing, unit.document)).map((problem) => `${unit.key}: ${problem}`));
+        marksBroken(unit.marks, failedIds(billing, unit.document)).map((problem) => `${unit.key}: ${problem}`),
+      );
       expect(broken).toEqual([]);
       expect(tests.length).toBeGreaterThan(0);
     });
   }
 
-  test.each(["documents/peppol-3.0.19", "documents/peppol-3.0.21"])("finds nothing in the published examples of %s", (folder) => {
-    for (const file of conformanceFiles(folder, ".xml")) {
-      expect({ file, found: failedIds(billing, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
-    }
-  });
+  test.each(["documents/peppol-3.0.19", "documents/peppol-3.0.21"])(
+    "finds nothing in the published examples of %s",
+    (folder) => {
+      for (const file of conformanceFiles(folder, ".xml")) {
+        expect({ file, found: failedIds(billing, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
+      }
+    },
+  );
 });
 
 describeConformance("Peppol self-billing 3.0.21, built in", "documents/self-billing-3.0.21", () => {
@@ -62,9 +69,11 @@ describeConformance("Peppol self-billing 3.0.21, built in", "documents/self-bill
   });
 
   test("refuses an ordinary invoice by its process and its type, and a self-billed one is refused as ordinary", () => {
-    expect(new Set(failedIds(selfBilling, conformanceBytes("documents/peppol-3.0.21", "base-example.xml"))))
-      .toEqual(new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]));
-    expect(new Set(failedIds(peppolBilling(), conformanceBytes(folder, "SB-base-example.xml"))))
-      .toEqual(new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]));
+    expect(new Set(failedIds(selfBilling, conformanceBytes("documents/peppol-3.0.21", "base-example.xml")))).toEqual(
+      new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]),
+    );
+    expect(new Set(failedIds(peppolBilling(), conformanceBytes(folder, "SB-base-example.xml")))).toEqual(
+      new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]),
+    );
   });
 });

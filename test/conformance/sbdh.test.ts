@@ -46,22 +46,25 @@ describeConformance("published standard business documents", "as4/sbdh", () => {
     expect(conformanceFiles("as4/sbdh/bad")).toEqual(Object.keys(REASONS).sort());
   });
 
-  test.each([...good.map((name) => [name, [...GOOD, name]] as const), ["base-sbdh.xml", ["as4", "phase4", "base-sbdh.xml"]] as const])(
-    "%s is accepted, and its payload is a document of its own with the exact bytes", (_, path) => {
-      const bytes = conformanceBytes(...path);
-      const read = readSbd(bytes, { mode: "strict" });
-      expect(read).toMatchObject({ kind: "sbd" });
-      if (read.kind === "refused") return;
-      const { payload } = read;
-      const exact = bytes.subarray(payload.start, payload.end);
-      if (payload.inherited.length === 0) expect(payload.bytes.equals(exact)).toBe(true);
-      else expect(scan(exact).kind).toBe("refused");
-      expect(scan(payload.bytes).kind).not.toBe("refused");
-      expect(readSbd(bytes, { mode: "inbound" })).toEqual(read);
-    });
+  test.each([
+    ...good.map((name) => [name, [...GOOD, name]] as const),
+    ["base-sbdh.xml", ["as4", "phase4", "base-sbdh.xml"]] as const,
+  ])("%s is accepted, and its payload is a document of its own with the exact bytes", (_, path) => {
+    const bytes = conformanceBytes(...path);
+    const read = readSbd(bytes, { mode: "strict" });
+    expect(read).toMatchObject({ kind: "sbd" });
+    if (read.kind === "refused") return;
+    const { payload } = read;
+    const exact = bytes.subarray(payload.start, payload.end);
+    if (payload.inherited.length === 0) expect(payload.bytes.equals(exact)).toBe(true);
+    else expect(scan(exact).kind).toBe("refused");
+    expect(scan(payload.bytes).kind).not.toBe("refused");
+    expect(readSbd(bytes, { mode: "inbound" })).toEqual(read);
+  });
 
   const warned: Readonly<Record<string, readonly SbdhWarning[]>> = {
-    "good-bis3-with-mls-to.xml": ["mls_to_outside_0242"], "good-bis3-full.xml": ["mls_to_outside_0242"],
+    "good-bis3-with-mls-to.xml": ["mls_to_outside_0242"],
+    "good-bis3-full.xml": ["mls_to_outside_0242"],
   };
   test.each(good)("%s has the warnings that it should have", (name) => {
     const read = readSbd(conformanceBytes(...GOOD, name), { mode: "inbound" });
@@ -83,23 +86,42 @@ describeConformance("published standard business documents", "as4/sbdh", () => {
 
   test("a process scheme of its own and additional scopes are kept", () => {
     const read = readSbd(conformanceBytes(...GOOD, "good-v11.xml"), { mode: "strict" });
-    expect(read).toMatchObject({ header: { processScheme: "ptype", otherScopes: [{ type: "AddAttr1", value: "Value1" }, { type: "AddAttr2" }, { type: "AddAttr3" }] } });
+    expect(read).toMatchObject({
+      header: {
+        processScheme: "ptype",
+        otherScopes: [{ type: "AddAttr1", value: "Value1" }, { type: "AddAttr2" }, { type: "AddAttr3" }],
+      },
+    });
   });
 
   test.each(Object.entries(REASONS))("%s is refused: %s", (name, fault) => {
     expect(readSbd(conformanceBytes(...BAD, name), { mode: "strict" })).toEqual({ kind: "refused", fault });
   });
 
-  test.each(Object.entries(REASONS))("inbound, %s: a bad MLS scope warns and falls back, everything else is refused", (name, fault) => {
-    const read = readSbd(conformanceBytes(...BAD, name), { mode: "inbound" });
-    if (!name.startsWith("bad-mls")) expect(read).toEqual({ kind: "refused", fault });
-    else expect(read).toMatchObject({ kind: "sbd", header: { mls: { type: "FAILURE_ONLY", to: undefined } }, warnings: [name.includes("-to-") ? "mls_to_ignored" : "mls_type_ignored"] });
-  });
+  test.each(Object.entries(REASONS))(
+    "inbound, %s: a bad MLS scope warns and falls back, everything else is refused",
+    (name, fault) => {
+      const read = readSbd(conformanceBytes(...BAD, name), { mode: "inbound" });
+      if (!name.startsWith("bad-mls")) expect(read).toEqual({ kind: "refused", fault });
+      else
+        expect(read).toMatchObject({
+          kind: "sbd",
+          header: { mls: { type: "FAILURE_ONLY", to: undefined } },
+          warnings: [name.includes("-to-") ? "mls_to_ignored" : "mls_type_ignored"],
+        });
+    },
+  );
 
   test("the header is the one that a full parse of the document sees", () => {
     const bytes = conformanceBytes(...GOOD, "good.xml");
     const full = parseXml(bytes);
     const read = readSbd(bytes, { mode: "strict" });
-    expect(full.kind === "document" && read.kind === "sbd" && full.root.children.some((node) => node.kind === "element" && node.start === read.payload.start && node.end === read.payload.end)).toBe(true);
+    expect(
+      full.kind === "document" &&
+        read.kind === "sbd" &&
+        full.root.children.some(
+          (node) => node.kind === "element" && node.start === read.payload.start && node.end === read.payload.end,
+        ),
+    ).toBe(true);
   });
 });

@@ -12,26 +12,67 @@ import { createAuthPorts } from "../../gateway/request/auth.js";
 import { route, type Route } from "../../gateway/contract/route.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { serverForms, startGateway, wire, type TestGateway } from "../support/gateway.js";
-import { bind, login, makeFirm, makeIntegrator, makeKey, newParticipantId, startNode, type TestFirm, type TestIntegrator } from "../support/identity.js";
+import {
+  bind,
+  login,
+  makeFirm,
+  makeIntegrator,
+  makeKey,
+  newParticipantId,
+  startNode,
+  type TestFirm,
+  type TestIntegrator,
+} from "../support/identity.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 
 const shown = z.object({ firmId: z.string(), participantId: z.string().nullable(), scopes: z.array(z.string()) });
 const ok = { 200: { description: "For whom the call was made.", schema: shown } } as const;
-const bearer = { credential: "bearer", errors: [], summary: "A row of this test", method: "GET", responses: ok } as const;
+const bearer = {
+  credential: "bearer",
+  errors: [],
+  summary: "A row of this test",
+  method: "GET",
+  responses: ok,
+} as const;
 
 /** One row for each kind of context. */
 const rows: readonly Route[] = [
   route({
-    ...bearer, operation: "sapiProbe", path: "/probe", mounts: ["/sapi/v1"], family: "sapi", context: "participant", scopes: ["documents:read"],
-    handler: ({ participant }) => ({ status: 200, body: { firmId: participant.firmId, participantId: participant.participantId, scopes: [...participant.scopes] } }),
+    ...bearer,
+    operation: "sapiProbe",
+    path: "/probe",
+    mounts: ["/sapi/v1"],
+    family: "sapi",
+    context: "participant",
+    scopes: ["documents:read"],
+    handler: ({ participant }) => ({
+      status: 200,
+      body: { firmId: participant.firmId, participantId: participant.participantId, scopes: [...participant.scopes] },
+    }),
   }),
   route({
-    ...bearer, operation: "firmProbe", path: "/probe", mounts: ["/api/v1"], family: "enterprise", context: "firm", scopes: ["documents:read"],
-    handler: ({ firm }) => ({ status: 200, body: { firmId: firm.firmId, participantId: null, scopes: [...firm.scopes] } }),
+    ...bearer,
+    operation: "firmProbe",
+    path: "/probe",
+    mounts: ["/api/v1"],
+    family: "enterprise",
+    context: "firm",
+    scopes: ["documents:read"],
+    handler: ({ firm }) => ({
+      status: 200,
+      body: { firmId: firm.firmId, participantId: null, scopes: [...firm.scopes] },
+    }),
   }),
   route({
-    ...bearer, credential: "partner_unrestricted", operation: "partnerProbe", path: "/partner-probe", mounts: ["/api/v1"], family: "enterprise",
-    context: "forbidden", scopes: ["firms:manage"], handler: ({ caller }) => ({ status: 200, body: { firmId: "", participantId: null, scopes: [...caller.scopes] } }),
+    ...bearer,
+    credential: "partner_unrestricted",
+    operation: "partnerProbe",
+    path: "/partner-probe",
+    mounts: ["/api/v1"],
+    family: "enterprise",
+    context: "forbidden",
+    scopes: ["firms:manage"],
+    handler: ({ caller }) => ({ status: 200, body: { firmId: "", participantId: null, scopes: [...caller.scopes] } }),
   }),
 ];
 
@@ -66,16 +107,23 @@ describe.each(serverForms)("the %s form", (form) => {
     await db.drop();
   });
 
-  const tokenOf = async (key: CreatedKey, scope?: string): Promise<string> => (await login(node, key, clock, scope)).accessToken;
+  const tokenOf = async (key: CreatedKey, scope?: string): Promise<string> =>
+    (await login(node, key, clock, scope)).accessToken;
   const get = async (path: string, token: string, headers: Record<string, string> = {}): Promise<Answer> => {
-    const response = await fetch(`${gateway.origin}${path}`, { headers: { authorization: `Bearer ${token}`, ...headers } });
-    return { status: response.status, headers: response.headers, body: await response.json() as Record<string, unknown> };
+    const response = await fetch(`${gateway.origin}${path}`, {
+      headers: { authorization: `Bearer ${token}`, ...headers },
+    });
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (await response.json()) as Record<string, unknown>,
+    };
   };
   const sapi = (token: string, participant: string, more: Record<string, string> = {}): Promise<Answer> =>
     get("/sapi/v1/probe", token, { "x-peppol-participant-id": participant, ...more });
   const enterprise = (token: string, firmId?: string, more: Record<string, string> = {}): Promise<Answer> =>
     get("/api/v1/probe", token, { ...(firmId === undefined ? {} : { "x-firm-id": firmId }), ...more });
-  const error = (answer: Answer): Record<string, unknown> => ({ ...answer.body["error"] as Record<string, unknown> });
+  const error = (answer: Answer): Record<string, unknown> => ({ ...(answer.body["error"] as Record<string, unknown>) });
   const fault = (answer: Answer): [number, unknown] => [answer.status, error(answer)["code"]];
   const anonymous = (answer: Answer): unknown => ({ ...error(answer), requestId: "", correlation_id: "" });
 
@@ -84,7 +132,10 @@ describe.each(serverForms)("the %s form", (form) => {
     test("a firm key and a bound central key act for the participant, in both spellings of its id", async () => {
       for (const key of [firm.key, partner.key]) {
         for (const spelling of [firm.participantId, `iso6523-actorid-upis::${firm.participantId}`]) {
-          expect((await sapi(await tokenOf(key), spelling)).body).toMatchObject({ firmId: firm.firmId, participantId: firm.participantId });
+          expect((await sapi(await tokenOf(key), spelling)).body).toMatchObject({
+            firmId: firm.firmId,
+            participantId: firm.participantId,
+          });
         }
       }
     });
@@ -92,7 +143,10 @@ describe.each(serverForms)("the %s form", (form) => {
     // sapi.md, Errors: "403 | FORBIDDEN | token does not own the participant in X-Peppol-Participant-Id"
     test("403, with one body for a foreign and an unknown participant", async () => {
       for (const key of [firm.key, partner.key]) {
-        const answers = [await sapi(await tokenOf(key), foreign.participantId), await sapi(await tokenOf(key), newParticipantId())];
+        const answers = [
+          await sapi(await tokenOf(key), foreign.participantId),
+          await sapi(await tokenOf(key), newParticipantId()),
+        ];
         for (const answer of answers) expect(fault(answer)).toEqual([403, "FORBIDDEN"]);
         expect(anonymous(answers[0] as Answer)).toEqual(anonymous(answers[1] as Answer));
       }
@@ -101,8 +155,12 @@ describe.each(serverForms)("the %s form", (form) => {
     test("400 when it is missing, malformed or sent twice", async () => {
       const token = await tokenOf(firm.key);
       expect(fault(await get("/sapi/v1/probe", token))).toEqual([400, "VALIDATION"]);
-      for (const id of ["x", "0245", "0245:", ":1", "0245:1 2"]) expect(fault(await sapi(token, id))).toEqual([400, "VALIDATION"]);
-      const twice = await wire(gateway.port, `GET /sapi/v1/probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nX-Peppol-Participant-Id: ${firm.participantId}\r\nx-peppol-participant-id: ${firm.participantId}\r\n\r\n`);
+      for (const id of ["x", "0245", "0245:", ":1", "0245:1 2"])
+        expect(fault(await sapi(token, id))).toEqual([400, "VALIDATION"]);
+      const twice = await wire(
+        gateway.port,
+        `GET /sapi/v1/probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nX-Peppol-Participant-Id: ${firm.participantId}\r\nx-peppol-participant-id: ${firm.participantId}\r\n\r\n`,
+      );
       expect(twice?.status).toBe(400);
     });
 
@@ -135,8 +193,10 @@ describe.each(serverForms)("the %s form", (form) => {
     // rulings.md §1: "X-Firm-Id on SAPI calls and X-Peppol-Participant-Id on Enterprise calls are ignored."
     test("X-Firm-Id is ignored on SAPI, X-Peppol-Participant-Id on Enterprise", async () => {
       const token = await tokenOf(firm.key);
-      for (const value of [foreign.firmId, "nonsense"]) expect((await sapi(token, firm.participantId, { "x-firm-id": value })).status).toBe(200);
-      for (const value of [foreign.participantId, "nonsense"]) expect((await enterprise(token, undefined, { "x-peppol-participant-id": value })).status).toBe(200);
+      for (const value of [foreign.firmId, "nonsense"])
+        expect((await sapi(token, firm.participantId, { "x-firm-id": value })).status).toBe(200);
+      for (const value of [foreign.participantId, "nonsense"])
+        expect((await enterprise(token, undefined, { "x-peppol-participant-id": value })).status).toBe(200);
     });
   });
 
@@ -145,39 +205,60 @@ describe.each(serverForms)("the %s form", (form) => {
     test("a firm key works without it and is 400 FIRM_CONTEXT_FORBIDDEN with it", async () => {
       const token = await tokenOf(firm.key);
       expect((await enterprise(token)).body).toMatchObject({ firmId: firm.firmId });
-      for (const id of [firm.firmId, foreign.firmId, "nonsense", ""]) expect([id, ...fault(await enterprise(token, id))]).toEqual([id, 400, "FIRM_CONTEXT_FORBIDDEN"]);
+      for (const id of [firm.firmId, foreign.firmId, "nonsense", ""])
+        expect([id, ...fault(await enterprise(token, id))]).toEqual([id, 400, "FIRM_CONTEXT_FORBIDDEN"]);
     });
 
     // rulings.md §1: "missing where required: 400 FIRM_CONTEXT_REQUIRED whose message names the header"
     test("a central key needs it: 400 FIRM_CONTEXT_REQUIRED names the header", async () => {
       const token = await tokenOf(partner.key);
-      for (const answer of [await enterprise(token), await enterprise(token, "nonsense"), await enterprise(token, `${firm.firmId},${firm.firmId}`)]) {
+      for (const answer of [
+        await enterprise(token),
+        await enterprise(token, "nonsense"),
+        await enterprise(token, `${firm.firmId},${firm.firmId}`),
+      ]) {
         expect(fault(answer)).toEqual([400, "FIRM_CONTEXT_REQUIRED"]);
         expect(error(answer)["message"]).toContain("X-Firm-Id");
       }
-      const twice = await wire(gateway.port, `GET /api/v1/probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nX-Firm-Id: ${firm.firmId}\r\nX-FIRM-ID: ${firm.firmId}\r\n\r\n`);
+      const twice = await wire(
+        gateway.port,
+        `GET /api/v1/probe HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nX-Firm-Id: ${firm.firmId}\r\nX-FIRM-ID: ${firm.firmId}\r\n\r\n`,
+      );
       expect(twice?.status).toBe(400);
     });
 
     // enterprise.md: "Effective permissions are always cut down to the scopes of the firm's consent."
     test("a central key acts for a bound firm, with the scopes that the firm has consented to, in any case of letters", async () => {
       for (const id of [firm.firmId, firm.firmId.toUpperCase()]) {
-        expect((await enterprise(await tokenOf(partner.key), id)).body).toEqual({ firmId: firm.firmId, participantId: null, scopes: ["documents:send", "documents:read"] });
+        expect((await enterprise(await tokenOf(partner.key), id)).body).toEqual({
+          firmId: firm.firmId,
+          participantId: null,
+          scopes: ["documents:send", "documents:read"],
+        });
       }
-      expect((await enterprise(await tokenOf(partner.key, "documents:read keys:manage"), firm.firmId)).body["scopes"]).toEqual(["documents:read"]);
+      expect(
+        (await enterprise(await tokenOf(partner.key, "documents:read keys:manage"), firm.firmId)).body["scopes"],
+      ).toEqual(["documents:read"]);
     });
 
     test("403 with one body for a foreign, an unbound and an unknown firm", async () => {
       const token = await tokenOf(partner.key);
-      const answers = [await enterprise(token, foreign.firmId), await enterprise(token, "018f6a3e-0000-7000-8000-00000000dead")];
+      const answers = [
+        await enterprise(token, foreign.firmId),
+        await enterprise(token, "018f6a3e-0000-7000-8000-00000000dead"),
+      ];
       for (const answer of answers) expect(fault(answer)).toEqual([403, "FORBIDDEN"]);
       expect(anonymous(answers[0] as Answer)).toEqual(anonymous(answers[1] as Answer));
     });
 
     test("a scoped key implies its firm and accepts no other", async () => {
-      const scoped = await makeKey(db, clock, { owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId }, scopes: ["documents:read"] });
+      const scoped = await makeKey(db, clock, {
+        owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId },
+        scopes: ["documents:read"],
+      });
       const token = await tokenOf(scoped);
-      for (const id of [undefined, firm.firmId]) expect((await enterprise(token, id)).body).toMatchObject({ firmId: firm.firmId });
+      for (const id of [undefined, firm.firmId])
+        expect((await enterprise(token, id)).body).toMatchObject({ firmId: firm.firmId });
       expect(fault(await enterprise(token, foreign.firmId))).toEqual([403, "FORBIDDEN"]);
       expect((await sapi(token, firm.participantId)).status).toBe(200);
       expect(fault(await sapi(token, foreign.participantId))).toEqual([403, "FORBIDDEN"]);
@@ -187,15 +268,24 @@ describe.each(serverForms)("the %s form", (form) => {
     test("on an integrator-level operation it is 400, and only a central partner key may call", async () => {
       const token = await tokenOf(partner.key);
       expect((await get("/api/v1/partner-probe", token)).status).toBe(200);
-      expect(fault(await get("/api/v1/partner-probe", token, { "x-firm-id": firm.firmId }))).toEqual([400, "FIRM_CONTEXT_FORBIDDEN"]);
+      expect(fault(await get("/api/v1/partner-probe", token, { "x-firm-id": firm.firmId }))).toEqual([
+        400,
+        "FIRM_CONTEXT_FORBIDDEN",
+      ]);
       expect((await get("/api/v1/partner-probe", await tokenOf(firm.key))).status).toBe(403);
-      const scoped = await makeKey(db, clock, { owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId }, scopes: ["documents:read", "firms:manage"] });
+      const scoped = await makeKey(db, clock, {
+        owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId },
+        scopes: ["documents:read", "firms:manage"],
+      });
       expect((await get("/api/v1/partner-probe", await tokenOf(scoped))).status).toBe(403);
     });
 
     // A-08: "firms:manage alone on documents" → 403
     test("firms:manage alone opens no documents", async () => {
-      expect(fault(await enterprise(await tokenOf(partner.key, "firms:manage"), firm.firmId))).toEqual([403, "INSUFFICIENT_SCOPE"]);
+      expect(fault(await enterprise(await tokenOf(partner.key, "firms:manage"), firm.firmId))).toEqual([
+        403,
+        "INSUFFICIENT_SCOPE",
+      ]);
     });
 
     // A-09: "after consent revoked"; enterprise.md: "partner access to that firm ends at once"

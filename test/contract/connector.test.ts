@@ -12,7 +12,17 @@ import { makeFirm, makeIntegrator } from "../../engine/identity/registration.js"
 import { type FirmId, type IntegratorId, type ParticipantId } from "../../engine/base/ids.js";
 import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-response.js";
 import { SCOPES } from "../../engine/base/scopes.js";
-import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import {
+  accessToken,
+  http,
+  type HttpAnswer,
+  invoiceXml,
+  type Mailbox,
+  send,
+  sendParts,
+  startTestEngine,
+  type TestEngine,
+} from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
 
@@ -31,27 +41,47 @@ describe.each(serverForms)("the Connector over %s", (form) => {
   beforeAll(async () => {
     t = await startTestEngine({ form });
     sender = { participantId: t.sandbox.sender.participantId, token: await accessToken(t.sandbox, t.sandbox.sender) };
-    receiver = { participantId: t.sandbox.receiver.participantId, token: await accessToken(t.sandbox, t.sandbox.receiver) };
+    receiver = {
+      participantId: t.sandbox.receiver.participantId,
+      token: await accessToken(t.sandbox, t.sandbox.receiver),
+    };
     token = await accessToken(t.sandbox, t.sandbox.integrator);
   });
   afterAll(() => t.stop());
 
   /** Sends an invoice from the demo sender; answers with its id there and its id in the receiver's inbox. */
   async function exchanged(): Promise<{ readonly sent: string; readonly received: string }> {
-    const answer = await send(t.sandbox, sender, sendParts(sender.participantId, receiver.participantId, invoiceXml(sender.participantId, receiver.participantId)));
+    const answer = await send(
+      t.sandbox,
+      sender,
+      sendParts(sender.participantId, receiver.participantId, invoiceXml(sender.participantId, receiver.participantId)),
+    );
     if (answer.status !== 202) throw new Error(answer.text);
     const sent = String(answer.json["providerDocumentId"]);
     const received = await eventually("the document is received", async () => {
-      const [row] = await t.db.sql<{ id: string }[]>`select r.id from received_document as r join document as d on d.sbdh_instance_id::text = r.sbdh_instance_id where d.id = ${sent} and r.status <> 'HELD'`;
+      const [row] = await t.db.sql<
+        { id: string }[]
+      >`select r.id from received_document as r join document as d on d.sbdh_instance_id::text = r.sbdh_instance_id where d.id = ${sent} and r.status <> 'HELD'`;
       return row?.id;
     });
     return { sent, received };
   }
-  const respond = (id: string, query: string, body: unknown = { status: "accepted" }, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
-    http("POST", `${t.sandbox.baseUrl}/connector/documents/${id}/respond${query}`, { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers }, JSON.stringify(body));
+  const respond = (
+    id: string,
+    query: string,
+    body: unknown = { status: "accepted" },
+    headers: Record<string, string> = {},
+  ): Promise<HttpAnswer> =>
+    http(
+      "POST",
+      `${t.sandbox.baseUrl}/connector/documents/${id}/respond${query}`,
+      { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      JSON.stringify(body),
+    );
   const as = (customerRef: string): string => `?customerRef=${encodeURIComponent(customerRef)}`;
   const responseOf = async (id: string): Promise<unknown> =>
-    (await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${sender.token}` })).json["invoiceResponseStatus"];
+    (await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${sender.token}` }))
+      .json["invoiceResponseStatus"];
 
   describe("POST /connector/documents/{documentId}/respond", () => {
     // rulings §11: respond {status,note?} → {id,customerRef,response{status,direction:"sent",delivery,respondedAt},idempotent}
@@ -60,10 +90,18 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       const answer = await respond(received, as(BUYER), { status: "under_query", note: "Which order is it?" });
       expect(answer.status).toBe(200);
       expect(answer.json).toEqual({
-        id: received, customerRef: BUYER, idempotent: false,
-        response: { status: "under_query", direction: "sent", delivery: "queued", reason: "Which order is it?", respondedAt: expect.stringMatching(/^\d{4}-.*Z$/) as string },
+        id: received,
+        customerRef: BUYER,
+        idempotent: false,
+        response: {
+          status: "under_query",
+          direction: "sent",
+          delivery: "queued",
+          reason: "Which order is it?",
+          respondedAt: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+        },
       });
-      await eventually("the sender knows of it", async () => await responseOf(sent) === "UQ");
+      await eventually("the sender knows of it", async () => (await responseOf(sent)) === "UQ");
     });
 
     // enterprise.md: "status one of received, in_process, under_query, conditionally_accepted, rejected, accepted, paid"
@@ -71,7 +109,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       for (const status of RESPONSE_STATUSES) {
         const { sent, received } = await exchanged();
         expect((await respond(received, as(BUYER), { status })).status).toBe(200);
-        await eventually(`${status} arrives`, async () => await responseOf(sent) === RESPONSE_OF_STATUS[status]);
+        await eventually(`${status} arrives`, async () => (await responseOf(sent)) === RESPONSE_OF_STATUS[status]);
       }
     });
 
@@ -79,19 +117,33 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       const { sent, received } = await exchanged();
       const first = await respond(received, as(BUYER));
       const again = await respond(received, as(BUYER));
-      expect(again.json).toMatchObject({ idempotent: true, response: { respondedAt: (first.json["response"] as { respondedAt: string }).respondedAt } });
-      await eventually("the answer arrives", async () => await responseOf(sent) === "AP");
-      expect((await respond(received, as(BUYER))).json).toMatchObject({ idempotent: true, response: { delivery: "sent" } });
-      expect(await t.db.sql`select 1 from service_message where about = ${received} and kind = 'invoice_response'`).toHaveLength(1);
+      expect(again.json).toMatchObject({
+        idempotent: true,
+        response: { respondedAt: (first.json["response"] as { respondedAt: string }).respondedAt },
+      });
+      await eventually("the answer arrives", async () => (await responseOf(sent)) === "AP");
+      expect((await respond(received, as(BUYER))).json).toMatchObject({
+        idempotent: true,
+        response: { delivery: "sent" },
+      });
+      expect(
+        await t.db.sql`select 1 from service_message where about = ${received} and kind = 'invoice_response'`,
+      ).toHaveLength(1);
       expect((await respond(received, as(BUYER), { status: "paid" })).json["idempotent"]).toBe(false);
-      await eventually("the new answer arrives", async () => await responseOf(sent) === "PD");
+      await eventually("the new answer arrives", async () => (await responseOf(sent)) === "PD");
     });
 
     test("a repeat of an answer that could not be delivered is sent again", async () => {
       const { received } = await exchanged();
       await respond(received, as(BUYER));
-      await eventually("the answer is sent", async () => (await t.db.sql`select 1 from service_message where about = ${received} and status = 'delivered'`).length === 1);
-      await t.db.sql`update service_message set status = 'send_failed', next_attempt_at = null, delivered_at = null where about = ${received}`;
+      await eventually(
+        "the answer is sent",
+        async () =>
+          (await t.db.sql`select 1 from service_message where about = ${received} and status = 'delivered'`).length ===
+          1,
+      );
+      await t.db
+        .sql`update service_message set status = 'send_failed', next_attempt_at = null, delivered_at = null where about = ${received}`;
       expect((await respond(received, as(BUYER))).json["idempotent"]).toBe(false);
     });
 
@@ -106,8 +158,12 @@ describe.each(serverForms)("the Connector over %s", (form) => {
     test("404 with one body for an unknown document, one of another firm, an id of the wrong form and an unknown customerRef", async () => {
       const { sent, received } = await exchanged();
       const answers = [
-        await respond(randomUUID(), as(BUYER)), await respond(received, as(SELLER)), await respond(sent, as(SELLER)), await respond("42", as(BUYER)),
-        await respond(received, as("nobody")), await respond(received, as("x".repeat(2_000))),
+        await respond(randomUUID(), as(BUYER)),
+        await respond(received, as(SELLER)),
+        await respond(sent, as(SELLER)),
+        await respond("42", as(BUYER)),
+        await respond(received, as("nobody")),
+        await respond(received, as("x".repeat(2_000))),
       ];
       expect(fault(answers[0] as HttpAnswer)).toEqual([404, "NOT_FOUND"]);
       for (const answer of answers) expect(anonymous(answer)).toEqual(anonymous(answers[0] as HttpAnswer));
@@ -124,7 +180,16 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       if (typeof firm === "string") throw new Error(firm);
       const theirs = { authorization: `Bearer ${await accessToken(t.sandbox, other)}` };
       expect(fault(await respond(received, as(BUYER), undefined, theirs))).toEqual([404, "NOT_FOUND"]);
-      await bindFirm({ sql: t.db.sql, clock: systemClock }, { integratorId: other.integratorId, firmId: firm.firmId, customerRef: BUYER, scopes: SCOPES, interfaces: ["connector"] });
+      await bindFirm(
+        { sql: t.db.sql, clock: systemClock },
+        {
+          integratorId: other.integratorId,
+          firmId: firm.firmId,
+          customerRef: BUYER,
+          scopes: SCOPES,
+          interfaces: ["connector"],
+        },
+      );
       expect(fault(await respond(received, as(BUYER), undefined, theirs))).toEqual([404, "NOT_FOUND"]);
     });
 
@@ -135,31 +200,47 @@ describe.each(serverForms)("the Connector over %s", (form) => {
         const answer = await respond(received, as(BUYER), body);
         expect([...fault(answer), errorOf(answer)["field"]]).toEqual([400, "VALIDATION_ERROR", "status"]);
       }
-      expect(errorOf(await respond(received, as(BUYER), { status: "paid", note: "x".repeat(501) }))).toMatchObject({ field: "note" });
+      expect(errorOf(await respond(received, as(BUYER), { status: "paid", note: "x".repeat(501) }))).toMatchObject({
+        field: "note",
+      });
     });
 
     test("a note of any characters arrives as a document that its rules accept", async () => {
       const { sent, received } = await exchanged();
-      expect((await respond(received, as(BUYER), { status: "rejected", note: "<&\"'> \u0001\ufffe čšž 😀" })).status).toBe(200);
-      await eventually("the sender knows of it", async () => await responseOf(sent) === "RE");
+      expect(
+        (await respond(received, as(BUYER), { status: "rejected", note: "<&\"'> \u0001\ufffe čšž 😀" })).status,
+      ).toBe(200);
+      await eventually("the sender knows of it", async () => (await responseOf(sent)) === "RE");
     });
   });
 
   describe("the credential: sk_int_* JWT; X-Firm-Id is never sent; the firm is selected by customerRef", () => {
     test("401 without a token, 403 for a firm's own key", async () => {
-      expect(fault(await respond(randomUUID(), as(BUYER), undefined, { authorization: "Bearer x" }))).toEqual([401, "INVALID_TOKEN"]);
-      expect(fault(await respond(randomUUID(), as(BUYER), undefined, { authorization: `Bearer ${receiver.token}` }))).toEqual([403, "FORBIDDEN"]);
+      expect(fault(await respond(randomUUID(), as(BUYER), undefined, { authorization: "Bearer x" }))).toEqual([
+        401,
+        "INVALID_TOKEN",
+      ]);
+      expect(
+        fault(await respond(randomUUID(), as(BUYER), undefined, { authorization: `Bearer ${receiver.token}` })),
+      ).toEqual([403, "FORBIDDEN"]);
     });
 
     // rulings §1: "X-Firm-Id on Connector … calls is 400 FIRM_CONTEXT_FORBIDDEN"
     test("X-Firm-Id is 400 FIRM_CONTEXT_FORBIDDEN, before anything is said of the customer", async () => {
       for (const customer of [BUYER, "nobody"]) {
-        expect(fault(await respond(randomUUID(), as(customer), undefined, { "x-firm-id": t.sandbox.receiver.firmId }))).toEqual([400, "FIRM_CONTEXT_FORBIDDEN"]);
+        expect(
+          fault(await respond(randomUUID(), as(customer), undefined, { "x-firm-id": t.sandbox.receiver.firmId })),
+        ).toEqual([400, "FIRM_CONTEXT_FORBIDDEN"]);
       }
     });
 
     test("400 naming customerRef when it is missing, empty or sent twice", async () => {
-      for (const query of ["", "?customerRef=", "?customerref=demo-receiver", `?customerRef=${BUYER}&customerRef=${BUYER}`]) {
+      for (const query of [
+        "",
+        "?customerRef=",
+        "?customerref=demo-receiver",
+        `?customerRef=${BUYER}&customerRef=${BUYER}`,
+      ]) {
         const answer = await respond(randomUUID(), query);
         expect([...fault(answer), errorOf(answer)["field"]]).toEqual([400, "VALIDATION_ERROR", "customerRef"]);
       }
@@ -177,11 +258,21 @@ describe.each(serverForms)("the Connector over %s", (form) => {
 
     test("403 when the firm's consent is pending or does not name the Connector, from the next request on; 404 for a key made for another firm", async () => {
       const deps = { sql: t.db.sql, clock: systemClock };
-      const firm = await makeFirm({ sql: t.db.sql, clock: systemClock, environment: "sandbox" }, { name: "Customer", participantId: "0245:7600000002" as ParticipantId });
+      const firm = await makeFirm(
+        { sql: t.db.sql, clock: systemClock, environment: "sandbox" },
+        { name: "Customer", participantId: "0245:7600000002" as ParticipantId },
+      );
       if (typeof firm === "string") throw new Error(firm);
       const integratorId = t.sandbox.integrator.integratorId as IntegratorId;
-      const consent = { integratorId, firmId: firm.firmId, customerRef: "Zákazník č. 7", scopes: SCOPES, interfaces: ["connector"] } as const;
-      const ask = (more: Record<string, string> = {}): Promise<HttpAnswer> => respond(randomUUID(), as("Zákazník č. 7"), undefined, more);
+      const consent = {
+        integratorId,
+        firmId: firm.firmId,
+        customerRef: "Zákazník č. 7",
+        scopes: SCOPES,
+        interfaces: ["connector"],
+      } as const;
+      const ask = (more: Record<string, string> = {}): Promise<HttpAnswer> =>
+        respond(randomUUID(), as("Zákazník č. 7"), undefined, more);
       await bindFirm(deps, { ...consent, interfaces: ["sapi", "enterprise"] });
       expect(fault(await ask())).toEqual([403, "FORBIDDEN"]);
       await bindFirm(deps, { ...consent, state: "pending" });
@@ -190,9 +281,14 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       expect(fault(await ask())).toEqual([403, "INSUFFICIENT_SCOPE"]);
       await bindFirm(deps, consent);
       expect(fault(await ask())).toEqual([404, "NOT_FOUND"]);
-      const scoped = await createKey({ ...deps, environment: "sandbox" }, { owner: { integratorId, scopedFirmId: t.sandbox.receiver.firmId as FirmId }, scopes: ["documents:write"] });
+      const scoped = await createKey(
+        { ...deps, environment: "sandbox" },
+        { owner: { integratorId, scopedFirmId: t.sandbox.receiver.firmId as FirmId }, scopes: ["documents:write"] },
+      );
       if (typeof scoped === "string") throw new Error(scoped);
-      const bearer = { authorization: `Bearer ${await accessToken(t.sandbox, { clientId: scoped.id, clientSecret: scoped.secret })}` };
+      const bearer = {
+        authorization: `Bearer ${await accessToken(t.sandbox, { clientId: scoped.id, clientSecret: scoped.secret })}`,
+      };
       expect(anonymous(await ask(bearer))).toEqual(anonymous(await ask()));
       const { received } = await exchanged();
       expect((await respond(received, as(BUYER), undefined, bearer)).status).toBe(200);

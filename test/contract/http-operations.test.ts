@@ -10,8 +10,14 @@ describe.each(serverForms)("the %s form", (form) => {
   let gateway: TestGateway;
   let isReady = true;
   const metrics = createMetrics();
-  beforeAll(async () => { gateway = await startGateway(form, operationsRoutes({ metrics, ready: async () => isReady }), { ports: { metrics } }); });
-  afterAll(async () => { await gateway.stop(); });
+  beforeAll(async () => {
+    gateway = await startGateway(form, operationsRoutes({ metrics, ready: async () => isReady }), {
+      ports: { metrics },
+    });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+  });
   const status = async (path: string): Promise<number> => (await fetch(gateway.origin + path)).status;
 
   test("liveness asks nobody; readiness and start follow what the engine says; none needs a token", async () => {

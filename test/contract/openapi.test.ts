@@ -9,10 +9,23 @@ import { route } from "../../gateway/contract/route.js";
 import type { Route } from "../../gateway/contract/route.js";
 import { publishedDocuments, publishedRows } from "../support/published-rows.js";
 
-interface Operation { operationId: string; parameters: { $ref?: string; name?: string; in?: string; required?: boolean; schema?: object }[]; responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>; requestBody?: { required: boolean; content: Record<string, { schema: Record<string, unknown> }> }; security: object[] }
-interface Document { openapi: string; paths: Record<string, Record<string, Operation>>; components: Record<string, Record<string, unknown>> }
+interface Operation {
+  operationId: string;
+  parameters: { $ref?: string; name?: string; in?: string; required?: boolean; schema?: object }[];
+  responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>;
+  requestBody?: { required: boolean; content: Record<string, { schema: Record<string, unknown> }> };
+  security: object[];
+}
+interface Document {
+  openapi: string;
+  paths: Record<string, Record<string, Operation>>;
+  components: Record<string, Record<string, unknown>>;
+}
 const documents = publishedDocuments as unknown as Readonly<Record<string, Document>>;
-const operationsOf = (document: Document) => Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+const operationsOf = (document: Document) =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
 
 describe.each(Object.keys(documents))("the %s document", (name) => {
   const document = documents[name] as Document;
@@ -25,7 +38,8 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
       expect(document.components[kind]?.[part], `${kind}/${part}`).toBeDefined();
       referred.add(`${kind}/${part}`);
     }
-    for (const kind of ["schemas", "headers", "parameters"]) for (const part of Object.keys(document.components[kind] ?? {})) expect(referred).toContain(`${kind}/${part}`);
+    for (const kind of ["schemas", "headers", "parameters"])
+      for (const part of Object.keys(document.components[kind] ?? {})) expect(referred).toContain(`${kind}/${part}`);
     expect(text).not.toMatch(/"\$ref":"#\/(definitions|\$defs)/);
   });
 
@@ -34,7 +48,13 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
     expect(new Set(ids).size).toBe(ids.length);
     for (const { path, operation } of operationsOf(document)) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter).sort();
-      expect(operation.parameters.filter((parameter) => parameter.in === "path").map((parameter) => parameter.name).sort(), path).toEqual(inPath);
+      expect(
+        operation.parameters
+          .filter((parameter) => parameter.in === "path")
+          .map((parameter) => parameter.name)
+          .sort(),
+        path,
+      ).toEqual(inPath);
     }
   });
 
@@ -52,48 +72,120 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
 });
 
 test("every published row is in exactly one document", () => {
-  const shown = Object.values(documents).flatMap((document) => operationsOf(document).map(({ operation }) => operation.operationId)).sort();
-  const rows = publishedRows.filter((row) => !row.hidden && row.family !== "admin" && row.family !== "as4").map((row) => row.operation).sort();
+  const shown = Object.values(documents)
+    .flatMap((document) => operationsOf(document).map(({ operation }) => operation.operationId))
+    .sort();
+  const rows = publishedRows
+    .filter((row) => !row.hidden && row.family !== "admin" && row.family !== "as4")
+    .map((row) => row.operation)
+    .sort();
   expect(shown).toEqual(rows);
 });
 
-test("the same rows give the same bytes", () => expect(JSON.stringify(openApiDocuments(publishedRows))).toBe(JSON.stringify(publishedDocuments)));
+test("the same rows give the same bytes", () =>
+  expect(JSON.stringify(openApiDocuments(publishedRows))).toBe(JSON.stringify(publishedDocuments)));
 
 describe("what a row says is what its operation says", () => {
   const one = (row: Route): Operation => {
-    const [found] = operationsOf((openApiDocuments([row]) as unknown as Record<string, Document>)["enterprise"] as Document);
+    const [found] = operationsOf(
+      (openApiDocuments([row]) as unknown as Record<string, Document>)["enterprise"] as Document,
+    );
     if (found === undefined) throw new Error("no operation");
     return found.operation;
   };
   const shared = { mounts: ["/api/v1"], family: "enterprise", summary: "A thing", errors: [] } as const;
 
   test("parameters, headers, bodies, defaults and named schemas", () => {
-    const operation = one(route({
-      ...shared, operation: "makeThing", method: "POST", path: "/things/{thingId}", credential: "bearer", context: "firm", idempotency: "token", scopes: ["documents:send"], rate: "enterprise",
-      request: {
-        params: z.object({ thingId: z.uuid() }),
-        query: z.object({ limit: z.string().transform(Number).meta({ openapi: { type: "integer", minimum: 1, maximum: 100, default: 20 } }).optional(), status: z.enum(["A", "B"]) }),
-        body: z.object({ name: z.string().max(80).nullable(), part: z.object({ id: z.string() }).meta({ id: "Part" }).optional() }).optional(),
-        accepts: ["json", "form"],
-      },
-      responses: { 201: { description: "made", schema: z.object({ id: z.uuid(), at: z.iso.datetime() }), headers: { Location: "Where it is" } } },
-      handler: () => ({ status: 201, body: { id: "", at: "" } }),
-    }));
+    const operation = one(
+      route({
+        ...shared,
+        operation: "makeThing",
+        method: "POST",
+        path: "/things/{thingId}",
+        credential: "bearer",
+        context: "firm",
+        idempotency: "token",
+        scopes: ["documents:send"],
+        rate: "enterprise",
+        request: {
+          params: z.object({ thingId: z.uuid() }),
+          query: z.object({
+            limit: z
+              .string()
+              .transform(Number)
+              .meta({ openapi: { type: "integer", minimum: 1, maximum: 100, default: 20 } })
+              .optional(),
+            status: z.enum(["A", "B"]),
+          }),
+          body: z
+            .object({
+              name: z.string().max(80).nullable(),
+              part: z.object({ id: z.string() }).meta({ id: "Part" }).optional(),
+            })
+            .optional(),
+          accepts: ["json", "form"],
+        },
+        responses: {
+          201: {
+            description: "made",
+            schema: z.object({ id: z.uuid(), at: z.iso.datetime() }),
+            headers: { Location: "Where it is" },
+          },
+        },
+        handler: () => ({ status: 201, body: { id: "", at: "" } }),
+      }),
+    );
     expect(operation.parameters).toEqual([
       { name: "thingId", in: "path", required: true, schema: { type: "string", format: "uuid" } },
-      { name: "limit", in: "query", required: false, schema: { type: "integer", minimum: 1, maximum: 100, default: 20 } },
+      {
+        name: "limit",
+        in: "query",
+        required: false,
+        schema: { type: "integer", minimum: 1, maximum: 100, default: 20 },
+      },
       { name: "status", in: "query", required: true, schema: { type: "string", enum: ["A", "B"] } },
-      { $ref: "#/components/parameters/FirmId" }, { $ref: "#/components/parameters/IdempotencyKey_token" }, { $ref: "#/components/parameters/RequestId" },
+      { $ref: "#/components/parameters/FirmId" },
+      { $ref: "#/components/parameters/IdempotencyKey_token" },
+      { $ref: "#/components/parameters/RequestId" },
     ]);
     expect(operation.requestBody?.required).toBe(false);
-    expect(Object.keys(operation.requestBody?.content ?? {})).toEqual(["application/json", "application/x-www-form-urlencoded"]);
-    expect(operation.requestBody?.content["application/json"]?.schema).toMatchObject({ properties: { name: { type: "string", maxLength: 80, nullable: true }, part: { $ref: "#/components/schemas/Part" } } });
-    expect(Object.keys(operation.responses)).toEqual(["201", "400", "401", "403", "404", "413", "415", "429", "500", "503"]);
+    expect(Object.keys(operation.requestBody?.content ?? {})).toEqual([
+      "application/json",
+      "application/x-www-form-urlencoded",
+    ]);
+    expect(operation.requestBody?.content["application/json"]?.schema).toMatchObject({
+      properties: {
+        name: { type: "string", maxLength: 80, nullable: true },
+        part: { $ref: "#/components/schemas/Part" },
+      },
+    });
+    expect(Object.keys(operation.responses)).toEqual([
+      "201",
+      "400",
+      "401",
+      "403",
+      "404",
+      "413",
+      "415",
+      "429",
+      "500",
+      "503",
+    ]);
     expect(operation.security).toEqual([{ bearer: [] }]);
   });
 
   test("an open operation asks for no token and promises no refusal of one", () => {
-    const operation = one(route({ ...shared, operation: "readThing", method: "GET", path: "/thing", credential: "none", responses: { 200: { description: "it" } }, handler: () => ({ status: 200 }) }));
+    const operation = one(
+      route({
+        ...shared,
+        operation: "readThing",
+        method: "GET",
+        path: "/thing",
+        credential: "none",
+        responses: { 200: { description: "it" } },
+        handler: () => ({ status: 200 }),
+      }),
+    );
     expect(operation.security).toEqual([]);
     expect(Object.keys(operation.responses)).toEqual(["200", "500", "503"]);
   });

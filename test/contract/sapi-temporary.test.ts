@@ -3,7 +3,15 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { openSql, type Sql } from "../../engine/storage/sql.js";
-import { accessToken, invoiceXml, type Mailbox, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import {
+  accessToken,
+  invoiceXml,
+  type Mailbox,
+  send,
+  sendParts,
+  startTestEngine,
+  type TestEngine,
+} from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
 import { withDatabase } from "../support/postgres.js";
@@ -27,7 +35,11 @@ describe.each(serverForms)("503 over %s", (form) => {
   });
 
   test("TEMPORARY: temporary unavailability; repeat with the same Idempotency-Key: nothing was written, the repeat is accepted, without a restart", async () => {
-    const parts = sendParts(sender.participantId, t.sandbox.receiver.participantId, invoiceXml(sender.participantId, t.sandbox.receiver.participantId));
+    const parts = sendParts(
+      sender.participantId,
+      t.sandbox.receiver.participantId,
+      invoiceXml(sender.participantId, t.sandbox.receiver.participantId),
+    );
     const headers = { "idempotency-key": randomUUID() };
     await operator.unsafe(`alter database ${database} with allow_connections false`);
     await operator`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`;
@@ -43,7 +55,9 @@ describe.each(serverForms)("503 over %s", (form) => {
       return answer.status === 202 ? answer : undefined;
     });
     expect((await send(t.sandbox, sender, parts, headers)).text).toBe(accepted.text);
-    const [count] = await t.db.sql<{ n: number }[]>`select count(*)::integer as n from document where idempotency_key = ${headers["idempotency-key"]}`;
+    const [count] = await t.db.sql<
+      { n: number }[]
+    >`select count(*)::integer as n from document where idempotency_key = ${headers["idempotency-key"]}`;
     expect(count?.n).toBe(1);
     expect(t.lines.filter((line) => line.includes("a request met a bug"))).toEqual([]);
   });

@@ -10,16 +10,44 @@ import { createKey } from "../../engine/identity/keys.js";
 import { makeFirm } from "../../engine/identity/registration.js";
 import { parseFirmId, type ParticipantId } from "../../engine/base/ids.js";
 import { BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
-import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../../engine/peppol/responses/invoice-response.js";
+import {
+  buildInvoiceResponse,
+  INVOICE_RESPONSE_DOCUMENT_TYPE,
+  INVOICE_RESPONSE_PROFILE,
+} from "../../engine/peppol/responses/invoice-response.js";
 import type { Scope } from "../../engine/base/scopes.js";
-import { accessToken, CREDIT_NOTE_TYPE, http, type HttpAnswer, invoiceXml, INVOICE_TYPE, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import {
+  accessToken,
+  CREDIT_NOTE_TYPE,
+  http,
+  type HttpAnswer,
+  invoiceXml,
+  INVOICE_TYPE,
+  type Mailbox,
+  sapi,
+  send,
+  sendParts,
+  startTestEngine,
+  type TestEngine,
+} from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
 import { eventually } from "../support/eventually.js";
 
-
-interface ErrorBody { category: string; code: string; message: string; retryable: boolean; correlation_id: string; requestId: string; details?: { code?: string; issue?: string; field?: string; message: string; ruleId?: string }[] }
+interface ErrorBody {
+  category: string;
+  code: string;
+  message: string;
+  retryable: boolean;
+  correlation_id: string;
+  requestId: string;
+  details?: { code?: string; issue?: string; field?: string; message: string; ruleId?: string }[];
+}
 const errorOf = (answer: HttpAnswer): ErrorBody => answer.json["error"] as ErrorBody;
-const codes = (answer: HttpAnswer): unknown[] => [answer.status, errorOf(answer).code, errorOf(answer).details?.[0]?.code ?? errorOf(answer).details?.[0]?.field];
+const codes = (answer: HttpAnswer): unknown[] => [
+  answer.status,
+  errorOf(answer).code,
+  errorOf(answer).details?.[0]?.code ?? errorOf(answer).details?.[0]?.field,
+];
 
 describe.each(serverForms)("SAPI over %s", (form) => {
   let t: TestEngine;
@@ -29,29 +57,38 @@ describe.each(serverForms)("SAPI over %s", (form) => {
   let sender: Mailbox;
   let receiver: Mailbox;
 
-  beforeAll(async () => { t = await startTestEngine({ form, clock }); });
+  beforeAll(async () => {
+    t = await startTestEngine({ form, clock });
+  });
   afterAll(() => t.stop());
 
   const authenticate = async (): Promise<void> => {
     sender = { participantId: t.sandbox.sender.participantId, token: await accessToken(t.sandbox, t.sandbox.sender) };
-    receiver = { participantId: t.sandbox.receiver.participantId, token: await accessToken(t.sandbox, t.sandbox.receiver) };
+    receiver = {
+      participantId: t.sandbox.receiver.participantId,
+      token: await accessToken(t.sandbox, t.sandbox.receiver),
+    };
   };
   beforeEach(async () => {
     monotonic += 120_000;
     await authenticate();
   });
 
-  const xml = (changes: Parameters<typeof invoiceXml>[2] = {}): string => invoiceXml(sender.participantId, receiver.participantId, { issueDate: "2026-11-20", ...changes });
-  const parts = (payload = xml(), metadata: Record<string, unknown> = {}) => sendParts(sender.participantId, receiver.participantId, payload, metadata);
-  const received = (answer: HttpAnswer): Promise<string> => eventually("the document is received", async () => {
-    const list = await sapi(t.sandbox, receiver, "GET", "/document/receive?limit=100");
-    const documents = list.json["documents"] as { documentId: string; creationDateTime: string }[];
-    for (const item of documents.toReversed()) {
-      const detail = await sapi(t.sandbox, receiver, "GET", `/document/receive/${item.documentId}`);
-      if (createHash("sha256").update(String(detail.json["payload"])).digest("hex") === answer.text) return item.documentId;
-    }
-    return undefined;
-  });
+  const xml = (changes: Parameters<typeof invoiceXml>[2] = {}): string =>
+    invoiceXml(sender.participantId, receiver.participantId, { issueDate: "2026-11-20", ...changes });
+  const parts = (payload = xml(), metadata: Record<string, unknown> = {}) =>
+    sendParts(sender.participantId, receiver.participantId, payload, metadata);
+  const received = (answer: HttpAnswer): Promise<string> =>
+    eventually("the document is received", async () => {
+      const list = await sapi(t.sandbox, receiver, "GET", "/document/receive?limit=100");
+      const documents = list.json["documents"] as { documentId: string; creationDateTime: string }[];
+      for (const item of documents.toReversed()) {
+        const detail = await sapi(t.sandbox, receiver, "GET", `/document/receive/${item.documentId}`);
+        if (createHash("sha256").update(String(detail.json["payload"])).digest("hex") === answer.text)
+          return item.documentId;
+      }
+      return undefined;
+    });
   const sentAndReceived = async (): Promise<{ id: string; payload: string }> => {
     const payload = xml();
     expect((await send(t.sandbox, sender, parts(payload))).status).toBe(202);
@@ -59,7 +96,10 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     return { id: await received({ text: digest } as HttpAnswer), payload };
   };
   const key = async (participantId: string, scopes?: readonly Scope[]): Promise<Mailbox> => {
-    const made = await makeFirm({ sql: t.db.sql, clock, environment: "sandbox" }, { name: participantId, participantId: participantId as ParticipantId });
+    const made = await makeFirm(
+      { sql: t.db.sql, clock, environment: "sandbox" },
+      { name: participantId, participantId: participantId as ParticipantId },
+    );
     if (typeof made === "string") throw new Error(made);
     if (scopes === undefined) return { participantId, token: await accessToken(t.sandbox, made) };
     const firmId = parseFirmId(made.firmId);
@@ -73,7 +113,12 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     test("POST /sapi/v1/document/send: 202 send response {providerDocumentId, status ACCEPTED, receivedAt, timestamp}", async () => {
       const answer = await send(t.sandbox, sender, parts());
       expect(answer.status).toBe(202);
-      expect(answer.json).toEqual({ providerDocumentId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string, status: "ACCEPTED", receivedAt: "2026-11-20T09:00:00.000Z", timestamp: "2026-11-20T09:00:00.000Z" });
+      expect(answer.json).toEqual({
+        providerDocumentId: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+        status: "ACCEPTED",
+        receivedAt: "2026-11-20T09:00:00.000Z",
+        timestamp: "2026-11-20T09:00:00.000Z",
+      });
       expect(answer.headers.get("content-type")).toBe("application/json; charset=utf-8");
       expect(answer.headers.get("x-request-id")).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
     });
@@ -83,8 +128,13 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const list = await sapi(t.sandbox, receiver, "GET", "/document/receive?limit=100&status=RECEIVED");
       expect(list.status).toBe(200);
       expect((list.json["documents"] as { documentId: string }[]).find((item) => item.documentId === id)).toEqual({
-        documentId: id, documentTypeId: INVOICE_TYPE, processId: BILLING_PROCESS, senderParticipantId: `iso6523-actorid-upis::${sender.participantId}`,
-        receiverParticipantId: `iso6523-actorid-upis::${receiver.participantId}`, creationDateTime: "2026-11-20T09:00:00.000Z", status: "RECEIVED",
+        documentId: id,
+        documentTypeId: INVOICE_TYPE,
+        processId: BILLING_PROCESS,
+        senderParticipantId: `iso6523-actorid-upis::${sender.participantId}`,
+        receiverParticipantId: `iso6523-actorid-upis::${receiver.participantId}`,
+        creationDateTime: "2026-11-20T09:00:00.000Z",
+        status: "RECEIVED",
       });
     });
 
@@ -92,18 +142,38 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const { id, payload } = await sentAndReceived();
       const detail = await sapi(t.sandbox, receiver, "GET", `/document/receive/${id}`);
       expect(detail.status).toBe(200);
-      expect(detail.json).toMatchObject({ documentId: id, payload, payloadFormat: "XML", metadata: { documentId: id, documentTypeId: INVOICE_TYPE, processId: BILLING_PROCESS } });
-      expect(Object.keys(detail.json["metadata"] as object).sort()).toEqual(["creationDateTime", "documentId", "documentTypeId", "processId", "receiverParticipantId", "senderParticipantId"]);
+      expect(detail.json).toMatchObject({
+        documentId: id,
+        payload,
+        payloadFormat: "XML",
+        metadata: { documentId: id, documentTypeId: INVOICE_TYPE, processId: BILLING_PROCESS },
+      });
+      expect(Object.keys(detail.json["metadata"] as object).sort()).toEqual([
+        "creationDateTime",
+        "documentId",
+        "documentTypeId",
+        "processId",
+        "receiverParticipantId",
+        "senderParticipantId",
+      ]);
     });
 
     test("POST …/acknowledge: 200 {documentId, status ACKNOWLEDGED, acknowledgedDateTime}; no longer in the list with status=RECEIVED; idempotent", async () => {
       const { id } = await sentAndReceived();
       const first = await sapi(t.sandbox, receiver, "POST", `/document/receive/${id}/acknowledge`);
-      expect([first.status, first.json]).toEqual([200, { documentId: id, status: "ACKNOWLEDGED", acknowledgedDateTime: "2026-11-20T09:00:00.000Z" }]);
+      expect([first.status, first.json]).toEqual([
+        200,
+        { documentId: id, status: "ACKNOWLEDGED", acknowledgedDateTime: "2026-11-20T09:00:00.000Z" },
+      ]);
       now += 5_000;
       const second = await sapi(t.sandbox, receiver, "POST", `/document/receive/${id}/acknowledge`);
       expect([second.status, second.text]).toEqual([200, first.text]);
-      const inbox = async (status: string): Promise<string[]> => ((await sapi(t.sandbox, receiver, "GET", `/document/receive?limit=100${status}`)).json["documents"] as { documentId: string }[]).map((item) => item.documentId);
+      const inbox = async (status: string): Promise<string[]> =>
+        (
+          (await sapi(t.sandbox, receiver, "GET", `/document/receive?limit=100${status}`)).json["documents"] as {
+            documentId: string;
+          }[]
+        ).map((item) => item.documentId);
       expect(await inbox("&status=RECEIVED")).not.toContain(id);
       expect(await inbox("")).not.toContain(id);
       expect(await inbox("&status=ACKNOWLEDGED")).toContain(id);
@@ -126,8 +196,15 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       now += 86_400_000;
       await authenticate();
       expect(await send(t.sandbox, sender, body, headers)).toMatchObject({ status: 202, text: first.text });
-      const reordered = { payloadFormat: body.payloadFormat, payload: body.payload, metadata: body.metadata, unknownMember: 1 };
-      expect(await send(t.sandbox, sender, reordered, { "idempotency-key": headers["idempotency-key"].toUpperCase() })).toMatchObject({ status: 202, text: first.text });
+      const reordered = {
+        payloadFormat: body.payloadFormat,
+        payload: body.payload,
+        metadata: body.metadata,
+        unknownMember: 1,
+      };
+      expect(
+        await send(t.sandbox, sender, reordered, { "idempotency-key": headers["idempotency-key"].toUpperCase() }),
+      ).toMatchObject({ status: 202, text: first.text });
       now -= 86_400_000;
     });
 
@@ -135,20 +212,34 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const mailbox = await key("0245:7000000001");
       const sendTo = async (): Promise<void> => {
         const payload = invoiceXml(sender.participantId, mailbox.participantId, { issueDate: "2026-11-20" });
-        expect((await send(t.sandbox, sender, sendParts(sender.participantId, mailbox.participantId, payload))).status).toBe(202);
+        expect(
+          (await send(t.sandbox, sender, sendParts(sender.participantId, mailbox.participantId, payload))).status,
+        ).toBe(202);
       };
-      const count = async (): Promise<number> => ((await sapi(t.sandbox, mailbox, "GET", "/document/receive?limit=100")).json["documents"] as unknown[]).length;
+      const count = async (): Promise<number> =>
+        ((await sapi(t.sandbox, mailbox, "GET", "/document/receive?limit=100")).json["documents"] as unknown[]).length;
       for (let i = 0; i < 5; i += 1) await sendTo();
-      await eventually("five arrived", async () => await count() === 5);
-      const all = ((await sapi(t.sandbox, mailbox, "GET", "/document/receive?limit=100")).json["documents"] as { documentId: string }[]).map((item) => item.documentId);
+      await eventually("five arrived", async () => (await count()) === 5);
+      const all = (
+        (await sapi(t.sandbox, mailbox, "GET", "/document/receive?limit=100")).json["documents"] as {
+          documentId: string;
+        }[]
+      ).map((item) => item.documentId);
       const pages: string[] = [];
       let token: string | undefined;
       for (let turn = 0; turn < 10; turn += 1) {
-        const page = (await sapi(t.sandbox, mailbox, "GET", `/document/receive?limit=2${token === undefined ? "" : `&pageToken=${token}`}`)).json as { documents: { documentId: string }[]; nextPageToken: string | null };
+        const page = (
+          await sapi(
+            t.sandbox,
+            mailbox,
+            "GET",
+            `/document/receive?limit=2${token === undefined ? "" : `&pageToken=${token}`}`,
+          )
+        ).json as { documents: { documentId: string }[]; nextPageToken: string | null };
         pages.push(...page.documents.map((item) => item.documentId));
         if (turn === 0) {
           await sendTo();
-          await eventually("the sixth arrived", async () => await count() === 6);
+          await eventually("the sixth arrived", async () => (await count()) === 6);
         }
         if (page.nextPageToken === null) break;
         token = page.nextPageToken;
@@ -160,19 +251,51 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     test("4. outbound status is read from /api/v1/documents/{id}/status and /events with providerDocumentId", async () => {
       const sent = await send(t.sandbox, sender, parts());
       const id = String(sent.json["providerDocumentId"]);
-      const read = (path: string): Promise<HttpAnswer> => http("GET", `${t.sandbox.baseUrl}/documents/${id}${path}`, { authorization: `Bearer ${sender.token}` });
+      const read = (path: string): Promise<HttpAnswer> =>
+        http("GET", `${t.sandbox.baseUrl}/documents/${id}${path}`, { authorization: `Bearer ${sender.token}` });
       await eventually("delivered", async () => (await read("/status")).json["status"] === "delivered");
       const status = await read("/status");
-      expect(status.json).toMatchObject({ id, status: "delivered", documentType: INVOICE_TYPE, senderPeppolId: sender.participantId, receiverPeppolId: receiver.participantId, invoiceResponseStatus: null, acknowledgedAt: null });
-      expect((status.json["statusHistory"] as { status: string }[]).map((entry) => entry.status)).toEqual(["queued", "delivered"]);
+      expect(status.json).toMatchObject({
+        id,
+        status: "delivered",
+        documentType: INVOICE_TYPE,
+        senderPeppolId: sender.participantId,
+        receiverPeppolId: receiver.participantId,
+        invoiceResponseStatus: null,
+        acknowledgedAt: null,
+      });
+      expect((status.json["statusHistory"] as { status: string }[]).map((entry) => entry.status)).toEqual([
+        "queued",
+        "delivered",
+      ]);
       const events = await read("/events");
-      expect(events.json).toMatchObject({ documentId: id, pagination: { limit: 50, nextCursor: null, hasMore: false } });
-      expect((events.json["events"] as { eventType: string; actor: string }[]).map((event) => [event.eventType, event.actor])).toEqual([["document.queued", "api"], ["document.sent", "system"], ["document.delivered", "system"]]);
+      expect(events.json).toMatchObject({
+        documentId: id,
+        pagination: { limit: 50, nextCursor: null, hasMore: false },
+      });
+      expect(
+        (events.json["events"] as { eventType: string; actor: string }[]).map((event) => [
+          event.eventType,
+          event.actor,
+        ]),
+      ).toEqual([
+        ["document.queued", "api"],
+        ["document.sent", "system"],
+        ["document.delivered", "system"],
+      ]);
       const page = (await read("/events?limit=2")).json as { events: unknown[]; pagination: { nextCursor: string } };
       expect(page.events).toHaveLength(2);
-      expect(((await read(`/events?limit=2&cursor=${page.pagination.nextCursor}`)).json["events"] as unknown[])).toHaveLength(1);
+      expect(
+        (await read(`/events?limit=2&cursor=${page.pagination.nextCursor}`)).json["events"] as unknown[],
+      ).toHaveLength(1);
       expect((await read("/events?cursor=forged")).status).toBe(400);
-      expect((await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${receiver.token}` })).status).toBe(404);
+      expect(
+        (
+          await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, {
+            authorization: `Bearer ${receiver.token}`,
+          })
+        ).status,
+      ).toBe(404);
     });
   });
 
@@ -182,47 +305,114 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       expect(codes(answer)).toEqual([400, "VALIDATION", member]);
     });
 
-    test.each(["documentId", "documentTypeId", "processId", "senderParticipantId", "receiverParticipantId"])("a wrapper field is missing: metadata.%s", async (member) => {
-      expect(codes(await send(t.sandbox, sender, parts(xml(), { [member]: undefined })))).toEqual([400, "VALIDATION", `metadata.${member}`]);
-    });
+    test.each(["documentId", "documentTypeId", "processId", "senderParticipantId", "receiverParticipantId"])(
+      "a wrapper field is missing: metadata.%s",
+      async (member) => {
+        expect(codes(await send(t.sandbox, sender, parts(xml(), { [member]: undefined })))).toEqual([
+          400,
+          "VALIDATION",
+          `metadata.${member}`,
+        ]);
+      },
+    );
 
     test("documentId longer than 255 characters; exactly 255 is accepted", async () => {
-      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentId: "x".repeat(256) })))).toEqual([400, "VALIDATION", "metadata.documentId"]);
-      expect((await send(t.sandbox, sender, parts(xml(), { documentId: `${randomUUID()}${"é".repeat(219)}` }))).status).toBe(202);
+      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentId: "x".repeat(256) })))).toEqual([
+        400,
+        "VALIDATION",
+        "metadata.documentId",
+      ]);
+      expect(
+        (await send(t.sandbox, sender, parts(xml(), { documentId: `${randomUUID()}${"é".repeat(219)}` }))).status,
+      ).toBe(202);
     });
 
-    test.each(["0000-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-11-20T00:00:00+23:59", "2026-02-30T00:00:00Z", "yesterday"])("creationDateTime %s is none, or none that can be stored", async (creationDateTime) => {
-      expect(codes(await send(t.sandbox, sender, parts(xml(), { creationDateTime })))).toEqual([400, "VALIDATION", "metadata.creationDateTime"]);
+    test.each([
+      "0000-01-01T00:00:00Z",
+      "0001-01-01T00:00:00+14:00",
+      "9999-12-31T23:59:59-14:00",
+      "2026-11-20T00:00:00+23:59",
+      "2026-02-30T00:00:00Z",
+      "yesterday",
+    ])("creationDateTime %s is none, or none that can be stored", async (creationDateTime) => {
+      expect(codes(await send(t.sandbox, sender, parts(xml(), { creationDateTime })))).toEqual([
+        400,
+        "VALIDATION",
+        "metadata.creationDateTime",
+      ]);
     });
 
     test("payloadFormat is not XML; payloadEncoding is not UTF-8; checksum is not the digest of the payload", async () => {
-      expect(codes(await send(t.sandbox, sender, { ...parts(), payloadFormat: "JSON" }))).toEqual([400, "VALIDATION", "payloadFormat"]);
-      expect(codes(await send(t.sandbox, sender, { ...parts(), payloadEncoding: "ISO-8859-1" }))).toEqual([400, "VALIDATION", "payloadEncoding"]);
-      expect(codes(await send(t.sandbox, sender, { ...parts(), checksum: "0".repeat(64) }))).toEqual([400, "VALIDATION", "checksum"]);
+      expect(codes(await send(t.sandbox, sender, { ...parts(), payloadFormat: "JSON" }))).toEqual([
+        400,
+        "VALIDATION",
+        "payloadFormat",
+      ]);
+      expect(codes(await send(t.sandbox, sender, { ...parts(), payloadEncoding: "ISO-8859-1" }))).toEqual([
+        400,
+        "VALIDATION",
+        "payloadEncoding",
+      ]);
+      expect(codes(await send(t.sandbox, sender, { ...parts(), checksum: "0".repeat(64) }))).toEqual([
+        400,
+        "VALIDATION",
+        "checksum",
+      ]);
     });
 
     test("checksum is SHA-256 hex over the exact payload bytes, byte order mark included", async () => {
       const payload = `\uFEFF${xml()}`;
       const digest = createHash("sha256").update(payload, "utf8").digest("hex");
-      expect((await send(t.sandbox, sender, { ...parts(payload), checksum: digest.toUpperCase(), payloadEncoding: "utf-8" })).status).toBe(202);
+      expect(
+        (await send(t.sandbox, sender, { ...parts(payload), checksum: digest.toUpperCase(), payloadEncoding: "utf-8" }))
+          .status,
+      ).toBe(202);
     });
 
     test("Idempotency-Key is required and a UUID", async () => {
       const body = JSON.stringify(parts());
-      const headers = { "content-type": "application/json", authorization: `Bearer ${sender.token}`, "x-peppol-participant-id": sender.participantId };
-      expect(codes(await http("POST", `${t.sandbox.sapiBaseUrl}/document/send`, headers, body)).slice(0, 2)).toEqual([400, "VALIDATION"]);
-      expect(codes(await send(t.sandbox, sender, parts(), { "idempotency-key": "not-a-uuid" })).slice(0, 2)).toEqual([400, "VALIDATION"]);
+      const headers = {
+        "content-type": "application/json",
+        authorization: `Bearer ${sender.token}`,
+        "x-peppol-participant-id": sender.participantId,
+      };
+      expect(codes(await http("POST", `${t.sandbox.sapiBaseUrl}/document/send`, headers, body)).slice(0, 2)).toEqual([
+        400,
+        "VALIDATION",
+      ]);
+      expect(codes(await send(t.sandbox, sender, parts(), { "idempotency-key": "not-a-uuid" })).slice(0, 2)).toEqual([
+        400,
+        "VALIDATION",
+      ]);
     });
 
     test("X-Peppol-Participant-Id is required and has the form <scheme>:<id>, with or without its scheme prefix", async () => {
-      const list = (participant?: string): Promise<HttpAnswer> => http("GET", `${t.sandbox.sapiBaseUrl}/document/receive`, { authorization: `Bearer ${receiver.token}`, ...(participant === undefined ? {} : { "x-peppol-participant-id": participant }) });
+      const list = (participant?: string): Promise<HttpAnswer> =>
+        http("GET", `${t.sandbox.sapiBaseUrl}/document/receive`, {
+          authorization: `Bearer ${receiver.token}`,
+          ...(participant === undefined ? {} : { "x-peppol-participant-id": participant }),
+        });
       expect((await list()).status).toBe(400);
       expect((await list("SK2020")).status).toBe(400);
       expect((await list(`iso6523-actorid-upis::${receiver.participantId}`)).status).toBe(200);
     });
 
-    test.each(["limit=0", "limit=-1", "limit=101", "limit=1e2", "limit=NaN", "limit=%D9%A3", "limit=5&limit=6", "status=OPEN", "pageToken=forged", "pageToken=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"])("receive with %s", async (query) => {
-      expect(codes(await sapi(t.sandbox, receiver, "GET", `/document/receive?${query}`)).slice(0, 2)).toEqual([400, "VALIDATION"]);
+    test.each([
+      "limit=0",
+      "limit=-1",
+      "limit=101",
+      "limit=1e2",
+      "limit=NaN",
+      "limit=%D9%A3",
+      "limit=5&limit=6",
+      "status=OPEN",
+      "pageToken=forged",
+      "pageToken=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    ])("receive with %s", async (query) => {
+      expect(codes(await sapi(t.sandbox, receiver, "GET", `/document/receive?${query}`)).slice(0, 2)).toEqual([
+        400,
+        "VALIDATION",
+      ]);
     });
   });
 
@@ -230,16 +420,33 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     test("401 AUTH: token invalid, missing or expired", async () => {
       const bad = { ...receiver, token: `${receiver.token.slice(0, -4)}AAAA` };
       expect(codes(await sapi(t.sandbox, bad, "GET", "/document/receive")).slice(0, 2)).toEqual([401, "AUTH"]);
-      expect(errorOf(await sapi(t.sandbox, bad, "GET", "/document/receive"))).toMatchObject({ category: "AUTH", retryable: false });
-      expect((await http("GET", `${t.sandbox.sapiBaseUrl}/document/receive`, { "x-peppol-participant-id": receiver.participantId })).status).toBe(401);
+      expect(errorOf(await sapi(t.sandbox, bad, "GET", "/document/receive"))).toMatchObject({
+        category: "AUTH",
+        retryable: false,
+      });
+      expect(
+        (
+          await http("GET", `${t.sandbox.sapiBaseUrl}/document/receive`, {
+            "x-peppol-participant-id": receiver.participantId,
+          })
+        ).status,
+      ).toBe(401);
       now += 901_000 + 31_000;
       expect((await sapi(t.sandbox, receiver, "GET", "/document/receive")).status).toBe(401);
       now -= 901_000 + 31_000;
     });
 
     test("403 FORBIDDEN: token does not own the participant in X-Peppol-Participant-Id", async () => {
-      expect(codes(await sapi(t.sandbox, { ...receiver, participantId: sender.participantId }, "GET", "/document/receive")).slice(0, 2)).toEqual([403, "FORBIDDEN"]);
-      expect(codes(await sapi(t.sandbox, { ...receiver, participantId: "0245:0000000000" }, "GET", "/document/receive")).slice(0, 2)).toEqual([403, "FORBIDDEN"]);
+      expect(
+        codes(
+          await sapi(t.sandbox, { ...receiver, participantId: sender.participantId }, "GET", "/document/receive"),
+        ).slice(0, 2),
+      ).toEqual([403, "FORBIDDEN"]);
+      expect(
+        codes(
+          await sapi(t.sandbox, { ...receiver, participantId: "0245:0000000000" }, "GET", "/document/receive"),
+        ).slice(0, 2),
+      ).toEqual([403, "FORBIDDEN"]);
     });
 
     test("403 FORBIDDEN: required scope missing; documents:send sends, documents:read lists, documents:write acknowledges", async () => {
@@ -248,10 +455,18 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const readOnly = await key("0245:7100000003", ["documents:read"]);
       expect((await sapi(t.sandbox, sendOnly, "GET", "/document/receive")).status).toBe(403);
       expect((await sapi(t.sandbox, receiveOnly, "GET", "/document/receive")).status).toBe(200);
-      const body = sendParts(receiveOnly.participantId, receiver.participantId, invoiceXml(receiveOnly.participantId, receiver.participantId));
+      const body = sendParts(
+        receiveOnly.participantId,
+        receiver.participantId,
+        invoiceXml(receiveOnly.participantId, receiver.participantId),
+      );
       expect(codes(await send(t.sandbox, receiveOnly, body)).slice(0, 2)).toEqual([403, "FORBIDDEN"]);
-      expect((await sapi(t.sandbox, readOnly, "POST", `/document/receive/${randomUUID()}/acknowledge`)).status).toBe(403);
-      expect((await sapi(t.sandbox, receiveOnly, "POST", `/document/receive/${randomUUID()}/acknowledge`)).status).toBe(404);
+      expect((await sapi(t.sandbox, readOnly, "POST", `/document/receive/${randomUUID()}/acknowledge`)).status).toBe(
+        403,
+      );
+      expect((await sapi(t.sandbox, receiveOnly, "POST", `/document/receive/${randomUUID()}/acknowledge`)).status).toBe(
+        404,
+      );
     });
 
     test("404 NOT_FOUND: document missing or not owned by the calling firm, in the same words", async () => {
@@ -268,14 +483,29 @@ describe.each(serverForms)("SAPI over %s", (form) => {
 
     test("one central sk_int_* credential serves all assigned sandbox firms, selected by X-Peppol-Participant-Id", async () => {
       const token = await accessToken(t.sandbox, t.sandbox.integrator);
-      for (const participantId of [sender.participantId, receiver.participantId]) expect((await sapi(t.sandbox, { participantId, token }, "GET", "/document/receive")).status).toBe(200);
-      expect((await sapi(t.sandbox, { participantId: (await key("0245:7300000001")).participantId, token }, "GET", "/document/receive")).status).toBe(403);
+      for (const participantId of [sender.participantId, receiver.participantId])
+        expect((await sapi(t.sandbox, { participantId, token }, "GET", "/document/receive")).status).toBe(200);
+      expect(
+        (
+          await sapi(
+            t.sandbox,
+            { participantId: (await key("0245:7300000001")).participantId, token },
+            "GET",
+            "/document/receive",
+          )
+        ).status,
+      ).toBe(403);
       const sent = await send(t.sandbox, { participantId: sender.participantId, token }, parts());
       expect(sent.status).toBe(202);
       const path = `${t.sandbox.baseUrl}/documents/${String(sent.json["providerDocumentId"])}/status`;
       expect((await http("GET", path, { authorization: `Bearer ${token}` })).status).toBe(400);
-      expect((await http("GET", path, { authorization: `Bearer ${token}`, "x-firm-id": t.sandbox.sender.firmId })).status).toBe(200);
-      expect((await http("GET", path, { authorization: `Bearer ${sender.token}`, "x-firm-id": t.sandbox.sender.firmId })).status).toBe(400);
+      expect(
+        (await http("GET", path, { authorization: `Bearer ${token}`, "x-firm-id": t.sandbox.sender.firmId })).status,
+      ).toBe(200);
+      expect(
+        (await http("GET", path, { authorization: `Bearer ${sender.token}`, "x-firm-id": t.sandbox.sender.firmId }))
+          .status,
+      ).toBe(400);
     });
   });
 
@@ -294,7 +524,8 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const answers = await Promise.all(Array.from({ length: 60 }, () => send(t.sandbox, sender, body, headers)));
       const won = answers.filter((answer) => answer.status === 202);
       expect(new Set(won.map((answer) => answer.text)).size).toBe(1);
-      for (const answer of answers.filter((other) => other.status !== 202)) expect(codes(answer)).toEqual([409, "CONFLICT", "SAPI-PROC-002"]);
+      for (const answer of answers.filter((other) => other.status !== 202))
+        expect(codes(answer)).toEqual([409, "CONFLICT", "SAPI-PROC-002"]);
       expect(answers.length - won.length).toBeGreaterThan(0);
       expect((await send(t.sandbox, sender, body, headers)).text).toBe(won[0]?.text);
     });
@@ -302,7 +533,11 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     test("SAPI-DOC-018: duplicate documentId", async () => {
       const documentId = randomUUID();
       expect((await send(t.sandbox, sender, parts(xml(), { documentId }))).status).toBe(202);
-      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentId })))).toEqual([409, "CONFLICT", "SAPI-DOC-018"]);
+      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentId })))).toEqual([
+        409,
+        "CONFLICT",
+        "SAPI-DOC-018",
+      ]);
     });
 
     test("SAPI-DOC-024: the same UBL payload under another key or documentId; details[].issue holds duplicate_payload", async () => {
@@ -316,13 +551,19 @@ describe.each(serverForms)("SAPI over %s", (form) => {
 
   describe("Errors: 422", () => {
     test("VALIDATION: metadata.documentTypeId does not match the UBL root element, Invoice against CreditNote", async () => {
-      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentTypeId: CREDIT_NOTE_TYPE })))).toEqual([422, "VALIDATION", "metadata.documentTypeId"]);
+      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentTypeId: CREDIT_NOTE_TYPE })))).toEqual([
+        422,
+        "VALIDATION",
+        "metadata.documentTypeId",
+      ]);
     });
 
     test("SAPI-DOC-025: supplier or customer EndpointID differs from metadata", async () => {
       const other = invoiceXml("0245:5555555555", receiver.participantId, { issueDate: "2026-11-20" });
       expect(codes(await send(t.sandbox, sender, parts(other))).slice(0, 2)).toEqual([422, "SAPI-DOC-025"]);
-      expect(codes(await send(t.sandbox, sender, parts(xml(), { receiverParticipantId: "0245:5555555555" }))).slice(0, 2)).toEqual([422, "SAPI-DOC-025"]);
+      expect(
+        codes(await send(t.sandbox, sender, parts(xml(), { receiverParticipantId: "0245:5555555555" }))).slice(0, 2),
+      ).toEqual([422, "SAPI-DOC-025"]);
     });
 
     test("SAPI-DOC-027 and SAPI-DOC-028: from 1 January 2027 in Europe/Bratislava; issue code handoff_date_mismatch", async () => {
@@ -330,54 +571,99 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       now = Date.parse("2026-12-31T23:00:00Z");
       await authenticate();
       const early = await send(t.sandbox, sender, parts(xml({ issueDate: "2026-12-31" })));
-      expect([codes(early), errorOf(early).details?.[0]?.issue]).toEqual([[422, "SAPI-DOC-027", "SAPI-DOC-027"], "handoff_date_mismatch"]);
+      expect([codes(early), errorOf(early).details?.[0]?.issue]).toEqual([
+        [422, "SAPI-DOC-027", "SAPI-DOC-027"],
+        "handoff_date_mismatch",
+      ]);
       expect((await send(t.sandbox, sender, parts(xml({ issueDate: "2027-01-01" })))).status).toBe(202);
-      const late = xml({ issueDate: "2027-01-01" }).replace("<cbc:ActualDeliveryDate>2027-01-01", "<cbc:ActualDeliveryDate>2026-12-01");
+      const late = xml({ issueDate: "2027-01-01" }).replace(
+        "<cbc:ActualDeliveryDate>2027-01-01",
+        "<cbc:ActualDeliveryDate>2026-12-01",
+      );
       const deadline = await send(t.sandbox, sender, parts(late));
-      expect([codes(deadline)[1], errorOf(deadline).details?.[0]?.issue]).toEqual(["SAPI-DOC-028", "handoff_date_mismatch"]);
+      expect([codes(deadline)[1], errorOf(deadline).details?.[0]?.issue]).toEqual([
+        "SAPI-DOC-028",
+        "handoff_date_mismatch",
+      ]);
       now = before;
     });
 
     test("SAPI-DOC-029: a debit note (383) lacks the original invoice number (BT-25)", async () => {
       const note = xml().replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>383<");
       expect(codes(await send(t.sandbox, sender, parts(note))).slice(0, 2)).toEqual([422, "SAPI-DOC-029"]);
-      const reference = "<cac:BillingReference><cac:InvoiceDocumentReference><cbc:ID>F-1</cbc:ID></cac:InvoiceDocumentReference></cac:BillingReference>";
-      expect((await send(t.sandbox, sender, parts(note.replace("</cac:OrderReference>", `</cac:OrderReference>${reference}`)))).status).toBe(202);
+      const reference =
+        "<cac:BillingReference><cac:InvoiceDocumentReference><cbc:ID>F-1</cbc:ID></cac:InvoiceDocumentReference></cac:BillingReference>";
+      expect(
+        (
+          await send(
+            t.sandbox,
+            sender,
+            parts(note.replace("</cac:OrderReference>", `</cac:OrderReference>${reference}`)),
+          )
+        ).status,
+      ).toBe(202);
     });
 
     test("VALIDATION: UBL, EN 16931 and Peppol findings all at once in details[], each with its rule", async () => {
-      const wrong = xml().replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>999<").replace(/<cbc:PayableAmount currencyID="EUR">[^<]*/, "<cbc:PayableAmount currencyID=\"EUR\">1.00").replace("<cbc:BuyerReference>Purchasing 4100</cbc:BuyerReference>\n  <cac:OrderReference><cbc:ID>PO-2026-0815</cbc:ID></cac:OrderReference>", "");
+      const wrong = xml()
+        .replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>999<")
+        .replace(/<cbc:PayableAmount currencyID="EUR">[^<]*/, '<cbc:PayableAmount currencyID="EUR">1.00')
+        .replace(
+          "<cbc:BuyerReference>Purchasing 4100</cbc:BuyerReference>\n  <cac:OrderReference><cbc:ID>PO-2026-0815</cbc:ID></cac:OrderReference>",
+          "",
+        );
       const answer = await send(t.sandbox, sender, parts(wrong));
       expect([answer.status, errorOf(answer).code]).toEqual([422, "VALIDATION"]);
       const rules = errorOf(answer).details?.map((detail) => detail.ruleId);
       expect(rules).toEqual(expect.arrayContaining(["BR-CO-16", "BR-CL-01", "PEPPOL-EN16931-R003"]));
     });
 
-    test.each(["", "not XML at all", "<Invoice", "<!DOCTYPE Invoice [<!ENTITY a 'b'>]><Invoice/>"])("VALIDATION: a payload that is no UBL: %j", async (payload) => {
-      const answer = await send(t.sandbox, sender, parts(payload));
-      expect(answer.status).toBe(payload === "" ? 400 : 422);
-      expect(errorOf(answer).code).toBe("VALIDATION");
-    });
+    test.each(["", "not XML at all", "<Invoice", "<!DOCTYPE Invoice [<!ENTITY a 'b'>]><Invoice/>"])(
+      "VALIDATION: a payload that is no UBL: %j",
+      async (payload) => {
+        const answer = await send(t.sandbox, sender, parts(payload));
+        expect(answer.status).toBe(payload === "" ? 400 : 422);
+        expect(errorOf(answer).code).toBe("VALIDATION");
+      },
+    );
 
     test("BUSINESS: registered recipient does not accept the document type", async () => {
       const narrow = await key("0245:7400000001");
       await t.db.sql`delete from participant_capability where participant_key = ${narrow.participantId}`;
-      await t.db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${narrow.participantId}, ${CREDIT_NOTE_TYPE}, ${BILLING_PROCESS})`;
+      await t.db
+        .sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${narrow.participantId}, ${CREDIT_NOTE_TYPE}, ${BILLING_PROCESS})`;
       const payload = invoiceXml(sender.participantId, narrow.participantId, { issueDate: "2026-11-20" });
-      expect(codes(await send(t.sandbox, sender, sendParts(sender.participantId, narrow.participantId, payload))).slice(0, 2)).toEqual([422, "BUSINESS"]);
+      expect(
+        codes(await send(t.sandbox, sender, sendParts(sender.participantId, narrow.participantId, payload))).slice(
+          0,
+          2,
+        ),
+      ).toEqual([422, "BUSINESS"]);
     });
 
     test("an unregistered recipient: the send is accepted and continues as a persistent attempt whose error is kept", async () => {
       const nobody = "0245:9999999999";
-      const sent = await send(t.sandbox, sender, sendParts(sender.participantId, nobody, invoiceXml(sender.participantId, nobody, { issueDate: "2026-11-20" })));
+      const sent = await send(
+        t.sandbox,
+        sender,
+        sendParts(sender.participantId, nobody, invoiceXml(sender.participantId, nobody, { issueDate: "2026-11-20" })),
+      );
       expect(sent.status).toBe(202);
       const id = String(sent.json["providerDocumentId"]);
       const events = await eventually("the attempt is recorded", async () => {
-        const list = (await http("GET", `${t.sandbox.baseUrl}/documents/${id}/events`, { authorization: `Bearer ${sender.token}` })).json["events"] as { eventType: string; meta: { outcome?: string } | null }[];
+        const list = (
+          await http("GET", `${t.sandbox.baseUrl}/documents/${id}/events`, { authorization: `Bearer ${sender.token}` })
+        ).json["events"] as { eventType: string; meta: { outcome?: string } | null }[];
         return list.length > 1 ? list : undefined;
       });
-      expect(events[1]).toMatchObject({ eventType: "document.attempt_failed", meta: { outcome: "recipient_unregistered" } });
-      expect((await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${sender.token}` })).json["status"]).toBe("queued");
+      expect(events[1]).toMatchObject({
+        eventType: "document.attempt_failed",
+        meta: { outcome: "recipient_unregistered" },
+      });
+      expect(
+        (await http("GET", `${t.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${sender.token}` }))
+          .json["status"],
+      ).toBe("queued");
     });
 
     test("a refusal burns neither the key, nor the documentId, nor the payload", async () => {
@@ -386,25 +672,40 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const good = xml();
       const bad = good.replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>999<");
       expect((await send(t.sandbox, sender, parts(bad, { documentId }), headers)).status).toBe(422);
-      expect((await send(t.sandbox, sender, parts(good, { documentId, documentTypeId: CREDIT_NOTE_TYPE }), headers)).status).toBe(422);
+      expect(
+        (await send(t.sandbox, sender, parts(good, { documentId, documentTypeId: CREDIT_NOTE_TYPE }), headers)).status,
+      ).toBe(422);
       expect((await send(t.sandbox, sender, parts(good, { documentId }), headers)).status).toBe(202);
     });
 
     test("rulings §2: the stored reply and the key's conflict come before any finding about the document", async () => {
       const headers = { "idempotency-key": randomUUID() };
       await send(t.sandbox, sender, parts(), headers);
-      expect(codes(await send(t.sandbox, sender, parts("<broken"), headers))).toEqual([409, "CONFLICT", "SAPI-PROC-003"]);
+      expect(codes(await send(t.sandbox, sender, parts("<broken"), headers))).toEqual([
+        409,
+        "CONFLICT",
+        "SAPI-PROC-003",
+      ]);
     });
   });
 
   describe("an Invoice Response in a client's own UBL", () => {
-    const answering = (number: string, changes: { readonly code?: "AP" | "RE" } = {}): string => buildInvoiceResponse({
-      id: randomUUID(), issuedAt: now, code: changes.code ?? "AP", note: undefined, invoice: { number, issueDate: undefined, typeCode: "380" },
-      sender: { participant: receiver.participantId as ParticipantId, name: "Receiver" }, receiver: { participant: sender.participantId as ParticipantId, name: "Sender" },
-    }).toString();
-    const responding = (payload: string, metadata: Record<string, unknown> = {}) => sendParts(receiver.participantId, sender.participantId, payload, {
-      documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE, ...metadata,
-    });
+    const answering = (number: string, changes: { readonly code?: "AP" | "RE" } = {}): string =>
+      buildInvoiceResponse({
+        id: randomUUID(),
+        issuedAt: now,
+        code: changes.code ?? "AP",
+        note: undefined,
+        invoice: { number, issueDate: undefined, typeCode: "380" },
+        sender: { participant: receiver.participantId as ParticipantId, name: "Receiver" },
+        receiver: { participant: sender.participantId as ParticipantId, name: "Sender" },
+      }).toString();
+    const responding = (payload: string, metadata: Record<string, unknown> = {}) =>
+      sendParts(receiver.participantId, sender.participantId, payload, {
+        documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+        processId: INVOICE_RESPONSE_PROFILE,
+        ...metadata,
+      });
 
     // sapi.md: "full Peppol document type URN; must match the UBL root element"; the SenderParty is who answers
     test("is sent like any document, and becomes the invoiceResponseStatus of the invoice that it answers", async () => {
@@ -414,9 +715,18 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const answer = await send(t.sandbox, receiver, responding(answering(number)));
       expect([answer.status, answer.text]).toEqual([202, answer.text]);
       const status = `${t.sandbox.baseUrl}/documents/${String(sent.json["providerDocumentId"])}/status`;
-      await eventually("the seller knows of it", async () => (await http("GET", status, { authorization: `Bearer ${sender.token}` })).json["invoiceResponseStatus"] === "AP");
+      await eventually(
+        "the seller knows of it",
+        async () =>
+          (await http("GET", status, { authorization: `Bearer ${sender.token}` })).json["invoiceResponseStatus"] ===
+          "AP",
+      );
       await eventually("the answer is delivered", async () => {
-        const own = await http("GET", `${t.sandbox.baseUrl}/documents/${String(answer.json["providerDocumentId"])}/status`, { authorization: `Bearer ${receiver.token}` });
+        const own = await http(
+          "GET",
+          `${t.sandbox.baseUrl}/documents/${String(answer.json["providerDocumentId"])}/status`,
+          { authorization: `Bearer ${receiver.token}` },
+        );
         return own.json["status"] === "delivered";
       });
     });
@@ -425,16 +735,43 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       const good = answering("1");
       const unreasoned = answering("1", { code: "RE" }).replace(/<cac:Status>.*<\/cac:Status>/u, "");
       expect(codes(await send(t.sandbox, receiver, responding(unreasoned))).slice(0, 2)).toEqual([422, "VALIDATION"]);
-      expect(codes(await send(t.sandbox, receiver, responding(good, { documentTypeId: INVOICE_TYPE })))).toEqual([422, "VALIDATION", "metadata.documentTypeId"]);
-      expect(codes(await send(t.sandbox, sender, sendParts(sender.participantId, receiver.participantId, good, { documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE }))).slice(0, 2)).toEqual([422, "SAPI-DOC-025"]);
+      expect(codes(await send(t.sandbox, receiver, responding(good, { documentTypeId: INVOICE_TYPE })))).toEqual([
+        422,
+        "VALIDATION",
+        "metadata.documentTypeId",
+      ]);
+      expect(
+        codes(
+          await send(
+            t.sandbox,
+            sender,
+            sendParts(sender.participantId, receiver.participantId, good, {
+              documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+            }),
+          ),
+        ).slice(0, 2),
+      ).toEqual([422, "SAPI-DOC-025"]);
     });
   });
 
   describe("Limits", () => {
     test("POST /document/send: 150 requests per 60 seconds per API key; standard endpoints 200; headers on HTTP 429 only", async () => {
       const mailbox = await key("0245:7500000001");
-      const flood = async (count: number, request: () => Promise<HttpAnswer>): Promise<HttpAnswer[]> => Promise.all(Array.from({ length: count }, request));
-      const sends = await flood(151, () => http("POST", `${t.sandbox.sapiBaseUrl}/document/send`, { authorization: `Bearer ${mailbox.token}`, "x-peppol-participant-id": mailbox.participantId, "content-type": "application/json", "idempotency-key": randomUUID() }, "{}"));
+      const flood = async (count: number, request: () => Promise<HttpAnswer>): Promise<HttpAnswer[]> =>
+        Promise.all(Array.from({ length: count }, request));
+      const sends = await flood(151, () =>
+        http(
+          "POST",
+          `${t.sandbox.sapiBaseUrl}/document/send`,
+          {
+            authorization: `Bearer ${mailbox.token}`,
+            "x-peppol-participant-id": mailbox.participantId,
+            "content-type": "application/json",
+            "idempotency-key": randomUUID(),
+          },
+          "{}",
+        ),
+      );
       expect(sends.filter((answer) => answer.status === 429)).toHaveLength(1);
       const reads = await flood(201, () => sapi(t.sandbox, mailbox, "GET", "/document/receive"));
       const refused = reads.filter((answer) => answer.status === 429);
@@ -451,14 +788,21 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     });
 
     test("receive list limit: 1 to 100, default 20", async () => {
-      for (const limit of [1, 100]) expect((await sapi(t.sandbox, receiver, "GET", `/document/receive?limit=${limit}`)).status).toBe(200);
+      for (const limit of [1, 100])
+        expect((await sapi(t.sandbox, receiver, "GET", `/document/receive?limit=${limit}`)).status).toBe(200);
     });
   });
 
   describe("rulings §3: error body", () => {
     test("{error:{category, code, message, retryable, correlation_id, requestId, details?}}; both ids are the X-Request-Id header, a client's own when it is well-formed", async () => {
       const answer = await send(t.sandbox, sender, {}, { "x-request-id": "erp:42.a_b-c" });
-      expect(errorOf(answer)).toMatchObject({ category: "VALIDATION", code: "VALIDATION", retryable: false, correlation_id: "erp:42.a_b-c", requestId: "erp:42.a_b-c" });
+      expect(errorOf(answer)).toMatchObject({
+        category: "VALIDATION",
+        code: "VALIDATION",
+        retryable: false,
+        correlation_id: "erp:42.a_b-c",
+        requestId: "erp:42.a_b-c",
+      });
       expect(answer.headers.get("x-request-id")).toBe("erp:42.a_b-c");
       const replaced = await send(t.sandbox, sender, {}, { "x-request-id": "x".repeat(129) });
       expect(replaced.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);

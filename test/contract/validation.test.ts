@@ -14,13 +14,33 @@ import { accessToken, http, type HttpAnswer, startTestEngine, type TestEngine } 
 import { serverForms } from "../support/gateway.js";
 
 const VALID = invoiceWithLines(2).toString();
-const INVALID = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace("<cbc:BuyerReference>", "<cbc:Unheard/><cbc:BuyerReference>");
+const INVALID = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace(
+  "<cbc:BuyerReference>",
+  "<cbc:Unheard/><cbc:BuyerReference>",
+);
 /** UBL allows the element, EN 16931 has no use for it: warnings and nothing else. */
 const WARNED = VALID.replace("<cbc:IssueDate>", "<cbc:UUID>1</cbc:UUID><cbc:IssueDate>");
 
-interface Shown { ruleId: string; layer: string; severity: string; location: string; line?: number; message: string; btIds?: string[] }
-interface Layer { valid: boolean; messages: Shown[] }
-interface ErrorBody { code: string; message: string; requestId: string; required_scope?: string; details?: { field?: string; ruleId?: string; message: string }[] }
+interface Shown {
+  ruleId: string;
+  layer: string;
+  severity: string;
+  location: string;
+  line?: number;
+  message: string;
+  btIds?: string[];
+}
+interface Layer {
+  valid: boolean;
+  messages: Shown[];
+}
+interface ErrorBody {
+  code: string;
+  message: string;
+  requestId: string;
+  required_scope?: string;
+  details?: { field?: string; ruleId?: string; message: string }[];
+}
 const errorOf = (answer: HttpAnswer): ErrorBody => answer.json["error"] as ErrorBody;
 
 describe.each(serverForms)("validation over %s", (form) => {
@@ -35,10 +55,17 @@ describe.each(serverForms)("validation over %s", (form) => {
   });
   afterAll(() => t.stop());
   // Each test has a window of the rate limits of its own.
-  beforeEach(() => { monotonic += 120_000; });
+  beforeEach(() => {
+    monotonic += 120_000;
+  });
 
   const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
-    http("POST", `${t.engine.publicUrl}${path}`, { "content-type": "application/json", authorization: `Bearer ${token}`, ...headers }, JSON.stringify(body));
+    http(
+      "POST",
+      `${t.engine.publicUrl}${path}`,
+      { "content-type": "application/json", authorization: `Bearer ${token}`, ...headers },
+      JSON.stringify(body),
+    );
   const judge = (xml: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
     http("POST", `${t.engine.publicUrl}/api/validate`, { "content-type": "application/xml", ...headers }, xml);
   const tokenWith = async (scopes: readonly Scope[]): Promise<string> => {
@@ -52,27 +79,55 @@ describe.each(serverForms)("validation over %s", (form) => {
   describe("POST /api/v1/payloads/validate {format, document} → {valid, errorCount, warningCount, errors[], warnings[]}", () => {
     test("a valid document: 200 and nothing found", async () => {
       const answer = await post("/api/v1/payloads/validate", { format: "ubl", document: VALID });
-      expect([answer.status, answer.json]).toEqual([200, { valid: true, errorCount: 0, warningCount: 0, errors: [], warnings: [] }]);
+      expect([answer.status, answer.json]).toEqual([
+        200,
+        { valid: true, errorCount: 0, warningCount: 0, errors: [], warnings: [] },
+      ]);
     });
 
     test("an invalid document: 422 with the same body, every layer's findings at once", async () => {
       const answer = await post("/api/v1/payloads/validate", { format: "ubl", document: INVALID });
-      const { valid, errorCount, warningCount, errors, warnings } = answer.json as unknown as { valid: boolean; errorCount: number; warningCount: number; errors: Shown[]; warnings: Shown[] };
+      const { valid, errorCount, warningCount, errors, warnings } = answer.json as unknown as {
+        valid: boolean;
+        errorCount: number;
+        warningCount: number;
+        errors: Shown[];
+        warnings: Shown[];
+      };
       expect([answer.status, valid, errorCount, warningCount]).toEqual([422, false, errors.length, warnings.length]);
-      expect(errors.map(({ ruleId, layer }) => [layer, ruleId])).toEqual(expect.arrayContaining([["schema", "UBL-GRAMMAR-UNEXPECTED"], ["en16931", "BR-CO-16"]]));
-      expect(errors.find(({ ruleId }) => ruleId === "BR-CO-16")).toMatchObject({ severity: "fatal", location: "/Invoice/cac:LegalMonetaryTotal", btIds: expect.arrayContaining(["BT-115"]) as unknown, line: expect.any(Number) as unknown });
+      expect(errors.map(({ ruleId, layer }) => [layer, ruleId])).toEqual(
+        expect.arrayContaining([
+          ["schema", "UBL-GRAMMAR-UNEXPECTED"],
+          ["en16931", "BR-CO-16"],
+        ]),
+      );
+      expect(errors.find(({ ruleId }) => ruleId === "BR-CO-16")).toMatchObject({
+        severity: "fatal",
+        location: "/Invoice/cac:LegalMonetaryTotal",
+        btIds: expect.arrayContaining(["BT-115"]) as unknown,
+        line: expect.any(Number) as unknown,
+      });
       expect(errors.every(({ message, location }) => message.length > 10 && location.startsWith("/"))).toBe(true);
     });
 
     test("warnings do not make a document invalid", async () => {
       const answer = await post("/api/v1/payloads/validate", { format: "ubl", document: WARNED });
-      expect([answer.status, answer.json["valid"], answer.json["errorCount"], answer.json["warningCount"]]).toEqual([200, true, 0, 1]);
+      expect([answer.status, answer.json["valid"], answer.json["errorCount"], answer.json["warningCount"]]).toEqual([
+        200,
+        true,
+        0,
+        1,
+      ]);
       expect(answer.json["warnings"]).toMatchObject([{ ruleId: "UBL-CR-005", severity: "warning" }]);
     });
 
     test("what is no XML is invalid, not an error of the request", async () => {
       const answer = await post("/api/v1/payloads/validate", { format: "ubl", document: "hello" });
-      expect([answer.status, answer.json["valid"], (answer.json["errors"] as Shown[])[0]?.layer]).toEqual([422, false, "xml"]);
+      expect([answer.status, answer.json["valid"], (answer.json["errors"] as Shown[])[0]?.layer]).toEqual([
+        422,
+        false,
+        "xml",
+      ]);
     });
 
     test("more findings than one report keeps: what is left out is counted", async () => {
@@ -84,12 +139,17 @@ describe.each(serverForms)("validation over %s", (form) => {
     test("format json is 400 with a sentence that says what to send", async () => {
       const answer = await post("/api/v1/payloads/validate", { format: "json", document: { invoiceNumber: "1" } });
       expect([answer.status, errorOf(answer).code]).toEqual([400, "VALIDATION_ERROR"]);
-      expect(errorOf(answer).details).toMatchObject([{ field: "format", message: expect.stringContaining("UBL XML") as unknown }]);
+      expect(errorOf(answer).details).toMatchObject([
+        { field: "format", message: expect.stringContaining("UBL XML") as unknown },
+      ]);
     });
 
     test.each([
-      ["no format", { document: VALID }, "format"], ["another format", { format: "xml", document: VALID }, "format"], ["no document", { format: "ubl" }, "document"],
-      ["an empty document", { format: "ubl", document: "" }, "document"], ["an object as UBL", { format: "ubl", document: {} }, "document"],
+      ["no format", { document: VALID }, "format"],
+      ["another format", { format: "xml", document: VALID }, "format"],
+      ["no document", { format: "ubl" }, "document"],
+      ["an empty document", { format: "ubl", document: "" }, "document"],
+      ["an object as UBL", { format: "ubl", document: {} }, "document"],
       // No text that could be judged: the reader of JSON refuses it.
       ["half of a surrogate pair", { format: "ubl", document: `${VALID}\ud800` }, undefined],
     ])("%s: 400 that names the member", async (_, body, field) => {
@@ -98,8 +158,14 @@ describe.each(serverForms)("validation over %s", (form) => {
     });
 
     test("401 without a token, 403 without documents:send", async () => {
-      expect((await post("/api/v1/payloads/validate", { format: "ubl", document: VALID }, { authorization: "" })).status).toBe(401);
-      const answer = await post("/api/v1/payloads/validate", { format: "ubl", document: VALID }, { authorization: `Bearer ${await tokenWith(["documents:read"])}` });
+      expect(
+        (await post("/api/v1/payloads/validate", { format: "ubl", document: VALID }, { authorization: "" })).status,
+      ).toBe(401);
+      const answer = await post(
+        "/api/v1/payloads/validate",
+        { format: "ubl", document: VALID },
+        { authorization: `Bearer ${await tokenWith(["documents:read"])}` },
+      );
       expect([answer.status, errorOf(answer).required_scope]).toEqual([403, "documents:send"]);
     });
   });
@@ -109,17 +175,70 @@ describe.each(serverForms)("validation over %s", (form) => {
       const answer = await post("/api/v1/payloads/parse", { format: "ubl", document: VALID });
       expect(answer.status).toBe(200);
       expect(answer.json).toEqual({
-        documentType: "Invoice", customizationId: "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0", profileId: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0",
-        number: "K-2", typeCode: "380", issueDate: "2026-11-20", dueDate: "2026-11-20", taxPointDate: null, deliveryDate: "2026-11-20", currency: "EUR", buyerReference: "PO-2026-17",
-        orderReference: "PO-2026-17", precedingInvoices: [],
-        supplier: { name: "Regály s. r. o.", participantId: "0245:2020202020", companyId: "31333333", vatId: "SK2020202020", country: "SK" },
-        customer: { name: "Sklady a. s.", participantId: "0245:2021212121", companyId: "35757575", vatId: "SK2021212121", country: "SK" },
-        totals: { lineNet: "45.72", allowances: null, charges: null, taxExclusive: "45.72", tax: "4.83", taxInclusive: "50.55", prepaid: null, rounding: null, payable: "50.55" },
-        taxes: [{ category: "S", percent: "19", taxableAmount: "18.18", taxAmount: "3.45" }, { category: "S", percent: "5", taxableAmount: "27.54", taxAmount: "1.38" }],
+        documentType: "Invoice",
+        customizationId: "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0",
+        profileId: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0",
+        number: "K-2",
+        typeCode: "380",
+        issueDate: "2026-11-20",
+        dueDate: "2026-11-20",
+        taxPointDate: null,
+        deliveryDate: "2026-11-20",
+        currency: "EUR",
+        buyerReference: "PO-2026-17",
+        orderReference: "PO-2026-17",
+        precedingInvoices: [],
+        supplier: {
+          name: "Regály s. r. o.",
+          participantId: "0245:2020202020",
+          companyId: "31333333",
+          vatId: "SK2020202020",
+          country: "SK",
+        },
+        customer: {
+          name: "Sklady a. s.",
+          participantId: "0245:2021212121",
+          companyId: "35757575",
+          vatId: "SK2021212121",
+          country: "SK",
+        },
+        totals: {
+          lineNet: "45.72",
+          allowances: null,
+          charges: null,
+          taxExclusive: "45.72",
+          tax: "4.83",
+          taxInclusive: "50.55",
+          prepaid: null,
+          rounding: null,
+          payable: "50.55",
+        },
+        taxes: [
+          { category: "S", percent: "19", taxableAmount: "18.18", taxAmount: "3.45" },
+          { category: "S", percent: "5", taxableAmount: "27.54", taxAmount: "1.38" },
+        ],
         lineCount: 2,
         lines: [
-          { id: "1", name: "Shelf 1", quantity: "2", unitCode: "C62", price: "10.10", netAmount: "18.18", taxCategory: "S", taxPercent: "19" },
-          { id: "2", name: "Shelf 2", quantity: "3", unitCode: "C62", price: "10.20", netAmount: "27.54", taxCategory: "S", taxPercent: "5" },
+          {
+            id: "1",
+            name: "Shelf 1",
+            quantity: "2",
+            unitCode: "C62",
+            price: "10.10",
+            netAmount: "18.18",
+            taxCategory: "S",
+            taxPercent: "19",
+          },
+          {
+            id: "2",
+            name: "Shelf 2",
+            quantity: "3",
+            unitCode: "C62",
+            price: "10.20",
+            netAmount: "27.54",
+            taxCategory: "S",
+            taxPercent: "5",
+          },
         ],
       });
     });
@@ -134,7 +253,10 @@ describe.each(serverForms)("validation over %s", (form) => {
       expect([answer.json["lineCount"], (answer.json["lines"] as unknown[]).length]).toEqual([1_200, 1_000]);
     });
 
-    test.each([["no XML", "hello", "XML-"], ["another document", "<a/>", "UBL-ROOT"]])("%s: 422 VALIDATION_FAILED with the finding", async (_, document, ruleId) => {
+    test.each([
+      ["no XML", "hello", "XML-"],
+      ["another document", "<a/>", "UBL-ROOT"],
+    ])("%s: 422 VALIDATION_FAILED with the finding", async (_, document, ruleId) => {
       const answer = await post("/api/v1/payloads/parse", { document });
       expect([answer.status, errorOf(answer).code]).toEqual([422, "VALIDATION_FAILED"]);
       expect(errorOf(answer).details?.[0]?.ruleId).toContain(ruleId);
@@ -142,27 +264,50 @@ describe.each(serverForms)("validation over %s", (form) => {
 
     test("401 without a token, 403 without documents:read", async () => {
       expect((await post("/api/v1/payloads/parse", { document: VALID }, { authorization: "" })).status).toBe(401);
-      const answer = await post("/api/v1/payloads/parse", { document: VALID }, { authorization: `Bearer ${await tokenWith(["documents:send"])}` });
+      const answer = await post(
+        "/api/v1/payloads/parse",
+        { document: VALID },
+        { authorization: `Bearer ${await tokenWith(["documents:send"])}` },
+      );
       expect([answer.status, errorOf(answer).required_scope]).toEqual([403, "documents:read"]);
     });
   });
 
   describe("POST /api/validate (XML body) → {valid, xsd, en16931, peppol}", () => {
     test("a valid document: 200, no token, no header of ours needed or looked at", async () => {
-      const answer = await judge(VALID, { "x-firm-id": "nobody", "x-peppol-participant-id": "nonsense", authorization: "Bearer nonsense" });
+      const answer = await judge(VALID, {
+        "x-firm-id": "nobody",
+        "x-peppol-participant-id": "nonsense",
+        authorization: "Bearer nonsense",
+      });
       const clean = { valid: true, messages: [] };
       expect([answer.status, answer.json]).toEqual([200, { valid: true, xsd: clean, en16931: clean, peppol: clean }]);
     });
 
     test("an invalid document: 200, and each layer says what it found", async () => {
-      const answer = await judge(INVALID.replace("<cbc:BuyerReference>PO-2026-17</cbc:BuyerReference>", "").replace(/<cac:OrderReference>.*?<\/cac:OrderReference>/su, ""));
-      const { valid, xsd, en16931, peppol } = answer.json as unknown as { valid: boolean; xsd: Layer; en16931: Layer; peppol: Layer };
+      const answer = await judge(
+        INVALID.replace("<cbc:BuyerReference>PO-2026-17</cbc:BuyerReference>", "").replace(
+          /<cac:OrderReference>.*?<\/cac:OrderReference>/su,
+          "",
+        ),
+      );
+      const { valid, xsd, en16931, peppol } = answer.json as unknown as {
+        valid: boolean;
+        xsd: Layer;
+        en16931: Layer;
+        peppol: Layer;
+      };
       expect([answer.status, valid, xsd.valid, en16931.valid, peppol.valid]).toEqual([200, false, false, false, false]);
-      expect([xsd, en16931, peppol].map(({ messages }) => messages[0]?.ruleId)).toEqual(["UBL-GRAMMAR-UNEXPECTED", "BR-CO-16", "PEPPOL-EN16931-R003"]);
+      expect([xsd, en16931, peppol].map(({ messages }) => messages[0]?.ruleId)).toEqual([
+        "UBL-GRAMMAR-UNEXPECTED",
+        "BR-CO-16",
+        "PEPPOL-EN16931-R003",
+      ]);
     });
 
     test("one layer's error leaves the others valid; a warning leaves its own valid", async () => {
-      const broken = (await judge(VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00"))).json as unknown as Record<string, Layer>;
+      const broken = (await judge(VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00")))
+        .json as unknown as Record<string, Layer>;
       expect([broken["xsd"]?.valid, broken["en16931"]?.valid, broken["peppol"]?.valid]).toEqual([true, false, true]);
       const warned = (await judge(WARNED)).json as unknown as Record<string, Layer>;
       expect([warned["valid"], warned["en16931"]?.valid, warned["en16931"]?.messages.length]).toEqual([true, true, 1]);
@@ -170,7 +315,12 @@ describe.each(serverForms)("validation over %s", (form) => {
 
     test("what cannot be read is valid in no layer", async () => {
       const answer = (await judge("<Invoice>")).json as unknown as Record<string, Layer>;
-      expect([answer["valid"], answer["xsd"]?.valid, answer["en16931"]?.valid, answer["peppol"]?.valid]).toEqual([false, false, false, false]);
+      expect([answer["valid"], answer["xsd"]?.valid, answer["en16931"]?.valid, answer["peppol"]?.valid]).toEqual([
+        false,
+        false,
+        false,
+        false,
+      ]);
       expect(answer["xsd"]?.messages[0]?.ruleId).toBe("XML-TRUNCATED");
     });
 
@@ -202,7 +352,9 @@ describe.each(serverForms)("validation over %s", (form) => {
     await post("/api/v1/payloads/validate", { format: "ubl", document });
     await post("/api/v1/payloads/parse", { document });
     expect(t.lines.join("")).not.toContain(secret);
-    const rows = await t.db.sql<{ count: number }[]>`select count(*)::int as count from document where payload_sha256 = ${createHash("sha256").update(document).digest("hex")}`;
+    const rows = await t.db.sql<
+      { count: number }[]
+    >`select count(*)::int as count from document where payload_sha256 = ${createHash("sha256").update(document).digest("hex")}`;
     expect(rows[0]?.count).toBe(0);
   });
 });

@@ -16,8 +16,13 @@ const INPUTS = Number(process.env["INPUTS"] ?? 400);
 
 /** Imports a schema with one assert and runs it. */
 function runAssert(expression: string): void {
-  for (const { compiled } of compileRelease([{ path: "f.sch", bytes: Buffer.from(schemaOf(expression)), sha256: "" }])) {
-    instantiate({ id: "pack:f", version: "1", layer: "pack:f" }, compiled.code).run(documentOf(Buffer.from('<r xmlns="urn:t"><a k="1"><t/></a></r>')), 10);
+  for (const { compiled } of compileRelease([
+    { path: "f.sch", bytes: Buffer.from(schemaOf(expression)), sha256: "" },
+  ])) {
+    instantiate({ id: "pack:f", version: "1", layer: "pack:f" }, compiled.code).run(
+      documentOf(Buffer.from('<r xmlns="urn:t"><a k="1"><t/></a></r>')),
+      10,
+    );
   }
 }
 
@@ -31,33 +36,61 @@ describe("what the importer was broken by", () => {
     ["a thousand variables", `for ${Array.from({ length: 1_000 }, (_, i) => `$x${i} in 1`).join(", ")} return 1`],
     ["a union of two thousand paths", Array(2_000).fill("t:a").join(" | ")],
   ])("%s is refused by name and place", (_, expression) => {
-    expect(() => { runAssert(expression); }).toThrow(/^f\.sch:1: .*nested too deeply/u);
+    expect(() => {
+      runAssert(expression);
+    }).toThrow(/^f\.sch:1: .*nested too deeply/u);
   });
 
-  test.each([["the longest path", `t:a${"/..".repeat(390)}`], ["predicates in paths", `t:a${"/..".repeat(190)}[t:a${"/..".repeat(190)}]`], ["the longest sum", `${Array(390).fill("1").join(" + ")} = 390`]])("%s that is allowed also runs", (_, expression) => {
-    expect(() => { runAssert(expression); }).not.toThrow();
+  test.each([
+    ["the longest path", `t:a${"/..".repeat(390)}`],
+    ["predicates in paths", `t:a${"/..".repeat(190)}[t:a${"/..".repeat(190)}]`],
+    ["the longest sum", `${Array(390).fill("1").join(" + ")} = 390`],
+  ])("%s that is allowed also runs", (_, expression) => {
+    expect(() => {
+      runAssert(expression);
+    }).not.toThrow();
   });
 });
 
 describe(`a short run over each target (seed ${SEED})`, () => {
   let copy: Instrumented;
-  beforeAll(() => { copy = instrumentValidators(); });
-  afterAll(() => { copy.remove(); });
-
-  test.each(TARGET_NAMES)("%s: nothing crashes, hangs or hoards, and new places are reached", { timeout: 60_000 + INPUTS * 50 }, async (name) => {
-    const target = await openTarget(name, copy);
-    const fuzzer = new Fuzzer(target, { random: new Random(SEED), counters: copy.counters, dictionary: copy.dictionary });
-    const fromSeeds = fuzzer.state.places;
-    for (let i = 0; i < INPUTS; i += 1) fuzzer.step();
-    expect(fuzzer.state.findings.map(({ problem, input }) => `${problem}\n${input.toString("base64")}`)).toEqual([]);
-    expect(fuzzer.state.places).toBeGreaterThan(fromSeeds);
-    expect(fuzzer.state.corpus.length).toBeGreaterThan(target.seeds.length);
+  beforeAll(() => {
+    copy = instrumentValidators();
   });
+  afterAll(() => {
+    copy.remove();
+  });
+
+  test.each(TARGET_NAMES)(
+    "%s: nothing crashes, hangs or hoards, and new places are reached",
+    { timeout: 60_000 + INPUTS * 50 },
+    async (name) => {
+      const target = await openTarget(name, copy);
+      const fuzzer = new Fuzzer(target, {
+        random: new Random(SEED),
+        counters: copy.counters,
+        dictionary: copy.dictionary,
+      });
+      const fromSeeds = fuzzer.state.places;
+      for (let i = 0; i < INPUTS; i += 1) fuzzer.step();
+      expect(fuzzer.state.findings.map(({ problem, input }) => `${problem}\n${input.toString("base64")}`)).toEqual([]);
+      expect(fuzzer.state.places).toBeGreaterThan(fromSeeds);
+      expect(fuzzer.state.corpus.length).toBeGreaterThan(target.seeds.length);
+    },
+  );
 });
 
 test("a fault is found, told once and kept with its input", () => {
   const counters = new Uint8Array(4);
-  const target = { name: "fault", seeds: [Buffer.from("a")], pieces: ["bug"], run: (input: Buffer) => { counters[input.length % 4] = 1; if (input.includes("bug")) throw new TypeError(`no ${input.length}`); } };
+  const target = {
+    name: "fault",
+    seeds: [Buffer.from("a")],
+    pieces: ["bug"],
+    run: (input: Buffer) => {
+      counters[input.length % 4] = 1;
+      if (input.includes("bug")) throw new TypeError(`no ${input.length}`);
+    },
+  };
   const fuzzer = new Fuzzer(target, { random: new Random(SEED), counters, dictionary: [] });
   for (let i = 0; i < 200; i += 1) fuzzer.step();
   expect(fuzzer.state.findings).toHaveLength(1);

@@ -19,7 +19,10 @@ const BOUNDS = { time_ms: 1_000, memory_bytes: 100_000_000 } as const;
 const INPUT_BYTES_MAX = 48_000;
 const CORPUS_MAX = 20_000;
 
-export interface Finding { readonly problem: string; readonly input: Buffer }
+export interface Finding {
+  readonly problem: string;
+  readonly input: Buffer;
+}
 
 export interface FuzzState {
   executions: number;
@@ -32,7 +35,9 @@ export interface FuzzState {
 }
 
 /** How often a place was passed, as one of eight bits. */
-const CLASS_OF = Uint8Array.from({ length: 256 }, (_, n) => (n === 0 ? 0 : n === 1 ? 1 : n === 2 ? 2 : n === 3 ? 4 : n < 8 ? 8 : n < 16 ? 16 : n < 32 ? 32 : n < 128 ? 64 : 128));
+const CLASS_OF = Uint8Array.from({ length: 256 }, (_, n) =>
+  n === 0 ? 0 : n === 1 ? 1 : n === 2 ? 2 : n === 3 ? 4 : n < 8 ? 8 : n < 16 ? 16 : n < 32 ? 32 : n < 128 ? 64 : 128,
+);
 
 export class Fuzzer {
   readonly state: FuzzState = { executions: 0, places: 0, corpus: [], findings: [], slowest_ms: 0, largest_bytes: 0 };
@@ -43,7 +48,10 @@ export class Fuzzer {
   readonly #pieces: readonly string[];
   readonly #problems = new Set<string>();
 
-  constructor(target: Target, options: { readonly random: Random; readonly counters: Uint8Array; readonly dictionary: readonly string[] }) {
+  constructor(
+    target: Target,
+    options: { readonly random: Random; readonly counters: Uint8Array; readonly dictionary: readonly string[] },
+  ) {
     this.#target = target;
     this.#random = options.random;
     this.#counters = options.counters;
@@ -57,7 +65,9 @@ export class Fuzzer {
   }
 
   /** Damages one input of the corpus and tries it. */
-  step(): void { this.try(this.#damaged(this.#random.pick(this.state.corpus))); }
+  step(): void {
+    this.try(this.#damaged(this.#random.pick(this.state.corpus)));
+  }
 
   /** Runs one input, keeps it when it is new, and notes what is wrong with it. */
   try(input: Buffer): void {
@@ -69,7 +79,10 @@ export class Fuzzer {
     try {
       this.#target.run(input);
     } catch (error) {
-      problem = error instanceof Error ? `${error.name}: ${error.message.slice(0, 200)}\n${(error.stack ?? "").split("\n").slice(1, 4).join("\n")}` : String(error);
+      problem =
+        error instanceof Error
+          ? `${error.name}: ${error.message.slice(0, 200)}\n${(error.stack ?? "").split("\n").slice(1, 4).join("\n")}`
+          : String(error);
     }
     const time_ms = performance.now() - start;
     const bytes = allocated() - memory;
@@ -85,7 +98,11 @@ export class Fuzzer {
   /** Once more, alone: the machine may have been busy. */
   #takesLong(input: Buffer): boolean {
     const start = performance.now();
-    try { this.#target.run(input); } catch { /* told already */ }
+    try {
+      this.#target.run(input);
+    } catch {
+      /* told already */
+    }
     return performance.now() - start > BOUNDS.time_ms;
   }
 
@@ -129,14 +146,35 @@ export class Fuzzer {
     const until = Math.min(input.length, at + (random.int(3) === 0 ? random.int(400) : random.int(12)));
     const [head, piece, tail] = [input.subarray(0, at), input.subarray(at, until), input.subarray(until)];
     switch (kind) {
-      case 0: return Buffer.concat([head, tail]);
-      case 1: return Buffer.concat([head, Buffer.from([random.int(256)]), tail]);
-      case 2: { const copy = Buffer.from(input); if (copy.length > 0) copy[random.int(copy.length)] = random.int(256); return copy; }
-      case 3: return Buffer.concat([head, ...Array.from({ length: 1 + random.int(random.int(8) === 0 ? 60 : 3) }, () => piece), piece, tail]);
-      case 4: { const other = random.pick(this.state.corpus); const from = random.int(other.length + 1); return Buffer.concat([head, other.subarray(from, from + random.int(600)), tail]); }
-      case 5: { const other = random.pick(this.state.corpus); return Buffer.concat([head, other.subarray(random.int(other.length + 1))]); }
-      case 6: return Buffer.concat([head, Buffer.from(random.pick(this.#pieces)), tail]);
-      default: return Buffer.concat([head, Buffer.from(random.pick(this.#pieces)), piece, tail]);
+      case 0:
+        return Buffer.concat([head, tail]);
+      case 1:
+        return Buffer.concat([head, Buffer.from([random.int(256)]), tail]);
+      case 2: {
+        const copy = Buffer.from(input);
+        if (copy.length > 0) copy[random.int(copy.length)] = random.int(256);
+        return copy;
+      }
+      case 3:
+        return Buffer.concat([
+          head,
+          ...Array.from({ length: 1 + random.int(random.int(8) === 0 ? 60 : 3) }, () => piece),
+          piece,
+          tail,
+        ]);
+      case 4: {
+        const other = random.pick(this.state.corpus);
+        const from = random.int(other.length + 1);
+        return Buffer.concat([head, other.subarray(from, from + random.int(600)), tail]);
+      }
+      case 5: {
+        const other = random.pick(this.state.corpus);
+        return Buffer.concat([head, other.subarray(random.int(other.length + 1))]);
+      }
+      case 6:
+        return Buffer.concat([head, Buffer.from(random.pick(this.#pieces)), tail]);
+      default:
+        return Buffer.concat([head, Buffer.from(random.pick(this.#pieces)), piece, tail]);
     }
   }
 }

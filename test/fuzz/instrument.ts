@@ -43,46 +43,107 @@ export function instrumentValidators(): Instrumented {
   const counters = new Uint8Array(Math.min(numbers.next, COUNTERS_MAX));
   globalThis.kurierCoverage = counters;
   return {
-    counters, dictionary: [...words],
-    load: async <Module>(path: string): Promise<Module> => await import(/* @vite-ignore */ pathToFileURL(join(folder, `${path}.js`)).href) as Module,
-    remove: () => { rmSync(folder, { recursive: true, force: true }); },
+    counters,
+    dictionary: [...words],
+    load: async <Module>(path: string): Promise<Module> =>
+      (await import(/* @vite-ignore */ pathToFileURL(join(folder, `${path}.js`)).href)) as Module,
+    remove: () => {
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 
-const sourcesBelow = (folder: string): string[] => readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-  const path = join(folder, entry.name);
-  return entry.isDirectory() ? sourcesBelow(path) : path.endsWith(".ts") && !path.endsWith(".d.ts") ? [path] : [];
-});
+const sourcesBelow = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? sourcesBelow(path) : path.endsWith(".ts") && !path.endsWith(".d.ts") ? [path] : [];
+  });
 
 function counted(source: string, numbers: { next: number }, words: Set<string>): string {
   const { outputText } = ts.transpileModule(source, {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
-    transformers: { before: [(context) => (file) => ts.visitEachChild(file, visitorOf(context, numbers, words), context)] },
+    transformers: {
+      before: [(context) => (file) => ts.visitEachChild(file, visitorOf(context, numbers, words), context)],
+    },
   });
   return `const kurierCoverage = globalThis.kurierCoverage ?? new Uint8Array(${COUNTERS_MAX});\n${outputText}`;
 }
 
-const LOGICAL: ReadonlySet<ts.SyntaxKind> = new Set([ts.SyntaxKind.AmpersandAmpersandToken, ts.SyntaxKind.BarBarToken, ts.SyntaxKind.QuestionQuestionToken]);
+const LOGICAL: ReadonlySet<ts.SyntaxKind> = new Set([
+  ts.SyntaxKind.AmpersandAmpersandToken,
+  ts.SyntaxKind.BarBarToken,
+  ts.SyntaxKind.QuestionQuestionToken,
+]);
 
-function visitorOf(context: ts.TransformationContext, numbers: { next: number }, words: Set<string>): (node: ts.Node) => ts.Node {
+function visitorOf(
+  context: ts.TransformationContext,
+  numbers: { next: number },
+  words: Set<string>,
+): (node: ts.Node) => ts.Node {
   const f = ts.factory;
-  const count = (): ts.Expression => f.createPostfixIncrement(f.createElementAccessExpression(f.createIdentifier("kurierCoverage"), numbers.next++ % COUNTERS_MAX));
-  const before = (expression: ts.Expression): ts.Expression => f.createParenthesizedExpression(f.createCommaListExpression([count(), expression]));
-  const asBlock = (statement: ts.Statement): ts.Statement => (ts.isBlock(statement) ? statement : f.createBlock([f.createExpressionStatement(count()), statement]));
+  const count = (): ts.Expression =>
+    f.createPostfixIncrement(
+      f.createElementAccessExpression(f.createIdentifier("kurierCoverage"), numbers.next++ % COUNTERS_MAX),
+    );
+  const before = (expression: ts.Expression): ts.Expression =>
+    f.createParenthesizedExpression(f.createCommaListExpression([count(), expression]));
+  const asBlock = (statement: ts.Statement): ts.Statement =>
+    ts.isBlock(statement) ? statement : f.createBlock([f.createExpressionStatement(count()), statement]);
   const visit = (node: ts.Node): ts.Node => {
-    if (ts.isStringLiteral(node) && node.text.length > 1 && node.text.length < 80 && !node.text.startsWith(".")) words.add(node.text);
+    if (ts.isStringLiteral(node) && node.text.length > 1 && node.text.length < 80 && !node.text.startsWith("."))
+      words.add(node.text);
     const inner = ts.visitEachChild(node, visit, context);
     if (ts.isBlock(inner)) return f.updateBlock(inner, [f.createExpressionStatement(count()), ...inner.statements]);
     if (ts.isArrowFunction(inner) && !ts.isBlock(inner.body)) {
-      return f.updateArrowFunction(inner, inner.modifiers, inner.typeParameters, inner.parameters, inner.type, inner.equalsGreaterThanToken, before(inner.body));
+      return f.updateArrowFunction(
+        inner,
+        inner.modifiers,
+        inner.typeParameters,
+        inner.parameters,
+        inner.type,
+        inner.equalsGreaterThanToken,
+        before(inner.body),
+      );
     }
-    if (ts.isConditionalExpression(inner)) return f.updateConditionalExpression(inner, inner.condition, inner.questionToken, before(inner.whenTrue), inner.colonToken, before(inner.whenFalse));
-    if (ts.isBinaryExpression(inner) && LOGICAL.has(inner.operatorToken.kind)) return f.updateBinaryExpression(inner, inner.left, inner.operatorToken, before(inner.right));
-    if (ts.isIfStatement(inner)) return f.updateIfStatement(inner, inner.expression, asBlock(inner.thenStatement), inner.elseStatement === undefined || ts.isIfStatement(inner.elseStatement) ? inner.elseStatement : asBlock(inner.elseStatement));
-    if (ts.isForStatement(inner)) return f.updateForStatement(inner, inner.initializer, inner.condition, inner.incrementor, asBlock(inner.statement));
-    if (ts.isForOfStatement(inner)) return f.updateForOfStatement(inner, inner.awaitModifier, inner.initializer, inner.expression, asBlock(inner.statement));
+    if (ts.isConditionalExpression(inner))
+      return f.updateConditionalExpression(
+        inner,
+        inner.condition,
+        inner.questionToken,
+        before(inner.whenTrue),
+        inner.colonToken,
+        before(inner.whenFalse),
+      );
+    if (ts.isBinaryExpression(inner) && LOGICAL.has(inner.operatorToken.kind))
+      return f.updateBinaryExpression(inner, inner.left, inner.operatorToken, before(inner.right));
+    if (ts.isIfStatement(inner))
+      return f.updateIfStatement(
+        inner,
+        inner.expression,
+        asBlock(inner.thenStatement),
+        inner.elseStatement === undefined || ts.isIfStatement(inner.elseStatement)
+          ? inner.elseStatement
+          : asBlock(inner.elseStatement),
+      );
+    if (ts.isForStatement(inner))
+      return f.updateForStatement(
+        inner,
+        inner.initializer,
+        inner.condition,
+        inner.incrementor,
+        asBlock(inner.statement),
+      );
+    if (ts.isForOfStatement(inner))
+      return f.updateForOfStatement(
+        inner,
+        inner.awaitModifier,
+        inner.initializer,
+        inner.expression,
+        asBlock(inner.statement),
+      );
     if (ts.isWhileStatement(inner)) return f.updateWhileStatement(inner, inner.expression, asBlock(inner.statement));
-    if (ts.isCaseClause(inner)) return f.updateCaseClause(inner, inner.expression, [f.createExpressionStatement(count()), ...inner.statements]);
+    if (ts.isCaseClause(inner))
+      return f.updateCaseClause(inner, inner.expression, [f.createExpressionStatement(count()), ...inner.statements]);
     return inner;
   };
   return visit;

@@ -16,9 +16,14 @@ import { openTarget, TARGET_NAMES, type TargetName } from "./targets.js";
 const HANG_MS = 15_000;
 const SHARED_BYTES = 64_000;
 
-interface Watched { readonly shared: SharedArrayBuffer; readonly out: string | undefined }
+interface Watched {
+  readonly shared: SharedArrayBuffer;
+  readonly out: string | undefined;
+}
 
-const say = (line: string): void => { process.stdout.write(`${line}\n`); };
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
 
 /** Second thread: the number of the input must change. */
 function watch({ shared, out }: Watched): void {
@@ -63,17 +68,26 @@ async function main(args: readonly string[]): Promise<void> {
   const names: readonly TargetName[] = chosen.length === 0 ? TARGET_NAMES : chosen;
   const copy = instrumentValidators();
   const shared = new SharedArrayBuffer(8 + SHARED_BYTES);
-  const watchdog = new Worker(new URL(import.meta.url), { workerData: { shared, out } satisfies Watched, execArgv: process.execArgv });
+  const watchdog = new Worker(new URL(import.meta.url), {
+    workerData: { shared, out } satisfies Watched,
+    execArgv: process.execArgv,
+  });
   let found = 0;
   for (const name of names) {
     const target = watched(await openTarget(name, copy, name === "document" ? documents() : []), shared);
-    const fuzzer = new Fuzzer(target, { random: new Random(seed), counters: copy.counters, dictionary: copy.dictionary });
+    const fuzzer = new Fuzzer(target, {
+      random: new Random(seed),
+      counters: copy.counters,
+      dictionary: copy.dictionary,
+    });
     // Documents get half of the time: they are what strangers send.
     const share = names.length === 1 ? seconds : name === "document" ? seconds / 2 : seconds / 2 / (names.length - 1);
     const until = performance.now() + share * 1_000;
     while (performance.now() < until) for (let i = 0; i < 100; i += 1) fuzzer.step();
     const { executions, places, corpus, findings, slowest_ms, largest_bytes } = fuzzer.state;
-    say(`${name}: ${executions} inputs, ${places} places of ${copy.counters.length}, corpus ${corpus.length}, slowest ${Math.round(slowest_ms)} ms, largest allocation ${Math.round(largest_bytes / 1e6)} MB, ${findings.length} findings (seed ${seed})`);
+    say(
+      `${name}: ${executions} inputs, ${places} places of ${copy.counters.length}, corpus ${corpus.length}, slowest ${Math.round(slowest_ms)} ms, largest allocation ${Math.round(largest_bytes / 1e6)} MB, ${findings.length} findings (seed ${seed})`,
+    );
     for (const [index, { problem, input }] of findings.entries()) {
       say(`  ${problem}\n  input: ${input.toString("base64").slice(0, 4_000)}`);
       if (out !== undefined) writeFileSync(join(out, `${name}-${index}.bin`), input);
@@ -88,8 +102,17 @@ async function main(args: readonly string[]): Promise<void> {
 /** Published documents as further seeds, where they are: `$KURIER_CONFORMANCE`, else beside the checkout. */
 function documents(): Buffer[] {
   const root = join(process.env["KURIER_CONFORMANCE"] ?? "../shared/conformance", "documents");
-  return ["peppol-3.0.21", "en16931", "invoice-response", "self-billing-3.0.21"].map((folder) => join(root, folder)).filter((folder) => existsSync(folder))
-    .flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith(".xml")).sort().map((name) => readFileSync(join(folder, name))).filter((bytes) => bytes.length < 20_000).slice(0, 12));
+  return ["peppol-3.0.21", "en16931", "invoice-response", "self-billing-3.0.21"]
+    .map((folder) => join(root, folder))
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) =>
+      readdirSync(folder)
+        .filter((name) => name.endsWith(".xml"))
+        .sort()
+        .map((name) => readFileSync(join(folder, name)))
+        .filter((bytes) => bytes.length < 20_000)
+        .slice(0, 12),
+    );
 }
 
 if (isMainThread) await main(process.argv.slice(2));

@@ -12,7 +12,18 @@ import { buildIfNeeded } from "../../deploy/build.mjs";
 import { eventually } from "../support/eventually.js";
 import type { Direction, FaultProxy, Share } from "../support/fault-proxy.js";
 import { createOracle, type Oracle } from "../support/oracle-facts.js";
-import { arrivedAs, enterprise, type Held, type LockMode, respondTo, type Sent, settled, type Side, startSide, type Table } from "../support/side.js";
+import {
+  arrivedAs,
+  enterprise,
+  type Held,
+  type LockMode,
+  respondTo,
+  type Sent,
+  settled,
+  type Side,
+  startSide,
+  type Table,
+} from "../support/side.js";
 import { evidenceFaults } from "../support/side-evidence.js";
 import { prepareTwo, type TwoHomes, ZONE } from "../support/two-engines.js";
 
@@ -53,7 +64,12 @@ interface Place {
   readonly fate: "abandon" | "release";
   readonly mode?: LockMode;
 }
-const place = (table: Table, statement: string, fate: Place["fate"], mode?: LockMode): Place => ({ table, statement, fate, ...(mode === undefined ? {} : { mode }) });
+const place = (table: Table, statement: string, fate: Place["fate"], mode?: LockMode): Place => ({
+  table,
+  statement,
+  fate,
+  ...(mode === undefined ? {} : { mode }),
+});
 
 async function killedAt(side: Side, held: Held, { statement, fate }: Place): Promise<void> {
   await held.waiting(statement);
@@ -61,29 +77,41 @@ async function killedAt(side: Side, held: Held, { statement, fate }: Place): Pro
   await held[fate]();
 }
 
-const inStatement = (who: Who, at: Place): Arm => async () => {
-  const held = await sideOf(who).hold(at.table, at.mode);
-  return { dead: killedAt(sideOf(who), held, at) };
-};
+const inStatement =
+  (who: Who, at: Place): Arm =>
+  async () => {
+    const held = await sideOf(who).hold(at.table, at.mode);
+    return { dead: killedAt(sideOf(who), held, at) };
+  };
 
 /** Killed when a share of the next message has passed a proxy; nothing more of it passes. */
-const onTheWire = (who: Who, proxy: () => FaultProxy, direction: Direction, share: Share): Arm => async () => ({
-  dead: proxy().cut(direction, share, async () => {
-    await sideOf(who).kill();
-    return false;
-  }),
-});
+const onTheWire =
+  (who: Who, proxy: () => FaultProxy, direction: Direction, share: Share): Arm =>
+  async () => ({
+    dead: proxy().cut(direction, share, async () => {
+      await sideOf(who).kill();
+      return false;
+    }),
+  });
 
 /** The next message of a direction waits until a table is held, and goes on; killed in the statement that follows from it. */
-const afterMessage = (who: Who, proxy: () => FaultProxy, direction: Direction, at: Place, ready: () => Promise<unknown> = () => Promise.resolve()): Arm => async () => {
-  let held: Held | undefined;
-  const met = proxy().cut(direction, "none", async () => {
-    await ready();
-    held = await sideOf(who).hold(at.table, at.mode);
-    return true;
-  });
-  return { dead: met.then(() => (held === undefined ? undefined : killedAt(sideOf(who), held, at))) };
-};
+const afterMessage =
+  (
+    who: Who,
+    proxy: () => FaultProxy,
+    direction: Direction,
+    at: Place,
+    ready: () => Promise<unknown> = () => Promise.resolve(),
+  ): Arm =>
+  async () => {
+    let held: Held | undefined;
+    const met = proxy().cut(direction, "none", async () => {
+      await ready();
+      held = await sideOf(who).hold(at.table, at.mode);
+      return true;
+    });
+    return { dead: met.then(() => (held === undefined ? undefined : killedAt(sideOf(who), held, at))) };
+  };
 
 const toB = (): FaultProxy => homes.b.as4;
 const toA = (): FaultProxy => homes.a.as4;
@@ -93,14 +121,16 @@ const asked: Arm = async () => {
   // What the process remembers of the locator, it would not ask for.
   await b.restart();
   const wanted = smlName(providerOfSeat(homes.a.seat) ?? "", ZONE);
-  return { dead: new Promise((resolve, reject) => {
-    homes.dns.answer = (name, transport) => {
-      if (name !== wanted) return homes.names(name, transport);
-      homes.dns.answer = homes.names;
-      b.kill().then(resolve, reject);
-      return undefined;
-    };
-  }) };
+  return {
+    dead: new Promise((resolve, reject) => {
+      homes.dns.answer = (name, transport) => {
+        if (name !== wanted) return homes.names(name, transport);
+        homes.dns.answer = homes.names;
+        b.kill().then(resolve, reject);
+        return undefined;
+      };
+    }),
+  };
 };
 
 const lookedUp: Arm = async () => {
@@ -110,13 +140,18 @@ const lookedUp: Arm = async () => {
 
 const drained: Arm = async () => {
   const held = await b.hold("received_document");
-  return { dead: (async () => {
-    await held.waiting("receive_business");
-    b.beginToStop();
-    await eventually("it says that it is no longer ready", async () => (await fetch(`${b.sandbox.adminUrl}/readyz`)).status === 503);
-    await b.kill();
-    await held.abandon();
-  })() };
+  return {
+    dead: (async () => {
+      await held.waiting("receive_business");
+      b.beginToStop();
+      await eventually(
+        "it says that it is no longer ready",
+        async () => (await fetch(`${b.sandbox.adminUrl}/readyz`)).status === 503,
+      );
+      await b.kill();
+      await held.abandon();
+    })(),
+  };
 };
 
 /** Killed when it has decided to reject a message that it has not receipted. */
@@ -125,15 +160,27 @@ const judgedTooSoon: Arm = async () => {
   const { sql } = b.home.db;
   const dead = (async () => {
     await held.waiting("append_evidence");
-    await eventually("the status is decided", async () => (await sql`
-      select 1 from service_message where about = (select id from received_document order by position desc limit 1)`).length > 0);
+    await eventually(
+      "the status is decided",
+      async () =>
+        (
+          await sql`
+      select 1 from service_message where about = (select id from received_document order by position desc limit 1)`
+        ).length > 0,
+    );
     await b.kill();
     await held.abandon();
   })();
-  return { dead, again: async () => {
-    await sql`update service_message set next_attempt_at = clock_timestamp() where next_attempt_at > clock_timestamp()`;
-    await eventually("the status is sent or put off", async () => (await sql`select 1 from service_message where next_attempt_at <= clock_timestamp()`).length === 0);
-  } };
+  return {
+    dead,
+    again: async () => {
+      await sql`update service_message set next_attempt_at = clock_timestamp() where next_attempt_at > clock_timestamp()`;
+      await eventually(
+        "the status is sent or put off",
+        async () => (await sql`select 1 from service_message where next_attempt_at <= clock_timestamp()`).length === 0,
+      );
+    },
+  };
 };
 
 const killedBefore: Arm = async () => {
@@ -143,7 +190,10 @@ const killedBefore: Arm = async () => {
 
 /** B's document has its receipt: what comes next for it is A's status. */
 const receipted = async (): Promise<void> => {
-  await eventually("the receipt is written down", async () => await b.statusOf(b.sent.at(-1)?.id ?? "") === "delivered");
+  await eventually(
+    "the receipt is written down",
+    async () => (await b.statusOf(b.sent.at(-1)?.id ?? "")) === "delivered",
+  );
 };
 
 /** One sends a delivered document's answer to the other. @returns the document, whose record will have it */
@@ -152,7 +202,11 @@ const answered = (from: Who, to: Who) => async (): Promise<Sent> => {
   if (sent === undefined) throw new Error("no document was sent");
   const answers = await sideOf(to).home.db.sql`select 1 from service_message where kind = 'invoice_response'`;
   // Another answer than the last one each time: the same is not sent again.
-  const answer = await respondTo(sideOf(to), await arrivedAs(sideOf(from), sideOf(to), sent), answers.length % 2 === 0 ? "in_process" : "accepted");
+  const answer = await respondTo(
+    sideOf(to),
+    await arrivedAs(sideOf(from), sideOf(to), sent),
+    answers.length % 2 === 0 ? "in_process" : "accepted",
+  );
   expect(answer.status).toBe(200);
   return sent;
 };
@@ -166,8 +220,16 @@ interface Act {
 const DELIVERED: Act = { act: () => a.send(b), from: "a", ends: { status: "delivered" } };
 const REFUSED_BY_B: Act = { act: () => a.send(b, b.home.refuses), from: "a", ends: { status: "rejected" } };
 const REFUSED_BY_A: Act = { act: () => b.send(a, a.home.refuses), from: "b", ends: { status: "rejected" } };
-const ANSWERED_BY_B: Act = { act: answered("a", "b"), from: "a", ends: { status: "delivered", invoiceResponseStatus: "IP" } };
-const ANSWERED_BY_A: Act = { act: answered("b", "a"), from: "b", ends: { status: "delivered", invoiceResponseStatus: "IP" } };
+const ANSWERED_BY_B: Act = {
+  act: answered("a", "b"),
+  from: "a",
+  ends: { status: "delivered", invoiceResponseStatus: "IP" },
+};
+const ANSWERED_BY_A: Act = {
+  act: answered("b", "a"),
+  from: "b",
+  ends: { status: "delivered", invoiceResponseStatus: "IP" },
+};
 
 async function endsWell(who: Who, arm: Arm, { act, from, ends }: Act): Promise<void> {
   const { dead, again } = await arm();
@@ -189,21 +251,53 @@ describe("the receiving access point is killed and started again", () => {
     ["with half of its metadata answered", lookedUp, DELIVERED],
     ["before the first octet of the message", onTheWire("b", toB, "request", "none"), DELIVERED],
     ["with half of the message's octets", onTheWire("b", toB, "request", "half"), DELIVERED],
-    ["with the message decrypted and verified, before its recipient is known", inStatement("b", place("participant", "from participant", "abandon", "everything")), DELIVERED],
-    ["with the document about to be stored", inStatement("b", place("received_document", "receive_business", "abandon")), DELIVERED],
-    ["with the document being stored, which ends after its process", inStatement("b", place("received_document", "receive_business", "release")), DELIVERED],
-    ["after the document is stored, before its evidence is", inStatement("b", place("evidence_head", "append_evidence", "abandon")), DELIVERED],
-    ["with the evidence being stored, which ends after its process", inStatement("b", place("evidence_head", "append_evidence", "release")), DELIVERED],
+    [
+      "with the message decrypted and verified, before its recipient is known",
+      inStatement("b", place("participant", "from participant", "abandon", "everything")),
+      DELIVERED,
+    ],
+    [
+      "with the document about to be stored",
+      inStatement("b", place("received_document", "receive_business", "abandon")),
+      DELIVERED,
+    ],
+    [
+      "with the document being stored, which ends after its process",
+      inStatement("b", place("received_document", "receive_business", "release")),
+      DELIVERED,
+    ],
+    [
+      "after the document is stored, before its evidence is",
+      inStatement("b", place("evidence_head", "append_evidence", "abandon")),
+      DELIVERED,
+    ],
+    [
+      "with the evidence being stored, which ends after its process",
+      inStatement("b", place("evidence_head", "append_evidence", "release")),
+      DELIVERED,
+    ],
     ["after everything, before the first octet of the receipt", onTheWire("b", toB, "response", "none"), DELIVERED],
     ["with half of the receipt's octets", onTheWire("b", toB, "response", "half"), DELIVERED],
     ["in a drain, with the message under way", drained, DELIVERED],
     ["with a rejection decided, before the receipt for what it rejects", judgedTooSoon, REFUSED_BY_B],
     ["with the status decided, while it looks up where it goes", asked, REFUSED_BY_B],
     ["with half of its status sent", onTheWire("b", toA, "request", "half"), REFUSED_BY_B],
-    ["after the receipt for its status, before it is written down", afterMessage("b", toA, "response", place("service_message", "end_service_attempt", "abandon")), REFUSED_BY_B],
-    ["with a status for its own document stored and not yet followed", afterMessage("b", toB, "request", place("document_history", "apply_status", "abandon"), receipted), REFUSED_BY_A],
+    [
+      "after the receipt for its status, before it is written down",
+      afterMessage("b", toA, "response", place("service_message", "end_service_attempt", "abandon")),
+      REFUSED_BY_B,
+    ],
+    [
+      "with a status for its own document stored and not yet followed",
+      afterMessage("b", toB, "request", place("document_history", "apply_status", "abandon"), receipted),
+      REFUSED_BY_A,
+    ],
     ["with half of its firm's answer sent", onTheWire("b", toA, "request", "half"), ANSWERED_BY_B],
-    ["with an answer to its own document stored and not yet followed", inStatement("b", place("document_history", "apply_status", "abandon")), ANSWERED_BY_A],
+    [
+      "with an answer to its own document stored and not yet followed",
+      inStatement("b", place("document_history", "apply_status", "abandon")),
+      ANSWERED_BY_A,
+    ],
   ];
 
   test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("b", arm, act));
@@ -211,11 +305,31 @@ describe("the receiving access point is killed and started again", () => {
 
 describe("the sending access point is killed and started again", () => {
   const points: readonly [name: string, arm: Arm, act: Act][] = [
-    ["with the first attempt about to be written down", inStatement("a", place("document_attempt", "take_attempt", "abandon")), DELIVERED],
-    ["after the receipt, before its evidence is stored", afterMessage("a", toB, "response", place("evidence_head", "append_evidence", "abandon")), DELIVERED],
-    ["after the receipt, before it is written down: the repeat is the same message", afterMessage("a", toB, "response", place("document_history", "apply_move", "abandon")), DELIVERED],
-    ["after the receipt, which is written down after its process has ended", afterMessage("a", toB, "response", place("document_history", "apply_move", "release")), DELIVERED],
-    ["while a status for its document arrives", inStatement("a", place("inbound_status", "receive_status", "abandon")), REFUSED_BY_B],
+    [
+      "with the first attempt about to be written down",
+      inStatement("a", place("document_attempt", "take_attempt", "abandon")),
+      DELIVERED,
+    ],
+    [
+      "after the receipt, before its evidence is stored",
+      afterMessage("a", toB, "response", place("evidence_head", "append_evidence", "abandon")),
+      DELIVERED,
+    ],
+    [
+      "after the receipt, before it is written down: the repeat is the same message",
+      afterMessage("a", toB, "response", place("document_history", "apply_move", "abandon")),
+      DELIVERED,
+    ],
+    [
+      "after the receipt, which is written down after its process has ended",
+      afterMessage("a", toB, "response", place("document_history", "apply_move", "release")),
+      DELIVERED,
+    ],
+    [
+      "while a status for its document arrives",
+      inStatement("a", place("inbound_status", "receive_status", "abandon")),
+      REFUSED_BY_B,
+    ],
   ];
 
   test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("a", arm, act));

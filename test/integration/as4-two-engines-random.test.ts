@@ -39,7 +39,8 @@ async function perhaps(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof TypeError) && !(error instanceof Error && error.message.startsWith("not accepted: 503"))) throw error;
+    if (!(error instanceof TypeError) && !(error instanceof Error && error.message.startsWith("not accepted: 503")))
+      throw error;
   }
 }
 
@@ -54,31 +55,39 @@ const sendOne = (random: Random): Promise<void> => {
 async function answerOne(from: Side, note: string): Promise<void> {
   const sent = from.sent.at(-1);
   const status = sent === undefined ? undefined : await from.statusOf(sent.id);
-  if (sent !== undefined && status === "delivered") await perhaps(async () => respondTo(other(from), await arrivedAs(from, other(from), sent), "in_process", note));
+  if (sent !== undefined && status === "delivered")
+    await perhaps(async () => respondTo(other(from), await arrivedAs(from, other(from), sent), "in_process", note));
 }
 
-test(`whoever is killed in the middle of whatever: all invariants hold (SEED=${SEED})`, { timeout: 30_000 * (ROUNDS + 4) }, async () => {
-  const random = new Random(SEED);
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const victim = random.pick(sides);
-    const proxy = random.pick(sides.map(({ home }) => home.as4));
-    const goesOn = random.int(2) === 0;
-    let done = false;
-    const strike = async (): Promise<boolean> => {
-      await victim.kill();
-      done = true;
-      return goesOn;
-    };
-    const met = proxy.cut(random.pick(["request", "response"]), random.pick(["none", "half"]), strike, random.int(8));
-    await Promise.all([...Array.from({ length: DOCUMENTS }, () => sendOne(random)), ...sides.map((side) => answerOne(side, `round ${round}`))]);
-    for (let more = 0; more < DOCUMENTS && !done; more += 1) await sendOne(random);
-    proxy.disarm();
-    await (done ? met : strike());
-    await victim.start();
-    await oracle.hold();
-  }
-  for (const side of sides) {
-    expect(side.sent.length).toBeGreaterThan(0);
-    expect(await evidenceFaults(side)).toEqual([]);
-  }
-});
+test(
+  `whoever is killed in the middle of whatever: all invariants hold (SEED=${SEED})`,
+  { timeout: 30_000 * (ROUNDS + 4) },
+  async () => {
+    const random = new Random(SEED);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const victim = random.pick(sides);
+      const proxy = random.pick(sides.map(({ home }) => home.as4));
+      const goesOn = random.int(2) === 0;
+      let done = false;
+      const strike = async (): Promise<boolean> => {
+        await victim.kill();
+        done = true;
+        return goesOn;
+      };
+      const met = proxy.cut(random.pick(["request", "response"]), random.pick(["none", "half"]), strike, random.int(8));
+      await Promise.all([
+        ...Array.from({ length: DOCUMENTS }, () => sendOne(random)),
+        ...sides.map((side) => answerOne(side, `round ${round}`)),
+      ]);
+      for (let more = 0; more < DOCUMENTS && !done; more += 1) await sendOne(random);
+      proxy.disarm();
+      await (done ? met : strike());
+      await victim.start();
+      await oracle.hold();
+    }
+    for (const side of sides) {
+      expect(side.sent.length).toBeGreaterThan(0);
+      expect(await evidenceFaults(side)).toEqual([]);
+    }
+  },
+);

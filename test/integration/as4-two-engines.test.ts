@@ -30,7 +30,10 @@ afterAll(async () => {
 });
 
 test("a document goes from A to B and another from B to A, byte for byte", async () => {
-  for (const [from, to] of [[a, b], [b, a]] as const) {
+  for (const [from, to] of [
+    [a, b],
+    [b, a],
+  ] as const) {
     const sent = await from.send(to);
     await settled(a, b);
     expect(await from.statusOf(sent.id)).toBe("delivered");
@@ -42,7 +45,9 @@ test("a document goes from A to B and another from B to A, byte for byte", async
 });
 
 test("each finds the other by the name that the locator has for its participant, and keeps the signed answer", async () => {
-  expect(new Set(homes.dns.asked)).toEqual(new Set([a.sandbox.sender, a.sandbox.receiver].map(({ participantId }) => smlName(participantId, ZONE))));
+  expect(new Set(homes.dns.asked)).toEqual(
+    new Set([a.sandbox.sender, a.sandbox.receiver].map(({ participantId }) => smlName(participantId, ZONE))),
+  );
   for (const side of [a, b]) {
     const kept = await keptMetadata(side);
     expect(kept.length).toBeGreaterThan(0);
@@ -55,18 +60,43 @@ test("the evidence names the envelope, the receipt and the place in the chain; t
   await settled(a, b);
   const headers = await a.integrator();
   const evidence = await http("GET", `${a.sandbox.baseUrl}/documents/${id}/evidence`, headers);
-  expect(evidence.json).toMatchObject({ documentId: id, state: "delivered", receipt: { receivedAt: expect.any(String) as string }, chain: { index: expect.any(Number) as number } });
+  expect(evidence.json).toMatchObject({
+    documentId: id,
+    state: "delivered",
+    receipt: { receivedAt: expect.any(String) as string },
+    chain: { index: expect.any(Number) as number },
+  });
   const response = await fetch(`${a.sandbox.baseUrl}/documents/${id}/envelope`, { headers });
   expect(response.headers.get("content-type")).toMatch(/^multipart\/related; boundary=/);
   const { sha256 } = evidence.json["envelope"] as { sha256: string };
-  expect(createHash("sha256").update(Buffer.from(await response.arrayBuffer())).digest("hex")).toBe(sha256);
+  expect(
+    createHash("sha256")
+      .update(Buffer.from(await response.arrayBuffer()))
+      .digest("hex"),
+  ).toBe(sha256);
   expect((await enterprise(a, `/documents/${id}/evidence`, "receiver")).status).toBe(404);
-  const withoutScope = await http("GET", `${a.sandbox.baseUrl}/documents/${id}/evidence`, { authorization: `Bearer ${await accessToken(a.sandbox, a.sandbox.sender)}` });
-  expect([withoutScope.status, JSON.stringify(withoutScope.json)]).toEqual([403, expect.stringContaining("evidence:read")]);
+  const withoutScope = await http("GET", `${a.sandbox.baseUrl}/documents/${id}/evidence`, {
+    authorization: `Bearer ${await accessToken(a.sandbox, a.sandbox.sender)}`,
+  });
+  expect([withoutScope.status, JSON.stringify(withoutScope.json)]).toEqual([
+    403,
+    expect.stringContaining("evidence:read"),
+  ]);
 });
 
-test("after twenty exchanges each way at once all invariants hold, and the evidence of both sides is whole", { timeout: 120_000 }, async () => {
-  await Promise.all([[a, b], [b, a]].flatMap(([from, to]) => from === undefined || to === undefined ? [] : Array.from({ length: 20 }, () => from.send(to))));
-  await oracle.hold();
-  for (const side of [a, b]) expect(await evidenceFaults(side)).toEqual([]);
-});
+test(
+  "after twenty exchanges each way at once all invariants hold, and the evidence of both sides is whole",
+  { timeout: 120_000 },
+  async () => {
+    await Promise.all(
+      [
+        [a, b],
+        [b, a],
+      ].flatMap(([from, to]) =>
+        from === undefined || to === undefined ? [] : Array.from({ length: 20 }, () => from.send(to)),
+      ),
+    );
+    await oracle.hold();
+    for (const side of [a, b]) expect(await evidenceFaults(side)).toEqual([]);
+  },
+);

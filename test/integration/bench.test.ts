@@ -10,9 +10,23 @@ import { PROJECT } from "../support/process.js";
 
 const run = promisify(execFile);
 
-beforeAll(async () => { await buildIfNeeded(); });
+beforeAll(async () => {
+  await buildIfNeeded();
+});
 
-test.each(BENCHES.map((bench) => bench.name))("kurier bench %s --tiny works and checks its own work", async (name) => {
-  const { stdout } = await run(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "bench", name, "--tiny"], { cwd: PROJECT, env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", KURIER_CONFORMANCE: process.env["KURIER_CONFORMANCE"] ?? "" }, timeout: 120_000 });
-  expect(stdout).toContain("÷");
-}, 150_000);
+test.each(BENCHES.map((bench) => bench.name))(
+  "kurier bench %s --tiny works and checks its own work",
+  async (name) => {
+    const { stdout } = await run(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "bench", name, "--tiny"], {
+      cwd: PROJECT,
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        HOME: process.env["HOME"] ?? "",
+        KURIER_CONFORMANCE: process.env["KURIER_CONFORMANCE"] ?? "",
+      },
+      timeout: 120_000,
+    });
+    expect(stdout).toContain("÷");
+  },
+  150_000,
+);

@@ -9,7 +9,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { sealPayload } from "../../engine/documents/provider.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import {
+  accessToken,
+  http,
+  type HttpAnswer,
+  invoiceXml,
+  type Mailbox,
+  sapi,
+  send,
+  sendParts,
+  startTestEngine,
+  type TestEngine,
+} from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 
 const MASTER_KEY = Buffer.alloc(32, 9);
@@ -22,7 +33,9 @@ beforeAll(async () => {
   sender = { participantId: sandbox.sender.participantId, token: await accessToken(sandbox, sandbox.sender) };
   receiver = { participantId: sandbox.receiver.participantId, token: await accessToken(sandbox, sandbox.receiver) };
 });
-afterAll(async () => { await engine.stop(); });
+afterAll(async () => {
+  await engine.stop();
+});
 
 interface Delivered {
   readonly sentId: string;
@@ -37,14 +50,24 @@ async function delivered(): Promise<Delivered> {
   const answer = await send(engine.sandbox, sender, sendParts(sender.participantId, receiver.participantId, payload));
   expect(answer.status, answer.text).toBe(202);
   const id = String(answer.json["providerDocumentId"]);
-  const found = await eventually("it is delivered", async () => (await db.sql<{ sent: string; received: string }[]>`
+  const found = await eventually(
+    "it is delivered",
+    async () =>
+      (
+        await db.sql<{ sent: string; received: string }[]>`
     select document.id as sent, received_document.id as received from document join received_document using (as4_message_id)
-    where document.id = ${id} and document.status = 'delivered' and received_document.status <> 'HELD'`)[0]);
+    where document.id = ${id} and document.status = 'delivered' and received_document.status <> 'HELD'`
+      )[0],
+  );
   return { sentId: found.sent, receivedId: found.received, payload };
 }
 
 const detail = (id: string): Promise<HttpAnswer> => sapi(engine.sandbox, receiver, "GET", `/document/receive/${id}`);
-const envelope = async (id: string): Promise<HttpAnswer> => http("GET", `${engine.sandbox.baseUrl}/documents/${id}/envelope`, { authorization: `Bearer ${await accessToken(engine.sandbox, engine.sandbox.integrator)}`, "x-firm-id": engine.sandbox.sender.firmId });
+const envelope = async (id: string): Promise<HttpAnswer> =>
+  http("GET", `${engine.sandbox.baseUrl}/documents/${id}/envelope`, {
+    authorization: `Bearer ${await accessToken(engine.sandbox, engine.sandbox.integrator)}`,
+    "x-firm-id": engine.sandbox.sender.firmId,
+  });
 const alerts = (): number => engine.lines.filter((line) => line.includes('"level":"error"')).length;
 
 /** An error that says nothing, and one more line that an operator is woken by. */
@@ -60,7 +83,9 @@ test("a received document of which a bit has flipped, or whose bytes are another
   const { sql } = engine.db;
   const [one, other] = [await delivered(), await delivered()];
   expect((await detail(one.receivedId)).json["payload"]).toBe(one.payload);
-  const [row] = await sql<{ sealed: Buffer; key_id: string }[]>`select sealed, key_id from payload where document_id = ${one.receivedId}`;
+  const [row] = await sql<
+    { sealed: Buffer; key_id: string }[]
+  >`select sealed, key_id from payload where document_id = ${one.receivedId}`;
   if (row === undefined) throw new Error("no payload");
   const [foreign] = await sql<{ sealed: Buffer }[]>`select sealed from payload where document_id = ${other.receivedId}`;
   const flipped = Buffer.from(row.sealed);
@@ -80,7 +105,9 @@ test("an envelope of which a bit has flipped in the archive, or whose file is go
   const { sentId } = await delivered();
   const whole = await envelope(sentId);
   expect(whole.status).toBe(200);
-  const [place] = await engine.db.sql<{ object: string; offset: number; length: number }[]>`select object, byte_offset as "offset", byte_length as length from evidence where document_id = ${sentId} order by index desc limit 1`;
+  const [place] = await engine.db.sql<
+    { object: string; offset: number; length: number }[]
+  >`select object, byte_offset as "offset", byte_length as length from evidence where document_id = ${sentId} order by index desc limit 1`;
   if (place === undefined) throw new Error("no evidence");
   const folder = join(engine.dataDir, "evidence");
   const name = readdirSync(folder, { recursive: true, encoding: "utf8" }).find((path) => path.endsWith(place.object));
@@ -117,7 +144,9 @@ test("at rest nobody reads a document without the master key: not in the archive
   const { payload, sentId } = await delivered();
   const number = /<cbc:ID>(T-[^<]+)</.exec(payload)?.[1] ?? expect.fail("a number");
   const folder = join(engine.dataDir, "evidence");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8", withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8", withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
   expect(files.length).toBeGreaterThan(0);
   let exchanges = 0;
   for (const { parentPath, name } of files) {

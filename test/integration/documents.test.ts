@@ -5,7 +5,16 @@ import type { DocumentId, FirmId } from "../../engine/base/ids.js";
 import { newId } from "../../engine/base/ids.js";
 import { systemClock } from "../../engine/base/clock.js";
 import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
-import { acceptDocuments, applyMove, findDocument, findDueDocuments, findPrecedent, listDocumentEvents, type NewDocument, takeAttempt } from "../../engine/storage/documents/documents.js";
+import {
+  acceptDocuments,
+  applyMove,
+  findDocument,
+  findDueDocuments,
+  findPrecedent,
+  listDocumentEvents,
+  type NewDocument,
+  takeAttempt,
+} from "../../engine/storage/documents/documents.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
@@ -19,14 +28,22 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-const accept = async (document: NewDocument): Promise<string> => (await acceptDocuments(db.sql, [document]))[0]?.kind ?? "none";
+const accept = async (document: NewDocument): Promise<string> =>
+  (await acceptDocuments(db.sql, [document]))[0]?.kind ?? "none";
 
 describe("accept_documents", () => {
   test("an accepted document is there with its payload, history, first event and dispatch message", async () => {
     const document = newDocumentRow(firmId, SENDER);
-    expect(await acceptDocuments(db.sql, [document])).toEqual([{ kind: "accepted", documentId: document.id, replyStatus: 202, replyBody: document.replyBody }]);
+    expect(await acceptDocuments(db.sql, [document])).toEqual([
+      { kind: "accepted", documentId: document.id, replyStatus: 202, replyBody: document.replyBody },
+    ]);
     const record = await findDocument(db.sql, firmId, document.id);
-    expect(record).toMatchObject({ status: "queued", sender: SENDER, createdAt: document.acceptedAt, history: [{ status: "queued", timestamp: document.acceptedAt }] });
+    expect(record).toMatchObject({
+      status: "queued",
+      sender: SENDER,
+      createdAt: document.acceptedAt,
+      history: [{ status: "queued", timestamp: document.acceptedAt }],
+    });
     const events = await listDocumentEvents(db.sql, firmId, document.id, { after: "0", limit: 10 });
     expect(events?.map((event) => [event.kind, event.actor])).toEqual([["document.queued", "api"]]);
     const outbox = await db.sql`select body from outbox where key = ${document.id}`;
@@ -36,15 +53,33 @@ describe("accept_documents", () => {
   test("the same key and body answers the stored bytes; another body under it is a conflict", async () => {
     const document = newDocumentRow(firmId, SENDER);
     await accept(document);
-    const again = newDocumentRow(firmId, SENDER, { idempotencyKey: document.idempotencyKey, requestSha256: document.requestSha256, erpDocumentId: document.erpDocumentId, payloadSha256: document.payloadSha256 });
-    expect(await acceptDocuments(db.sql, [again])).toEqual([{ kind: "replay", documentId: document.id, replyStatus: 202, replyBody: document.replyBody }]);
-    expect(await accept(newDocumentRow(firmId, SENDER, { idempotencyKey: document.idempotencyKey }))).toBe("key_conflict");
+    const again = newDocumentRow(firmId, SENDER, {
+      idempotencyKey: document.idempotencyKey,
+      requestSha256: document.requestSha256,
+      erpDocumentId: document.erpDocumentId,
+      payloadSha256: document.payloadSha256,
+    });
+    expect(await acceptDocuments(db.sql, [again])).toEqual([
+      { kind: "replay", documentId: document.id, replyStatus: 202, replyBody: document.replyBody },
+    ]);
+    expect(await accept(newDocumentRow(firmId, SENDER, { idempotencyKey: document.idempotencyKey }))).toBe(
+      "key_conflict",
+    );
   });
 
   test("key goes before documentId, documentId before payload, in all eight combinations", async () => {
     const first = newDocumentRow(firmId, SENDER);
     await accept(first);
-    const expected = ["accepted", "duplicate_payload", "duplicate_document", "duplicate_document", "key_conflict", "key_conflict", "key_conflict", "key_conflict"];
+    const expected = [
+      "accepted",
+      "duplicate_payload",
+      "duplicate_document",
+      "duplicate_document",
+      "key_conflict",
+      "key_conflict",
+      "key_conflict",
+      "key_conflict",
+    ];
     for (const [index, outcome] of expected.entries()) {
       const same = {
         ...(index & 4 ? { idempotencyKey: first.idempotencyKey } : {}),
@@ -60,16 +95,27 @@ describe("accept_documents", () => {
     const first = newDocumentRow(firmId, SENDER);
     await accept(first);
     const { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 } = first;
-    expect(await accept(newDocumentRow(other, "0245:2222222222", { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 }))).toBe("accepted");
+    expect(
+      await accept(
+        newDocumentRow(other, "0245:2222222222", { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 }),
+      ),
+    ).toBe("accepted");
   });
 
   test("1,000 concurrent acceptances of one key in two processes make one document, and every answer names it", async () => {
     const pools = [createAcceptBatches(db.sql), createAcceptBatches(db.another("second process"))];
     const first = newDocumentRow(firmId, SENDER);
     const { idempotencyKey, erpDocumentId, payloadSha256, requestSha256, replyBody } = first;
-    const outcomes = await Promise.all(Array.from({ length: 1_000 }, (_, i) =>
-      pools[i % 2]?.accept(newDocumentRow(firmId, SENDER, { idempotencyKey, erpDocumentId, payloadSha256, requestSha256, replyBody }))));
-    const ids = new Set(outcomes.map((outcome) => outcome !== undefined && "documentId" in outcome ? outcome.documentId : "none"));
+    const outcomes = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) =>
+        pools[i % 2]?.accept(
+          newDocumentRow(firmId, SENDER, { idempotencyKey, erpDocumentId, payloadSha256, requestSha256, replyBody }),
+        ),
+      ),
+    );
+    const ids = new Set(
+      outcomes.map((outcome) => (outcome !== undefined && "documentId" in outcome ? outcome.documentId : "none")),
+    );
     expect(outcomes.filter((outcome) => outcome?.kind === "accepted")).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome?.kind === "replay")).toHaveLength(999);
     expect(ids.size).toBe(1);
@@ -78,35 +124,53 @@ describe("accept_documents", () => {
   test("1,000 keys and documentIds with one payload make one document; the rest are duplicate_payload", async () => {
     const pools = [createAcceptBatches(db.sql), createAcceptBatches(db.another("second process"))];
     const { payloadSha256 } = newDocumentRow(firmId, SENDER);
-    const outcomes = await Promise.all(Array.from({ length: 1_000 }, (_, i) => pools[i % 2]?.accept(newDocumentRow(firmId, SENDER, { payloadSha256 }))));
+    const outcomes = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => pools[i % 2]?.accept(newDocumentRow(firmId, SENDER, { payloadSha256 }))),
+    );
     expect(outcomes.filter((outcome) => outcome?.kind === "accepted")).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome?.kind === "duplicate_payload")).toHaveLength(999);
   });
 
   test("batches of many senders that overlap in every key finish without a deadlock, each item with its own answer", async () => {
-    const senders = await Promise.all(Array.from({ length: 40 }, async (_, i) => {
-      const sender = `0245:30000000${String(i).padStart(2, "0")}`;
-      return { sender, firm: await seedFirm(db.sql, sender) };
-    }));
+    const senders = await Promise.all(
+      Array.from({ length: 40 }, async (_, i) => {
+        const sender = `0245:30000000${String(i).padStart(2, "0")}`;
+        return { sender, firm: await seedFirm(db.sql, sender) };
+      }),
+    );
     const pools = [createAcceptBatches(db.sql), createAcceptBatches(db.another("second process"))];
     const keys = Array.from({ length: 5 }, () => newDocumentRow(firmId, SENDER));
-    const outcomes = await Promise.all(Array.from({ length: 2_000 }, (_, i) => {
-      const { sender, firm } = senders[(i * 7) % 40] ?? { sender: SENDER, firm: firmId };
-      const key = keys[i % 5];
-      const erp = keys[(i * 3) % 5];
-      const payload = keys[(i * 11) % 5];
-      return pools[i % 2]?.accept(newDocumentRow(firm, sender, {
-        idempotencyKey: key?.idempotencyKey ?? "", requestSha256: key?.requestSha256 ?? "", erpDocumentId: erp?.erpDocumentId ?? "", payloadSha256: payload?.payloadSha256 ?? "",
-      }));
-    }));
+    const outcomes = await Promise.all(
+      Array.from({ length: 2_000 }, (_, i) => {
+        const { sender, firm } = senders[(i * 7) % 40] ?? { sender: SENDER, firm: firmId };
+        const key = keys[i % 5];
+        const erp = keys[(i * 3) % 5];
+        const payload = keys[(i * 11) % 5];
+        return pools[i % 2]?.accept(
+          newDocumentRow(firm, sender, {
+            idempotencyKey: key?.idempotencyKey ?? "",
+            requestSha256: key?.requestSha256 ?? "",
+            erpDocumentId: erp?.erpDocumentId ?? "",
+            payloadSha256: payload?.payloadSha256 ?? "",
+          }),
+        );
+      }),
+    );
     expect(outcomes.every((outcome) => outcome !== undefined && outcome.kind !== "lost_race")).toBe(true);
-    const [count] = await db.sql<{ n: number }[]>`select count(*)::integer as n from document where sender like '0245:30000000%'`;
+    const [count] = await db.sql<
+      { n: number }[]
+    >`select count(*)::integer as n from document where sender like '0245:30000000%'`;
     expect(count?.n).toBe(outcomes.filter((outcome) => outcome?.kind === "accepted").length);
   });
 
   test("one poison item fails alone: its neighbours are accepted", async () => {
     const batches = createAcceptBatches(db.sql);
-    const good = await Promise.all(Array.from({ length: 10 }, async (_, i) => ({ firm: await seedFirm(db.sql, `0245:40000000${i}0`), sender: `0245:40000000${i}0` })));
+    const good = await Promise.all(
+      Array.from({ length: 10 }, async (_, i) => ({
+        firm: await seedFirm(db.sql, `0245:40000000${i}0`),
+        sender: `0245:40000000${i}0`,
+      })),
+    );
     const results = await Promise.allSettled([
       ...good.map(({ firm, sender }) => batches.accept(newDocumentRow(firm, sender))),
       batches.accept(newDocumentRow(firmId, SENDER, { erpDocumentId: "x".repeat(256) })),
@@ -117,9 +181,17 @@ describe("accept_documents", () => {
   test("what an earlier acceptance says of a refused request is read without writing", async () => {
     const document = newDocumentRow(firmId, SENDER);
     await accept(document);
-    const asked = { sender: document.sender, idempotencyKey: "other", erpDocumentId: document.erpDocumentId, payloadSha256: document.payloadSha256 };
+    const asked = {
+      sender: document.sender,
+      idempotencyKey: "other",
+      erpDocumentId: document.erpDocumentId,
+      payloadSha256: document.payloadSha256,
+    };
     expect(await findPrecedent(db.sql, asked)).toEqual({ sameKey: undefined, sameDocumentId: true, samePayload: true });
-    expect((await findPrecedent(db.sql, { ...asked, idempotencyKey: document.idempotencyKey })).sameKey).toMatchObject({ documentId: document.id, requestSha256: document.requestSha256 });
+    expect((await findPrecedent(db.sql, { ...asked, idempotencyKey: document.idempotencyKey })).sameKey).toMatchObject({
+      documentId: document.id,
+      requestSha256: document.requestSha256,
+    });
   });
 });
 
@@ -131,11 +203,19 @@ describe("attempts and moves", () => {
     return document.id;
   };
   const take = (id: DocumentId, owner = "node-a") => takeAttempt(db.sql, { id, owner, now, lease_ms: 60_000 });
-  const move = (id: DocumentId, version: number) => applyMove(db.sql, {
-    id, version, status: "delivered", trigger: "receipt_confirmed", detail: "receipt", now, nextAttemptAt: undefined,
-    events: ["document.sent", "document.delivered"].map((kind) => ({ id: newId(systemClock), kind, feed: true })),
-    attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined }, changes: {},
-  });
+  const move = (id: DocumentId, version: number) =>
+    applyMove(db.sql, {
+      id,
+      version,
+      status: "delivered",
+      trigger: "receipt_confirmed",
+      detail: "receipt",
+      now,
+      nextAttemptAt: undefined,
+      events: ["document.sent", "document.delivered"].map((kind) => ({ id: newId(systemClock), kind, feed: true })),
+      attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined },
+      changes: {},
+    });
 
   test("of many nodes that wake for one document, one makes the attempt", async () => {
     const id = await queued();
@@ -149,9 +229,16 @@ describe("attempts and moves", () => {
     expect(await move(id, taken?.version ?? 0)).toBe((taken?.version ?? 0) + 1);
     expect(await move(id, taken?.version ?? 0)).toBeUndefined();
     const record = await findDocument(db.sql, firmId, id);
-    expect(record).toMatchObject({ status: "delivered", deliveredAt: now, history: [{ status: "queued" }, { status: "delivered", timestamp: now }] });
-    expect((await listDocumentEvents(db.sql, firmId, id, { after: "0", limit: 10 }))?.map((event) => event.kind)).toEqual(["document.queued", "document.sent", "document.delivered"]);
-    const [attempt] = await db.sql`select number, outcome, finished_at is not null as finished from document_attempt where document_id = ${id}`;
+    expect(record).toMatchObject({
+      status: "delivered",
+      deliveredAt: now,
+      history: [{ status: "queued" }, { status: "delivered", timestamp: now }],
+    });
+    expect(
+      (await listDocumentEvents(db.sql, firmId, id, { after: "0", limit: 10 }))?.map((event) => event.kind),
+    ).toEqual(["document.queued", "document.sent", "document.delivered"]);
+    const [attempt] =
+      await db.sql`select number, outcome, finished_at is not null as finished from document_attempt where document_id = ${id}`;
     expect(attempt).toEqual({ number: 1, outcome: "receipt", finished: true });
     expect(await take(id)).toBeUndefined();
   });
@@ -159,7 +246,18 @@ describe("attempts and moves", () => {
   test("history never goes back in time, whatever the clock of the node says", async () => {
     const id = await queued();
     const taken = await take(id);
-    await applyMove(db.sql, { id, version: taken?.version ?? 0, status: "sent", trigger: "transmitted", detail: undefined, now: 0, nextAttemptAt: now, events: [], attempt: undefined, changes: {} });
+    await applyMove(db.sql, {
+      id,
+      version: taken?.version ?? 0,
+      status: "sent",
+      trigger: "transmitted",
+      detail: undefined,
+      now: 0,
+      nextAttemptAt: now,
+      events: [],
+      attempt: undefined,
+      changes: {},
+    });
     const times = (await findDocument(db.sql, firmId, id))?.history.map((entry) => entry.timestamp) ?? [];
     expect(times).toEqual([...times].sort((a, b) => a - b));
   });

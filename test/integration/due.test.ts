@@ -9,7 +9,9 @@ import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 let db: TestDatabase;
-beforeAll(async () => { db = await freshDatabase(); });
+beforeAll(async () => {
+  db = await freshDatabase();
+});
 afterAll(() => db.drop());
 
 test("a document is woken once for one time, again when it was put off, and again when its wake-up must have been lost", async () => {

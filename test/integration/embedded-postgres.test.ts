@@ -1,14 +1,29 @@
 // Goal: the zero-configuration database starts wherever the engine starts, and after every way in which it can have ended.
 // Method: real children in temporary directories; processes are killed, pid files forged, links removed.
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 
 import { repairLinks } from "../../engine/embedded/binaries.js";
 import { isRunning } from "../../engine/embedded/child.js";
-import { EmbeddedError, claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";
+import {
+  EmbeddedError,
+  claimDataDir,
+  runningEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from "../../engine/embedded/embedded.js";
 import { silentLog } from "../../engine/base/log.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
@@ -20,7 +35,9 @@ afterEach(async () => {
 
 function newDataDir(name = "kurier-test-"): string {
   const path = mkdtempSync(join(tmpdir(), name));
-  undo.push(() => { rmSync(path, { recursive: true, force: true }); });
+  undo.push(() => {
+    rmSync(path, { recursive: true, force: true });
+  });
   return path;
 }
 
@@ -39,26 +56,49 @@ async function query(url: string, run: (sql: ReturnType<typeof openSql>) => Prom
   }
 }
 
-const keepNote = (url: string): Promise<unknown> => query(url, (sql) => sql`create table note as select 'kept' as text`);
+const keepNote = (url: string): Promise<unknown> =>
+  query(url, (sql) => sql`create table note as select 'kept' as text`);
 const readNote = (url: string): Promise<unknown> => query(url, (sql) => sql`select text from note`);
 
 /** A child process that starts the embedded Postgres and prints its address, to be killed as an engine is. */
-function engineProcess(dataDir: string): { pid: number; url: Promise<string>; said: () => string; gone: Promise<void> } {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "../support/run-ts.mjs"), join(import.meta.dirname, "../support/embedded-process.ts"), dataDir], { stdio: ["ignore", "pipe", "inherit"], detached: true });
+function engineProcess(dataDir: string): {
+  pid: number;
+  url: Promise<string>;
+  said: () => string;
+  gone: Promise<void>;
+} {
+  const child = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, "../support/run-ts.mjs"),
+      join(import.meta.dirname, "../support/embedded-process.ts"),
+      dataDir,
+    ],
+    { stdio: ["ignore", "pipe", "inherit"], detached: true },
+  );
   let said = "";
-  undo.push(() => { child.kill("SIGKILL"); });
+  undo.push(() => {
+    child.kill("SIGKILL");
+  });
   const url = new Promise<string>((resolve, reject) => {
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       said += text;
       if (said.includes("\n")) resolve(said.split("\n")[0] ?? "");
     });
-    child.once("exit", () => { reject(new Error("the engine process ended early")); });
+    child.once("exit", () => {
+      reject(new Error("the engine process ended early"));
+    });
   });
-  const gone = new Promise<void>((resolve) => { child.once("exit", () => { resolve(); }); });
+  const gone = new Promise<void>((resolve) => {
+    child.once("exit", () => {
+      resolve();
+    });
+  });
   return { pid: child.pid ?? 0, url, said: () => said, gone };
 }
 
-const postmasterOf = (dataDir: string): number => Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
+const postmasterOf = (dataDir: string): number =>
+  Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
 
 describe("the embedded Postgres", () => {
   test("starts on an empty directory, listens on no network address, and finds all data at the second start", async () => {
@@ -114,7 +154,9 @@ describe("the embedded Postgres", () => {
     process.kill(postmaster, "SIGKILL");
     await eventually("both are gone", () => !isRunning(engine.pid) && !isRunning(postmaster));
     const bystander = spawn("sleep", ["60"], { stdio: "ignore" });
-    undo.push(() => { bystander.kill("SIGKILL"); });
+    undo.push(() => {
+      bystander.kill("SIGKILL");
+    });
     for (const name of ["postmaster.pid", ".s.PGSQL.5432.lock"]) {
       const file = join(dataDir, "postgres", name);
       const lines = readFileSync(file, "latin1").split("\n");
@@ -168,20 +210,25 @@ describe("the embedded Postgres", () => {
     const server = await start(dataDir);
     await server.stop();
     writeFileSync(join(dataDir, "postgres/PG_VERSION"), "14\n");
-    await expect(startEmbeddedPostgres({ dataDir, log: silentLog })).rejects.toThrow(/written by version 14, this engine brings version 18/);
+    await expect(startEmbeddedPostgres({ dataDir, log: silentLog })).rejects.toThrow(
+      /written by version 14, this engine brings version 18/,
+    );
   });
 
-  test.runIf(process.geteuid?.() === 0)("started by root, serves data that an ordinary user made, as that user", async () => {
-    const dataDir = newDataDir();
-    const server = await start(dataDir);
-    await keepNote(server.url);
-    await server.stop();
-    chmodSync(dataDir, 0o700);
-    spawnSync("chown", ["-R", "65534:65534", join(dataDir, "postgres")]);
-    const again = await start(dataDir);
-    expect(await readNote(again.url)).toEqual([{ text: "kept" }]);
-    expect(lstatSync(join(dataDir, "postgres/postmaster.pid")).uid).toBe(65_534);
-  });
+  test.runIf(process.geteuid?.() === 0)(
+    "started by root, serves data that an ordinary user made, as that user",
+    async () => {
+      const dataDir = newDataDir();
+      const server = await start(dataDir);
+      await keepNote(server.url);
+      await server.stop();
+      chmodSync(dataDir, 0o700);
+      spawnSync("chown", ["-R", "65534:65534", join(dataDir, "postgres")]);
+      const again = await start(dataDir);
+      expect(await readNote(again.url)).toEqual([{ text: "kept" }]);
+      expect(lstatSync(join(dataDir, "postgres/postmaster.pid")).uid).toBe(65_534);
+    },
+  );
 });
 
 describe("the libraries of the npm package", () => {
@@ -189,7 +236,10 @@ describe("the libraries of the npm package", () => {
     const native = join(newDataDir(), "native");
     mkdirSync(join(native, "lib"), { recursive: true });
     writeFileSync(join(native, "lib/libx.so.5.18"), "library");
-    writeFileSync(join(native, "pg-symlinks.json"), JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/lib/libx.so.5" }]));
+    writeFileSync(
+      join(native, "pg-symlinks.json"),
+      JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/lib/libx.so.5" }]),
+    );
     return native;
   }
 
@@ -205,7 +255,10 @@ describe("the libraries of the npm package", () => {
     const dataDir = newDataDir();
     // The link's place cannot be made, for root neither: its folder is a file.
     writeFileSync(join(native, "sealed"), "");
-    writeFileSync(join(native, "pg-symlinks.json"), JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/sealed/libx.so.5" }]));
+    writeFileSync(
+      join(native, "pg-symlinks.json"),
+      JSON.stringify([{ source: "native/lib/libx.so.5.18", target: "native/sealed/libx.so.5" }]),
+    );
     expect(repairLinks(native, dataDir)).toBe(`${join(dataDir, "lib")}:${join(native, "lib")}`);
     expect(lstatSync(join(dataDir, "lib/libx.so.5")).isSymbolicLink()).toBe(true);
   });

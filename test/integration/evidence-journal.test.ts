@@ -5,8 +5,19 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { CHAIN_START, chainHash, evidenceHead, findEvidence, listEvidence } from "../../engine/storage/evidence/evidence.js";
-import { createEvidenceJournal, type EvidenceJournal, type JournalEntry, referencesDigest } from "../../engine/storage/evidence/journal.js";
+import {
+  CHAIN_START,
+  chainHash,
+  evidenceHead,
+  findEvidence,
+  listEvidence,
+} from "../../engine/storage/evidence/evidence.js";
+import {
+  createEvidenceJournal,
+  type EvidenceJournal,
+  type JournalEntry,
+  referencesDigest,
+} from "../../engine/storage/evidence/journal.js";
 import { EvidenceDamaged, readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence/record.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
@@ -31,16 +42,35 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-const REFERENCES = [{ uri: "#a", digestMethod: "sha256", digest: "AAAA" }, { uri: "cid:x", digestMethod: "sha256", digest: "BBBB" }];
+const REFERENCES = [
+  { uri: "#a", digestMethod: "sha256", digest: "AAAA" },
+  { uri: "cid:x", digestMethod: "sha256", digest: "BBBB" },
+];
 
 const entry = (changes: Partial<JournalEntry["record"]["facts"]> = {}): JournalEntry => ({
   referencesSha256: referencesDigest(REFERENCES),
   record: {
     facts: {
-      direction: "outbound", id: randomUUID(), outcome: "receipt", documentId: randomUUID(), firmId: randomUUID(), messageId: `${randomUUID()}@kurier`, instanceId: randomUUID(),
-      sender: "0245:1", receiver: "0245:2", documentTypeId: "type", processId: "process", requestAt: clock.now(), answerAt: clock.now() + 5, requestContentType: "multipart/related", ...changes,
+      direction: "outbound",
+      id: randomUUID(),
+      outcome: "receipt",
+      documentId: randomUUID(),
+      firmId: randomUUID(),
+      messageId: `${randomUUID()}@kurier`,
+      instanceId: randomUUID(),
+      sender: "0245:1",
+      receiver: "0245:2",
+      documentTypeId: "type",
+      processId: "process",
+      requestAt: clock.now(),
+      answerAt: clock.now() + 5,
+      requestContentType: "multipart/related",
+      ...changes,
     },
-    parts: [{ name: "request", bytes: Buffer.from("the envelope") }, { name: "answer", bytes: Buffer.from("the receipt") }],
+    parts: [
+      { name: "request", bytes: Buffer.from("the envelope") },
+      { name: "answer", bytes: Buffer.from("the receipt") },
+    ],
   },
 });
 
@@ -50,7 +80,13 @@ describe("the evidence journal", () => {
     const place = await journal.store(one);
     const { firmId, documentId } = one.record.facts;
     const found = await findEvidence(db.sql, firmId ?? "", documentId);
-    expect(found).toMatchObject({ ...place, envelopeSha256: sha256Hex(Buffer.from("the envelope")), answerSha256: sha256Hex(Buffer.from("the receipt")), storedAt: clock.now(), requestAt: clock.now() });
+    expect(found).toMatchObject({
+      ...place,
+      envelopeSha256: sha256Hex(Buffer.from("the envelope")),
+      answerSha256: sha256Hex(Buffer.from("the receipt")),
+      storedAt: clock.now(),
+      requestAt: clock.now(),
+    });
     const segment = await store.get(found?.object ?? "", { offset: found?.offset ?? 0, length: found?.length ?? 0 });
     expect(sha256Hex(segment)).toBe(found?.recordSha256);
     const read = readEvidence(segment);
@@ -80,7 +116,9 @@ describe("the evidence journal", () => {
 
   test("two nodes append to one chain without a gap", async () => {
     const other = createEvidenceJournal({ sql: db.another(), store, clock });
-    const places = await Promise.all(Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? journal : other).store(entry())));
+    const places = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => (i % 2 === 0 ? journal : other).store(entry())),
+    );
     expect(new Set(places.map(({ index }) => index)).size).toBe(40);
     const entries = await listEvidence(db.sql, { after: 0, limit: 1_000 });
     expect(entries.map(({ index }) => index)).toEqual(entries.map((_, i) => i + 1));
@@ -88,7 +126,11 @@ describe("the evidence journal", () => {
 
   test("nothing enters the chain when the object cannot be stored", async () => {
     const before = await evidenceHead(db.sql);
-    const broken = createEvidenceJournal({ sql: db.sql, clock, store: { ...store, put: () => Promise.reject(new Error("disk full")) } });
+    const broken = createEvidenceJournal({
+      sql: db.sql,
+      clock,
+      store: { ...store, put: () => Promise.reject(new Error("disk full")) },
+    });
     await expect(broken.store(entry())).rejects.toThrow("disk full");
     expect(await evidenceHead(db.sql)).toEqual(before);
   });
@@ -102,7 +144,8 @@ describe("the evidence journal", () => {
   test("of several records the one that proves most is shown: a receipt before an unanswered try", async () => {
     const documentId = randomUUID();
     const firmId = randomUUID();
-    for (const outcome of ["unconfirmed", "receipt", "unconfirmed"]) await journal.store(entry({ documentId, firmId, outcome }));
+    for (const outcome of ["unconfirmed", "receipt", "unconfirmed"])
+      await journal.store(entry({ documentId, firmId, outcome }));
     expect((await findEvidence(db.sql, firmId, documentId))?.outcome).toBe("receipt");
   });
 });

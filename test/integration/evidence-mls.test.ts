@@ -13,7 +13,14 @@ import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsIssue } from "../../engine/pepp
 import { acceptDocuments, findDocumentState } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
-import { applyStatus, endDuty, type NewExchange, settleStatus, storeBusiness, storeStatus } from "../../engine/storage/documents/statuses.js";
+import {
+  applyStatus,
+  endDuty,
+  type NewExchange,
+  settleStatus,
+  storeBusiness,
+  storeStatus,
+} from "../../engine/storage/documents/statuses.js";
 import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
@@ -25,7 +32,9 @@ const INVOICE = BILLING_CAPABILITIES[0] ?? { documentTypeId: "", processId: "" }
 const clock = fakeClock();
 const sealer = createSealer([Buffer.alloc(32, 7)]);
 const ISSUES: readonly MlsIssue[] = [
-  { location: "/Invoice", reason: "SV", description: "Not of the syntax." }, { location: "NA", reason: "BV", description: "Against a rule." }, { location: "NA", reason: "BV", description: "Against another." },
+  { location: "/Invoice", reason: "SV", description: "Not of the syntax." },
+  { location: "NA", reason: "BV", description: "Against a rule." },
+  { location: "NA", reason: "BV", description: "Against another." },
 ];
 let db: TestDatabase;
 let firmId: FirmId;
@@ -34,16 +43,37 @@ beforeAll(async () => {
   db = await freshDatabase();
   firmId = await seedFirm(db.sql, US);
 });
-afterAll(async () => { await db.drop(); });
-
-const view = (id: string, firm = firmId): Promise<EvidenceRecordView> => readDocumentEvidence({ sql: db.sql, archive: memoryArchive(), log: silentLog, sealer }, firm, id);
-const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
-const status = (code: "AP" | "AB" | "RE", reference: string): Buffer => buildMls({
-  id: randomUUID(), issuedAt: clock.now(), sender: "000777", receiver: "000001", code, description: code === "RE" ? "Rejected." : undefined, reference, issues: code === "RE" ? ISSUES : [],
+afterAll(async () => {
+  await db.drop();
 });
+
+const view = (id: string, firm = firmId): Promise<EvidenceRecordView> =>
+  readDocumentEvidence({ sql: db.sql, archive: memoryArchive(), log: silentLog, sealer }, firm, id);
+const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+const status = (code: "AP" | "AB" | "RE", reference: string): Buffer =>
+  buildMls({
+    id: randomUUID(),
+    issuedAt: clock.now(),
+    sender: "000777",
+    receiver: "000001",
+    code,
+    description: code === "RE" ? "Rejected." : undefined,
+    reference,
+    issues: code === "RE" ? ISSUES : [],
+  });
 const exchange = (id: string, kind: NewExchange["kind"]): NewExchange => ({
-  id, direction: "incoming", kind, firmId: kind === "business" ? firmId : undefined, c2Seat: "POP000777", c3Seat: "PSK000001", ...INVOICE, transportProfile: "t", c1Country: "AT", c4Country: "SK",
-  endUser: US, exchangedAt: clock.now(),
+  id,
+  direction: "incoming",
+  kind,
+  firmId: kind === "business" ? firmId : undefined,
+  c2Seat: "POP000777",
+  c3Seat: "PSK000001",
+  ...INVOICE,
+  transportProfile: "t",
+  c1Country: "AT",
+  c4Country: "SK",
+  endUser: US,
+  exchangedAt: clock.now(),
 });
 
 async function sent(): Promise<{ readonly id: DocumentId; readonly sbdhInstanceId: string }> {
@@ -55,10 +85,24 @@ async function sent(): Promise<{ readonly id: DocumentId; readonly sbdhInstanceI
 /** A status of the peer that was stored; its bytes are what must be shown the digest of. */
 async function arrived(payload: Buffer): Promise<string> {
   const id = newId(clock);
-  await storeStatus(db.sql, {
-    id, kind: "mls", sender: "0242:000777" as ParticipantId, receiver: "0242:000001" as ParticipantId, peerSeat: "POP000777", as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(),
-    receivedAt: clock.now(), payloadKeyId: sealer.keyId, payloadSealed: sealPayload(sealer, id, payload), payloadSha256: sha256(payload),
-  }, exchange(id, "mls"), undefined);
+  await storeStatus(
+    db.sql,
+    {
+      id,
+      kind: "mls",
+      sender: "0242:000777" as ParticipantId,
+      receiver: "0242:000001" as ParticipantId,
+      peerSeat: "POP000777",
+      as4MessageId: `${randomUUID()}@peer`,
+      sbdhInstanceId: randomUUID(),
+      receivedAt: clock.now(),
+      payloadKeyId: sealer.keyId,
+      payloadSealed: sealPayload(sealer, id, payload),
+      payloadSha256: sha256(payload),
+    },
+    exchange(id, "mls"),
+    undefined,
+  );
   return id;
 }
 
@@ -71,47 +115,135 @@ test("a sent document has none until one comes; then its code, its reasons once 
   const id = await arrived(payload);
   expect((await view(document.id)).mls).toBeNull();
   const state = await findDocumentState(db.sql, document.id);
-  await applyStatus(db.sql, id, "applied", { code: "RE", responseId: "r", issuedAt: clock.now() }, {
-    id: document.id, version: state?.version ?? 0, status: "rejected", trigger: "mls_re", detail: undefined, now: clock.now(), events: [], changes: {},
-  });
+  await applyStatus(
+    db.sql,
+    id,
+    "applied",
+    { code: "RE", responseId: "r", issuedAt: clock.now() },
+    {
+      id: document.id,
+      version: state?.version ?? 0,
+      status: "rejected",
+      trigger: "mls_re",
+      detail: undefined,
+      now: clock.now(),
+      events: [],
+      changes: {},
+    },
+  );
   expect((await view(document.id)).mls).toEqual({
-    direction: "received", state: "received", code: "RE", reasonCodes: ["BV", "SV"], description: "Rejected.", issuedAt, receivedAt: isoInstant(clock.now()), deliveredAt: null, sha256: sha256(payload),
+    direction: "received",
+    state: "received",
+    code: "RE",
+    reasonCodes: ["BV", "SV"],
+    description: "Rejected.",
+    issuedAt,
+    receivedAt: isoInstant(clock.now()),
+    deliveredAt: null,
+    sha256: sha256(payload),
   });
 });
 
 test("a status that was not followed is not shown", async () => {
   const document = await sent();
   const id = await arrived(status("RE", document.sbdhInstanceId));
-  await settleStatus(db.sql, id, { outcome: "foreign", now: clock.now(), content: { code: "RE", responseId: "r", issuedAt: clock.now() }, documentId: document.id, fault: undefined });
+  await settleStatus(db.sql, id, {
+    outcome: "foreign",
+    now: clock.now(),
+    content: { code: "RE", responseId: "r", issuedAt: clock.now() },
+    documentId: document.id,
+    fault: undefined,
+  });
   expect((await view(document.id)).mls).toBeNull();
 });
 
 async function received(owed = true): Promise<string> {
   const id = newId(clock);
   const payload = Buffer.from("<Invoice/>");
-  await storeBusiness(db.sql, {
-    id: id as never, firmId, participantKey: US, sender: PEER, receiver: US, ...INVOICE, creationDateTime: clock.now(), payloadSha256: sha256(payload), as4MessageId: `${randomUUID()}@peer`,
-    sbdhInstanceId: randomUUID(), facts: {}, receivedAt: clock.now(), payloadKeyId: sealer.keyId, payloadSealed: sealPayload(sealer, id, payload), payloadBytes: payload.length, status: "RECEIVED",
-  }, exchange(id, "business"), owed ? { firmId, sbdhInstanceId: "i", documentTypeId: INVOICE.documentTypeId, receiver: "0242:000777" as ParticipantId, always: true, receivedAt: clock.now() } : undefined);
+  await storeBusiness(
+    db.sql,
+    {
+      id: id as never,
+      firmId,
+      participantKey: US,
+      sender: PEER,
+      receiver: US,
+      ...INVOICE,
+      creationDateTime: clock.now(),
+      payloadSha256: sha256(payload),
+      as4MessageId: `${randomUUID()}@peer`,
+      sbdhInstanceId: randomUUID(),
+      facts: {},
+      receivedAt: clock.now(),
+      payloadKeyId: sealer.keyId,
+      payloadSealed: sealPayload(sealer, id, payload),
+      payloadBytes: payload.length,
+      status: "RECEIVED",
+    },
+    exchange(id, "business"),
+    owed
+      ? {
+          firmId,
+          sbdhInstanceId: "i",
+          documentTypeId: INVOICE.documentTypeId,
+          receiver: "0242:000777" as ParticipantId,
+          always: true,
+          receivedAt: clock.now(),
+        }
+      : undefined,
+  );
   return id;
 }
 
 test("of a received document the status is owed, then queued, then delivered", async () => {
   const id = await received();
-  expect((await view(id)).mls).toMatchObject({ direction: "sent", state: "owed", code: null, reasonCodes: [], sha256: null });
+  expect((await view(id)).mls).toMatchObject({
+    direction: "sent",
+    state: "owed",
+    code: null,
+    reasonCodes: [],
+    sha256: null,
+  });
   const payload = status("RE", "i");
   const issuedAt = isoInstant(clock.now());
   await endDuty(db.sql, id, {
-    code: "RE", message: newServiceMessage({ sealer, clock }, {
-      kind: "mls", subject: `mls/${id}`, firmId, about: id, code: "RE", sender: "0242:000001" as ParticipantId, receiver: "0242:000777" as ParticipantId, documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS, payload,
-    }),
+    code: "RE",
+    message: newServiceMessage(
+      { sealer, clock },
+      {
+        kind: "mls",
+        subject: `mls/${id}`,
+        firmId,
+        about: id,
+        code: "RE",
+        sender: "0242:000001" as ParticipantId,
+        receiver: "0242:000777" as ParticipantId,
+        documentTypeId: MLS_DOCUMENT_TYPE,
+        processId: MLS_PROCESS,
+        payload,
+      },
+    ),
   });
-  const said = { direction: "sent", code: "RE", reasonCodes: ["BV", "SV"], description: "Rejected.", issuedAt, receivedAt: null, sha256: sha256(payload) };
+  const said = {
+    direction: "sent",
+    code: "RE",
+    reasonCodes: ["BV", "SV"],
+    description: "Rejected.",
+    issuedAt,
+    receivedAt: null,
+    sha256: sha256(payload),
+  };
   expect((await view(id)).mls).toEqual({ ...said, state: "queued", deliveredAt: null });
   const [taken] = await takeServiceMessages(db.sql, { owner: "n/1", now: clock.now(), lease_ms: 1_000, limit: 10 });
   clock.advance(3_000);
   await endServiceAttempt(db.sql, {
-    id: taken?.id ?? "", version: taken?.version ?? 0, status: "delivered", now: clock.now(), nextAttemptAt: undefined, attempt: { number: 1, outcome: "receipt", code: undefined, detail: undefined }, exchange: null,
+    id: taken?.id ?? "",
+    version: taken?.version ?? 0,
+    status: "delivered",
+    now: clock.now(),
+    nextAttemptAt: undefined,
+    attempt: { number: 1, outcome: "receipt", code: undefined, detail: undefined },
+    exchange: null,
   });
   expect((await view(id)).mls).toEqual({ ...said, state: "delivered", deliveredAt: isoInstant(clock.now()) });
 });

@@ -1,5 +1,14 @@
 /** What an evidence store promises, asked of the file form and of the S3 form over real HTTP. */
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { type FileHandle, open as openHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +18,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { systemClock } from "../../engine/base/clock.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
 import { openS3Evidence, parseS3Target } from "../../engine/storage/evidence/store-s3.js";
-import { EvidenceMissing, evidenceRef, EvidenceRetained, type EvidenceStore, EvidenceStoreFailure, retainedUntil } from "../../engine/storage/evidence/store.js";
+import {
+  EvidenceMissing,
+  evidenceRef,
+  EvidenceRetained,
+  type EvidenceStore,
+  EvidenceStoreFailure,
+  retainedUntil,
+} from "../../engine/storage/evidence/store.js";
 import { type S3Imitation, startS3 } from "../support/s3.js";
 
 const STORED_AT = Date.parse("2026-11-20T10:30:00Z");
@@ -23,35 +39,45 @@ interface Form {
 
 let s3: S3Imitation;
 const FORMS: readonly [name: string, open: () => Promise<Form> | Form][] = [
-  ["file", () => {
-    const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
-    return {
-      store: openFileEvidence(root),
-      spoil: (ref, bytes) => {
-        chmodSync(join(root, ref), 0o600);
-        writeFileSync(join(root, ref), bytes);
-      },
-      end: () => { rmSync(root, { recursive: true, force: true }); },
-    };
-  }],
-  ["s3", async () => {
-    s3 = await startS3();
-    const target = parseS3Target(s3.target);
-    if (target === undefined) throw new Error("the imitation's address cannot be read");
-    return {
-      store: openS3Evidence(target, systemClock),
-      spoil: (ref, bytes) => {
-        const object = s3.objects.get(`kurier/${ref}`);
-        if (object !== undefined) object.bytes = bytes;
-      },
-      end: () => s3.stop(),
-    };
-  }],
+  [
+    "file",
+    () => {
+      const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+      return {
+        store: openFileEvidence(root),
+        spoil: (ref, bytes) => {
+          chmodSync(join(root, ref), 0o600);
+          writeFileSync(join(root, ref), bytes);
+        },
+        end: () => {
+          rmSync(root, { recursive: true, force: true });
+        },
+      };
+    },
+  ],
+  [
+    "s3",
+    async () => {
+      s3 = await startS3();
+      const target = parseS3Target(s3.target);
+      if (target === undefined) throw new Error("the imitation's address cannot be read");
+      return {
+        store: openS3Evidence(target, systemClock),
+        spoil: (ref, bytes) => {
+          const object = s3.objects.get(`kurier/${ref}`);
+          if (object !== undefined) object.bytes = bytes;
+        },
+        end: () => s3.stop(),
+      };
+    },
+  ],
 ];
 
 describe.each(FORMS)("the %s form", (name, open) => {
   let form: Form;
-  beforeEach(async () => { form = await open(); });
+  beforeEach(async () => {
+    form = await open();
+  });
   afterEach(() => form.end());
 
   const object = (): { bytes: Buffer; ref: string } => {
@@ -95,10 +121,13 @@ describe.each(FORMS)("the %s form", (name, open) => {
     await expect(form.store.get(ref)).rejects.toBeInstanceOf(EvidenceMissing);
   });
 
-  test.each(["../../../etc/passwd", "2026/11/20/10/../x", "2026/11/20/10/ABC", ""])("a reference is a reference: %j is refused", async (ref) => {
-    await expect(form.store.get(ref)).rejects.toThrow("not a reference");
-    await expect(form.store.put(ref, Buffer.from("x"))).rejects.toThrow();
-  });
+  test.each(["../../../etc/passwd", "2026/11/20/10/../x", "2026/11/20/10/ABC", ""])(
+    "a reference is a reference: %j is refused",
+    async (ref) => {
+      await expect(form.store.get(ref)).rejects.toThrow("not a reference");
+      await expect(form.store.put(ref, Buffer.from("x"))).rejects.toThrow();
+    },
+  );
 });
 
 describe("the file form", () => {
@@ -125,44 +154,65 @@ describe("the file form, when the power may fail at any moment", () => {
       when((await this.stat()).isDirectory());
       return sync.call(this);
     });
-    return { restore: () => { spy.mockRestore(); } };
+    return {
+      restore: () => {
+        spy.mockRestore();
+      },
+    };
   }
   let root: string;
-  beforeEach(() => { root = mkdtempSync(join(tmpdir(), "kurier-evidence-")); });
-  afterEach(() => { rmSync(root, { recursive: true, force: true }); });
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
+  });
+  afterEach(() => {
+    rmSync(root, { recursive: true, force: true });
+  });
 
   test("an object has its name only once its bytes are on the disk, and is stored only once the disk knows its name and every new folder's", async () => {
     const bytes = randomBytes(100);
     const ref = evidenceRef(bytes, STORED_AT);
     const store = openFileEvidence(root);
     const syncs: string[] = [];
-    const watch = await watchSyncs(root, (isDirectory) => { syncs.push(`${isDirectory ? "folder" : "file"} ${existsSync(join(root, ref)) ? "after" : "before"}`); });
+    const watch = await watchSyncs(root, (isDirectory) => {
+      syncs.push(`${isDirectory ? "folder" : "file"} ${existsSync(join(root, ref)) ? "after" : "before"}`);
+    });
     await store.put(ref, bytes);
     const atReturn = [...syncs];
     watch.restore();
     // Year, month, day and hour are new: the folders above each of them, then the file, then its name.
-    expect(atReturn).toEqual(["folder before", "folder before", "folder before", "folder before", "file before", "folder after"]);
+    expect(atReturn).toEqual([
+      "folder before",
+      "folder before",
+      "folder before",
+      "folder before",
+      "file before",
+      "folder after",
+    ]);
   });
 
-  test.each(["file", "folder"] as const)("a %s that cannot be synced is a failure, and the next attempt syncs again", async (kind) => {
-    const bytes = randomBytes(100);
-    const ref = evidenceRef(bytes, STORED_AT);
-    const store = openFileEvidence(root);
-    await store.put(evidenceRef(Buffer.from("first"), STORED_AT), Buffer.from("first"));
-    let failing = true;
-    const kinds: string[] = [];
-    const watch = await watchSyncs(root, (isDirectory) => {
-      kinds.push(isDirectory ? "folder" : "file");
-      if (failing && isDirectory === (kind === "folder")) throw Object.assign(new Error("the disk is gone"), { code: "EIO" });
-    });
-    await expect(store.put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
-    failing = false;
-    kinds.length = 0;
-    await store.put(ref, bytes);
-    watch.restore();
-    expect(kinds).toEqual(["file", "folder"]);
-    expect((await store.get(ref)).equals(bytes)).toBe(true);
-  });
+  test.each(["file", "folder"] as const)(
+    "a %s that cannot be synced is a failure, and the next attempt syncs again",
+    async (kind) => {
+      const bytes = randomBytes(100);
+      const ref = evidenceRef(bytes, STORED_AT);
+      const store = openFileEvidence(root);
+      await store.put(evidenceRef(Buffer.from("first"), STORED_AT), Buffer.from("first"));
+      let failing = true;
+      const kinds: string[] = [];
+      const watch = await watchSyncs(root, (isDirectory) => {
+        kinds.push(isDirectory ? "folder" : "file");
+        if (failing && isDirectory === (kind === "folder"))
+          throw Object.assign(new Error("the disk is gone"), { code: "EIO" });
+      });
+      await expect(store.put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+      failing = false;
+      kinds.length = 0;
+      await store.put(ref, bytes);
+      watch.restore();
+      expect(kinds).toEqual(["file", "folder"]);
+      expect((await store.get(ref)).equals(bytes)).toBe(true);
+    },
+  );
 });
 
 describe("the s3 form", () => {
@@ -208,10 +258,16 @@ describe("the s3 form", () => {
     const target = parseS3Target(imitation.target) ?? expect.fail("target");
     const bytes = randomBytes(100);
     const ref = evidenceRef(bytes, STORED_AT);
-    await expect(openS3Evidence({ ...target, secretAccessKey: "wrong" }, systemClock).put(ref, bytes)).rejects.toBeInstanceOf(EvidenceStoreFailure);
+    await expect(
+      openS3Evidence({ ...target, secretAccessKey: "wrong" }, systemClock).put(ref, bytes),
+    ).rejects.toBeInstanceOf(EvidenceStoreFailure);
     expect(imitation.refusals).toEqual(["signature"]);
     const elsewhere = openS3Evidence({ ...target, bucket: "misspelt" }, systemClock);
-    for (const call of [() => elsewhere.put(ref, bytes), () => elsewhere.get(ref)]) await expect(call()).rejects.toMatchObject({ name: "EvidenceStoreFailure", message: "The evidence bucket does not exist: HTTP 404." });
+    for (const call of [() => elsewhere.put(ref, bytes), () => elsewhere.get(ref)])
+      await expect(call()).rejects.toMatchObject({
+        name: "EvidenceStoreFailure",
+        message: "The evidence bucket does not exist: HTTP 404.",
+      });
     imitation.failing = 1;
     await expect(openS3Evidence(target, systemClock).put(ref, bytes)).rejects.toThrow("HTTP 503");
     await imitation.stop();
@@ -219,7 +275,10 @@ describe("the s3 form", () => {
     expect(imitation.objects.size).toBe(0);
   });
 
-  test.each(["s3:bucket", "s3:https://host/bucket", "s3:https://a:b@host/", "file:/x", "s3:ftp://a:b@host/bucket"])("%s names no bucket", (text) => {
-    expect(parseS3Target(text)).toBeUndefined();
-  });
+  test.each(["s3:bucket", "s3:https://host/bucket", "s3:https://a:b@host/", "file:/x", "s3:ftp://a:b@host/bucket"])(
+    "%s names no bucket",
+    (text) => {
+      expect(parseS3Target(text)).toBeUndefined();
+    },
+  );
 });

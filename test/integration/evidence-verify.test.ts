@@ -28,19 +28,38 @@ async function exchange(engine: TestEngine, count: number): Promise<void> {
   const { sandbox, db } = engine;
   const mailbox = { participantId: sandbox.sender.participantId, token: await accessToken(sandbox, sandbox.sender) };
   for (let i = 0; i < count; i += 1) {
-    const answer = await send(sandbox, mailbox, sendParts(sandbox.sender.participantId, sandbox.receiver.participantId, invoiceXml(sandbox.sender.participantId, sandbox.receiver.participantId)));
+    const answer = await send(
+      sandbox,
+      mailbox,
+      sendParts(
+        sandbox.sender.participantId,
+        sandbox.receiver.participantId,
+        invoiceXml(sandbox.sender.participantId, sandbox.receiver.participantId),
+      ),
+    );
     expect(answer.status).toBe(202);
   }
-  await eventually("all are delivered", async () => (await db.sql`select 1 from document where status = 'delivered'`).length === count);
+  await eventually(
+    "all are delivered",
+    async () => (await db.sql`select 1 from document where status = 'delivered'`).length === count,
+  );
 }
 
 const audit = (engine: TestEngine, location?: string, range?: { from?: number; to?: number }): Promise<AuditResult> => {
   const store = openEvidenceStore(location, engine.dataDir, systemClock);
-  const archive = createEvidenceArchive({ sql: engine.db.sql, store, sealer: createSealer([MASTER_KEY]), clock: systemClock });
+  const archive = createEvidenceArchive({
+    sql: engine.db.sql,
+    store,
+    sealer: createSealer([MASTER_KEY]),
+    clock: systemClock,
+  });
   return auditEvidence({ sql: engine.db.sql, store, archive, crypto: inThread, now: systemClock.now() }, range);
 };
 
-const filesBelow = (folder: string): string[] => readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)]));
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)],
+  );
 
 describe("on files", () => {
   let engine: TestEngine;
@@ -65,7 +84,12 @@ describe("on files", () => {
   }
 
   test("both sides of every exchange are there, and everything holds", async () => {
-    expect(await audit(engine)).toMatchObject({ entries: 2 * DOCUMENTS, objects: files.length, expired: 0, faults: [] });
+    expect(await audit(engine)).toMatchObject({
+      entries: 2 * DOCUMENTS,
+      objects: files.length,
+      expired: 0,
+      faults: [],
+    });
   });
 
   test("one flipped bit in any object is found", async () => {
@@ -76,7 +100,10 @@ describe("on files", () => {
         const changed = Buffer.from(bytes);
         changed[at] = (changed[at] ?? 0) ^ (1 << random.int(8));
         const { faults } = await spoiled(file, changed, () => audit(engine));
-        expect(faults.map(({ fault }) => fault), `byte ${at} of ${file}, SEED=${SEED}`).toContain("object");
+        expect(
+          faults.map(({ fault }) => fault),
+          `byte ${at} of ${file}, SEED=${SEED}`,
+        ).toContain("object");
       }
     }
   });
@@ -86,21 +113,38 @@ describe("on files", () => {
     renameSync(file, `${file}.away`);
     expect((await audit(engine)).faults.map(({ fault }) => fault)).toContain("object_missing");
     renameSync(`${file}.away`, file);
-    for (const bytes of [Buffer.alloc(0), readFileSync(file).subarray(0, 700)]) expect((await spoiled(file, bytes, () => audit(engine))).faults).not.toEqual([]);
+    for (const bytes of [Buffer.alloc(0), readFileSync(file).subarray(0, 700)])
+      expect((await spoiled(file, bytes, () => audit(engine))).faults).not.toEqual([]);
     expect((await audit(engine)).faults).toEqual([]);
   });
 
   test("a change in any column of the index is found", async () => {
     const { sql } = engine.db;
     await sql`alter table evidence disable trigger evidence_immutable`;
-    const columns = await sql<{ column_name: string; data_type: string }[]>`select column_name, data_type from information_schema.columns where table_name = 'evidence'`;
+    const columns = await sql<
+      { column_name: string; data_type: string }[]
+    >`select column_name, data_type from information_schema.columns where table_name = 'evidence'`;
     expect(columns.length).toBeGreaterThan(15);
     const CHANGES: Readonly<Record<string, string>> = {
-      bigint: "+ 1000", integer: "+ 1", uuid: "", text: "|| 'x'", bytea: "", "timestamp with time zone": "+ interval '1 millisecond'",
+      bigint: "+ 1000",
+      integer: "+ 1",
+      uuid: "",
+      text: "|| 'x'",
+      bytea: "",
+      "timestamp with time zone": "+ interval '1 millisecond'",
     };
     for (const { column_name: column, data_type: type } of columns) {
-      const value = column === "direction" ? "case direction when 'inbound' then 'outbound' else 'inbound' end" : type === "uuid" ? "gen_random_uuid()" : type === "bytea" ? `set_bit(${column}, 100, 1 - get_bit(${column}, 100))` : `${column} ${CHANGES[type] ?? ""}`;
-      await sql.unsafe(`create table kept as select * from evidence; update evidence set ${column} = ${value} where index = 3`);
+      const value =
+        column === "direction"
+          ? "case direction when 'inbound' then 'outbound' else 'inbound' end"
+          : type === "uuid"
+            ? "gen_random_uuid()"
+            : type === "bytea"
+              ? `set_bit(${column}, 100, 1 - get_bit(${column}, 100))`
+              : `${column} ${CHANGES[type] ?? ""}`;
+      await sql.unsafe(
+        `create table kept as select * from evidence; update evidence set ${column} = ${value} where index = 3`,
+      );
       const { faults } = await audit(engine);
       expect(faults.length, column).toBeGreaterThan(0);
       await sql.unsafe("delete from evidence; insert into evidence select * from kept; drop table kept");
@@ -112,7 +156,10 @@ describe("on files", () => {
   test("entries missing in the middle or at the end, and a changed head, are found", async () => {
     const { sql } = engine.db;
     await sql`alter table evidence disable trigger evidence_immutable`;
-    for (const [condition, fault] of [["index = 3", "gap"], [`index = ${2 * DOCUMENTS}`, "head"]] as const) {
+    for (const [condition, fault] of [
+      ["index = 3", "gap"],
+      [`index = ${2 * DOCUMENTS}`, "head"],
+    ] as const) {
       await sql.unsafe(`create table kept as select * from evidence; delete from evidence where ${condition}`);
       expect((await audit(engine)).faults.map((found) => found.fault)).toContain(fault);
       await sql.unsafe("delete from evidence; insert into evidence select * from kept; drop table kept");
@@ -126,14 +173,29 @@ describe("on files", () => {
   test("a forger who keeps every digest in step is found by the signature: the chain is not all there is", async () => {
     const { sql } = engine.db;
     const store = openEvidenceStore(undefined, engine.dataDir, systemClock);
-    const [row] = await sql<{ object: string; byte_offset: number; byte_length: number }[]>`select object, byte_offset, byte_length from evidence where index = 1`;
+    const [row] = await sql<
+      { object: string; byte_offset: number; byte_length: number }[]
+    >`select object, byte_offset, byte_length from evidence where index = 1`;
     const { readEvidence, writeEvidence, TAR_END } = await import("../../engine/storage/evidence/record.js");
     const { createEvidenceJournal } = await import("../../engine/storage/evidence/journal.js");
-    const segment = await store.get(row?.object ?? "", { offset: row?.byte_offset ?? 0, length: row?.byte_length ?? 0 });
+    const segment = await store.get(row?.object ?? "", {
+      offset: row?.byte_offset ?? 0,
+      length: row?.byte_length ?? 0,
+    });
     const { manifest, parts } = readEvidence(segment);
     const { format: _format, requestTime: _time, parts: listed, ...facts } = manifest;
-    const request = Buffer.from(parts.get("request")?.toString("latin1").replace("originalSender", "originalSendeR") ?? "", "latin1");
-    const record = { facts, parts: listed.map(({ name, sealed }) => ({ name, bytes: name === "request" ? request : parts.get(name) ?? Buffer.alloc(0), ...(sealed === undefined ? {} : { sealed }) })) };
+    const request = Buffer.from(
+      parts.get("request")?.toString("latin1").replace("originalSender", "originalSendeR") ?? "",
+      "latin1",
+    );
+    const record = {
+      facts,
+      parts: listed.map(({ name, sealed }) => ({
+        name,
+        bytes: name === "request" ? request : (parts.get(name) ?? Buffer.alloc(0)),
+        ...(sealed === undefined ? {} : { sealed }),
+      })),
+    };
     expect(writeEvidence(record).segment.length + TAR_END.length).toBeGreaterThan(1_000);
     const forged = createEvidenceJournal({ sql, store, clock: systemClock });
     const place = await forged.store({ record, referencesSha256: "0".repeat(64) });
@@ -157,20 +219,43 @@ describe("on files", () => {
   });
 
   test("kurier evidence verify says so and ends with 0, and with 1 after one flipped bit", async () => {
-    const run = (...args: readonly string[]): { status: number | null; stdout: string; stderr: string } => spawnSync(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "evidence", "verify", ...args], {
-      encoding: "utf8", env: { PATH: process.env["PATH"] ?? "", DATA_DIR: engine.dataDir, DATABASE_URL: engine.db.url, MASTER_KEY: MASTER_KEY.toString("base64") },
+    const run = (...args: readonly string[]): { status: number | null; stdout: string; stderr: string } =>
+      spawnSync(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "evidence", "verify", ...args], {
+        encoding: "utf8",
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          DATA_DIR: engine.dataDir,
+          DATABASE_URL: engine.db.url,
+          MASTER_KEY: MASTER_KEY.toString("base64"),
+        },
+      });
+    expect(run()).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(
+        `${2 * DOCUMENTS} entries in ${files.length} objects: everything is as it was stored.`,
+      ) as string,
     });
-    expect(run()).toMatchObject({ status: 0, stdout: expect.stringContaining(`${2 * DOCUMENTS} entries in ${files.length} objects: everything is as it was stored.`) as string });
-    expect(run().stdout).toMatch(/^[1-9][0-9]* certificates lead to Kurier Development Root CA, SHA-256 [0-9a-f]{64}$/m);
+    expect(run().stdout).toMatch(
+      /^[1-9][0-9]* certificates lead to Kurier Development Root CA, SHA-256 [0-9a-f]{64}$/m,
+    );
     expect(run("--trust", join(engine.dataDir, "pki/trust"))).toMatchObject({ status: 0 });
     const other = join(engine.dataDir, "other");
     await ensureDevelopmentPki({ folder: other, clock: systemClock });
     // The names are the same, the keys are others.
-    expect(run("--trust", join(other, "trust"))).toMatchObject({ status: 1, stdout: expect.stringMatching(/^trust_chain +entry 1: /m) as string });
-    expect(run("--trust", join(engine.dataDir, "nowhere"))).toMatchObject({ status: 2, stderr: expect.stringContaining("--trust must be a folder") as string });
+    expect(run("--trust", join(other, "trust"))).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/^trust_chain +entry 1: /m) as string,
+    });
+    expect(run("--trust", join(engine.dataDir, "nowhere"))).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("--trust must be a folder") as string,
+    });
     const bytes = readFileSync(files[0] ?? "");
     bytes[1_000] = (bytes[1_000] ?? 0) ^ 1;
-    expect(await spoiled(files[0] ?? "", bytes, async () => run())).toMatchObject({ status: 1, stdout: expect.stringContaining("object") as string });
+    expect(await spoiled(files[0] ?? "", bytes, async () => run())).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining("object") as string,
+    });
   });
 });
 
@@ -204,15 +289,34 @@ describe("in a bucket", () => {
     const { sandbox, db } = engine;
     const mailbox = { participantId: sandbox.sender.participantId, token: await accessToken(sandbox, sandbox.sender) };
     s3.failing = 1_000;
-    const answer = await send(sandbox, mailbox, sendParts(sandbox.sender.participantId, sandbox.receiver.participantId, invoiceXml(sandbox.sender.participantId, sandbox.receiver.participantId)));
+    const answer = await send(
+      sandbox,
+      mailbox,
+      sendParts(
+        sandbox.sender.participantId,
+        sandbox.receiver.participantId,
+        invoiceXml(sandbox.sender.participantId, sandbox.receiver.participantId),
+      ),
+    );
     const id = String(answer.json["providerDocumentId"]);
-    await eventually("the first attempt has ended", async () => (await db.sql`select 1 from document_attempt where document_id = ${id} and outcome is not null`).length === 1);
-    expect((await db.sql`select outcome from document_attempt where document_id = ${id}`)[0]).toEqual({ outcome: "unconfirmed" });
+    await eventually(
+      "the first attempt has ended",
+      async () =>
+        (await db.sql`select 1 from document_attempt where document_id = ${id} and outcome is not null`).length === 1,
+    );
+    expect((await db.sql`select outcome from document_attempt where document_id = ${id}`)[0]).toEqual({
+      outcome: "unconfirmed",
+    });
     expect((await db.sql`select 1 from evidence where document_id = ${id}`).length).toBe(0);
     s3.failing = 0;
     await db.sql`update document set next_attempt_at = clock_timestamp() where id = ${id}`;
-    await eventually("it is delivered", async () => (await db.sql`select 1 from document where id = ${id} and status = 'delivered'`).length === 1);
-    const [message] = await db.sql<{ n: number }[]>`select count(*)::integer as n from received_document as r join document as d on d.as4_message_id = r.as4_message_id where d.id = ${id}`;
+    await eventually(
+      "it is delivered",
+      async () => (await db.sql`select 1 from document where id = ${id} and status = 'delivered'`).length === 1,
+    );
+    const [message] = await db.sql<
+      { n: number }[]
+    >`select count(*)::integer as n from received_document as r join document as d on d.as4_message_id = r.as4_message_id where d.id = ${id}`;
     expect(message?.n).toBe(1);
     expect((await audit(engine, s3.target)).faults).toEqual([]);
   });

@@ -28,7 +28,9 @@ afterAll(() => db.drop());
 
 async function document(): Promise<DocumentId> {
   const row = newDocumentRow(firmId, SENDER, { acceptedAt: clock.now(), receiver: "0245:9999999999" as ParticipantId });
-  await acceptDocuments(db.sql, [{ ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) }]);
+  await acceptDocuments(db.sql, [
+    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
+  ]);
   return row.id;
 }
 
@@ -37,7 +39,20 @@ async function attempts(outcomes: readonly Outcome[]): Promise<unknown> {
   const id = await document();
   for (const outcome of outcomes) {
     const transport = doubtHandover({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
-    await dispatchDocument({ sql: db.sql, sealer, transport, clock, metrics: createMetrics(), log: silentLog, owner: "test/1", random: () => 0.5, poke: () => undefined }, id);
+    await dispatchDocument(
+      {
+        sql: db.sql,
+        sealer,
+        transport,
+        clock,
+        metrics: createMetrics(),
+        log: silentLog,
+        owner: "test/1",
+        random: () => 0.5,
+        poke: () => undefined,
+      },
+      id,
+    );
     clock.advance(86_400_000);
   }
   const [row] = await db.sql<{ text: string }[]>`
@@ -54,11 +69,27 @@ const UNSERVED: Outcome = { kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVI
 
 test.each<[string, readonly Outcome[], string]>([
   ["whose receipt was lost is delivered", [LOST, DUPLICATE], "delivered : already_handed_over EBMS:4001"],
-  ["that first met a closed door and a full gateway is delivered", [NOT_TAKEN, GATEWAY, LOST, DUPLICATE], "delivered : already_handed_over EBMS:4001"],
+  [
+    "that first met a closed door and a full gateway is delivered",
+    [NOT_TAKEN, GATEWAY, LOST, DUPLICATE],
+    "delivered : already_handed_over EBMS:4001",
+  ],
   ["that the peer refused is not delivered", [REFUSED, DUPLICATE], "sent : unconfirmed EBMS:4001"],
-  ["that the peer refused is not delivered, whatever came in between", [REFUSED, LOST, DUPLICATE], "sent : unconfirmed EBMS:4001"],
-  ["for a recipient that the peer does not serve is rejected", [UNSERVED, DUPLICATE], "rejected : peer_refused EBMS:0004 PEPPOL:NOT_SERVICED"],
-  ["that the peer refused and then took with a receipt is delivered", [REFUSED, { kind: "receipt" }], "delivered : receipt"],
+  [
+    "that the peer refused is not delivered, whatever came in between",
+    [REFUSED, LOST, DUPLICATE],
+    "sent : unconfirmed EBMS:4001",
+  ],
+  [
+    "for a recipient that the peer does not serve is rejected",
+    [UNSERVED, DUPLICATE],
+    "rejected : peer_refused EBMS:0004 PEPPOL:NOT_SERVICED",
+  ],
+  [
+    "that the peer refused and then took with a receipt is delivered",
+    [REFUSED, { kind: "receipt" }],
+    "delivered : receipt",
+  ],
 ])("a document %s when the peer has its MessageId", async (_, outcomes, expected) => {
   expect(await attempts(outcomes)).toBe(expected);
 });
@@ -68,7 +99,20 @@ test("when the earlier attempts cannot be read, the document is tried again", as
   await other.sql`alter table service_attempt rename to hidden`;
   const id = await document();
   const transport = doubtHandover({ deliver: () => Promise.resolve(DUPLICATE) }, { sql: other.sql, log: silentLog });
-  await dispatchDocument({ sql: db.sql, sealer, transport, clock, metrics: createMetrics(), log: silentLog, owner: "test/1", random: () => 0.5, poke: () => undefined }, id);
+  await dispatchDocument(
+    {
+      sql: db.sql,
+      sealer,
+      transport,
+      clock,
+      metrics: createMetrics(),
+      log: silentLog,
+      owner: "test/1",
+      random: () => 0.5,
+      poke: () => undefined,
+    },
+    id,
+  );
   const [row] = await db.sql<{ status: string }[]>`select status from document where id = ${id}`;
   expect(row?.status).toBe("queued");
   await other.drop();

@@ -8,7 +8,17 @@ import { newSecret } from "../../engine/identity/tokens/secrets.js";
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { ADDRESS, bind, callerOf, login, makeFirm, makeIntegrator, makeKey, refusalOf, startNode } from "../support/identity.js";
+import {
+  ADDRESS,
+  bind,
+  callerOf,
+  login,
+  makeFirm,
+  makeIntegrator,
+  makeKey,
+  refusalOf,
+  startNode,
+} from "../support/identity.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 
 let db: TestDatabase;
@@ -29,7 +39,8 @@ afterAll(async () => {
 const attempt = (node: Identity, clientId: string, clientSecret: string, door: TokenDoor = "sapi", address = ADDRESS) =>
   node.issueTokens({ clientId, clientSecret, scope: undefined, door, address, receivedAt: clock.now() });
 const wrong = (): string => newSecret("sk_live", "sandbox");
-const fail = (node: Identity, clientId: string, door: TokenDoor = "sapi"): Promise<string> => refusalOf(() => attempt(node, clientId, wrong(), door));
+const fail = (node: Identity, clientId: string, door: TokenDoor = "sapi"): Promise<string> =>
+  refusalOf(() => attempt(node, clientId, wrong(), door));
 
 describe("a secret becomes tokens", () => {
   test("by the key's id and by its displayed prefix, never by another's", async () => {
@@ -93,8 +104,12 @@ describe("a secret becomes tokens", () => {
 describe("failed credentials (A-06)", () => {
   // spec/sapi.md, Limits: "Failed credential attempts | 5 within 10 minutes, then 423"
   // spec/enterprise.md, Limits: "Failed credential attempts before throttling | 5 within 15 minutes (then 423)"
-  test.each([["sapi", 10 * 60_000], ["enterprise", 15 * 60_000]] as const)(
-    "%s: five failures on any node are 401, then 423 until the first is %d ms old", async (door, window_ms) => {
+  test.each([
+    ["sapi", 10 * 60_000],
+    ["enterprise", 15 * 60_000],
+  ] as const)(
+    "%s: five failures on any node are 401, then 423 until the first is %d ms old",
+    async (door, window_ms) => {
       const { key } = await makeFirm(db, clock);
       const nodes = [a, b, a, b, a];
       for (const node of nodes) {
@@ -104,14 +119,16 @@ describe("failed credentials (A-06)", () => {
       for (const node of [a, b]) {
         const refusal = await attempt(node, key.id, wrong(), door).catch((error: unknown) => error);
         expect(refusal).toBeInstanceOf(Refusal);
-        if (refusal instanceof Refusal) expect([refusal.reason, refusal.extras.retryAfter_s]).toEqual(["CREDENTIALS_LOCKED", window_ms / 1000 - 5]);
+        if (refusal instanceof Refusal)
+          expect([refusal.reason, refusal.extras.retryAfter_s]).toEqual(["CREDENTIALS_LOCKED", window_ms / 1000 - 5]);
       }
       clock.advance(window_ms - 5_001);
       expect(await fail(b, key.id, door)).toBe("CREDENTIALS_LOCKED");
       clock.advance(1);
       expect(await fail(b, key.id, door)).toBe("CREDENTIALS_INVALID");
       expect(await fail(a, key.id, door)).toBe("CREDENTIALS_LOCKED");
-    });
+    },
+  );
 
   test("the window is that of the prefix used: after 12 minutes SAPI asks again, Enterprise still waits", async () => {
     const { key } = await makeFirm(db, clock);
@@ -131,7 +148,8 @@ describe("failed credentials (A-06)", () => {
 
   test("id and prefix of one key are one client", async () => {
     const { key } = await makeFirm(db, clock);
-    for (const name of [key.id, key.prefix, key.id, key.prefix, key.id]) expect(await fail(a, name)).toBe("CREDENTIALS_INVALID");
+    for (const name of [key.id, key.prefix, key.id, key.prefix, key.id])
+      expect(await fail(a, name)).toBe("CREDENTIALS_INVALID");
     expect(await fail(a, key.prefix)).toBe("CREDENTIALS_LOCKED");
   });
 
@@ -167,7 +185,8 @@ describe("failed credentials (A-06)", () => {
 });
 
 describe("refresh tokens (A-04)", () => {
-  const renew = (node: Identity, refreshToken: string, address = ADDRESS) => node.renewTokens({ refreshToken, address, receivedAt: clock.now() });
+  const renew = (node: Identity, refreshToken: string, address = ADDRESS) =>
+    node.renewTokens({ refreshToken, address, receivedAt: clock.now() });
   const loggedIn = async (key?: CreatedKey) => login(a, key ?? (await makeFirm(db, clock)).key, clock);
 
   test("each is good once; the second use is 401 and ends the family", async () => {
@@ -181,7 +200,9 @@ describe("refresh tokens (A-04)", () => {
 
   test("a thousand renewals at once have one success", async () => {
     const { refreshToken } = await loggedIn();
-    const answers = await Promise.all(Array.from({ length: 1_000 }, (_, i) => refusalOf(() => renew(i % 2 === 0 ? a : b, refreshToken))));
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => refusalOf(() => renew(i % 2 === 0 ? a : b, refreshToken))),
+    );
     expect(answers.filter((answer) => answer === "none")).toHaveLength(1);
     expect(answers.filter((answer) => answer === "REFRESH_TOKEN_INVALID")).toHaveLength(999);
   });
@@ -238,9 +259,12 @@ describe("refresh tokens (A-04)", () => {
     expect(await refusalOf(() => renew(a, pair.refreshToken, "198.51.100.1"))).toBe("REFRESH_TOKEN_INVALID");
   });
 
-  test.each(["", "rt_", `rt_${"a".repeat(65)}`, "eyJhbGciOiJFZERTQSJ9.e30.AA", "' or 1=1 --"])("%j is 401", async (token) => {
-    expect(await refusalOf(() => renew(a, token))).toBe("REFRESH_TOKEN_INVALID");
-  });
+  test.each(["", "rt_", `rt_${"a".repeat(65)}`, "eyJhbGciOiJFZERTQSJ9.e30.AA", "' or 1=1 --"])(
+    "%j is 401",
+    async (token) => {
+      expect(await refusalOf(() => renew(a, token))).toBe("REFRESH_TOKEN_INVALID");
+    },
+  );
 
   test("a key keeps a bounded number of families: the oldest ends", async () => {
     const { key } = await makeFirm(db, clock);
@@ -256,7 +280,8 @@ describe("refresh tokens (A-04)", () => {
   test("expired families are deleted", async () => {
     const { key } = await makeFirm(db, clock);
     await loggedIn(key);
-    const count = async () => (await db.sql`select count(*)::int as count from refresh_family where key_id = ${key.id}`)[0]?.["count"];
+    const count = async () =>
+      (await db.sql`select count(*)::int as count from refresh_family where key_id = ${key.id}`)[0]?.["count"];
     clock.advance(30 * 86_400_000);
     await a.maintain();
     expect(await count()).toBe(1);
@@ -271,7 +296,11 @@ describe("key limits", () => {
   test("fifty creations at once with one of five places left make one key (C-12)", async () => {
     const { integratorId } = await makeIntegrator(db, clock);
     for (let i = 0; i < 3; i += 1) await makeKey(db, clock, { owner: { integratorId }, scopes: ["keys:manage"] });
-    const made = await Promise.all(Array.from({ length: 50 }, () => refusalOfKey(() => makeKey(db, clock, { owner: { integratorId }, scopes: ["keys:manage"] }))));
+    const made = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        refusalOfKey(() => makeKey(db, clock, { owner: { integratorId }, scopes: ["keys:manage"] })),
+      ),
+    );
     expect(made.filter((answer) => answer === "made")).toHaveLength(1);
     expect(made.filter((answer) => answer === "no key: limit_reached")).toHaveLength(49);
   });
@@ -280,17 +309,26 @@ describe("key limits", () => {
     const { integratorId } = await makeIntegrator(db, clock);
     const firm = await makeFirm(db, clock);
     const owner = { integratorId, scopedFirmId: firm.firmId };
-    expect(await refusalOfKey(() => makeKey(db, clock, { owner, scopes: ["documents:send"] }))).toBe("no key: not_bound");
+    expect(await refusalOfKey(() => makeKey(db, clock, { owner, scopes: ["documents:send"] }))).toBe(
+      "no key: not_bound",
+    );
     await bind(db, clock, integratorId, firm.firmId);
     for (let i = 0; i < 5; i += 1) await makeKey(db, clock, { owner, scopes: ["documents:send"] });
-    expect(await refusalOfKey(() => makeKey(db, clock, { owner, scopes: ["documents:send"] }))).toBe("no key: limit_reached");
-    await expect(makeKey(db, clock, { owner: { integratorId, scopedFirmId: (await bound(integratorId)) }, scopes: ["keys:manage"] })).rejects.toThrow();
+    expect(await refusalOfKey(() => makeKey(db, clock, { owner, scopes: ["documents:send"] }))).toBe(
+      "no key: limit_reached",
+    );
+    await expect(
+      makeKey(db, clock, { owner: { integratorId, scopedFirmId: await bound(integratorId) }, scopes: ["keys:manage"] }),
+    ).rejects.toThrow();
   });
 
   test("the last two main keys, ended at once, leave one (C-13)", async () => {
     const { integratorId, key } = await makeIntegrator(db, clock);
     const second = await makeKey(db, clock, { owner: { integratorId }, scopes: ["keys:manage"] });
-    const outcomes = await Promise.all([a.deactivateKey(key.id, integratorId), b.deactivateKey(second.id, integratorId)]);
+    const outcomes = await Promise.all([
+      a.deactivateKey(key.id, integratorId),
+      b.deactivateKey(second.id, integratorId),
+    ]);
     expect([...outcomes].sort()).toEqual(["deactivated", "last_main_key"]);
   });
 

@@ -14,7 +14,18 @@ import { setProductionAuthorized } from "../../engine/storage/identity/firms.js"
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import {
-  bind, callerOf, cutChannel, login, makeFirm, makeIntegrator, makeKey, newParticipantId, participantId, refusalOf, startNode, type NodeOptions,
+  bind,
+  callerOf,
+  cutChannel,
+  login,
+  makeFirm,
+  makeIntegrator,
+  makeKey,
+  newParticipantId,
+  participantId,
+  refusalOf,
+  startNode,
+  type NodeOptions,
 } from "../support/identity.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 
@@ -33,7 +44,9 @@ const pair = async (options: Partial<NodeOptions> = {}): Promise<[Identity, Iden
   return [a, b];
 };
 
-beforeAll(async () => { db = await freshDatabase(); });
+beforeAll(async () => {
+  db = await freshDatabase();
+});
 afterEach(async () => {
   await Promise.all(running.splice(0).map((node) => node.stop()));
   await db.sql`delete from node`;
@@ -130,7 +143,9 @@ describe("without announcements", () => {
     const partner = await makeIntegrator(db, clock);
     await bind(db, clock, partner.integratorId, firm.firmId);
     const [firmToken, partnerToken, revokedToken] = [
-      (await login(b, firm.key, clock)).accessToken, (await login(b, partner.key, clock)).accessToken, (await login(b, firm.key, clock)).accessToken,
+      (await login(b, firm.key, clock)).accessToken,
+      (await login(b, partner.key, clock)).accessToken,
+      (await login(b, firm.key, clock)).accessToken,
     ];
     const partnerCaller = await callerOf(b, partnerToken, clock);
     for (const token of [firmToken, revokedToken]) expect(await tokenAnswer(b, token)).toBe("none");
@@ -142,7 +157,9 @@ describe("without announcements", () => {
     expect(await tokenAnswer(b, revokedToken)).toBe("TOKEN_INVALID");
     expect(await tokenAnswer(b, firmToken)).toBe("none");
     await a.revokeConsent(partner.integratorId, firm.firmId);
-    expect(await refusalOf(async () => b.participantContext(partnerCaller, firm.participantId))).toBe("PARTICIPANT_FORBIDDEN");
+    expect(await refusalOf(async () => b.participantContext(partnerCaller, firm.participantId))).toBe(
+      "PARTICIPANT_FORBIDDEN",
+    );
     await a.deactivateKey(firm.key.id);
     expect(await tokenAnswer(b, firmToken)).toBe("TOKEN_INVALID");
 
@@ -181,7 +198,9 @@ describe("without announcements", () => {
     expect(await tokenAnswer(a, accessToken)).toBe("TEMPORARY");
     expect(await refusalOf(async () => a.participantContext(caller, firm.participantId))).toBe("TEMPORARY");
     expect(await refusalOf(() => login(a, firm.key, clock))).toBe("TEMPORARY");
-    expect(await refusalOf(() => a.renewTokens({ refreshToken, address: "192.0.2.7", receivedAt: clock.now() }))).toBe("TEMPORARY");
+    expect(await refusalOf(() => a.renewTokens({ refreshToken, address: "192.0.2.7", receivedAt: clock.now() }))).toBe(
+      "TEMPORARY",
+    );
     expect(await refusalOf(() => a.revokeToken(accessToken, clock.now()))).toBe("TEMPORARY");
     expect(await tokenAnswer(a, "eyJ.forged.x")).toBe("TOKEN_INVALID");
   });
@@ -191,7 +210,12 @@ describe("without announcements", () => {
     const a = await start({
       openChannel: (options) => {
         const opened = cutChannel();
-        return opened.open({ ...options, onMessage: (payload) => { if (!deaf) options.onMessage(payload); } });
+        return opened.open({
+          ...options,
+          onMessage: (payload) => {
+            if (!deaf) options.onMessage(payload);
+          },
+        });
       },
     });
     await eventually("announcements are proven", () => a.isFresh());
@@ -211,7 +235,10 @@ describe("contexts", () => {
     const mixed = participantId("9915:AbC-123");
     await registerParticipant({ sql: db.sql, clock }, firm.firmId, mixed);
     const caller = await callerOf(a, (await login(a, firm.key, clock)).accessToken, clock);
-    expect(await a.participantContext(caller, firm.participantId)).toMatchObject({ participantId: firm.participantId, firmId: firm.firmId });
+    expect(await a.participantContext(caller, firm.participantId)).toMatchObject({
+      participantId: firm.participantId,
+      firmId: firm.firmId,
+    });
     expect(await a.participantContext(caller, participantId("9915:aBc-123"))).toMatchObject({ participantId: mixed });
     for (const id of [other.participantId, newParticipantId()]) {
       expect(await refusalOf(async () => a.participantContext(caller, id))).toBe("PARTICIPANT_FORBIDDEN");
@@ -236,19 +263,32 @@ describe("contexts", () => {
     const [firm, other] = [await makeFirm(db, clock), await makeFirm(db, clock)];
     const partner = await makeIntegrator(db, clock);
     await bind(db, clock, partner.integratorId, firm.firmId, ["documents:read"]);
-    const scoped = await makeKey(db, clock, { owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId }, scopes: ["documents:read", "documents:send"] });
-    const [direct, central, ofFirm] = await Promise.all([firm.key, partner.key, scoped].map(async (key) => callerOf(a, (await login(a, key, clock)).accessToken, clock)));
+    const scoped = await makeKey(db, clock, {
+      owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId },
+      scopes: ["documents:read", "documents:send"],
+    });
+    const [direct, central, ofFirm] = await Promise.all(
+      [firm.key, partner.key, scoped].map(async (key) => callerOf(a, (await login(a, key, clock)).accessToken, clock)),
+    );
     if (direct === undefined || central === undefined || ofFirm === undefined) throw new Error("no callers");
     const unknown = "00000000-0000-7000-8000-00000000dead" as typeof firm.firmId;
 
     expect(await a.firmContext(direct, undefined)).toMatchObject({ firmId: firm.firmId });
     expect(await refusalOf(async () => a.firmContext(direct, firm.firmId))).toBe("FIRM_CONTEXT_FORBIDDEN");
     expect(await refusalOf(async () => a.firmContext(central, undefined))).toBe("FIRM_CONTEXT_REQUIRED");
-    expect(await a.firmContext(central, firm.firmId)).toEqual({ firmId: firm.firmId, scopes: new Set(["documents:read"]) });
-    for (const id of [other.firmId, unknown]) expect(await refusalOf(async () => a.firmContext(central, id))).toBe("FIRM_FORBIDDEN");
-    expect(await a.firmContext(ofFirm, undefined)).toEqual({ firmId: firm.firmId, scopes: new Set(["documents:read"]) });
+    expect(await a.firmContext(central, firm.firmId)).toEqual({
+      firmId: firm.firmId,
+      scopes: new Set(["documents:read"]),
+    });
+    for (const id of [other.firmId, unknown])
+      expect(await refusalOf(async () => a.firmContext(central, id))).toBe("FIRM_FORBIDDEN");
+    expect(await a.firmContext(ofFirm, undefined)).toEqual({
+      firmId: firm.firmId,
+      scopes: new Set(["documents:read"]),
+    });
     expect(await a.firmContext(ofFirm, firm.firmId)).toMatchObject({ firmId: firm.firmId });
-    for (const id of [other.firmId, unknown]) expect(await refusalOf(async () => a.firmContext(ofFirm, id))).toBe("FIRM_FORBIDDEN");
+    for (const id of [other.firmId, unknown])
+      expect(await refusalOf(async () => a.firmContext(ofFirm, id))).toBe("FIRM_FORBIDDEN");
   });
 
   // spec/enterprise.md, Firm and partner binding: "partner access to that firm ends at once; JWTs already issued for that firm
@@ -258,7 +298,10 @@ describe("contexts", () => {
     const [firm, kept] = [await makeFirm(db, clock), await makeFirm(db, clock)];
     const partner = await makeIntegrator(db, clock);
     for (const { firmId } of [firm, kept]) await bind(db, clock, partner.integratorId, firmId);
-    const scoped = await makeKey(db, clock, { owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId }, scopes: ["documents:send"] });
+    const scoped = await makeKey(db, clock, {
+      owner: { integratorId: partner.integratorId, scopedFirmId: firm.firmId },
+      scopes: ["documents:send"],
+    });
     const [central, ofFirm] = [await login(b, partner.key, clock), await login(b, scoped, clock)];
     const caller = await callerOf(b, central.accessToken, clock);
     expect(await b.participantContext(caller, firm.participantId)).toMatchObject({ firmId: firm.firmId });
@@ -268,7 +311,11 @@ describe("contexts", () => {
     expect(await refusalOf(async () => b.participantContext(caller, firm.participantId))).toBe("PARTICIPANT_FORBIDDEN");
     expect(await tokenAnswer(b, ofFirm.accessToken)).toBe("TOKEN_INVALID");
     expect(await refusalOf(() => login(b, scoped, clock))).toBe("CREDENTIALS_INVALID");
-    expect(await refusalOf(() => b.renewTokens({ refreshToken: ofFirm.refreshToken, address: "192.0.2.7", receivedAt: clock.now() }))).toBe("REFRESH_TOKEN_INVALID");
+    expect(
+      await refusalOf(() =>
+        b.renewTokens({ refreshToken: ofFirm.refreshToken, address: "192.0.2.7", receivedAt: clock.now() }),
+      ),
+    ).toBe("REFRESH_TOKEN_INVALID");
     expect(await b.participantContext(caller, kept.participantId)).toMatchObject({ firmId: kept.firmId });
 
     await bind(db, clock, partner.integratorId, firm.firmId);
@@ -291,7 +338,10 @@ describe("contexts", () => {
     expect(await refusalOf(async () => a.participantContext(caller, firm.participantId))).toBe("PARTICIPANT_FORBIDDEN");
     expect(await a.firmContext(caller, firm.firmId)).toMatchObject({ firmId: firm.firmId });
     await bindFirm({ sql: db.sql, clock }, { ...consent, interfaces: ["sapi"] });
-    await eventually("the change is heard", async () => (await refusalOf(async () => a.firmContext(caller, firm.firmId))) === "FIRM_FORBIDDEN");
+    await eventually(
+      "the change is heard",
+      async () => (await refusalOf(async () => a.firmContext(caller, firm.firmId))) === "FIRM_FORBIDDEN",
+    );
     expect(await a.participantContext(caller, firm.participantId)).toMatchObject({ firmId: firm.firmId });
   });
 
@@ -300,9 +350,15 @@ describe("contexts", () => {
     const firm = await makeFirm(db, clock);
     const partner = await makeIntegrator(db, clock, false);
     await bind(db, clock, partner.integratorId, firm.firmId);
-    const key = await makeKey(db, clock, { owner: { integratorId: partner.integratorId }, scopes: ["documents:send"] }, "production");
+    const key = await makeKey(
+      db,
+      clock,
+      { owner: { integratorId: partner.integratorId }, scopes: ["documents:send"] },
+      "production",
+    );
     const { accessToken } = await login(a, key, clock);
-    const answer = async () => refusalOf(async () => a.participantContext(await callerOf(a, accessToken, clock), firm.participantId));
+    const answer = async () =>
+      refusalOf(async () => a.participantContext(await callerOf(a, accessToken, clock), firm.participantId));
     expect(await answer()).toBe("PARTICIPANT_FORBIDDEN");
     await setProductionAuthorized(db.sql, partner.integratorId, true);
     await eventually("the authorization is heard", async () => (await answer()) === "none");
@@ -357,7 +413,9 @@ describe("nodes and shared rates", () => {
       grants.push({ at, granted: rows[0]?.granted ?? 0 });
     }
     for (const { at: from } of grants) {
-      const inWindow = grants.filter(({ at }) => at >= from && at < from + 60_000).reduce((sum, { granted }) => sum + granted, 0);
+      const inWindow = grants
+        .filter(({ at }) => at >= from && at < from + 60_000)
+        .reduce((sum, { granted }) => sum + granted, 0);
       expect(inWindow).toBeLessThanOrEqual(100);
     }
     expect(grants.reduce((sum, { granted }) => sum + granted, 0)).toBeGreaterThanOrEqual(300);

@@ -11,7 +11,9 @@ let db: TestDatabase;
 const clock = fakeClock();
 const NOW = "'2026-11-20T09:00:00Z'::timestamptz";
 
-beforeAll(async () => { db = await freshDatabase(); });
+beforeAll(async () => {
+  db = await freshDatabase();
+});
 afterAll(() => db.drop());
 
 const bytes = (text: string): string => `'\\x${createHash("sha256").update(text).digest("hex")}'::bytea`;
@@ -24,7 +26,10 @@ const creation = (integratorId: string, scopedFirm: string | undefined): string 
 test("the sixth key is refused although the fifth is not committed yet (C-12)", async () => {
   const { integratorId } = await makeIntegrator(db, clock);
   for (let i = 0; i < 3; i += 1) await makeKey(db, clock, { owner: { integratorId }, scopes: ["keys:manage"] });
-  expect(await overlap(db, creation(integratorId, undefined), creation(integratorId, undefined))).toEqual(["created", "limit_reached"]);
+  expect(await overlap(db, creation(integratorId, undefined), creation(integratorId, undefined))).toEqual([
+    "created",
+    "limit_reached",
+  ]);
 });
 
 test("of the last two main keys one stays, although the other's end is not committed yet (C-13)", async () => {
@@ -38,14 +43,18 @@ test("no key is made for a firm whose consent is being withdrawn", async () => {
   const { integratorId } = await makeIntegrator(db, clock);
   const { firmId } = await makeFirm(db, clock);
   await bind(db, clock, integratorId, firmId);
-  expect(await overlap(db, `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`, creation(integratorId, firmId))).toEqual([true, "not_bound"]);
+  expect(
+    await overlap(db, `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`, creation(integratorId, firmId)),
+  ).toEqual([true, "not_bound"]);
 });
 
 test("a key that is being made for a firm ends with the consent that is withdrawn meanwhile", async () => {
   const { integratorId } = await makeIntegrator(db, clock);
   const { firmId } = await makeFirm(db, clock);
   await bind(db, clock, integratorId, firmId);
-  expect(await overlap(db, creation(integratorId, firmId), `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`)).toEqual(["created", true]);
+  expect(
+    await overlap(db, creation(integratorId, firmId), `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`),
+  ).toEqual(["created", true]);
   expect(await db.sql`select active from api_key where scoped_firm_id = ${firmId}`).toEqual([{ active: false }]);
 });
 
@@ -55,7 +64,10 @@ test("a refresh family that is being opened ends with the consent that is withdr
   await bind(db, clock, integratorId, firmId);
   const key = await makeKey(db, clock, { owner: { integratorId, scopedFirmId: firmId }, scopes: ["documents:send"] });
   const opening = `open_refresh_family(${bytes("f0")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`;
-  expect(await overlap(db, opening, `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`)).toEqual([true, true]);
+  expect(await overlap(db, opening, `revoke_firm_binding('${integratorId}', '${firmId}', ${NOW})`)).toEqual([
+    true,
+    true,
+  ]);
   expect(await db.sql`select 1 from refresh_family where key_id = ${key.id}`).toHaveLength(0);
 });
 
@@ -76,8 +88,11 @@ test("of many failures that wait for each other exactly five are counted, also w
 
 test("a refresh token is consumed once although its consumption is not committed yet", async () => {
   const { key } = await makeFirm(db, clock);
-  await db.sql.unsafe(`select open_refresh_family(${bytes("f1")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`);
-  const rotation = (next: string): string => `rotate_refresh_family(${bytes("f1")}, ${bytes("t1")}, ${bytes(next)}, 0, ${NOW}, ${NOW} + interval '1 day')`;
+  await db.sql.unsafe(
+    `select open_refresh_family(${bytes("f1")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`,
+  );
+  const rotation = (next: string): string =>
+    `rotate_refresh_family(${bytes("f1")}, ${bytes("t1")}, ${bytes(next)}, 0, ${NOW}, ${NOW} + interval '1 day')`;
   expect(await overlap(db, rotation("t2"), rotation("t3"))).toEqual([true, false]);
   expect(await db.sql.unsafe(`select 1 from refresh_family where family_sha256 = ${bytes("f1")}`)).toHaveLength(0);
 });
@@ -97,7 +112,9 @@ test("a refresh family that is being opened ends with its key", async () => {
 
 test("a renewal never outlives a key that is being ended", async () => {
   const { key } = await makeFirm(db, clock);
-  await db.sql.unsafe(`select open_refresh_family(${bytes("f4")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`);
+  await db.sql.unsafe(
+    `select open_refresh_family(${bytes("f4")}, ${bytes("t1")}, '${key.id}', 0, '{}', ${NOW}, ${NOW} + interval '1 day', 200)`,
+  );
   const rotation = `rotate_refresh_family(${bytes("f4")}, ${bytes("t1")}, ${bytes("t2")}, 0, ${NOW}, ${NOW} + interval '1 day')`;
   expect(await overlap(db, `deactivate_api_key('${key.id}', null, ${NOW})`, rotation)).toEqual(["deactivated", false]);
   expect(await db.sql`select 1 from refresh_family where key_id = ${key.id}`).toHaveLength(0);

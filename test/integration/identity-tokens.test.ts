@@ -2,7 +2,15 @@
  * Access tokens under attack: everything but a token of ours, unchanged and of this moment, is 401.
  * @source design/reliability.md, A-01, A-02, A-15; RFC 8725
  */
-import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto";
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  sign,
+  verify,
+  type KeyObject,
+} from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { Identity } from "../../engine/identity/identity.js";
@@ -34,14 +42,19 @@ beforeAll(async () => {
     select kid, private_sealed as "privateSealed", master_key_id as "masterKeyId" from signing_key`;
   const [row] = rows;
   if (row === undefined) throw new Error("no signing key");
-  signingKey = createPrivateKey({ key: sealer.open(row.masterKeyId, row.privateSealed, `signing_key:${row.kid}`), format: "der", type: "pkcs8" });
+  signingKey = createPrivateKey({
+    key: sealer.open(row.masterKeyId, row.privateSealed, `signing_key:${row.kid}`),
+    format: "der",
+    type: "pkcs8",
+  });
 });
 afterAll(async () => {
   await node.stop();
   await db.drop();
 });
 
-const encode = (value: unknown): string => Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+const encode = (value: unknown): string =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 const partsOf = (token: string): { header: Fields; claims: Fields; signature: string } => {
   const [header = "", claims = "", signature = ""] = token.split(".");
   const read = (part: string): Fields => JSON.parse(Buffer.from(part, "base64url").toString()) as Fields;
@@ -59,9 +72,19 @@ test("a token of ours names key, firm, environment, scope and generations, and n
   const now_s = Math.floor(clock.now() / 1000);
   expect(header).toEqual({ alg: "EdDSA", kid: node.jwks().keys[0]?.kid, typ: "at+jwt" });
   expect(claims).toEqual({
-    iss: PUBLIC_URL, aud: PUBLIC_URL, sub: key.id, jti: expect.any(String), iat: now_s, nbf: now_s, exp: now_s + 900, env: "sandbox",
-    scope: "documents:send documents:read documents:write webhooks:read webhooks:write account:read", firm_id: firmId, integrator_id: null,
-    generation: 0, binding_generation: 0,
+    iss: PUBLIC_URL,
+    aud: PUBLIC_URL,
+    sub: key.id,
+    jti: expect.any(String),
+    iat: now_s,
+    nbf: now_s,
+    exp: now_s + 900,
+    env: "sandbox",
+    scope: "documents:send documents:read documents:write webhooks:read webhooks:write account:read",
+    firm_id: firmId,
+    integrator_id: null,
+    generation: 0,
+    binding_generation: 0,
   });
 });
 
@@ -72,7 +95,9 @@ test("whoever reads the published key can verify the token", async () => {
   expect(Object.keys(jwk).sort()).toEqual(["alg", "crv", "kid", "kty", "use", "x"]);
   const publicKey = createPublicKey({ key: { kty: jwk.kty, crv: jwk.crv, x: jwk.x }, format: "jwk" });
   const dot = token.lastIndexOf(".");
-  expect(verify(null, Buffer.from(token.slice(0, dot)), publicKey, Buffer.from(token.slice(dot + 1), "base64url"))).toBe(true);
+  expect(
+    verify(null, Buffer.from(token.slice(0, dot)), publicKey, Buffer.from(token.slice(dot + 1), "base64url")),
+  ).toBe(true);
 });
 
 test("the helper that signs attacks signs good tokens too", async () => {
@@ -81,35 +106,77 @@ test("the helper that signs attacks signs good tokens too", async () => {
 });
 
 describe("the header decides nothing (A-01)", () => {
-  test.each(["none", "None", "NONE", "nOnE", "", "HS256", "hs256", "ES256", "RS256", "PS256", "eddsa", "Ed25519", "EdDSA ", null, 1])(
-    "alg %j", async (alg) => {
-      const { header, claims } = partsOf(await good());
-      expect(await answer(signed({ ...header, alg }, claims))).toBe("TOKEN_INVALID");
-      expect(await answer(`${encode({ ...header, alg })}.${encode(claims)}.`)).toBe("TOKEN_INVALID");
-      expect(await answer(`${encode({ ...header, alg })}.${encode(claims)}.${"A".repeat(86)}`)).toBe("TOKEN_INVALID");
-    });
+  test.each([
+    "none",
+    "None",
+    "NONE",
+    "nOnE",
+    "",
+    "HS256",
+    "hs256",
+    "ES256",
+    "RS256",
+    "PS256",
+    "eddsa",
+    "Ed25519",
+    "EdDSA ",
+    null,
+    1,
+  ])("alg %j", async (alg) => {
+    const { header, claims } = partsOf(await good());
+    expect(await answer(signed({ ...header, alg }, claims))).toBe("TOKEN_INVALID");
+    expect(await answer(`${encode({ ...header, alg })}.${encode(claims)}.`)).toBe("TOKEN_INVALID");
+    expect(await answer(`${encode({ ...header, alg })}.${encode(claims)}.${"A".repeat(86)}`)).toBe("TOKEN_INVALID");
+  });
 
   test("HS256 with the public key as secret", async () => {
     const { header, claims } = partsOf(await good());
     const [jwk] = node.jwks().keys;
     const publicKey = createPublicKey(signingKey);
-    for (const secret of [jwk?.x ?? "", Buffer.from(jwk?.x ?? "", "base64url"), publicKey.export({ format: "pem", type: "spki" }), publicKey.export({ format: "der", type: "spki" })]) {
+    for (const secret of [
+      jwk?.x ?? "",
+      Buffer.from(jwk?.x ?? "", "base64url"),
+      publicKey.export({ format: "pem", type: "spki" }),
+      publicKey.export({ format: "der", type: "spki" }),
+    ]) {
       const text = `${encode({ ...header, alg: "HS256" })}.${encode(claims)}`;
-      expect(await answer(`${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`)).toBe("TOKEN_INVALID");
+      expect(await answer(`${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`)).toBe(
+        "TOKEN_INVALID",
+      );
     }
   });
 
-  test.each(["", "unknown", "../../../etc/passwd", "' or '1'='1", "http://127.0.0.1/jwks.json", "__proto__", "constructor", null, 7, ["a"], {}])(
-    "kid %j", async (kid) => {
-      const { header, claims } = partsOf(await good());
-      expect(await answer(signed({ ...header, kid }, claims))).toBe("TOKEN_INVALID");
-    });
+  test.each([
+    "",
+    "unknown",
+    "../../../etc/passwd",
+    "' or '1'='1",
+    "http://127.0.0.1/jwks.json",
+    "__proto__",
+    "constructor",
+    null,
+    7,
+    ["a"],
+    {},
+  ])("kid %j", async (kid) => {
+    const { header, claims } = partsOf(await good());
+    expect(await answer(signed({ ...header, kid }, claims))).toBe("TOKEN_INVALID");
+  });
 
   test("a key that the token brings along", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const jwk = publicKey.export({ format: "jwk" });
     const { header, claims } = partsOf(await good());
-    for (const extra of [{ jwk }, { jku: "http://127.0.0.1/jwks.json" }, { x5u: "http://127.0.0.1/cert.pem" }, { x5c: ["AA=="] }, { crit: ["exp"] }, { crit: ["b64"], b64: false }, { zip: "DEF" }, { cty: "JWT" }]) {
+    for (const extra of [
+      { jwk },
+      { jku: "http://127.0.0.1/jwks.json" },
+      { x5u: "http://127.0.0.1/cert.pem" },
+      { x5c: ["AA=="] },
+      { crit: ["exp"] },
+      { crit: ["b64"], b64: false },
+      { zip: "DEF" },
+      { cty: "JWT" },
+    ]) {
       expect(await answer(signed({ ...header, ...extra }, claims, privateKey))).toBe("TOKEN_INVALID");
       expect(await answer(signed({ ...header, ...extra }, claims))).toBe("TOKEN_INVALID");
     }
@@ -127,7 +194,13 @@ describe("the text is exactly ours (A-01)", () => {
     const { header, claims, signature } = partsOf(token);
     const text = token.slice(0, token.lastIndexOf("."));
     expect(await answer(signed(header, claims, generateKeyPairSync("ed25519").privateKey))).toBe("TOKEN_INVALID");
-    for (const forged of ["", encode(Buffer.alloc(64).toString("latin1")), "A".repeat(86), signature.slice(0, -2), `${signature}AA`]) {
+    for (const forged of [
+      "",
+      encode(Buffer.alloc(64).toString("latin1")),
+      "A".repeat(86),
+      signature.slice(0, -2),
+      `${signature}AA`,
+    ]) {
       expect(await answer(`${text}.${forged}`)).toBe("TOKEN_INVALID");
     }
   });
@@ -136,8 +209,21 @@ describe("the text is exactly ours (A-01)", () => {
     const token = await good();
     const last = token.slice(-1);
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const spare = [1, 2, 3].map((bits) => token.slice(0, -1) + (alphabet[(alphabet.indexOf(last) & ~3) | ((alphabet.indexOf(last) + bits) & 3)] ?? ""));
-    for (const variant of [...spare, `${token}=`, `${token}==`, `${token}\n`, ` ${token}`, `${token} `, token.replaceAll(".", "%2e"), `${token}.`, `.${token}`]) {
+    const spare = [1, 2, 3].map(
+      (bits) =>
+        token.slice(0, -1) + (alphabet[(alphabet.indexOf(last) & ~3) | ((alphabet.indexOf(last) + bits) & 3)] ?? ""),
+    );
+    for (const variant of [
+      ...spare,
+      `${token}=`,
+      `${token}==`,
+      `${token}\n`,
+      ` ${token}`,
+      `${token} `,
+      token.replaceAll(".", "%2e"),
+      `${token}.`,
+      `.${token}`,
+    ]) {
       expect(variant).not.toBe(token);
       expect(await answer(variant)).toBe("TOKEN_INVALID");
     }
@@ -146,10 +232,24 @@ describe("the text is exactly ours (A-01)", () => {
   test("claims changed after signing", async () => {
     const token = await good();
     const { header, claims, signature } = partsOf(token);
-    expect(await answer(`${encode(header)}.${encode({ ...claims, scope: "keys:manage" })}.${signature}`)).toBe("TOKEN_INVALID");
+    expect(await answer(`${encode(header)}.${encode({ ...claims, scope: "keys:manage" })}.${signature}`)).toBe(
+      "TOKEN_INVALID",
+    );
   });
 
-  test.each(["", ".", "..", "a.b", "a.b.c", "a.b.c.d.e", "Bearer x", "rt_abc", "null", "\u0000.\u0000.\u0000", "é.é.é"])("%j", async (token) => {
+  test.each([
+    "",
+    ".",
+    "..",
+    "a.b",
+    "a.b.c",
+    "a.b.c.d.e",
+    "Bearer x",
+    "rt_abc",
+    "null",
+    "\u0000.\u0000.\u0000",
+    "é.é.é",
+  ])("%j", async (token) => {
     expect(await answer(token)).toBe("TOKEN_INVALID");
   });
 
@@ -159,26 +259,52 @@ describe("the text is exactly ours (A-01)", () => {
     expect(await answer(`${encode({ alg: "dir", enc: "A256GCM" })}..AAAA.AAAA.AAAA`)).toBe("TOKEN_INVALID");
     expect(await answer(signed(header, token))).toBe("TOKEN_INVALID");
     expect(await answer(`${token}.${"A".repeat(1_000_000)}`)).toBe("TOKEN_INVALID");
-    expect(await answer(signed(header, { ...partsOf(token).claims, padding: "x".repeat(LIMITS.token_bytes_max) }))).toBe("TOKEN_INVALID");
+    expect(
+      await answer(signed(header, { ...partsOf(token).claims, padding: "x".repeat(LIMITS.token_bytes_max) })),
+    ).toBe("TOKEN_INVALID");
   });
 });
 
 describe("claims (A-02)", () => {
-  test.each(["iss", "aud", "sub", "jti", "iat", "nbf", "exp", "env", "scope", "firm_id", "integrator_id", "generation", "binding_generation"])(
-    "without %s, or with it of another kind", async (name) => {
-      const { header, claims } = partsOf(await good());
-      const { [name]: present, ...without } = claims;
-      expect(await answer(signed(header, without))).toBe("TOKEN_INVALID");
-      const strange: unknown[] = [[present], { value: present }, true, -1, 1.5, 1e300, "", "x"];
-      // A scope that is an empty or unknown word is a token that allows nothing, not a forgery.
-      for (const value of name === "scope" ? strange.slice(0, 6) : [...strange, typeof present === "number" ? String(present) : 0]) {
-        expect([name, value, await answer(signed(header, { ...claims, [name]: value }))]).toEqual([name, value, "TOKEN_INVALID"]);
-      }
-    });
+  test.each([
+    "iss",
+    "aud",
+    "sub",
+    "jti",
+    "iat",
+    "nbf",
+    "exp",
+    "env",
+    "scope",
+    "firm_id",
+    "integrator_id",
+    "generation",
+    "binding_generation",
+  ])("without %s, or with it of another kind", async (name) => {
+    const { header, claims } = partsOf(await good());
+    const { [name]: present, ...without } = claims;
+    expect(await answer(signed(header, without))).toBe("TOKEN_INVALID");
+    const strange: unknown[] = [[present], { value: present }, true, -1, 1.5, 1e300, "", "x"];
+    // A scope that is an empty or unknown word is a token that allows nothing, not a forgery.
+    for (const value of name === "scope"
+      ? strange.slice(0, 6)
+      : [...strange, typeof present === "number" ? String(present) : 0]) {
+      expect([name, value, await answer(signed(header, { ...claims, [name]: value }))]).toEqual([
+        name,
+        value,
+        "TOKEN_INVALID",
+      ]);
+    }
+  });
 
   test("another deployment, another environment", async () => {
     const { header, claims } = partsOf(await good());
-    for (const change of [{ iss: "https://other.example" }, { aud: "https://other.example" }, { aud: [PUBLIC_URL] }, { env: "production" }]) {
+    for (const change of [
+      { iss: "https://other.example" },
+      { aud: "https://other.example" },
+      { aud: [PUBLIC_URL] },
+      { env: "production" },
+    ]) {
       expect(await answer(signed(header, { ...claims, ...change }))).toBe("TOKEN_INVALID");
     }
   });
@@ -186,7 +312,13 @@ describe("claims (A-02)", () => {
   test("a token that lives longer than ours, or ends before it begins", async () => {
     const { header, claims } = partsOf(await good());
     const iat = Number(claims["iat"]);
-    for (const change of [{ exp: iat + 901 }, { exp: iat + 10 ** 9 }, { exp: iat }, { nbf: iat - 1 }, { nbf: iat + 900 }]) {
+    for (const change of [
+      { exp: iat + 901 },
+      { exp: iat + 10 ** 9 },
+      { exp: iat },
+      { nbf: iat - 1 },
+      { nbf: iat + 900 },
+    ]) {
       expect(await answer(signed(header, { ...claims, ...change }))).toBe("TOKEN_INVALID");
     }
   });
@@ -213,13 +345,19 @@ describe("claims (A-02)", () => {
 
   test("a key that does not exist, an older generation of the key", async () => {
     const { header, claims } = partsOf(await good());
-    expect(await answer(signed(header, { ...claims, sub: "00000000-0000-7000-8000-000000000000" }))).toBe("TOKEN_INVALID");
+    expect(await answer(signed(header, { ...claims, sub: "00000000-0000-7000-8000-000000000000" }))).toBe(
+      "TOKEN_INVALID",
+    );
     expect(await answer(signed(header, { ...claims, generation: 1 }))).toBe("TOKEN_INVALID");
   });
 
   test("scopes that the key does not have are worth nothing", async () => {
     const { header, claims } = partsOf(await good());
-    const caller = await callerOf(node, signed(header, { ...claims, scope: "documents:send keys:manage firms:manage" }), clock);
+    const caller = await callerOf(
+      node,
+      signed(header, { ...claims, scope: "documents:send keys:manage firms:manage" }),
+      clock,
+    );
     expect([...caller.scopes]).toEqual(["documents:send"]);
   });
 });
@@ -228,7 +366,10 @@ describe("signing keys (A-15)", () => {
   test("a successor is published before it signs, and tokens of both are good until they end", async () => {
     const rotating = await freshDatabase();
     const time = fakeClock();
-    const [first, second] = [await startNode(rotating, { clock: time, sealer }), await startNode(rotating, { clock: time, sealer })];
+    const [first, second] = [
+      await startNode(rotating, { clock: time, sealer }),
+      await startNode(rotating, { clock: time, sealer }),
+    ];
     const { key: firmKey } = await makeFirm(rotating, time);
     const kidOf = (token: string): unknown => partsOf(token).header["kid"];
     const oldKid = first.jwks().keys[0]?.kid;
@@ -245,7 +386,8 @@ describe("signing keys (A-15)", () => {
     time.advance(1_000);
     const next = (await login(second, firmKey, time)).accessToken;
     expect(kidOf(next)).not.toBe(oldKid);
-    for (const each of [first, second]) for (const token of [last, next]) expect((await callerOf(each, token, time)).keyId).toBe(firmKey.id);
+    for (const each of [first, second])
+      for (const token of [last, next]) expect((await callerOf(each, token, time)).keyId).toBe(firmKey.id);
 
     time.advance(3 * LIMITS.token_access_s * 1000);
     await first.maintain();
@@ -257,7 +399,8 @@ describe("signing keys (A-15)", () => {
   test("nodes that start together on an empty database share one key", async () => {
     const empty = await freshDatabase();
     const nodes = await Promise.all(Array.from({ length: 4 }, () => startNode(empty, { clock, sealer })));
-    for (const each of nodes) expect(each.jwks().keys.map((jwk) => jwk.kid)).toEqual(nodes[0]?.jwks().keys.map((jwk) => jwk.kid));
+    for (const each of nodes)
+      expect(each.jwks().keys.map((jwk) => jwk.kid)).toEqual(nodes[0]?.jwks().keys.map((jwk) => jwk.kid));
     expect(nodes[0]?.jwks().keys).toHaveLength(1);
     await Promise.all(nodes.map((each) => each.stop()));
     await empty.drop();

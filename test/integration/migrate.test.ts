@@ -27,20 +27,29 @@ async function emptyDatabase(): Promise<TestDatabase> {
 
 function folderOf(files: Readonly<Record<string, string>>): string {
   const directory = mkdtempSync(join(tmpdir(), "kurier-migrations-"));
-  undo.push(() => { rmSync(directory, { recursive: true, force: true }); });
+  undo.push(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
   return directory;
 }
 
-const TWO = { "0001_one.sql": "create table one (id integer primary key);", "0002_two.sql": "create table two (id integer primary key);\ninsert into one values (1);" };
+const TWO = {
+  "0001_one.sql": "create table one (id integer primary key);",
+  "0002_two.sql": "create table two (id integer primary key);\ninsert into one values (1);",
+};
 
 describe("migrate", () => {
   test("applies every file once, in order, and does nothing the second time", async () => {
     const { url } = await emptyDatabase();
-    const names = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql")).sort();
+    const names = readdirSync(MIGRATIONS)
+      .filter((name) => name.endsWith(".sql"))
+      .sort();
     expect(await migrate({ url, clock: systemClock })).toEqual(names);
     expect(await migrate({ url, clock: systemClock })).toEqual([]);
-    expect((await migrationStatus({ url })).map(({ name, state }) => [name, state])).toEqual(names.map((name) => [name, "applied"]));
+    expect((await migrationStatus({ url })).map(({ name, state }) => [name, state])).toEqual(
+      names.map((name) => [name, "applied"]),
+    );
   });
 
   test("eight processes at once apply each file once", async () => {
@@ -53,9 +62,16 @@ describe("migrate", () => {
 
   test("a file that fails half-way changes nothing, is named, and is applied once it is corrected", async () => {
     const { url, sql } = await emptyDatabase();
-    const directory = folderOf({ ...TWO, "0002_two.sql": "create table two (id integer primary key);\ninsert into nowhere values (1);" });
-    await expect(migrate({ url, clock: systemClock, directory })).rejects.toThrow(/0002_two\.sql failed and changed nothing/);
-    expect(await sql`select to_regclass('one')::text as one, to_regclass('two')::text as two`).toEqual([{ one: "one", two: null }]);
+    const directory = folderOf({
+      ...TWO,
+      "0002_two.sql": "create table two (id integer primary key);\ninsert into nowhere values (1);",
+    });
+    await expect(migrate({ url, clock: systemClock, directory })).rejects.toThrow(
+      /0002_two\.sql failed and changed nothing/,
+    );
+    expect(await sql`select to_regclass('one')::text as one, to_regclass('two')::text as two`).toEqual([
+      { one: "one", two: null },
+    ]);
     expect(await migrate({ url, clock: systemClock, directory: folderOf(TWO) })).toEqual(["0002_two.sql"]);
   });
 
@@ -63,7 +79,9 @@ describe("migrate", () => {
     const { url } = await emptyDatabase();
     await migrate({ url, clock: systemClock, directory: folderOf(TWO) });
     const directory = folderOf({ ...TWO, "0001_one.sql": "create table one (id bigint primary key);" });
-    await expect(migrate({ url, clock: systemClock, directory })).rejects.toThrow(/0001_one\.sql was changed after it had been applied/);
+    await expect(migrate({ url, clock: systemClock, directory })).rejects.toThrow(
+      /0001_one\.sql was changed after it had been applied/,
+    );
     expect((await migrationStatus({ url, directory })).map(({ state }) => state)).toEqual(["changed", "applied"]);
   });
 
@@ -77,14 +95,25 @@ describe("migrate", () => {
 
   test("status on an empty database names every file as pending and changes nothing", async () => {
     const { url, sql } = await emptyDatabase();
-    expect((await migrationStatus({ url, directory: folderOf(TWO) })).map(({ state }) => state)).toEqual(["pending", "pending"]);
+    expect((await migrationStatus({ url, directory: folderOf(TWO) })).map(({ state }) => state)).toEqual([
+      "pending",
+      "pending",
+    ]);
     expect(await sql`select to_regclass('schema_migration')::text as register`).toEqual([{ register: null }]);
   });
 
   test("misnamed files and numbers given twice are refused", async () => {
     const { url } = await emptyDatabase();
-    await expect(migrate({ url, clock: systemClock, directory: folderOf({ "first.sql": "select 1;" }) })).rejects.toThrow(/must be named NNNN_name\.sql/);
-    await expect(migrate({ url, clock: systemClock, directory: folderOf({ "0001_a.sql": "select 1;", "0001_b.sql": "select 1;" }) })).rejects.toThrow(/number of 0001_b\.sql/);
+    await expect(
+      migrate({ url, clock: systemClock, directory: folderOf({ "first.sql": "select 1;" }) }),
+    ).rejects.toThrow(/must be named NNNN_name\.sql/);
+    await expect(
+      migrate({
+        url,
+        clock: systemClock,
+        directory: folderOf({ "0001_a.sql": "select 1;", "0001_b.sql": "select 1;" }),
+      }),
+    ).rejects.toThrow(/number of 0001_b\.sql/);
   });
 });
 

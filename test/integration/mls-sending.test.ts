@@ -13,7 +13,11 @@ import { recordingExchanges } from "../../engine/documents/delivery/service-disp
 import { Refusal } from "../../engine/base/errors.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { BILLING_CAPABILITIES, SELF_BILLING_CUSTOMIZATION, SELF_BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
+import {
+  BILLING_CAPABILITIES,
+  SELF_BILLING_CUSTOMIZATION,
+  SELF_BILLING_PROCESS,
+} from "../../engine/peppol/envelope/identifiers.js";
 import { readInvoiceResponse, RESPONSE_OF_STATUS } from "../../engine/peppol/responses/invoice-response.js";
 import { readMls } from "../../engine/peppol/responses/mls.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
@@ -50,21 +54,41 @@ beforeAll(async () => {
   buyerFirm = await seedFirm(db.sql, BUYER);
   sellerFirm = await seedFirm(db.sql, SELLER);
 });
-afterAll(async () => { await db.drop(); });
+afterAll(async () => {
+  await db.drop();
+});
 beforeEach(async () => {
   handed = [];
   answer = () => ({ kind: "receipt", peerSeat: PEER_SEAT });
   await db.sql`truncate mls_duty, service_message, service_attempt, exchange, inbound_status, report_submission`;
 });
 
-const goodInvoice = (number = `N-${randomUUID()}`): Buffer => Buffer.from(sampleInvoice({
-  sender: SELLER, receiver: BUYER, senderName: "Seller & sons", receiverName: "Buyer a. s.", number, issueDate: "2026-11-20", lines: 1,
-}));
-const arriving = (changes: Partial<InboundExchange> & { readonly type?: "FAILURE_ONLY" | "ALWAYS_SEND"; readonly to?: string } = {}): InboundExchange => {
+const goodInvoice = (number = `N-${randomUUID()}`): Buffer =>
+  Buffer.from(
+    sampleInvoice({
+      sender: SELLER,
+      receiver: BUYER,
+      senderName: "Seller & sons",
+      receiverName: "Buyer a. s.",
+      number,
+      issueDate: "2026-11-20",
+      lines: 1,
+    }),
+  );
+const arriving = (
+  changes: Partial<InboundExchange> & { readonly type?: "FAILURE_ONLY" | "ALWAYS_SEND"; readonly to?: string } = {},
+): InboundExchange => {
   const { type = "FAILURE_ONLY", to, ...rest } = changes;
   return {
-    sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), payload: goodInvoice(),
-    envelope: { mls: { type, to }, countryC1: "AT", peerSeat: PEER_SEAT }, ...rest,
+    sender: SELLER,
+    receiver: BUYER,
+    ...INVOICE,
+    as4MessageId: `${randomUUID()}@peer`,
+    sbdhInstanceId: randomUUID(),
+    createdAt: clock.now(),
+    payload: goodInvoice(),
+    envelope: { mls: { type, to }, countryC1: "AT", peerSeat: PEER_SEAT },
+    ...rest,
   };
 };
 async function receive(exchange: InboundExchange): Promise<string> {
@@ -72,7 +96,9 @@ async function receive(exchange: InboundExchange): Promise<string> {
   if (outcome.kind !== "stored") throw new Error(outcome.kind);
   return outcome.id;
 }
-const judge = async (): Promise<void> => { while (await STATUS_STEPS.duties(bench.node) > 0); };
+const judge = async (): Promise<void> => {
+  while ((await STATUS_STEPS.duties(bench.node)) > 0);
+};
 /** Received and judged: its firm sees it. */
 async function receiveAndJudge(exchange: InboundExchange): Promise<ReceivedDocumentId> {
   const id = await receive(exchange);
@@ -81,13 +107,19 @@ async function receiveAndJudge(exchange: InboundExchange): Promise<ReceivedDocum
 }
 const settle = async (): Promise<void> => {
   await judge();
-  while (await STATUS_STEPS.messages(bench.node) > 0);
+  while ((await STATUS_STEPS.messages(bench.node)) > 0);
 };
-const said = (): (string | undefined)[] => handed.map(({ payload }) => {
-  const mls = readMls(payload);
-  return typeof mls === "string" ? undefined : mls.code;
-});
-const broken = (): Buffer => Buffer.from(goodInvoice().toString().replace(/<cbc:PayableAmount([^>]*)>[^<]*</u, "<cbc:PayableAmount$1>1.00<"));
+const said = (): (string | undefined)[] =>
+  handed.map(({ payload }) => {
+    const mls = readMls(payload);
+    return typeof mls === "string" ? undefined : mls.code;
+  });
+const broken = (): Buffer =>
+  Buffer.from(
+    goodInvoice()
+      .toString()
+      .replace(/<cbc:PayableAmount([^>]*)>[^<]*</u, "<cbc:PayableAmount$1>1.00<"),
+  );
 
 test("a document that breaks the rules is always answered with RE: to the sender's provider, with the rules as reasons", async () => {
   const exchange = arriving({ payload: broken() });
@@ -98,12 +130,16 @@ test("a document that breaks the rules is always answered with RE: to the sender
   const mls = readMls(handed[0]?.payload ?? Buffer.alloc(0));
   if (typeof mls === "string") throw new Error(mls);
   expect(mls).toMatchObject({ code: "RE", reference: exchange.sbdhInstanceId, sender: "000001", receiver: "000777" });
-  expect(mls.issues.some(({ reason, description }) => reason === "BV" && description.startsWith("[BR-CO-16]"))).toBe(true);
+  expect(mls.issues.some(({ reason, description }) => reason === "BV" && description.startsWith("[BR-CO-16]"))).toBe(
+    true,
+  );
 });
 
 test("a document whose syntax is wrong is answered with SV, also when it is no XML at all", async () => {
   await receive(arriving({ payload: Buffer.from("no XML") }));
-  await receive(arriving({ payload: Buffer.from(goodInvoice().toString().replace("</cbc:ID>", "</cbc:ID><cbc:ID>2</cbc:ID>")) }));
+  await receive(
+    arriving({ payload: Buffer.from(goodInvoice().toString().replace("</cbc:ID>", "</cbc:ID><cbc:ID>2</cbc:ID>")) }),
+  );
   await settle();
   const reasons = handed.map(({ payload }) => {
     const mls = readMls(payload);
@@ -128,9 +164,14 @@ test("ALWAYS_SEND: a document that its firm confirms in time is AP, another one 
   await acknowledgeReceived(db.sql, { participantKey: BUYER, id: confirmed as ReceivedDocumentId, now: clock.now() });
   clock.advance(LIMITS.mls_confirmation_wait_ms);
   await settle();
-  expect(handed.map(({ receiver }, index) => `${receiver} ${said()[index]}`).sort()).toEqual(["0242:000777 AP", "0242:123456-UNIT AB"]);
+  expect(handed.map(({ receiver }, index) => `${receiver} ${said()[index]}`).sort()).toEqual([
+    "0242:000777 AP",
+    "0242:123456-UNIT AB",
+  ]);
   // Both were delivered within the 20 minutes of the service level.
-  expect(await bench.metric('mls_sent_duration_seconds_bucket{le="1200"}')).toBe(await bench.metric("mls_sent_duration_seconds_count"));
+  expect(await bench.metric('mls_sent_duration_seconds_bucket{le="1200"}')).toBe(
+    await bench.metric("mls_sent_duration_seconds_count"),
+  );
   const rows = await db.sql<{ status_at: Date | null }[]>`select status_at from exchange where kind = 'business'`;
   expect(rows.map(({ status_at }) => status_at?.getTime())).toEqual([clock.now(), clock.now()]);
 });
@@ -149,7 +190,9 @@ test("a document that comes again owes no second status, and many nodes make one
   await receive(exchange);
   expect((await bench.receive(exchange)).kind).toBe("duplicate");
   await Promise.all(Array.from({ length: 6 }, () => STATUS_STEPS.duties(statusNode(bench.ports))));
-  await Promise.all(Array.from({ length: 6 }, (_, i) => STATUS_STEPS.messages(statusNode({ ...bench.ports, owner: `node/${i}` }))));
+  await Promise.all(
+    Array.from({ length: 6 }, (_, i) => STATUS_STEPS.messages(statusNode({ ...bench.ports, owner: `node/${i}` }))),
+  );
   expect(handed).toHaveLength(1);
   expect(await db.sql`select id from service_message`).toHaveLength(1);
 });
@@ -166,7 +209,12 @@ test("a duty whose node died between the decision and its write is decided again
 
 test("attempts at a message keep its ids; it follows the plan and ends like a document", async () => {
   await receive(arriving({ payload: broken() }));
-  const outcomes: Outcome[] = [{ kind: "transport_failed" }, { kind: "deferred", retryAfter_ms: 5_000 }, { kind: "unconfirmed" }, { kind: "already_handed_over", peerSeat: PEER_SEAT }];
+  const outcomes: Outcome[] = [
+    { kind: "transport_failed" },
+    { kind: "deferred", retryAfter_ms: 5_000 },
+    { kind: "unconfirmed" },
+    { kind: "already_handed_over", peerSeat: PEER_SEAT },
+  ];
   answer = () => outcomes[handed.length - 1] ?? { kind: "internal" };
   for (let i = 0; i < 4; i += 1) {
     await settle();
@@ -174,9 +222,13 @@ test("attempts at a message keep its ids; it follows the plan and ends like a do
   }
   expect(handed).toHaveLength(4);
   expect(new Set(handed.map(({ as4MessageId, sbdhInstanceId }) => `${as4MessageId} ${sbdhInstanceId}`)).size).toBe(1);
-  expect(await db.sql`select status, attempts from service_message`).toMatchObject([{ status: "delivered", attempts: 3 }]);
+  expect(await db.sql`select status, attempts from service_message`).toMatchObject([
+    { status: "delivered", attempts: 3 },
+  ]);
   expect(await db.sql`select number, outcome from service_attempt order by number`).toMatchObject([
-    { number: 1, outcome: "transport_failed" }, { number: 2, outcome: "unconfirmed" }, { number: 3, outcome: "already_handed_over" },
+    { number: 1, outcome: "transport_failed" },
+    { number: 2, outcome: "unconfirmed" },
+    { number: 3, outcome: "already_handed_over" },
   ]);
 });
 
@@ -188,7 +240,9 @@ test("a message that nobody takes ends when its plan is used up", async () => {
     clock.advance(2 * 86_400_000);
   }
   expect(handed).toHaveLength(LIMITS.retry_plan_ms.length + 1);
-  expect(await db.sql`select status, status_reason from service_message`).toMatchObject([{ status: "send_failed", status_reason: "recipient_unregistered" }]);
+  expect(await db.sql`select status, status_reason from service_message`).toMatchObject([
+    { status: "send_failed", status_reason: "recipient_unregistered" },
+  ]);
   await observePendingMls(bench.ports);
   expect(await bench.metric("mls_pending_oldest_seconds")).toBe(0);
 });
@@ -197,7 +251,14 @@ test("a message whose node died in mid-attempt is sent again under the same ids,
   await receive(arriving({ payload: broken() }));
   await STATUS_STEPS.duties(bench.node);
   let release: (outcome: Outcome) => void = () => undefined;
-  const stuck: Transport = { deliver: (exchange) => { handed.push(exchange); return new Promise((resolve) => { release = resolve; }); } };
+  const stuck: Transport = {
+    deliver: (exchange) => {
+      handed.push(exchange);
+      return new Promise((resolve) => {
+        release = resolve;
+      });
+    },
+  };
   const dying = STATUS_STEPS.messages(statusNode({ ...bench.ports, transport: stuck, owner: "dead/1" }));
   await eventually("the attempt is under way", () => handed.length === 1);
   expect(await STATUS_STEPS.messages(bench.node)).toBe(0);
@@ -215,10 +276,16 @@ test("a status is not sent before the receipt of what it is about, and waits in 
   await judge();
   let isReceipted = false;
   const node = statusNode({ ...bench.ports, isReceipted: (about) => Promise.resolve(about === id && isReceipted) });
-  for (const [wait_ms, next_ms] of [[0, 1_000], [1_000, 1_000], [9_000, 2_500]] as const) {
+  for (const [wait_ms, next_ms] of [
+    [0, 1_000],
+    [1_000, 1_000],
+    [9_000, 2_500],
+  ] as const) {
     clock.advance(wait_ms);
     expect(await STATUS_STEPS.messages(node)).toBe(1);
-    const [message] = await db.sql<{ attempts: number; next_attempt_at: Date }[]>`select attempts, next_attempt_at from service_message where about = ${id}`;
+    const [message] = await db.sql<
+      { attempts: number; next_attempt_at: Date }[]
+    >`select attempts, next_attempt_at from service_message where about = ${id}`;
     expect(message).toEqual({ attempts: 0, next_attempt_at: new Date(clock.now() + next_ms) });
   }
   expect(handed).toHaveLength(0);
@@ -242,7 +309,15 @@ test("the age of the oldest status that is due is a metric", async () => {
 test("a receipt for a document is recorded once for the reports; what is no document and what failed is not", async () => {
   const document = await bench.document(sellerFirm, SELLER);
   const transport = recordingExchanges(wire, bench.ports);
-  const exchange: Exchange = { ...document, documentId: document.id, firmId: sellerFirm, attempt: 1, countryC1: "CZ", createdAt: clock.now(), payload: Buffer.from("x") };
+  const exchange: Exchange = {
+    ...document,
+    documentId: document.id,
+    firmId: sellerFirm,
+    attempt: 1,
+    countryC1: "CZ",
+    createdAt: clock.now(),
+    payload: Buffer.from("x"),
+  };
   const signal = new AbortController().signal;
   answer = () => ({ kind: "unconfirmed" });
   await transport.deliver(exchange, signal);
@@ -251,22 +326,41 @@ test("a receipt for a document is recorded once for the reports; what is no docu
   await transport.deliver(exchange, signal);
   await transport.deliver({ ...exchange, documentId: randomUUID() as typeof document.id }, signal);
   expect(await db.sql`select direction, kind, c2_seat, c3_seat, c1_country, end_user from exchange`).toEqual([
-    { direction: "outgoing", kind: "business", c2_seat: OWN.seat, c3_seat: PEER_SEAT, c1_country: "CZ", end_user: SELLER },
+    {
+      direction: "outgoing",
+      kind: "business",
+      c2_seat: OWN.seat,
+      c3_seat: PEER_SEAT,
+      c1_country: "CZ",
+      end_user: SELLER,
+    },
   ]);
 });
 
-const inbox = (): Inbox => createInbox({ sql: db.sql, sealer: bench.ports.sealer, cursors: createCursors(Buffer.alloc(32, 7)) });
+const inbox = (): Inbox =>
+  createInbox({ sql: db.sql, sealer: bench.ports.sealer, cursors: createCursors(Buffer.alloc(32, 7)) });
 const listed = async (participant = BUYER): Promise<string[]> => {
   const { documents } = await inbox().list({ participant, status: "RECEIVED", limit: 100, pageToken: undefined });
   return documents.map(({ id }) => id);
 };
-const stateOf = async (id: string): Promise<string | undefined> => (await db.sql<{ status: string }[]>`select status from received_document where id = ${id}`)[0]?.status;
+const stateOf = async (id: string): Promise<string | undefined> =>
+  (await db.sql<{ status: string }[]>`select status from received_document where id = ${id}`)[0]?.status;
 /** Everything that a firm could try with a document that it is not shown. */
 async function attempts(id: string): Promise<string[]> {
   const document = id as ReceivedDocumentId;
-  const tries = [() => inbox().read(BUYER, document), () => acknowledge(bench.ports, BUYER, document), () => respond(respondPorts(), request(id))];
+  const tries = [
+    () => inbox().read(BUYER, document),
+    () => acknowledge(bench.ports, BUYER, document),
+    () => respond(respondPorts(), request(id)),
+  ];
   const reasons: string[] = [];
-  for (const attempt of tries) reasons.push(await attempt().then(() => "done", (error: unknown) => (error instanceof Refusal ? error.reason : "thrown")));
+  for (const attempt of tries)
+    reasons.push(
+      await attempt().then(
+        () => "done",
+        (error: unknown) => (error instanceof Refusal ? error.reason : "thrown"),
+      ),
+    );
   return reasons;
 }
 
@@ -288,7 +382,10 @@ test("a document that is answered with RE is never shown, read, acknowledged or 
   const query = { status: "REFUSED", participantKey: BUYER, since: undefined, limit: 200 } as const;
   expect((await listOperatorReceived(db.sql, query)).map((document) => document.id)).toContain(id);
   expect(await findOperatorReceived(db.sql, id as ReceivedDocumentId)).toMatchObject({
-    status: "REFUSED", firmId: buyerFirm, acknowledgedAt: null, findings: expect.arrayContaining([expect.objectContaining({ ruleId: "BR-CO-16", severity: "fatal" })]) as unknown,
+    status: "REFUSED",
+    firmId: buyerFirm,
+    acknowledgedAt: null,
+    findings: expect.arrayContaining([expect.objectContaining({ ruleId: "BR-CO-16", severity: "fatal" })]) as unknown,
   });
   // The corrected one that its sender sends is the only one that the firm has.
   const corrected = await receiveAndJudge(arriving());
@@ -299,7 +396,12 @@ test("what nobody judges is shown at once: a type without rules, and a document 
   const type = { documentTypeId: "urn:example:Order-3::Order##urn:example:order::2.1", processId: "urn:example:p" };
   await db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${BUYER}, ${type.documentTypeId}, ${type.processId}) on conflict do nothing`;
   const order = await receive(arriving({ ...type, payload: Buffer.from("<Order/>") }));
-  const nameless = await receive(arriving({ payload: broken(), envelope: { mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat: "no seat" } }));
+  const nameless = await receive(
+    arriving({
+      payload: broken(),
+      envelope: { mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat: "no seat" },
+    }),
+  );
   expect(await listed()).toEqual(expect.arrayContaining([order, nameless]));
 });
 
@@ -326,7 +428,10 @@ test("a verdict and the end of its time at the same moment: either the firm has 
   for (let round = 0; round < 12; round += 1) {
     const id = await receive(arriving({ payload: broken() }));
     clock.advance(LIMITS.held_max_ms);
-    const steps = [() => STATUS_STEPS.duties(statusNode(bench.ports)), () => STATUS_STEPS.held(statusNode(bench.ports))];
+    const steps = [
+      () => STATUS_STEPS.duties(statusNode(bench.ports)),
+      () => STATUS_STEPS.held(statusNode(bench.ports)),
+    ];
     await Promise.all((round % 2 === 0 ? steps : steps.toReversed()).map((step) => step()));
     await db.sql`update mls_duty set lease_until = null`;
     await settle();
@@ -353,7 +458,7 @@ test("a document whose node died while it was judged stays held and is judged by
   expect(await listed()).not.toContain(id);
   await eventually("the duty is taken again", async () => {
     await settle();
-    return await stateOf(id) === "REFUSED";
+    return (await stateOf(id)) === "REFUSED";
   });
   expect(said()).toEqual(["RE"]);
 });
@@ -363,7 +468,11 @@ test("what a dead process was judging is judged at once by the next one on its d
   await leaseDuties({ ...bench.ports, owner: "dead/1" });
   await judge();
   expect(await stateOf(id)).toBe("HELD");
-  expect([await releaseServiceLeases(db.sql, "deadly"), await releaseServiceLeases(db.sql, "dead"), await releaseServiceLeases(db.sql, "dead")]).toEqual([0, 1, 0]);
+  expect([
+    await releaseServiceLeases(db.sql, "deadly"),
+    await releaseServiceLeases(db.sql, "dead"),
+    await releaseServiceLeases(db.sql, "dead"),
+  ]).toEqual([0, 1, 0]);
   await settle();
   expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
 });
@@ -371,33 +480,73 @@ test("what a dead process was judging is judged at once by the next one on its d
 test("documents are listed in the order of their arrival, also when an earlier one was judged later", async () => {
   const first = await receive(arriving());
   const second = await receive(arriving());
-  for (const lease of (await leaseDuties(bench.ports)).toReversed()) await bench.node.actors.ask(bench.node.document, lease.id, "Judge", lease);
+  for (const lease of (await leaseDuties(bench.ports)).toReversed())
+    await bench.node.actors.ask(bench.node.document, lease.id, "Judge", lease);
   expect((await listed()).filter((id) => id === first || id === second)).toEqual([first, second]);
 });
 
 const request = (documentId: string, changes: Partial<RespondRequest> = {}): RespondRequest => ({
-  firmId: buyerFirm, documentId: documentId as ReceivedDocumentId, status: "accepted", note: undefined, ...changes,
+  firmId: buyerFirm,
+  documentId: documentId as ReceivedDocumentId,
+  status: "accepted",
+  note: undefined,
+  ...changes,
 });
 const respondPorts = (): Parameters<typeof respond>[0] => ({ ...bench.ports, poke: () => undefined });
 
-test.each(Object.entries(RESPONSE_OF_STATUS))("the answer %s goes out as %s and says whose invoice it is about", async (status, code) => {
-  const id = await receiveAndJudge(arriving({ payload: goodInvoice("F-17") }));
-  const reply = await respond(respondPorts(), request(id, { status: status as keyof typeof RESPONSE_OF_STATUS, note: "Thank you." }));
-  expect(reply).toMatchObject({ id, idempotent: false, response: { status, direction: "sent", delivery: "queued", reason: "Thank you." } });
-  await settle();
-  expect(handed[0]).toMatchObject({ sender: BUYER, receiver: SELLER, firmId: buyerFirm });
-  expect(readInvoiceResponse(handed[0]?.payload ?? Buffer.alloc(0))).toMatchObject({ code, sender: BUYER, receiver: SELLER, invoice: { number: "F-17", issueDate: "2026-11-20", typeCode: "380" } });
-  expect(handed[0]?.payload.toString()).toContain("<cbc:RegistrationName>Seller &amp; sons<");
-  expect(await readResponse(db.sql, id as ReceivedDocumentId)).toMatchObject({ status, delivery: "sent", reason: "Thank you." });
-});
+test.each(Object.entries(RESPONSE_OF_STATUS))(
+  "the answer %s goes out as %s and says whose invoice it is about",
+  async (status, code) => {
+    const id = await receiveAndJudge(arriving({ payload: goodInvoice("F-17") }));
+    const reply = await respond(
+      respondPorts(),
+      request(id, { status: status as keyof typeof RESPONSE_OF_STATUS, note: "Thank you." }),
+    );
+    expect(reply).toMatchObject({
+      id,
+      idempotent: false,
+      response: { status, direction: "sent", delivery: "queued", reason: "Thank you." },
+    });
+    await settle();
+    expect(handed[0]).toMatchObject({ sender: BUYER, receiver: SELLER, firmId: buyerFirm });
+    expect(readInvoiceResponse(handed[0]?.payload ?? Buffer.alloc(0))).toMatchObject({
+      code,
+      sender: BUYER,
+      receiver: SELLER,
+      invoice: { number: "F-17", issueDate: "2026-11-20", typeCode: "380" },
+    });
+    expect(handed[0]?.payload.toString()).toContain("<cbc:RegistrationName>Seller &amp; sons<");
+    expect(await readResponse(db.sql, id as ReceivedDocumentId)).toMatchObject({
+      status,
+      delivery: "sent",
+      reason: "Thank you.",
+    });
+  },
+);
 
 test("the answer names its addressee as the document does, also in a large one and in self-billing, where the buyer is the sender", async () => {
-  const large = Buffer.from(sampleInvoice({ sender: SELLER, receiver: BUYER, senderName: "Large & sons", receiverName: "Buyer a. s.", number: "L-1", issueDate: "2026-11-20", lines: 700 }));
+  const large = Buffer.from(
+    sampleInvoice({
+      sender: SELLER,
+      receiver: BUYER,
+      senderName: "Large & sons",
+      receiverName: "Buyer a. s.",
+      number: "L-1",
+      issueDate: "2026-11-20",
+      lines: 700,
+    }),
+  );
   expect(large.length).toBeGreaterThan(512 * 1024);
-  const selfBilled = Buffer.from(goodInvoice("S-1").toString()
-    .replace(/<cbc:CustomizationID>[^<]*</u, `<cbc:CustomizationID>${SELF_BILLING_CUSTOMIZATION}<`).replace(/<cbc:ProfileID>[^<]*</u, `<cbc:ProfileID>${SELF_BILLING_PROCESS}<`)
-    .replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>389<"));
-  const type = BILLING_CAPABILITIES.find(({ processId, documentTypeId }) => processId === SELF_BILLING_PROCESS && documentTypeId.includes("Invoice"));
+  const selfBilled = Buffer.from(
+    goodInvoice("S-1")
+      .toString()
+      .replace(/<cbc:CustomizationID>[^<]*</u, `<cbc:CustomizationID>${SELF_BILLING_CUSTOMIZATION}<`)
+      .replace(/<cbc:ProfileID>[^<]*</u, `<cbc:ProfileID>${SELF_BILLING_PROCESS}<`)
+      .replace("<cbc:InvoiceTypeCode>380<", "<cbc:InvoiceTypeCode>389<"),
+  );
+  const type = BILLING_CAPABILITIES.find(
+    ({ processId, documentTypeId }) => processId === SELF_BILLING_PROCESS && documentTypeId.includes("Invoice"),
+  );
   if (type === undefined) throw new Error("no such type");
   // The supplier receives the invoice that its customer made.
   const selfBilling = { ...type, sender: BUYER, receiver: SELLER, payload: selfBilled };
@@ -408,13 +557,23 @@ test("the answer names its addressee as the document does, also in a large one a
   await respond(respondPorts(), request(ids[1] ?? "", { firmId: sellerFirm }));
   await settle();
   const texts = handed.map(({ payload }) => payload.toString());
-  expect(texts.map((text) => /<cac:ReceiverParty>.*<cbc:RegistrationName>([^<]*)</u.exec(text)?.[1]).sort()).toEqual(["Buyer a. s.", "Large &amp; sons"]);
+  expect(texts.map((text) => /<cac:ReceiverParty>.*<cbc:RegistrationName>([^<]*)</u.exec(text)?.[1]).sort()).toEqual([
+    "Buyer a. s.",
+    "Large &amp; sons",
+  ]);
 });
 
 test("what is no invoice is not answered with an Invoice Response", async () => {
   const type = { documentTypeId: "urn:example:Order-4::Order##urn:example:order::2.1", processId: "urn:example:p" };
   await db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${BUYER}, ${type.documentTypeId}, ${type.processId}) on conflict do nothing`;
-  const id = await receive(arriving({ ...type, payload: Buffer.from('<Order xmlns="urn:example"><cbc:ID xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">1</cbc:ID></Order>') }));
+  const id = await receive(
+    arriving({
+      ...type,
+      payload: Buffer.from(
+        '<Order xmlns="urn:example"><cbc:ID xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">1</cbc:ID></Order>',
+      ),
+    }),
+  );
   await expect(respond(respondPorts(), request(id))).rejects.toMatchObject({ reason: "DOCUMENT_INVALID" });
 });
 
@@ -431,7 +590,9 @@ test("the same answer given again, also by many at once, is sent once; a new ans
 test("a document of another firm, or none, cannot be answered and tells nothing of itself", async () => {
   const id = await receiveAndJudge(arriving());
   await respond(respondPorts(), request(id));
-  await expect(respond(respondPorts(), request(id, { firmId: sellerFirm }))).rejects.toMatchObject({ reason: "NOT_FOUND" });
+  await expect(respond(respondPorts(), request(id, { firmId: sellerFirm }))).rejects.toMatchObject({
+    reason: "NOT_FOUND",
+  });
   await expect(respond(respondPorts(), request(randomUUID()))).rejects.toMatchObject({ reason: "NOT_FOUND" });
 });
 
@@ -447,15 +608,27 @@ test("service messages are no customer's documents", async () => {
 
 test("the whole circle on one node: an invoice that breaks a rule comes back to its sender as a rejection, an answer as its status", async () => {
   const circle = statusBench(db, clock);
-  const document = await circle.document(sellerFirm, SELLER, { receiver: BUYER, facts: { documentNumber: "C-1", issueDate: "2026-11-20" } });
+  const document = await circle.document(sellerFirm, SELLER, {
+    receiver: BUYER,
+    facts: { documentNumber: "C-1", issueDate: "2026-11-20" },
+  });
   await circle.trigger(document.id, "receipt_confirmed");
   await db.sql`update exchange set c3_seat = ${OWN.seat} where id = ${document.id}`;
   const outcome = await circle.receive({
-    sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: document.as4MessageId, sbdhInstanceId: document.sbdhInstanceId, createdAt: clock.now(), payload: goodInvoice("C-1"),
+    sender: SELLER,
+    receiver: BUYER,
+    ...INVOICE,
+    as4MessageId: document.as4MessageId,
+    sbdhInstanceId: document.sbdhInstanceId,
+    createdAt: clock.now(),
+    payload: goodInvoice("C-1"),
   });
   if (outcome.kind !== "stored") throw new Error(outcome.kind);
-  while (await STATUS_STEPS.duties(circle.node) > 0);
-  await respond({ ...circle.ports, poke: () => undefined }, request(outcome.id, { status: "under_query", note: "Which order?" }));
+  while ((await STATUS_STEPS.duties(circle.node)) > 0);
+  await respond(
+    { ...circle.ports, poke: () => undefined },
+    request(outcome.id, { status: "under_query", note: "Which order?" }),
+  );
   const work = startStatusWork(circle.node);
   try {
     await eventually("the answer arrives", async () => (await circle.story(sellerFirm, document.id)).response === "UQ");
@@ -467,11 +640,17 @@ test("the whole circle on one node: an invoice that breaks a rule comes back to 
   await circle.trigger(bad.id, "receipt_confirmed");
   await db.sql`update exchange set c3_seat = ${OWN.seat} where id = ${bad.id}`;
   await circle.receive({
-    sender: SELLER, receiver: BUYER, ...INVOICE, as4MessageId: bad.as4MessageId, sbdhInstanceId: bad.sbdhInstanceId, createdAt: clock.now(), payload: broken(),
+    sender: SELLER,
+    receiver: BUYER,
+    ...INVOICE,
+    as4MessageId: bad.as4MessageId,
+    sbdhInstanceId: bad.sbdhInstanceId,
+    createdAt: clock.now(),
+    payload: broken(),
   });
-  while (await STATUS_STEPS.duties(circle.node) > 0);
-  while (await STATUS_STEPS.messages(circle.node) > 0);
-  while (await STATUS_STEPS.statuses(circle.node) > 0);
+  while ((await STATUS_STEPS.duties(circle.node)) > 0);
+  while ((await STATUS_STEPS.messages(circle.node)) > 0);
+  while ((await STATUS_STEPS.statuses(circle.node)) > 0);
   expect((await circle.story(sellerFirm, bad.id)).states).toEqual(["queued", "delivered", "rejected"]);
 });
 
@@ -481,5 +660,7 @@ test("payloads of statuses lie sealed", async () => {
   const [taken] = await takeServiceMessages(db.sql, { owner: "x", now: clock.now(), lease_ms: 1, limit: 1 });
   if (taken === undefined) throw new Error("nothing taken");
   expect(taken.payloadSealed.includes(Buffer.from("ApplicationResponse"))).toBe(false);
-  expect(openPayload(bench.ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed).includes("ApplicationResponse")).toBe(true);
+  expect(
+    openPayload(bench.ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed).includes("ApplicationResponse"),
+  ).toBe(true);
 });

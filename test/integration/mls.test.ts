@@ -14,7 +14,15 @@ import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { mlsExchange, PEER_SEAT, responseExchange, statusBench, type StatusBench, statusNode, STRANGER_SEAT } from "../support/statuses.js";
+import {
+  mlsExchange,
+  PEER_SEAT,
+  responseExchange,
+  statusBench,
+  type StatusBench,
+  statusNode,
+  STRANGER_SEAT,
+} from "../support/statuses.js";
 
 const SENDER = "0245:1010101010";
 const clock = fakeClock();
@@ -27,18 +35,29 @@ beforeAll(async () => {
   bench = statusBench(db, clock);
   firmId = await seedFirm(db.sql, SENDER);
 });
-afterAll(async () => { await db.drop(); });
+afterAll(async () => {
+  await db.drop();
+});
 
 /** Takes everything that is due, as the loop does. */
-const work = async (): Promise<void> => { while (await STATUS_STEPS.statuses(bench.node) > 0); };
+const work = async (): Promise<void> => {
+  while ((await STATUS_STEPS.statuses(bench.node)) > 0);
+};
 const receive = async (exchange: Parameters<StatusBench["receive"]>[0]): Promise<string> => {
   const { kind } = await bench.receive(exchange);
   await work();
   return kind;
 };
-const outcomes = async (): Promise<string[]> => (await db.sql<{ outcome: string | null }[]>`select outcome from inbound_status order by received_at, id`).map(({ outcome }) => outcome ?? "pending");
-const clear = async (): Promise<void> => { await db.sql`delete from inbound_status`; };
-async function sent(...triggers: OutboundTrigger[]): Promise<{ id: DocumentId; sbdhInstanceId: string; sender: string }> {
+const outcomes = async (): Promise<string[]> =>
+  (await db.sql<{ outcome: string | null }[]>`select outcome from inbound_status order by received_at, id`).map(
+    ({ outcome }) => outcome ?? "pending",
+  );
+const clear = async (): Promise<void> => {
+  await db.sql`delete from inbound_status`;
+};
+async function sent(
+  ...triggers: OutboundTrigger[]
+): Promise<{ id: DocumentId; sbdhInstanceId: string; sender: string }> {
   await clear();
   const document = await bench.document(firmId, SENDER);
   for (const trigger of triggers) expect(await bench.trigger(document.id, trigger)).toBe(true);
@@ -47,32 +66,77 @@ async function sent(...triggers: OutboundTrigger[]): Promise<{ id: DocumentId; s
 
 const QUEUED = "document.queued";
 test.each([
-  ["sent", ["transmitted"], "AP", ["queued", "sent", "delivered"], [QUEUED, "document.sent", "document.mls_received", "document.delivered"]],
+  [
+    "sent",
+    ["transmitted"],
+    "AP",
+    ["queued", "sent", "delivered"],
+    [QUEUED, "document.sent", "document.mls_received", "document.delivered"],
+  ],
   ["sent", ["transmitted"], "AB", ["queued", "sent", "sent"], [QUEUED, "document.sent", "document.mls_received"]],
-  ["sent", ["transmitted"], "RE", ["queued", "sent", "rejected"], [QUEUED, "document.sent", "document.mls_received", "document.rejected"]],
-  ["delivered", ["receipt_confirmed"], "AP", ["queued", "delivered", "delivered"], [QUEUED, "document.sent", "document.delivered", "document.mls_received"]],
-  ["delivered", ["receipt_confirmed"], "AB", ["queued", "delivered", "delivered"], [QUEUED, "document.sent", "document.delivered", "document.mls_received"]],
-  ["delivered", ["receipt_confirmed"], "RE", ["queued", "delivered", "rejected"], [QUEUED, "document.sent", "document.delivered", "document.mls_received", "document.rejected"]],
-] satisfies [string, OutboundTrigger[], MlsCode, string[], string[]][])("a document that is %s (%j) and gets MLS %s goes the way of the table, with its events", async (_, triggers, code, states, events) => {
-  const document = await sent(...triggers);
-  expect(await receive(mlsExchange(clock, document.sbdhInstanceId, code))).toBe("stored");
-  expect(await outcomes()).toEqual(["applied"]);
-  const story = await bench.story(firmId, document.id);
-  expect(story).toMatchObject({ states, events, reason: code === "RE" ? "Rejected for its total." : null });
-});
+  [
+    "sent",
+    ["transmitted"],
+    "RE",
+    ["queued", "sent", "rejected"],
+    [QUEUED, "document.sent", "document.mls_received", "document.rejected"],
+  ],
+  [
+    "delivered",
+    ["receipt_confirmed"],
+    "AP",
+    ["queued", "delivered", "delivered"],
+    [QUEUED, "document.sent", "document.delivered", "document.mls_received"],
+  ],
+  [
+    "delivered",
+    ["receipt_confirmed"],
+    "AB",
+    ["queued", "delivered", "delivered"],
+    [QUEUED, "document.sent", "document.delivered", "document.mls_received"],
+  ],
+  [
+    "delivered",
+    ["receipt_confirmed"],
+    "RE",
+    ["queued", "delivered", "rejected"],
+    [QUEUED, "document.sent", "document.delivered", "document.mls_received", "document.rejected"],
+  ],
+] satisfies [string, OutboundTrigger[], MlsCode, string[], string[]][])(
+  "a document that is %s (%j) and gets MLS %s goes the way of the table, with its events",
+  async (_, triggers, code, states, events) => {
+    const document = await sent(...triggers);
+    expect(await receive(mlsExchange(clock, document.sbdhInstanceId, code))).toBe("stored");
+    expect(await outcomes()).toEqual(["applied"]);
+    const story = await bench.story(firmId, document.id);
+    expect(story).toMatchObject({ states, events, reason: code === "RE" ? "Rejected for its total." : null });
+  },
+);
 
 test("the status is read from the timeline with its code and its issues", async () => {
   const document = await sent("receipt_confirmed");
   await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
-  const [row] = await db.sql<{ detail: string; meta: { mls: string; issues: unknown[] } }[]>`select detail, meta from document_event where document_id = ${document.id} and kind = 'document.mls_received'`;
-  expect(row).toMatchObject({ detail: "Rejected for its total.", meta: { mls: "RE", issues: [{ location: "NA", reason: "BV", description: "The total is wrong." }] } });
-  expect(await readStatuses(db.sql, document.id)).toMatchObject({ mls: { code: "RE", reason: "Rejected for its total.", details: [{ reason: "BV" }] }, invoiceResponse: null });
+  const [row] = await db.sql<
+    { detail: string; meta: { mls: string; issues: unknown[] } }[]
+  >`select detail, meta from document_event where document_id = ${document.id} and kind = 'document.mls_received'`;
+  expect(row).toMatchObject({
+    detail: "Rejected for its total.",
+    meta: { mls: "RE", issues: [{ location: "NA", reason: "BV", description: "The total is wrong." }] },
+  });
+  expect(await readStatuses(db.sql, document.id)).toMatchObject({
+    mls: { code: "RE", reason: "Rejected for its total.", details: [{ reason: "BV" }] },
+    invoiceResponse: null,
+  });
 });
 
 test("one status, handed over again and again, counts once", async () => {
   const document = await sent("receipt_confirmed");
   const exchange = mlsExchange(clock, document.sbdhInstanceId, "AP");
-  expect([await receive(exchange), await receive(exchange), await receive({ ...exchange, as4MessageId: "other@peer" })]).toEqual(["stored", "duplicate", "duplicate"]);
+  expect([
+    await receive(exchange),
+    await receive(exchange),
+    await receive({ ...exchange, as4MessageId: "other@peer" }),
+  ]).toEqual(["stored", "duplicate", "duplicate"]);
   expect(await outcomes()).toEqual(["applied"]);
 });
 
@@ -80,7 +144,9 @@ test("an id that was used for another status is no repeat", async () => {
   const document = await sent("receipt_confirmed");
   const first = mlsExchange(clock, document.sbdhInstanceId, "AP");
   await receive(first);
-  expect(await receive({ ...mlsExchange(clock, document.sbdhInstanceId, "RE"), sbdhInstanceId: first.sbdhInstanceId })).toBe("conflict");
+  expect(
+    await receive({ ...mlsExchange(clock, document.sbdhInstanceId, "RE"), sbdhInstanceId: first.sbdhInstanceId }),
+  ).toBe("conflict");
 });
 
 test("a document has one status: the same said again is a duplicate, another contradicts, and neither does anything", async () => {
@@ -90,14 +156,17 @@ test("a document has one status: the same said again is a duplicate, another con
     clock.advance(1);
   }
   expect(await outcomes()).toEqual(["applied", "duplicate", "contradicting", "contradicting"]);
-  expect((await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received")).toHaveLength(1);
+  expect(
+    (await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received"),
+  ).toHaveLength(1);
 });
 
 test("a status about nothing of ours, from the wrong provider, or unreadable is kept and does nothing; its receipt is not held back", async () => {
   const document = await sent("receipt_confirmed");
   const before = await bench.story(firmId, document.id);
   const received = [
-    await receive(mlsExchange(clock, randomUUID(), "RE")), await receive(mlsExchange(clock, "no-uuid", "RE")),
+    await receive(mlsExchange(clock, randomUUID(), "RE")),
+    await receive(mlsExchange(clock, "no-uuid", "RE")),
     await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { seat: STRANGER_SEAT })),
     await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { says: STRANGER_SEAT.slice(3) })),
     await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { payload: Buffer.from("<hello/>") })),
@@ -110,26 +179,37 @@ test("a status about nothing of ours, from the wrong provider, or unreadable is 
 
 test("a status as large as a document is kept, unread", async () => {
   const document = await sent("receipt_confirmed");
-  const padded = Buffer.concat([mlsExchange(clock, document.sbdhInstanceId, "RE").payload, Buffer.alloc(LIMITS.status_bytes_max, " ")]);
+  const padded = Buffer.concat([
+    mlsExchange(clock, document.sbdhInstanceId, "RE").payload,
+    Buffer.alloc(LIMITS.status_bytes_max, " "),
+  ]);
   expect(await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { payload: padded }))).toBe("stored");
   expect(await outcomes()).toEqual(["unreadable"]);
 });
 
 test("a status for another provider is not serviced, neither is a report", async () => {
   expect(await receive(mlsExchange(clock, randomUUID(), "AP", { receiver: "0242:000002" }))).toBe("not_serviced");
-  expect(await receive({ ...mlsExchange(clock, randomUUID(), "AP"), documentTypeId: "urn:fdc:peppol:transaction-statistics-report:1.0::TransactionStatisticsReport##x::1.0" })).toBe("not_serviced");
+  expect(
+    await receive({
+      ...mlsExchange(clock, randomUUID(), "AP"),
+      documentTypeId: "urn:fdc:peppol:transaction-statistics-report:1.0::TransactionStatisticsReport##x::1.0",
+    }),
+  ).toBe("not_serviced");
 });
 
-test.each([["attempts_exhausted"], ["rules_refused"], ["peer_refused"]] as const)("a status after the end (%s) changes no state and leaves a mark in the timeline, one", async (end) => {
-  const document = await sent(end);
-  const { states } = await bench.story(firmId, document.id);
-  await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
-  await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
-  const story = await bench.story(firmId, document.id);
-  expect(story.states).toEqual(states);
-  expect(story.events.filter((kind) => kind.includes("mls"))).toEqual(["document.mls_ignored"]);
-  expect(await outcomes()).toEqual(expect.arrayContaining(["late", "contradicting"]));
-});
+test.each([["attempts_exhausted"], ["rules_refused"], ["peer_refused"]] as const)(
+  "a status after the end (%s) changes no state and leaves a mark in the timeline, one",
+  async (end) => {
+    const document = await sent(end);
+    const { states } = await bench.story(firmId, document.id);
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
+    const story = await bench.story(firmId, document.id);
+    expect(story.states).toEqual(states);
+    expect(story.events.filter((kind) => kind.includes("mls"))).toEqual(["document.mls_ignored"]);
+    expect(await outcomes()).toEqual(expect.arrayContaining(["late", "contradicting"]));
+  },
+);
 
 test("a status that overtakes our own receipt waits for it", async () => {
   const document = await sent();
@@ -174,9 +254,22 @@ test("a status that was settled makes no second move, whoever still holds a deci
   if (pending === undefined) throw new Error("nothing is due");
   await work();
   const state = await findDocumentState(db.sql, document.id);
-  const again = await applyStatus(db.sql, pending.id, "applied", { code: "RE", responseId: "x", issuedAt: clock.now() }, {
-    id: document.id, version: state?.version ?? 0, status: "rejected", trigger: "mls_re", detail: undefined, now: clock.now(), events: [], changes: {},
-  });
+  const again = await applyStatus(
+    db.sql,
+    pending.id,
+    "applied",
+    { code: "RE", responseId: "x", issuedAt: clock.now() },
+    {
+      id: document.id,
+      version: state?.version ?? 0,
+      status: "rejected",
+      trigger: "mls_re",
+      detail: undefined,
+      now: clock.now(),
+      events: [],
+      changes: {},
+    },
+  );
   expect(again).toBe(false);
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "delivered"]);
 });
@@ -187,12 +280,16 @@ test("of two statuses that two nodes handle at the same moment one counts", asyn
     await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
     await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
     const due = await readDueStatuses(bench.ports);
-    const became = await Promise.all(due.map((read) => {
-      const { actors, document: kind } = statusNode(bench.ports);
-      return actors.ask(kind, keyOfStatus(read), "Follow", read);
-    }));
+    const became = await Promise.all(
+      due.map((read) => {
+        const { actors, document: kind } = statusNode(bench.ports);
+        return actors.ask(kind, keyOfStatus(read), "Follow", read);
+      }),
+    );
     expect(became.sort()).toEqual(["applied", "contradicting"]);
-    expect((await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received")).toHaveLength(1);
+    expect(
+      (await bench.story(firmId, document.id)).events.filter((kind) => kind === "document.mls_received"),
+    ).toHaveLength(1);
   }
 });
 
@@ -200,12 +297,26 @@ test("a status moves its document in that document's turn: while another turn ru
   const document = await sent("receipt_confirmed");
   await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
   let release = (): void => undefined;
-  const running = new Promise<void>((resolve) => { release = resolve; });
+  const running = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   const { actors, document: kind } = bench.node;
-  const busy: typeof kind = { ...kind, handlers: { ...kind.handlers, Dispatch: async () => { await running; return { reply: false }; } } };
+  const busy: typeof kind = {
+    ...kind,
+    handlers: {
+      ...kind.handlers,
+      Dispatch: async () => {
+        await running;
+        return { reply: false };
+      },
+    },
+  };
   const turn = actors.ask(busy, document.id, "Dispatch", null);
   const working = STATUS_STEPS.statuses(bench.node);
-  await eventually("the status waits in the document's mailbox", async () => await bench.metric('actor_mailbox_depth_sum{kind="document"}') > 0);
+  await eventually(
+    "the status waits in the document's mailbox",
+    async () => (await bench.metric('actor_mailbox_depth_sum{kind="document"}')) > 0,
+  );
   expect(await outcomes()).toEqual(["pending"]);
   release();
   await Promise.all([turn, working]);
@@ -218,7 +329,9 @@ test("a status that was read for one document and is about another by now is not
   await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
   const [read] = await readDueStatuses(bench.ports);
   if (read === undefined) throw new Error("nothing is due");
-  expect(await bench.node.actors.ask(bench.node.document, other.id, "Follow", { ...read, subject: other.id })).toBe("early");
+  expect(await bench.node.actors.ask(bench.node.document, other.id, "Follow", { ...read, subject: other.id })).toBe(
+    "early",
+  );
   clock.advance(LIMITS.status_early_max_ms);
   await work();
   expect(await outcomes()).toEqual(["applied"]);
@@ -254,15 +367,28 @@ test("M1, M2 and M3 are kept with the exchange, and their distance is measured",
   const exchange = mlsExchange(clock, document.sbdhInstanceId, "AP");
   clock.advance(30_000);
   await receive(exchange);
-  const [row] = await db.sql<{ exchanged_at: Date; status_at: Date; status_received_at: Date; c3_seat: string }[]>`select exchanged_at, status_at, status_received_at, c3_seat from exchange where id = ${document.id}`;
-  expect(row).toEqual({ exchanged_at: new Date(m1), status_at: new Date(Math.floor((m1 + 60_000) / 1000) * 1000), status_received_at: new Date(m1 + 90_000), c3_seat: PEER_SEAT });
+  const [row] = await db.sql<
+    { exchanged_at: Date; status_at: Date; status_received_at: Date; c3_seat: string }[]
+  >`select exchanged_at, status_at, status_received_at, c3_seat from exchange where id = ${document.id}`;
+  expect(row).toEqual({
+    exchanged_at: new Date(m1),
+    status_at: new Date(Math.floor((m1 + 60_000) / 1000) * 1000),
+    status_received_at: new Date(m1 + 90_000),
+    c3_seat: PEER_SEAT,
+  });
   expect(await bench.metric("mls_received_duration_seconds_count")).toBeGreaterThan(0);
 });
 
 test("a status within 25 minutes counts inside the service level, one second later outside", async () => {
-  const counts = async (): Promise<number[]> => [await bench.metric('mls_received_duration_seconds_bucket{le="1500"}'), await bench.metric("mls_received_duration_seconds_count")];
+  const counts = async (): Promise<number[]> => [
+    await bench.metric('mls_received_duration_seconds_bucket{le="1500"}'),
+    await bench.metric("mls_received_duration_seconds_count"),
+  ];
   const [inside = 0, all = 0] = await counts();
-  for (const [seconds, expected] of [[1_500, [inside + 1, all + 1]], [1_501, [inside + 1, all + 2]]] as const) {
+  for (const [seconds, expected] of [
+    [1_500, [inside + 1, all + 1]],
+    [1_501, [inside + 1, all + 2]],
+  ] as const) {
     const document = await sent("receipt_confirmed");
     clock.advance(seconds * 1_000);
     await receive(mlsExchange(clock, document.sbdhInstanceId, "AB"));
@@ -275,19 +401,29 @@ let numbers = 0;
 async function invoice(...triggers: OutboundTrigger[]): ReturnType<typeof bench.document> {
   await clear();
   numbers += 1;
-  const document = await bench.document(firmId, SENDER, { facts: { documentNumber: `F-${numbers}`, issueDate: "2026-11-20" } });
+  const document = await bench.document(firmId, SENDER, {
+    facts: { documentNumber: `F-${numbers}`, issueDate: "2026-11-20" },
+  });
   for (const trigger of triggers) expect(await bench.trigger(document.id, trigger)).toBe(true);
   return document;
 }
-const numberOf = (document: { facts: unknown }): string => (document.facts as { documentNumber: string }).documentNumber;
+const numberOf = (document: { facts: unknown }): string =>
+  (document.facts as { documentNumber: string }).documentNumber;
 
-test.each(["AB", "IP", "UQ", "CA", "RE", "AP", "PD"] as const)("an invoice response %s on a delivered document sets its status with one event and no other state", async (code) => {
-  const document = await invoice("receipt_confirmed");
-  expect(await receive(responseExchange(clock, document, numberOf(document), code, { issueDate: "2026-11-20" }))).toBe("stored");
-  expect(await bench.story(firmId, document.id)).toMatchObject({
-    states: ["queued", "delivered", "delivered"], events: [QUEUED, "document.sent", "document.delivered", "document.response_received"], response: code,
-  });
-});
+test.each(["AB", "IP", "UQ", "CA", "RE", "AP", "PD"] as const)(
+  "an invoice response %s on a delivered document sets its status with one event and no other state",
+  async (code) => {
+    const document = await invoice("receipt_confirmed");
+    expect(
+      await receive(responseExchange(clock, document, numberOf(document), code, { issueDate: "2026-11-20" })),
+    ).toBe("stored");
+    expect(await bench.story(firmId, document.id)).toMatchObject({
+      states: ["queued", "delivered", "delivered"],
+      events: [QUEUED, "document.sent", "document.delivered", "document.response_received"],
+      response: code,
+    });
+  },
+);
 
 test("a response counts once, however often and in whatever envelope it comes; an older one does not take a newer one's place", async () => {
   const document = await invoice("receipt_confirmed");
@@ -303,7 +439,10 @@ test("a response counts once, however often and in whatever envelope it comes; a
   expect(await outcomes()).toEqual(["applied", "duplicate", "outdated", "applied"]);
   const story = await bench.story(firmId, document.id);
   expect(story.response).toBe("PD");
-  expect(await readStatuses(db.sql, document.id)).toMatchObject({ mls: null, invoiceResponse: { code: "PD", reason: "because" } });
+  expect(await readStatuses(db.sql, document.id)).toMatchObject({
+    mls: null,
+    invoiceResponse: { code: "PD", reason: "because" },
+  });
   expect(story.events.filter((kind) => kind === "document.response_received")).toHaveLength(2);
 });
 
@@ -311,7 +450,12 @@ test("a response or a status under an id that fits no index is kept and does not
   const document = await invoice("receipt_confirmed");
   const incompressible = (bytes: number): string => randomBytes(bytes).toString("base64url").slice(0, bytes);
   const most = LIMITS.status_id_bytes_max;
-  for (const [code, id] of [["AP", incompressible(most)], ["PD", incompressible(most + 1)], ["PD", incompressible(100_000)], ["PD", "\u4e00".repeat(most / 2)]] as const) {
+  for (const [code, id] of [
+    ["AP", incompressible(most)],
+    ["PD", incompressible(most + 1)],
+    ["PD", incompressible(100_000)],
+    ["PD", "\u4e00".repeat(most / 2)],
+  ] as const) {
     await receive(responseExchange(clock, document, numberOf(document), code, { id }));
     clock.advance(1);
   }
@@ -325,7 +469,14 @@ test("a response to another invoice, of another party, or with another day does 
   await receive(responseExchange(clock, document, "F-unknown", "AP"));
   await receive(responseExchange(clock, document, numberOf(document), "AP", { says: "0245:7777777777" }));
   await receive(responseExchange(clock, document, numberOf(document), "AP", { issueDate: "2026-11-19" }));
-  await receive(responseExchange(clock, { ...document, receiver: "0245:7777777777" as typeof document.receiver }, numberOf(document), "AP"));
+  await receive(
+    responseExchange(
+      clock,
+      { ...document, receiver: "0245:7777777777" as typeof document.receiver },
+      numberOf(document),
+      "AP",
+    ),
+  );
   expect((await outcomes()).sort()).toEqual(["foreign", "unknown", "unknown", "unknown"]);
   expect((await bench.story(firmId, document.id)).response).toBeNull();
 });
@@ -346,5 +497,9 @@ test("a response that overtakes our receipt waits; one for a document that faile
 
 test("a response for a participant that is not ours is not serviced", async () => {
   const document = await invoice("receipt_confirmed");
-  expect(await receive(responseExchange(clock, { ...document, sender: "0245:3333333333" as typeof document.sender }, "x", "AP"))).toBe("not_serviced");
+  expect(
+    await receive(
+      responseExchange(clock, { ...document, sender: "0245:3333333333" as typeof document.sender }, "x", "AP"),
+    ),
+  ).toBe("not_serviced");
 });

@@ -40,10 +40,13 @@ const write = async (sql: Sql, count: number, stream: StreamName = "dispatch"): 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `key-${n}`).sort();
 const rowsLeft = async (sql: Sql): Promise<number> => (await readOutboxStatus(sql)).pending;
 /** Lets every claim end, as time does. */
-const expireClaims = (sql: Sql): PromiseLike<unknown> => sql`update outbox set claimed_until = now() - interval '1 second' where claimed_until is not null`;
+const expireClaims = (sql: Sql): PromiseLike<unknown> =>
+  sql`update outbox set claimed_until = now() - interval '1 second' where claimed_until is not null`;
 
 /** A stream that remembers what it was given, unless it is told to fail. */
-function recorder(fails: (stream: StreamName) => boolean = () => false): Pick<Streams, "publish" | "status"> & { readonly got: { stream: StreamName; message: StreamMessage }[] } {
+function recorder(
+  fails: (stream: StreamName) => boolean = () => false,
+): Pick<Streams, "publish" | "status"> & { readonly got: { stream: StreamName; message: StreamMessage }[] } {
   const got: { stream: StreamName; message: StreamMessage }[] = [];
   return {
     got,
@@ -103,7 +106,10 @@ describe("the outbox relay", () => {
     await expireClaims(sql);
     const streams = recorder();
     await relayBatch({ sql, streams, ...common });
-    await deleteOutbox(sql, late.map((row) => row.id));
+    await deleteOutbox(
+      sql,
+      late.map((row) => row.id),
+    );
     expect(keysOf(streams.got)).toEqual(["key-0"]);
   });
 
@@ -121,9 +127,21 @@ describe("the outbox relay", () => {
     const { sql, url } = await newDatabase();
     const slow = openSql({ url, name: "slow", connections: 1 });
     undo.push(() => slow.end({ timeout: 1 }));
-    const late = slow.unsafe("begin; insert into outbox (stream, key, body) values ('dispatch', 'late', '{}'); select pg_sleep(0.3); commit").simple();
-    void late.then(() => undefined, () => undefined);
-    await eventually("the late row has its number", async () => (await sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`).length > 0);
+    const late = slow
+      .unsafe(
+        "begin; insert into outbox (stream, key, body) values ('dispatch', 'late', '{}'); select pg_sleep(0.3); commit",
+      )
+      .simple();
+    void late.then(
+      () => undefined,
+      () => undefined,
+    );
+    await eventually(
+      "the late row has its number",
+      async () =>
+        (await sql`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`).length >
+        0,
+    );
     await write(sql, 1);
     const streams = recorder();
     const relay = startRelay({ sql, streams, ...common });
@@ -197,7 +215,9 @@ describe("the outbox relay", () => {
 
   test("Postgres is killed twice under load: everything that was committed is handled once it is back", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "kurier-test-"));
-    undo.push(() => { rmSync(dataDir, { recursive: true, force: true }); });
+    undo.push(() => {
+      rmSync(dataDir, { recursive: true, force: true });
+    });
     const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
     undo.push(() => server.stop());
     await migrate({ url: server.url, clock: systemClock });
@@ -215,9 +235,16 @@ describe("the outbox relay", () => {
 
     const committed: string[] = [];
     for (let n = 0; n < 300; n += 1) {
-      if (n === 100 || n === 200) process.kill(await eventually("Postgres runs", () => (server.pid === 0 ? undefined : server.pid)), "SIGKILL");
+      if (n === 100 || n === 200)
+        process.kill(await eventually("Postgres runs", () => (server.pid === 0 ? undefined : server.pid)), "SIGKILL");
       const written = await eventually("the write was answered", () =>
-        sql<{ key: string }[]>`insert into outbox (stream, key, body) values ('dispatch', ${`write-${n}`}, '{}') returning key`.then((rows) => rows[0], () => undefined));
+        sql<
+          { key: string }[]
+        >`insert into outbox (stream, key, body) values ('dispatch', ${`write-${n}`}, '{}') returning key`.then(
+          (rows) => rows[0],
+          () => undefined,
+        ),
+      );
       committed.push(written.key);
       relay.poke();
     }

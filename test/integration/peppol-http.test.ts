@@ -9,48 +9,93 @@ import { createHttp } from "../../engine/peppol/network/http.js";
 import type { Http, HttpAnswer } from "../../engine/peppol/network/http.js";
 
 const servers: Server[] = [];
-afterEach(() => { for (const server of servers.splice(0)) server.close(); });
-
-const listen = (server: Server): Promise<string> => new Promise((resolve) => {
-  servers.push(server);
-  server.listen(0, "127.0.0.1", () => { resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`); });
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
 });
+
+const listen = (server: Server): Promise<string> =>
+  new Promise((resolve) => {
+    servers.push(server);
+    server.listen(0, "127.0.0.1", () => {
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    });
+  });
 const serve = (listener: RequestListener): Promise<string> => listen(createServer(listener));
 
 const http: Http = createHttp({ policy: { allowLoopback: true, ownOrigins: [] } });
-const get = (url: string, timeout_ms = 2_000, bytes_max = 1_000): Promise<HttpAnswer> => http({ method: "GET", url, use: "smp", bytes_max, timeout_ms });
+const get = (url: string, timeout_ms = 2_000, bytes_max = 1_000): Promise<HttpAnswer> =>
+  http({ method: "GET", url, use: "smp", bytes_max, timeout_ms });
 
 test("an answer comes with status, type and body", async () => {
-  const url = await serve((request, response) => { response.writeHead(201, { "content-type": "text/xml" }).end(`${request.method} ${request.url}`); });
-  expect(await get(`${url}/a%3Ab`)).toEqual({ kind: "answer", status: 201, contentType: "text/xml", body: Buffer.from("GET /a%3Ab") });
+  const url = await serve((request, response) => {
+    response.writeHead(201, { "content-type": "text/xml" }).end(`${request.method} ${request.url}`);
+  });
+  expect(await get(`${url}/a%3Ab`)).toEqual({
+    kind: "answer",
+    status: 201,
+    contentType: "text/xml",
+    body: Buffer.from("GET /a%3Ab"),
+  });
 });
 
 test("a redirect is an answer, not a journey", async () => {
-  const url = await serve((_, response) => { response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(); });
+  const url = await serve((_, response) => {
+    response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
+  });
   expect(await get(url)).toMatchObject({ kind: "answer", status: 302 });
 });
 
 test("a body larger than asked for ends the call, announced or not", async () => {
-  const announced = await serve((_, response) => { response.writeHead(200, { "content-length": "100000000" }).write("x"); });
+  const announced = await serve((_, response) => {
+    response.writeHead(200, { "content-length": "100000000" }).write("x");
+  });
   expect(await get(announced)).toMatchObject({ failure: "too_large" });
-  const endless = await serve((_, response) => { const more = (): void => { while (response.write(Buffer.alloc(10_000))) { /* until it is full */ } }; response.on("drain", more); more(); });
+  const endless = await serve((_, response) => {
+    const more = (): void => {
+      while (response.write(Buffer.alloc(10_000))) {
+        /* until it is full */
+      }
+    };
+    response.on("drain", more);
+    more();
+  });
   expect(await get(endless)).toMatchObject({ failure: "too_large" });
 });
 
 test("silence, drops of one byte and endless headers run into the limits", async () => {
   const silent = await listen(createTcpServer(() => undefined));
   expect(await get(silent, 100)).toMatchObject({ failure: "timeout" });
-  const dripping = await serve((_, response) => { response.writeHead(200); const timer = setInterval(() => response.write("x"), 20); response.on("close", () => { clearInterval(timer); }); });
+  const dripping = await serve((_, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write("x"), 20);
+    response.on("close", () => {
+      clearInterval(timer);
+    });
+  });
   expect(await get(dripping, 150)).toMatchObject({ failure: "timeout" });
-  const headers = await listen(createTcpServer((socket) => { socket.on("error", () => undefined); socket.write(`HTTP/1.1 200 OK\r\n${"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(2_000)}`); }));
+  const headers = await listen(
+    createTcpServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.write(`HTTP/1.1 200 OK\r\n${"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(2_000)}`);
+    }),
+  );
   expect(await get(headers)).toMatchObject({ kind: "failed", failure: "connection" });
 });
 
 test("a closed port, a broken answer, a lost connection and an abort are outcomes", async () => {
   expect(await get("http://127.0.0.1:1/")).toMatchObject({ failure: "connection", code: "ECONNREFUSED" });
-  const garbage = await listen(createTcpServer((socket) => { socket.on("error", () => undefined); socket.end("garbage\r\n\r\n"); }));
+  const garbage = await listen(
+    createTcpServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.end("garbage\r\n\r\n");
+    }),
+  );
   expect(await get(garbage)).toMatchObject({ failure: "connection" });
-  const lost = await serve((_, response) => { response.writeHead(200, { "content-length": "100" }); response.write("x"); response.socket?.destroy(); });
+  const lost = await serve((_, response) => {
+    response.writeHead(200, { "content-length": "100" });
+    response.write("x");
+    response.socket?.destroy();
+  });
   expect(await get(lost)).toMatchObject({ failure: "connection" });
   const silent = await listen(createTcpServer(() => undefined));
   const controller = new AbortController();
@@ -61,9 +106,17 @@ test("a closed port, a broken answer, a lost connection and an abort are outcome
 
 test("without the sandbox's permission nothing connects to this machine", async () => {
   let asked = 0;
-  const url = await serve((_, response) => { asked += 1; response.end(); });
-  const strict = createHttp({ policy: { allowLoopback: false, ownOrigins: [] }, resolve: () => Promise.resolve(["127.0.0.1"]) });
+  const url = await serve((_, response) => {
+    asked += 1;
+    response.end();
+  });
+  const strict = createHttp({
+    policy: { allowLoopback: false, ownOrigins: [] },
+    resolve: () => Promise.resolve(["127.0.0.1"]),
+  });
   expect(await strict({ method: "GET", url, use: "smp", bytes_max: 1 })).toMatchObject({ failure: "refused_address" });
-  expect(await strict({ method: "GET", url: "http://rebinding.example.com/", use: "revocation", bytes_max: 1 })).toMatchObject({ failure: "refused_address", code: "address" });
+  expect(
+    await strict({ method: "GET", url: "http://rebinding.example.com/", use: "revocation", bytes_max: 1 }),
+  ).toMatchObject({ failure: "refused_address", code: "address" });
   expect(asked).toBe(0);
 });

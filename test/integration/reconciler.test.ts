@@ -64,7 +64,9 @@ describe("the reconciler", () => {
   test("a healthy system is left alone", async () => {
     const streams = recorder();
     const metrics = createMetrics();
-    expect(await reconcile({ sources: [workshop(0)], streams, log: silentLog, metrics })).toEqual([{ kind: "dispatch", woken: 0, full: false }]);
+    expect(await reconcile({ sources: [workshop(0)], streams, log: silentLog, metrics })).toEqual([
+      { kind: "dispatch", woken: 0, full: false },
+    ]);
     expect(streams.got).toEqual([]);
     expect(await metrics.exposition()).not.toContain("kurier_reconciler_repairs_total{");
   });
@@ -72,16 +74,24 @@ describe("the reconciler", () => {
   test("a stream that is merely busy is not filled twice", async () => {
     const source = workshop(10_000);
     const busy = recorder(LIMITS.reconcile_batch);
-    expect(await reconcile({ sources: [source], streams: busy, log: silentLog, metrics: createMetrics() })).toEqual([{ kind: "dispatch", woken: 0, full: true }]);
+    expect(await reconcile({ sources: [source], streams: busy, log: silentLog, metrics: createMetrics() })).toEqual([
+      { kind: "dispatch", woken: 0, full: true },
+    ]);
     const nearly = recorder(LIMITS.reconcile_batch - 1);
     await reconcile({ sources: [source], streams: nearly, log: silentLog, metrics: createMetrics() });
     expect(nearly.got).toHaveLength(1);
   });
 
   test("a source that fails does not keep the others from their turn, and the pass says that it failed", async () => {
-    const broken: ReconcileSource = { kind: "broken", stream: "events", findWork: () => Promise.reject(new Error("no table")) };
+    const broken: ReconcileSource = {
+      kind: "broken",
+      stream: "events",
+      findWork: () => Promise.reject(new Error("no table")),
+    };
     const streams = recorder();
-    await expect(reconcile({ sources: [broken, workshop(2)], streams, log: silentLog, metrics: createMetrics() })).rejects.toThrow("no table");
+    await expect(
+      reconcile({ sources: [broken, workshop(2)], streams, log: silentLog, metrics: createMetrics() }),
+    ).rejects.toThrow("no table");
     expect(streams.got).toHaveLength(2);
   });
 });
@@ -89,28 +99,36 @@ describe("the reconciler", () => {
 const program = findNatsServer();
 const natsTest = program === undefined && process.env["CI"] !== "true" ? test.skip : test;
 
-natsTest(`after all of JetStream was deleted, the reconciler refills it and all work is done${program === undefined ? " (nats-server is not installed)" : ""}`, async () => {
-  if (program === undefined) throw new Error("nats-server is missing: install it, as .ci/run does");
-  const dataDir = mkdtempSync(join(tmpdir(), "kurier-nats-"));
-  undo.push(() => { rmSync(dataDir, { recursive: true, force: true }); });
-  const first = await startNatsServer({ dataDir, program, log: silentLog });
-  const { port, username } = new URL(first.url);
-  const source = workshop(700);
-  const common = { log: silentLog, metrics: createMetrics(), clock: systemClock };
-  const streams = openJetStream({ url: first.url, ...common });
-  undo.push(() => streams.close());
-  await streams.publish("dispatch", [...source.due].map((key) => ({ key, body: {} })));
-  expect((await streams.status())[0]?.pending).toBe(700);
+natsTest(
+  `after all of JetStream was deleted, the reconciler refills it and all work is done${program === undefined ? " (nats-server is not installed)" : ""}`,
+  async () => {
+    if (program === undefined) throw new Error("nats-server is missing: install it, as .ci/run does");
+    const dataDir = mkdtempSync(join(tmpdir(), "kurier-nats-"));
+    undo.push(() => {
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+    const first = await startNatsServer({ dataDir, program, log: silentLog });
+    const { port, username } = new URL(first.url);
+    const source = workshop(700);
+    const common = { log: silentLog, metrics: createMetrics(), clock: systemClock };
+    const streams = openJetStream({ url: first.url, ...common });
+    undo.push(() => streams.close());
+    await streams.publish(
+      "dispatch",
+      [...source.due].map((key) => ({ key, body: {} })),
+    );
+    expect((await streams.status())[0]?.pending).toBe(700);
 
-  await first.stop();
-  rmSync(join(dataDir, "streams"), { recursive: true, force: true });
-  const second = await startNatsServer({ dataDir, program, log: silentLog, port: Number(port), token: username });
-  undo.push(() => second.stop());
-  await streams.consume("dispatch", "dispatch", { concurrency: 8 }, ({ key }) => {
-    source.due.delete(key);
-    return Promise.resolve("done");
-  });
-  const reconciler = startReconciler({ sources: [source], streams, ...common });
-  undo.push(() => reconciler.stop());
-  await eventually("all work is done", () => source.due.size === 0);
-});
+    await first.stop();
+    rmSync(join(dataDir, "streams"), { recursive: true, force: true });
+    const second = await startNatsServer({ dataDir, program, log: silentLog, port: Number(port), token: username });
+    undo.push(() => second.stop());
+    await streams.consume("dispatch", "dispatch", { concurrency: 8 }, ({ key }) => {
+      source.due.delete(key);
+      return Promise.resolve("done");
+    });
+    const reconciler = startReconciler({ sources: [source], streams, ...common });
+    undo.push(() => reconciler.stop());
+    await eventually("all work is done", () => source.due.size === 0);
+  },
+);

@@ -33,12 +33,22 @@ beforeAll(async () => {
   const folder = join(dataDir, "pki");
   await ensureDevelopmentPki({ folder, clock: systemClock });
   [db, dns, sml] = await Promise.all([
-    freshDatabase(), startDnsServer(() => undefined), startFakeSml(await makeTestPki(), { clientCa: readFileSync(join(trustFolder(folder), "root.pem"), "utf8") }),
+    freshDatabase(),
+    startDnsServer(() => undefined),
+    startFakeSml(await makeTestPki(), { clientCa: readFileSync(join(trustFolder(folder), "root.pem"), "utf8") }),
   ]);
   const ca = join(dataDir, "sml-ca.pem");
   writeFileSync(ca, sml.ca);
   env = {
-    DATA_DIR: dataDir, DATABASE_URL: db.url, NATS_URL: "embedded", NODE_EXTRA_CA_CERTS: ca, PUBLIC_URL, SMP_MODE: "sml", SML_SMP_ID: SMP, SML_URL: sml.url, SML_ZONE: ZONE,
+    DATA_DIR: dataDir,
+    DATABASE_URL: db.url,
+    NATS_URL: "embedded",
+    NODE_EXTRA_CA_CERTS: ca,
+    PUBLIC_URL,
+    SMP_MODE: "sml",
+    SML_SMP_ID: SMP,
+    SML_URL: sml.url,
+    SML_ZONE: ZONE,
     DNS_SERVERS: `127.0.0.1:${dns.port}`,
   };
 });
@@ -55,37 +65,67 @@ beforeEach(() => {
   dns.answer = (name, transport) => register.dns(name, transport);
 });
 
-interface Ended { readonly status: number | null; readonly out: string; readonly err: string }
+interface Ended {
+  readonly status: number | null;
+  readonly out: string;
+  readonly err: string;
+}
 
 /** Runs `kurier` beside this process, which answers for the SML and DNS. */
-const kurier = (args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<Ended> => new Promise((resolve) => {
-  const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), ...args], { env: { PATH: process.env["PATH"] ?? "", ...env, ...changes } });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => { out += chunk.toString(); });
-  child.stderr.on("data", (chunk: Buffer) => { err += chunk.toString(); });
-  child.on("close", (status) => { resolve({ status, out, err }); });
-});
+const kurier = (args: readonly string[], changes: Readonly<Record<string, string>> = {}): Promise<Ended> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), ...args], {
+      env: { PATH: process.env["PATH"] ?? "", ...env, ...changes },
+    });
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      err += chunk.toString();
+    });
+    child.on("close", (status) => {
+      resolve({ status, out, err });
+    });
+  });
 const participants = (...args: readonly string[]): Promise<Ended> => kurier(["participants", ...args]);
 
 test("a new firm is registered at once; the provider itself, a migration and an end by their commands", async () => {
   const P = "0245:4040404040";
   const made = await kurier(["firms", "create", "--name", "Firm", "--participant", P]);
-  expect([made.status, JSON.parse(made.out)], made.err).toMatchObject([0, { participantId: P, registration: { kind: "done", state: "registered" } }]);
-  expect(await participants("register", "--provider")).toMatchObject({ status: 0, out: expect.stringContaining(PROVIDER) as string });
-  expect([...register.holders]).toEqual([[P, SMP], [PROVIDER, SMP]]);
+  expect([made.status, JSON.parse(made.out)], made.err).toMatchObject([
+    0,
+    { participantId: P, registration: { kind: "done", state: "registered" } },
+  ]);
+  expect(await participants("register", "--provider")).toMatchObject({
+    status: 0,
+    out: expect.stringContaining(PROVIDER) as string,
+  });
+  expect([...register.holders]).toEqual([
+    [P, SMP],
+    [PROVIDER, SMP],
+  ]);
   expect(new Set(sml.seen.map(({ client }) => client))).toEqual(new Set([DEVELOPMENT_SEAT]));
 
   const prepared = await participants("prepare-migration", P);
   expect(prepared).toMatchObject({ status: 0, out: expect.stringMatching(/\n.{24}\n$/) as string });
   expect(register.keys.get(P)).toBe(prepared.out.trimEnd().split("\n").at(-1));
   const listed = await participants("list");
-  expect(listed.out.split("\n").map((line) => line.split("  ").slice(0, 3).join(" "))).toEqual([`${PROVIDER} registered register`, `${P} registered prepare_migration`, ""]);
+  expect(listed.out.split("\n").map((line) => line.split("  ").slice(0, 3).join(" "))).toEqual([
+    `${PROVIDER} registered register`,
+    `${P} registered prepare_migration`,
+    "",
+  ]);
   expect(await participants("unregister", P)).toMatchObject({ status: 0 });
   expect([...register.holders.keys()]).toEqual([PROVIDER]);
 
   register.holders.set(P, "OTHER");
   register.keys.set(P, "aB3#cD4$eF5%gH6(");
-  expect(await participants("register", P)).toMatchObject({ status: 1, out: "", err: expect.stringMatching(/another SMP.*kurier participants migrate/) as string });
+  expect(await participants("register", P)).toMatchObject({
+    status: 1,
+    out: "",
+    err: expect.stringMatching(/another SMP.*kurier participants migrate/) as string,
+  });
   expect(await participants("migrate", P, "--key", "aB3#cD4$eF5%gH6(")).toMatchObject({ status: 0 });
   expect(register.holders.get(P)).toBe(SMP);
 });
@@ -94,26 +134,45 @@ test("an answer that is lost is told, listed, and settled by a person", async ()
   const P = "0245:4141414141";
   sml.answer = () => "reset";
   const made = await kurier(["firms", "create", "--name", "Other firm", "--participant", P]);
-  expect([made.status, (JSON.parse(made.out) as { registration: unknown }).registration]).toMatchObject([1, { kind: "manual_review" }]);
+  expect([made.status, (JSON.parse(made.out) as { registration: unknown }).registration]).toMatchObject([
+    1,
+    { kind: "manual_review" },
+  ]);
   expect(JSON.parse(made.out)).toMatchObject({ clientSecret: expect.any(String) as string });
-  expect(await participants("check", P)).toMatchObject({ status: 1, err: expect.stringContaining("Nobody knows") as string });
+  expect(await participants("check", P)).toMatchObject({
+    status: 1,
+    err: expect.stringContaining("Nobody knows") as string,
+  });
   expect((await participants("list", "--state", "manual_review")).out).toContain(P);
   expect(await participants("settle", P, "--state", "unregistered")).toMatchObject({ status: 0 });
   expect(sml.seen).toHaveLength(1);
 });
 
 test.each([
-  [["register"], "Name one participant"], [["register", "nonsense"], "Name one participant"], [["register", "0245:4040404040", "--provider"], "Name one participant"],
-  [["migrate", "0245:4040404040", "--key", "short"], "migration key"], [["migrate", "0245:4040404040", "--key-file", "/nowhere"], "cannot be read"], [["settle", "0245:4040404040"], "--state"], [["list", "--state", "x"], "--state"],
+  [["register"], "Name one participant"],
+  [["register", "nonsense"], "Name one participant"],
+  [["register", "0245:4040404040", "--provider"], "Name one participant"],
+  [["migrate", "0245:4040404040", "--key", "short"], "migration key"],
+  [["migrate", "0245:4040404040", "--key-file", "/nowhere"], "cannot be read"],
+  [["settle", "0245:4040404040"], "--state"],
+  [["list", "--state", "x"], "--state"],
 ])("wrong words are told and nothing is asked: %j", async (args, sentence) => {
   expect(await participants(...args)).toMatchObject({ status: 2, err: expect.stringContaining(sentence) as string });
   expect(sml.seen).toEqual([]);
 });
 
 test("without SML_SMP_ID nothing is registered, and the command says what is missing; with it PUBLIC_URL must be set", async () => {
-  expect(await kurier(["participants", "register", "0245:4040404040"], { SML_SMP_ID: "" })).toMatchObject({ status: 2, err: expect.stringContaining("SML_SMP_ID must be set") as string });
-  expect(await kurier(["participants", "list"], { PUBLIC_URL: "" })).toMatchObject({ status: 2, err: expect.stringContaining("PUBLIC_URL must be set") as string });
-  const made = await kurier(["firms", "create", "--name", "Third firm", "--participant", "0245:4242424242"], { SML_SMP_ID: "" });
+  expect(await kurier(["participants", "register", "0245:4040404040"], { SML_SMP_ID: "" })).toMatchObject({
+    status: 2,
+    err: expect.stringContaining("SML_SMP_ID must be set") as string,
+  });
+  expect(await kurier(["participants", "list"], { PUBLIC_URL: "" })).toMatchObject({
+    status: 2,
+    err: expect.stringContaining("PUBLIC_URL must be set") as string,
+  });
+  const made = await kurier(["firms", "create", "--name", "Third firm", "--participant", "0245:4242424242"], {
+    SML_SMP_ID: "",
+  });
   expect(JSON.parse(made.out)).not.toHaveProperty("registration");
   expect(sml.seen).toEqual([]);
 });
@@ -123,14 +182,32 @@ test("POST /admin/firms registers the participant, and the start tells a provide
   await db.sql`delete from registration where participant_key = ${PROVIDER}`;
   const engine = await startEngineProcess({ dataDir, env });
   try {
-    const create = (participantId: string): ReturnType<typeof http> => http("POST", `${engine.sandbox.adminUrl}/admin/firms`, {
-      authorization: `Bearer ${engine.sandbox.admin.token}`, "content-type": "application/json",
-    }, JSON.stringify({ name: "Admin's firm", participantId }));
-    expect(await create("0245:4343434343")).toMatchObject({ status: 201, json: { registration: { kind: "done", state: "registered" } } });
+    const create = (participantId: string): ReturnType<typeof http> =>
+      http(
+        "POST",
+        `${engine.sandbox.adminUrl}/admin/firms`,
+        {
+          authorization: `Bearer ${engine.sandbox.admin.token}`,
+          "content-type": "application/json",
+        },
+        JSON.stringify({ name: "Admin's firm", participantId }),
+      );
+    expect(await create("0245:4343434343")).toMatchObject({
+      status: 201,
+      json: { registration: { kind: "done", state: "registered" } },
+    });
     expect(register.holders.get("0245:4343434343")).toBe(SMP);
     sml.answer = () => ({ status: 503, body: "" });
-    expect(await create("0245:4444444444")).toMatchObject({ status: 201, json: { clientSecret: expect.any(String) as string, registration: { kind: "unavailable", state: "unregistered" } } });
-    expect((await http("GET", `${engine.sandbox.adminUrl}/metrics`)).text).toMatch(/^kurier_registrations_state\{state="registered"\} [1-9]/m);
+    expect(await create("0245:4444444444")).toMatchObject({
+      status: 201,
+      json: {
+        clientSecret: expect.any(String) as string,
+        registration: { kind: "unavailable", state: "unregistered" },
+      },
+    });
+    expect((await http("GET", `${engine.sandbox.adminUrl}/metrics`)).text).toMatch(
+      /^kurier_registrations_state\{state="registered"\} [1-9]/m,
+    );
     expect(engine.output()).toContain("kurier participants register --provider");
   } finally {
     await engine.stop();

@@ -10,7 +10,15 @@ import { silentLog } from "../../engine/base/log.js";
 import { createResolveNaptr } from "../../engine/peppol/network/dns.js";
 import { createOwnKeys, type OwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import { publishedParticipants } from "../../engine/peppol/discovery/published.js";
-import { changeRegistration, checkRegistration, REGISTRATION_RESULTS, type RegistrationPorts, type RegistrationRequest, type RegistrationResult, settleReview } from "../../engine/peppol/discovery/registrations.js";
+import {
+  changeRegistration,
+  checkRegistration,
+  REGISTRATION_RESULTS,
+  type RegistrationPorts,
+  type RegistrationRequest,
+  type RegistrationResult,
+  settleReview,
+} from "../../engine/peppol/discovery/registrations.js";
 import { openRegistrationPorts } from "../../engine/peppol/discovery/registrations-setup.js";
 import { createSmlRegistry, isMigrationKey, type Registry } from "../../engine/peppol/discovery/sml-registry.js";
 import { createSml } from "../../engine/peppol/discovery/sml.js";
@@ -20,7 +28,14 @@ import { startDnsServer, type TestDnsServer } from "../support/dns-server.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase, type TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { type FakeSml, locatorFault, type SmlCall, type SmlRegister, smlRegister, startFakeSml } from "../support/sml.js";
+import {
+  type FakeSml,
+  locatorFault,
+  type SmlCall,
+  type SmlRegister,
+  smlRegister,
+  startFakeSml,
+} from "../support/sml.js";
 import { makeTestPki } from "../support/test-pki.js";
 
 const P = "0245:2020202020" as ParticipantId;
@@ -37,7 +52,12 @@ const seenResults = new Set<string>();
 
 beforeAll(async () => {
   const pki = await makeTestPki();
-  keys = await createOwnKeys({ store: pki.store, clock, log: silentLog, load: () => Promise.resolve([pki.leaf("ap", "PSK000001"), pki.leaf("smp", "PSK000010")]) });
+  keys = await createOwnKeys({
+    store: pki.store,
+    clock,
+    log: silentLog,
+    load: () => Promise.resolve([pki.leaf("ap", "PSK000001"), pki.leaf("smp", "PSK000010")]),
+  });
   [db, sml, dns] = await Promise.all([freshDatabase(), startFakeSml(pki), startDnsServer(() => undefined)]);
   await seedFirm(db.sql, P);
 });
@@ -62,10 +82,15 @@ function ports(changes: Partial<RegistrationPorts> = {}): RegistrationPorts {
     return smp;
   };
   return {
-    sql: db.sql, sealer: createSealer([Buffer.alloc(32, 7)]), clock, smpId: OUR_SMP, smpUrl: "https://SMP.kurier.example/smp",
+    sql: db.sql,
+    sealer: createSealer([Buffer.alloc(32, 7)]),
+    clock,
+    smpId: OUR_SMP,
+    smpUrl: "https://SMP.kurier.example/smp",
     registry: createSmlRegistry({ url: sml.url, smpId: OUR_SMP, identity, ca: [sml.ca], timeout_ms: 2_000 }),
     sml: createSml({ zone: ZONE, clock, resolveNaptr: createResolveNaptr({ servers: [dns], timeout_ms: 200 }) }),
-    isPublished: async (participant) => await published(participant) !== undefined, ...changes,
+    isPublished: async (participant) => (await published(participant)) !== undefined,
+    ...changes,
   };
 }
 
@@ -73,15 +98,25 @@ const note = (result: RegistrationResult): RegistrationResult => {
   seenResults.add(result.kind);
   return result;
 };
-const change = async (operation: Exclude<RegistrationRequest["operation"], "migrate">, participant = P, changes?: Partial<RegistrationPorts>): Promise<RegistrationResult> =>
-  note(await changeRegistration(ports(changes), participant, { operation }));
-const migrate = async (migrationKey: string): Promise<RegistrationResult> => note(await changeRegistration(ports(), P, { operation: "migrate", migrationKey }));
+const change = async (
+  operation: Exclude<RegistrationRequest["operation"], "migrate">,
+  participant = P,
+  changes?: Partial<RegistrationPorts>,
+): Promise<RegistrationResult> => note(await changeRegistration(ports(changes), participant, { operation }));
+const migrate = async (migrationKey: string): Promise<RegistrationResult> =>
+  note(await changeRegistration(ports(), P, { operation: "migrate", migrationKey }));
 const check = async (): Promise<RegistrationResult> => note(await checkRegistration(ports(), P));
-const settle = async (state: "registered" | "unregistered"): Promise<RegistrationResult> => note(await settleReview(ports(), P, state));
+const settle = async (state: "registered" | "unregistered"): Promise<RegistrationResult> =>
+  note(await settleReview(ports(), P, state));
 const recorded = async (): Promise<string | undefined> => (await findRegistration(db.sql, P))?.state;
-const asked = (): string[] => sml.seen.map(({ element }) => element.replace(/(ParticipantIdentifier|MigrationRecord)$/, ""));
-const story = async (): Promise<string[]> => (await db.sql<{ operation: string; outcome: string | null; state: string | null }[]>`select operation, outcome, state from registration_operation order by position`)
-  .map(({ operation, outcome, state }) => `${operation} ${outcome ?? "?"} ${state ?? "?"}`);
+const asked = (): string[] =>
+  sml.seen.map(({ element }) => element.replace(/(ParticipantIdentifier|MigrationRecord)$/, ""));
+const story = async (): Promise<string[]> =>
+  (
+    await db.sql<
+      { operation: string; outcome: string | null; state: string | null }[]
+    >`select operation, outcome, state from registration_operation order by position`
+  ).map(({ operation, outcome, state }) => `${operation} ${outcome ?? "?"} ${state ?? "?"}`);
 
 /** Does what is asked, and loses the answer. */
 const doneButLost = (call: SmlCall): "reset" => {
@@ -108,7 +143,11 @@ describe("a participant", () => {
   });
 
   test("of nobody here is not registered: the network would be sent to an SMP that knows nothing of it", async () => {
-    expect(await change("register", "0245:9999999999" as ParticipantId)).toEqual({ kind: "not_published", state: undefined, code: undefined });
+    expect(await change("register", "0245:9999999999" as ParticipantId)).toEqual({
+      kind: "not_published",
+      state: undefined,
+      code: undefined,
+    });
     expect(asked()).toEqual([]);
   });
 
@@ -119,9 +158,17 @@ describe("a participant", () => {
 
   test("of another SMP is a conflict, and stays where it is", async () => {
     register.holders.set(P, "OTHER");
-    expect(await change("register")).toMatchObject({ kind: "conflict", state: "unregistered", code: "BadRequestFault" });
+    expect(await change("register")).toMatchObject({
+      kind: "conflict",
+      state: "unregistered",
+      code: "BadRequestFault",
+    });
     sml.answer = () => locatorFault("UnauthorizedFault");
-    expect(await change("register")).toMatchObject({ kind: "conflict", state: "unregistered", code: "UnauthorizedFault" });
+    expect(await change("register")).toMatchObject({
+      kind: "conflict",
+      state: "unregistered",
+      code: "UnauthorizedFault",
+    });
     expect(register.holders.get(P)).toBe("OTHER");
   });
 
@@ -133,7 +180,12 @@ describe("a participant", () => {
   });
 
   test("is left as it was when the SML refuses, fails or is away, and can be asked for again", async () => {
-    for (const [answer, kind] of [[locatorFault("UnauthorizedFault"), "refused"], [locatorFault("BadRequestFault"), "refused"], [locatorFault("InternalErrorFault"), "unavailable"], [{ status: 503, body: "" }, "unavailable"]] as const) {
+    for (const [answer, kind] of [
+      [locatorFault("UnauthorizedFault"), "refused"],
+      [locatorFault("BadRequestFault"), "refused"],
+      [locatorFault("InternalErrorFault"), "unavailable"],
+      [{ status: 503, body: "" }, "unavailable"],
+    ] as const) {
       sml.answer = () => answer;
       expect(await change("register")).toMatchObject({ kind, state: "unregistered" });
     }
@@ -156,7 +208,12 @@ describe("an answer that is lost", () => {
     sml.answer = () => "reset";
     expect(await change("register")).toMatchObject({ kind: "manual_review", state: "manual_review" });
     sml.answer = register.answer;
-    for (const operation of ["register", "unregister"] as const) expect(await change(operation)).toMatchObject({ kind: "manual_review", state: "manual_review", code: "dns_nobody" });
+    for (const operation of ["register", "unregister"] as const)
+      expect(await change(operation)).toMatchObject({
+        kind: "manual_review",
+        state: "manual_review",
+        code: "dns_nobody",
+      });
     expect(asked()).toEqual(["Create"]);
     expect(await recorded()).toBe("manual_review");
   });
@@ -212,7 +269,9 @@ describe("a migration", () => {
     expect([kind, isMigrationKey(migrationKey), register.keys.get(P)]).toEqual(["done", true, migrationKey]);
     expect(await change("prepare_migration")).toMatchObject({ kind: "already", migrationKey });
     expect(asked()).toEqual(["Create", "Prepare"]);
-    const [row] = await db.sql<{ text: string; sealed: Buffer }[]>`select registration::text as text, migration_key_sealed as sealed from registration`;
+    const [row] = await db.sql<
+      { text: string; sealed: Buffer }[]
+    >`select registration::text as text, migration_key_sealed as sealed from registration`;
     expect(row?.text).not.toContain(migrationKey);
     expect(row?.sealed.includes(migrationKey)).toBe(false);
     register.holders.set(P, "OTHER");
@@ -227,8 +286,16 @@ describe("a migration", () => {
     expect(first).toMatchObject({ kind: "manual_review", state: "manual_review" });
     expect(await check()).toMatchObject({ kind: "manual_review" });
     sml.answer = register.answer;
-    expect(await change("prepare_migration")).toMatchObject({ kind: "done", state: "registered", migrationKey: first.migrationKey ?? "none" });
-    expect(sml.seen.filter(({ element }) => element === "PrepareMigrationRecord").map(({ values }) => values["MigrationKey"])).toEqual([first.migrationKey, first.migrationKey]);
+    expect(await change("prepare_migration")).toMatchObject({
+      kind: "done",
+      state: "registered",
+      migrationKey: first.migrationKey ?? "none",
+    });
+    expect(
+      sml.seen
+        .filter(({ element }) => element === "PrepareMigrationRecord")
+        .map(({ values }) => values["MigrationKey"]),
+    ).toEqual([first.migrationKey, first.migrationKey]);
   });
 
   test("away, refused: the key is forgotten, and the participant stays", async () => {
@@ -244,7 +311,11 @@ describe("a migration", () => {
     const key = "aB3#cD4$eF5%gH6(";
     register.holders.set(P, "OTHER");
     register.keys.set(P, key);
-    expect(await migrate("zZ9#yY8$xX7%wW6(")).toMatchObject({ kind: "refused", state: "unregistered", code: "NotFoundFault" });
+    expect(await migrate("zZ9#yY8$xX7%wW6(")).toMatchObject({
+      kind: "refused",
+      state: "unregistered",
+      code: "NotFoundFault",
+    });
     expect(await migrate("no key")).toMatchObject({ kind: "refused", code: "MIGRATION_KEY" });
     expect(await migrate(key)).toMatchObject({ kind: "done", state: "registered" });
     expect(register.holders.get(P)).toBe(OUR_SMP);
@@ -275,7 +346,10 @@ describe("processes", () => {
 
   /** A registry that does what it is asked and whose caller dies before the answer. */
   const dying: Registry = {
-    create: () => new Promise(() => undefined), delete: () => new Promise(() => undefined), prepareToMigrate: () => new Promise(() => undefined), migrate: () => new Promise(() => undefined),
+    create: () => new Promise(() => undefined),
+    delete: () => new Promise(() => undefined),
+    prepareToMigrate: () => new Promise(() => undefined),
+    migrate: () => new Promise(() => undefined),
   };
   async function die(operation: "register" | "unregister"): Promise<void> {
     void changeRegistration(ports({ registry: dying }), P, { operation });
@@ -286,7 +360,11 @@ describe("processes", () => {
 
   test("one that died while it asked leaves a review behind, never a second question", async () => {
     await die("register");
-    expect(await change("register")).toMatchObject({ kind: "manual_review", state: "manual_review", code: "dns_nobody" });
+    expect(await change("register")).toMatchObject({
+      kind: "manual_review",
+      state: "manual_review",
+      code: "dns_nobody",
+    });
     expect(asked()).toEqual([]);
     expect(await story()).toEqual(["register interrupted manual_review"]);
     register.holders.set(P, OUR_SMP);
@@ -306,15 +384,20 @@ describe("processes", () => {
 
   test("one that comes back too late changes nothing: its operation counts as interrupted", async () => {
     let id = "";
-    const slow: Registry = { ...dying, create: async () => {
-      [{ id = "" } = {}] = await db.sql<{ id: string }[]>`select operation_id as id from registration`;
-      await db.sql`update registration set claimed_until = clock_timestamp()`;
-      await change("register");
-      return { kind: "done", code: "http_200" };
-    } };
+    const slow: Registry = {
+      ...dying,
+      create: async () => {
+        [{ id = "" } = {}] = await db.sql<{ id: string }[]>`select operation_id as id from registration`;
+        await db.sql`update registration set claimed_until = clock_timestamp()`;
+        await change("register");
+        return { kind: "done", code: "http_200" };
+      },
+    };
     expect(await change("register", P, { registry: slow })).toMatchObject({ kind: "manual_review" });
     expect(await recorded()).toBe("manual_review");
-    expect(await endRegistration(db.sql, { id, key: P, state: "registered", outcome: "done", code: "x", now: clock.now() })).toBeUndefined();
+    expect(
+      await endRegistration(db.sql, { id, key: P, state: "registered", outcome: "done", code: "x", now: clock.now() }),
+    ).toBeUndefined();
   });
 });
 
@@ -322,8 +405,12 @@ test("registrations are listed by participant, page by page, and by state", asyn
   await change("register", PROVIDER);
   sml.answer = () => "reset";
   await change("register");
-  const list = async (page: { state?: "registered" | "manual_review"; after?: string; limit?: number } = {}): Promise<string[]> =>
-    (await listRegistrations(db.sql, { state: page.state, after: page.after ?? "", limit: page.limit ?? 10 })).map(({ participant, state }) => `${participant} ${state}`);
+  const list = async (
+    page: { state?: "registered" | "manual_review"; after?: string; limit?: number } = {},
+  ): Promise<string[]> =>
+    (await listRegistrations(db.sql, { state: page.state, after: page.after ?? "", limit: page.limit ?? 10 })).map(
+      ({ participant, state }) => `${participant} ${state}`,
+    );
   expect(await list()).toEqual([`${PROVIDER} registered`, `${P} manual_review`]);
   expect(await list({ limit: 1 })).toEqual([`${PROVIDER} registered`]);
   expect(await list({ after: PROVIDER })).toEqual([`${P} manual_review`]);
@@ -334,10 +421,23 @@ test("without an id of our SMP nothing is registered; with one, its key and its 
   const setup = { sql: db.sql, sealer: createSealer([Buffer.alloc(32, 7)]), keys, clock };
   const config = { ...loadConfig({}), PUBLIC_URL: "https://kurier.example/" };
   expect(openRegistrationPorts({ ...setup, config })).toBeUndefined();
-  expect(openRegistrationPorts({ ...setup, config: { ...config, SML_SMP_ID: OUR_SMP } })).toMatchObject({ smpId: OUR_SMP, smpUrl: "https://kurier.example/smp" });
-  expect(() => openRegistrationPorts({ ...setup, config: { ...loadConfig({}), SML_SMP_ID: OUR_SMP } })).toThrow("PUBLIC_URL");
-  expect(() => openRegistrationPorts({ ...setup, keys: { ...keys, smp: () => undefined }, config: { ...config, SML_SMP_ID: OUR_SMP } })).toThrow("the key of our SMP");
-  expect(() => openRegistrationPorts({ ...setup, config: { ...config, SML_SMP_ID: OUR_SMP, DNS_SERVERS: ["nowhere"] } })).toThrow("DNS_SERVERS");
+  expect(openRegistrationPorts({ ...setup, config: { ...config, SML_SMP_ID: OUR_SMP } })).toMatchObject({
+    smpId: OUR_SMP,
+    smpUrl: "https://kurier.example/smp",
+  });
+  expect(() => openRegistrationPorts({ ...setup, config: { ...loadConfig({}), SML_SMP_ID: OUR_SMP } })).toThrow(
+    "PUBLIC_URL",
+  );
+  expect(() =>
+    openRegistrationPorts({
+      ...setup,
+      keys: { ...keys, smp: () => undefined },
+      config: { ...config, SML_SMP_ID: OUR_SMP },
+    }),
+  ).toThrow("the key of our SMP");
+  expect(() =>
+    openRegistrationPorts({ ...setup, config: { ...config, SML_SMP_ID: OUR_SMP, DNS_SERVERS: ["nowhere"] } }),
+  ).toThrow("DNS_SERVERS");
 });
 
 test("every result of the list has a test that makes it", () => {

@@ -43,7 +43,9 @@ beforeAll(async () => {
   bench = statusBench(db, clock, { transport: wire });
   firms = [await seedFirm(db.sql, "0245:1010101010"), await seedFirm(db.sql, "0245:2020202020")];
 });
-afterAll(async () => { await db.drop(); });
+afterAll(async () => {
+  await db.drop();
+});
 beforeEach(async () => {
   handed = [];
   clock.setNow(Date.parse("2026-12-01T00:00:00.000Z") + LIMITS.report_delay_ms);
@@ -69,70 +71,155 @@ const add = async (row: Row): Promise<void> => {
 };
 const NOVEMBER = monthBounds("2026-11");
 
-const rows = fc.array(fc.record({
-  direction: fc.constantFrom("incoming", "outgoing"), kind: fc.constantFrom("business", "mls", "invoice_response"), firm: fc.constantFrom(0, 1),
-  peer: fc.constantFrom(PEER_SEAT, "POP000888"), type: fc.constantFrom("urn:a::X##y::1", "urn:b::X##y::1"), user: fc.constantFrom("0245:1", "0245:2", "0245:3"),
-  c1: fc.constantFrom("SK", "AT"), at: fc.constantFrom("2026-10-31T23:59:59.999Z", "2026-11-01T00:00:00Z", "2026-11-15T12:00:00Z", "2026-11-30T23:59:59.999Z", "2026-12-01T00:00:00Z"),
-}), { maxLength: 25 });
+const rows = fc.array(
+  fc.record({
+    direction: fc.constantFrom("incoming", "outgoing"),
+    kind: fc.constantFrom("business", "mls", "invoice_response"),
+    firm: fc.constantFrom(0, 1),
+    peer: fc.constantFrom(PEER_SEAT, "POP000888"),
+    type: fc.constantFrom("urn:a::X##y::1", "urn:b::X##y::1"),
+    user: fc.constantFrom("0245:1", "0245:2", "0245:3"),
+    c1: fc.constantFrom("SK", "AT"),
+    at: fc.constantFrom(
+      "2026-10-31T23:59:59.999Z",
+      "2026-11-01T00:00:00Z",
+      "2026-11-15T12:00:00Z",
+      "2026-11-30T23:59:59.999Z",
+      "2026-12-01T00:00:00Z",
+    ),
+  }),
+  { maxLength: 25 },
+);
 
 test(`what is counted is what was exchanged in the month, by hand (SEED=${SEED})`, async () => {
-  await fc.assert(fc.asyncProperty(rows, async (made: readonly Row[]) => {
-    await db.sql`truncate exchange`;
-    for (const row of made) await add(row);
-    const inside = made.filter(({ at }) => at.startsWith("2026-11"));
-    const counts = await countTransactions(db.sql, NOVEMBER);
-    const sum = (of: (count: (typeof counts)[number]) => boolean): number => counts.filter(of).reduce((total, { count }) => total + count, 0);
-    for (const direction of ["incoming", "outgoing"] as const) for (const peer of [PEER_SEAT, "POP000888"]) {
-      expect(sum((count) => count.direction === direction && count.peerSeat === peer)).toBe(inside.filter((row) => row.direction === direction && row.peer === peer).length);
-    }
-    expect(sum(({ c1Country, direction }) => direction === "incoming" && c1Country === "AT")).toBe(inside.filter(({ c1, direction }) => direction === "incoming" && c1 === "AT").length);
-    const users = await countEndUsers(db.sql, NOVEMBER);
-    const all = users.find(({ documentTypeId, country }) => documentTypeId === undefined && country === undefined);
-    const distinct = (of: (row: Row) => boolean): number => new Set(inside.filter((row) => row.kind !== "mls" && of(row)).map(({ user }) => user)).size;
-    expect(all).toMatchObject({ sending: distinct(({ direction }) => direction === "outgoing"), receiving: distinct(({ direction }) => direction === "incoming"), either: distinct(() => true) });
-    for (const type of ["urn:a::X##y::1", "urn:b::X##y::1"]) {
-      const found = users.find(({ documentTypeId, processId, country }) => documentTypeId === type && processId !== undefined && country === undefined);
-      expect(found?.either ?? 0).toBe(distinct((row) => row.type === type));
-    }
-  }), { seed: SEED, numRuns: 25 });
+  await fc.assert(
+    fc.asyncProperty(rows, async (made: readonly Row[]) => {
+      await db.sql`truncate exchange`;
+      for (const row of made) await add(row);
+      const inside = made.filter(({ at }) => at.startsWith("2026-11"));
+      const counts = await countTransactions(db.sql, NOVEMBER);
+      const sum = (of: (count: (typeof counts)[number]) => boolean): number =>
+        counts.filter(of).reduce((total, { count }) => total + count, 0);
+      for (const direction of ["incoming", "outgoing"] as const)
+        for (const peer of [PEER_SEAT, "POP000888"]) {
+          expect(sum((count) => count.direction === direction && count.peerSeat === peer)).toBe(
+            inside.filter((row) => row.direction === direction && row.peer === peer).length,
+          );
+        }
+      expect(sum(({ c1Country, direction }) => direction === "incoming" && c1Country === "AT")).toBe(
+        inside.filter(({ c1, direction }) => direction === "incoming" && c1 === "AT").length,
+      );
+      const users = await countEndUsers(db.sql, NOVEMBER);
+      const all = users.find(({ documentTypeId, country }) => documentTypeId === undefined && country === undefined);
+      const distinct = (of: (row: Row) => boolean): number =>
+        new Set(inside.filter((row) => row.kind !== "mls" && of(row)).map(({ user }) => user)).size;
+      expect(all).toMatchObject({
+        sending: distinct(({ direction }) => direction === "outgoing"),
+        receiving: distinct(({ direction }) => direction === "incoming"),
+        either: distinct(() => true),
+      });
+      for (const type of ["urn:a::X##y::1", "urn:b::X##y::1"]) {
+        const found = users.find(
+          ({ documentTypeId, processId, country }) =>
+            documentTypeId === type && processId !== undefined && country === undefined,
+        );
+        expect(found?.either ?? 0).toBe(distinct((row) => row.type === type));
+      }
+    }),
+    { seed: SEED, numRuns: 25 },
+  );
 }, 60_000);
 
 test("both reports of a month are made once, by however many nodes, and sent to OpenPEPPOL under their identifiers", async () => {
-  await add({ direction: "incoming", kind: "business", firm: 0, peer: PEER_SEAT, type: "urn:a::X##y::1", user: "0245:1", c1: "AT", at: "2026-11-15T12:00:00Z" });
+  await add({
+    direction: "incoming",
+    kind: "business",
+    firm: 0,
+    peer: PEER_SEAT,
+    type: "urn:a::X##y::1",
+    user: "0245:1",
+    c1: "AT",
+    at: "2026-11-15T12:00:00Z",
+  });
   const made = await Promise.all(Array.from({ length: 4 }, () => submitDueReports(bench.ports)));
   expect(made.reduce((a, b) => a + b)).toBe(2);
   expect(await submitDueReports(bench.ports)).toBe(0);
-  while (await STATUS_STEPS.messages(bench.node) > 0);
-  expect(handed.map(({ documentTypeId, processId, sender, receiver, firmId }) => ({ documentTypeId, processId, sender, receiver, firmId })).sort((a, b) => (a.documentTypeId < b.documentTypeId ? -1 : 1))).toEqual(
-    [REPORT_DOCUMENT_TYPES.EUSR, REPORT_DOCUMENT_TYPES.TSR].map((documentTypeId) => ({ documentTypeId, processId: REPORT_PROCESS, sender: OWN.participant, receiver: REPORT_RECEIVER, firmId: undefined })),
+  while ((await STATUS_STEPS.messages(bench.node)) > 0);
+  expect(
+    handed
+      .map(({ documentTypeId, processId, sender, receiver, firmId }) => ({
+        documentTypeId,
+        processId,
+        sender,
+        receiver,
+        firmId,
+      }))
+      .sort((a, b) => (a.documentTypeId < b.documentTypeId ? -1 : 1)),
+  ).toEqual(
+    [REPORT_DOCUMENT_TYPES.EUSR, REPORT_DOCUMENT_TYPES.TSR].map((documentTypeId) => ({
+      documentTypeId,
+      processId: REPORT_PROCESS,
+      sender: OWN.participant,
+      receiver: REPORT_RECEIVER,
+      firmId: undefined,
+    })),
   );
   expect(handed.some(({ payload }) => payload.includes("<Incoming>1</Incoming>"))).toBe(true);
   const { submissions } = await readSubmissions(db.sql, "TSR");
-  expect(submissions).toMatchObject([{ reportType: "TSR", period: "2026-11", status: "delivered", submittedAt: "2026-12-01T06:00:00.000Z" }]);
+  expect(submissions).toMatchObject([
+    { reportType: "TSR", period: "2026-11", status: "delivered", submittedAt: "2026-12-01T06:00:00.000Z" },
+  ]);
   expect((await readSubmissions(db.sql, undefined)).submissions).toHaveLength(2);
   // Reports are not counted in reports.
   expect(await db.sql`select id from exchange`).toHaveLength(1);
 });
 
 test("the timers of a node make both reports and send them over AS4; a receiver that is down gets them later, under the same ids", async () => {
-  await add({ direction: "incoming", kind: "business", firm: 0, peer: PEER_SEAT, type: "urn:a::X##y::1", user: "0245:1", c1: "AT", at: "2026-11-15T12:00:00Z" });
+  await add({
+    direction: "incoming",
+    kind: "business",
+    firm: 0,
+    peer: PEER_SEAT,
+    type: "urn:a::X##y::1",
+    user: "0245:1",
+    c1: "AT",
+    at: "2026-11-15T12:00:00Z",
+  });
   const [us, them] = [accessPoint(OWN.seat), accessPoint(PEER_SEAT)];
   const peer = await startPeer(them, trustIn(us));
   const client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } });
   const archive = memoryArchive();
   const transport = createAs4Transport({
-    endpoints: { find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }), forget: () => undefined },
-    trust: trustIn(them), own: ownOf(us), crypto: inThread, http: client, receivers: createReceivers(clock), evidence: archive, clock, log: silentLog,
+    endpoints: {
+      find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }),
+      forget: () => undefined,
+    },
+    trust: trustIn(them),
+    own: ownOf(us),
+    crypto: inThread,
+    http: client,
+    receivers: createReceivers(clock),
+    evidence: archive,
+    clock,
+    log: silentLog,
   });
   peer.script.push(answer(503), answer(503));
   const onNetwork = statusBench(db, clock, { transport });
   const work = startStatusWork(onNetwork.node);
   try {
-    await eventually("both have been refused once", async () => (await db.sql`select 1 from service_attempt where finished_at is not null`).length === 2);
+    await eventually(
+      "both have been refused once",
+      async () => (await db.sql`select 1 from service_attempt where finished_at is not null`).length === 2,
+    );
     expect(peer.inbox.received).toEqual([]);
     clock.advance(2 * 60_000);
     work.poke("messages");
-    await eventually("both have been delivered", async () => (await readSubmissions(db.sql, undefined)).submissions.filter(({ status }) => status === "delivered").length === 2);
+    await eventually(
+      "both have been delivered",
+      async () =>
+        (await readSubmissions(db.sql, undefined)).submissions.filter(({ status }) => status === "delivered").length ===
+        2,
+    );
   } finally {
     await work.stop();
     client.close();
@@ -142,7 +229,12 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
   expect([messageIds.length, new Set(messageIds).size]).toEqual([4, 2]);
   for (const type of ["TSR", "EUSR"] as const) {
     const arrived = peer.inbox.received.find(({ documentTypeId }) => documentTypeId === REPORT_DOCUMENT_TYPES[type]);
-    expect(arrived).toMatchObject({ sender: OWN.participant, receiver: REPORT_RECEIVER, processId: REPORT_PROCESS, envelope: { peerSeat: OWN.seat, countryC1: OWN.country } });
+    expect(arrived).toMatchObject({
+      sender: OWN.participant,
+      receiver: REPORT_RECEIVER,
+      processId: REPORT_PROCESS,
+      envelope: { peerSeat: OWN.seat, countryC1: OWN.country },
+    });
     expect(arrived?.payload.equals(await makeReport(db.sql, OWN.seat, { type, month: "2026-11" }))).toBe(true);
   }
   expect(archive.stored.filter(({ record }) => record.facts.outcome === "receipt")).toHaveLength(2);
@@ -153,24 +245,51 @@ test("an empty month is reported, months left out are made up for, and the sandb
   expect(await submitDueReports(bench.ports)).toBe(2);
   clock.setNow(Date.parse("2027-02-01T00:00:00Z") + LIMITS.report_delay_ms);
   expect(await submitDueReports(bench.ports)).toBe(4);
-  expect((await readSubmissions(db.sql, "EUSR")).submissions.map(({ period }) => period)).toEqual(["2027-01", "2026-12", "2026-11"]);
-  const [message] = await db.sql<{ id: string; payload_key_id: string; payload_sealed: Buffer }[]>`select id, payload_key_id, payload_sealed from service_message where subject = 'report/TSR/2026-11'`;
+  expect((await readSubmissions(db.sql, "EUSR")).submissions.map(({ period }) => period)).toEqual([
+    "2027-01",
+    "2026-12",
+    "2026-11",
+  ]);
+  const [message] = await db.sql<
+    { id: string; payload_key_id: string; payload_sealed: Buffer }[]
+  >`select id, payload_key_id, payload_sealed from service_message where subject = 'report/TSR/2026-11'`;
   if (message === undefined) throw new Error("no report");
   const stored = openPayload(bench.ports.sealer, message.id, message.payload_key_id, message.payload_sealed);
   expect(stored.equals(await makeReport(db.sql, OWN.seat, { type: "TSR", month: "2026-11" }))).toBe(true);
 });
 
 test("a firm reads its own figures of a month and no one else's", async () => {
-  const row: Row = { direction: "incoming", kind: "business", firm: 0, peer: PEER_SEAT, type: "urn:a::X##y::1", user: "0245:1", c1: "AT", at: "2026-11-15T12:00:00Z" };
+  const row: Row = {
+    direction: "incoming",
+    kind: "business",
+    firm: 0,
+    peer: PEER_SEAT,
+    type: "urn:a::X##y::1",
+    user: "0245:1",
+    c1: "AT",
+    at: "2026-11-15T12:00:00Z",
+  };
   await add(row);
   await add({ ...row, direction: "outgoing" });
   await add({ ...row, kind: "mls" });
   await add({ ...row, firm: 1, type: "urn:b::X##y::1" });
   await add({ ...row, at: "2026-12-01T00:00:00Z" });
   expect(await readStatistics(db.sql, firms[0], "2026-11", clock.now())).toEqual({
-    period: "2026-11", from: "2026-11-01T00:00:00.000Z", to: "2026-12-01T00:00:00.000Z", incoming: 1, outgoing: 1,
+    period: "2026-11",
+    from: "2026-11-01T00:00:00.000Z",
+    to: "2026-12-01T00:00:00.000Z",
+    incoming: 1,
+    outgoing: 1,
     documentTypes: [{ documentTypeId: "urn:a::X##y::1", processId: "urn:p", incoming: 1, outgoing: 1 }],
   });
-  expect(await readStatistics(db.sql, firms[0], undefined, clock.now())).toMatchObject({ period: "2026-12", incoming: 1, outgoing: 0 });
-  expect(await readStatistics(db.sql, firms[1], "2025-01", clock.now())).toMatchObject({ incoming: 0, outgoing: 0, documentTypes: [] });
+  expect(await readStatistics(db.sql, firms[0], undefined, clock.now())).toMatchObject({
+    period: "2026-12",
+    incoming: 1,
+    outgoing: 0,
+  });
+  expect(await readStatistics(db.sql, firms[1], "2025-01", clock.now())).toMatchObject({
+    incoming: 0,
+    outgoing: 0,
+    documentTypes: [],
+  });
 });

@@ -19,7 +19,16 @@ import { ownOf, type Peer, startPeer } from "../support/as4-peer.js";
 import { smpRecord, startDnsServer, type TestDnsServer } from "../support/dns-server.js";
 import { type MemoryArchive, memoryArchive } from "../support/evidence.js";
 import { fakeClock, type FakeClock } from "../support/fake-clock.js";
-import { type FakeSmp, INVOICE, networkLookup, RECEIVER, SANDBOX_POLICY, signedMetadata, startFakeSmp, trustOf } from "../support/smp.js";
+import {
+  type FakeSmp,
+  INVOICE,
+  networkLookup,
+  RECEIVER,
+  SANDBOX_POLICY,
+  signedMetadata,
+  startFakeSmp,
+  trustOf,
+} from "../support/smp.js";
 import { type Leaf, makeTestPki, type TestPki } from "../support/test-pki.js";
 
 const SENDER = "0245:2020202020" as ParticipantId;
@@ -38,7 +47,12 @@ let http: HttpClient;
 let transport: Transport;
 
 beforeAll(async () => {
-  [pki, dns, smp, second] = await Promise.all([makeTestPki(), startDnsServer(() => ({ naptr: [smpRecord(smp.url)] })), startFakeSmp(), startFakeSmp()]);
+  [pki, dns, smp, second] = await Promise.all([
+    makeTestPki(),
+    startDnsServer(() => ({ naptr: [smpRecord(smp.url)] })),
+    startFakeSmp(),
+    startFakeSmp(),
+  ]);
   signer = pki.leaf("smp", "PSK000010");
   [us, them, renewed] = [pki.leaf("ap", "PSK000001"), pki.leaf("ap", "PSK000002"), pki.leaf("ap", "PSK000002")];
   http = createHttpClient({ policy: SANDBOX_POLICY });
@@ -55,18 +69,49 @@ beforeEach(async () => {
   const trust = trustOf(pki, clock);
   peer = await startPeer(them, peerTrust(trust));
   transport = createAs4Transport({
-    endpoints: smpEndpoints(networkLookup(dns, pki, clock, { trust }), "off"), trust: peerTrust(trust), own: ownOf(us), crypto: inThread, http, receivers: createReceivers(clock),
-    evidence: archive, clock, log: silentLog,
+    endpoints: smpEndpoints(networkLookup(dns, pki, clock, { trust }), "off"),
+    trust: peerTrust(trust),
+    own: ownOf(us),
+    crypto: inThread,
+    http,
+    receivers: createReceivers(clock),
+    evidence: archive,
+    clock,
+    log: silentLog,
   });
 });
 
 let sent = 0;
-const deliver = (): Promise<Outcome> => transport.deliver({
-  documentId: randomUUID() as DocumentId, firmId: randomUUID() as FirmId, attempt: 1, sender: SENDER, receiver: RECEIVER, documentTypeId: INVOICE.documentTypeId, processId: INVOICE.processId,
-  as4MessageId: `${randomUUID()}@kurier`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), countryC1: "SK",
-  payload: Buffer.from(sampleInvoice({ sender: SENDER, receiver: RECEIVER, senderName: "A", receiverName: "B", number: String(sent += 1), issueDate: "2026-11-20", lines: 1 })),
-}, new AbortController().signal);
-const metadata = (to: Leaf = them, change?: (text: string) => string, by = signer): Buffer => signedMetadata(by, to, change, peer.url);
+const deliver = (): Promise<Outcome> =>
+  transport.deliver(
+    {
+      documentId: randomUUID() as DocumentId,
+      firmId: randomUUID() as FirmId,
+      attempt: 1,
+      sender: SENDER,
+      receiver: RECEIVER,
+      documentTypeId: INVOICE.documentTypeId,
+      processId: INVOICE.processId,
+      as4MessageId: `${randomUUID()}@kurier`,
+      sbdhInstanceId: randomUUID(),
+      createdAt: clock.now(),
+      countryC1: "SK",
+      payload: Buffer.from(
+        sampleInvoice({
+          sender: SENDER,
+          receiver: RECEIVER,
+          senderName: "A",
+          receiverName: "B",
+          number: String((sent += 1)),
+          issueDate: "2026-11-20",
+          lines: 1,
+        }),
+      ),
+    },
+    new AbortController().signal,
+  );
+const metadata = (to: Leaf = them, change?: (text: string) => string, by = signer): Buffer =>
+  signedMetadata(by, to, change, peer.url);
 
 test("a document goes where the SMP says, and the signed answer is its evidence", async () => {
   smp.answer = () => ({ body: metadata() });
@@ -77,7 +122,13 @@ test("a document goes where the SMP says, and the signed answer is its evidence"
 
 test("a redirect leads to the SMP that it names; that one's answer is the evidence. To an SMP of another name nothing is sent", async () => {
   const moved = pki.leaf("smp", "PSK000020");
-  const redirect = (uid: string): Buffer => metadata(them, (text) => text.replace(/<ServiceInformation>.*<\/ServiceInformation>/s, `<Redirect href="${second.url}/elsewhere"><CertificateUID>${uid}</CertificateUID></Redirect>`));
+  const redirect = (uid: string): Buffer =>
+    metadata(them, (text) =>
+      text.replace(
+        /<ServiceInformation>.*<\/ServiceInformation>/s,
+        `<Redirect href="${second.url}/elsewhere"><CertificateUID>${uid}</CertificateUID></Redirect>`,
+      ),
+    );
   second.answer = () => ({ body: metadata(them, undefined, moved) });
   smp.answer = () => ({ body: redirect("CN=PSK000021,O=Kurier,C=SK") });
   expect(await deliver()).toMatchObject({ kind: "lookup_failed", code: "lookup_failed redirect_certificate" });
@@ -91,7 +142,12 @@ test("a redirect leads to the SMP that it names; that one's answer is the eviden
 
 test("a service that begins tomorrow gets nothing today; one that has ended gets nothing any more, also while its answer is remembered", async () => {
   const day = 86_400_000;
-  const dates = (from: number, to: number) => (text: string): string => text.replace("2026-01-01T00:00:00.000Z", new Date(from).toISOString()).replace("2028-01-01T00:00:00.000Z", new Date(to).toISOString());
+  const dates =
+    (from: number, to: number) =>
+    (text: string): string =>
+      text
+        .replace("2026-01-01T00:00:00.000Z", new Date(from).toISOString())
+        .replace("2028-01-01T00:00:00.000Z", new Date(to).toISOString());
   const body = metadata(them, dates(clock.now() + 60_000, clock.now() + 90_000));
   smp.answer = () => ({ body });
   expect(await deliver()).toMatchObject({ kind: "recipient_capability", code: "endpoint_not_found not_active" });
@@ -126,6 +182,9 @@ test("a certificate that ends while it is remembered is not sent to", async () =
   expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0102" });
   expect(peer.arrived).toHaveLength(1);
   clock.advance(11_000);
-  expect(await deliver()).toMatchObject({ kind: "certificate_rejected", code: "certificate_expired certificate_expired" });
+  expect(await deliver()).toMatchObject({
+    kind: "certificate_rejected",
+    code: "certificate_expired certificate_expired",
+  });
   expect(peer.arrived).toHaveLength(1);
 });

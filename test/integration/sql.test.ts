@@ -9,17 +9,26 @@ import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 
 let database: TestDatabase;
-beforeAll(async () => { database = await freshDatabase(); });
-afterAll(async () => { await database.drop(); });
+beforeAll(async () => {
+  database = await freshDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+});
 
 const SEED = Number(process.env["SEED"] ?? 20_261_120);
 
 describe("arrays", () => {
   test("any texts travel there and back unchanged", async () => {
-    const text = fc.oneof(fc.string({ unit: "binary" }).filter((s) => !s.includes("\0") && s.isWellFormed()), fc.constantFrom("", "NULL", "null", '"', "\\", "{}", ",", " a ", "a\nb"), fc.constant(null));
+    const text = fc.oneof(
+      fc.string({ unit: "binary" }).filter((s) => !s.includes("\0") && s.isWellFormed()),
+      fc.constantFrom("", "NULL", "null", '"', "\\", "{}", ",", " a ", "a\nb"),
+      fc.constant(null),
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(text, { maxLength: 8 }), async (texts) => {
-        const [row] = await database.sql`select ${texts as string[]}::text[] as same, cardinality(${texts as string[]}::text[]) as length`;
+        const [row] =
+          await database.sql`select ${texts as string[]}::text[] as same, cardinality(${texts as string[]}::text[]) as length`;
         expect(row).toEqual({ same: texts, length: texts.length });
       }),
       { seed: SEED, numRuns: 200 },
@@ -33,8 +42,17 @@ describe("arrays", () => {
       ${[id]}::uuid[] as ids, ${["2026-11-20T09:00:00.123Z"]}::timestamptz[] as instants, ${["t", "f"]}::boolean[] as flags,
       ${["\\x00ff"]}::bytea[] as bytes, ${["1.10"]}::numeric[] as decimals, array['{"a": 1}'::jsonb] as objects, '{}'::text[] as none`;
     expect(row).toEqual({
-      ints: [1, -2], bigints: ["9007199254740993"], smallints: [3], floats: [0.5], ids: [id], instants: [new Date("2026-11-20T09:00:00.123Z")],
-      flags: [true, false], bytes: [Buffer.from([0, 255])], decimals: ["1.10"], objects: [{ a: 1 }], none: [],
+      ints: [1, -2],
+      bigints: ["9007199254740993"],
+      smallints: [3],
+      floats: [0.5],
+      ids: [id],
+      instants: [new Date("2026-11-20T09:00:00.123Z")],
+      flags: [true, false],
+      bytes: [Buffer.from([0, 255])],
+      decimals: ["1.10"],
+      objects: [{ a: 1 }],
+      none: [],
     });
   });
 });
@@ -53,22 +71,36 @@ async function dyingServer(): Promise<{ readonly url: string; close(): void }> {
     connection.on("error", () => undefined);
     connection.once("data", () => {
       connection.write(welcome);
-      connection.once("data", () => { connection.end(farewell); });
+      connection.once("data", () => {
+        connection.end(farewell);
+      });
     });
   });
-  await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
   const address = server.address();
   const port = address !== null && typeof address === "object" ? address.port : 0;
-  return { url: `postgres://kurier@127.0.0.1:${port}/kurier`, close: () => { server.close(); } };
+  return {
+    url: `postgres://kurier@127.0.0.1:${port}/kurier`,
+    close: () => {
+      server.close();
+    },
+  };
 }
 
 test("a backend that dies as soon as a connection stands rejects our statement and nothing else", async () => {
   const server = await dyingServer();
   const sql = openSql({ url: server.url, name: "test", connections: 1 });
   const unhandled: unknown[] = [];
-  const note = (reason: unknown): void => { unhandled.push(reason); };
+  const note = (reason: unknown): void => {
+    unhandled.push(reason);
+  };
   process.on("unhandledRejection", note);
-  const failure: unknown = await sql`select 1`.then(() => undefined, (error: unknown) => error);
+  const failure: unknown = await sql`select 1`.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
   await sql.end({ timeout: 1 });
   process.off("unhandledRejection", note);
   server.close();

@@ -35,7 +35,13 @@ async function postgresBroker(): Promise<Broker> {
   return {
     open: (options) => {
       const metrics = createMetrics();
-      const streams = openPostgresStreams({ sql: database.another(), url: database.url, log: silentLog, metrics, ...options });
+      const streams = openPostgresStreams({
+        sql: database.another(),
+        url: database.url,
+        log: silentLog,
+        metrics,
+        ...options,
+      });
       undo.push(() => streams.close());
       return { ...streams, metricsText: () => metrics.exposition() };
     },
@@ -55,9 +61,17 @@ interface NatsBroker extends Broker {
 
 async function natsBroker(): Promise<NatsBroker> {
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-nats-"));
-  undo.push(() => { rmSync(dataDir, { recursive: true, force: true }); });
+  undo.push(() => {
+    rmSync(dataDir, { recursive: true, force: true });
+  });
   const start = (port?: number, token?: string): ReturnType<typeof startNatsServer> =>
-    startNatsServer({ dataDir, program: program ?? "", log: silentLog, ...(port === undefined ? {} : { port }), ...(token === undefined ? {} : { token }) });
+    startNatsServer({
+      dataDir,
+      program: program ?? "",
+      log: silentLog,
+      ...(port === undefined ? {} : { port }),
+      ...(token === undefined ? {} : { token }),
+    });
   let server = await start();
   undo.push(() => server.stop());
   const { url } = server;
@@ -84,13 +98,23 @@ async function natsBroker(): Promise<NatsBroker> {
   };
 }
 
-const numbered = (count: number): StreamMessage[] => Array.from({ length: count }, (_, n) => ({ key: `key-${n}`, body: { documentId: String(n) } }));
+const numbered = (count: number): StreamMessage[] =>
+  Array.from({ length: count }, (_, n) => ({ key: `key-${n}`, body: { documentId: String(n) } }));
 const keysOf = (deliveries: readonly StreamDelivery[]): string[] => deliveries.map((delivery) => delivery.key).sort();
-const sortedKeys = (count: number): string[] => numbered(count).map((message) => message.key).sort();
+const sortedKeys = (count: number): string[] =>
+  numbered(count)
+    .map((message) => message.key)
+    .sort();
 const done: StreamHandler = () => Promise.resolve("done");
 
 /** Consumes into a list. */
-async function collect(streams: Streams, stream: StreamName, name: string, into: StreamDelivery[], answer: StreamHandler = done): ReturnType<Streams["consume"]> {
+async function collect(
+  streams: Streams,
+  stream: StreamName,
+  name: string,
+  into: StreamDelivery[],
+  answer: StreamHandler = done,
+): ReturnType<Streams["consume"]> {
   return streams.consume(stream, name, { concurrency: 4 }, (delivery) => {
     into.push(delivery);
     return answer(delivery);
@@ -99,14 +123,23 @@ async function collect(streams: Streams, stream: StreamName, name: string, into:
 
 /** Publishes as the relay does: again, until the broker has it. */
 const publishSurely = (streams: Streams, stream: StreamName, messages: readonly StreamMessage[]): Promise<boolean> =>
-  eventually("the broker took the messages", () => streams.publish(stream, messages).then(() => true, () => false));
+  eventually("the broker took the messages", () =>
+    streams.publish(stream, messages).then(
+      () => true,
+      () => false,
+    ),
+  );
 
-const pendingOf = async (streams: Streams, stream: StreamName): Promise<number | undefined> => (await streams.status()).find((row) => row.stream === stream)?.pending;
-const whenEmpty = (streams: Streams, stream: StreamName): Promise<boolean> => eventually("nothing is pending", async () => (await pendingOf(streams, stream)) === 0);
+const pendingOf = async (streams: Streams, stream: StreamName): Promise<number | undefined> =>
+  (await streams.status()).find((row) => row.stream === stream)?.pending;
+const whenEmpty = (streams: Streams, stream: StreamName): Promise<boolean> =>
+  eventually("nothing is pending", async () => (await pendingOf(streams, stream)) === 0);
 
 function gate(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => { open = resolve; });
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
   return { opened, open };
 }
 
@@ -153,7 +186,9 @@ function contract(makeBroker: () => Promise<Broker>): void {
   test("a message whose handler throws comes again, and says how often it came", async () => {
     const streams = (await makeBroker()).open();
     const got: StreamDelivery[] = [];
-    await collect(streams, "dispatch", "any", got, ({ deliveries }) => (deliveries === 1 ? Promise.reject(new Error("first time")) : Promise.resolve("done")));
+    await collect(streams, "dispatch", "any", got, ({ deliveries }) =>
+      deliveries === 1 ? Promise.reject(new Error("first time")) : Promise.resolve("done"),
+    );
     await streams.publish("dispatch", numbered(1));
     await whenEmpty(streams, "dispatch");
     expect(got.map(({ deliveries }) => deliveries)).toEqual([1, 2]);
@@ -177,7 +212,9 @@ function contract(makeBroker: () => Promise<Broker>): void {
     await collect(streams, "dispatch", "any", got, () => Promise.resolve({ retryAfter_ms: 0 }));
     await streams.publish("dispatch", numbered(1));
     await whenEmpty(streams, "dispatch");
-    expect(got.map(({ deliveries }) => deliveries)).toEqual(Array.from({ length: LIMITS.stream_deliveries_max }, (_, n) => n + 1));
+    expect(got.map(({ deliveries }) => deliveries)).toEqual(
+      Array.from({ length: LIMITS.stream_deliveries_max }, (_, n) => n + 1),
+    );
     expect(await streams.metricsText()).toContain('kurier_stream_messages_dropped_total{stream="dispatch"} 1');
   });
 
@@ -237,7 +274,10 @@ function contract(makeBroker: () => Promise<Broker>): void {
     await eventually("the first handler has it", () => started);
     const got: StreamDelivery[] = [];
     await collect(working, "dispatch", "any", got);
-    await eventually("somebody else finished it", async () => got.length > 0 && (await pendingOf(working, "dispatch")) === 0);
+    await eventually(
+      "somebody else finished it",
+      async () => got.length > 0 && (await pendingOf(working, "dispatch")) === 0,
+    );
     expect(got[0]?.deliveries).toBeGreaterThan(1);
     open();
   });
@@ -249,16 +289,25 @@ function contract(makeBroker: () => Promise<Broker>): void {
     await collect(consumer, "dispatch", "any", got);
     const messages = numbered(300);
     for (let start = 0; start < messages.length; start += 50) {
-      if (start === 100) await Promise.all([broker.restart(), publishSurely(publisher, "dispatch", messages.slice(start, start + 50))]);
+      if (start === 100)
+        await Promise.all([broker.restart(), publishSurely(publisher, "dispatch", messages.slice(start, start + 50))]);
       else await publishSurely(publisher, "dispatch", messages.slice(start, start + 50));
     }
     await eventually("all arrived", () => new Set(keysOf(got)).size === 300);
-    await eventually("nothing is pending", () => pendingOf(publisher, "dispatch").then((pending) => pending === 0, () => false));
+    await eventually("nothing is pending", () =>
+      pendingOf(publisher, "dispatch").then(
+        (pending) => pending === 0,
+        () => false,
+      ),
+    );
   });
 
   test("status tells what is pending and how old it is", async () => {
     const streams = (await makeBroker()).open();
-    expect(await streams.status()).toEqual([{ stream: "dispatch", pending: 0, oldestAge_s: 0 }, { stream: "events", pending: 0, oldestAge_s: 0 }]);
+    expect(await streams.status()).toEqual([
+      { stream: "dispatch", pending: 0, oldestAge_s: 0 },
+      { stream: "events", pending: 0, oldestAge_s: 0 },
+    ]);
     await streams.publish("dispatch", numbered(3));
     const before = (await streams.status())[0]?.oldestAge_s ?? 0;
     expect(await pendingOf(streams, "dispatch")).toBe(3);
@@ -267,8 +316,12 @@ function contract(makeBroker: () => Promise<Broker>): void {
 
   test("a body that is more than ids, and a name that no broker could keep, are refused", async () => {
     const streams = (await makeBroker()).open();
-    await expect(streams.publish("dispatch", [{ key: "k", body: "x".repeat(LIMITS.stream_message_bytes_max) }])).rejects.toThrow(/stream_message_bytes_max/);
-    await expect(streams.consume("events", "a b", { concurrency: 1 }, done)).rejects.toThrow(/name of a stream consumer/);
+    await expect(
+      streams.publish("dispatch", [{ key: "k", body: "x".repeat(LIMITS.stream_message_bytes_max) }]),
+    ).rejects.toThrow(/stream_message_bytes_max/);
+    await expect(streams.consume("events", "a b", { concurrency: 1 }, done)).rejects.toThrow(
+      /name of a stream consumer/,
+    );
   });
 
   test("close stops the consumers of that process and leaves the others alone", async () => {
@@ -291,7 +344,12 @@ describe("streams in Postgres", () => {
   test("a consumer that can no longer hear NOTIFY still finds its messages", async () => {
     const database = await freshDatabase();
     undo.push(() => database.drop());
-    const streams = openPostgresStreams({ sql: database.sql, url: "postgres://nobody@127.0.0.1:1/nowhere", log: silentLog, metrics: createMetrics() });
+    const streams = openPostgresStreams({
+      sql: database.sql,
+      url: "postgres://nobody@127.0.0.1:1/nowhere",
+      log: silentLog,
+      metrics: createMetrics(),
+    });
     undo.push(() => streams.close());
     const got: StreamDelivery[] = [];
     await collect(streams, "dispatch", "any", got);
@@ -302,7 +360,12 @@ describe("streams in Postgres", () => {
 
   test("publishing rejects while Postgres is away, and the process stays up", async () => {
     const sql = openSql({ url: "postgres://nobody@127.0.0.1:1/nowhere", name: "test", connections: 1 });
-    const streams = openPostgresStreams({ sql, url: "postgres://nobody@127.0.0.1:1/nowhere", log: silentLog, metrics: createMetrics() });
+    const streams = openPostgresStreams({
+      sql,
+      url: "postgres://nobody@127.0.0.1:1/nowhere",
+      log: silentLog,
+      metrics: createMetrics(),
+    });
     const consumer = await streams.consume("dispatch", "any", { concurrency: 1 }, done);
     await expect(streams.publish("dispatch", numbered(1))).rejects.toThrow();
     await consumer.stop();
@@ -314,7 +377,10 @@ describe("streams in Postgres", () => {
 /** JetStream needs nats-server: without it the suite is skipped by name, and fails in CI. */
 function describeNats(title: string, body: () => void): void {
   if (program !== undefined) describe(title, body);
-  else if (process.env["CI"] === "true") test(title, () => { throw new Error("nats-server is missing: install it, as .ci/run does"); });
+  else if (process.env["CI"] === "true")
+    test(title, () => {
+      throw new Error("nats-server is missing: install it, as .ci/run does");
+    });
   else describe.skip(`${title} (skipped: nats-server is not installed)`, body);
 }
 
@@ -354,12 +420,19 @@ describeNats("streams in JetStream", () => {
 
   test("the server listens on loopback behind a token, is found by its data directory, and an orphan is stopped", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "kurier-nats-"));
-    undo.push(() => { rmSync(dataDir, { recursive: true, force: true }); });
+    undo.push(() => {
+      rmSync(dataDir, { recursive: true, force: true });
+    });
     const first = await startNatsServer({ dataDir, program: program ?? "", log: silentLog });
     undo.push(() => first.stop());
     expect(new URL(first.url).hostname).toBe("127.0.0.1");
     expect(runningNatsServer(dataDir)).toBe(first.url);
-    const stranger = openJetStream({ url: first.url.replace(/\/\/.*@/, "//wrong@"), log: silentLog, metrics: createMetrics(), clock: systemClock });
+    const stranger = openJetStream({
+      url: first.url.replace(/\/\/.*@/, "//wrong@"),
+      log: silentLog,
+      metrics: createMetrics(),
+      clock: systemClock,
+    });
     await expect(stranger.publish("dispatch", numbered(1))).rejects.toThrow();
     await stranger.close();
     const orphan = first.pid;

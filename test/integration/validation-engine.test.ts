@@ -12,32 +12,62 @@ import { conformance, describeConformance } from "../support/conformance.js";
 import { accessToken, http, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
 
 const VALID = invoiceWithLines(2).toString();
-const BROKEN = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace("<cbc:BuyerReference>", "<cbc:Unheard/><cbc:BuyerReference>");
+const BROKEN = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace(
+  "<cbc:BuyerReference>",
+  "<cbc:Unheard/><cbc:BuyerReference>",
+);
 
-interface Verdict { valid: boolean; peppol: { valid: boolean; messages: { ruleId: string; message: string; layer: string }[] } }
+interface Verdict {
+  valid: boolean;
+  peppol: { valid: boolean; messages: { ruleId: string; message: string; layer: string }[] };
+}
 const judge = async (t: TestEngine, xml: string): Promise<Verdict> =>
-  (await http("POST", `${t.engine.publicUrl}/api/validate`, { "content-type": "application/xml" }, xml)).json as unknown as Verdict;
+  (await http("POST", `${t.engine.publicUrl}/api/validate`, { "content-type": "application/xml" }, xml))
+    .json as unknown as Verdict;
 
 test.each([
-  ["BR-CO-15", "BR-CO"], ["BR-S-08", "BR-S"], ["BR-01", "BR"], ["UBL-CR-002", "UBL-CR"], ["PEPPOL-EN16931-R004", "PEPPOL-EN16931"], ["PEPPOL-COMMON-R040", "PEPPOL-COMMON"],
-  ["DE-R-020", "DE-R"], ["UBL-GRAMMAR-ORDER", "UBL-GRAMMAR"], ["XML-DOCTYPE", "XML"], ["!err:FORG0001", "!err"], ["7", "other"],
+  ["BR-CO-15", "BR-CO"],
+  ["BR-S-08", "BR-S"],
+  ["BR-01", "BR"],
+  ["UBL-CR-002", "UBL-CR"],
+  ["PEPPOL-EN16931-R004", "PEPPOL-EN16931"],
+  ["PEPPOL-COMMON-R040", "PEPPOL-COMMON"],
+  ["DE-R-020", "DE-R"],
+  ["UBL-GRAMMAR-ORDER", "UBL-GRAMMAR"],
+  ["XML-DOCTYPE", "XML"],
+  ["!err:FORG0001", "!err"],
+  ["7", "other"],
 ])("%s belongs to the rule family %s", (ruleId, family) => expect(familyOf(ruleId)).toBe(family));
 
 describe("metrics", () => {
   let t: TestEngine;
-  beforeAll(async () => { t = await startTestEngine(); });
+  beforeAll(async () => {
+    t = await startTestEngine();
+  });
   afterAll(() => t.stop());
 
   /** Samples of the scraped page: name with labels → value. */
   async function scrape(): Promise<Map<string, number>> {
     const { text } = await http("GET", `${t.engine.adminUrl}/metrics`);
-    return new Map(text.split("\n").filter((line) => line.startsWith("kurier_validation_")).map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
+    return new Map(
+      text
+        .split("\n")
+        .filter((line) => line.startsWith("kurier_validation_"))
+        .map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]),
+    );
   }
 
   test("durations by lane as the worker measured them, findings by layer and severity, and by rule family: of every door", async () => {
     await judge(t, BROKEN);
-    const mailbox = { participantId: t.sandbox.sender.participantId, token: await accessToken(t.sandbox, t.sandbox.sender) };
-    const refused = await send(t.sandbox, mailbox, sendParts(mailbox.participantId, t.sandbox.receiver.participantId, BROKEN));
+    const mailbox = {
+      participantId: t.sandbox.sender.participantId,
+      token: await accessToken(t.sandbox, t.sandbox.sender),
+    };
+    const refused = await send(
+      t.sandbox,
+      mailbox,
+      sendParts(mailbox.participantId, t.sandbox.receiver.participantId, BROKEN),
+    );
     expect(refused.status).toBe(422);
     // Above 256 KiB, so that it goes to the lane of large documents.
     expect((await judge(t, invoiceWithLines(250).toString())).valid).toBe(true);
@@ -55,11 +85,15 @@ describe("metrics", () => {
 
   test("labels come from closed lists: no rule id of a document's own, no tenant", async () => {
     await judge(t, "<nonsense/>");
-    for (const name of (await scrape()).keys()) expect(name).toMatch(/\{(le="[^"]+",)?(lane="(small|large)"|layer="(xml|schema|en16931|peppol|pack)",severity="(fatal|error|warning)"|family="!?[A-Za-z]+(-[A-Z0-9]+)?")\}$/u);
+    for (const name of (await scrape()).keys())
+      expect(name).toMatch(
+        /\{(le="[^"]+",)?(lane="(small|large)"|layer="(xml|schema|en16931|peppol|pack)",severity="(fatal|error|warning)"|family="!?[A-Za-z]+(-[A-Z0-9]+)?")\}$/u,
+      );
   });
 });
 
-const RULE = (context: string, id: string): string => `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="ubl" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="${context}"><assert id="${id}" flag="fatal" test="starts-with(cbc:ID, 'HOUSE-')">Numbers of this house begin with HOUSE-.</assert></rule></pattern></schema>`;
+const RULE = (context: string, id: string): string =>
+  `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="ubl" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="${context}"><assert id="${id}" flag="fatal" test="starts-with(cbc:ID, 'HOUSE-')">Numbers of this house begin with HOUSE-.</assert></rule></pattern></schema>`;
 
 describe("RULES_DIR", () => {
   let folder: string;
@@ -68,11 +102,20 @@ describe("RULES_DIR", () => {
     importRules({ source, rulesDir: join(folder, "packs"), id });
     setActive(join(folder, "packs"), id, true);
   };
-  const start = async (): Promise<TestEngine> => (engine = await startTestEngine({ config: { RULES_DIR: join(folder, "packs") } }));
+  const start = async (): Promise<TestEngine> =>
+    (engine = await startTestEngine({ config: { RULES_DIR: join(folder, "packs") } }));
 
-  beforeAll(() => { folder = mkdtempSync(join(tmpdir(), "kurier-packs-")); });
-  afterEach(async () => { await engine?.stop(); engine = undefined; rmSync(join(folder, "packs"), { recursive: true, force: true }); });
-  afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "kurier-packs-"));
+  });
+  afterEach(async () => {
+    await engine?.stop();
+    engine = undefined;
+    rmSync(join(folder, "packs"), { recursive: true, force: true });
+  });
+  afterAll(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   const importHouse = (): void => {
     const release = mkdtempSync(join(folder, "house-"));
@@ -85,23 +128,65 @@ describe("RULES_DIR", () => {
     const t = await start();
     const verdict = await judge(t, VALID);
     expect(verdict.valid).toBe(false);
-    expect(verdict.peppol.messages).toMatchObject([{ ruleId: "HOUSE-01", layer: "pack:house", message: "Numbers of this house begin with HOUSE-." }]);
+    expect(verdict.peppol.messages).toMatchObject([
+      { ruleId: "HOUSE-01", layer: "pack:house", message: "Numbers of this house begin with HOUSE-." },
+    ]);
     expect((await judge(t, VALID.replace("<cbc:ID>K-2<", "<cbc:ID>HOUSE-2<"))).valid).toBe(true);
-    const sender = { participantId: t.sandbox.sender.participantId, token: await accessToken(t.sandbox, t.sandbox.sender) };
-    const own = VALID.replaceAll("2020202020", sender.participantId.slice(5)).replaceAll("2021212121", t.sandbox.receiver.participantId.slice(5));
-    const answer = await send(t.sandbox, sender, sendParts(sender.participantId, t.sandbox.receiver.participantId, own));
+    const sender = {
+      participantId: t.sandbox.sender.participantId,
+      token: await accessToken(t.sandbox, t.sandbox.sender),
+    };
+    const own = VALID.replaceAll("2020202020", sender.participantId.slice(5)).replaceAll(
+      "2021212121",
+      t.sandbox.receiver.participantId.slice(5),
+    );
+    const answer = await send(
+      t.sandbox,
+      sender,
+      sendParts(sender.participantId, t.sandbox.receiver.participantId, own),
+    );
     expect([answer.status, JSON.stringify(answer.json)]).toEqual([422, expect.stringContaining("HOUSE-01") as unknown]);
   });
 
   test.each([
-    ["its compiled code was changed", () => { writeFileSync(join(folder, "packs/house/0.rules.js"), "return {};"); }, /house.*compiled code has changed/u],
-    ["its sources were changed", () => { writeFileSync(join(folder, "packs/house/sources/house.sch"), RULE("ubl:Invoice", "HOUSE-02")); }, /house.*house\.sch has changed/u],
-    ["its manifest is damaged", () => { writeFileSync(join(folder, "packs/house/manifest.json"), readFileSync(join(folder, "packs/house/manifest.json"), "utf8").slice(0, -20)); }, /house.*manifest\.json is missing or damaged/u],
-    ["the folder is not there", () => { rmSync(join(folder, "packs"), { recursive: true }); }, /RULES_DIR names no folder/u],
+    [
+      "its compiled code was changed",
+      () => {
+        writeFileSync(join(folder, "packs/house/0.rules.js"), "return {};");
+      },
+      /house.*compiled code has changed/u,
+    ],
+    [
+      "its sources were changed",
+      () => {
+        writeFileSync(join(folder, "packs/house/sources/house.sch"), RULE("ubl:Invoice", "HOUSE-02"));
+      },
+      /house.*house\.sch has changed/u,
+    ],
+    [
+      "its manifest is damaged",
+      () => {
+        writeFileSync(
+          join(folder, "packs/house/manifest.json"),
+          readFileSync(join(folder, "packs/house/manifest.json"), "utf8").slice(0, -20),
+        );
+      },
+      /house.*manifest\.json is missing or damaged/u,
+    ],
+    [
+      "the folder is not there",
+      () => {
+        rmSync(join(folder, "packs"), { recursive: true });
+      },
+      /RULES_DIR names no folder/u,
+    ],
   ])("the start fails with one sentence when %s", async (_, damage, sentence) => {
     importHouse();
     damage();
-    const error = await start().then(() => undefined, (reason: unknown) => reason);
+    const error = await start().then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
     expect(error).toMatchObject({ name: "ConfigError", message: expect.stringMatching(sentence) as unknown });
     expect((error as Error).message.split("\n")).toHaveLength(1);
   });
@@ -114,7 +199,8 @@ describeConformance("RULES_DIR with an official release", "schematron/peppol-3.0
     setActive(packs, "peppol-3.0.19", true);
     const [imported, builtIn] = [await startTestEngine({ config: { RULES_DIR: packs } }), await startTestEngine()];
     try {
-      const ids = async (t: TestEngine): Promise<string[]> => (await judge(t, VALID)).peppol.messages.map(({ ruleId }) => ruleId);
+      const ids = async (t: TestEngine): Promise<string[]> =>
+        (await judge(t, VALID)).peppol.messages.map(({ ruleId }) => ruleId);
       // The scheme 0245 of Slovak tax numbers came into the code list later: each endpoint is wrong by the rules of then.
       expect(await ids(imported)).toEqual(["PEPPOL-EN16931-CL008", "PEPPOL-EN16931-CL008"]);
       expect(await ids(builtIn)).toEqual([]);

@@ -31,12 +31,18 @@ export default async function build(project: TestProject): Promise<void> {
   await toolVersion("openssl", ["version"], /OpenSSL (\d+)/);
   await toolVersion("keytool", ["-help"], /()/);
   if (java < JAVA_MIN) throw new Error(`npm run test:interop needs Java ${JAVA_MIN} or later; this is Java ${java}.`);
-  const version = await buildFirst(process.env["PHASE4_VERSION"] === undefined ? VERSIONS : [process.env["PHASE4_VERSION"]]);
-  say(`phase4 ${version} is run, its receiver is ${profileOf(version) === "servlet" ? "phase4-peppol-servlet" : "phase4-lib with a receiver of ours behind it"}`);
+  const version = await buildFirst(
+    process.env["PHASE4_VERSION"] === undefined ? VERSIONS : [process.env["PHASE4_VERSION"]],
+  );
+  say(
+    `phase4 ${version} is run, its receiver is ${profileOf(version) === "servlet" ? "phase4-peppol-servlet" : "phase4-lib with a receiver of ours behind it"}`,
+  );
   project.provide("phase4Version", version);
 }
 
-const say = (text: string): void => { process.stdout.write(`interop: ${text}\n`); };
+const say = (text: string): void => {
+  process.stdout.write(`interop: ${text}\n`);
+};
 
 const profileOf = (version: string): "servlet" | "own" => {
   const [major = 0, minor = 0] = version.split(".").map(Number);
@@ -59,16 +65,24 @@ async function package_(version: string): Promise<string | undefined> {
   const offline = await maven(version, "-o");
   const complaint = offline === undefined ? undefined : await maven(version);
   if (complaint === undefined) return undefined;
-  const missing = /(?:Could not find artifact |Could not transfer artifact |Failed to read artifact descriptor for )([\w.:-]+)|([\w.:-]+) was not found in /.exec(complaint);
+  const missing =
+    /(?:Could not find artifact |Could not transfer artifact |Failed to read artifact descriptor for )([\w.:-]+)|([\w.:-]+) was not found in /.exec(
+      complaint,
+    );
   const artifact = missing?.[1] ?? missing?.[2];
-  if (artifact === undefined) throw new Error(`npm run test:interop could not build its phase4 harness with Maven:\n${complaint}`);
+  if (artifact === undefined)
+    throw new Error(`npm run test:interop could not build its phase4 harness with Maven:\n${complaint}`);
   return artifact;
 }
 
 /** @returns Maven's complaint, undefined when there is none */
 async function maven(version: string, ...options: string[]): Promise<string | undefined> {
   try {
-    await run("mvn", ["-q", "-B", ...options, `-Dphase4.version=${version}`, `-P${profileOf(version)}`, "package"], { cwd: PROJECT, timeout: BUILD_TIMEOUT_MS, maxBuffer: 16 << 20 });
+    await run("mvn", ["-q", "-B", ...options, `-Dphase4.version=${version}`, `-P${profileOf(version)}`, "package"], {
+      cwd: PROJECT,
+      timeout: BUILD_TIMEOUT_MS,
+      maxBuffer: 16 << 20,
+    });
     return undefined;
   } catch (error) {
     const { stdout, stderr } = error as { stdout?: string; stderr?: string };
@@ -81,6 +95,9 @@ async function toolVersion(tool: string, args: string[], pattern: RegExp): Promi
     const { stdout, stderr } = await run(tool, args, { timeout: 60_000 });
     return Number(pattern.exec(stdout + stderr)?.[1] ?? 0);
   } catch (error) {
-    throw new Error(`npm run test:interop needs ${tool} on PATH (Java ${JAVA_MIN}, Maven 3, OpenSSL 3); it could not be run.`, { cause: error });
+    throw new Error(
+      `npm run test:interop needs ${tool} on PATH (Java ${JAVA_MIN}, Maven 3, OpenSSL 3); it could not be run.`,
+      { cause: error },
+    );
   }
 }

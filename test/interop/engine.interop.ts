@@ -16,14 +16,25 @@ import { changed } from "./tampering.js";
 
 let pair: Pair;
 
-beforeAll(async () => { pair = await startPair(); });
-afterAll(async () => { await pair.stop(); });
+beforeAll(async () => {
+  pair = await startPair();
+});
+afterAll(async () => {
+  await pair.stop();
+});
 
 const outcomesOf = async (messageId: string): Promise<string[]> =>
-  (await pair.us.db.sql<{ outcome: string }[]>`select outcome from evidence where message_id = ${messageId} order by index`).map(({ outcome }) => outcome);
+  (
+    await pair.us.db.sql<
+      { outcome: string }[]
+    >`select outcome from evidence where message_id = ${messageId} order by index`
+  ).map(({ outcome }) => outcome);
 
 describe("a document of ours", () => {
-  test.each([["an ordinary invoice", 3], ["an invoice of 5 MB", 6_600]])("%s is delivered, and phase4 has its bytes", async (_, lines) => {
+  test.each([
+    ["an ordinary invoice", 3],
+    ["an invoice of 5 MB", 6_600],
+  ])("%s is delivered, and phase4 has its bytes", async (_, lines) => {
     const sent = await pair.weSend(THEIRS, invoiceXml(pair.firm.participantId, THEIRS, { lines }));
     const { as4_message_id: messageId } = await pair.reaches(sent.id, "delivered");
     const taken = await pair.takenAs(messageId);
@@ -33,8 +44,22 @@ describe("a document of ours", () => {
 
   let previous: Exchanged | undefined;
   test.each<[string, (answer: Exchanged) => Exchanged]>([
-    ["has a changed digest", changed((soap) => soap.replace(/(NonRepudiationInformation.*?DigestValue>)(.)/s, (_, head: string, first: string) => head + (first === "A" ? "B" : "A")))],
-    ["lost its signature", (answer) => { previous = answer; return changed((soap) => soap.replace(/<wsse:Security.*<\/wsse:Security>/s, ""))(answer); }],
+    [
+      "has a changed digest",
+      changed((soap) =>
+        soap.replace(
+          /(NonRepudiationInformation.*?DigestValue>)(.)/s,
+          (_, head: string, first: string) => head + (first === "A" ? "B" : "A"),
+        ),
+      ),
+    ],
+    [
+      "lost its signature",
+      (answer) => {
+        previous = answer;
+        return changed((soap) => soap.replace(/<wsse:Security.*<\/wsse:Security>/s, ""))(answer);
+      },
+    ],
     ["is of another message", () => previous ?? { status: 500, contentType: "text/plain", body: Buffer.alloc(0) }],
   ])("is not delivered by a receipt that %s, and stays one document when it is sent again", async (_, edit) => {
     pair.tamper = edit;
@@ -78,37 +103,55 @@ describe("a document of phase4", () => {
   const theySend: Pair["theySend"] = (...message) => pair.theySend(...message);
   const invoice = (lines = 3): string => invoiceXml(THEIRS, pair.firm.participantId, { lines });
   const UNKNOWN = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:example:unknown::2.1";
-  const stored = async (messageId: string): Promise<number> => (await pair.us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
+  const stored = async (messageId: string): Promise<number> =>
+    (await pair.us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
 
   /** What our API gives out for a MessageId, once the document was judged. */
   async function payloadOf(messageId: string): Promise<string> {
-    const [row] = await pair.us.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${messageId}`;
+    const [row] = await pair.us.db.sql<
+      { id: string }[]
+    >`select id from received_document where as4_message_id = ${messageId}`;
     return eventually("the receiver sees the document", async () => {
       const { status, json } = await sapi(pair.us.sandbox, pair.firm, "GET", `/document/receive/${row?.id ?? ""}`);
       return status === 200 ? String(json["payload"]) : undefined;
     });
   }
 
-  test.each([["an ordinary invoice", 3, undefined], ["an invoice of 5 MB", 6_600, undefined], ["an invoice that was not compressed", 3, "plain"]] as const)("%s is received byte for byte, and our receipt satisfies phase4", async (_, lines, payload) => {
+  test.each([
+    ["an ordinary invoice", 3, undefined],
+    ["an invoice of 5 MB", 6_600, undefined],
+    ["an invoice that was not compressed", 3, "plain"],
+  ] as const)("%s is received byte for byte, and our receipt satisfies phase4", async (_, lines, payload) => {
     const sent = await theySend(invoice(lines), payload === undefined ? {} : { payload });
     expect(sent).toMatchObject({ result: "SUCCESS", receipt: ["matches"], errors: [] });
     expect(await payloadOf(sent.messageId)).toBe(payloadIn(sent.file));
   });
 
   test.each(["chunked", "content-length"] as const)("that is transferred %s is received", async (framing) => {
-    const relayed = await serve(({ contentType, body }) => post(`${pair.us.engine.publicUrl}/as4`, contentType, body, framing));
+    const relayed = await serve(({ contentType, body }) =>
+      post(`${pair.us.engine.publicUrl}/as4`, contentType, body, framing),
+    );
     expect(await theySend(invoice(), { url: relayed.url })).toMatchObject({ result: "SUCCESS", receipt: ["matches"] });
     await relayed.close();
   });
 
   test("whose recipient phase4 has looked up in our metadata is received: its signature, address and certificate satisfy phase4", async () => {
-    const sent = await theySend(invoice(), { smp: `${pair.us.engine.publicUrl}/smp/`, url: "", certificate: Buffer.alloc(0) });
+    const sent = await theySend(invoice(), {
+      smp: `${pair.us.engine.publicUrl}/smp/`,
+      url: "",
+      certificate: Buffer.alloc(0),
+    });
     expect(sent).toMatchObject({ result: "SUCCESS", receipt: ["matches"], errors: [], exceptions: [] });
     expect(await stored(sent.messageId)).toBe(1);
   });
 
   test("whose type our metadata do not name is not sent by phase4", async () => {
-    const sent = await theySend(invoice(), { smp: `${pair.us.engine.publicUrl}/smp/`, doctype: UNKNOWN, url: "", certificate: Buffer.alloc(0) });
+    const sent = await theySend(invoice(), {
+      smp: `${pair.us.engine.publicUrl}/smp/`,
+      doctype: UNKNOWN,
+      url: "",
+      certificate: Buffer.alloc(0),
+    });
     expect(sent.result).not.toBe("SUCCESS");
     expect(sent.exceptions.join()).toContain("SMP");
   });
@@ -116,13 +159,19 @@ describe("a document of phase4", () => {
   test("that comes twice is stored once, and both times phase4 has a receipt that fits", async () => {
     const first = await theySend(invoice());
     const second = await theySend("<x/>", { messageId: first.messageId, resend: first.file });
-    expect([first, second]).toMatchObject([{ result: "SUCCESS", receipt: ["matches"] }, { result: "SUCCESS", receipt: ["matches"] }]);
+    expect([first, second]).toMatchObject([
+      { result: "SUCCESS", receipt: ["matches"] },
+      { result: "SUCCESS", receipt: ["matches"] },
+    ]);
     expect(await stored(first.messageId)).toBe(1);
   });
 
   test("that comes under a MessageId of another document is refused", async () => {
     const first = await theySend(invoice());
-    expect(await theySend(invoice(), { messageId: first.messageId })).toMatchObject({ result: "AS4_ERROR_MESSAGE_RECEIVED", errors: [{ code: "EBMS:0003", signed: true }] });
+    expect(await theySend(invoice(), { messageId: first.messageId })).toMatchObject({
+      result: "AS4_ERROR_MESSAGE_RECEIVED",
+      errors: [{ code: "EBMS:0003", signed: true }],
+    });
     expect(await stored(first.messageId)).toBe(1);
   });
 
@@ -162,10 +211,13 @@ describe("a document of phase4", () => {
 
   test("that was sent to us is in the evidence with the bytes that phase4 signed", async () => {
     const sent = await theySend(invoice());
-    const [row] = await pair.us.db.sql<{ outcome: string }[]>`select outcome from evidence where message_id = ${sent.messageId}`;
+    const [row] = await pair.us.db.sql<
+      { outcome: string }[]
+    >`select outcome from evidence where message_id = ${sent.messageId}`;
     expect(row?.outcome).toBe("stored");
-    const [document] = await pair.us.db.sql<{ sha: string }[]>`select encode(payload_sha256, 'hex') as sha from received_document where as4_message_id = ${sent.messageId}`;
+    const [document] = await pair.us.db.sql<
+      { sha: string }[]
+    >`select encode(payload_sha256, 'hex') as sha from received_document where as4_message_id = ${sent.messageId}`;
     expect(document?.sha).toBe(createHash("sha256").update(payloadIn(sent.file)).digest("hex"));
   });
 });
-

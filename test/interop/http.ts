@@ -18,11 +18,21 @@ export interface Arrived {
 
 export type Framing = "chunked" | "content-length";
 
-export function post(url: string, contentType: string, body: Uint8Array, framing: Framing = "content-length"): Promise<Exchanged> {
+export function post(
+  url: string,
+  contentType: string,
+  body: Uint8Array,
+  framing: Framing = "content-length",
+): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
-    const headers = { "content-type": contentType, ...(framing === "chunked" ? { "transfer-encoding": "chunked" } : { "content-length": body.length }) };
+    const headers = {
+      "content-type": contentType,
+      ...(framing === "chunked" ? { "transfer-encoding": "chunked" } : { "content-length": body.length }),
+    };
     const outgoing = request(url, { method: "POST", headers, timeout: TIMEOUT_MS, agent: false }, (response) => {
-      void collect(response).then((bytes) => { resolve({ status: response.statusCode ?? 0, contentType: response.headers["content-type"] ?? "", body: bytes }); }, reject);
+      void collect(response).then((bytes) => {
+        resolve({ status: response.statusCode ?? 0, contentType: response.headers["content-type"] ?? "", body: bytes });
+      }, reject);
     });
     outgoing.once("timeout", () => outgoing.destroy(new Error("no answer in time")));
     outgoing.once("error", reject);
@@ -44,7 +54,11 @@ export async function serve(answer: (arrived: Arrived) => Promise<Exchanged>): P
   const arrived: Arrived[] = [];
   const server: Server = createServer((incoming, response) => {
     const handle = async (): Promise<void> => {
-      const one = { headers: incoming.headers, contentType: incoming.headers["content-type"] ?? "", body: await collect(incoming) };
+      const one = {
+        headers: incoming.headers,
+        contentType: incoming.headers["content-type"] ?? "",
+        body: await collect(incoming),
+      };
       arrived.push(one);
       const { status, contentType, body } = await answer(one);
       response.writeHead(status, { "content-type": contentType, "content-length": body.length });
@@ -52,10 +66,19 @@ export async function serve(answer: (arrived: Arrived) => Promise<Exchanged>): P
     };
     handle().catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
   });
-  await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/as4`, arrived,
-    close: () => new Promise((resolve) => { server.close(() => { resolve(); }); server.closeAllConnections(); }),
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/as4`,
+    arrived,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
   };
 }
 

@@ -13,7 +13,8 @@ const STAMP = `${PROJECT}target/built`;
 const BUILD_TIMEOUT_MS = 300_000;
 
 /** How Maven says that it cannot have an artefact: now, or since an attempt that it remembers. */
-const UNREACHABLE = /(?:Could not find artifact|Could not transfer artifact|Failed to read artifact descriptor for) ([\w.:-]+)|([\w.-]+:[\w.:-]+) was not found in/;
+const UNREACHABLE =
+  /(?:Could not find artifact|Could not transfer artifact|Failed to read artifact descriptor for) ([\w.:-]+)|([\w.-]+:[\w.:-]+) was not found in/;
 
 export type OxalisBuild =
   | { readonly kind: "built" }
@@ -27,8 +28,11 @@ export async function buildOxalis(): Promise<OxalisBuild> {
   if (offline === undefined) return { kind: "built" };
   const online = await maven();
   if (online === undefined) return { kind: "built" };
-  const artifact = UNREACHABLE.exec(online)?.slice(1).find((name) => name !== undefined);
-  if (artifact === undefined) throw new Error(`npm run test:interop could not build its Oxalis harness with Maven:\n${online}`);
+  const artifact = UNREACHABLE.exec(online)
+    ?.slice(1)
+    .find((name) => name !== undefined);
+  if (artifact === undefined)
+    throw new Error(`npm run test:interop could not build its Oxalis harness with Maven:\n${online}`);
   return { kind: "unreachable", artifact };
 }
 
@@ -44,7 +48,10 @@ export function announceOxalis(build: OxalisBuild): boolean {
 /** Whether the harness is newer than all that it is built from. */
 function upToDate(): boolean {
   if (!existsSync(STAMP)) return false;
-  const sources = [`${PROJECT}pom.xml`, ...readdirSync(`${PROJECT}src`, { recursive: true, encoding: "utf8" }).map((path) => `${PROJECT}src/${path}`)];
+  const sources = [
+    `${PROJECT}pom.xml`,
+    ...readdirSync(`${PROJECT}src`, { recursive: true, encoding: "utf8" }).map((path) => `${PROJECT}src/${path}`),
+  ];
   const built = statSync(STAMP).mtimeMs;
   return sources.every((path) => statSync(path).mtimeMs <= built);
 }
@@ -52,7 +59,11 @@ function upToDate(): boolean {
 /** @returns Maven's complaint, undefined when there is none */
 async function maven(...options: string[]): Promise<string | undefined> {
   try {
-    await run("mvn", ["-q", "-B", ...options, "package"], { cwd: PROJECT, timeout: BUILD_TIMEOUT_MS, maxBuffer: 16 << 20 });
+    await run("mvn", ["-q", "-B", ...options, "package"], {
+      cwd: PROJECT,
+      timeout: BUILD_TIMEOUT_MS,
+      maxBuffer: 16 << 20,
+    });
     writeFileSync(STAMP, "");
     return undefined;
   } catch (error) {

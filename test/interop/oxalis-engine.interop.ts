@@ -16,7 +16,16 @@ import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js"
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { inThread } from "../support/as4.js";
-import { accessToken, invoiceXml, type Mailbox, sapi, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import {
+  accessToken,
+  invoiceXml,
+  type Mailbox,
+  sapi,
+  send,
+  sendParts,
+  startTestEngine,
+  type TestEngine,
+} from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { type Endpoint, type Exchanged, post, serve } from "./http.js";
 import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
@@ -49,21 +58,46 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     folder = mkdtempSync(join(tmpdir(), "kurier-oxalis-"));
     pki = await makePki(folder);
     const smpKey = await issueSmpKey(folder);
-    smp = await serveOxalisSmp(pki, smpKey, { [THEIRS]: OWN_ADDRESS, [WRONG_KEY]: OWN_ADDRESS, [NOT_SERVED]: "http://elsewhere.interop/as4" }, () => `${us.engine.publicUrl}/smp`);
+    smp = await serveOxalisSmp(
+      pki,
+      smpKey,
+      { [THEIRS]: OWN_ADDRESS, [WRONG_KEY]: OWN_ADDRESS, [NOT_SERVED]: "http://elsewhere.interop/as4" },
+      () => `${us.engine.publicUrl}/smp`,
+    );
     oxalis = await startOxalis(pki, join(folder, "oxalis"), { smp: smp.url, ownUrl: OWN_ADDRESS });
     relay = await serve(async ({ contentType, body }) => {
       const edit = tamper ?? ((answer: Exchanged): Exchanged => answer);
       tamper = undefined;
       return edit(await post(oxalis.url, contentType, body, "chunked"));
     });
-    const route = (certificate: Buffer): object => ({ url: relay.url, certificate: certificate.toString("base64"), documentTypes: [INVOICE_TYPE] });
+    const route = (certificate: Buffer): object => ({
+      url: relay.url,
+      certificate: certificate.toString("base64"),
+      documentTypes: [INVOICE_TYPE],
+    });
     const routes = join(folder, "routes.json");
-    writeFileSync(routes, JSON.stringify({ [THEIRS]: route(pki.theirs.certificate), [NOT_SERVED]: route(pki.theirs.certificate), [WRONG_KEY]: route(pki.stranger.certificate) }));
+    writeFileSync(
+      routes,
+      JSON.stringify({
+        [THEIRS]: route(pki.theirs.certificate),
+        [NOT_SERVED]: route(pki.theirs.certificate),
+        [WRONG_KEY]: route(pki.stranger.certificate),
+      }),
+    );
     us = await startTestEngine({
       transport: "as4",
-      config: { AS4_KEYSTORE: await joinKeyStores(folder, pki.ourKeyStore, smpKey.keyStore), AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: pki.trustFolder, SMP_MODE: "static", SMP_ROUTES: routes },
+      config: {
+        AS4_KEYSTORE: await joinKeyStores(folder, pki.ourKeyStore, smpKey.keyStore),
+        AS4_KEYSTORE_PASSWORD: PASSWORD,
+        PEPPOL_TRUST_DIR: pki.trustFolder,
+        SMP_MODE: "static",
+        SMP_ROUTES: routes,
+      },
     });
-    sender = { participantId: us.sandbox.sender.participantId, token: await accessToken(us.sandbox, us.sandbox.sender) };
+    sender = {
+      participantId: us.sandbox.sender.participantId,
+      token: await accessToken(us.sandbox, us.sandbox.sender),
+    };
   });
   afterAll(async () => {
     await us.stop();
@@ -85,22 +119,30 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     return row;
   };
 
-  const reaches = (id: string, status: string): Promise<Row> => eventually(`${id} is ${status}`, async () => {
-    const row = await rowOf(id);
-    return row.status === status ? row : undefined;
-  });
+  const reaches = (id: string, status: string): Promise<Row> =>
+    eventually(`${id} is ${status}`, async () => {
+      const row = await rowOf(id);
+      return row.status === status ? row : undefined;
+    });
 
   /** Waits for the end of an attempt; then the next one is due. The plan would wait 10 s. */
   async function retryAfter(id: string, attempts: number): Promise<void> {
     await eventually(`attempt ${attempts} has ended`, async () => {
-      const [row] = await us.db.sql<{ ended: boolean }[]>`select attempts >= ${attempts} and next_attempt_at is not null and coalesce(lease_until <= clock_timestamp(), true) as ended from document where id = ${id}`;
+      const [row] = await us.db.sql<
+        { ended: boolean }[]
+      >`select attempts >= ${attempts} and next_attempt_at is not null and coalesce(lease_until <= clock_timestamp(), true) as ended from document where id = ${id}`;
       return row?.ended === true;
     });
-    await us.db.sql`update document set next_attempt_at = clock_timestamp() where id = ${id} and next_attempt_at is not null`;
+    await us.db
+      .sql`update document set next_attempt_at = clock_timestamp() where id = ${id} and next_attempt_at is not null`;
   }
 
   const outcomesOf = async (messageId: string): Promise<string[]> =>
-    (await us.db.sql<{ outcome: string }[]>`select outcome from evidence where message_id = ${messageId} order by index`).map(({ outcome }) => outcome);
+    (
+      await us.db.sql<
+        { outcome: string }[]
+      >`select outcome from evidence where message_id = ${messageId} order by index`
+    ).map(({ outcome }) => outcome);
 
   /** The business document inside a standard business document. */
   function payloadIn(bytes: Buffer | undefined): string {
@@ -111,13 +153,19 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
   }
 
   describe("a document of ours", () => {
-    async function weSend(receiver: string, payload = invoiceXml(sender.participantId, receiver)): Promise<{ readonly id: string; readonly payload: string }> {
+    async function weSend(
+      receiver: string,
+      payload = invoiceXml(sender.participantId, receiver),
+    ): Promise<{ readonly id: string; readonly payload: string }> {
       const answer = await send(us.sandbox, sender, sendParts(sender.participantId, receiver, payload));
       if (answer.status !== 202) throw new Error(`not accepted: ${answer.status} ${answer.text}`);
       return { id: String(answer.json["providerDocumentId"]), payload };
     }
 
-    test.each([["an ordinary invoice", 3], ["an invoice of 5 MB", 6_600]])("%s is delivered, and Oxalis has its bytes", async (_, lines) => {
+    test.each([
+      ["an ordinary invoice", 3],
+      ["an invoice of 5 MB", 6_600],
+    ])("%s is delivered, and Oxalis has its bytes", async (_, lines) => {
       const sent = await weSend(THEIRS, invoiceXml(sender.participantId, THEIRS, { lines }));
       const { as4_message_id: messageId } = await reaches(sent.id, "delivered");
       expect(payloadIn(oxalis.stored(messageId))).toBe(sent.payload);
@@ -125,7 +173,12 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     });
 
     test("is not delivered by a receipt with a changed digest, and stays one document when it is sent again", async () => {
-      tamper = changed((soap) => soap.replace(/(NonRepudiationInformation.*?DigestValue>)(.)/s, (__, head: string, first: string) => head + (first === "A" ? "B" : "A")));
+      tamper = changed((soap) =>
+        soap.replace(
+          /(NonRepudiationInformation.*?DigestValue>)(.)/s,
+          (__, head: string, first: string) => head + (first === "A" ? "B" : "A"),
+        ),
+      );
       const before = oxalis.storedCount();
       const sent = await weSend(THEIRS);
       const { as4_message_id: messageId } = await reaches(sent.id, "sent");
@@ -154,21 +207,35 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
   describe("a document of Oxalis", () => {
     const as4 = (): string => `${us.engine.publicUrl}/as4`;
     const theySend = (payload: string, parameters: Partial<SendParameters> = {}): Promise<SendResult> =>
-      oxalis.send({ to: { url: as4(), certificate: pki.ours.certificate }, sender: THEIRS, receiver: sender.participantId, ...parameters }, Buffer.from(payload));
+      oxalis.send(
+        {
+          to: { url: as4(), certificate: pki.ours.certificate },
+          sender: THEIRS,
+          receiver: sender.participantId,
+          ...parameters,
+        },
+        Buffer.from(payload),
+      );
     const invoice = (lines = 3): string => invoiceXml(THEIRS, sender.participantId, { lines });
-    const stored = async (messageId: string): Promise<number> => (await us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
+    const stored = async (messageId: string): Promise<number> =>
+      (await us.db.sql`select 1 from received_document where as4_message_id = ${messageId}`).length;
     const messageIdOf = ({ messageId }: SendResult): string => messageId ?? "none";
 
     /** What our API gives out for a MessageId, once the document has been judged. */
     async function payloadOf(messageId: string): Promise<string> {
-      const [row] = await us.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${messageId}`;
+      const [row] = await us.db.sql<
+        { id: string }[]
+      >`select id from received_document where as4_message_id = ${messageId}`;
       return eventually(`${messageId} is given out`, async () => {
         const { status, json } = await sapi(us.sandbox, sender, "GET", `/document/receive/${row?.id ?? ""}`);
         return status === 200 ? String(json["payload"]) : undefined;
       });
     }
 
-    test.each([["an ordinary invoice", 3], ["an invoice of 5 MB", 6_600]])("%s is received byte for byte, and Oxalis takes our receipt", async (_, lines) => {
+    test.each([
+      ["an ordinary invoice", 3],
+      ["an invoice of 5 MB", 6_600],
+    ])("%s is received byte for byte, and Oxalis takes our receipt", async (_, lines) => {
       const sent = await theySend(invoice(lines));
       expect(sent.result).toBe("SUCCESS");
       expect(await payloadOf(messageIdOf(sent))).toBe(payloadIn(readFileSync(sent.file)));
@@ -176,7 +243,9 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
 
     test.each(["chunked", "content-length"] as const)("that is transferred %s is received", async (framing) => {
       const relayed = await serve(({ contentType, body }) => post(as4(), contentType, body, framing));
-      expect((await theySend(invoice(), { to: { url: relayed.url, certificate: pki.ours.certificate } })).result).toBe("SUCCESS");
+      expect((await theySend(invoice(), { to: { url: relayed.url, certificate: pki.ours.certificate } })).result).toBe(
+        "SUCCESS",
+      );
       await relayed.close();
     });
 
@@ -202,13 +271,19 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     test.each(refusals)("that %s is refused with %s, and leaves nothing behind", async (_, code, parameters) => {
       const messageId = `${randomUUID()}@oxalis.interop`;
       const sent = await theySend(invoice(), { messageId, ...parameters });
-      expect(sent).toMatchObject({ result: "ERROR_RECEIVED", code, detail: code === "EBMS:0004" ? "PEPPOL:NOT_SERVICED" : "null" });
+      expect(sent).toMatchObject({
+        result: "ERROR_RECEIVED",
+        code,
+        detail: code === "EBMS:0004" ? "PEPPOL:NOT_SERVICED" : "null",
+      });
       expect(await stored(messageId)).toBe(0);
     });
 
     test("encrypted to another key of our name is refused with EBMS:0102", async () => {
       const messageId = `${randomUUID()}@oxalis.interop`;
-      expect(await theySend(invoice(), { messageId, to: { url: as4(), certificate: pki.stranger.certificate } })).toMatchObject({ result: "ERROR_RECEIVED", code: "EBMS:0102" });
+      expect(
+        await theySend(invoice(), { messageId, to: { url: as4(), certificate: pki.stranger.certificate } }),
+      ).toMatchObject({ result: "ERROR_RECEIVED", code: "EBMS:0102" });
       expect(await stored(messageId)).toBe(0);
     });
 
@@ -222,18 +297,42 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
     test("that was sent to us is in the evidence with the bytes that Oxalis signed", async () => {
       const sent = await theySend(invoice());
       expect(await outcomesOf(messageIdOf(sent))).toEqual(["stored"]);
-      const [document] = await us.db.sql<{ sha: string }[]>`select encode(payload_sha256, 'hex') as sha from received_document where as4_message_id = ${messageIdOf(sent)}`;
-      expect(document?.sha).toBe(createHash("sha256").update(payloadIn(readFileSync(sent.file))).digest("hex"));
+      const [document] = await us.db.sql<
+        { sha: string }[]
+      >`select encode(payload_sha256, 'hex') as sha from received_document where as4_message_id = ${messageIdOf(sent)}`;
+      expect(document?.sha).toBe(
+        createHash("sha256")
+          .update(payloadIn(readFileSync(sent.file)))
+          .digest("hex"),
+      );
     });
   });
 
   test("the evidence of all that was exchanged, refusals included, holds when it is checked again", async () => {
     const store = openEvidenceStore(undefined, us.dataDir, systemClock);
-    const archive = createEvidenceArchive({ sql: us.db.sql, store, sealer: createSealer([MASTER_KEY]), clock: systemClock });
-    const { entries, faults } = await auditEvidence({ sql: us.db.sql, store, archive, crypto: inThread, now: systemClock.now() });
+    const archive = createEvidenceArchive({
+      sql: us.db.sql,
+      store,
+      sealer: createSealer([MASTER_KEY]),
+      clock: systemClock,
+    });
+    const { entries, faults } = await auditEvidence({
+      sql: us.db.sql,
+      store,
+      archive,
+      crypto: inThread,
+      now: systemClock.now(),
+    });
     expect(faults).toEqual([]);
     const outcomes = await us.db.sql<{ outcome: string }[]>`select distinct outcome from evidence order by outcome`;
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(["duplicate", "peer_busy", "peer_refused", "receipt", "stored", "unconfirmed"]);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual([
+      "duplicate",
+      "peer_busy",
+      "peer_refused",
+      "receipt",
+      "stored",
+      "unconfirmed",
+    ]);
     expect(entries).toBeGreaterThan(10);
   });
 });

@@ -16,7 +16,9 @@ export interface OxalisManifest {
   /** The message of Oxalis to us: its id, and SHA-256 of the standard business document as Oxalis wrote it. */
   readonly received: { readonly messageId: string; readonly sha256: string };
   /** Files of the answers of Oxalis: the message of ours they are about and what it signed. */
-  readonly answers: Readonly<Record<string, { readonly messageId: string; readonly references: readonly SignedReference[] }>>;
+  readonly answers: Readonly<
+    Record<string, { readonly messageId: string; readonly references: readonly SignedReference[] }>
+  >;
 }
 
 /** What Oxalis sent, and the receipt of ours that it took. */
@@ -27,17 +29,27 @@ export interface Taken {
   readonly receipt: Pick<Exchanged, "contentType" | "body">;
 }
 
-export function writeOxalisFixtures(version: string, pki: InteropPki, taken: Taken, answers: Readonly<Record<string, OurSent>>): void {
+export function writeOxalisFixtures(
+  version: string,
+  pki: InteropPki,
+  taken: Taken,
+  answers: Readonly<Record<string, OurSent>>,
+): void {
   mkdirSync(FOLDER, { recursive: true });
   write("message.http", taken.message);
   write("our-receipt.http", taken.receipt);
   const manifest: OxalisManifest = {
     oxalis: version,
-    received: { messageId: taken.messageId, sha256: createHash("sha256").update(readFileSync(taken.file)).digest("hex") },
-    answers: Object.fromEntries(Object.entries(answers).map(([name, { response, message, built }]) => {
-      write(name, response);
-      return [name, { messageId: message.messageId, references: built.references }];
-    })),
+    received: {
+      messageId: taken.messageId,
+      sha256: createHash("sha256").update(readFileSync(taken.file)).digest("hex"),
+    },
+    answers: Object.fromEntries(
+      Object.entries(answers).map(([name, { response, message, built }]) => {
+        write(name, response);
+        return [name, { messageId: message.messageId, references: built.references }];
+      }),
+    ),
   };
   writeFileSync(`${FOLDER}manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
   writeFileSync(`${FOLDER}ours.key.pem`, pki.ours.privateKey.export({ type: "pkcs8", format: "pem" }));
@@ -46,5 +58,8 @@ export function writeOxalisFixtures(version: string, pki: InteropPki, taken: Tak
 }
 
 const write = (name: string, { contentType, body }: Pick<Exchanged, "contentType" | "body">): void => {
-  writeFileSync(`${FOLDER}${name}`, Buffer.concat([Buffer.from(`Content-Type: ${contentType.replace(/\s+/g, " ")}\r\n\r\n`), body]));
+  writeFileSync(
+    `${FOLDER}${name}`,
+    Buffer.concat([Buffer.from(`Content-Type: ${contentType.replace(/\s+/g, " ")}\r\n\r\n`), body]),
+  );
 };

@@ -31,10 +31,17 @@ export interface OxalisSmp {
  * @param endpoints  participants of Oxalis → address of their access point; everyone takes invoices only
  * @param upstream  the publisher that knows all others
  */
-export async function serveOxalisSmp(pki: InteropPki, { signer }: SmpKey, endpoints: Readonly<Record<string, string>>, upstream?: () => string): Promise<OxalisSmp> {
+export async function serveOxalisSmp(
+  pki: InteropPki,
+  { signer }: SmpKey,
+  endpoints: Readonly<Record<string, string>>,
+  upstream?: () => string,
+): Promise<OxalisSmp> {
   const asked: string[] = [];
   async function answer(path: string): Promise<Buffer | undefined> {
-    const [id = "", documentType = ""] = path.split("/services/").map((part) => decodeURIComponent(part.replace(/^\//, "")));
+    const [id = "", documentType = ""] = path
+      .split("/services/")
+      .map((part) => decodeURIComponent(part.replace(/^\//, "")));
     const participant = id.replace("iso6523-actorid-upis::", "");
     asked.push(`${participant} ${documentType}`);
     const url = endpoints[participant];
@@ -43,21 +50,45 @@ export async function serveOxalisSmp(pki: InteropPki, { signer }: SmpKey, endpoi
       return response.status === 200 ? Buffer.from(await response.arrayBuffer()) : undefined;
     }
     if (url === undefined || documentType !== `busdox-docid-qns::${INVOICE_TYPE}`) return undefined;
-    return signEnveloped(Buffer.from(serviceMetadataXml({
-      participant, documentType: INVOICE_TYPE, processes: [BILLING], url, certificate: pki.theirs.certificate,
-      activation: Date.parse("2026-01-01T00:00:00Z"), expiration: Date.parse("2036-01-01T00:00:00Z"), contact: "https://contact.example",
-    })), signer);
+    return signEnveloped(
+      Buffer.from(
+        serviceMetadataXml({
+          participant,
+          documentType: INVOICE_TYPE,
+          processes: [BILLING],
+          url,
+          certificate: pki.theirs.certificate,
+          activation: Date.parse("2026-01-01T00:00:00Z"),
+          expiration: Date.parse("2036-01-01T00:00:00Z"),
+          contact: "https://contact.example",
+        }),
+      ),
+      signer,
+    );
   }
   const server = createServer((request, response) => {
     answer(request.url ?? "").then(
-      (document) => { response.writeHead(document === undefined ? 404 : 200, { "content-type": "text/xml;charset=UTF-8" }).end(document); },
+      (document) => {
+        response
+          .writeHead(document === undefined ? 404 : 200, { "content-type": "text/xml;charset=UTF-8" })
+          .end(document);
+      },
       (error: unknown) => response.destroy(error instanceof Error ? error : undefined),
     );
   });
-  await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked,
-    close: () => new Promise((resolve) => { server.close(() => { resolve(); }); server.closeAllConnections(); }),
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
   };
 }
 
@@ -70,18 +101,78 @@ export interface SmpKey {
 /** A key of a metadata publisher. @param folder  where the PKI lies, with the key of its SMP authority */
 export async function issueSmpKey(folder: string): Promise<SmpKey> {
   const openssl = (...args: string[]): Promise<unknown> => run("openssl", args, { cwd: folder, timeout: TIMEOUT_MS });
-  await openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "700", "-subj", "/C=SK/O=Interop/OU=PEPPOL TEST SMP/CN=PSK000009", "-out", "smp.pem", "-keyout", "smp.key",
-    "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature", "-CA", "smp-ca.pem", "-CAkey", "smp-ca.key");
-  await openssl("pkcs12", "-export", "-in", "smp.pem", "-inkey", "smp.key", "-certfile", "smp-ca.pem", "-name", "smp", "-passout", `pass:${PASSWORD}`, "-out", "smp.p12");
+  await openssl(
+    "req",
+    "-x509",
+    "-newkey",
+    "rsa:2048",
+    "-nodes",
+    "-sha256",
+    "-days",
+    "700",
+    "-subj",
+    "/C=SK/O=Interop/OU=PEPPOL TEST SMP/CN=PSK000009",
+    "-out",
+    "smp.pem",
+    "-keyout",
+    "smp.key",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+    "-addext",
+    "keyUsage=critical,digitalSignature",
+    "-CA",
+    "smp-ca.pem",
+    "-CAkey",
+    "smp-ca.key",
+  );
+  await openssl(
+    "pkcs12",
+    "-export",
+    "-in",
+    "smp.pem",
+    "-inkey",
+    "smp.key",
+    "-certfile",
+    "smp-ca.pem",
+    "-name",
+    "smp",
+    "-passout",
+    `pass:${PASSWORD}`,
+    "-out",
+    "smp.p12",
+  );
   const at = (name: string): string => join(folder, name);
-  return { signer: { certificate: new X509Certificate(readFileSync(at("smp.pem"))).raw, key: wrapPrivateKey(createPrivateKey(readFileSync(at("smp.key")))) }, keyStore: at("smp.p12") };
+  return {
+    signer: {
+      certificate: new X509Certificate(readFileSync(at("smp.pem"))).raw,
+      key: wrapPrivateKey(createPrivateKey(readFileSync(at("smp.key")))),
+    },
+    keyStore: at("smp.p12"),
+  };
 }
 
 /** One key store with the keys of two. @returns its path */
 export async function joinKeyStores(folder: string, first: string, second: string): Promise<string> {
   const joined = join(folder, "joined.p12");
   for (const from of [first, second]) {
-    await run("keytool", ["-importkeystore", "-noprompt", "-srckeystore", from, "-srcstorepass", PASSWORD, "-destkeystore", joined, "-deststoretype", "PKCS12", "-deststorepass", PASSWORD], { timeout: TIMEOUT_MS });
+    await run(
+      "keytool",
+      [
+        "-importkeystore",
+        "-noprompt",
+        "-srckeystore",
+        from,
+        "-srcstorepass",
+        PASSWORD,
+        "-destkeystore",
+        joined,
+        "-deststoretype",
+        "PKCS12",
+        "-deststorepass",
+        PASSWORD,
+      ],
+      { timeout: TIMEOUT_MS },
+    );
   }
   return joined;
 }

@@ -65,17 +65,26 @@ export interface OxalisOptions {
 export async function startOxalis(pki: InteropPki, folder: string, options: OxalisOptions = {}): Promise<Oxalis> {
   configure(pki, folder, options);
   const classPath = [join(TARGET, "oxalis-harness.jar"), join(TARGET, "lib/*"), folder].join(":");
-  const child = spawn("java", [HEAP, `-DOXALIS_HOME=${folder}`, "-cp", classPath, "kurier.interop.Harness"], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn("java", [HEAP, `-DOXALIS_HOME=${folder}`, "-cp", classPath, "kurier.interop.Harness"], {
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   const log: string[] = [];
-  createInterface({ input: child.stderr }).on("line", (line) => { if (log.push(line) > 400) log.shift(); });
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    if (log.push(line) > 400) log.shift();
+  });
   const [port, version] = await ready("Oxalis", START_TIMEOUT_MS, child, log);
   const base = `http://127.0.0.1:${port}`;
   const documents = (): string[] => {
     const inbound = join(folder, "inbound");
-    return existsSync(inbound) ? readdirSync(inbound, { recursive: true, encoding: "utf8" }).filter((path) => path.endsWith(".doc.xml")).map((path) => join(inbound, path)) : [];
+    return existsSync(inbound)
+      ? readdirSync(inbound, { recursive: true, encoding: "utf8" })
+          .filter((path) => path.endsWith(".doc.xml"))
+          .map((path) => join(inbound, path))
+      : [];
   };
   return {
-    url: `${base}/as4`, version,
+    url: `${base}/as4`,
+    version,
     storedCount: () => documents().length,
     stored: (messageId) => {
       // As Oxalis makes a file name of it.
@@ -84,8 +93,16 @@ export async function startOxalis(pki: InteropPki, folder: string, options: Oxal
       return path === undefined ? undefined : readFileSync(path);
     },
     send: async ({ to, ...parameters }, payload) => {
-      const query = new URLSearchParams({ ...parameters, folder, ...(to === undefined ? {} : { url: to.url, certificate: to.certificate.toString("base64") }) });
-      const response = await fetch(`${base}/control/send?${query.toString()}`, { method: "POST", body: new Uint8Array(payload), signal: AbortSignal.timeout(SEND_TIMEOUT_MS) });
+      const query = new URLSearchParams({
+        ...parameters,
+        folder,
+        ...(to === undefined ? {} : { url: to.url, certificate: to.certificate.toString("base64") }),
+      });
+      const response = await fetch(`${base}/control/send?${query.toString()}`, {
+        method: "POST",
+        body: new Uint8Array(payload),
+        signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+      });
       const text = await response.text();
       if (response.status !== 200) throw new Error(`Oxalis could not send: ${text}\n${log.slice(-20).join("\n")}`);
       return JSON.parse(text) as SendResult;
@@ -100,23 +117,36 @@ function configure(pki: InteropPki, folder: string, { smp, ownUrl }: OxalisOptio
   mkdirSync(join(folder, "inbound"), { recursive: true });
   copyFileSync(pki.theirKeyStore, join(folder, "theirs.p12"));
   copyFileSync(pki.trustStore, join(folder, "interop/authorities.p12"));
-  const certificate = (name: string): string => `<Certificate>${readFileSync(join(pki.trustFolder, `${name}.pem`), "utf8").replace(/-----[^-]*-----/g, "")}</Certificate>`;
-  const issuedBy = (authority: string): string => `<PrincipleName field="CN" principal="ISSUER"><Value>${authority}</Value></PrincipleName>`;
-  writeFileSync(join(folder, "interop/pki.xml"), `<ValidatorRecipe xmlns="http://oxalis.network/xsd/certvalidator/1.0" name="interop" version="1">
+  const certificate = (name: string): string =>
+    `<Certificate>${readFileSync(join(pki.trustFolder, `${name}.pem`), "utf8").replace(/-----[^-]*-----/g, "")}</Certificate>`;
+  const issuedBy = (authority: string): string =>
+    `<PrincipleName field="CN" principal="ISSUER"><Value>${authority}</Value></PrincipleName>`;
+  writeFileSync(
+    join(folder, "interop/pki.xml"),
+    `<ValidatorRecipe xmlns="http://oxalis.network/xsd/certvalidator/1.0" name="interop" version="1">
   <Validator><Expiration/><Signing type="PUBLIC_SIGNED"/><Chain><RootBucketReference>root</RootBucketReference><IntermediateBucketReference>issuers</IntermediateBucketReference></Chain></Validator>
   <Validator name="AP">${issuedBy("INTEROP ACCESS POINT CA")}<ValidatorReference>default</ValidatorReference></Validator>
   <Validator name="SMP">${issuedBy("INTEROP SERVICE METADATA PUBLISHER CA")}<ValidatorReference>default</ValidatorReference></Validator>
   <CertificateBucket name="root">${certificate("root")}</CertificateBucket>
   <CertificateBucket name="issuers">${certificate("ap")}${certificate("smp")}</CertificateBucket>
 </ValidatorRecipe>
-`);
-  writeFileSync(join(folder, "oxalis.conf"), [
-    'oxalis.keystore = { path = "theirs.p12", password = "interop", key.alias = "ap", key.password = "interop" }'.replaceAll("interop", PASSWORD),
-    'oxalis.as4.hostname = "oxalis.interop"',
-    ...(smp === undefined ? [] : [
-      `lookup.locator = { class = "network.oxalis.vefa.peppol.lookup.locator.StaticLocator", hostname = "${smp}" }`,
-      "access.point.isReceiverCheckEnabled = true",
-      `my.access.point.url = "${ownUrl ?? ""}"`,
-    ]),
-  ].join("\n"));
+`,
+  );
+  writeFileSync(
+    join(folder, "oxalis.conf"),
+    [
+      'oxalis.keystore = { path = "theirs.p12", password = "interop", key.alias = "ap", key.password = "interop" }'.replaceAll(
+        "interop",
+        PASSWORD,
+      ),
+      'oxalis.as4.hostname = "oxalis.interop"',
+      ...(smp === undefined
+        ? []
+        : [
+            `lookup.locator = { class = "network.oxalis.vefa.peppol.lookup.locator.StaticLocator", hostname = "${smp}" }`,
+            "access.point.isReceiverCheckEnabled = true",
+            `my.access.point.url = "${ownUrl ?? ""}"`,
+          ]),
+    ].join("\n"),
+  );
 }

@@ -7,7 +7,15 @@ import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../engine/peppol/responses/in
 import { MLS_DOCUMENT_TYPE } from "../../engine/peppol/responses/mls.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
 import { unwrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
-import { accessToken, invoiceXml, type Mailbox, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import {
+  accessToken,
+  invoiceXml,
+  type Mailbox,
+  send,
+  sendParts,
+  startTestEngine,
+  type TestEngine,
+} from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { type Endpoint, type Exchanged, post, serve } from "./http.js";
 import { INVOICE_TYPE, NOT_SERVED, UNLUCKY } from "./payloads.js";
@@ -64,18 +72,41 @@ export async function startPair(): Promise<Pair> {
   writeFileSync(routes, JSON.stringify(routesOf(relay.url, pki)));
   const us = await startTestEngine({
     transport: "as4",
-    config: { AS4_KEYSTORE: await joinKeyStores(folder, pki.ourKeyStore, (await issueSmpKey(folder)).keyStore), AS4_KEYSTORE_PASSWORD: PASSWORD, PEPPOL_TRUST_DIR: pki.trustFolder, SMP_MODE: "static", SMP_ROUTES: routes },
+    config: {
+      AS4_KEYSTORE: await joinKeyStores(folder, pki.ourKeyStore, (await issueSmpKey(folder)).keyStore),
+      AS4_KEYSTORE_PASSWORD: PASSWORD,
+      PEPPOL_TRUST_DIR: pki.trustFolder,
+      SMP_MODE: "static",
+      SMP_ROUTES: routes,
+    },
   });
-  const firm: Mailbox = { participantId: us.sandbox.sender.participantId, token: await accessToken(us.sandbox, us.sandbox.sender) };
+  const firm: Mailbox = {
+    participantId: us.sandbox.sender.participantId,
+    token: await accessToken(us.sandbox, us.sandbox.sender),
+  };
   const pair: Pair = {
-    pki, phase4, us, firm, tamper: undefined, ...documentsOf(us),
+    pki,
+    phase4,
+    us,
+    firm,
+    tamper: undefined,
+    ...documentsOf(us),
     weSend: async (receiver, payload = invoiceXml(firm.participantId, receiver)) => {
       const answer = await send(us.sandbox, firm, sendParts(firm.participantId, receiver, payload));
       if (answer.status !== 202) throw new Error(`not accepted: ${answer.status} ${answer.text}`);
       return { id: String(answer.json["providerDocumentId"]), payload };
     },
     theySend: (payload, parameters = {}) =>
-      phase4.send({ url: `${us.engine.publicUrl}/as4`, certificate: pki.ours.certificate, sender: THEIRS, receiver: firm.participantId, ...parameters }, Buffer.from(payload)),
+      phase4.send(
+        {
+          url: `${us.engine.publicUrl}/as4`,
+          certificate: pki.ours.certificate,
+          sender: THEIRS,
+          receiver: firm.participantId,
+          ...parameters,
+        },
+        Buffer.from(payload),
+      ),
     takenAs: async (messageId) => (await phase4.inbox()).filter((taken) => taken.messageId === messageId),
     stop: async () => {
       await us.stop();
@@ -88,29 +119,43 @@ export async function startPair(): Promise<Pair> {
 }
 
 function routesOf(url: string, pki: InteropPki): Record<string, object> {
-  const route = (certificate: Buffer, documentTypes: readonly string[]): object => ({ url, certificate: certificate.toString("base64"), documentTypes });
+  const route = (certificate: Buffer, documentTypes: readonly string[]): object => ({
+    url,
+    certificate: certificate.toString("base64"),
+    documentTypes,
+  });
   const theirs = route(pki.theirs.certificate, [INVOICE_TYPE, INVOICE_RESPONSE_DOCUMENT_TYPE]);
   return {
-    [THEIRS]: theirs, [NOT_SERVED]: theirs, [UNLUCKY]: theirs, [WRONG_KEY]: route(pki.stranger.certificate, [INVOICE_TYPE]),
-    ...Object.fromEntries([THEIR_PROVIDER, STATUS_PLACE].map((provider) => [provider, route(pki.theirs.certificate, [MLS_DOCUMENT_TYPE])])),
+    [THEIRS]: theirs,
+    [NOT_SERVED]: theirs,
+    [UNLUCKY]: theirs,
+    [WRONG_KEY]: route(pki.stranger.certificate, [INVOICE_TYPE]),
+    ...Object.fromEntries(
+      [THEIR_PROVIDER, STATUS_PLACE].map((provider) => [provider, route(pki.theirs.certificate, [MLS_DOCUMENT_TYPE])]),
+    ),
   };
 }
 
 function documentsOf({ db }: TestEngine): Pick<Pair, "rowOf" | "reaches" | "retryAfter"> {
   const rowOf = async (id: string): Promise<Row> => {
-    const [row] = await db.sql<Row[]>`select status, attempts, as4_message_id, sbdh_instance_id from document where id = ${id}`;
+    const [row] = await db.sql<
+      Row[]
+    >`select status, attempts, as4_message_id, sbdh_instance_id from document where id = ${id}`;
     if (row === undefined) throw new Error("no such document");
     return row;
   };
   return {
     rowOf,
-    reaches: (id, status) => eventually(`${id} is ${status}`, async () => {
-      const row = await rowOf(id);
-      return row.status === status ? row : undefined;
-    }),
+    reaches: (id, status) =>
+      eventually(`${id} is ${status}`, async () => {
+        const row = await rowOf(id);
+        return row.status === status ? row : undefined;
+      }),
     retryAfter: async (id, attempts) => {
       await eventually(`attempt ${attempts} has ended`, async () => {
-        const [row] = await db.sql<{ ended: boolean }[]>`select attempts >= ${attempts} and next_attempt_at is not null and coalesce(lease_until <= clock_timestamp(), true) as ended from document where id = ${id}`;
+        const [row] = await db.sql<
+          { ended: boolean }[]
+        >`select attempts >= ${attempts} and next_attempt_at is not null and coalesce(lease_until <= clock_timestamp(), true) as ended from document where id = ${id}`;
         return row?.ended === true;
       });
       await db.sql`update document set next_attempt_at = clock_timestamp() where id = ${id} and next_attempt_at is not null`;

@@ -63,7 +63,12 @@ export interface SendResult {
   readonly instanceId: string;
   /** The standard business document that was sent. */
   readonly file: string;
-  readonly errors: readonly { readonly code: string; readonly detail: string | null; readonly refTo: string | null; readonly signed: boolean }[];
+  readonly errors: readonly {
+    readonly code: string;
+    readonly detail: string | null;
+    readonly refTo: string | null;
+    readonly signed: boolean;
+  }[];
   /** What phase4 says of the receipt: "matches", or what does not. */
   readonly receipt: readonly string[];
   readonly exceptions: readonly string[];
@@ -82,25 +87,46 @@ export interface Phase4 {
 
 export async function startPhase4(pki: InteropPki, folder: string): Promise<Phase4> {
   mkdirSync(folder, { recursive: true });
-  const child = spawn("java", [
-    HEAP, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", `${join(target(), "phase4-harness.jar")}:${join(target(), "lib/*")}`, "kurier.interop.Harness",
-    folder, pki.theirKeyStore, pki.trustStore, PASSWORD,
-  ], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(
+    "java",
+    [
+      HEAP,
+      "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+      "-cp",
+      `${join(target(), "phase4-harness.jar")}:${join(target(), "lib/*")}`,
+      "kurier.interop.Harness",
+      folder,
+      pki.theirKeyStore,
+      pki.trustStore,
+      PASSWORD,
+    ],
+    { stdio: ["pipe", "pipe", "pipe"] },
+  );
   const log: string[] = [];
-  createInterface({ input: child.stderr }).on("line", (line) => { if (log.push(line) > 400) log.shift(); });
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    if (log.push(line) > 400) log.shift();
+  });
   const [port, version] = await ready("phase4", START_TIMEOUT_MS, child, log);
   const base = `http://127.0.0.1:${port}`;
   return {
-    url: `${base}/as4`, version, folder,
+    url: `${base}/as4`,
+    version,
+    folder,
     inbox: async () => (await (await fetch(`${base}/control/inbox`)).json()) as readonly Taken[],
     send: async ({ certificate, ...parameters }, payload) => {
       const query = new URLSearchParams({ ...parameters, certificate: certificate.toString("base64") });
-      const response = await fetch(`${base}/control/send?${query.toString()}`, { method: "POST", headers: { "content-type": "application/xml" }, body: new Uint8Array(payload) });
+      const response = await fetch(`${base}/control/send?${query.toString()}`, {
+        method: "POST",
+        headers: { "content-type": "application/xml" },
+        body: new Uint8Array(payload),
+      });
       const text = await response.text();
       if (response.status !== 200) throw new Error(`phase4 could not send: ${text}\n${log.slice(-20).join("\n")}`);
       return JSON.parse(text) as SendResult;
     },
-    forget: async () => { await fetch(`${base}/control/forget`, { method: "DELETE" }); },
+    forget: async () => {
+      await fetch(`${base}/control/forget`, { method: "DELETE" });
+    },
     stop: () => stop(child),
   };
 }

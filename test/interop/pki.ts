@@ -46,12 +46,31 @@ export async function makePki(folder: string): Promise<InteropPki> {
 
   async function issue(name: string, subject: string, extensions: readonly string[], issuer?: Issued): Promise<Issued> {
     const issued = { certificate: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) };
-    await openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256", "-days", "700", "-subj", subject, "-out", issued.certificate, "-keyout", issued.key,
-      ...extensions.flatMap((extension) => ["-addext", extension]), ...(issuer === undefined ? [] : ["-CA", issuer.certificate, "-CAkey", issuer.key]));
+    await openssl(
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-sha256",
+      "-days",
+      "700",
+      "-subj",
+      subject,
+      "-out",
+      issued.certificate,
+      "-keyout",
+      issued.key,
+      ...extensions.flatMap((extension) => ["-addext", extension]),
+      ...(issuer === undefined ? [] : ["-CA", issuer.certificate, "-CAkey", issuer.key]),
+    );
     return issued;
   }
   const authority = ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign"];
-  const leaf = ["basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature,keyEncipherment,dataEncipherment"];
+  const leaf = [
+    "basicConstraints=critical,CA:FALSE",
+    "keyUsage=critical,digitalSignature,keyEncipherment,dataEncipherment",
+  ];
   const subjectOf = (seat: string): string => `/C=SK/O=Interop/OU=PEPPOL TEST AP/CN=${seat}`;
 
   const root = await issue("root", "/C=SK/O=Interop/CN=Interop Root CA", authority);
@@ -64,26 +83,70 @@ export async function makePki(folder: string): Promise<InteropPki> {
   const outsider = await issue("outsider", subjectOf("PSK000001"), leaf, other);
   const misplaced = await issue("misplaced", subjectOf("PSK000001"), leaf, smp);
 
-  for (const [name, { certificate }] of Object.entries({ root, ap, smp })) writeFileSync(join(trustFolder, `${name}.pem`), readFileSync(certificate));
+  for (const [name, { certificate }] of Object.entries({ root, ap, smp }))
+    writeFileSync(join(trustFolder, `${name}.pem`), readFileSync(certificate));
   const chain = join(folder, "chain.pem");
   writeFileSync(chain, Buffer.concat([readFileSync(ap.certificate), readFileSync(root.certificate)]));
   const keyStore = async (name: string, { certificate, key }: Issued): Promise<string> => {
     const path = join(folder, `${name}.p12`);
-    await openssl("pkcs12", "-export", "-in", certificate, "-inkey", key, "-certfile", chain, "-name", "ap", "-passout", `pass:${PASSWORD}`, "-out", path);
+    await openssl(
+      "pkcs12",
+      "-export",
+      "-in",
+      certificate,
+      "-inkey",
+      key,
+      "-certfile",
+      chain,
+      "-name",
+      "ap",
+      "-passout",
+      `pass:${PASSWORD}`,
+      "-out",
+      path,
+    );
     return path;
   };
   const trustStore = join(folder, "trust.p12");
   for (const [alias, { certificate }] of Object.entries({ root, ap, smp })) {
-    await run("keytool", ["-importcert", "-noprompt", "-storetype", "PKCS12", "-keystore", trustStore, "-storepass", PASSWORD, "-alias", alias, "-file", certificate], { timeout: TIMEOUT_MS });
+    await run(
+      "keytool",
+      [
+        "-importcert",
+        "-noprompt",
+        "-storetype",
+        "PKCS12",
+        "-keystore",
+        trustStore,
+        "-storepass",
+        PASSWORD,
+        "-alias",
+        alias,
+        "-file",
+        certificate,
+      ],
+      { timeout: TIMEOUT_MS },
+    );
   }
   return {
-    ours: accessPoint("PSK000001", ours), theirs: accessPoint("PSK000002", theirs), stranger: accessPoint("PSK000001", stranger), outsider: accessPoint("PSK000001", outsider),
+    ours: accessPoint("PSK000001", ours),
+    theirs: accessPoint("PSK000002", theirs),
+    stranger: accessPoint("PSK000001", stranger),
+    outsider: accessPoint("PSK000001", outsider),
     misplaced: accessPoint("PSK000001", misplaced),
-    ourKeyStore: await keyStore("ours", ours), theirKeyStore: await keyStore("theirs", theirs), trustFolder, trustStore,
+    ourKeyStore: await keyStore("ours", ours),
+    theirKeyStore: await keyStore("theirs", theirs),
+    trustFolder,
+    trustStore,
   };
 }
 
 function accessPoint(seat: string, { certificate, key }: Issued): AccessPoint {
   const privateKey = createPrivateKey(readFileSync(key));
-  return { seat, certificate: new X509Certificate(readFileSync(certificate)).raw, privateKey, key: wrapPrivateKey(privateKey) };
+  return {
+    seat,
+    certificate: new X509Certificate(readFileSync(certificate)).raw,
+    privateKey,
+    key: wrapPrivateKey(privateKey),
+  };
 }

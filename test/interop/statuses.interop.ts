@@ -4,7 +4,12 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { ParticipantId } from "../../engine/base/ids.js";
-import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, readInvoiceResponse } from "../../engine/peppol/responses/invoice-response.js";
+import {
+  buildInvoiceResponse,
+  INVOICE_RESPONSE_DOCUMENT_TYPE,
+  INVOICE_RESPONSE_PROFILE,
+  readInvoiceResponse,
+} from "../../engine/peppol/responses/invoice-response.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type Mls, type MlsCode, readMls } from "../../engine/peppol/responses/mls.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
@@ -15,14 +20,20 @@ import type { SendResult, Taken } from "./phase4.js";
 
 let pair: Pair;
 
-beforeAll(async () => { pair = await startPair(); });
-afterAll(async () => { await pair.stop(); });
+beforeAll(async () => {
+  pair = await startPair();
+});
+afterAll(async () => {
+  await pair.stop();
+});
 
 const digits = (provider: string): string => provider.slice("0242:".length);
 
 /** What phase4 took of a document type, once `holds` is true of one. */
-const phase4Has = (doctype: string, holds: (payload: string) => boolean): Promise<Taken> => eventually(`phase4 has what it waits for of ${doctype}`, async () =>
-  (await pair.phase4.inbox()).find((taken) => taken.doctype === doctype && holds(payloadIn(taken.file))));
+const phase4Has = (doctype: string, holds: (payload: string) => boolean): Promise<Taken> =>
+  eventually(`phase4 has what it waits for of ${doctype}`, async () =>
+    (await pair.phase4.inbox()).find((taken) => taken.doctype === doctype && holds(payloadIn(taken.file))),
+  );
 
 /** The status that phase4 has about a document that it sent. */
 async function statusAt(sent: SendResult): Promise<{ readonly mls: Mls; readonly taken: Taken }> {
@@ -36,16 +47,24 @@ async function statusAt(sent: SendResult): Promise<{ readonly mls: Mls; readonly
   return { mls, taken };
 }
 
-const received = async ({ messageId }: SendResult): Promise<{ readonly id: string; readonly status: string } | undefined> =>
-  (await pair.us.db.sql<{ id: string; status: string }[]>`select id, status from received_document where as4_message_id = ${messageId}`)[0];
+const received = async ({
+  messageId,
+}: SendResult): Promise<{ readonly id: string; readonly status: string } | undefined> =>
+  (
+    await pair.us.db.sql<
+      { id: string; status: string }[]
+    >`select id, status from received_document where as4_message_id = ${messageId}`
+  )[0];
 
 /** Waits until our firm sees a document. @returns its id there */
-const seen = (sent: SendResult): Promise<string> => eventually("our firm sees the document", async () => {
-  const row = await received(sent);
-  return row?.status === "RECEIVED" ? row.id : undefined;
-});
+const seen = (sent: SendResult): Promise<string> =>
+  eventually("our firm sees the document", async () => {
+    const row = await received(sent);
+    return row?.status === "RECEIVED" ? row.id : undefined;
+  });
 
-const invoice = (changes: Parameters<typeof invoiceXml>[2] = {}): string => invoiceXml(THEIRS, pair.firm.participantId, changes);
+const invoice = (changes: Parameters<typeof invoiceXml>[2] = {}): string =>
+  invoiceXml(THEIRS, pair.firm.participantId, changes);
 const wrongTotal = (): string => invoice().replace(/<cbc:PayableAmount([^>]*)>[^<]*</u, "<cbc:PayableAmount$1>1.00<");
 
 describe("phase4 sends a document", () => {
@@ -54,9 +73,14 @@ describe("phase4 sends a document", () => {
     expect(sent).toMatchObject({ result: "SUCCESS", receipt: ["matches"] });
     const { mls, taken } = await statusAt(sent);
     expect(mls).toMatchObject({ code: "RE", sender: digits(OUR_PROVIDER), receiver: digits(THEIR_PROVIDER) });
-    expect(mls.issues.some(({ reason, description }) => reason === "BV" && description.startsWith("[BR-CO-16]"))).toBe(true);
-    expect(taken).toMatchObject({ sender: `iso6523-actorid-upis::${OUR_PROVIDER}`, receiver: `iso6523-actorid-upis::${THEIR_PROVIDER}` });
-    const { id, status } = await received(sent) ?? { id: "", status: "" };
+    expect(mls.issues.some(({ reason, description }) => reason === "BV" && description.startsWith("[BR-CO-16]"))).toBe(
+      true,
+    );
+    expect(taken).toMatchObject({
+      sender: `iso6523-actorid-upis::${OUR_PROVIDER}`,
+      receiver: `iso6523-actorid-upis::${THEIR_PROVIDER}`,
+    });
+    const { id, status } = (await received(sent)) ?? { id: "", status: "" };
     expect(status).toBe("REFUSED");
     expect((await sapi(pair.us.sandbox, pair.firm, "GET", `/document/receive/${id}`)).status).toBe(404);
   });
@@ -64,15 +88,23 @@ describe("phase4 sends a document", () => {
   test("that keeps our rules and asks for failures only: no status", async () => {
     const sent = await pair.theySend(invoice());
     await seen(sent);
-    expect(await pair.us.db.sql`select code from mls_duty as d join received_document as r on d.id = r.id where r.as4_message_id = ${sent.messageId} and (d.code is not null or d.next_at is not null)`).toEqual([]);
+    expect(
+      await pair.us.db
+        .sql`select code from mls_duty as d join received_document as r on d.id = r.id where r.as4_message_id = ${sent.messageId} and (d.code is not null or d.next_at is not null)`,
+    ).toEqual([]);
   });
 
-  test.each([["confirms it", "AP"], ["says nothing in time", "AB"]] as const)("that asks for every status, to a place of its own; our firm %s: %s", async (_, code) => {
+  test.each([
+    ["confirms it", "AP"],
+    ["says nothing in time", "AB"],
+  ] as const)("that asks for every status, to a place of its own; our firm %s: %s", async (_, code) => {
     const sent = await pair.theySend(invoice(), { mlsType: "ALWAYS_SEND", mlsTo: STATUS_PLACE });
     const id = await seen(sent);
-    if (code === "AP") expect((await sapi(pair.us.sandbox, pair.firm, "POST", `/document/receive/${id}/acknowledge`)).status).toBe(200);
+    if (code === "AP")
+      expect((await sapi(pair.us.sandbox, pair.firm, "POST", `/document/receive/${id}/acknowledge`)).status).toBe(200);
     // The status waits twelve minutes for the firm: for this document they have passed.
-    await pair.us.db.sql`update mls_duty set received_at = received_at - interval '1 hour', next_at = clock_timestamp() where id = ${id}`;
+    await pair.us.db
+      .sql`update mls_duty set received_at = received_at - interval '1 hour', next_at = clock_timestamp() where id = ${id}`;
     const { mls, taken } = await statusAt(sent);
     expect(mls).toMatchObject({ code, issues: [], receiver: digits(STATUS_PLACE) });
     expect(taken.receiver).toBe(`iso6523-actorid-upis::${STATUS_PLACE}`);
@@ -80,17 +112,35 @@ describe("phase4 sends a document", () => {
 });
 
 describe("we send a document, phase4's provider sends its status", () => {
-  const say = (code: MlsCode, reference: string, envelopeSender = THEIR_PROVIDER): Promise<SendResult> => pair.theySend(buildMls({
-    id: randomUUID(), issuedAt: Date.parse("2026-11-20T10:00:00Z"), sender: digits(THEIR_PROVIDER), receiver: digits(OUR_PROVIDER), code, reference,
-    description: code === "RE" ? "The total is wrong." : undefined, issues: code === "RE" ? [{ location: "NA", reason: "BV", description: "The total is wrong." }] : [],
-  }), { doctype: MLS_DOCUMENT_TYPE, process: MLS_PROCESS, sender: envelopeSender, receiver: OUR_PROVIDER });
+  const say = (code: MlsCode, reference: string, envelopeSender = THEIR_PROVIDER): Promise<SendResult> =>
+    pair.theySend(
+      buildMls({
+        id: randomUUID(),
+        issuedAt: Date.parse("2026-11-20T10:00:00Z"),
+        sender: digits(THEIR_PROVIDER),
+        receiver: digits(OUR_PROVIDER),
+        code,
+        reference,
+        description: code === "RE" ? "The total is wrong." : undefined,
+        issues: code === "RE" ? [{ location: "NA", reason: "BV", description: "The total is wrong." }] : [],
+      }),
+      { doctype: MLS_DOCUMENT_TYPE, process: MLS_PROCESS, sender: envelopeSender, receiver: OUR_PROVIDER },
+    );
   const delivered = async (): Promise<{ readonly id: string; readonly instanceId: string }> => {
     const { id } = await pair.weSend(THEIRS);
     return { id, instanceId: (await pair.reaches(id, "delivered")).sbdh_instance_id };
   };
 
-  const whatBecameOf = ({ messageId }: SendResult): Promise<string> => eventually("the status is handled", async () =>
-    (await pair.us.db.sql<{ outcome: string | null }[]>`select outcome from inbound_status where as4_message_id = ${messageId}`)[0]?.outcome ?? undefined);
+  const whatBecameOf = ({ messageId }: SendResult): Promise<string> =>
+    eventually(
+      "the status is handled",
+      async () =>
+        (
+          await pair.us.db.sql<
+            { outcome: string | null }[]
+          >`select outcome from inbound_status where as4_message_id = ${messageId}`
+        )[0]?.outcome ?? undefined,
+    );
 
   test("what phase4 received says that we want failures only", async () => {
     const { id } = await pair.weSend(THEIRS);
@@ -123,19 +173,33 @@ describe("we send a document, phase4's provider sends its status", () => {
   });
 });
 
-const sapiStatus = (id: string): Promise<HttpAnswer> => http("GET", `${pair.us.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${pair.firm.token}` });
+const sapiStatus = (id: string): Promise<HttpAnswer> =>
+  http("GET", `${pair.us.sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${pair.firm.token}` });
 
 describe("Invoice Response", () => {
   test("phase4's customer answers our invoice: its record says so", async () => {
     const number = `IR-${randomUUID()}`;
-    const { id } = await pair.weSend(THEIRS, invoiceXml(pair.firm.participantId, THEIRS, { number, issueDate: "2026-11-20" }));
+    const { id } = await pair.weSend(
+      THEIRS,
+      invoiceXml(pair.firm.participantId, THEIRS, { number, issueDate: "2026-11-20" }),
+    );
     await pair.reaches(id, "delivered");
     const response = buildInvoiceResponse({
-      id: randomUUID(), issuedAt: Date.parse("2026-11-20T12:00:00Z"), code: "UQ", note: "Which order is it?", sender: { participant: THEIRS as ParticipantId, name: "Buyer" },
-      receiver: { participant: pair.firm.participantId as ParticipantId, name: "Seller" }, invoice: { number, issueDate: "2026-11-20", typeCode: "380" },
+      id: randomUUID(),
+      issuedAt: Date.parse("2026-11-20T12:00:00Z"),
+      code: "UQ",
+      note: "Which order is it?",
+      sender: { participant: THEIRS as ParticipantId, name: "Buyer" },
+      receiver: { participant: pair.firm.participantId as ParticipantId, name: "Seller" },
+      invoice: { number, issueDate: "2026-11-20", typeCode: "380" },
     });
-    expect(await pair.theySend(response, { doctype: INVOICE_RESPONSE_DOCUMENT_TYPE, process: INVOICE_RESPONSE_PROFILE })).toMatchObject({ result: "SUCCESS", receipt: ["matches"] });
-    await eventually("the response is in the record", async () => (await sapiStatus(id)).json["invoiceResponseStatus"] === "UQ");
+    expect(
+      await pair.theySend(response, { doctype: INVOICE_RESPONSE_DOCUMENT_TYPE, process: INVOICE_RESPONSE_PROFILE }),
+    ).toMatchObject({ result: "SUCCESS", receipt: ["matches"] });
+    await eventually(
+      "the response is in the record",
+      async () => (await sapiStatus(id)).json["invoiceResponseStatus"] === "UQ",
+    );
     expect((await pair.rowOf(id)).status).toBe("delivered");
   });
 
@@ -143,10 +207,19 @@ describe("Invoice Response", () => {
     const number = `IR-${randomUUID()}`;
     const id = await seen(await pair.theySend(invoice({ number })));
     const token = await accessToken(pair.us.sandbox, pair.us.sandbox.integrator);
-    const answer = await http("POST", `${pair.us.sandbox.baseUrl}/connector/documents/${id}/respond?customerRef=${pair.us.sandbox.integrator.customerRefs.sender}`,
-      { authorization: `Bearer ${token}`, "content-type": "application/json" }, JSON.stringify({ status: "rejected", note: "Not ours." }));
+    const answer = await http(
+      "POST",
+      `${pair.us.sandbox.baseUrl}/connector/documents/${id}/respond?customerRef=${pair.us.sandbox.integrator.customerRefs.sender}`,
+      { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      JSON.stringify({ status: "rejected", note: "Not ours." }),
+    );
     expect([answer.status, answer.json["response"]]).toMatchObject([200, { status: "rejected", direction: "sent" }]);
     const taken = await phase4Has(INVOICE_RESPONSE_DOCUMENT_TYPE, (payload) => payload.includes(number));
-    expect(readInvoiceResponse(Buffer.from(payloadIn(taken.file)))).toMatchObject({ code: "RE", sender: pair.firm.participantId, receiver: THEIRS, invoice: { number } });
+    expect(readInvoiceResponse(Buffer.from(payloadIn(taken.file)))).toMatchObject({
+      code: "RE",
+      sender: pair.firm.participantId,
+      receiver: THEIRS,
+      invoice: { number },
+    });
   });
 });

@@ -26,10 +26,16 @@ export const flipPayload = (body: Buffer): Buffer => flip(body, body.length - 20
 /** Replaces the reference to a certificate's token by its subject key identifier; key references are not signed. */
 export function bySubjectKey({ certificate }: AccessPoint, whose: "signer" | "recipient"): (soap: string) => string {
   const spki = createPublicKey(new X509Certificate(certificate).publicKey.export({ type: "spki", format: "pem" }));
-  const identifier = createHash("sha1").update(spki.export({ type: "pkcs1", format: "der" })).digest("base64");
-  const reference = '<wsse:KeyIdentifier EncodingType="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#Base64Binary" ' +
+  const identifier = createHash("sha1")
+    .update(spki.export({ type: "pkcs1", format: "der" }))
+    .digest("base64");
+  const reference =
+    '<wsse:KeyIdentifier EncodingType="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-soap-message-security-1.0#Base64Binary" ' +
     `ValueType="http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-x509-token-profile-1.0#X509SubjectKeyIdentifier">${identifier}</wsse:KeyIdentifier>`;
-  const pattern = whose === "signer" ? /(<ds:Signature.*<wsse:SecurityTokenReference[^>]*>)<wsse:Reference[^>]*\/>/s : /(<xenc:EncryptedKey.*?<wsse:SecurityTokenReference[^>]*>)<wsse:Reference[^>]*\/>/s;
+  const pattern =
+    whose === "signer"
+      ? /(<ds:Signature.*<wsse:SecurityTokenReference[^>]*>)<wsse:Reference[^>]*\/>/s
+      : /(<xenc:EncryptedKey.*?<wsse:SecurityTokenReference[^>]*>)<wsse:Reference[^>]*\/>/s;
   return (soap) => {
     const edited = soap.replace(pattern, (_, head: string) => head + reference);
     if (edited === soap) throw new Error("no token reference was found");
@@ -39,6 +45,9 @@ export function bySubjectKey({ certificate }: AccessPoint, whose: "signer" | "re
 
 /** The digests of a SignedInfo or of a receipt, in their order: compared as text, without our own readers. */
 export function digestsIn(soap: Buffer, within: "SignedInfo" | "NonRepudiationInformation"): string[] {
-  const text = new RegExp(`<[\\w.-]+:${within}[ >].*?</[\\w.-]+:${within}>`, "s").exec(soap.toString("latin1"))?.[0] ?? "";
-  return [...text.matchAll(/<[\w.-]+:Reference [^>]*URI="([^"]*)".*?<[\w.-]+:DigestValue>([^<]*)</gs)].map(([, uri = "", digest = ""]) => `${uri} ${digest}`);
+  const text =
+    new RegExp(`<[\\w.-]+:${within}[ >].*?</[\\w.-]+:${within}>`, "s").exec(soap.toString("latin1"))?.[0] ?? "";
+  return [...text.matchAll(/<[\w.-]+:Reference [^>]*URI="([^"]*)".*?<[\w.-]+:DigestValue>([^<]*)</gs)].map(
+    ([, uri = "", digest = ""]) => `${uri} ${digest}`,
+  );
 }

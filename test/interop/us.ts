@@ -1,7 +1,17 @@
 /** Our AS4 library as an access point without an engine: opens, answers, remembers. */
 import { randomUUID } from "node:crypto";
 
-import { buildError, buildReceipt, buildUserMessage, openUserMessage, readAnswer, type Answer, type BuiltMessage, type OpenedMessage, type RefusedMessage } from "../../engine/peppol/as4/messages.js";
+import {
+  buildError,
+  buildReceipt,
+  buildUserMessage,
+  openUserMessage,
+  readAnswer,
+  type Answer,
+  type BuiltMessage,
+  type OpenedMessage,
+  type RefusedMessage,
+} from "../../engine/peppol/as4/messages.js";
 import type { UserMessage } from "../../engine/peppol/as4/user-message.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { inThread, userMessage } from "../support/as4.js";
@@ -23,15 +33,23 @@ export interface OurEndpointOptions {
 }
 
 /** C3 of ours. */
-export async function ourEndpoint(us: AccessPoint, { payloadBytesMax, mangle = (body) => body, tamper = (answer) => answer }: OurEndpointOptions): Promise<OurEndpoint> {
+export async function ourEndpoint(
+  us: AccessPoint,
+  { payloadBytesMax, mangle = (body) => body, tamper = (answer) => answer }: OurEndpointOptions,
+): Promise<OurEndpoint> {
   const outcomes: (OpenedMessage | RefusedMessage)[] = [];
   const endpoint = await serve(async ({ body, contentType }: Arrived) => {
     const opened = await openUserMessage(mangle(body), contentType, { keys: [us], payloadBytesMax }, inThread);
     outcomes.push(opened);
     const signal = { id: randomUUID(), signer: us, messageId: `${randomUUID()}@kurier.test`, timestamp: stamp() };
-    const built = opened.kind === "message"
-      ? await buildReceipt({ ...signal, refToMessageId: opened.message.messageId }, opened.references, inThread)
-      : await buildError({ ...signal, ...(opened.messageId === undefined ? {} : { refToMessageId: opened.messageId }) }, { code: opened.error }, inThread);
+    const built =
+      opened.kind === "message"
+        ? await buildReceipt({ ...signal, refToMessageId: opened.message.messageId }, opened.references, inThread)
+        : await buildError(
+            { ...signal, ...(opened.messageId === undefined ? {} : { refToMessageId: opened.messageId }) },
+            { code: opened.error },
+            inThread,
+          );
     return tamper({ status: 200, contentType: built.contentType, body: Buffer.from(built.body) });
   });
   return { ...endpoint, outcomes };
@@ -54,12 +72,27 @@ export interface OurSent {
 }
 
 /** C2 of ours: builds, posts, judges. */
-export async function ourSend({ from, to, url, document, framing = "content-length", overrides = {} }: OurSend): Promise<OurSent> {
+export async function ourSend({
+  from,
+  to,
+  url,
+  document,
+  framing = "content-length",
+  overrides = {},
+}: OurSend): Promise<OurSent> {
   const message = userMessage(from, to, { timestamp: stamp(), ...overrides });
-  const built = await buildUserMessage({ message, payload: document, id: randomUUID(), signer: from, recipient: to.certificate }, inThread);
+  const built = await buildUserMessage(
+    { message, payload: document, id: randomUUID(), signer: from, recipient: to.certificate },
+    inThread,
+  );
   const response = await post(url, built.contentType, built.body, framing);
   return { message, built, response, answer: await judge(message.messageId, built, to, response) };
 }
 
-export const judge = (messageId: string, built: Pick<BuiltMessage, "references">, to: AccessPoint, { body, contentType }: Exchanged): Promise<Answer> =>
+export const judge = (
+  messageId: string,
+  built: Pick<BuiltMessage, "references">,
+  to: AccessPoint,
+  { body, contentType }: Exchanged,
+): Promise<Answer> =>
   readAnswer(body, contentType, { messageId, references: built.references, recipient: to.certificate }, inThread);

@@ -21,17 +21,56 @@ const randomOf = (start: number) => {
   };
 };
 
-const open = { mounts: [""], family: "enterprise", credential: "none", errors: [], responses: { 200: { description: "it" } } } as const;
+const open = {
+  mounts: [""],
+  family: "enterprise",
+  credential: "none",
+  errors: [],
+  responses: { 200: { description: "it" } },
+} as const;
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const rows: readonly Route[] = [
-  route({ ...open, operation: "now", method: "GET", path: "/now", summary: "At once", handler: () => ({ status: 200, body: { raw: "now" } }) }),
-  route({ ...open, operation: "later", method: "POST", path: "/later", summary: "After a turn", request: { body: z.object({ a: z.string() }) }, handler: async () => { await soon(); await soon(); return { status: 200, body: { raw: "later" } }; } }),
-  route({ ...open, operation: "large", method: "GET", path: "/large", summary: "2 MB", handler: async () => { await soon(); return { status: 200, body: { raw: Buffer.alloc(2_000_000, 0x61) } }; } }),
+  route({
+    ...open,
+    operation: "now",
+    method: "GET",
+    path: "/now",
+    summary: "At once",
+    handler: () => ({ status: 200, body: { raw: "now" } }),
+  }),
+  route({
+    ...open,
+    operation: "later",
+    method: "POST",
+    path: "/later",
+    summary: "After a turn",
+    request: { body: z.object({ a: z.string() }) },
+    handler: async () => {
+      await soon();
+      await soon();
+      return { status: 200, body: { raw: "later" } };
+    },
+  }),
+  route({
+    ...open,
+    operation: "large",
+    method: "GET",
+    path: "/large",
+    summary: "2 MB",
+    handler: async () => {
+      await soon();
+      return { status: 200, body: { raw: Buffer.alloc(2_000_000, 0x61) } };
+    },
+  }),
 ];
 
 const REQUESTS = [
-  "GET /now HTTP/1.1\r\nHost: x\r\n\r\n", "GET /large HTTP/1.1\r\nHost: x\r\n\r\n", 'POST /later HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a":"b"}',
-  'POST /later HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n5\r\n:"b"}\r\n0\r\n\r\n', "HEAD /now HTTP/1.1\r\nHost: x\r\n\r\n", "POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\nabc",
+  "GET /now HTTP/1.1\r\nHost: x\r\n\r\n",
+  "GET /large HTTP/1.1\r\nHost: x\r\n\r\n",
+  'POST /later HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a":"b"}',
+  'POST /later HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n5\r\n:"b"}\r\n0\r\n\r\n',
+  "HEAD /now HTTP/1.1\r\nHost: x\r\n\r\n",
+  "POST /later HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\nabc",
   "GET /now HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcGET /now HTTP/1.1\r\nHost: x\r\n\r\n",
 ];
 
@@ -40,7 +79,9 @@ describe.each(serverForms)("the %s form", (form) => {
     const random = randomOf(seed);
     const gateway = await startGateway(form, rows, { limits: { request_idle_ms: 300, request_timeout_ms: 2_000 } });
     const one = async (): Promise<void> => {
-      const bytes = Buffer.from(Array.from({ length: 1 + random(3) }, () => REQUESTS[random(REQUESTS.length)] ?? "").join(""));
+      const bytes = Buffer.from(
+        Array.from({ length: 1 + random(3) }, () => REQUESTS[random(REQUESTS.length)] ?? "").join(""),
+      );
       for (let i = random(4); i > 0; i--) bytes[random(bytes.length)] = random(256);
       const client = new WireClient(gateway.port);
       const cut = random(bytes.length);

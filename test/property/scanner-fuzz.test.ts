@@ -20,11 +20,60 @@ const BASES = [
   "<a><b><c><d>1</d></c></b><b a='1' b='2' c='3'>2</b>&quot;]]&gt;</a>",
 ];
 const PIECES = [
-  "<", ">", "/", "&", ";", '"', "'", "=", "!", "?", "-", "--", "]]>", "<![CDATA[", "<!--", "-->", "<?", "?>", "&amp;", "&#0;", "&#x41;", "&#xD800;", "&x;", "&#13;",
-  "xmlns=''", " xmlns:p='urn:p'", " p:x='1'", " x='1'", "<b/>", "</a>", "<a>", "\0", "\u0001", "\ufffe", "é", "😀", "\r", "\n", " ", ":", "p:", "xml", "xmlns:", "\u0085", "·", "1",
+  "<",
+  ">",
+  "/",
+  "&",
+  ";",
+  '"',
+  "'",
+  "=",
+  "!",
+  "?",
+  "-",
+  "--",
+  "]]>",
+  "<![CDATA[",
+  "<!--",
+  "-->",
+  "<?",
+  "?>",
+  "&amp;",
+  "&#0;",
+  "&#x41;",
+  "&#xD800;",
+  "&x;",
+  "&#13;",
+  "xmlns=''",
+  " xmlns:p='urn:p'",
+  " p:x='1'",
+  " x='1'",
+  "<b/>",
+  "</a>",
+  "<a>",
+  "\0",
+  "\u0001",
+  "\ufffe",
+  "é",
+  "😀",
+  "\r",
+  "\n",
+  " ",
+  ":",
+  "p:",
+  "xml",
+  "xmlns:",
+  "\u0085",
+  "·",
+  "1",
 ] as const;
 /** Verdicts of ours that libxml2 does not share. */
-const REFUSED_BY_US: ReadonlySet<string> = new Set(["XML-DOCTYPE", "XML-PROLOG-INSTRUCTION", "XML-ENCODING", "XML-DECLARATION"]);
+const REFUSED_BY_US: ReadonlySet<string> = new Set([
+  "XML-DOCTYPE",
+  "XML-PROLOG-INSTRUCTION",
+  "XML-ENCODING",
+  "XML-DECLARATION",
+]);
 
 function damage(text: string, random: Random): Buffer {
   let damaged = text;
@@ -49,7 +98,10 @@ function oursOf(bytes: Buffer, scanner: Scanner): { read: string; refused: strin
   const { document: d } = scanned;
   const rows = Array.from({ length: d.count }, (_, e) => {
     const { namespace, local } = d.expanded(d.name(e));
-    const attributes = Array.from({ length: d.attrCount(e) }, (__, i) => `${d.expanded(d.attrName(e, i)).local}=${JSON.stringify(d.attrValue(e, i))}`);
+    const attributes = Array.from(
+      { length: d.attrCount(e) },
+      (__, i) => `${d.expanded(d.attrName(e, i)).local}=${JSON.stringify(d.attrValue(e, i))}`,
+    );
     return `{${namespace}}${local} ${attributes.join(" ")} ${JSON.stringify(d.text(e))}`;
   });
   return { read: rows.join("\n"), refused: "" };
@@ -59,10 +111,13 @@ function theirsOf(bytes: Buffer): { read: string; refused: string } {
   let document: XmlDocument | undefined;
   try {
     document = XmlDocument.fromBuffer(bytes);
-    const rows = document.find("//*").filter((node) => node instanceof XmlElement).map((node) => {
-      const attributes = node.attrs.map((attribute) => `${attribute.name}=${JSON.stringify(attribute.value)}`);
-      return `{${node.namespaceUri}}${node.name} ${attributes.join(" ")} ${JSON.stringify(node.content)}`;
-    });
+    const rows = document
+      .find("//*")
+      .filter((node) => node instanceof XmlElement)
+      .map((node) => {
+        const attributes = node.attrs.map((attribute) => `${attribute.name}=${JSON.stringify(attribute.value)}`);
+        return `{${node.namespaceUri}}${node.name} ${attributes.join(" ")} ${JSON.stringify(node.content)}`;
+      });
     return { read: rows.join("\n"), refused: "" };
   } catch (error) {
     return { read: "", refused: error instanceof Error ? error.message.trim() : "?" };
@@ -84,7 +139,9 @@ test(`${CASES} damaged documents are read as libxml2 reads them (seed ${SEED})`,
     if (theirs.refused.includes("is not a valid URI")) continue;
     if (ours.refused === "") accepted++;
     if (ours.read !== theirs.read || (ours.refused === "") !== (theirs.refused === "")) {
-      differing.push(`SEED=${SEED + n} CASES=1 ${JSON.stringify(bytes.toString("latin1"))}\n  ours: ${ours.refused} ${ours.read}\n  libxml2: ${theirs.refused} ${theirs.read}`);
+      differing.push(
+        `SEED=${SEED + n} CASES=1 ${JSON.stringify(bytes.toString("latin1"))}\n  ours: ${ours.refused} ${ours.read}\n  libxml2: ${theirs.refused} ${theirs.read}`,
+      );
     }
   }
   if (CASES >= 100) expect(accepted).toBeGreaterThan(CASES / 50);

@@ -18,18 +18,67 @@ const SCHEMA = `<schema xmlns="http://purl.oclc.org/dsdl/schematron" xmlns:xsl="
 <report id="R" test="if (t:d castable as xs:date) then xs:date(t:d) &lt; xs:date('2026-01-01') else contains(' A B ', concat(' ', ., ' '))" role="warning">r <name/></report><assert test="u:f(t:n[1]/string()) or not(//t:x/../t:y | .//t:z[2]) or t:a/preceding-sibling::t:b[1] != -1.5">u</assert></rule></pattern>
 <pattern abstract="true" id="abs"><rule context="$c"><assert id="L" test="string-length($c) idiv 2 &gt; 0">l</assert></rule></pattern><pattern is-a="abs"><param name="c" value="t:n"/></pattern></schema>`;
 
-const PIECES = ["'", '"', "<", "&lt;", "(", ")", "[", "]", "/", "//", "..", "@", "*", "|", " and ", " = ", "$", ":", "1", "0.5", "1e3", ",", "()", "{", "t:", "xs:", "(:", "\u0000", "\u{1f600}", "<a/>", "--", " div 0", " to ", "self::", "ancestor::"];
+const PIECES = [
+  "'",
+  '"',
+  "<",
+  "&lt;",
+  "(",
+  ")",
+  "[",
+  "]",
+  "/",
+  "//",
+  "..",
+  "@",
+  "*",
+  "|",
+  " and ",
+  " = ",
+  "$",
+  ":",
+  "1",
+  "0.5",
+  "1e3",
+  ",",
+  "()",
+  "{",
+  "t:",
+  "xs:",
+  "(:",
+  "\u0000",
+  "\u{1f600}",
+  "<a/>",
+  "--",
+  " div 0",
+  " to ",
+  "self::",
+  "ancestor::",
+];
 
 function damage(text: string, random: Random): string {
   const at = random.int(text.length);
   const other = random.int(text.length);
   const length = 1 + random.int(12);
   switch (random.int(5)) {
-    case 0: return text.slice(0, at) + text.slice(at + length);
-    case 1: return text.slice(0, at) + random.pick(PIECES) + text.slice(at);
-    case 2: return text.slice(0, at) + random.pick(PIECES) + text.slice(at + length);
-    case 3: return text.slice(0, at) + text.slice(other, other + length) + text.slice(at);
-    default: return text.slice(0, at) + text.slice(at, at + length).split("").reverse().join("") + text.slice(at + length);
+    case 0:
+      return text.slice(0, at) + text.slice(at + length);
+    case 1:
+      return text.slice(0, at) + random.pick(PIECES) + text.slice(at);
+    case 2:
+      return text.slice(0, at) + random.pick(PIECES) + text.slice(at + length);
+    case 3:
+      return text.slice(0, at) + text.slice(other, other + length) + text.slice(at);
+    default:
+      return (
+        text.slice(0, at) +
+        text
+          .slice(at, at + length)
+          .split("")
+          .reverse()
+          .join("") +
+        text.slice(at + length)
+      );
   }
 }
 
@@ -37,8 +86,10 @@ function damage(text: string, random: Random): string {
 function outcome(text: string): "compiled" | "refused" {
   try {
     const compiled = compileSchema(readSchema(text, "f.sch", { include: () => undefined }));
-    instantiate({ id: "x", version: "1", layer: "pack:x" }, compiled.code)
-      .run(documentOf(Buffer.from('<r xmlns="urn:t"><a k="X">A</a><b k="1"/><n>12</n><n>x</n><d>2025-01-01</d></r>')), 100);
+    instantiate({ id: "x", version: "1", layer: "pack:x" }, compiled.code).run(
+      documentOf(Buffer.from('<r xmlns="urn:t"><a k="X">A</a><b k="1"/><n>12</n><n>x</n><d>2025-01-01</d></r>')),
+      100,
+    );
     return "compiled";
   } catch (error) {
     if (error instanceof SourceError) return "refused";
@@ -66,8 +117,12 @@ test(`a damaged schema is compiled and run, or refused with its place (SEED=${se
 });
 
 test.each([
-  ["parentheses", "(".repeat(5_000) + "1" + ")".repeat(5_000)], ["predicates", `${"t:a[".repeat(5_000)}1${"]".repeat(5_000)}`], ["a sum of twenty thousand terms", Array(20_000).fill("1.5").join(" + ")],
-  ["a union of five thousand paths", Array(5_000).fill("t:a").join(" | ")], ["minus signs", `${"-".repeat(100_000)}1`], ["nested conditions", `${"if (1) then ".repeat(1_000)}1${" else 2".repeat(1_000)}`],
+  ["parentheses", "(".repeat(5_000) + "1" + ")".repeat(5_000)],
+  ["predicates", `${"t:a[".repeat(5_000)}1${"]".repeat(5_000)}`],
+  ["a sum of twenty thousand terms", Array(20_000).fill("1.5").join(" + ")],
+  ["a union of five thousand paths", Array(5_000).fill("t:a").join(" | ")],
+  ["minus signs", `${"-".repeat(100_000)}1`],
+  ["nested conditions", `${"if (1) then ".repeat(1_000)}1${" else 2".repeat(1_000)}`],
 ])("%s beyond reason: refused or compiled", (_, expression) => {
   const text = `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="t" uri="urn:t"/><pattern><rule context="t:r"><assert id="A" test="${expression}">a</assert></rule></pattern></schema>`;
   expect(["compiled", "refused"]).toContain(outcome(text));

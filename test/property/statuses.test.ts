@@ -8,7 +8,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { STATUS_STEPS } from "../../actors/status-work.js";
 import type { FirmId } from "../../engine/base/ids.js";
-import { outboundLifecycle, outboundMove, type OutboundState, type OutboundTrigger } from "../../engine/lifecycle/document.js";
+import {
+  outboundLifecycle,
+  outboundMove,
+  type OutboundState,
+  type OutboundTrigger,
+} from "../../engine/lifecycle/document.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { InboundExchange } from "../../engine/peppol/transport.js";
 import { fakeClock } from "../support/fake-clock.js";
@@ -28,29 +33,50 @@ beforeAll(async () => {
   bench = statusBench(db, clock);
   firmId = await seedFirm(db.sql, SENDER);
 });
-afterAll(async () => { await db.drop(); });
+afterAll(async () => {
+  await db.drop();
+});
 
 /** `AP2` is a second message that says the same as `AP`; a number of a response is its cbc:ID. */
-const ARRIVALS = ["AP", "AP2", "AB", "RE", "IP#1", "IP#2", "PD#3", "transmitted", "receipt_confirmed", "attempts_exhausted", "peer_refused"] as const;
+const ARRIVALS = [
+  "AP",
+  "AP2",
+  "AB",
+  "RE",
+  "IP#1",
+  "IP#2",
+  "PD#3",
+  "transmitted",
+  "receipt_confirmed",
+  "attempts_exhausted",
+  "peer_refused",
+] as const;
 type Arrival = (typeof ARRIVALS)[number];
 
 const isTrigger = (arrival: Arrival): arrival is Extract<Arrival, OutboundTrigger> => !/^[A-Z]/.test(arrival);
 
 let count = 0;
 
-async function play(arrivals: readonly Arrival[]): Promise<Awaited<ReturnType<StatusBench["story"]>> & { readonly triggers: OutboundTrigger[] }> {
+async function play(
+  arrivals: readonly Arrival[],
+): Promise<Awaited<ReturnType<StatusBench["story"]>> & { readonly triggers: OutboundTrigger[] }> {
   count += 1;
   const number = `P-${count}`;
   const document = await bench.document(firmId, SENDER, { facts: { documentNumber: number } });
   const messages = new Map<Arrival, InboundExchange>();
   const messageOf = (arrival: Arrival): InboundExchange => {
     const code = arrival.slice(0, 2);
-    const made = messages.get(arrival) ?? (arrival.includes("#")
-      ? responseExchange(clock, document, number, code as "IP", { id: arrival }) : mlsExchange(clock, document.sbdhInstanceId, code as "AP"));
+    const made =
+      messages.get(arrival) ??
+      (arrival.includes("#")
+        ? responseExchange(clock, document, number, code as "IP", { id: arrival })
+        : mlsExchange(clock, document.sbdhInstanceId, code as "AP"));
     messages.set(arrival, made);
     return made;
   };
-  const work = async (): Promise<void> => { while (await STATUS_STEPS.statuses(bench.node) > 0); };
+  const work = async (): Promise<void> => {
+    while ((await STATUS_STEPS.statuses(bench.node)) > 0);
+  };
   for (const arrival of arrivals) {
     clock.advance(1_000);
     if (isTrigger(arrival)) await bench.trigger(document.id, arrival);
@@ -61,30 +87,38 @@ async function play(arrivals: readonly Arrival[]): Promise<Awaited<ReturnType<St
   await work();
   clock.advance(LIMITS.status_early_ms);
   await work();
-  const triggers = await db.sql<{ trigger: OutboundTrigger }[]>`select trigger from document_history where document_id = ${document.id} and version > 1 order by version`;
+  const triggers = await db.sql<
+    { trigger: OutboundTrigger }[]
+  >`select trigger from document_history where document_id = ${document.id} and version > 1 order by version`;
   const open = await db.sql`select id from inbound_status where outcome is null`;
   expect(open).toHaveLength(0);
-  return { ...await bench.story(firmId, document.id), triggers: triggers.map(({ trigger }) => trigger) };
+  return { ...(await bench.story(firmId, document.id)), triggers: triggers.map(({ trigger }) => trigger) };
 }
 
 test(`any order and repetition of statuses, receipts and responses gives a legal history and each effect once (SEED=${SEED})`, async () => {
-  await fc.assert(fc.asyncProperty(fc.array(fc.constantFrom(...ARRIVALS), { minLength: 1, maxLength: 9 }), async (arrivals) => {
-    const story = await play(arrivals);
-    const emitted: string[] = ["document.queued"];
-    let state: OutboundState = "queued";
-    for (const [index, trigger] of story.triggers.entries()) {
-      const move = outboundMove(state, trigger);
-      expect({ state, trigger, to: story.states[index + 1] }).toEqual({ state, trigger, to: move?.to });
-      emitted.push(...move?.emits ?? []);
-      state = move?.to ?? state;
-    }
-    // What the timeline tells is what the moves emit, and marks of statuses that came too late.
-    expect(story.events.filter((kind) => !kind.endsWith("_ignored"))).toEqual(emitted);
-    const times = (kind: string): number => story.events.filter((event) => event === kind).length;
-    expect(times("document.mls_received") + times("document.mls_ignored")).toBeLessThanOrEqual(1);
-    for (const kind of ["document.sent", "document.delivered", "document.rejected", "document.delivery_failed"]) expect(times(kind)).toBeLessThanOrEqual(1);
-    expect(times("document.response_received")).toBeLessThanOrEqual(new Set(arrivals.filter((arrival) => arrival.includes("#"))).size);
-    expect(story.response === null).toBe(times("document.response_received") === 0);
-    expect(Object.keys(outboundLifecycle)).toContain(state);
-  }), { seed: SEED, numRuns: 120, endOnFailure: false });
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.constantFrom(...ARRIVALS), { minLength: 1, maxLength: 9 }), async (arrivals) => {
+      const story = await play(arrivals);
+      const emitted: string[] = ["document.queued"];
+      let state: OutboundState = "queued";
+      for (const [index, trigger] of story.triggers.entries()) {
+        const move = outboundMove(state, trigger);
+        expect({ state, trigger, to: story.states[index + 1] }).toEqual({ state, trigger, to: move?.to });
+        emitted.push(...(move?.emits ?? []));
+        state = move?.to ?? state;
+      }
+      // What the timeline tells is what the moves emit, and marks of statuses that came too late.
+      expect(story.events.filter((kind) => !kind.endsWith("_ignored"))).toEqual(emitted);
+      const times = (kind: string): number => story.events.filter((event) => event === kind).length;
+      expect(times("document.mls_received") + times("document.mls_ignored")).toBeLessThanOrEqual(1);
+      for (const kind of ["document.sent", "document.delivered", "document.rejected", "document.delivery_failed"])
+        expect(times(kind)).toBeLessThanOrEqual(1);
+      expect(times("document.response_received")).toBeLessThanOrEqual(
+        new Set(arrivals.filter((arrival) => arrival.includes("#"))).size,
+      );
+      expect(story.response === null).toBe(times("document.response_received") === 0);
+      expect(Object.keys(outboundLifecycle)).toContain(state);
+    }),
+    { seed: SEED, numRuns: 120, endOnFailure: false },
+  );
 }, 120_000);

@@ -19,7 +19,9 @@ const OPTIONS: ValidateOptions = { limits: SCAN_LIMITS, day: "2026-11-20" };
 describeConformance("the whole chain on damaged documents", "documents", () => {
   test(`${MUTATIONS} mutants are judged without an exception (seed ${SEED})`, { timeout: 900_000 }, () => {
     const bases = ["en16931", "invoice-response", "peppol-3.0.21", "self-billing-3.0.21"]
-      .flatMap((folder) => conformanceFiles(`documents/${folder}`, ".xml").map((file) => conformanceBytes("documents", folder, file)))
+      .flatMap((folder) =>
+        conformanceFiles(`documents/${folder}`, ".xml").map((file) => conformanceBytes("documents", folder, file)),
+      )
       .filter((bytes) => bytes.length < 60_000);
     bases.push(invoiceWithLines(2));
     const faults: string[] = [];
@@ -29,11 +31,16 @@ describeConformance("the whole chain on damaged documents", "documents", () => {
       const bytes = Buffer.from(text, "latin1");
       try {
         const report = validateDocument(bytes, { ...OPTIONS, fragment: random.int(2) === 0 });
-        const unplaced = report.findings.filter(({ location, line }) => !location.startsWith("/") || line === undefined || line < 1);
+        const unplaced = report.findings.filter(
+          ({ location, line }) => !location.startsWith("/") || line === undefined || line < 1,
+        );
         const valid = report.findings.every(({ severity }) => severity === "warning");
-        if (unplaced.length > 0 || (valid !== report.valid && report.dropped === 0)) faults.push(`SEED=${SEED + n} MUTATIONS=1 ${kinds.join("+")}: ${JSON.stringify(unplaced)}`);
+        if (unplaced.length > 0 || (valid !== report.valid && report.dropped === 0))
+          faults.push(`SEED=${SEED + n} MUTATIONS=1 ${kinds.join("+")}: ${JSON.stringify(unplaced)}`);
       } catch (error) {
-        faults.push(`SEED=${SEED + n} MUTATIONS=1 ${kinds.join("+")}: ${error instanceof Error ? error.stack?.slice(0, 400) ?? error.message : ""}`);
+        faults.push(
+          `SEED=${SEED + n} MUTATIONS=1 ${kinds.join("+")}: ${error instanceof Error ? (error.stack?.slice(0, 400) ?? error.message) : ""}`,
+        );
       }
     }
     expect(faults.slice(0, 5).join("\n")).toBe("");

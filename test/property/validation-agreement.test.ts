@@ -21,19 +21,30 @@ const SEED = seedFrom(20_261_124);
 const TOLD_MAX = 10;
 const BYTES_MAX = 60_000;
 
-interface Source { readonly name: string; readonly bytes: Buffer; readonly selfBilling: boolean }
+interface Source {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly selfBilling: boolean;
+}
 
 const DAMAGES: Readonly<Record<string, (source: Buffer, random: Random) => Buffer>> = {
   rules: (source, random) => mutateRules(treeOf(source), random).bytes,
   peppol: peppolMutant,
   grammar: (source, random) => Buffer.from(mutateText(source.toString("latin1"), random).text, "latin1"),
-  both: (source, random) => Buffer.from(mutateText(mutateRules(treeOf(source), random).bytes.toString("latin1"), random).text, "latin1"),
+  both: (source, random) =>
+    Buffer.from(mutateText(mutateRules(treeOf(source), random).bytes.toString("latin1"), random).text, "latin1"),
 };
 
 describeConformance("built-in rules, official rules and libxml2", "schematron", () => {
   test(`agree on ${MUTATIONS} damaged documents (seed ${SEED})`, { timeout: 60_000 + MUTATIONS * 60 }, () => {
-    const sources: Source[] = ["en16931", "peppol-3.0.19", "peppol-3.0.21", "self-billing-3.0.21"].flatMap((folder) => conformanceFiles(`documents/${folder}`, ".xml")
-      .map((name) => ({ name: `${folder}/${name}`, bytes: conformanceBytes("documents", folder, name), selfBilling: folder.startsWith("self") })))
+    const sources: Source[] = ["en16931", "peppol-3.0.19", "peppol-3.0.21", "self-billing-3.0.21"]
+      .flatMap((folder) =>
+        conformanceFiles(`documents/${folder}`, ".xml").map((name) => ({
+          name: `${folder}/${name}`,
+          bytes: conformanceBytes("documents", folder, name),
+          selfBilling: folder.startsWith("self"),
+        })),
+      )
       .filter(({ bytes }) => bytes.length <= BYTES_MAX);
     sources.push({ name: "ours", bytes: invoiceWithLines(3), selfBilling: false });
     const agreement = openAgreement();
@@ -47,7 +58,9 @@ describeConformance("built-in rules, official rules and libxml2", "schematron", 
       const found = agreement.difference(bytes, source.selfBilling);
       if (found === undefined) continue;
       const small = shrinkBytes(bytes, (smaller) => agreement.difference(smaller, source.selfBilling) !== undefined);
-      told.push(`SEED=${seed} MUTATIONS=1 ${source.name} ${kind}: ${found}\n  shrunk: ${agreement.difference(small, source.selfBilling) ?? ""}\n  ${small.toString("latin1")}`);
+      told.push(
+        `SEED=${seed} MUTATIONS=1 ${source.name} ${kind}: ${found}\n  shrunk: ${agreement.difference(small, source.selfBilling) ?? ""}\n  ${small.toString("latin1")}`,
+      );
     }
     expect(told.join("\n")).toBe("");
     // Both verdicts must occur, and many rules must have spoken, or the comparison shows nothing.
@@ -56,6 +69,9 @@ describeConformance("built-in rules, official rules and libxml2", "schematron", 
       expect(agreement.judged.invalid).toBeGreaterThan(MUTATIONS / 20);
       expect(agreement.fired.size).toBeGreaterThan(100);
     }
-    if (process.env["MUTATIONS"] !== undefined) process.stderr.write(`${MUTATIONS} mutants from seed ${SEED}: ${JSON.stringify(agreement.judged)}, ${agreement.fired.size} rules fired\n`);
+    if (process.env["MUTATIONS"] !== undefined)
+      process.stderr.write(
+        `${MUTATIONS} mutants from seed ${SEED}: ${JSON.stringify(agreement.judged)}, ${agreement.fired.size} rules fired\n`,
+      );
   });
 });

@@ -34,16 +34,21 @@ export function openAgreement(): Agreement {
   const fired = new Set<string>();
 
   function rulesDiffer(document: XmlDocument, selfBilling: boolean): string[] {
-    return Object.entries({ en16931: core, peppol: selfBilling ? selfBilled : billing }).flatMap(([layer, { builtIn, imported }]) => {
-      const [ours, theirs] = [verdict(builtIn, document), verdict(imported, document)];
-      for (const finding of theirs) fired.add(finding.slice(0, finding.indexOf(" ")));
-      if (ours.join("\n") === theirs.join("\n")) return [];
-      return [`${layer}: built in only [${only(ours, theirs).slice(0, 5).join("; ")}], imported only [${only(theirs, ours).slice(0, 5).join("; ")}]`];
-    });
+    return Object.entries({ en16931: core, peppol: selfBilling ? selfBilled : billing }).flatMap(
+      ([layer, { builtIn, imported }]) => {
+        const [ours, theirs] = [verdict(builtIn, document), verdict(imported, document)];
+        for (const finding of theirs) fired.add(finding.slice(0, finding.indexOf(" ")));
+        if (ours.join("\n") === theirs.join("\n")) return [];
+        return [
+          `${layer}: built in only [${only(ours, theirs).slice(0, 5).join("; ")}], imported only [${only(theirs, ours).slice(0, 5).join("; ")}]`,
+        ];
+      },
+    );
   }
 
   return {
-    judged, fired,
+    judged,
+    fired,
     difference: (bytes, selfBilling) => {
       const scanned = scan(bytes);
       if (scanned.kind === "refused") {
@@ -55,13 +60,16 @@ export function openAgreement(): Agreement {
       }
       const { document } = scanned;
       const differing = rulesDiffer(document, selfBilling);
-      const root = ORACLE_ROOTS.find((known) => isKnownRoot(document.name(0)) && known === document.prefixed(document.name(0)));
+      const root = ORACLE_ROOTS.find(
+        (known) => isKnownRoot(document.name(0)) && known === document.prefixed(document.name(0)),
+      );
       if (root === undefined) judged.otherRoot += 1;
       else {
         const findings = checkGrammar(document, 100).findings.map(({ ruleId }) => ruleId);
         const theirs = oracle(bytes, root);
         judged[findings.length === 0 ? "valid" : "invalid"] += 1;
-        if ((findings.length === 0) !== theirs.valid) differing.push(`schema: ours [${findings.slice(0, 5).join("; ")}], libxml2 [${theirs.message.trim()}]`);
+        if ((findings.length === 0) !== theirs.valid)
+          differing.push(`schema: ours [${findings.slice(0, 5).join("; ")}], libxml2 [${theirs.message.trim()}]`);
       }
       return differing.length === 0 ? undefined : differing.join(" | ");
     },
@@ -69,8 +77,13 @@ export function openAgreement(): Agreement {
 }
 
 /** Findings as comparable lines. An element's number tells its place; a dynamic error has none. */
-const verdict = (rules: RuleSet, document: XmlDocument): string[] => rules.run(document, FINDINGS_MAX).findings
-  .map(({ ruleId, severity, element }) => (ruleId.startsWith("!") ? `${ruleId} ${severity}` : `${ruleId} ${severity} ${element}`)).sort();
+const verdict = (rules: RuleSet, document: XmlDocument): string[] =>
+  rules
+    .run(document, FINDINGS_MAX)
+    .findings.map(({ ruleId, severity, element }) =>
+      ruleId.startsWith("!") ? `${ruleId} ${severity}` : `${ruleId} ${severity} ${element}`,
+    )
+    .sort();
 
 /** The entries of `list` that are not in `other`, one by one. */
 function only(list: readonly string[], other: readonly string[]): string[] {
@@ -93,16 +106,24 @@ const SHRINK_ATTEMPTS_MAX = 1_500;
 export function shrinkBytes(source: Buffer, fails: (bytes: Buffer) => boolean): Buffer {
   let text = source.toString("latin1");
   let attempts = 0;
-  const failsAs = (candidate: string): boolean => (attempts += 1) <= SHRINK_ATTEMPTS_MAX && fails(Buffer.from(candidate, "latin1"));
+  const failsAs = (candidate: string): boolean =>
+    (attempts += 1) <= SHRINK_ATTEMPTS_MAX && fails(Buffer.from(candidate, "latin1"));
   for (let e = 1; ; e += 1) {
     const scanned = scan(Buffer.from(text, "latin1"));
     if (scanned.kind === "refused" || e >= scanned.document.count || attempts > SHRINK_ATTEMPTS_MAX) break;
     const { document } = scanned;
-    const [start = 0, contentStart = 0, contentEnd = 0] = [document.starts[e], document.contentStarts[e], document.contentEnds[e]];
+    const [start = 0, contentStart = 0, contentEnd = 0] = [
+      document.starts[e],
+      document.contentStarts[e],
+      document.contentEnds[e],
+    ];
     const isEmptyTag = text[contentStart - 2] === "/" && contentStart === contentEnd;
     const smaller = text.slice(0, start) + text.slice(isEmptyTag ? contentEnd : text.indexOf(">", contentEnd) + 1);
     // The element that takes the place of a removed one is tried next.
-    if (failsAs(smaller)) { text = smaller; e -= 1; }
+    if (failsAs(smaller)) {
+      text = smaller;
+      e -= 1;
+    }
   }
   const packed = text.replace(/>\s+</gu, "><");
   return Buffer.from(failsAs(packed) ? packed : text, "latin1");

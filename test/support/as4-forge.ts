@@ -55,7 +55,11 @@ const child = (element: XmlElement, ns: string, local: string): XmlElement => {
 };
 
 /** Builds a message from one access point to another with the given edits. */
-export async function forge(from: AccessPoint, to: AccessPoint, edits: Edits = {}): Promise<{ contentType: string; body: Buffer }> {
+export async function forge(
+  from: AccessPoint,
+  to: AccessPoint,
+  edits: Edits = {},
+): Promise<{ contentType: string; body: Buffer }> {
   const base = await build(from, to);
   const read = readMultipart(base.body, base.contentType);
   const attachment = read.kind === "multipart" ? read.parts[1] : undefined;
@@ -68,7 +72,12 @@ export async function forge(from: AccessPoint, to: AccessPoint, edits: Edits = {
     encrypted = encryptPart(contentKey, compressed);
     const key = readCertificate(to.certificate)?.key;
     if (key === undefined) throw new Error("forge: no recipient key");
-    soap = replaceOnce(soap, /<xenc:CipherValue>[^<]*/, () => `<xenc:CipherValue>${(edits.sealKey ?? ((plain, recipient) => encryptContentKey(recipient, plain)))(contentKey, key).toString("base64")}`);
+    soap = replaceOnce(
+      soap,
+      /<xenc:CipherValue>[^<]*/,
+      () =>
+        `<xenc:CipherValue>${(edits.sealKey ?? ((plain, recipient) => encryptContentKey(recipient, plain)))(contentKey, key).toString("base64")}`,
+    );
   }
   if (edits.messaging !== undefined) soap = replaceOnce(soap, /<eb:Messaging.*<\/eb:Messaging>/s, edits.messaging);
   if (edits.body !== undefined) soap = replaceOnce(soap, /<S12:Body.*<\/S12:Body>/s, edits.body);
@@ -85,7 +94,11 @@ function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edit
   const root = tree(soap);
   const header = child(root, NS.soap, "Header");
   const digest = (path: XmlElement[]): string => hash(canonicalize(path, { method: "exclusive" }));
-  const digests = [digest([root, header, child(header, NS.eb, "Messaging")]), digest([root, child(root, NS.soap, "Body")]), hash(compressed)];
+  const digests = [
+    digest([root, header, child(header, NS.eb, "Messaging")]),
+    digest([root, child(root, NS.soap, "Body")]),
+    hash(compressed),
+  ];
   let index = 0;
   let signed = replaceOnce(soap, /<ds:SignedInfo.*<\/ds:SignedInfo>/s, (info) => {
     const fresh = info.replace(/(<ds:DigestValue>)[^<]*/g, (_, open: string) => `${open}${digests[index++] ?? ""}`);
@@ -95,8 +108,16 @@ function resign(soap: string, from: AccessPoint, compressed: Buffer, edits: Edit
   const infoHeader = child(info, NS.soap, "Header");
   const security = child(infoHeader, NS.wsse, "Security");
   const signature = child(security, NS.ds, "Signature");
-  const path = [info, infoHeader, security, signature, signature.children.find((node) => node.kind === "element") ?? signature];
-  const octets = Buffer.from(canonicalize(path, { method: edits.method ?? "exclusive", comments: edits.comments ?? false }));
+  const path = [
+    info,
+    infoHeader,
+    security,
+    signature,
+    signature.children.find((node) => node.kind === "element") ?? signature,
+  ];
+  const octets = Buffer.from(
+    canonicalize(path, { method: edits.method ?? "exclusive", comments: edits.comments ?? false }),
+  );
   const value = edits.value?.(octets) ?? sign(edits.hash ?? "sha256", octets, from.privateKey);
   signed = replaceOnce(signed, /<ds:SignatureValue>[^<]*/, () => `<ds:SignatureValue>${value.toString("base64")}`);
   return signed;
@@ -107,14 +128,20 @@ const hash = (octets: string | Buffer): string => createHash("sha256").update(oc
 /** OAEP with SHA-256 and MGF1-SHA1, which node:crypto does not offer. @source RFC 8017 section 7.1.1 */
 export function legacyOaep(contentKey: Buffer, recipient: KeyObject): Buffer {
   const size = (recipient.asymmetricKeyDetails?.modulusLength ?? 0) / 8;
-  const block = Buffer.concat([createHash("sha256").digest(), Buffer.alloc(size - 66 - contentKey.length), Buffer.from([1]), contentKey]);
+  const block = Buffer.concat([
+    createHash("sha256").digest(),
+    Buffer.alloc(size - 66 - contentKey.length),
+    Buffer.from([1]),
+    contentKey,
+  ]);
   const seed = randomBytes(32);
   const masked = xor(block, mgf1Sha1(seed, block.length));
   const encoded = Buffer.concat([Buffer.from([0]), xor(seed, mgf1Sha1(masked, 32)), masked]);
   return publicEncrypt({ key: recipient, padding: constants.RSA_NO_PADDING }, encoded);
 }
 
-export const xor = (left: Buffer, right: Buffer): Buffer => Buffer.from(left.map((octet, index) => octet ^ (right[index] ?? 0)));
+export const xor = (left: Buffer, right: Buffer): Buffer =>
+  Buffer.from(left.map((octet, index) => octet ^ (right[index] ?? 0)));
 
 export function mgf1Sha1(seed: Buffer, length: number): Buffer {
   const blocks = Array.from({ length: Math.ceil(length / 20) }, (_, count) => {

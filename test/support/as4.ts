@@ -11,21 +11,42 @@ export const inThread: As4Crypto = async (kind, input) => signatureTasks[kind](i
 export const PAYLOAD_BYTES_MAX = 1_000_000;
 
 export const userMessage = (from: AccessPoint, to: AccessPoint, overrides: Partial<UserMessage> = {}): UserMessage => ({
-  messageId: `${randomUUID()}@kurier.test`, timestamp: "2026-11-20T10:00:00.000Z",
-  fromParty: from.seat, toParty: to.seat,
-  service: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0", serviceType: "cenbii-procid-ubl",
-  action: "busdox-docid-qns::urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1",
-  conversationId: "1", originalSender: "0245:2020202020", finalRecipient: "0245:1234567890", ...overrides,
+  messageId: `${randomUUID()}@kurier.test`,
+  timestamp: "2026-11-20T10:00:00.000Z",
+  fromParty: from.seat,
+  toParty: to.seat,
+  service: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0",
+  serviceType: "cenbii-procid-ubl",
+  action:
+    "busdox-docid-qns::urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1",
+  conversationId: "1",
+  originalSender: "0245:2020202020",
+  finalRecipient: "0245:1234567890",
+  ...overrides,
 });
 
 /** About 12 KB of XML, the size of an ordinary invoice. */
 export const invoiceBytes = Buffer.from(
-  `<?xml version="1.0" encoding="UTF-8"?><Invoice xmlns="urn:example">${Array.from({ length: 120 }, (_, index) =>
-    `<Line><ID>${index}</ID><Amount currency="EUR">${(index * 37.19).toFixed(2)}</Amount><Name>Čerešňový džem ${index * 7919}</Name></Line>`).join("")}</Invoice>`,
+  `<?xml version="1.0" encoding="UTF-8"?><Invoice xmlns="urn:example">${Array.from(
+    { length: 120 },
+    (_, index) =>
+      `<Line><ID>${index}</ID><Amount currency="EUR">${(index * 37.19).toFixed(2)}</Amount><Name>Čerešňový džem ${index * 7919}</Name></Line>`,
+  ).join("")}</Invoice>`,
 );
 
-export const build = (from: AccessPoint, to: AccessPoint, overrides: Partial<UserMessage> = {}, payload: Uint8Array = invoiceBytes): Promise<BuiltMessage> =>
-  buildUserMessage({ message: userMessage(from, to, overrides), payload, id: randomUUID(), signer: from, recipient: to.certificate }, inThread);
+export const build = (
+  from: AccessPoint,
+  to: AccessPoint,
+  overrides: Partial<UserMessage> = {},
+  payload: Uint8Array = invoiceBytes,
+): Promise<BuiltMessage> =>
+  buildUserMessage(
+    { message: userMessage(from, to, overrides), payload, id: randomUUID(), signer: from, recipient: to.certificate },
+    inThread,
+  );
 
-export const open = (to: AccessPoint, message: { body: Buffer; contentType: string }): Promise<OpenedMessage | RefusedMessage> =>
+export const open = (
+  to: AccessPoint,
+  message: { body: Buffer; contentType: string },
+): Promise<OpenedMessage | RefusedMessage> =>
   openUserMessage(message.body, message.contentType, { keys: [to], payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);

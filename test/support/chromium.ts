@@ -7,15 +7,20 @@ const NAMES = ["chromium", "chromium-browser", "google-chrome-stable", "google-c
 
 /** Path of a Chromium: `$CHROMIUM`, else the first on PATH. */
 export const chromiumPath: string | undefined = [
-  process.env["CHROMIUM"], ...(process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))),
+  process.env["CHROMIUM"],
+  ...(process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))),
 ].find((path) => path !== undefined && existsSync(path));
 
 /** A `describe` for tests that need a browser: skipped with a word on why where there is none, failing there when CI=true. */
 export function describeBrowser(title: string, body: (executablePath: string) => void): void {
   if (chromiumPath !== undefined) {
     const path = chromiumPath;
-    describe(title, () => { body(path); });
+    describe(title, () => {
+      body(path);
+    });
   } else if (process.env["CI"] === "true") {
-    test(title, () => { throw new Error("no Chromium: put one on PATH or name it in CHROMIUM"); });
+    test(title, () => {
+      throw new Error("no Chromium: put one on PATH or name it in CHROMIUM");
+    });
   } else describe.skip(`${title} (skipped: no Chromium on PATH)`, () => undefined);
 }

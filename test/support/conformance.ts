@@ -17,7 +17,11 @@ export const conformanceBytes = (...parts: string[]): Buffer => readFileSync(con
  * Sorted names of the files in a conformance folder that end in `ending`, whatever its case; none when the folder is absent.
  */
 export const conformanceFiles = (folder: string, ending = ""): string[] =>
-  existsSync(conformance(folder)) ? readdirSync(conformance(folder)).filter((name) => name.toLowerCase().endsWith(ending)).sort() : [];
+  existsSync(conformance(folder))
+    ? readdirSync(conformance(folder))
+        .filter((name) => name.toLowerCase().endsWith(ending))
+        .sort()
+    : [];
 
 /**
  * A `describe` for tests that need a folder of the conformance data. Absent data skips them with a test that names the

@@ -44,17 +44,31 @@ export async function startDnsServer(answer: DnsBehaviour): Promise<TestDnsServe
   const tcp = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.on("data", (data) => {
-      for (const message of respond(Buffer.from(data).subarray(2), "tcp")) socket.write(Buffer.concat([u16(message.length), message]));
+      for (const message of respond(Buffer.from(data).subarray(2), "tcp"))
+        socket.write(Buffer.concat([u16(message.length), message]));
     });
   });
-  await new Promise<void>((resolve) => { tcp.listen(0, "127.0.0.1", resolve); });
+  await new Promise<void>((resolve) => {
+    tcp.listen(0, "127.0.0.1", resolve);
+  });
   const { port } = tcp.address() as AddressInfo;
   const udp: Socket = createSocket("udp4");
   const server: TestDnsServer = {
-    host: "127.0.0.1", port, asked: [], answer,
+    host: "127.0.0.1",
+    port,
+    asked: [],
+    answer,
     close: async () => {
-      await new Promise<void>((resolve) => { udp.close(() => { resolve(); }); });
-      await new Promise<void>((resolve) => { tcp.close(() => { resolve(); }); });
+      await new Promise<void>((resolve) => {
+        udp.close(() => {
+          resolve();
+        });
+      });
+      await new Promise<void>((resolve) => {
+        tcp.close(() => {
+          resolve();
+        });
+      });
     },
   };
   const respond = (question: Buffer, transport: "udp" | "tcp"): readonly Buffer[] => {
@@ -69,14 +83,25 @@ export async function startDnsServer(answer: DnsBehaviour): Promise<TestDnsServe
   udp.on("message", (question, from) => {
     for (const message of respond(question, "udp")) udp.send(message, from.port, from.address);
   });
-  await new Promise<void>((resolve, reject) => { udp.once("error", reject).bind(port, "127.0.0.1", () => { resolve(); }); });
+  await new Promise<void>((resolve, reject) => {
+    udp.once("error", reject).bind(port, "127.0.0.1", () => {
+      resolve();
+    });
+  });
   return server;
 }
 
 const u16 = (value: number): Buffer => Buffer.from([value >> 8, value & 0xff]);
 const u32 = (value: number): Buffer => Buffer.concat([u16(Math.floor(value / 65_536)), u16(value % 65_536)]);
 const text = (value: string): Buffer => Buffer.concat([Buffer.from([value.length]), Buffer.from(value, "latin1")]);
-const encodeName = (name: string): Buffer => Buffer.concat([...name.split(".").filter((label) => label !== "").map(text), Buffer.from([0])]);
+const encodeName = (name: string): Buffer =>
+  Buffer.concat([
+    ...name
+      .split(".")
+      .filter((label) => label !== "")
+      .map(text),
+    Buffer.from([0]),
+  ]);
 
 function nameIn(question: Buffer): string {
   const labels: string[] = [];
@@ -88,7 +113,8 @@ function nameIn(question: Buffer): string {
   return labels.join(".");
 }
 
-const record = (owner: Buffer, type: number, ttl_s: number, data: Buffer): Buffer => Buffer.concat([owner, u16(type), u16(1), u32(ttl_s), u16(data.length), data]);
+const record = (owner: Buffer, type: number, ttl_s: number, data: Buffer): Buffer =>
+  Buffer.concat([owner, u16(type), u16(1), u32(ttl_s), u16(data.length), data]);
 /** A compression pointer to the question's name. */
 const ASKED = Buffer.from([0xc0, 12]);
 
@@ -97,12 +123,52 @@ function encode(question: Buffer, name: string, reply: DnsReply, transport: "udp
   const owner = aliases.length === 0 ? ASKED : encodeName(aliases.at(-1) ?? "");
   const answers = [
     ...aliases.map((alias, i) => record(i === 0 ? ASKED : encodeName(aliases[i - 1] ?? ""), 5, 300, encodeName(alias))),
-    ...(reply.naptr ?? []).map((naptr) => record(owner, 35, naptr.ttl_s ?? 60, Buffer.concat([
-      u16(naptr.order ?? 100), u16(naptr.preference ?? 10), text(naptr.flags ?? "U"), text(naptr.service ?? "Meta:SMP"), text(naptr.regexp), encodeName(naptr.replacement ?? ""),
-    ]))),
+    ...(reply.naptr ?? []).map((naptr) =>
+      record(
+        owner,
+        35,
+        naptr.ttl_s ?? 60,
+        Buffer.concat([
+          u16(naptr.order ?? 100),
+          u16(naptr.preference ?? 10),
+          text(naptr.flags ?? "U"),
+          text(naptr.service ?? "Meta:SMP"),
+          text(naptr.regexp),
+          encodeName(naptr.replacement ?? ""),
+        ]),
+      ),
+    ),
   ];
-  const authorities = reply.soa === undefined ? [] : [record(ASKED, 6, reply.soa.ttl_s, Buffer.concat([encodeName("ns"), encodeName("admin"), u32(1), u32(1), u32(1), u32(1), u32(reply.soa.minimum_s)]))];
+  const authorities =
+    reply.soa === undefined
+      ? []
+      : [
+          record(
+            ASKED,
+            6,
+            reply.soa.ttl_s,
+            Buffer.concat([
+              encodeName("ns"),
+              encodeName("admin"),
+              u32(1),
+              u32(1),
+              u32(1),
+              u32(1),
+              u32(reply.soa.minimum_s),
+            ]),
+          ),
+        ];
   const flags = 0x8180 | (reply.rcode ?? 0) | (reply.truncated === true && transport === "udp" ? 0x0200 : 0);
   const end = 12 + encodeName(name).length + 4;
-  return Buffer.concat([question.subarray(0, 2), u16(flags), u16(1), u16(answers.length), u16(authorities.length), u16(0), question.subarray(12, end), ...answers, ...authorities]);
+  return Buffer.concat([
+    question.subarray(0, 2),
+    u16(flags),
+    u16(1),
+    u16(answers.length),
+    u16(authorities.length),
+    u16(0),
+    question.subarray(12, end),
+    ...answers,
+    ...authorities,
+  ]);
 }

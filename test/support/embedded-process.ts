@@ -17,5 +17,7 @@ const drain = async (): Promise<void> => {
   clearInterval(alive);
 };
 process.on("SIGINT", () => void drain());
-process.on("SIGUSR2", () => { process.exit(3); });
+process.on("SIGUSR2", () => {
+  process.exit(3);
+});
 process.stdout.write(`${server.url}\n`);

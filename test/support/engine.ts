@@ -43,20 +43,38 @@ const MASTER_KEY = Buffer.alloc(32, 7);
 
 export async function startTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
   await buildIfNeeded();
-  const db = options.db ?? await freshDatabase();
+  const db = options.db ?? (await freshDatabase());
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-test-"));
   const lines: string[] = [];
   const config: Config = {
-    ...loadConfig({}), PORT: 0, ADMIN_PORT: 0, DATA_DIR: dataDir, DATABASE_URL: db.url, NATS_URL: "embedded", MASTER_KEY, VALIDATOR_THREADS: 1, LOG_LEVEL: "info",
+    ...loadConfig({}),
+    PORT: 0,
+    ADMIN_PORT: 0,
+    DATA_DIR: dataDir,
+    DATABASE_URL: db.url,
+    NATS_URL: "embedded",
+    MASTER_KEY,
+    VALIDATOR_THREADS: 1,
+    LOG_LEVEL: "info",
     ...options.config,
   };
   const engine = await startEngine(config, {
-    ...(options.form === undefined ? {} : { serverForm: options.form }), ...(options.clock === undefined ? {} : { clock: options.clock }),
-    transport: options.transport ?? "loopback", logTo: { write: (line) => { lines.push(line); } },
+    ...(options.form === undefined ? {} : { serverForm: options.form }),
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    transport: options.transport ?? "loopback",
+    logTo: {
+      write: (line) => {
+        lines.push(line);
+      },
+    },
   });
   if (engine.sandbox === undefined) throw new Error("a test engine is a sandbox");
   return {
-    engine, sandbox: engine.sandbox, db, dataDir, lines,
+    engine,
+    sandbox: engine.sandbox,
+    db,
+    dataDir,
+    lines,
     stop: async () => {
       await engine.stop();
       rmSync(dataDir, { recursive: true, force: true });
@@ -73,11 +91,17 @@ export interface HttpAnswer {
   readonly json: Record<string, unknown>;
 }
 
-export async function http(method: string, url: string, headers: Record<string, string> = {}, body?: string | Uint8Array<ArrayBuffer>): Promise<HttpAnswer> {
+export async function http(
+  method: string,
+  url: string,
+  headers: Record<string, string> = {},
+  body?: string | Uint8Array<ArrayBuffer>,
+): Promise<HttpAnswer> {
   const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }) });
   const text = await response.text();
   let json: Record<string, unknown> = {};
-  if (response.headers.get("content-type")?.includes("json") === true) json = JSON.parse(text) as Record<string, unknown>;
+  if (response.headers.get("content-type")?.includes("json") === true)
+    json = JSON.parse(text) as Record<string, unknown>;
   return { status: response.status, headers: response.headers, text, json };
 }
 
@@ -86,18 +110,41 @@ export interface Mailbox {
   readonly token: string;
 }
 
-export async function accessToken(sandbox: Pick<Sandbox, "sapiBaseUrl">, key: { readonly clientId: string; readonly clientSecret: string }, scope?: string): Promise<string> {
-  const answer = await http("POST", `${sandbox.sapiBaseUrl}/auth/token`, { "content-type": "application/json" },
-    JSON.stringify({ grant_type: "client_credentials", client_id: key.clientId, client_secret: key.clientSecret, ...(scope === undefined ? {} : { scope }) }));
+export async function accessToken(
+  sandbox: Pick<Sandbox, "sapiBaseUrl">,
+  key: { readonly clientId: string; readonly clientSecret: string },
+  scope?: string,
+): Promise<string> {
+  const answer = await http(
+    "POST",
+    `${sandbox.sapiBaseUrl}/auth/token`,
+    { "content-type": "application/json" },
+    JSON.stringify({
+      grant_type: "client_credentials",
+      client_id: key.clientId,
+      client_secret: key.clientSecret,
+      ...(scope === undefined ? {} : { scope }),
+    }),
+  );
   if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${answer.text}`);
   return String(answer.json["access_token"]);
 }
 
 /** A valid invoice between two participants, fresh unless the number is given. */
-export const invoiceXml = (sender: string, receiver: string, changes: { readonly number?: string; readonly issueDate?: string; readonly lines?: number } = {}): string => sampleInvoice({
-  sender: sender as ParticipantId, receiver: receiver as ParticipantId, senderName: "Sender s. r. o.", receiverName: "Receiver a. s.",
-  number: changes.number ?? `T-${randomUUID()}`, issueDate: changes.issueDate ?? bratislavaDay(systemClock.now()), lines: changes.lines ?? 3,
-});
+export const invoiceXml = (
+  sender: string,
+  receiver: string,
+  changes: { readonly number?: string; readonly issueDate?: string; readonly lines?: number } = {},
+): string =>
+  sampleInvoice({
+    sender: sender as ParticipantId,
+    receiver: receiver as ParticipantId,
+    senderName: "Sender s. r. o.",
+    receiverName: "Receiver a. s.",
+    number: changes.number ?? `T-${randomUUID()}`,
+    issueDate: changes.issueDate ?? bratislavaDay(systemClock.now()),
+    lines: changes.lines ?? 3,
+  });
 
 export interface SendParts {
   readonly metadata: Record<string, unknown>;
@@ -107,20 +154,53 @@ export interface SendParts {
 }
 
 /** The members of a send request for a payload. */
-export const sendParts = (sender: string, receiver: string, payload: string, metadata: Record<string, unknown> = {}): SendParts => ({
+export const sendParts = (
+  sender: string,
+  receiver: string,
+  payload: string,
+  metadata: Record<string, unknown> = {},
+): SendParts => ({
   metadata: {
-    documentId: randomUUID(), documentTypeId: INVOICE_TYPE, processId: BILLING_PROCESS, senderParticipantId: sender, receiverParticipantId: receiver,
-    creationDateTime: "2026-11-20T09:00:00Z", ...metadata,
+    documentId: randomUUID(),
+    documentTypeId: INVOICE_TYPE,
+    processId: BILLING_PROCESS,
+    senderParticipantId: sender,
+    receiverParticipantId: receiver,
+    creationDateTime: "2026-11-20T09:00:00Z",
+    ...metadata,
   },
-  payload, payloadFormat: "XML",
+  payload,
+  payloadFormat: "XML",
 });
 
 /** POST /document/send as a participant. */
-export const send = (sandbox: Pick<Sandbox, "sapiBaseUrl">, mailbox: Mailbox, parts: unknown, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
-  http("POST", `${sandbox.sapiBaseUrl}/document/send`, {
-    "content-type": "application/json", authorization: `Bearer ${mailbox.token}`, "x-peppol-participant-id": mailbox.participantId, "idempotency-key": randomUUID(), ...headers,
-  }, JSON.stringify(parts));
+export const send = (
+  sandbox: Pick<Sandbox, "sapiBaseUrl">,
+  mailbox: Mailbox,
+  parts: unknown,
+  headers: Record<string, string> = {},
+): Promise<HttpAnswer> =>
+  http(
+    "POST",
+    `${sandbox.sapiBaseUrl}/document/send`,
+    {
+      "content-type": "application/json",
+      authorization: `Bearer ${mailbox.token}`,
+      "x-peppol-participant-id": mailbox.participantId,
+      "idempotency-key": randomUUID(),
+      ...headers,
+    },
+    JSON.stringify(parts),
+  );
 
 /** GET or POST below /document as a participant. */
-export const sapi = (sandbox: Pick<Sandbox, "sapiBaseUrl">, mailbox: Mailbox, method: string, path: string): Promise<HttpAnswer> =>
-  http(method, `${sandbox.sapiBaseUrl}${path}`, { authorization: `Bearer ${mailbox.token}`, "x-peppol-participant-id": mailbox.participantId });
+export const sapi = (
+  sandbox: Pick<Sandbox, "sapiBaseUrl">,
+  mailbox: Mailbox,
+  method: string,
+  path: string,
+): Promise<HttpAnswer> =>
+  http(method, `${sandbox.sapiBaseUrl}${path}`, {
+    authorization: `Bearer ${mailbox.token}`,
+    "x-peppol-participant-id": mailbox.participantId,
+  });

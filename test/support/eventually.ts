@@ -8,7 +8,10 @@ const BOUND_MS = 60_000;
  * @returns the condition's value, once it is neither false nor undefined.
  * @throws Error that names what was awaited when it does not hold within 60 s
  */
-export async function eventually<T>(what: string, condition: () => T | Promise<T>): Promise<Exclude<T, false | undefined>> {
+export async function eventually<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+): Promise<Exclude<T, false | undefined>> {
   for (let waited_ms = 0; waited_ms <= BOUND_MS; waited_ms += STEP_MS) {
     const value = await condition();
     if (value !== false && value !== undefined) return value as Exclude<T, false | undefined>;

@@ -17,7 +17,8 @@ export interface MemoryArchive extends EvidenceArchive {
 export function memoryArchive(): MemoryArchive {
   const stored: JournalEntry[] = [];
   const archive: MemoryArchive = {
-    stored, failing: 0,
+    stored,
+    failing: 0,
     last: (name) => {
       const part = stored.at(-1)?.record.parts.find((one) => one.name === name);
       return part === undefined ? undefined : Buffer.from(part.bytes);
@@ -32,8 +33,10 @@ export function memoryArchive(): MemoryArchive {
     },
     find: async () => undefined,
     findRepeated: async (messageId, referencesSha256) => {
-      const index = stored.findIndex((entry) => entry.record.facts.messageId === messageId && entry.referencesSha256 === referencesSha256);
-      return index < 0 ? undefined : { index } as EvidenceEntry;
+      const index = stored.findIndex(
+        (entry) => entry.record.facts.messageId === messageId && entry.referencesSha256 === referencesSha256,
+      );
+      return index < 0 ? undefined : ({ index } as EvidenceEntry);
     },
     read: async ({ index }) => {
       const entry = stored[index];

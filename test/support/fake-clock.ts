@@ -19,6 +19,8 @@ export function fakeClock(start: string | Instant = "2026-11-20T09:00:00.000Z"):
       now += ms;
       elapsed += ms;
     },
-    setNow: (instant) => { now = instant; },
+    setNow: (instant) => {
+      now = instant;
+    },
   };
 }

@@ -40,7 +40,8 @@ function pass(from: Socket, to: Socket, take: () => Cut | undefined): void {
   let cut: Cut | undefined;
   let left = 0;
   from.on("data", (piece: Buffer) => {
-    if (cut === undefined && (cut = take()) !== undefined) left = cut.share === "none" ? 0 : Math.floor(messageOctets(piece) / 2);
+    if (cut === undefined && (cut = take()) !== undefined)
+      left = cut.share === "none" ? 0 : Math.floor(messageOctets(piece) / 2);
     if (cut === undefined || left >= piece.length) {
       left -= piece.length;
       to.write(piece);
@@ -50,12 +51,15 @@ function pass(from: Socket, to: Socket, take: () => Cut | undefined): void {
     cut = undefined;
     to.write(piece.subarray(0, left));
     from.pause();
-    Promise.resolve().then(meet).then((passes) => {
-      if (passes) to.write(piece.subarray(left));
-      else to.destroy();
-      from.resume();
-      met();
-    }).catch(met);
+    Promise.resolve()
+      .then(meet)
+      .then((passes) => {
+        if (passes) to.write(piece.subarray(left));
+        else to.destroy();
+        from.resume();
+        met();
+      })
+      .catch(met);
   });
 }
 
@@ -76,11 +80,13 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     const upstream = connect(target, "127.0.0.1");
     for (const socket of [client, upstream]) {
       sockets.add(socket);
-      socket.on("error", () => undefined).on("close", () => {
-        client.destroy();
-        upstream.destroy();
-        sockets.delete(socket);
-      });
+      socket
+        .on("error", () => undefined)
+        .on("close", () => {
+          client.destroy();
+          upstream.destroy();
+          sockets.delete(socket);
+        });
     }
     pass(client, upstream, take("request"));
     pass(upstream, client, take("response"));
@@ -89,13 +95,27 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
-    cut: (direction, share, meet, skipped = 0) => new Promise<void>((resolve, reject) => {
-      armed.set(direction, { share, meet, skipped, met: (error) => { if (error === undefined) resolve(); else reject(error instanceof Error ? error : new Error(String(error))); } });
-    }),
-    disarm: () => { armed.clear(); },
-    stop: () => new Promise<void>((resolve) => {
-      for (const socket of sockets) socket.destroy();
-      server.close(() => { resolve(); });
-    }),
+    cut: (direction, share, meet, skipped = 0) =>
+      new Promise<void>((resolve, reject) => {
+        armed.set(direction, {
+          share,
+          meet,
+          skipped,
+          met: (error) => {
+            if (error === undefined) resolve();
+            else reject(error instanceof Error ? error : new Error(String(error)));
+          },
+        });
+      }),
+    disarm: () => {
+      armed.clear();
+    },
+    stop: () =>
+      new Promise<void>((resolve) => {
+        for (const socket of sockets) socket.destroy();
+        server.close(() => {
+          resolve();
+        });
+      }),
   };
 }

@@ -66,13 +66,27 @@ export interface TestGateway extends RunningServer {
 }
 
 export async function startGateway(
-  form: ServerForm, rows: readonly Route[],
-  options: { ports?: Partial<PipelinePorts>; limits?: ServerOptions["limits"]; trustedProxies?: PipelineOptions["trustedProxies"] } = {},
+  form: ServerForm,
+  rows: readonly Route[],
+  options: {
+    ports?: Partial<PipelinePorts>;
+    limits?: ServerOptions["limits"];
+    trustedProxies?: PipelineOptions["trustedProxies"];
+  } = {},
 ): Promise<TestGateway> {
   const ports = testPorts(options.ports);
-  const onRequest = createPipeline({ rows, ports, ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }) });
+  const onRequest = createPipeline({
+    rows,
+    ports,
+    ...(options.trustedProxies === undefined ? {} : { trustedProxies: options.trustedProxies }),
+  });
   const server = await startServer({
-    host: "127.0.0.1", port: 0, form, monotonic: () => ports.clock.monotonic(), onRequest, ...(options.limits === undefined ? {} : { limits: options.limits }),
+    host: "127.0.0.1",
+    port: 0,
+    form,
+    monotonic: () => ports.clock.monotonic(),
+    onRequest,
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   return { ...server, origin: `http://127.0.0.1:${server.port}` };
 }
@@ -93,10 +107,22 @@ export class WireClient {
 
   constructor(port: number) {
     this.socket = connect(port, "127.0.0.1");
-    this.socket.on("data", (chunk: Buffer) => { this.received = Buffer.concat([this.received, chunk]); this.wake(); });
-    this.socket.on("error", () => { this.ended = true; this.wake(); });
-    this.socket.on("close", () => { this.ended = true; this.wake(); });
-    this.socket.on("end", () => { this.ended = true; this.wake(); });
+    this.socket.on("data", (chunk: Buffer) => {
+      this.received = Buffer.concat([this.received, chunk]);
+      this.wake();
+    });
+    this.socket.on("error", () => {
+      this.ended = true;
+      this.wake();
+    });
+    this.socket.on("close", () => {
+      this.ended = true;
+      this.wake();
+    });
+    this.socket.on("end", () => {
+      this.ended = true;
+      this.wake();
+    });
   }
 
   send(text: string | Uint8Array): this {
@@ -141,7 +167,12 @@ export class WireClient {
     // An error of the protocol itself has no Content-Length in one form: its body ends with the connection.
     const untilClose = headers["content-length"] === undefined && headers["connection"] === "close";
     if (untilClose && !this.ended) return undefined;
-    const length = toHead || status === 100 ? 0 : untilClose ? this.received.length - end - 4 : Number(headers["content-length"] ?? 0);
+    const length =
+      toHead || status === 100
+        ? 0
+        : untilClose
+          ? this.received.length - end - 4
+          : Number(headers["content-length"] ?? 0);
     if (this.received.length < end + 4 + length) return undefined;
     const body = this.received.toString("utf8", end + 4, end + 4 + length);
     this.received = this.received.subarray(end + 4 + length);

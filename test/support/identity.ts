@@ -34,8 +34,14 @@ export interface NodeOptions {
 /** One more node on the database, started; with its own pool, as a process of its own would have. */
 export async function startNode(db: TestDatabase, options: NodeOptions): Promise<Identity> {
   const identity = createIdentity({
-    sql: options.sql ?? db.another("identity"), databaseUrl: db.url, sealer: options.sealer ?? createSealer([master]), clock: options.clock, log: silentLog,
-    metrics: createMetrics(), environment: options.environment ?? "sandbox", publicUrl: options.publicUrl ?? PUBLIC_URL,
+    sql: options.sql ?? db.another("identity"),
+    databaseUrl: db.url,
+    sealer: options.sealer ?? createSealer([master]),
+    clock: options.clock,
+    log: silentLog,
+    metrics: createMetrics(),
+    environment: options.environment ?? "sandbox",
+    publicUrl: options.publicUrl ?? PUBLIC_URL,
     ...(options.openChannel === undefined ? {} : { openChannel: options.openChannel }),
   });
   await identity.start();
@@ -50,10 +56,16 @@ export const participantId = (text: string): ParticipantId => {
 
 let participants = 0;
 /** A participant that no other test of this file uses. */
-export const newParticipantId = (): ParticipantId => participantId(`0245:20${String(20_000_000 + (participants += 1))}`);
+export const newParticipantId = (): ParticipantId =>
+  participantId(`0245:20${String(20_000_000 + (participants += 1))}`);
 
 /** A key that must come into being. */
-export async function makeKey(db: TestDatabase, clock: Clock, key: NewKey, environment: "sandbox" | "production" = "sandbox"): Promise<CreatedKey> {
+export async function makeKey(
+  db: TestDatabase,
+  clock: Clock,
+  key: NewKey,
+  environment: "sandbox" | "production" = "sandbox",
+): Promise<CreatedKey> {
   const created = await createKey({ sql: db.sql, clock, environment }, key);
   if (typeof created === "string") throw new Error(`no key: ${created}`);
   return created;
@@ -66,12 +78,20 @@ export interface TestFirm {
 }
 
 /** A firm with a participant and a firm key. */
-export async function makeFirm(db: TestDatabase, clock: Clock, key: Partial<Omit<NewKey, "owner">> = {}): Promise<TestFirm> {
+export async function makeFirm(
+  db: TestDatabase,
+  clock: Clock,
+  key: Partial<Omit<NewKey, "owner">> = {},
+): Promise<TestFirm> {
   const deps = { sql: db.sql, clock };
   const firmId = await createFirm(deps, { name: "Test firm", sandbox: true });
   const id = newParticipantId();
   await registerParticipant(deps, firmId, id);
-  return { firmId, participantId: id, key: await makeKey(db, clock, { scopes: FIRM_KEY_SCOPES, ...key, owner: { firmId } }) };
+  return {
+    firmId,
+    participantId: id,
+    key: await makeKey(db, clock, { scopes: FIRM_KEY_SCOPES, ...key, owner: { firmId } }),
+  };
 }
 
 export interface TestIntegrator {
@@ -80,20 +100,41 @@ export interface TestIntegrator {
 }
 
 /** An integrator with a central key of every scope. */
-export async function makeIntegrator(db: TestDatabase, clock: Clock, productionAuthorized = true): Promise<TestIntegrator> {
-  const integratorId = await createIntegrator({ sql: db.sql, clock }, { name: "Test integrator", productionAuthorized });
+export async function makeIntegrator(
+  db: TestDatabase,
+  clock: Clock,
+  productionAuthorized = true,
+): Promise<TestIntegrator> {
+  const integratorId = await createIntegrator(
+    { sql: db.sql, clock },
+    { name: "Test integrator", productionAuthorized },
+  );
   return { integratorId, key: await makeKey(db, clock, { owner: { integratorId }, scopes: SCOPES }) };
 }
 
 /** An active binding through every interface. */
-export const bind = (db: TestDatabase, clock: Clock, integratorId: IntegratorId, firmId: FirmId, scopes: readonly Scope[] = SCOPES): Promise<void> =>
+export const bind = (
+  db: TestDatabase,
+  clock: Clock,
+  integratorId: IntegratorId,
+  firmId: FirmId,
+  scopes: readonly Scope[] = SCOPES,
+): Promise<void> =>
   bindFirm({ sql: db.sql, clock }, { integratorId, firmId, scopes, interfaces: ["enterprise", "sapi", "connector"] });
 
 /** A token pair for a key's secret, through the SAPI door. */
 export const login = (node: Identity, key: CreatedKey, clock: Clock, scope?: string): Promise<TokenPair> =>
-  node.issueTokens({ clientId: key.id, clientSecret: key.secret, scope, door: "sapi", address: ADDRESS, receivedAt: clock.now() });
+  node.issueTokens({
+    clientId: key.id,
+    clientSecret: key.secret,
+    scope,
+    door: "sapi",
+    address: ADDRESS,
+    receivedAt: clock.now(),
+  });
 
-export const callerOf = async (node: Identity, token: string, clock: Clock): Promise<Caller> => node.authenticate(token, clock.now());
+export const callerOf = async (node: Identity, token: string, clock: Clock): Promise<Caller> =>
+  node.authenticate(token, clock.now());
 
 /** The name of the refusal that `work` ends with; "none" when it succeeds. */
 export async function refusalOf(work: () => unknown): Promise<string> {
@@ -121,9 +162,15 @@ export function cutChannel(): CutChannel {
       handlers = options;
       return openChannel({
         ...options,
-        onMessage: (payload) => { if (!isCut) options.onMessage(payload); },
-        onUp: () => { if (!isCut) options.onUp(); },
-        onDown: () => { if (!isCut) options.onDown(); },
+        onMessage: (payload) => {
+          if (!isCut) options.onMessage(payload);
+        },
+        onUp: () => {
+          if (!isCut) options.onUp();
+        },
+        onDown: () => {
+          if (!isCut) options.onDown();
+        },
       });
     },
     cut: () => {

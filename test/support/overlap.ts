@@ -26,7 +26,14 @@ export async function overlap(db: TestDatabase, first: string, ...others: readon
     let ended = 0;
     const followers = others.map((expression) => {
       const statement = racers.unsafe(`select ${expression} as value`).execute();
-      statement.then(() => { ended += 1; }, () => { ended += 1; });
+      statement.then(
+        () => {
+          ended += 1;
+        },
+        () => {
+          ended += 1;
+        },
+      );
       return statement;
     });
     await eventually("the others have ended or wait", async () => ended + (await waiting()) === 1 + others.length);

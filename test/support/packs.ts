@@ -43,4 +43,8 @@ export function documentOf(bytes: Buffer): XmlDocument {
 }
 
 /** Sorted ids of the asserts that fail. */
-export const failedIds = (rules: RuleSet, document: XmlDocument): string[] => rules.run(document, FINDINGS_MAX).findings.map(({ ruleId }) => ruleId).sort();
+export const failedIds = (rules: RuleSet, document: XmlDocument): string[] =>
+  rules
+    .run(document, FINDINGS_MAX)
+    .findings.map(({ ruleId }) => ruleId)
+    .sort();

@@ -57,10 +57,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const door = createServer({ allowHalfOpen: true }, (connection) => {
     connection.on("error", () => undefined);
     started ??= start();
-    void started.then((server) => { connection.end(JSON.stringify(server)); });
+    void started.then((server) => {
+      connection.end(JSON.stringify(server));
+    });
   });
   const path = join(folder, "door");
-  await new Promise<void>((resolve) => { door.listen(path, resolve); });
+  await new Promise<void>((resolve) => {
+    door.listen(path, resolve);
+  });
   project.provide("postgresDoor", path);
   return async () => {
     door.close();

@@ -44,7 +44,9 @@ const askForServer = (): Promise<Exclude<TestServer, { failure: string }>> =>
     let answer = "";
     createConnection(inject("postgresDoor"))
       .setEncoding("utf8")
-      .on("data", (text: string) => { answer += text; })
+      .on("data", (text: string) => {
+        answer += text;
+      })
       .once("error", reject)
       .once("end", () => {
         const parsed = JSON.parse(answer) as TestServer;

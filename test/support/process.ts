@@ -11,14 +11,17 @@ import { eventually } from "./eventually.js";
 export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** A loopback port that was free a moment ago. */
-export const freePort = (): Promise<number> => new Promise((resolve, reject) => {
-  const server = createServer();
-  server.once("error", reject);
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => { resolve(typeof address === "object" && address !== null ? address.port : 0); });
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => {
+        resolve(typeof address === "object" && address !== null ? address.port : 0);
+      });
+    });
   });
-});
 
 export interface EngineProcess {
   readonly pid: number;
@@ -41,17 +44,39 @@ export interface EngineProcessOptions {
 }
 
 const ended = (child: ChildProcess): Promise<number | null> =>
-  child.exitCode !== null || child.signalCode !== null ? Promise.resolve(child.exitCode) : new Promise((resolve) => { child.once("exit", (code) => { resolve(code); }); });
+  child.exitCode !== null || child.signalCode !== null
+    ? Promise.resolve(child.exitCode)
+    : new Promise((resolve) => {
+        child.once("exit", (code) => {
+          resolve(code);
+        });
+      });
 
 /** Starts `kurier serve` on a data directory and waits until it is ready. */
 export async function startEngineProcess(options: EngineProcessOptions): Promise<EngineProcess> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "serve", "--role", options.role ?? "all"], {
-    env: { PATH, HOME, DATA_DIR: options.dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: "warn", ...options.env }, stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(PROJECT, "gateway/kurier.mjs"), "serve", "--role", options.role ?? "all"],
+    {
+      env: {
+        PATH,
+        HOME,
+        DATA_DIR: options.dataDir,
+        PORT: String(port),
+        ADMIN_PORT: String(adminPort),
+        LOG_LEVEL: "warn",
+        ...options.env,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text: string) => { output += text; });
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
   const ready = await eventually("the engine is ready", async () => {
     if (child.exitCode !== null) throw new Error(`the engine ended before it was ready:\n${output}`);
     try {
@@ -63,7 +88,11 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
   const sandbox = readSandbox(options.dataDir);
   if (!ready || sandbox === undefined || child.pid === undefined) throw new Error("the engine wrote no sandbox.json");
   return {
-    pid: child.pid, port, sandbox, output: () => output, ended: () => child.exitCode !== null || child.signalCode !== null,
+    pid: child.pid,
+    port,
+    sandbox,
+    output: () => output,
+    ended: () => child.exitCode !== null || child.signalCode !== null,
     kill: async () => {
       child.kill("SIGKILL");
       await ended(child);

@@ -6,7 +6,9 @@ export const seedFrom = (fallback: number): number => Number(process.env["SEED"]
 /** A generator of its own state, so that one case can be repeated without those before it. */
 export class Random {
   #state: number;
-  constructor(seed: number) { this.#state = seed >>> 0; }
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
 
   /** A float in [0, 1): mulberry32. */
   next(): number {
@@ -18,7 +20,9 @@ export class Random {
   }
 
   /** An integer in [0, below). */
-  int(below: number): number { return Math.floor(this.next() * below); }
+  int(below: number): number {
+    return Math.floor(this.next() * below);
+  }
 
   pick<T>(items: readonly T[]): T {
     const item = items[this.int(items.length)];

@@ -30,15 +30,20 @@ const hash = (bytes: Buffer | string): string => createHash("sha256").update(byt
 
 /** Why a request's signature is refused; undefined when it holds. */
 function signatureFault(request: IncomingMessage, body: Buffer): string | undefined {
-  const match = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(request.headers.authorization ?? "");
+  const match =
+    /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
+      request.headers.authorization ?? "",
+    );
   const [, key, day, region, names = "", signature] = match ?? [];
   if (key !== ACCESS_KEY || region !== REGION) return "credential";
   const date = String(request.headers["x-amz-date"]);
   if (!date.startsWith(day ?? "-")) return "date";
   if (request.headers["x-amz-content-sha256"] !== hash(body)) return "body digest";
   const signed = names.split(";");
-  if (!["host", "x-amz-date", "x-amz-content-sha256"].every((name) => signed.includes(name))) return "headers left unsigned";
-  if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !signed.includes(name))) return "an x-amz header left unsigned";
+  if (!["host", "x-amz-date", "x-amz-content-sha256"].every((name) => signed.includes(name)))
+    return "headers left unsigned";
+  if (Object.keys(request.headers).some((name) => name.startsWith("x-amz-") && !signed.includes(name)))
+    return "an x-amz header left unsigned";
   const [path = "", query = ""] = (request.url ?? "").split("?");
   const canonical = `${request.method}\n${path}\n${query}\n${signed.map((name) => `${name}:${String(request.headers[name])}\n`).join("")}\n${names}\n${hash(body)}`;
   const text = `AWS4-HMAC-SHA256\n${date}\n${day}/${region}/s3/aws4_request\n${hash(canonical)}`;
@@ -51,8 +56,15 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
   const hidden = new Set<string>();
   const refusals: string[] = [];
 
-  const answer = (imitation: { failing: number; conflicts: number }, request: IncomingMessage, response: ServerResponse, body: Buffer): void => {
-    const end = (status: number, bytes: Buffer | string = "", headers: Record<string, string> = {}): void => { response.writeHead(status, headers).end(bytes); };
+  const answer = (
+    imitation: { failing: number; conflicts: number },
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer,
+  ): void => {
+    const end = (status: number, bytes: Buffer | string = "", headers: Record<string, string> = {}): void => {
+      response.writeHead(status, headers).end(bytes);
+    };
     if (imitation.failing > 0) {
       imitation.failing -= 1;
       end(503);
@@ -72,13 +84,21 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
     const key = decodeURIComponent(path.replace(`/${bucket}/`, ""));
     const stored = hidden.has(key) ? undefined : objects.get(key);
     if (request.method === "PUT") {
-      if (request.headers["content-md5"] !== createHash("md5").update(body).digest("base64") || request.headers["x-amz-object-lock-mode"] !== "COMPLIANCE") end(400);
+      if (
+        request.headers["content-md5"] !== createHash("md5").update(body).digest("base64") ||
+        request.headers["x-amz-object-lock-mode"] !== "COMPLIANCE"
+      )
+        end(400);
       else if (imitation.conflicts > 0) {
         imitation.conflicts -= 1;
         end(409);
       } else if (stored !== undefined && request.headers["if-none-match"] === "*") end(412);
       else {
-        objects.set(key, { bytes: body, retainUntil: Date.parse(String(request.headers["x-amz-object-lock-retain-until-date"])), version: randomUUID() });
+        objects.set(key, {
+          bytes: body,
+          retainUntil: Date.parse(String(request.headers["x-amz-object-lock-retain-until-date"])),
+          version: randomUUID(),
+        });
         end(200);
       }
     } else if (stored === undefined) end(404);
@@ -97,15 +117,25 @@ export async function startS3(bucket = "evidence"): Promise<S3Imitation> {
   const imitation = { failing: 0, conflicts: 0 };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => { answer(imitation, request, response, Buffer.concat(chunks)); });
+    request
+      .on("data", (chunk: Buffer) => chunks.push(chunk))
+      .on("end", () => {
+        answer(imitation, request, response, Buffer.concat(chunks));
+      });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return Object.assign(imitation, {
-    target: `s3:http://${ACCESS_KEY}:${encodeURIComponent(SECRET_KEY)}@127.0.0.1:${port}/${bucket}/kurier?region=${REGION}`, objects, hidden, refusals,
-    stop: () => new Promise<void>((resolve) => {
-      server.close(() => { resolve(); });
-      server.closeAllConnections();
-    }),
+    target: `s3:http://${ACCESS_KEY}:${encodeURIComponent(SECRET_KEY)}@127.0.0.1:${port}/${bucket}/kurier?region=${REGION}`,
+    objects,
+    hidden,
+    refusals,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
   });
 }

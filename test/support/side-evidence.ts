@@ -14,14 +14,23 @@ import type { Side } from "./side.js";
 const storeOf = ({ home: { dataDir } }: Side) => openFileEvidence(join(dataDir, "evidence"));
 
 function archiveOf(side: Side): EvidenceArchive {
-  const { dataDir, db: { sql } } = side.home;
+  const {
+    dataDir,
+    db: { sql },
+  } = side.home;
   const sealer = createSealer([Buffer.from(readFileSync(join(dataDir, "master.key"), "utf8").trim(), "base64")]);
   return createEvidenceArchive({ sql, store: storeOf(side), sealer, clock: systemClock });
 }
 
 /** What `evidence verify` finds wrong with everything that a side keeps. */
 export async function evidenceFaults(side: Side): Promise<readonly unknown[]> {
-  const { faults, entries } = await auditEvidence({ sql: side.home.db.sql, store: storeOf(side), archive: archiveOf(side), crypto: inThread, now: systemClock.now() });
+  const { faults, entries } = await auditEvidence({
+    sql: side.home.db.sql,
+    store: storeOf(side),
+    archive: archiveOf(side),
+    crypto: inThread,
+    now: systemClock.now(),
+  });
   return entries === 0 ? ["there is no evidence"] : faults;
 }
 
@@ -29,5 +38,9 @@ export async function evidenceFaults(side: Side): Promise<readonly unknown[]> {
 export async function keptMetadata(side: Side): Promise<readonly (string | undefined)[]> {
   const entries = await listEvidence(side.home.db.sql, { after: 0, limit: 1_000 });
   const archive = archiveOf(side);
-  return Promise.all(entries.filter(({ direction }) => direction === "outbound").map(async (entry) => (await archive.read(entry)).parts.get("smp")?.toString("utf8")));
+  return Promise.all(
+    entries
+      .filter(({ direction }) => direction === "outbound")
+      .map(async (entry) => (await archive.read(entry)).parts.get("smp")?.toString("utf8")),
+  );
 }

@@ -5,7 +5,17 @@ import postgres from "postgres";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { connectionTarget } from "../../engine/storage/sql.js";
-import { accessToken, http, type HttpAnswer, invoiceXml, type Mailbox, sapi, send, type SendParts, sendParts } from "./engine.js";
+import {
+  accessToken,
+  http,
+  type HttpAnswer,
+  invoiceXml,
+  type Mailbox,
+  sapi,
+  send,
+  type SendParts,
+  sendParts,
+} from "./engine.js";
 import { eventually } from "./eventually.js";
 import { type EngineProcess, startEngineProcess } from "./process.js";
 import type { AccessPointHome, Firm } from "./two-engines.js";
@@ -30,7 +40,14 @@ export interface Held {
   abandon(): Promise<void>;
 }
 
-export type Table = "document_attempt" | "document_history" | "received_document" | "participant" | "evidence_head" | "inbound_status" | "service_message";
+export type Table =
+  | "document_attempt"
+  | "document_history"
+  | "received_document"
+  | "participant"
+  | "evidence_head"
+  | "inbound_status"
+  | "service_message";
 
 /** `writes`: reading goes on. @default writes */
 export type LockMode = "everything" | "writes";
@@ -79,7 +96,9 @@ async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promis
   const { url, ...socket } = connectionTarget(home.db.url);
   const sql = postgres(url, { ...socket, max: 1 });
   let letGo = (): void => undefined;
-  const released = new Promise<void>((resolve) => { letGo = resolve; });
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
   let transaction: Promise<unknown> = Promise.resolve();
   await new Promise<void>((resolve, reject) => {
     transaction = sql.begin(async (inside) => {
@@ -90,17 +109,22 @@ async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promis
     transaction.catch(reject);
   });
   let ended: Promise<void> | undefined;
-  const release = (): Promise<void> => (ended ??= (async () => {
-    letGo();
-    await transaction;
-    await sql.end();
-  })());
+  const release = (): Promise<void> =>
+    (ended ??= (async () => {
+      letGo();
+      await transaction;
+      await sql.end();
+    })());
   const waiters = (): Promise<{ pid: number; query: string }[]> => home.db.sql<{ pid: number; query: string }[]>`
     select pid, query from pg_locks join pg_stat_activity using (pid)
     where not granted and relation = ${table}::regclass and database = (select oid from pg_database where datname = current_database())`;
   return {
     release,
-    waiting: async (part) => { await eventually(`${part} waits for ${table}`, async () => (await waiters()).some(({ query }) => query.includes(part))); },
+    waiting: async (part) => {
+      await eventually(`${part} waits for ${table}`, async () =>
+        (await waiters()).some(({ query }) => query.includes(part)),
+      );
+    },
     abandon: async () => {
       for (const { pid } of await waiters()) await home.db.sql`select pg_terminate_backend(${pid}, 5000)`;
       await release();
@@ -109,10 +133,18 @@ async function lock(home: AccessPointHome, table: Table, mode: LockMode): Promis
 }
 
 /** The addresses of a sandbox, past the proxy that PUBLIC_URL names. */
-const direct = (sandbox: Sandbox, port: number): Sandbox => ({ ...sandbox, baseUrl: `http://127.0.0.1:${port}/api/v1`, sapiBaseUrl: `http://127.0.0.1:${port}/sapi/v1` });
+const direct = (sandbox: Sandbox, port: number): Sandbox => ({
+  ...sandbox,
+  baseUrl: `http://127.0.0.1:${port}/api/v1`,
+  sapiBaseUrl: `http://127.0.0.1:${port}/sapi/v1`,
+});
 
 export async function startSide(home: AccessPointHome): Promise<Side> {
-  const { db: { sql }, firm, port } = home;
+  const {
+    db: { sql },
+    firm,
+    port,
+  } = home;
   const begin = (): Promise<EngineProcess> => startEngineProcess({ dataDir: home.dataDir, env: home.env });
   const sent: Sent[] = [];
   /** A token outlives the process that gave it. */
@@ -123,17 +155,24 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
   let past = "";
   let process = await begin();
   const token = (who: Firm | "integrator"): Promise<string> => {
-    const asked = tokens.get(who) ?? accessToken(side.sandbox, side.sandbox[who]).then((text) => {
-      known.push(text);
-      return text;
-    });
+    const asked =
+      tokens.get(who) ??
+      accessToken(side.sandbox, side.sandbox[who]).then((text) => {
+        known.push(text);
+        return text;
+      });
     tokens.set(who, asked);
     return asked;
   };
   const side: Side = {
-    home, sent,
-    get process() { return process; },
-    get sandbox() { return direct(process.sandbox, port); },
+    home,
+    sent,
+    get process() {
+      return process;
+    },
+    get sandbox() {
+      return direct(process.sandbox, port);
+    },
     output: () => past + process.output(),
     secrets: () => known,
     start: async () => {
@@ -154,14 +193,21 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       holds = [];
       if (process.ended()) await side.start();
     },
-    beginToStop: () => { void process.stop(); },
+    beginToStop: () => {
+      void process.stop();
+    },
     stop: () => process.stop(),
     mailbox: async (of = firm) => ({ participantId: side.sandbox[of].participantId, token: await token(of) }),
-    integrator: async (of = firm) => ({ authorization: `Bearer ${await token("integrator")}`, "x-firm-id": side.sandbox[of].firmId }),
+    integrator: async (of = firm) => ({
+      authorization: `Bearer ${await token("integrator")}`,
+      "x-firm-id": side.sandbox[of].firmId,
+    }),
     send: async (to, numberPrefix = "") => {
       const mailbox = await side.mailbox();
       const receiver = to.sandbox[to.home.firm].participantId;
-      const payload = invoiceXml(mailbox.participantId, receiver, { number: `${numberPrefix}${randomUUID()}` }).replaceAll("Sender s. r. o.", TEXT_MARKER);
+      const payload = invoiceXml(mailbox.participantId, receiver, {
+        number: `${numberPrefix}${randomUUID()}`,
+      }).replaceAll("Sender s. r. o.", TEXT_MARKER);
       const parts = sendParts(mailbox.participantId, receiver, payload);
       const idempotencyKey = randomUUID();
       const answer = await send(side.sandbox, mailbox, parts, { "idempotency-key": idempotencyKey });
@@ -210,21 +256,32 @@ export async function settled(...sides: readonly Side[]): Promise<void> {
 
 /** The received document that a sent one has become. */
 export async function arrivedAs(from: Side, to: Side, { id }: Pick<Sent, "id">): Promise<string> {
-  const [sent] = await from.home.db.sql<{ as4_message_id: string }[]>`select as4_message_id from document where id = ${id}`;
-  const [received] = await to.home.db.sql<{ id: string }[]>`select id from received_document where as4_message_id = ${sent?.as4_message_id ?? ""}`;
+  const [sent] = await from.home.db.sql<
+    { as4_message_id: string }[]
+  >`select as4_message_id from document where id = ${id}`;
+  const [received] = await to.home.db.sql<
+    { id: string }[]
+  >`select id from received_document where as4_message_id = ${sent?.as4_message_id ?? ""}`;
   if (received === undefined) throw new Error("the document has not arrived");
   return received.id;
 }
 
 /** Calls the inbox of a side for one of its documents. */
-export const inbox = async (side: Side, method: "GET" | "POST", path: string): Promise<HttpAnswer> => sapi(side.sandbox, await side.mailbox(), method, `/document/receive/${path}`);
+export const inbox = async (side: Side, method: "GET" | "POST", path: string): Promise<HttpAnswer> =>
+  sapi(side.sandbox, await side.mailbox(), method, `/document/receive/${path}`);
 
 /** Answers a received document as its firm, through the integrator. */
 export async function respondTo(side: Side, receivedId: string, status: string, note?: string): Promise<HttpAnswer> {
   const { authorization = "" } = await side.integrator();
   const customer = side.sandbox.integrator.customerRefs[side.home.firm];
-  return http("POST", `${side.sandbox.baseUrl}/connector/documents/${receivedId}/respond?customerRef=${customer}`, { authorization, "content-type": "application/json" }, JSON.stringify({ status, note }));
+  return http(
+    "POST",
+    `${side.sandbox.baseUrl}/connector/documents/${receivedId}/respond?customerRef=${customer}`,
+    { authorization, "content-type": "application/json" },
+    JSON.stringify({ status, note }),
+  );
 }
 
 /** GET below /api/v1 as the integrator. */
-export const enterprise = async (side: Side, path: string, firm?: Firm): Promise<HttpAnswer> => http("GET", `${side.sandbox.baseUrl}${path}`, await side.integrator(firm));
+export const enterprise = async (side: Side, path: string, firm?: Firm): Promise<HttpAnswer> =>
+  http("GET", `${side.sandbox.baseUrl}${path}`, await side.integrator(firm));

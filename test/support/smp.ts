@@ -22,7 +22,12 @@ import type { Leaf, TestPki } from "./test-pki.js";
 
 export const RECEIVER = "0245:1234567890" as ParticipantId;
 export const [INVOICE = { documentTypeId: "", processId: "" }] = BILLING_CAPABILITIES;
-export const question = (changes: Partial<SmpQuestion> = {}): SmpQuestion => ({ participant: RECEIVER, documentType: INVOICE.documentTypeId, process: INVOICE.processId, ...changes });
+export const question = (changes: Partial<SmpQuestion> = {}): SmpQuestion => ({
+  participant: RECEIVER,
+  documentType: INVOICE.documentTypeId,
+  process: INVOICE.processId,
+  ...changes,
+});
 
 export const SANDBOX_POLICY: OutboundPolicy = { allowLoopback: true, ownOrigins: [] };
 
@@ -30,7 +35,12 @@ export interface FakeSmp {
   readonly url: string;
   /** Paths asked so far. */
   readonly asked: string[];
-  answer: (path: string, request: IncomingMessage) => { readonly status?: number; readonly body?: string | Buffer; readonly headers?: Readonly<Record<string, string>> } | undefined;
+  answer: (
+    path: string,
+    request: IncomingMessage,
+  ) =>
+    | { readonly status?: number; readonly body?: string | Buffer; readonly headers?: Readonly<Record<string, string>> }
+    | undefined;
   close(): Promise<void>;
 }
 
@@ -43,33 +53,72 @@ export async function startFakeSmp(): Promise<FakeSmp> {
     const answer = state.answer(request.url ?? "", request);
     if (answer !== undefined) response.writeHead(answer.status ?? 200, answer.headers).end(answer.body);
   });
-  await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
   return Object.assign(state, {
-    asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => new Promise<void>((resolve) => { server.closeAllConnections(); server.close(() => { resolve(); }); }),
+    asked,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => {
+          resolve();
+        });
+      }),
   });
 }
 
 /** A look-up over the test's DNS server and PKI. */
-export function networkLookup(dns: TestDnsServer, pki: TestPki, clock: Clock, options: { readonly policy?: OutboundPolicy; readonly timeout_ms?: number; readonly trust?: Pki } = {}): SmpLookup {
+export function networkLookup(
+  dns: TestDnsServer,
+  pki: TestPki,
+  clock: Clock,
+  options: { readonly policy?: OutboundPolicy; readonly timeout_ms?: number; readonly trust?: Pki } = {},
+): SmpLookup {
   const policy = options.policy ?? SANDBOX_POLICY;
   const http = createHttp({ policy });
-  const sml = createSml({ zone: "participant.test", clock, resolveNaptr: createResolveNaptr({ servers: [dns], timeout_ms: options.timeout_ms ?? 300 }) });
+  const sml = createSml({
+    zone: "participant.test",
+    clock,
+    resolveNaptr: createResolveNaptr({ servers: [dns], timeout_ms: options.timeout_ms ?? 300 }),
+  });
   return createSmpLookup({
     source: createNetworkSource({ sml, http: (call) => http({ ...call, timeout_ms: options.timeout_ms ?? 2_000 }) }),
-    crypto: inThread, pki: options.trust ?? trustOf(pki, clock), policy, clock, log: silentLog,
+    crypto: inThread,
+    pki: options.trust ?? trustOf(pki, clock),
+    policy,
+    clock,
+    log: silentLog,
   });
 }
 
 /** The trust decision of a test PKI, without revocation. */
 export const trustOf = ({ store }: TestPki, clock: Clock): Pki =>
-  createPki({ store, mode: "off", clock, log: silentLog, revocation: { ask: () => Promise.reject(new Error("not asked")) } });
+  createPki({
+    store,
+    mode: "off",
+    clock,
+    log: silentLog,
+    revocation: { ask: () => Promise.reject(new Error("not asked")) },
+  });
 
 /** Metadata of RECEIVER, changed as text, then signed. */
-export function signedMetadata(signer: OwnKey, accessPoint: Leaf, change: (text: string) => string = (text) => text, url = "http://127.0.0.1:1/as4"): Buffer {
+export function signedMetadata(
+  signer: OwnKey,
+  accessPoint: Leaf,
+  change: (text: string) => string = (text) => text,
+  url = "http://127.0.0.1:1/as4",
+): Buffer {
   const text = serviceMetadataXml({
-    participant: RECEIVER, documentType: INVOICE.documentTypeId, processes: [INVOICE.processId], url, certificate: accessPoint.certificate,
-    activation: Date.parse("2026-01-01T00:00:00Z"), expiration: Date.parse("2028-01-01T00:00:00Z"), contact: "https://contact.example",
+    participant: RECEIVER,
+    documentType: INVOICE.documentTypeId,
+    processes: [INVOICE.processId],
+    url,
+    certificate: accessPoint.certificate,
+    activation: Date.parse("2026-01-01T00:00:00Z"),
+    expiration: Date.parse("2028-01-01T00:00:00Z"),
+    contact: "https://contact.example",
   });
   return signEnveloped(Buffer.from(change(text)), signer);
 }

@@ -17,17 +17,36 @@ export interface Source {
   readonly packages: readonly string[];
 }
 
-const walk = (folder: string): string[] => readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-  const path = join(folder, entry.name);
-  return entry.isDirectory() ? walk(path) : path.endsWith(".ts") && !path.endsWith(".d.ts") ? [path] : [];
-});
+const walk = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? walk(path) : path.endsWith(".ts") && !path.endsWith(".d.ts") ? [path] : [];
+  });
 
 function specifiersOf(file: ts.SourceFile): string[] {
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
-    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined && ts.isStringLiteral(node.moduleSpecifier)) found.push(node.moduleSpecifier.text);
-    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword && node.arguments[0] !== undefined && ts.isStringLiteral(node.arguments[0])) found.push(node.arguments[0].text);
-    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && /require/i.test(node.expression.text) && node.arguments[0] !== undefined && ts.isStringLiteral(node.arguments[0])) found.push(node.arguments[0].text);
+    if (
+      (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) &&
+      node.moduleSpecifier !== undefined &&
+      ts.isStringLiteral(node.moduleSpecifier)
+    )
+      found.push(node.moduleSpecifier.text);
+    if (
+      ts.isCallExpression(node) &&
+      node.expression.kind === ts.SyntaxKind.ImportKeyword &&
+      node.arguments[0] !== undefined &&
+      ts.isStringLiteral(node.arguments[0])
+    )
+      found.push(node.arguments[0].text);
+    if (
+      ts.isCallExpression(node) &&
+      ts.isIdentifier(node.expression) &&
+      /require/i.test(node.expression.text) &&
+      node.arguments[0] !== undefined &&
+      ts.isStringLiteral(node.arguments[0])
+    )
+      found.push(node.arguments[0].text);
     ts.forEachChild(node, visit);
   };
   visit(file);
@@ -35,16 +54,23 @@ function specifiersOf(file: ts.SourceFile): string[] {
 }
 
 /** The file of ours that a relative specifier in `path` means. */
-export const fileOfSpecifier = (path: string, specifier: string): string => relative(ROOT, resolve(ROOT, dirname(path), specifier)).replace(/\.js$/, ".ts");
+export const fileOfSpecifier = (path: string, specifier: string): string =>
+  relative(ROOT, resolve(ROOT, dirname(path), specifier)).replace(/\.js$/, ".ts");
 
 /** Parses one file; made-up ones too, so that a check can be shown to fail. */
 export function parse(path: string, text: string): Source {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
   const specifiers = specifiersOf(file);
-  return { path, file, imports: specifiers.filter((s) => s.startsWith(".")).map((s) => fileOfSpecifier(path, s)), packages: specifiers.filter((s) => !s.startsWith(".")) };
+  return {
+    path,
+    file,
+    imports: specifiers.filter((s) => s.startsWith(".")).map((s) => fileOfSpecifier(path, s)),
+    packages: specifiers.filter((s) => !s.startsWith(".")),
+  };
 }
 
-const readFolder = (folder: string): readonly Source[] => walk(join(ROOT, folder)).map((path) => parse(relative(ROOT, path), readFileSync(path, "utf8")));
+const readFolder = (folder: string): readonly Source[] =>
+  walk(join(ROOT, folder)).map((path) => parse(relative(ROOT, path), readFileSync(path, "utf8")));
 
 /** The sources of the product. */
 export const readSources = (): readonly Source[] => FOLDERS.flatMap(readFolder);

@@ -19,9 +19,21 @@ import { createMetrics, type Metrics } from "../../engine/base/metrics.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode } from "../../engine/peppol/responses/mls.js";
-import { buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, type ResponseCode } from "../../engine/peppol/responses/invoice-response.js";
+import {
+  buildInvoiceResponse,
+  INVOICE_RESPONSE_DOCUMENT_TYPE,
+  INVOICE_RESPONSE_PROFILE,
+  type ResponseCode,
+} from "../../engine/peppol/responses/invoice-response.js";
 import type { EnvelopeFacts, InboundExchange, Receive, Transport } from "../../engine/peppol/transport.js";
-import { acceptDocuments, applyMove, findDocument, findDocumentState, listDocumentEvents, type NewDocument } from "../../engine/storage/documents/documents.js";
+import {
+  acceptDocuments,
+  applyMove,
+  findDocument,
+  findDocumentState,
+  listDocumentEvents,
+  type NewDocument,
+} from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { recordOutgoing } from "../../engine/storage/documents/statuses.js";
 import { validateDocument } from "../../validators/validate.js";
@@ -50,8 +62,19 @@ export type BenchPorts = MessagePorts & DutyPorts;
 export function statusNode(ports: BenchPorts): StatusWorkPorts {
   const { clock, metrics, log } = ports;
   const recipients = { capability: () => Promise.resolve("unknown" as const), forget: () => undefined };
-  const document = documentKind({ send: { ...ports, recipients }, dispatch: ports, statuses: ports, duties: ports, respond: ports });
-  return { ...ports, actors: startActors({ log, metrics, monotonic: () => clock.monotonic() }), document, message: messageKind(ports) };
+  const document = documentKind({
+    send: { ...ports, recipients },
+    dispatch: ports,
+    statuses: ports,
+    duties: ports,
+    respond: ports,
+  });
+  return {
+    ...ports,
+    actors: startActors({ log, metrics, monotonic: () => clock.monotonic() }),
+    document,
+    message: messageKind(ports),
+  };
 }
 
 export interface StatusBench {
@@ -65,21 +88,46 @@ export interface StatusBench {
   /** Applies a trigger of the lifecycle to a document, as an attempt would. @returns whether the table has it */
   trigger(id: DocumentId, trigger: OutboundTrigger): Promise<boolean>;
   /** States in the order of the document's history, and kinds of its events in theirs. */
-  story(firmId: FirmId, id: DocumentId): Promise<{ readonly states: string[]; readonly events: string[]; readonly response: string | null; readonly reason: string | null }>;
+  story(
+    firmId: FirmId,
+    id: DocumentId,
+  ): Promise<{
+    readonly states: string[];
+    readonly events: string[];
+    readonly response: string | null;
+    readonly reason: string | null;
+  }>;
 }
 
-export function statusBench(db: TestDatabase, clock: FakeClock, options: { readonly transport?: Transport; readonly owner?: string } = {}): StatusBench {
+export function statusBench(
+  db: TestDatabase,
+  clock: FakeClock,
+  options: { readonly transport?: Transport; readonly owner?: string } = {},
+): StatusBench {
   const { sql } = db;
   const sealer = createSealer([Buffer.alloc(32, 7)]);
   const metrics = createMetrics();
   const log = createLog("silent");
   const receive = createInbound({ sql, sealer, clock, metrics, provider: OWN, poke: () => undefined });
   const ports: BenchPorts = {
-    sql, sealer, clock, metrics, log, provider: OWN, validators: inlineValidators, transport: options.transport ?? createLoopback(receive), owner: options.owner ?? "node/1",
-    random: () => 0.5, environment: "production", poke: () => undefined,
+    sql,
+    sealer,
+    clock,
+    metrics,
+    log,
+    provider: OWN,
+    validators: inlineValidators,
+    transport: options.transport ?? createLoopback(receive),
+    owner: options.owner ?? "node/1",
+    random: () => 0.5,
+    environment: "production",
+    poke: () => undefined,
   };
   return {
-    ports, node: statusNode(ports), receive, metrics,
+    ports,
+    node: statusNode(ports),
+    receive,
+    metrics,
     metric: async (line) => {
       const found = (await metrics.exposition()).split("\n").find((text) => text.startsWith(`kurier_${line}`));
       return found === undefined ? 0 : Number(found.split(" ").at(-1));
@@ -95,11 +143,26 @@ export function statusBench(db: TestDatabase, clock: FakeClock, options: { reado
       const move = state === undefined ? undefined : outboundMove(state.status, trigger);
       if (state === undefined || move === undefined) return false;
       await applyMove(sql, {
-        id, version: state.version, status: move.to, trigger, detail: undefined, now: clock.now(), nextAttemptAt: clock.now() + 60_000, attempt: undefined, changes: {},
+        id,
+        version: state.version,
+        status: move.to,
+        trigger,
+        detail: undefined,
+        now: clock.now(),
+        nextAttemptAt: clock.now() + 60_000,
+        attempt: undefined,
+        changes: {},
         events: move.emits.map((kind) => ({ id: newId(clock), kind, feed: true })),
       });
       if (trigger === "receipt_confirmed") {
-        await recordOutgoing(sql, { id, c2Seat: OWN.seat, c3Seat: PEER_SEAT, transportProfile: "t", c1Country: "SK", exchangedAt: clock.now() });
+        await recordOutgoing(sql, {
+          id,
+          c2Seat: OWN.seat,
+          c3Seat: PEER_SEAT,
+          transportProfile: "t",
+          c1Country: "SK",
+          exchangedAt: clock.now(),
+        });
       }
       return true;
     },
@@ -108,13 +171,20 @@ export function statusBench(db: TestDatabase, clock: FakeClock, options: { reado
       const events = await listDocumentEvents(sql, firmId, id, { after: "0", limit: 1_000 });
       if (record === undefined || events === undefined) throw new Error("no such document");
       return {
-        states: record.history.map(({ status }) => status), events: events.map(({ kind }) => kind), response: record.invoiceResponseStatus, reason: record.statusReason,
+        states: record.history.map(({ status }) => status),
+        events: events.map(({ kind }) => kind),
+        response: record.invoiceResponseStatus,
+        reason: record.statusReason,
       };
     },
   };
 }
 
-const envelope = (peerSeat: string): EnvelopeFacts => ({ mls: { type: "FAILURE_ONLY", to: undefined }, countryC1: "AT", peerSeat });
+const envelope = (peerSeat: string): EnvelopeFacts => ({
+  mls: { type: "FAILURE_ONLY", to: undefined },
+  countryC1: "AT",
+  peerSeat,
+});
 
 export interface MlsChanges {
   readonly seat?: string;
@@ -125,17 +195,36 @@ export interface MlsChanges {
 }
 
 /** A Message Level Status of the peer about a document. */
-export function mlsExchange(clock: FakeClock, reference: string, code: MlsCode, changes: MlsChanges = {}): InboundExchange {
+export function mlsExchange(
+  clock: FakeClock,
+  reference: string,
+  code: MlsCode,
+  changes: MlsChanges = {},
+): InboundExchange {
   const seat = changes.seat ?? PEER_SEAT;
   const digits = seat.slice(3);
   const issues = code === "RE" ? [{ location: "NA", reason: "BV" as const, description: "The total is wrong." }] : [];
   return {
-    sender: `0242:${digits}` as ParticipantId, receiver: (changes.receiver ?? OWN.participant) as ParticipantId, documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS,
-    as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), envelope: envelope(seat),
-    payload: changes.payload ?? buildMls({
-      id: randomUUID(), issuedAt: clock.now(), sender: changes.says ?? digits, receiver: OWN.participant.slice(5), code,
-      description: code === "RE" ? "Rejected for its total." : undefined, reference, issues,
-    }),
+    sender: `0242:${digits}` as ParticipantId,
+    receiver: (changes.receiver ?? OWN.participant) as ParticipantId,
+    documentTypeId: MLS_DOCUMENT_TYPE,
+    processId: MLS_PROCESS,
+    as4MessageId: `${randomUUID()}@peer`,
+    sbdhInstanceId: randomUUID(),
+    createdAt: clock.now(),
+    envelope: envelope(seat),
+    payload:
+      changes.payload ??
+      buildMls({
+        id: randomUUID(),
+        issuedAt: clock.now(),
+        sender: changes.says ?? digits,
+        receiver: OWN.participant.slice(5),
+        code,
+        description: code === "RE" ? "Rejected for its total." : undefined,
+        reference,
+        issues,
+      }),
   };
 }
 
@@ -148,13 +237,29 @@ export interface ResponseChanges {
 }
 
 /** An invoice response from the buyer of a document. */
-export function responseExchange(clock: FakeClock, document: Pick<NewDocument, "sender" | "receiver">, number: string, code: ResponseCode, changes: ResponseChanges = {}): InboundExchange {
+export function responseExchange(
+  clock: FakeClock,
+  document: Pick<NewDocument, "sender" | "receiver">,
+  number: string,
+  code: ResponseCode,
+  changes: ResponseChanges = {},
+): InboundExchange {
   return {
-    sender: document.receiver, receiver: document.sender, documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE,
-    as4MessageId: `${randomUUID()}@peer`, sbdhInstanceId: randomUUID(), createdAt: clock.now(), envelope: envelope(PEER_SEAT),
+    sender: document.receiver,
+    receiver: document.sender,
+    documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+    processId: INVOICE_RESPONSE_PROFILE,
+    as4MessageId: `${randomUUID()}@peer`,
+    sbdhInstanceId: randomUUID(),
+    createdAt: clock.now(),
+    envelope: envelope(PEER_SEAT),
     payload: buildInvoiceResponse({
-      id: changes.id ?? randomUUID(), issuedAt: changes.issuedAt ?? clock.now(), code, note: "because",
-      sender: { participant: (changes.says ?? document.receiver) as ParticipantId, name: "Buyer" }, receiver: { participant: document.sender, name: "Seller" },
+      id: changes.id ?? randomUUID(),
+      issuedAt: changes.issuedAt ?? clock.now(),
+      code,
+      note: "because",
+      sender: { participant: (changes.says ?? document.receiver) as ParticipantId, name: "Buyer" },
+      receiver: { participant: document.sender, name: "Seller" },
       invoice: { number, issueDate: changes.issueDate, typeCode: "380" },
     }),
   };

@@ -4,9 +4,26 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { contextTag, TAG } from "../../engine/peppol/pki/der.js";
-import { bitString, der, generalizedTime, integer, octetString, oid, RSA_SHA256, sequence, time } from "../../engine/peppol/pki/der-writer.js";
+import {
+  bitString,
+  der,
+  generalizedTime,
+  integer,
+  octetString,
+  oid,
+  RSA_SHA256,
+  sequence,
+  time,
+} from "../../engine/peppol/pki/der-writer.js";
 import { type Certificate, OCSP_SIGNING, readCertificate } from "../../engine/peppol/pki/certificate.js";
-import { issueCertificate, type KeyPair, nameDer, type NewCertificate, newKeyPair, type SubjectName } from "../../engine/peppol/pki/issue.js";
+import {
+  issueCertificate,
+  type KeyPair,
+  nameDer,
+  type NewCertificate,
+  newKeyPair,
+  type SubjectName,
+} from "../../engine/peppol/pki/issue.js";
 import { makeTrustStore, type TrustStore } from "../../engine/peppol/pki/trust.js";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
@@ -41,27 +58,62 @@ export function parsed(der: Uint8Array): Certificate {
 }
 
 export async function makeTestPki(name = "TEST"): Promise<TestPki> {
-  const [rootKey, apKey, smpKey, first, second] = await Promise.all([newKeyPair(), newKeyPair(), newKeyPair(), newKeyPair(), newKeyPair()]);
+  const [rootKey, apKey, smpKey, first, second] = await Promise.all([
+    newKeyPair(),
+    newKeyPair(),
+    newKeyPair(),
+    newKeyPair(),
+    newKeyPair(),
+  ]);
   const life = { notBefore: PKI_START, notAfter: PKI_END } as const;
   const ca = { isCa: true, keyUsage: ["keyCertSign", "cRLSign"] } as const;
   const rootSubject = { C: "SK", O: "Kurier", CN: `${name} Root CA` };
-  const root: Authority = { ...rootKey, subject: rootSubject, certificate: issueCertificate({ subject: rootSubject, publicKey: rootKey.publicKey, key: rootKey.privateKey, ...life, ...ca }) };
+  const root: Authority = {
+    ...rootKey,
+    subject: rootSubject,
+    certificate: issueCertificate({
+      subject: rootSubject,
+      publicKey: rootKey.publicKey,
+      key: rootKey.privateKey,
+      ...life,
+      ...ca,
+    }),
+  };
   const authority = (keys: KeyPair, CN: string): Authority => {
     const subject = { C: "SK", O: "Kurier", CN };
-    return { ...keys, subject, certificate: issueCertificate({ subject, publicKey: keys.publicKey, issuer: root, key: root.privateKey, ...life, ...ca }) };
+    return {
+      ...keys,
+      subject,
+      certificate: issueCertificate({
+        subject,
+        publicKey: keys.publicKey,
+        issuer: root,
+        key: root.privateKey,
+        ...life,
+        ...ca,
+      }),
+    };
   };
   const ap = authority(apKey, `${name} ACCESS POINT CA`);
   const smp = authority(smpKey, `${name} SERVICE METADATA PUBLISHER CA`);
   let used = 0;
   return {
-    root, ap, smp,
+    root,
+    ap,
+    smp,
     store: makeTrustStore([root, ap, smp].map(({ certificate }) => ({ certificate: parsed(certificate) }))),
     leaf: (usage, seat, changes = {}) => {
       const keys = (used += 1) % 2 === 0 ? first : second;
       const issuer = usage === "ap" ? ap : smp;
       const certificate = issueCertificate({
-        subject: { C: "SK", O: "Kurier", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat }, publicKey: keys.publicKey, issuer, key: issuer.privateKey,
-        notBefore: PKI_START, notAfter: Date.parse("2028-01-01T00:00:00Z"), keyUsage: ["digitalSignature", "keyEncipherment"], ...changes,
+        subject: { C: "SK", O: "Kurier", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat },
+        publicKey: keys.publicKey,
+        issuer,
+        key: issuer.privateKey,
+        notBefore: PKI_START,
+        notAfter: Date.parse("2028-01-01T00:00:00Z"),
+        keyUsage: ["digitalSignature", "keyEncipherment"],
+        ...changes,
       });
       return { seat, certificate, privateKey: keys.privateKey, key: wrapPrivateKey(keys.privateKey) };
     },
@@ -69,11 +121,22 @@ export async function makeTestPki(name = "TEST"): Promise<TestPki> {
 }
 
 /** The DER of a revocation list. */
-export function makeCrl(issuer: Authority, revoked: readonly string[], thisUpdate: number, nextUpdate: number, extension?: Buffer): Buffer {
+export function makeCrl(
+  issuer: Authority,
+  revoked: readonly string[],
+  thisUpdate: number,
+  nextUpdate: number,
+  extension?: Buffer,
+): Buffer {
   const entries = revoked.map((serial) => sequence(integer(Buffer.from(serial, "hex")), time(thisUpdate)));
   const tbs = sequence(
-    integer(Buffer.from([1])), RSA_SHA256, nameDer(issuer.subject), time(thisUpdate), time(nextUpdate),
-    ...(entries.length === 0 ? [] : [sequence(...entries)]), ...(extension === undefined ? [] : [der(contextTag(0), sequence(extension))]),
+    integer(Buffer.from([1])),
+    RSA_SHA256,
+    nameDer(issuer.subject),
+    time(thisUpdate),
+    time(nextUpdate),
+    ...(entries.length === 0 ? [] : [sequence(...entries)]),
+    ...(extension === undefined ? [] : [der(contextTag(0), sequence(extension))]),
   );
   return sequence(tbs, RSA_SHA256, bitString(sign("sha256", tbs, issuer.privateKey)));
 }
@@ -88,13 +151,24 @@ export interface OcspReply {
 
 /** The DER of an OCSP answer about the CertID that a question holds. */
 export function makeOcspAnswer(issuer: Authority, certId: Uint8Array, reply: OcspReply): Buffer {
-  const status = { good: der(contextTag(0, false)), revoked: der(contextTag(1), generalizedTime(reply.thisUpdate)), unknown: der(contextTag(2, false)) }[reply.status];
+  const status = {
+    good: der(contextTag(0, false)),
+    revoked: der(contextTag(1), generalizedTime(reply.thisUpdate)),
+    unknown: der(contextTag(2, false)),
+  }[reply.status];
   const next = reply.nextUpdate === undefined ? [] : [der(contextTag(0), generalizedTime(reply.nextUpdate))];
-  const data = sequence(der(contextTag(1), nameDer(issuer.subject)), generalizedTime(reply.thisUpdate), sequence(sequence(certId, status, generalizedTime(reply.thisUpdate), ...next)));
+  const data = sequence(
+    der(contextTag(1), nameDer(issuer.subject)),
+    generalizedTime(reply.thisUpdate),
+    sequence(sequence(certId, status, generalizedTime(reply.thisUpdate), ...next)),
+  );
   const signature = sign("sha256", data, reply.responder?.privateKey ?? issuer.privateKey);
   const attached = reply.responder === undefined ? [] : [der(contextTag(0), sequence(reply.responder.certificate))];
   const basic = sequence(data, RSA_SHA256, bitString(signature), ...attached);
-  return sequence(der(TAG.enumerated, Buffer.from([0])), der(contextTag(0), sequence(oid("1.3.6.1.5.5.7.48.1.1"), octetString(basic))));
+  return sequence(
+    der(TAG.enumerated, Buffer.from([0])),
+    der(contextTag(0), sequence(oid("1.3.6.1.5.5.7.48.1.1"), octetString(basic))),
+  );
 }
 
 /** The CertID inside a question that we have made: past three wrappers of the same length. */
@@ -105,11 +179,20 @@ export const certIdIn = (question: Buffer): Buffer => {
 };
 
 /** A responder that the issuer appoints. */
-export async function makeResponder(issuer: Authority, changes: Partial<NewCertificate> = {}): Promise<{ readonly certificate: Buffer; readonly privateKey: KeyObject }> {
+export async function makeResponder(
+  issuer: Authority,
+  changes: Partial<NewCertificate> = {},
+): Promise<{ readonly certificate: Buffer; readonly privateKey: KeyObject }> {
   const { privateKey, publicKey } = await newKeyPair();
   const certificate = issueCertificate({
-    subject: { CN: `Responder ${randomBytes(2).toString("hex")}` }, publicKey, issuer, key: issuer.privateKey, notBefore: PKI_START, notAfter: PKI_END,
-    extendedKeyUsage: [OCSP_SIGNING], ...changes,
+    subject: { CN: `Responder ${randomBytes(2).toString("hex")}` },
+    publicKey,
+    issuer,
+    key: issuer.privateKey,
+    notBefore: PKI_START,
+    notAfter: PKI_END,
+    extendedKeyUsage: [OCSP_SIGNING],
+    ...changes,
   });
   return { certificate, privateKey };
 }
@@ -139,9 +222,18 @@ export async function startRevocationServer(): Promise<RevocationServer> {
       if (answer !== undefined) response.writeHead(answer.status ?? 200).end(answer.body);
     });
   });
-  await new Promise<void>((resolve) => { server.listen(0, "127.0.0.1", resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
   return Object.assign(state, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked,
-    close: () => new Promise<void>((resolve) => { server.closeAllConnections(); server.close(() => { resolve(); }); }),
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => {
+          resolve();
+        });
+      }),
   });
 }

@@ -6,8 +6,16 @@ export { marksBroken, type Mark } from "../../validators/schematron/release/test
 
 /** Folders of conformance/units. */
 export const UNIT_FOLDERS = [
-  "en16931-invoice", "en16931-creditnote", "peppol-peppol", "peppol-de", "peppol-dk",
-  "peppol-gr", "peppol-it", "peppol-nl", "peppol-no", "peppol-se",
+  "en16931-invoice",
+  "en16931-creditnote",
+  "peppol-peppol",
+  "peppol-de",
+  "peppol-dk",
+  "peppol-gr",
+  "peppol-it",
+  "peppol-nl",
+  "peppol-no",
+  "peppol-se",
 ] as const;
 export type UnitFolder = (typeof UNIT_FOLDERS)[number];
 
@@ -35,13 +43,20 @@ export const readTestSet = (text: string, folder: UnitFolder, file: string): Uni
   readTests(text, file).map((test) => ({ ...test, key: `units/${folder}/${file}#${test.position}`, folder, file }));
 
 /** Stored results of the official stylesheets, by document or fragment. An id that starts with "!" is a dynamic error. */
-export type ExpectedResults = Readonly<Record<string, { readonly en16931: readonly string[]; readonly peppol: readonly string[] }>>;
+export type ExpectedResults = Readonly<
+  Record<string, { readonly en16931: readonly string[]; readonly peppol: readonly string[] }>
+>;
 
 export const expectedResults = (): ExpectedResults =>
   JSON.parse(readFileSync(conformance("expected", "schematron-3.0.21.json"), "utf8")) as ExpectedResults;
 
 /** Every stored result with the bytes it belongs to, in the order of the file. */
-export function* expectedDocuments(): Generator<{ key: string; bytes: Buffer; en16931: readonly string[]; peppol: readonly string[] }> {
+export function* expectedDocuments(): Generator<{
+  key: string;
+  bytes: Buffer;
+  en16931: readonly string[];
+  peppol: readonly string[];
+}> {
   const units = new Map<string, Buffer>();
   for (const folder of UNIT_FOLDERS) for (const test of readUnitFolder(folder)) units.set(test.key, test.document);
   for (const [key, lists] of Object.entries(expectedResults())) {

@@ -58,9 +58,12 @@ const NAMESPACE = "urn:oasis:names:specification:ubl:schema:xsd";
 function houseRules(dataDir: string, prefix: string): string {
   const [source, rulesDir] = [join(dataDir, "house"), join(dataDir, "rules")];
   mkdirSync(source);
-  writeFileSync(join(source, "house.sch"), `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2">
+  writeFileSync(
+    join(source, "house.sch"),
+    `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2">
     <ns prefix="ubl" uri="${NAMESPACE}:Invoice-2"/><ns prefix="cbc" uri="${NAMESPACE}:CommonBasicComponents-2"/>
-    <pattern><rule context="ubl:Invoice"><assert id="HOUSE-01" flag="fatal" test="not(starts-with(cbc:ID, '${prefix}'))">This house takes no such number.</assert></rule></pattern></schema>`);
+    <pattern><rule context="ubl:Invoice"><assert id="HOUSE-01" flag="fatal" test="not(starts-with(cbc:ID, '${prefix}'))">This house takes no such number.</assert></rule></pattern></schema>`,
+  );
   importRules({ source, rulesDir, id: "house" });
   setActive(rulesDir, "house", true);
   return rulesDir;
@@ -71,28 +74,57 @@ export async function prepareTwo(env: Readonly<Record<string, string>> = {}): Pr
   const dns = await startDnsServer(() => undefined);
   const make = async (firm: Firm, seat: string, from?: string): Promise<AccessPointHome> => {
     const dataDir = mkdtempSync(join(tmpdir(), `kurier-${seat}-`));
-    await ensureDevelopmentPki({ folder: join(dataDir, "pki"), clock: systemClock, seat, ...(from === undefined ? {} : { from: join(from, "pki") }) });
+    await ensureDevelopmentPki({
+      folder: join(dataDir, "pki"),
+      clock: systemClock,
+      seat,
+      ...(from === undefined ? {} : { from: join(from, "pki") }),
+    });
     const [db, port, refuses] = [await freshDatabase(), await freePort(), `NOT-FOR-${seat}-`];
     const [as4, smp] = [await startFaultProxy(port), await startFaultProxy(port)];
     return {
-      firm, dataDir, db, port, seat, refuses, as4, smp,
+      firm,
+      dataDir,
+      db,
+      port,
+      seat,
+      refuses,
+      as4,
+      smp,
       env: {
-        PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${as4.port}`, DATABASE_URL: db.url, NATS_URL: "embedded", VALIDATOR_THREADS: "1", LOG_LEVEL: "debug",
-        RULES_DIR: houseRules(dataDir, refuses), SMP_MODE: "sml", SML_ZONE: ZONE, DNS_SERVERS: `127.0.0.1:${dns.port}`, ...env,
+        PORT: String(port),
+        PUBLIC_URL: `http://127.0.0.1:${as4.port}`,
+        DATABASE_URL: db.url,
+        NATS_URL: "embedded",
+        VALIDATOR_THREADS: "1",
+        LOG_LEVEL: "debug",
+        RULES_DIR: houseRules(dataDir, refuses),
+        SMP_MODE: "sml",
+        SML_ZONE: ZONE,
+        DNS_SERVERS: `127.0.0.1:${dns.port}`,
+        ...env,
       },
     };
   };
   const a = await make("sender", "PSK000001");
   const b = await make("receiver", "PSK000002", a.dataDir);
-  const smps = new Map([a, b].flatMap(({ firm, seat, smp }) => [DEMO_FIRMS[firm].participantId, providerOfSeat(seat) ?? ""].map((participant) =>
-    [smlName(participant, ZONE), smpRecord(`http://127.0.0.1:${smp.port}/smp`)] as const)));
+  const smps = new Map(
+    [a, b].flatMap(({ firm, seat, smp }) =>
+      [DEMO_FIRMS[firm].participantId, providerOfSeat(seat) ?? ""].map(
+        (participant) => [smlName(participant, ZONE), smpRecord(`http://127.0.0.1:${smp.port}/smp`)] as const,
+      ),
+    ),
+  );
   const names: DnsBehaviour = (name) => {
     const record = smps.get(name);
     return record === undefined ? { rcode: NXDOMAIN } : { naptr: [record] };
   };
   dns.answer = names;
   return {
-    a, b, dns, names,
+    a,
+    b,
+    dns,
+    names,
     remove: async () => {
       for (const home of [a, b]) {
         await Promise.all([home.as4.stop(), home.smp.stop()]);

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-export interface WorkerBundle { readonly file: string; remove(): Promise<void> }
+export interface WorkerBundle {
+  readonly file: string;
+  remove(): Promise<void>;
+}
 
 /** @param entry  path below test/, e.g. "fixtures/hostile-worker.ts" */
 export async function bundleWorker(entry: string): Promise<WorkerBundle> {
@@ -15,8 +18,14 @@ export async function bundleWorker(entry: string): Promise<WorkerBundle> {
   const folder = await mkdtemp(join(cache, "worker-"));
   const file = join(folder, "worker.mjs");
   await build({
-    entryPoints: [join(root, "test", entry)], outfile: file, bundle: true, platform: "node", format: "esm", target: "node20",
-    packages: "external", logLevel: "error",
+    entryPoints: [join(root, "test", entry)],
+    outfile: file,
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    packages: "external",
+    logLevel: "error",
   });
   return { file, remove: () => rm(folder, { recursive: true, force: true }) };
 }

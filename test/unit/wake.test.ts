@@ -15,7 +15,9 @@ describe("a loop that waits", () => {
       wake.poke();
       await wake.wait(60_000);
       let ended = false;
-      const third = wake.wait(60_000).then(() => { ended = true; });
+      const third = wake.wait(60_000).then(() => {
+        ended = true;
+      });
       await vi.advanceTimersByTimeAsync(59_999);
       expect(ended).toBe(false);
       await vi.advanceTimersByTimeAsync(1);
@@ -34,7 +36,11 @@ describe("a loop that waits", () => {
     vi.useFakeTimers();
     try {
       let fail = (): void => undefined;
-      const late = new Promise<string>((_, reject) => { fail = () => { reject(new Error("late")); }; });
+      const late = new Promise<string>((_, reject) => {
+        fail = () => {
+          reject(new Error("late"));
+        };
+      });
       const result = within(late, 1_000, "given up");
       await vi.advanceTimersByTimeAsync(1_000);
       expect(await result).toBe("given up");
@@ -51,13 +57,20 @@ describe("a loop that waits", () => {
 test("lanes let so many run, tell when one is free, and when all are", async () => {
   const lanes = createLanes(2);
   const ends: (() => void)[] = [];
-  const task = (): Promise<void> => new Promise((resolve) => { ends.push(resolve); });
+  const task = (): Promise<void> =>
+    new Promise((resolve) => {
+      ends.push(resolve);
+    });
   lanes.run(task);
   expect(lanes.free()).toBe(1);
   lanes.run(task);
   const seen: string[] = [];
-  const free = lanes.whenFree().then(() => { seen.push("free"); });
-  const idle = lanes.whenIdle().then(() => { seen.push("idle"); });
+  const free = lanes.whenFree().then(() => {
+    seen.push("free");
+  });
+  const idle = lanes.whenIdle().then(() => {
+    seen.push("idle");
+  });
   ends[0]?.();
   await free;
   expect(seen).toEqual(["free"]);

@@ -132,7 +132,8 @@ function fromBig(coefficient: bigint, scale: number): Decimal {
     value /= 10n;
     left--;
   }
-  if (value <= 9_007_199_254_740_991n && value >= -9_007_199_254_740_991n) return new Decimal(Number(value), left, undefined);
+  if (value <= 9_007_199_254_740_991n && value >= -9_007_199_254_740_991n)
+    return new Decimal(Number(value), left, undefined);
   return new Decimal(0, left, value);
 }
 
@@ -153,13 +154,17 @@ function smallAt(value: Decimal, scale: number): number {
 export function add(a: Decimal, b: Decimal): Decimal {
   const scale = a.scale > b.scale ? a.scale : b.scale;
   const total = smallAt(a, scale) + smallAt(b, scale);
-  return Number.isSafeInteger(total) ? new Decimal(total, scale, undefined) : fromBig(bigAt(a, scale) + bigAt(b, scale), scale);
+  return Number.isSafeInteger(total)
+    ? new Decimal(total, scale, undefined)
+    : fromBig(bigAt(a, scale) + bigAt(b, scale), scale);
 }
 
 export function sub(a: Decimal, b: Decimal): Decimal {
   const scale = a.scale > b.scale ? a.scale : b.scale;
   const rest = smallAt(a, scale) - smallAt(b, scale);
-  return Number.isSafeInteger(rest) ? new Decimal(rest, scale, undefined) : fromBig(bigAt(a, scale) - bigAt(b, scale), scale);
+  return Number.isSafeInteger(rest)
+    ? new Decimal(rest, scale, undefined)
+    : fromBig(bigAt(a, scale) - bigAt(b, scale), scale);
 }
 
 export function mul(a: Decimal, b: Decimal): Decimal {
@@ -250,7 +255,8 @@ export function cmp(a: Decimal, b: Decimal): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-export const eq = (a: Decimal, b: Decimal): boolean => (a.scale === b.scale && a.small === b.small && a.big === b.big) || cmp(a, b) === 0;
+export const eq = (a: Decimal, b: Decimal): boolean =>
+  (a.scale === b.scale && a.small === b.small && a.big === b.big) || cmp(a, b) === 0;
 export const ne = (a: Decimal, b: Decimal): boolean => !eq(a, b);
 export const lt = (a: Decimal, b: Decimal): boolean => cmp(a, b) < 0;
 export const le = (a: Decimal, b: Decimal): boolean => cmp(a, b) <= 0;

@@ -5,7 +5,9 @@ import { RuleError } from "./rule.js";
 
 const NAMESPACES: Readonly<Record<string, string>> = { cbc: NS.cbc, cac: NS.cac, ext: NS.ext };
 const ROOTS: Readonly<Record<string, string>> = {
-  Invoice: NS.Invoice, CreditNote: NS.CreditNote, ApplicationResponse: NS.ApplicationResponse,
+  Invoice: NS.Invoice,
+  CreditNote: NS.CreditNote,
+  ApplicationResponse: NS.ApplicationResponse,
 };
 
 /**
@@ -53,7 +55,12 @@ export class Path {
   }
 
   /** True when `test` holds for some element at the path; `value` is handed through, so that no closure is needed. */
-  some<V>(doc: XmlDocument, e: ElementId, test: (doc: XmlDocument, e: ElementId, value: V) => boolean, value: V): boolean {
+  some<V>(
+    doc: XmlDocument,
+    e: ElementId,
+    test: (doc: XmlDocument, e: ElementId, value: V) => boolean,
+    value: V,
+  ): boolean {
     return someAt(doc, e, this.#steps, 0, test, value);
   }
 
@@ -86,8 +93,12 @@ function countAt(doc: XmlDocument, e: ElementId, steps: readonly NameId[], i: nu
 }
 
 function someAt<V>(
-  doc: XmlDocument, e: ElementId, steps: readonly NameId[], i: number,
-  test: (doc: XmlDocument, e: ElementId, value: V) => boolean, value: V,
+  doc: XmlDocument,
+  e: ElementId,
+  steps: readonly NameId[],
+  i: number,
+  test: (doc: XmlDocument, e: ElementId, value: V) => boolean,
+  value: V,
 ): boolean {
   for (let child = doc.child(e, steps[i] ?? NONE); child !== NONE; child = doc.nextSame(child)) {
     if (i === steps.length - 1 ? test(doc, child, value) : someAt(doc, child, steps, i + 1, test, value)) return true;
@@ -96,8 +107,12 @@ function someAt<V>(
 }
 
 function eachAt<V>(
-  doc: XmlDocument, e: ElementId, steps: readonly NameId[], i: number,
-  visit: (doc: XmlDocument, e: ElementId, value: V) => void, value: V,
+  doc: XmlDocument,
+  e: ElementId,
+  steps: readonly NameId[],
+  i: number,
+  visit: (doc: XmlDocument, e: ElementId, value: V) => void,
+  value: V,
 ): void {
   for (let child = doc.child(e, steps[i] ?? NONE); child !== NONE; child = doc.nextSame(child)) {
     if (i === steps.length - 1) visit(doc, child, value);

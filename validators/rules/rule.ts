@@ -124,11 +124,22 @@ export const warning = <F extends Facts>(id: string, terms: string, message: str
   assert("warning", id, terms, message, holds);
 
 /** A rule without predicate. */
-export const rule = <F extends Facts>(context: string, ...asserts: readonly Assert<F>[]): Rule<F> => ({ context, asserts });
+export const rule = <F extends Facts>(context: string, ...asserts: readonly Assert<F>[]): Rule<F> => ({
+  context,
+  asserts,
+});
 
 /** A rule whose context has a predicate on its last step. */
-export const ruleWhen = <F extends Facts>(context: string, when: Test<F>, ...asserts: readonly Assert<F>[]): Rule<F> =>
-  ({ context, when, asserts });
+export const ruleWhen = <F extends Facts>(
+  context: string,
+  when: Test<F>,
+  ...asserts: readonly Assert<F>[]
+): Rule<F> => ({ context, when, asserts });
 
-const assert = <F extends Facts>(severity: Severity, id: string, terms: string, message: string, holds: Test<F>): Assert<F> =>
-  ({ id, severity, terms: terms === "" ? [] : terms.split(" "), message, holds });
+const assert = <F extends Facts>(
+  severity: Severity,
+  id: string,
+  terms: string,
+  message: string,
+  holds: Test<F>,
+): Assert<F> => ({ id, severity, terms: terms === "" ? [] : terms.split(" "), message, holds });

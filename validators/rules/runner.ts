@@ -24,14 +24,19 @@ export interface RuleTable<F extends Facts> {
 export function ruleSet<F extends Facts>(table: RuleTable<F>): RuleSet {
   const runner = new Runner(table);
   return {
-    id: table.id, version: table.version, layer: table.layer,
+    id: table.id,
+    version: table.version,
+    layer: table.layer,
     catalogue: table.patterns.flatMap((pattern) => pattern.rules.flatMap(assertsOf)),
     run: (doc, findingsMax) => runner.run(doc, findingsMax),
   };
 }
 
 /** The asserts of a rule, those of its survey included. */
-const assertsOf = <F extends Facts>(rule: Rule<F>): readonly AssertFacts[] => [...rule.asserts, ...(rule.survey?.asserts ?? [])];
+const assertsOf = <F extends Facts>(rule: Rule<F>): readonly AssertFacts[] => [
+  ...rule.asserts,
+  ...(rule.survey?.asserts ?? []),
+];
 
 /** One path of a context: a last step and the steps above it. */
 interface Step {
@@ -66,8 +71,11 @@ class Runner<F extends Facts> {
   constructor(table: RuleTable<F>) {
     this.#table = table;
     this.#concerned = new Uint8Array(table.patterns.length);
-    this.#steps = table.patterns.flatMap((pattern, index) => pattern.rules.flatMap((rule) =>
-      parseContext(rule.context).map((step) => ({ ...step, rule, pattern: index, next: 0 }))));
+    this.#steps = table.patterns.flatMap((pattern, index) =>
+      pattern.rules.flatMap((rule) =>
+        parseContext(rule.context).map((step) => ({ ...step, rule, pattern: index, next: 0 })),
+      ),
+    );
     this.#wildcards = this.#steps.filter((step) => step.name === undefined);
     this.#lists = Array.from({ length: internedNames() }, (_, name) => this.#listFor(name));
   }
@@ -94,8 +102,11 @@ class Runner<F extends Facts> {
       const list = this.#list(doc, doc.name(e));
       for (let i = 0; i < list.length;) {
         const candidate = list[i] as Candidate<F>;
-        if (concerned[candidate.pattern] === 1 && isBelow(doc, e, candidate) &&
-            (candidate.rule.when === undefined || candidate.rule.when(doc, e, facts))) {
+        if (
+          concerned[candidate.pattern] === 1 &&
+          isBelow(doc, e, candidate) &&
+          (candidate.rule.when === undefined || candidate.rule.when(doc, e, facts))
+        ) {
           judge(doc, e, facts, candidate.rule, findings);
           i = candidate.next;
         } else {
@@ -116,8 +127,12 @@ class Runner<F extends Facts> {
     try {
       for (let pattern = 0; pattern < this.#table.patterns.length; pattern += 1) {
         for (let e = 0; e < doc.count && this.#concerned[pattern] === 1; e += 1) {
-          const match = this.#list(doc, doc.name(e)).find((candidate) =>
-            candidate.pattern === pattern && isBelow(doc, e, candidate) && holdsQuietly(doc, e, facts, candidate.rule));
+          const match = this.#list(doc, doc.name(e)).find(
+            (candidate) =>
+              candidate.pattern === pattern &&
+              isBelow(doc, e, candidate) &&
+              holdsQuietly(doc, e, facts, candidate.rule),
+          );
           if (match !== undefined) judge(doc, e, facts, match.rule, findings);
         }
       }
@@ -137,7 +152,9 @@ class Runner<F extends Facts> {
 
   #listFor(name: NameId): readonly Candidate<F>[] {
     const local = nameOf(name).local;
-    const fits = this.#steps.filter((step) => (step.name === undefined ? endsIn(local, step.suffix) : step.name === name));
+    const fits = this.#steps.filter((step) =>
+      step.name === undefined ? endsIn(local, step.suffix) : step.name === name,
+    );
     return fits.length === 0 ? NO_CANDIDATES : withNext(fits);
   }
 }
@@ -169,7 +186,8 @@ function judge<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: 
     if (!assert.holds(doc, e, facts)) findings.add(assert, e);
   }
   const survey = rule.survey;
-  if (survey !== undefined) survey.judge(doc, e, facts, (index) => findings.add(survey.asserts[index] as AssertFacts, e));
+  if (survey !== undefined)
+    survey.judge(doc, e, facts, (index) => findings.add(survey.asserts[index] as AssertFacts, e));
 }
 
 function holdsQuietly<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: Rule<F>): boolean {
@@ -225,12 +243,22 @@ class Findings implements RuleResult {
       this.dropped += 1;
       if (assert.severity !== "warning") this.droppedInvalid = true;
     } else {
-      this.findings.push({ ruleId: assert.id, severity: assert.severity, element, message: assert.message, terms: assert.terms });
+      this.findings.push({
+        ruleId: assert.id,
+        severity: assert.severity,
+        element,
+        message: assert.message,
+        terms: assert.terms,
+      });
     }
   }
 
   inDocumentOrder(): RuleResult {
-    return { findings: this.findings.sort((a, b) => a.element - b.element), dropped: this.dropped, droppedInvalid: this.droppedInvalid };
+    return {
+      findings: this.findings.sort((a, b) => a.element - b.element),
+      dropped: this.dropped,
+      droppedInvalid: this.droppedInvalid,
+    };
   }
 }
 
@@ -239,6 +267,7 @@ export const engineFinding = (code: string): RawFinding => ({
   ruleId: `!err:${code}`,
   severity: "fatal",
   element: 0,
-  message: "A value has the wrong form (a number, date or indicator that cannot be read, or a repeated element), so this layer could not be judged. Correct it and validate again.",
+  message:
+    "A value has the wrong form (a number, date or indicator that cannot be read, or a repeated element), so this layer could not be judged. Correct it and validate again.",
   terms: [],
 });

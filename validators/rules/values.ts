@@ -21,7 +21,11 @@ export function normalizeSpace(text: string): string {
   return previous && text.length > 0 ? text.slice(0, -1) : text;
 }
 
-const collapse = (text: string): string => text.split(/[ \t\r\n]+/u).filter((word) => word !== "").join(" ");
+const collapse = (text: string): string =>
+  text
+    .split(/[ \t\r\n]+/u)
+    .filter((word) => word !== "")
+    .join(" ");
 
 /** True when normalize-space() would leave nothing. */
 export function isBlank(text: string): boolean {
@@ -160,7 +164,11 @@ export function parseDate(text: string): number | undefined {
 }
 
 const daysIn = (year: number, month: number): number =>
-  month === 2 ? (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28) : 30 + ((month + (month >> 3)) & 1);
+  month === 2
+    ? year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+      ? 29
+      : 28
+    : 30 + ((month + (month >> 3)) & 1);
 
 /** Days from 1970-01-01 in the Gregorian calendar; years start in March, so that the leap day is the last. */
 function daysSinceEpoch(year: number, month: number, day: number): number {

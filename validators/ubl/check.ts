@@ -17,9 +17,18 @@ import type { ValueBase } from "./values.js";
 
 /** Rule ids of the schema layer. */
 export const GRAMMAR_RULES = [
-  "UBL-GRAMMAR-ORDER", "UBL-GRAMMAR-MISSING", "UBL-GRAMMAR-UNEXPECTED", "UBL-GRAMMAR-REPEATED", "UBL-GRAMMAR-TEXT",
-  "UBL-GRAMMAR-VALUE", "UBL-GRAMMAR-ATTRIBUTE", "UBL-GRAMMAR-ATTRIBUTE-MISSING", "UBL-GRAMMAR-ATTRIBUTE-VALUE",
-  "UBL-GRAMMAR-EXTENSION", "UBL-GRAMMAR-NIL", "UBL-GRAMMAR-TYPE",
+  "UBL-GRAMMAR-ORDER",
+  "UBL-GRAMMAR-MISSING",
+  "UBL-GRAMMAR-UNEXPECTED",
+  "UBL-GRAMMAR-REPEATED",
+  "UBL-GRAMMAR-TEXT",
+  "UBL-GRAMMAR-VALUE",
+  "UBL-GRAMMAR-ATTRIBUTE",
+  "UBL-GRAMMAR-ATTRIBUTE-MISSING",
+  "UBL-GRAMMAR-ATTRIBUTE-VALUE",
+  "UBL-GRAMMAR-EXTENSION",
+  "UBL-GRAMMAR-NIL",
+  "UBL-GRAMMAR-TYPE",
 ] as const;
 export type GrammarRule = (typeof GRAMMAR_RULES)[number];
 
@@ -31,7 +40,10 @@ export interface GrammarFinding {
   readonly message: string;
   readonly terms: readonly string[];
 }
-export interface GrammarResult { readonly findings: readonly GrammarFinding[]; readonly dropped: number }
+export interface GrammarResult {
+  readonly findings: readonly GrammarFinding[];
+  readonly dropped: number;
+}
 
 /** Takes findings of one document. */
 export type Report = (ruleId: GrammarRule, element: ElementId, message: string) => void;
@@ -44,11 +56,14 @@ export const isKnownRoot = (name: NameId): boolean =>
 const MODE = { strict: 0, lax: 1, skip: 2 } as const;
 
 /** Namespaces of the schemas whose types the table does not hold; naming one of them in xsi:type is let pass. */
-const SKIPPED_TYPE_NAMESPACES = new RegExp([
-  "^urn:oasis:names:specification:ubl:schema:xsd:(?:UnqualifiedDataTypes|CommonSignatureComponents|Signature(?:Aggregate|Basic)Components)-2$",
-  "^urn:un:unece:uncefact:data:specification:CoreComponentTypeSchemaModule:2$",
-  "^http://uri\\.etsi\\.org/01903/", "^http://www\\.w3\\.org/2000/09/xmldsig#$",
-].join("|"));
+const SKIPPED_TYPE_NAMESPACES = new RegExp(
+  [
+    "^urn:oasis:names:specification:ubl:schema:xsd:(?:UnqualifiedDataTypes|CommonSignatureComponents|Signature(?:Aggregate|Basic)Components)-2$",
+    "^urn:un:unece:uncefact:data:specification:CoreComponentTypeSchemaModule:2$",
+    "^http://uri\\.etsi\\.org/01903/",
+    "^http://www\\.w3\\.org/2000/09/xmldsig#$",
+  ].join("|"),
+);
 const XML_SCHEMA = "http://www.w3.org/2001/XMLSchema";
 const TYPE_PREFIXES: Readonly<Record<string, string>> = { cbc: NS.cbc, cac: NS.cac, ext: NS.ext };
 
@@ -65,7 +80,8 @@ export function checkGrammar(document: XmlDocument, findingsMax: number): Gramma
     if (findings.length < findingsMax) findings.push({ ruleId, severity: "error", element, message, terms: [] });
     else dropped++;
   };
-  if (modes.length < document.count || modes.length > 4_194_304) modes = new Uint8Array(Math.max(1_024, document.count));
+  if (modes.length < document.count || modes.length > 4_194_304)
+    modes = new Uint8Array(Math.max(1_024, document.count));
   const { count, names } = document;
   const root = names[0] ?? -1;
   modes[0] = MODE.strict;
@@ -92,10 +108,17 @@ function checkElement(document: XmlDocument, e: ElementId, type: ElementType, re
   }
   if (document.attrFirsts[e] !== document.attrFirsts[e + 1]) checkAttributes(document, e, type, report);
   if ((document.flags[e] ?? 0) & FLAG.nonSpace) {
-    report("UBL-GRAMMAR-TEXT", e, `${document.prefixed(document.name(e))} must hold elements only. Remove the text between them.`);
+    report(
+      "UBL-GRAMMAR-TEXT",
+      e,
+      `${document.prefixed(document.name(e))} must hold elements only. Remove the text between them.`,
+    );
   }
   if (type.kind === "extension") checkExtension(document, e, report);
-  else if (!followsSequence(document, e, type)) explainSequence(document, e, type, report, (child) => { modes[child] = MODE.skip; });
+  else if (!followsSequence(document, e, type))
+    explainSequence(document, e, type, report, (child) => {
+      modes[child] = MODE.skip;
+    });
 }
 
 /** Whether the children of e are what the sequence asks for. Marks every child to be looked at strictly. */
@@ -114,7 +137,10 @@ function followsSequence(document: XmlDocument, e: ElementId, type: SequenceType
     }
     do {
       at++;
-      if (at === length || (names[at] !== name && required[at] === 1)) { follows = false; break; }
+      if (at === length || (names[at] !== name && required[at] === 1)) {
+        follows = false;
+        break;
+      }
     } while (names[at] !== name);
   }
   return follows && at >= type.lastRequired;
@@ -129,20 +155,35 @@ function checkExtension(document: XmlDocument, e: ElementId, report: Report): vo
     elements++;
     const { namespace } = document.expanded(document.name(c));
     if (namespace === NS.ext || namespace === "") {
-      report("UBL-GRAMMAR-EXTENSION", c, "The content of an extension must be an element of a namespace of its own. Use another namespace than that of extensions, and not none.");
+      report(
+        "UBL-GRAMMAR-EXTENSION",
+        c,
+        "The content of an extension must be an element of a namespace of its own. Use another namespace than that of extensions, and not none.",
+      );
     }
   }
-  if (elements !== 1) report("UBL-GRAMMAR-EXTENSION", e, "ext:ExtensionContent must hold exactly one element. Use one extension for each.");
+  if (elements !== 1)
+    report(
+      "UBL-GRAMMAR-EXTENSION",
+      e,
+      "ext:ExtensionContent must hold exactly one element. Use one extension for each.",
+    );
 }
 
 /** An element without a declaration: its children are looked at as the element itself was. */
-function checkUnknown(document: XmlDocument, e: ElementId, mode: typeof MODE.lax | typeof MODE.skip, report: Report): void {
+function checkUnknown(
+  document: XmlDocument,
+  e: ElementId,
+  mode: typeof MODE.lax | typeof MODE.skip,
+  report: Report,
+): void {
   for (let c = document.first(e); c !== NONE; c = document.next(c)) modes[c] = mode;
   if (mode === MODE.skip || document.attrCount(e) === 0) return;
   const written = document.attr(e, xsi.type);
   if (written === undefined) return;
   const type = namedType(document, e, written);
-  if (type === undefined) report("UBL-GRAMMAR-TYPE", e, "xsi:type names a type that does not exist. Remove the attribute.");
+  if (type === undefined)
+    report("UBL-GRAMMAR-TYPE", e, "xsi:type names a type that does not exist. Remove the attribute.");
   else if (type !== "unchecked") checkContentAs(document, e, type, report);
 }
 
@@ -163,14 +204,20 @@ function namedType(document: XmlDocument, e: ElementId, written: string): Elemen
     return base === undefined ? "unchecked" : { kind: "value", base, attributes: [] };
   }
   if (typesByName.size === 0) {
-    ELEMENT_TYPES.forEach((type, id) => { if (type !== undefined) typesByName.set(typeNameOf(id, type), type); });
+    ELEMENT_TYPES.forEach((type, id) => {
+      if (type !== undefined) typesByName.set(typeNameOf(id, type), type);
+    });
   }
   const prefix = Object.entries(TYPE_PREFIXES).find(([, uri]) => uri === name.namespace)?.[0];
   const known = prefix === undefined ? undefined : typesByName.get(`${prefix}:${name.local}`);
   return known ?? (prefix === undefined && SKIPPED_TYPE_NAMESPACES.test(name.namespace) ? "unchecked" : undefined);
 }
 
-function expandQName(document: XmlDocument, e: ElementId, written: string): { namespace: string; local: string } | undefined {
+function expandQName(
+  document: XmlDocument,
+  e: ElementId,
+  written: string,
+): { namespace: string; local: string } | undefined {
   const colon = written.indexOf(":");
   const namespace = document.namespaceOf(e, written.slice(0, Math.max(colon, 0)));
   const local = written.slice(colon + 1);
@@ -182,15 +229,24 @@ const typeNameOf = (name: NameId, type: ElementType): string =>
   type.kind === "sequence" ? type.typeName : `${prefixedName(name)}Type`;
 
 function checkValue(document: XmlDocument, e: ElementId, type: ValueType, report: Report, undeclared = false): void {
-  if (document.attrFirsts[e] !== document.attrFirsts[e + 1] || type.attributes.length > 0) checkAttributes(document, e, type, report, undeclared);
+  if (document.attrFirsts[e] !== document.attrFirsts[e + 1] || type.attributes.length > 0)
+    checkAttributes(document, e, type, report, undeclared);
   if (document.hasElements(e)) {
     for (let c = document.first(e); c !== NONE; c = document.next(c)) modes[c] = MODE.skip;
-    report("UBL-GRAMMAR-UNEXPECTED", e, `${document.prefixed(document.name(e))} must hold a value only. Remove the elements inside it.`);
+    report(
+      "UBL-GRAMMAR-UNEXPECTED",
+      e,
+      `${document.prefixed(document.name(e))} must hold a value only. Remove the elements inside it.`,
+    );
     return;
   }
   if (type.base === "normalizedString" || type.base === "string") return;
   if (!holdsValue(document, e, type.base)) {
-    report("UBL-GRAMMAR-VALUE", e, `The value of ${document.prefixed(document.name(e))} is not valid. Write ${VALUE_WORDS[type.base]}.`);
+    report(
+      "UBL-GRAMMAR-VALUE",
+      e,
+      `The value of ${document.prefixed(document.name(e))} is not valid. Write ${VALUE_WORDS[type.base]}.`,
+    );
   }
 }
 
@@ -203,7 +259,13 @@ function holdsValue(document: XmlDocument, e: ElementId, base: ValueBase): boole
   return VALUE_CHECKS[base](document.source, document.contentStarts[e] ?? 0, document.contentEnds[e] ?? 0);
 }
 
-function checkAttributes(document: XmlDocument, e: ElementId, type: ElementType, report: Report, undeclared = false): void {
+function checkAttributes(
+  document: XmlDocument,
+  e: ElementId,
+  type: ElementType,
+  report: Report,
+  undeclared = false,
+): void {
   const declared = type.kind === "value" ? type.attributes : [];
   const count = document.attrCount(e);
   for (let i = 0; i < count; i++) {
@@ -213,28 +275,55 @@ function checkAttributes(document: XmlDocument, e: ElementId, type: ElementType,
     else if (facts.base !== "normalizedString" && facts.base !== "string") {
       const bytes = Buffer.from(document.attrValue(e, i));
       if (!VALUE_CHECKS[facts.base](bytes, 0, bytes.length)) {
-        report("UBL-GRAMMAR-ATTRIBUTE-VALUE", e, `Attribute ${prefixedName(name)} is not valid. Write ${VALUE_WORDS[facts.base]}.`);
+        report(
+          "UBL-GRAMMAR-ATTRIBUTE-VALUE",
+          e,
+          `Attribute ${prefixedName(name)} is not valid. Write ${VALUE_WORDS[facts.base]}.`,
+        );
       }
     }
   }
   for (const { name, required } of declared) {
     if (required && !document.hasAttr(e, name)) {
-      report("UBL-GRAMMAR-ATTRIBUTE-MISSING", e, `${document.prefixed(document.name(e))} lacks the attribute ${prefixedName(name)}. Add it.`);
+      report(
+        "UBL-GRAMMAR-ATTRIBUTE-MISSING",
+        e,
+        `${document.prefixed(document.name(e))} lacks the attribute ${prefixedName(name)}. Add it.`,
+      );
     }
   }
 }
 
 /** Attributes of schema instances, which every element may have, and those that none may have. */
-function checkOtherAttribute(document: XmlDocument, e: ElementId, i: number, type: ElementType, report: Report, undeclared: boolean): void {
+function checkOtherAttribute(
+  document: XmlDocument,
+  e: ElementId,
+  i: number,
+  type: ElementType,
+  report: Report,
+  undeclared: boolean,
+): void {
   const name = document.attrName(e, i);
   if (name === xsi.schemaLocation || name === xsi.noNamespaceSchemaLocation) return;
   if (undeclared && (name === xsi.type || name === xsi.nil)) return;
   if (name === xsi.nil) {
-    report("UBL-GRAMMAR-NIL", e, `${document.prefixed(document.name(e))} must not have xsi:nil. Remove the attribute, and the element if it is empty.`);
+    report(
+      "UBL-GRAMMAR-NIL",
+      e,
+      `${document.prefixed(document.name(e))} must not have xsi:nil. Remove the attribute, and the element if it is empty.`,
+    );
   } else if (name !== xsi.type) {
-    report("UBL-GRAMMAR-ATTRIBUTE", e, `${document.prefixed(document.name(e))} must not have the attribute ${document.prefixed(name)}. Remove it.`);
+    report(
+      "UBL-GRAMMAR-ATTRIBUTE",
+      e,
+      `${document.prefixed(document.name(e))} must not have the attribute ${document.prefixed(name)}. Remove it.`,
+    );
   } else if (!namesOwnType(document, e, document.attrValue(e, i), type)) {
-    report("UBL-GRAMMAR-TYPE", e, `xsi:type of ${document.prefixed(document.name(e))} is not its UBL type. Remove the attribute.`);
+    report(
+      "UBL-GRAMMAR-TYPE",
+      e,
+      `xsi:type of ${document.prefixed(document.name(e))} is not its UBL type. Remove the attribute.`,
+    );
   }
 }
 

@@ -20,7 +20,19 @@ const XS = "http://www.w3.org/2001/XMLSchema";
 const table = <L extends string>(namespace: string, ...locals: readonly L[]): Record<L, NameId> =>
   Object.fromEntries(locals.map((local) => [local, internName(namespace, local)])) as Record<L, NameId>;
 const xs = table(XS, "element", "complexType", "simpleContent", "attribute", "sequence", "any");
-const at = table("", "targetNamespace", "name", "type", "base", "ref", "use", "minOccurs", "maxOccurs", "namespace", "processContents");
+const at = table(
+  "",
+  "targetNamespace",
+  "name",
+  "type",
+  "base",
+  "ref",
+  "use",
+  "minOccurs",
+  "maxOccurs",
+  "namespace",
+  "processContents",
+);
 
 /** Modules of the signature schemas: their content is only checked for well-formedness, and one of them has a DOCTYPE. */
 const SKIPPED_MODULES = /XAdES|xmldsig|Signature/;
@@ -29,9 +41,17 @@ const ROOTS = ["Invoice", "CreditNote", "ApplicationResponse"] as const;
 const PREFIXES: Readonly<Record<string, string>> = { [NS.cbc]: "cbc:", [NS.cac]: "cac:", [NS.ext]: "ext:" };
 
 /** minOccurs and maxOccurs → the mark of the tables. */
-const OCCURRENCE: ReadonlyMap<string, string> = new Map([["0 1", "?"], ["0 unbounded", "*"], ["1 1", ""], ["1 unbounded", "+"]]);
+const OCCURRENCE: ReadonlyMap<string, string> = new Map([
+  ["0 1", "?"],
+  ["0 unbounded", "*"],
+  ["1 1", ""],
+  ["1 unbounded", "+"],
+]);
 
-interface Schema { readonly elements: Map<string, string>; readonly types: Map<string, TypeFacts> }
+interface Schema {
+  readonly elements: Map<string, string>;
+  readonly types: Map<string, TypeFacts>;
+}
 type TypeFacts =
   | { readonly kind: "sequence"; readonly items: readonly string[] }
   | { readonly kind: "any" }
@@ -41,7 +61,10 @@ type TypeFacts =
 type QNameOf = (e: ElementId, name: "type" | "base" | "ref") => string;
 
 /** The two generated files, as text. */
-export interface GeneratedGrammar { readonly names: string; readonly grammar: string }
+export interface GeneratedGrammar {
+  readonly names: string;
+  readonly grammar: string;
+}
 
 /**
  * Derives both tables from an XSD directory with the folders maindoc and common.
@@ -98,7 +121,8 @@ function readType(document: XmlDocument, type: ElementId, qname: QNameOf, file: 
   if (sequence === NONE) throw refuse(type);
   const first = document.first(sequence);
   if (document.name(first) === xs.any) {
-    if (document.attr(first, at.namespace) !== "##other" || document.attr(first, at.processContents) !== "lax") throw refuse(first);
+    if (document.attr(first, at.namespace) !== "##other" || document.attr(first, at.processContents) !== "lax")
+      throw refuse(first);
     return { kind: "any" };
   }
   const items: string[] = [];
@@ -126,11 +150,19 @@ function resolveValue(schema: Schema, type: string): { base: string; attributes:
 }
 
 function renderNames(schema: Schema): string {
-  const of = (prefix: string): string[] => [...schema.elements.keys()].filter((n) => n.startsWith(prefix)).map((n) => n.slice(4)).sort();
+  const of = (prefix: string): string[] =>
+    [...schema.elements.keys()]
+      .filter((n) => n.startsWith(prefix))
+      .map((n) => n.slice(4))
+      .sort();
   const attributes = new Set<string>();
-  for (const type of schema.types.values()) if (type.kind === "value") for (const name of type.attributes.keys()) attributes.add(name);
+  for (const type of schema.types.values())
+    if (type.kind === "value") for (const name of type.attributes.keys()) attributes.add(name);
   const list = (name: string, about: string, names: readonly string[]): string =>
-    `/** ${about} */\nexport const ${name} = [\n${wrap(names.map((n) => `${JSON.stringify(n)},`), "  ")}\n] as const;\n`;
+    `/** ${about} */\nexport const ${name} = [\n${wrap(
+      names.map((n) => `${JSON.stringify(n)},`),
+      "  ",
+    )}\n] as const;\n`;
   return [
     HEADER,
     list("CBC_NAMES", "Local names of the elements of CommonBasicComponents-2.", of("cbc:")),
@@ -144,8 +176,10 @@ function renderGrammar(schema: Schema): string {
   const elementsByType = new Map<string, string[]>();
   for (const [element, type] of schema.elements) {
     const facts = schema.types.get(type);
-    const { base, attributes } = facts?.kind === "value" ? resolveValue(schema, type) : { base: "", attributes: new Map<string, string>() };
-    if (base !== "" && type !== `${element}Type`) throw new Error(`${element} has type ${type}; the tables expect ${element}Type`);
+    const { base, attributes } =
+      facts?.kind === "value" ? resolveValue(schema, type) : { base: "", attributes: new Map<string, string>() };
+    if (base !== "" && type !== `${element}Type`)
+      throw new Error(`${element} has type ${type}; the tables expect ${element}Type`);
     const key = base === "" ? type : [base, ...attributes.values()].join(" ");
     elementsByType.set(key, [...(elementsByType.get(key) ?? []), element]);
   }
@@ -155,7 +189,8 @@ function renderGrammar(schema: Schema): string {
     const facts = schema.types.get(key);
     const named = wrap(elements.sort(), "    ");
     if (facts === undefined) values.push(`  [${JSON.stringify(key)}, \`\n${named}\`],\n`);
-    else if (facts.kind === "sequence") aggregates.push(`  ["${key}", \`\n${named}\`, \`\n${wrap(facts.items, "    ")}\`],\n`);
+    else if (facts.kind === "sequence")
+      aggregates.push(`  ["${key}", \`\n${named}\`, \`\n${wrap(facts.items, "    ")}\`],\n`);
   }
   return [
     HEADER,
@@ -173,14 +208,22 @@ function wrap(words: readonly string[], indent: string): string {
   const lines: string[] = [];
   let line = indent;
   for (const word of words) {
-    if (line.length + word.length > 120) { lines.push(line.trimEnd()); line = indent; }
+    if (line.length + word.length > 120) {
+      lines.push(line.trimEnd());
+      line = indent;
+    }
     line += `${word} `;
   }
   return [...lines, line.trimEnd()].join("\n");
 }
 
 const [, script, source, target] = process.argv;
-if (script !== undefined && source !== undefined && target !== undefined && import.meta.url === pathToFileURL(script).href) {
+if (
+  script !== undefined &&
+  source !== undefined &&
+  target !== undefined &&
+  import.meta.url === pathToFileURL(script).href
+) {
   const { names, grammar } = generateGrammar(source);
   writeFileSync(join(target, "names.generated.ts"), names);
   writeFileSync(join(target, "grammar.generated.ts"), grammar);

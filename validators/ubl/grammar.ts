@@ -5,11 +5,19 @@ import { AGGREGATE_ROWS, VALUE_ROWS } from "./grammar.generated.js";
 import type { ValueBase } from "./values.js";
 
 /** One attribute of a value type. */
-export interface AttributeFacts { readonly name: NameId; readonly base: ValueBase; readonly required: boolean }
+export interface AttributeFacts {
+  readonly name: NameId;
+  readonly base: ValueBase;
+  readonly required: boolean;
+}
 
 /** What an element of some name must look like. */
 export type ElementType = ValueType | SequenceType | ExtensionContentType;
-export interface ValueType { readonly kind: "value"; readonly base: ValueBase; readonly attributes: readonly AttributeFacts[] }
+export interface ValueType {
+  readonly kind: "value";
+  readonly base: ValueBase;
+  readonly attributes: readonly AttributeFacts[];
+}
 export interface SequenceType {
   readonly kind: "sequence";
   /** Name of the type as the schemas have it, with the prefix of its namespace: "cac:PartyType". */
@@ -24,7 +32,9 @@ export interface SequenceType {
   readonly lastRequired: number;
 }
 /** Exactly one element of another namespace; known elements below it are validated, unknown ones are not. */
-export interface ExtensionContentType { readonly kind: "extension" }
+export interface ExtensionContentType {
+  readonly kind: "extension";
+}
 
 const TABLES: Readonly<Record<string, Readonly<Record<string, NameId>>>> = { cbc, cac, ext, "": roots };
 
@@ -55,7 +65,8 @@ function sequenceType(typeName: string, row: string): SequenceType {
   const marks = items.map((item) => (/[?*+]$/.exec(item) ?? [""])[0]);
   const required = Uint8Array.from(marks, (mark) => (mark === "" || mark === "+" ? 1 : 0));
   return {
-    kind: "sequence", typeName,
+    kind: "sequence",
+    typeName,
     names: Int32Array.from(items, (item) => idOf(item.replace(/[?*+]$/, ""))),
     required,
     repeatable: Uint8Array.from(marks, (mark) => (mark === "*" || mark === "+" ? 1 : 0)),

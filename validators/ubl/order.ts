@@ -14,7 +14,13 @@ const NAMES_SHOWN_MAX = 8;
  * The longest run of children that are in order is taken as right; the others are misplaced.
  * @param skip  called for children that have no place here; what they contain is not looked at
  */
-export function explainSequence(document: XmlDocument, e: ElementId, type: SequenceType, report: Report, skip: (child: ElementId) => void): void {
+export function explainSequence(
+  document: XmlDocument,
+  e: ElementId,
+  type: SequenceType,
+  report: Report,
+  skip: (child: ElementId) => void,
+): void {
   const places = new Map<number, number>();
   type.names.forEach((name, place) => places.set(name, place));
   const children: ElementId[] = [];
@@ -24,7 +30,11 @@ export function explainSequence(document: XmlDocument, e: ElementId, type: Seque
     const place = places.get(document.name(c));
     if (place === undefined) {
       skip(c);
-      report("UBL-GRAMMAR-UNEXPECTED", c, `${document.prefixed(document.name(c))} is not allowed in ${document.prefixed(document.name(e))}. ${expected(type, last)}`);
+      report(
+        "UBL-GRAMMAR-UNEXPECTED",
+        c,
+        `${document.prefixed(document.name(c))} is not allowed in ${document.prefixed(document.name(e))}. ${expected(type, last)}`,
+      );
     } else {
       children.push(c);
       childPlaces.push(place);
@@ -43,7 +53,10 @@ function expected(type: SequenceType, place: number): string {
   const names: string[] = [];
   let more = false;
   for (let p = place < 0 || type.repeatable[place] === 1 ? Math.max(place, 0) : place + 1; p < type.names.length; p++) {
-    if (names.length === NAMES_SHOWN_MAX) { more = true; break; }
+    if (names.length === NAMES_SHOWN_MAX) {
+      more = true;
+      break;
+    }
     names.push(nameAt(type, p));
     if (type.required[p] === 1 && p > place) break;
   }
@@ -51,7 +64,13 @@ function expected(type: SequenceType, place: number): string {
   return `Remove it, or use one of these here: ${names.join(", ")}${more ? ", …" : ""}.`;
 }
 
-function reportMisplaced(document: XmlDocument, type: SequenceType, children: readonly ElementId[], places: readonly number[], report: Report): void {
+function reportMisplaced(
+  document: XmlDocument,
+  type: SequenceType,
+  children: readonly ElementId[],
+  places: readonly number[],
+  report: Report,
+): void {
   const inOrder = longestRun(places);
   const placed = new Set<number>();
   for (let i = 0; i < children.length; i++) {
@@ -67,7 +86,11 @@ function reportMisplaced(document: XmlDocument, type: SequenceType, children: re
       report("UBL-GRAMMAR-REPEATED", child, `${name} must occur only once in ${parent}. Keep one of them.`);
     } else {
       placed.add(place);
-      report("UBL-GRAMMAR-ORDER", child, `${name} is in the wrong place in ${parent}. ${whereTo(type, places, inOrder, place)}`);
+      report(
+        "UBL-GRAMMAR-ORDER",
+        child,
+        `${name} is in the wrong place in ${parent}. ${whereTo(type, places, inOrder, place)}`,
+      );
     }
   }
 }
@@ -86,9 +109,13 @@ function whereTo(type: SequenceType, places: readonly number[], inOrder: Uint8Ar
     const p = places[i] ?? 0;
     if (inOrder[i] !== 1) continue;
     if (p <= place) before = p;
-    else { after = p; break; }
+    else {
+      after = p;
+      break;
+    }
   }
-  if (before >= 0) return `Move it behind ${nameAt(type, before)}${after >= 0 ? ` and before ${nameAt(type, after)}` : ""}.`;
+  if (before >= 0)
+    return `Move it behind ${nameAt(type, before)}${after >= 0 ? ` and before ${nameAt(type, after)}` : ""}.`;
   return after >= 0 ? `Move it before ${nameAt(type, after)}.` : "Move it to its place in the sequence.";
 }
 
@@ -99,7 +126,11 @@ function reportMissing(document: XmlDocument, e: ElementId, type: SequenceType, 
     if (at >= 0 && at < place) before = c;
   }
   const where = before === NONE ? "as its first element" : `behind ${document.prefixed(document.name(before))}`;
-  report("UBL-GRAMMAR-MISSING", e, `${document.prefixed(document.name(e))} lacks ${nameAt(type, place)}. Add it ${where}.`);
+  report(
+    "UBL-GRAMMAR-MISSING",
+    e,
+    `${document.prefixed(document.name(e))} lacks ${nameAt(type, place)}. Add it ${where}.`,
+  );
 }
 
 const nameAt = (type: SequenceType, place: number): string => prefixedName(type.names[place] ?? 0);
@@ -114,7 +145,8 @@ function longestRun(places: readonly number[]): Uint8Array {
     let high = tails.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((places[tails[middle] ?? 0] ?? 0) <= place) low = middle + 1; else high = middle;
+      if ((places[tails[middle] ?? 0] ?? 0) <= place) low = middle + 1;
+      else high = middle;
     }
     if (low > 0) previous[i] = tails[low - 1] ?? -1;
     tails[low] = i;

@@ -8,7 +8,16 @@
 
 /** Built-in types that UBL values and their attributes have. */
 export const VALUE_BASES = [
-  "string", "normalizedString", "decimal", "date", "time", "dateTime", "boolean", "base64Binary", "language", "anyURI",
+  "string",
+  "normalizedString",
+  "decimal",
+  "date",
+  "time",
+  "dateTime",
+  "boolean",
+  "base64Binary",
+  "language",
+  "anyURI",
 ] as const;
 export type ValueBase = (typeof VALUE_BASES)[number];
 
@@ -17,7 +26,8 @@ export type ValueCheck = (bytes: Uint8Array, start: number, end: number) => bool
 
 /** How each type is described to a person. */
 export const VALUE_WORDS: Readonly<Record<ValueBase, string>> = {
-  string: "text", normalizedString: "text",
+  string: "text",
+  normalizedString: "text",
   decimal: "a decimal number such as 12.50, without exponent and without separators",
   date: "a calendar date as YYYY-MM-DD, without white space",
   time: "a time as hh:mm:ss, without white space",
@@ -28,7 +38,13 @@ export const VALUE_WORDS: Readonly<Record<ValueBase, string>> = {
   anyURI: "a URI",
 };
 
-const PLUS = 0x2b, MINUS = 0x2d, DOT = 0x2e, COLON = 0x3a, LETTER_T = 0x54, LETTER_Z = 0x5a, PAD = 0x3d;
+const PLUS = 0x2b,
+  MINUS = 0x2d,
+  DOT = 0x2e,
+  COLON = 0x3a,
+  LETTER_T = 0x54,
+  LETTER_Z = 0x5a,
+  PAD = 0x3d;
 const isSpace = (b: number | undefined): boolean => b === 0x20 || b === 0x0a || b === 0x0d || b === 0x09;
 const isDigit = (b: number | undefined): boolean => b !== undefined && b >= 0x30 && b <= 0x39;
 
@@ -49,7 +65,8 @@ function decimal(bytes: Uint8Array, start: number, end: number): boolean {
   return at === last && digits > 0;
 }
 
-const text = (bytes: Uint8Array, start: number, end: number): string => Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+const text = (bytes: Uint8Array, start: number, end: number): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
 const collapsed = (value: string): string => value.replace(/[ \t\n\r]+/g, " ").replace(/^ | $/g, "");
 
 function boolean(bytes: Uint8Array, start: number, end: number): boolean {
@@ -132,7 +149,9 @@ const dateTime: ValueCheck = (bytes, start, end) => {
 
 /** Byte → its six bits; -1 outside the alphabet. */
 const BASE64 = new Int8Array(256).fill(-1);
-[..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((c, i) => { BASE64[c.charCodeAt(0)] = i; });
+[..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((c, i) => {
+  BASE64[c.charCodeAt(0)] = i;
+});
 
 function base64Binary(bytes: Uint8Array, start: number, end: number): boolean {
   let count = 0;
@@ -140,7 +159,10 @@ function base64Binary(bytes: Uint8Array, start: number, end: number): boolean {
   let at = start;
   for (; at < end; at++) {
     const bits = BASE64[bytes[at] ?? 0] ?? -1;
-    if (bits >= 0) { count++; last = bits; } else if (bytes[at] === PAD) break;
+    if (bits >= 0) {
+      count++;
+      last = bits;
+    } else if (bytes[at] === PAD) break;
   }
   let pads = 0;
   for (; at < end; at++) {
@@ -178,5 +200,14 @@ const anyUri: ValueCheck = (bytes, start, end) => {
 const anything: ValueCheck = () => true;
 
 export const VALUE_CHECKS: Readonly<Record<ValueBase, ValueCheck>> = {
-  string: anything, normalizedString: anything, decimal, date, time, dateTime, boolean, base64Binary, language, anyURI: anyUri,
+  string: anything,
+  normalizedString: anything,
+  decimal,
+  date,
+  time,
+  dateTime,
+  boolean,
+  base64Binary,
+  language,
+  anyURI: anyUri,
 };

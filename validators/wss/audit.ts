@@ -22,7 +22,11 @@ export function auditMessage(input: AuditInput): Audited | SecurityRefused {
   if (security === undefined) return fault("security_missing");
   const signature = readMessageSignature(envelope, security, PEPPOL_SIGNATURE);
   if (signature.kind === "fault") return fault(signature.reason);
-  const signed = signedSet(envelope, signature.info.references, input.parts.map(({ cid }) => cid));
+  const signed = signedSet(
+    envelope,
+    signature.info.references,
+    input.parts.map(({ cid }) => cid),
+  );
   if (typeof signed === "string") return fault(signed);
   const headerFault = headerSignatureFault(envelope, signature, signed);
   if (headerFault !== undefined) return fault(headerFault);
@@ -33,7 +37,11 @@ export function auditMessage(input: AuditInput): Audited | SecurityRefused {
   if (!holds) return fault("digest_mismatch");
   const recipient = encryptedTo(security);
   return {
-    kind: "audited", messaging, signer: signature.signer.der, references: referenceValues(signature.info.references), ...(recipient === undefined ? {} : { recipient }),
+    kind: "audited",
+    messaging,
+    signer: signature.signer.der,
+    references: referenceValues(signature.info.references),
+    ...(recipient === undefined ? {} : { recipient }),
   };
 }
 

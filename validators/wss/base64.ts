@@ -11,4 +11,5 @@ export function decodeBase64(text: string): Buffer | undefined {
 }
 
 /** The text without white space. */
-export const compactBase64 = (text: string): string => (/[ \t\r\n]/.test(text) ? text.replace(/[ \t\r\n]+/g, "") : text);
+export const compactBase64 = (text: string): string =>
+  /[ \t\r\n]/.test(text) ? text.replace(/[ \t\r\n]+/g, "") : text;

@@ -26,5 +26,10 @@ function check(envelope: Envelope): Checked | SecurityReason {
   if (typeof signed === "string") return signed;
   const fault = headerSignatureFault(envelope, signature, signed);
   if (fault !== undefined) return fault;
-  return { kind: "checked", messaging, signer: signature.signer.der, references: referenceValues(signature.info.references) };
+  return {
+    kind: "checked",
+    messaging,
+    signer: signature.signer.der,
+    references: referenceValues(signature.info.references),
+  };
 }

@@ -31,7 +31,10 @@ export interface Encryption {
 }
 
 /** Reads the one EncryptedKey and its EncryptedData elements; undefined when their structure is not the agreed one. */
-export function readEncryption(security: XmlElement, transports: readonly KeyTransport[]): Encryption | "encryption_missing" | "encryption_structure" {
+export function readEncryption(
+  security: XmlElement,
+  transports: readonly KeyTransport[],
+): Encryption | "encryption_missing" | "encryption_structure" {
   const keys = childrenNamed(security, NS.xenc, "EncryptedKey");
   const data = childrenNamed(security, NS.xenc, "EncryptedData");
   const [key, ...more] = keys;
@@ -41,14 +44,17 @@ export function readEncryption(security: XmlElement, transports: readonly KeyTra
   const keyInfo = onlyChild(key, NS.ds, "KeyInfo");
   const sealedKey = cipherValue(key);
   const listed = referenceList(key);
-  if (transport === undefined || keyInfo === undefined || sealedKey === undefined || listed === undefined) return "encryption_structure";
+  if (transport === undefined || keyInfo === undefined || sealedKey === undefined || listed === undefined)
+    return "encryption_structure";
 
   const keyId = attributeOf(key, "Id");
   const cids = data.map((element) => readEncryptedData(element, keyId));
   const ids = new Set(data.map((element) => attributeOf(element, "Id")));
   const complete = cids.every((cid) => cid !== undefined) && new Set(cids).size === cids.length;
   if (!complete || ids.size !== listed.length || !listed.every((id) => ids.has(id))) return "encryption_structure";
-  const xmlCids = new Set(data.flatMap((element, index) => (isXml(attributeOf(element, "MimeType")) ? cids[index] ?? [] : [])));
+  const xmlCids = new Set(
+    data.flatMap((element, index) => (isXml(attributeOf(element, "MimeType")) ? (cids[index] ?? []) : [])),
+  );
   return { transport, sealedKey, keyInfo, cids: cids.filter((cid) => cid !== undefined), xmlCids };
 }
 
@@ -57,7 +63,11 @@ export function readEncryption(security: XmlElement, transports: readonly KeyTra
  * with a wrong tag fails, and neither the answer nor its time tells which it was.
  * @returns undefined on any failure, without a reason.
  */
-export function decryptParts(encryption: Encryption, attachments: readonly Attachment[], key: KeyObject): Map<string, Buffer> | undefined {
+export function decryptParts(
+  encryption: Encryption,
+  attachments: readonly Attachment[],
+  key: KeyObject,
+): Map<string, Buffer> | undefined {
   const contentKey = decryptContentKey(key, encryption.transport, encryption.sealedKey, CONTENT_KEY_BYTES);
   const used = contentKey ?? randomBytes(CONTENT_KEY_BYTES);
   const parts = new Map<string, Buffer>();
@@ -77,7 +87,9 @@ export function encryptPart(contentKey: Uint8Array, plain: Uint8Array): Buffer {
 
 function open(contentKey: Uint8Array, sealed: Uint8Array): Buffer | undefined {
   if (sealed.length < IV_BYTES + TAG_BYTES) return undefined;
-  const decipher = createDecipheriv("aes-128-gcm", contentKey, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
+  const decipher = createDecipheriv("aes-128-gcm", contentKey, sealed.subarray(0, IV_BYTES), {
+    authTagLength: TAG_BYTES,
+  });
   decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
@@ -94,9 +106,12 @@ function readTransport(key: XmlElement, transports: readonly KeyTransport[]): Ke
   const mgf = onlyChild(method, NS.xenc11, "MGF");
   const known = [digest, mgf].filter((child) => child !== undefined);
   if (childElements(method).length !== known.length) return undefined;
-  return transports.find((row) =>
-    row.method === attributeOf(method, "Algorithm") &&
-    row.digest === (digest && attributeOf(digest, "Algorithm")) && row.mgf === (mgf && attributeOf(mgf, "Algorithm")));
+  return transports.find(
+    (row) =>
+      row.method === attributeOf(method, "Algorithm") &&
+      row.digest === (digest && attributeOf(digest, "Algorithm")) &&
+      row.mgf === (mgf && attributeOf(mgf, "Algorithm")),
+  );
 }
 
 function cipherValue(key: XmlElement): Buffer | undefined {

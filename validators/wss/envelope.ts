@@ -23,14 +23,21 @@ export const ENVELOPE_LIMITS: XmlTreeLimits = { bytes: 262_144, depth: 24, eleme
 
 /** Names that may stand in a message once and in one place only. */
 const SINGLE: readonly { ns: string; local: string }[] = [
-  { ns: NS.soap, local: "Envelope" }, { ns: NS.soap, local: "Header" }, { ns: NS.soap, local: "Body" },
-  { ns: NS.wsse, local: "Security" }, { ns: NS.eb, local: "Messaging" },
-  { ns: NS.ds, local: "Signature" }, { ns: NS.ds, local: "SignedInfo" }, { ns: NS.ds, local: "SignatureValue" },
+  { ns: NS.soap, local: "Envelope" },
+  { ns: NS.soap, local: "Header" },
+  { ns: NS.soap, local: "Body" },
+  { ns: NS.wsse, local: "Security" },
+  { ns: NS.eb, local: "Messaging" },
+  { ns: NS.ds, local: "Signature" },
+  { ns: NS.ds, local: "SignedInfo" },
+  { ns: NS.ds, local: "SignatureValue" },
 ];
 
 /** Refuses with the error that belongs to the reason. */
 export const refused = (reason: SecurityReason): SecurityRefused => ({
-  kind: "refused", error: SECURITY_REASONS[reason], reason,
+  kind: "refused",
+  error: SECURITY_REASONS[reason],
+  reason,
 });
 
 /** Parses the SOAP part and locates its elements. */
@@ -48,8 +55,10 @@ export function readEnvelope(soap: Uint8Array): Envelope | SecurityRefused {
 function locate(envelope: XmlElement): Envelope | undefined {
   if (envelope.ns !== NS.soap || envelope.local !== "Envelope") return undefined;
   const [header, body, ...more] = childElements(envelope);
-  if (header === undefined || body === undefined || more.length > 0 || !onlySpaceBesideElements(envelope)) return undefined;
-  if (header.ns !== NS.soap || header.local !== "Header" || body.ns !== NS.soap || body.local !== "Body") return undefined;
+  if (header === undefined || body === undefined || more.length > 0 || !onlySpaceBesideElements(envelope))
+    return undefined;
+  if (header.ns !== NS.soap || header.local !== "Header" || body.ns !== NS.soap || body.local !== "Body")
+    return undefined;
   const messaging = onlyChild(header, NS.eb, "Messaging");
   const securities = childrenNamed(header, NS.wsse, "Security");
   if (messaging === undefined || securities.length > 1) return undefined;
@@ -88,8 +97,12 @@ function wrappingFault(root: XmlElement): SecurityReason | undefined {
 
 /** SOAP 1.2: a mandatory header block that we do not know must not be ignored. */
 function mustUnderstandFault(envelope: Envelope): SecurityReason | undefined {
-  const foreign = childElements(envelope.header).filter((block) => block !== envelope.messaging && block !== envelope.security);
-  const mandatory = foreign.some((block) => /^(?:true|1)$/.test(attributeOf(block, "mustUnderstand", NS.soap) ?? "") && isForUs(block));
+  const foreign = childElements(envelope.header).filter(
+    (block) => block !== envelope.messaging && block !== envelope.security,
+  );
+  const mandatory = foreign.some(
+    (block) => /^(?:true|1)$/.test(attributeOf(block, "mustUnderstand", NS.soap) ?? "") && isForUs(block),
+  );
   return mandatory ? "envelope_must_understand" : undefined;
 }
 

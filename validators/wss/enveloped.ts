@@ -46,10 +46,15 @@ function verify(tree: XmlDocument, policy: SignaturePolicy): EnvelopedVerified |
   if (reference === undefined || others.length > 0) return "signature_structure";
   const certificates = readX509Data(info.keyInfo);
   if (typeof certificates === "string") return certificates;
-  const signer = certificates.find((certificate) => certificate.rsaBits >= policy.rsaBitsMin
-    && signatureValueHolds(info, [root, signature, info.signedInfo], certificate.key));
+  const signer = certificates.find(
+    (certificate) =>
+      certificate.rsaBits >= policy.rsaBitsMin &&
+      signatureValueHolds(info, [root, signature, info.signedInfo], certificate.key),
+  );
   if (signer === undefined) {
-    return certificates.some((certificate) => certificate.rsaBits >= policy.rsaBitsMin) ? "signature_invalid" : "key_too_small";
+    return certificates.some((certificate) => certificate.rsaBits >= policy.rsaBitsMin)
+      ? "signature_invalid"
+      : "key_too_small";
   }
   const octets = canonicalizeDocument(tree, { method: "inclusive", omit: signature });
   if (!octetDigestHolds(reference, Buffer.from(octets, "utf8"))) return "digest_mismatch";
@@ -69,7 +74,9 @@ function countSignatures(root: XmlElement): number {
 
 /** The certificates of X509Data; other hints in KeyInfo (names, key values) are not evidence and are passed over. */
 function readX509Data(keyInfo: XmlElement): CertificateFacts[] | "token_missing" | "token_invalid" {
-  const elements = childrenNamed(keyInfo, NS.ds, "X509Data").flatMap((data) => childrenNamed(data, NS.ds, "X509Certificate"));
+  const elements = childrenNamed(keyInfo, NS.ds, "X509Data").flatMap((data) =>
+    childrenNamed(data, NS.ds, "X509Certificate"),
+  );
   if (elements.length === 0) return "token_missing";
   if (elements.length > CERTIFICATES_MAX) return "token_invalid";
   const certificates = elements.map((element) => certificateFromBase64(textOf(element)));
@@ -84,18 +91,23 @@ function readX509Data(keyInfo: XmlElement): CertificateFacts[] | "token_missing"
 export function signEnveloped(document: Uint8Array, signer: OwnKey): Buffer {
   const tree = parseXml(document, XML_TREE_LIMITS);
   const certificate = readCertificate(signer.certificate);
-  if (tree.kind === "refused" || certificate === undefined) throw new Error("signEnveloped: not a document, or not a certificate");
+  if (tree.kind === "refused" || certificate === undefined)
+    throw new Error("signEnveloped: not a document, or not a certificate");
   const { root } = tree;
   const bytes = Buffer.from(document);
   const endTag = bytes.lastIndexOf("</", root.end);
-  if (countSignatures(root) > 0 || endTag < root.start) throw new Error("signEnveloped: the document has a signature, or nothing to sign");
+  if (countSignatures(root) > 0 || endTag < root.start)
+    throw new Error("signEnveloped: the document has a signature, or nothing to sign");
 
-  const digest = createHash("sha256").update(canonicalizeDocument(tree, { method: "inclusive" }), "utf8").digest("base64");
+  const digest = createHash("sha256")
+    .update(canonicalizeDocument(tree, { method: "inclusive" }), "utf8")
+    .digest("base64");
   const info = signedInfo(digest);
   const signature = (value: string): string =>
     `<Signature xmlns="${NS.ds}">${info}<SignatureValue>${value}</SignatureValue><KeyInfo><X509Data>` +
     `<X509Certificate>${certificate.der.toString("base64")}</X509Certificate></X509Data></KeyInfo></Signature>`;
-  const withSignature = (value: string): Buffer => Buffer.concat([bytes.subarray(0, endTag), Buffer.from(signature(value)), bytes.subarray(endTag)]);
+  const withSignature = (value: string): Buffer =>
+    Buffer.concat([bytes.subarray(0, endTag), Buffer.from(signature(value)), bytes.subarray(endTag)]);
 
   // Inclusive C14N of SignedInfo carries the namespaces of the root, so it is taken from the finished document.
   const unsigned = parseXml(withSignature("AA=="), XML_TREE_LIMITS);

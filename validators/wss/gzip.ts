@@ -25,4 +25,8 @@ interface GunzipInfo {
 }
 
 const hasInfo = (value: unknown): value is GunzipInfo =>
-  typeof value === "object" && value !== null && "buffer" in value && Buffer.isBuffer(value.buffer) && "engine" in value;
+  typeof value === "object" &&
+  value !== null &&
+  "buffer" in value &&
+  Buffer.isBuffer(value.buffer) &&
+  "engine" in value;

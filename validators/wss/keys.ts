@@ -11,7 +11,14 @@
  *    (`unwrapPrivateKey`). The decrypted octets are overwritten at once. A new key after a roll-over is a new
  *    fingerprint: no restart, no message to the workers.
  */
-import { createCipheriv, createDecipheriv, createHash, createPrivateKey, createPublicKey, randomBytes } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  randomBytes,
+} from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 import type { WrappedKey } from "./protocol.js";
@@ -34,7 +41,9 @@ export function provideWrappingKey(): void {
 
 /** SHA-256 of the public half, hex. */
 export const keyFingerprint = (key: KeyObject): string =>
-  createHash("sha256").update(createPublicKey(key).export({ type: "spki", format: "der" })).digest("hex");
+  createHash("sha256")
+    .update(createPublicKey(key).export({ type: "spki", format: "der" }))
+    .digest("hex");
 
 /**
  * Wraps a private key for a task.
@@ -76,6 +85,7 @@ export function unwrapPrivateKey(wrapped: WrappedKey): KeyObject {
 
 function wrappingKey(): Uint8Array {
   const shared = getEnvironmentData(SLOT);
-  if (!(shared instanceof SharedArrayBuffer)) throw new Error("this thread has no wrapping key: call provideWrappingKey before the pool starts");
+  if (!(shared instanceof SharedArrayBuffer))
+    throw new Error("this thread has no wrapping key: call provideWrappingKey before the pool starts");
   return new Uint8Array(shared);
 }

@@ -76,7 +76,11 @@ export interface KeyTransport {
 }
 
 export const PEPPOL_KEY_TRANSPORT: KeyTransport = {
-  method: ALG.rsaOaep, digest: ALG.sha256, mgf: ALG.mgf1Sha256, oaepHash: "sha256", mgfHash: "sha256",
+  method: ALG.rsaOaep,
+  digest: ALG.sha256,
+  mgf: ALG.mgf1Sha256,
+  oaepHash: "sha256",
+  mgfHash: "sha256",
 };
 
 /** Older stacks leave the MGF at its default, SHA-1. May be accepted; off unless the operator asks. @source design/as4.md section 5 */

@@ -15,11 +15,17 @@ export const encryptContentKey = (key: KeyObject, contentKey: Uint8Array): Buffe
  * Decrypts a content key of known length.
  * @returns undefined on any failure; the caller must go on with a random key, so that the time does not tell.
  */
-export function decryptContentKey(key: KeyObject, transport: KeyTransport, sealed: Uint8Array, length: number): Buffer | undefined {
+export function decryptContentKey(
+  key: KeyObject,
+  transport: KeyTransport,
+  sealed: Uint8Array,
+  length: number,
+): Buffer | undefined {
   try {
-    const content = transport.oaepHash === transport.mgfHash
-      ? privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: transport.oaepHash }, sealed)
-      : unpad(privateDecrypt({ key, padding: constants.RSA_NO_PADDING }, sealed), transport, length);
+    const content =
+      transport.oaepHash === transport.mgfHash
+        ? privateDecrypt({ key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: transport.oaepHash }, sealed)
+        : unpad(privateDecrypt({ key, padding: constants.RSA_NO_PADDING }, sealed), transport, length);
     return content?.length === length ? content : undefined;
   } catch {
     return undefined;

@@ -58,10 +58,15 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
   if (countFault !== undefined) return countFault;
 
   const opened: Opened = {
-    kind: "opened", messaging, signer: signature.signer.der, references: referenceValues(signature.info.references), parts: [],
+    kind: "opened",
+    messaging,
+    signer: signature.signer.der,
+    references: referenceValues(signature.info.references),
+    parts: [],
   };
   if (cids.length === 0) return opened;
-  const transports = input.legacyOaep === true ? [PEPPOL_KEY_TRANSPORT, ...LEGACY_KEY_TRANSPORTS] : [PEPPOL_KEY_TRANSPORT];
+  const transports =
+    input.legacyOaep === true ? [PEPPOL_KEY_TRANSPORT, ...LEGACY_KEY_TRANSPORTS] : [PEPPOL_KEY_TRANSPORT];
   const encryption = readEncryption(security, transports);
   if (typeof encryption === "string") return encryption;
   const token = referencedToken(encryption.keyInfo, security);
@@ -74,7 +79,11 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
 }
 
 /** SignatureValue, then the digests of both elements. */
-export function headerSignatureFault(envelope: Envelope, signature: MessageSignature, signed: SignedSet): SecurityReason | undefined {
+export function headerSignatureFault(
+  envelope: Envelope,
+  signature: MessageSignature,
+  signed: SignedSet,
+): SecurityReason | undefined {
   if (!signatureValueHolds(signature.info, signature.signedInfoPath, signature.signer.key)) return "signature_invalid";
   const messaging = [envelope.envelope, envelope.header, envelope.messaging];
   const body = [envelope.envelope, envelope.body];
@@ -94,7 +103,11 @@ function ownKey(token: string | undefined, keys: readonly OwnKey[]): OwnKey | un
 }
 
 function openParts(
-  input: OpenInput, encryption: Encryption, own: OwnKey, signed: SignedSet, infos: readonly PartInfo[],
+  input: OpenInput,
+  encryption: Encryption,
+  own: OwnKey,
+  signed: SignedSet,
+  infos: readonly PartInfo[],
 ): OpenedPart[] | SecurityReason {
   if (encryption.cids.length !== input.attachments.length) return "encryption_structure";
   const plain = decryptParts(encryption, input.attachments, unwrapPrivateKey(own.key));
@@ -104,7 +117,10 @@ function openParts(
     const bytes = plain.get(info.cid);
     const reference = signed.attachments.get(info.cid);
     if (bytes === undefined || reference === undefined) return "digest_mismatch";
-    const signedBytes = signedOctets(reference, bytes, { xml: encryption.xmlCids.has(info.cid), bytesMax: input.payloadBytesMax });
+    const signedBytes = signedOctets(reference, bytes, {
+      xml: encryption.xmlCids.has(info.cid),
+      bytesMax: input.payloadBytesMax,
+    });
     if (signedBytes === undefined) return "digest_mismatch";
     const payload = partPayload(info, bytes, input.payloadBytesMax);
     if (payload === undefined) return "decompression";

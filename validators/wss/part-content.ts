@@ -12,7 +12,8 @@ import type { ParsedReference } from "./signature-info.js";
 const XML_MEDIA_TYPE = /^(?:text\/xml|application\/xml|(?:application|image)\/[^;\s]*\+xml)\s*(?:;|$)/i;
 
 /** Whether a media type, with or without parameters, is one of XML. */
-export const isXml = (mediaType: string | undefined): boolean => mediaType !== undefined && XML_MEDIA_TYPE.test(mediaType);
+export const isXml = (mediaType: string | undefined): boolean =>
+  mediaType !== undefined && XML_MEDIA_TYPE.test(mediaType);
 
 /** An invoice of 5,000 lines has 150,000 elements; the tree of one at this limit takes some 150 MB for a moment. */
 const TREE_LIMITS = { depth: 256, elements: 250_000, attributes: 256 };
@@ -29,7 +30,11 @@ export interface PartContent {
  * @param bytes  the part's content as it was decrypted.
  * @returns the content itself or its canonical form; undefined when the digest is of neither.
  */
-export function signedOctets(reference: ParsedReference, bytes: Buffer, { xml, bytesMax }: PartContent): Buffer | undefined {
+export function signedOctets(
+  reference: ParsedReference,
+  bytes: Buffer,
+  { xml, bytesMax }: PartContent,
+): Buffer | undefined {
   if (octetDigestHolds(reference, bytes)) return bytes;
   if (!xml) return undefined;
   const document = parseXml(bytes, { ...TREE_LIMITS, bytes: bytesMax });

@@ -7,8 +7,7 @@ import type { XmlElement } from "../xml/tree.js";
 export type { XmlElement, XmlNode } from "../xml/tree.js";
 
 /** The ebMS errors that security processing can raise. The full table is the engine's. */
-export type SecurityErrorCode =
-  | "EBMS:0007" | "EBMS:0009" | "EBMS:0101" | "EBMS:0102" | "EBMS:0103" | "EBMS:0303";
+export type SecurityErrorCode = "EBMS:0007" | "EBMS:0009" | "EBMS:0101" | "EBMS:0102" | "EBMS:0103" | "EBMS:0303";
 
 /** Why a message was refused, for our log and our tests. Never sent to the peer: the answer carries the code only. */
 export const SECURITY_REASONS = {
@@ -189,8 +188,17 @@ export interface EnvelopedVerifyInput {
 }
 
 export type EnvelopedReason =
-  | "malformed" | "signature_missing" | "signature_structure" | "algorithm_not_allowed" | "transform_not_allowed"
-  | "token_missing" | "token_invalid" | "key_too_small" | "signature_invalid" | "digest_mismatch" | "nested_copy";
+  | "malformed"
+  | "signature_missing"
+  | "signature_structure"
+  | "algorithm_not_allowed"
+  | "transform_not_allowed"
+  | "token_missing"
+  | "token_invalid"
+  | "key_too_small"
+  | "signature_invalid"
+  | "digest_mismatch"
+  | "nested_copy";
 
 export type EnvelopedVerified =
   | { kind: "verified"; root: XmlElement; signer: Uint8Array; chain: Uint8Array[] }

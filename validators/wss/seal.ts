@@ -30,8 +30,15 @@ export function sealMessage(input: SealInput): SealOutput {
   const encrypted = encryptPart(contentKey, compressed);
   const sealedKey = encryptContentKey(recipient.key, contentKey).toString("base64");
   contentKey.fill(0);
-  const encryption = binaryToken(`X-${input.id}`, input.recipient) + encryptedKey(input.id, sealedKey) + encryptedData(input.id, uri);
-  return { kind: "sealed", soap: envelope(input, encryption + header.security), encrypted, compressed, references: header.references };
+  const encryption =
+    binaryToken(`X-${input.id}`, input.recipient) + encryptedKey(input.id, sealedKey) + encryptedData(input.id, uri);
+  return {
+    kind: "sealed",
+    soap: envelope(input, encryption + header.security),
+    encrypted,
+    compressed,
+    references: header.references,
+  };
 }
 
 /** Signs one signal; nothing of it is encrypted. @throws Error for a header that is not canonical. */
@@ -57,8 +64,12 @@ interface HeaderInput {
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Token and signature of the signer, over Messaging, the empty Body and the given parts. */
-function signedHeader(input: HeaderInput, parts: readonly SignedReference[]): { security: string; references: SignedReference[] } {
-  if (!ID.test(input.id) || !ID.test(input.messagingId)) throw new Error("seal: an id is not made of NCName characters");
+function signedHeader(
+  input: HeaderInput,
+  parts: readonly SignedReference[],
+): { security: string; references: SignedReference[] } {
+  if (!ID.test(input.id) || !ID.test(input.messagingId))
+    throw new Error("seal: an id is not made of NCName characters");
   const references: SignedReference[] = [
     elementReference(input.messagingId, canonicalText(input.messaging, input.messagingId)),
     elementReference(bodyId(input.id), body(input.id)),
@@ -73,7 +84,10 @@ function signedHeader(input: HeaderInput, parts: readonly SignedReference[]): { 
 }
 
 const elementReference = (id: string, canonical: string): SignedReference => ({
-  uri: `#${id}`, transform: ALG.exclusiveC14n, digestMethod: ALG.sha256, digest: sha256(canonical),
+  uri: `#${id}`,
+  transform: ALG.exclusiveC14n,
+  digestMethod: ALG.sha256,
+  digest: sha256(canonical),
 });
 
 /** The header's canonical form; it must carry the id that is signed and stand on its own namespaces. */
@@ -130,8 +144,8 @@ const encryptedData = (id: string, uri: string): string =>
 function envelope(input: HeaderInput, security: string): Buffer {
   return Buffer.from(
     `<?xml version="1.0" encoding="UTF-8"?><S12:Envelope xmlns:S12="${NS.soap}"><S12:Header>` +
-    `<wsse:Security xmlns:wsse="${NS.wsse}" xmlns:wsu="${NS.wsu}" S12:mustUnderstand="true">${security}</wsse:Security>` +
-    `${input.messaging}</S12:Header>${body(input.id)}</S12:Envelope>`,
+      `<wsse:Security xmlns:wsse="${NS.wsse}" xmlns:wsu="${NS.wsu}" S12:mustUnderstand="true">${security}</wsse:Security>` +
+      `${input.messaging}</S12:Header>${body(input.id)}</S12:Envelope>`,
     "utf8",
   );
 }

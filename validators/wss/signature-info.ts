@@ -73,7 +73,11 @@ function read(signature: XmlElement, policy: SignaturePolicy, enveloped: boolean
   if (children(algorithm).length > 0) throw new Fault("signature_structure");
   const inclusivePrefixes = prefixList(method, canonicalization === ALG.exclusiveC14n);
   return {
-    signedInfo, canonicalization, inclusivePrefixes, hash, keyInfo,
+    signedInfo,
+    canonicalization,
+    inclusivePrefixes,
+    hash,
+    keyInfo,
     references: references.map((reference) => readReference(reference, policy, enveloped)),
     value: base64(signatureValue),
   };
@@ -96,7 +100,11 @@ function readReference(element: XmlElement, policy: SignaturePolicy, enveloped: 
   const prefixes = prefixList(transform, algorithm === ALG.exclusiveC14n);
   const value = base64(digestValue);
   return {
-    uri, transform: algorithm, digestMethod: method, hash, value,
+    uri,
+    transform: algorithm,
+    digestMethod: method,
+    hash,
+    value,
     digest: compactBase64(textOf(digestValue) ?? ""),
     ...(prefixes === undefined ? {} : { prefixList: prefixes.join(" ") }),
   };
@@ -118,7 +126,13 @@ function expectedTransform(uri: string, enveloped: boolean): string {
 function prefixList(element: XmlElement, allowed: boolean): string[] | undefined {
   const [list, ...more] = children(element);
   if (list === undefined) return undefined;
-  if (!allowed || more.length > 0 || list.ns !== NS.ec || list.local !== "InclusiveNamespaces" || children(list).length > 0) {
+  if (
+    !allowed ||
+    more.length > 0 ||
+    list.ns !== NS.ec ||
+    list.local !== "InclusiveNamespaces" ||
+    children(list).length > 0
+  ) {
     throw new Fault("transform_not_allowed");
   }
   return (attributeOf(list, "PrefixList") ?? "").split(/[ \t\r\n]+/).filter((prefix) => prefix !== "");
@@ -170,7 +184,10 @@ export function referencedToken(keyInfo: XmlElement, security: XmlElement): XmlE
   if (reference === undefined || uri === undefined || !uri.startsWith("#")) return undefined;
   if ((attributeOf(reference, "ValueType") ?? WSS_URI.x509v3) !== WSS_URI.x509v3) return undefined;
   const tokens = childElements(security).filter(
-    (child) => child.ns === NS.wsse && child.local === "BinarySecurityToken" && attributeOf(child, "Id", NS.wsu) === uri.slice(1),
+    (child) =>
+      child.ns === NS.wsse &&
+      child.local === "BinarySecurityToken" &&
+      attributeOf(child, "Id", NS.wsu) === uri.slice(1),
   );
   const [token, ...more] = tokens;
   if (token === undefined || more.length > 0) return undefined;
@@ -181,6 +198,7 @@ export function referencedToken(keyInfo: XmlElement, security: XmlElement): XmlE
 /** KeyInfo/SecurityTokenReference/Reference, each the only child. */
 export function onlyTokenReference(keyInfo: XmlElement): XmlElement | undefined {
   const [str, ...others] = childElements(keyInfo);
-  if (str === undefined || others.length > 0 || str.ns !== NS.wsse || str.local !== "SecurityTokenReference") return undefined;
+  if (str === undefined || others.length > 0 || str.ns !== NS.wsse || str.local !== "SecurityTokenReference")
+    return undefined;
   return childElements(str).length === 1 ? onlyChild(str, NS.wsse, "Reference") : undefined;
 }

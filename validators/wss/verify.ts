@@ -52,7 +52,10 @@ export function signatureValueHolds(info: SignatureInfo, path: readonly XmlEleme
 /** True when the reference's digest is that of the element at the end of the path. */
 export function elementDigestHolds(reference: ParsedReference, path: readonly XmlElement[]): boolean {
   const prefixes = reference.prefixList?.split(" ").filter((prefix) => prefix !== "");
-  return octetDigestHolds(reference, Buffer.from(canonicalize(path, c14nOptions(reference.transform, prefixes)), "utf8"));
+  return octetDigestHolds(
+    reference,
+    Buffer.from(canonicalize(path, c14nOptions(reference.transform, prefixes)), "utf8"),
+  );
 }
 
 /** True when the reference's digest is that of the octets. */
@@ -78,7 +81,11 @@ export interface SignedSet {
  * looked up by id.
  * @source design/as4.md section 18, step 5
  */
-export function signedSet(envelope: Envelope, references: readonly ParsedReference[], cids: readonly string[]): SignedSet | SecurityReason {
+export function signedSet(
+  envelope: Envelope,
+  references: readonly ParsedReference[],
+  cids: readonly string[],
+): SignedSet | SecurityReason {
   const targets = new Map<string, ParsedReference>();
   const messagingUri = wsuUri(envelope.messaging);
   const bodyUri = wsuUri(envelope.body);

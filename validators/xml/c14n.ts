@@ -145,7 +145,12 @@ function within(scope: Namespaces, element: XmlElement): Namespaces {
 
 /** Inclusive C14N 1.0 gives the apex the nearest `xml:*` attributes of its ancestors. */
 function inheritedXmlAttributes(path: readonly XmlElement[]): XmlAttribute[] {
-  const own = new Set(path.at(-1)?.attributes.filter(isXmlAttribute).map((attribute) => attribute.local));
+  const own = new Set(
+    path
+      .at(-1)
+      ?.attributes.filter(isXmlAttribute)
+      .map((attribute) => attribute.local),
+  );
   const found = new Map<string, XmlAttribute>();
   for (const ancestor of path.slice(0, -1)) {
     for (const attribute of ancestor.attributes) {
@@ -159,7 +164,12 @@ const isXmlAttribute = (attribute: XmlAttribute): boolean => attribute.ns === XM
 
 const TEXT_ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#xD;" };
 const ATTRIBUTE_ESCAPES: Record<string, string> = {
-  "&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#x9;", "\n": "&#xA;", "\r": "&#xD;",
+  "&": "&amp;",
+  "<": "&lt;",
+  '"': "&quot;",
+  "\t": "&#x9;",
+  "\n": "&#xA;",
+  "\r": "&#xD;",
 };
 
 /** Text as canonical XML writes it. */

@@ -29,7 +29,9 @@ export const FLAG = {
 } as const;
 
 /** A name that only this document knows, with the prefix that the document wrote. */
-export interface DocumentName extends ExpandedName { readonly written: string }
+export interface DocumentName extends ExpandedName {
+  readonly written: string;
+}
 
 /** Locations longer than this lose their middle; a report is for people. */
 const PATH_CHARS_MAX = 2_000;
@@ -48,7 +50,8 @@ function resized<A extends Int32Array | Uint8Array>(array: A, used: number, leng
 }
 
 /** A longer copy. */
-export const grown = <A extends Int32Array | Uint8Array>(array: A, length: number): A => resized(array, array.length, length);
+export const grown = <A extends Int32Array | Uint8Array>(array: A, length: number): A =>
+  resized(array, array.length, length);
 
 /**
  * The document. Valid until the next scan into the same object.
@@ -101,8 +104,16 @@ export class XmlDocument {
 
   /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
   reset(source: Buffer, latin: string): void {
-    if (this.names.length > KEPT_ELEMENTS) { this.count = 0; this.resizeElements(512); this.#nameOrder = NO_ELEMENTS; this.#positions = NO_ELEMENTS; }
-    if (this.attrNames.length > KEPT_ELEMENTS) { this.attrTotal = 0; this.resizeAttributes(512); }
+    if (this.names.length > KEPT_ELEMENTS) {
+      this.count = 0;
+      this.resizeElements(512);
+      this.#nameOrder = NO_ELEMENTS;
+      this.#positions = NO_ELEMENTS;
+    }
+    if (this.attrNames.length > KEPT_ELEMENTS) {
+      this.attrTotal = 0;
+      this.resizeAttributes(512);
+    }
     this.count = 0;
     this.attrTotal = 0;
     this.source = source;
@@ -141,15 +152,27 @@ export class XmlDocument {
     this.attrFlags = resized(this.attrFlags, used, length);
   }
 
-  name(e: ElementId): NameId { return this.names[e]!; }
-  parent(e: ElementId): ElementId { return this.parents[e]!; }
+  name(e: ElementId): NameId {
+    return this.names[e]!;
+  }
+  parent(e: ElementId): ElementId {
+    return this.parents[e]!;
+  }
   /** First child element, or NONE. */
-  first(e: ElementId): ElementId { return this.firsts[e]!; }
+  first(e: ElementId): ElementId {
+    return this.firsts[e]!;
+  }
   /** Next sibling element, or NONE. */
-  next(e: ElementId): ElementId { return this.nexts[e]!; }
+  next(e: ElementId): ElementId {
+    return this.nexts[e]!;
+  }
   /** The descendants of e are the elements e + 1 … end(e) - 1. */
-  end(e: ElementId): ElementId { return this.ends[e]!; }
-  hasElements(e: ElementId): boolean { return this.firsts[e]! !== NONE; }
+  end(e: ElementId): ElementId {
+    return this.ends[e]!;
+  }
+  hasElements(e: ElementId): boolean {
+    return this.firsts[e]! !== NONE;
+  }
 
   /** First child of that name, or NONE. A miss is usually one test of a bit mask. */
   child(e: ElementId, name: NameId): ElementId {
@@ -169,7 +192,9 @@ export class XmlDocument {
     return c;
   }
 
-  has(e: ElementId, name: NameId): boolean { return this.child(e, name) !== NONE; }
+  has(e: ElementId, name: NameId): boolean {
+    return this.child(e, name) !== NONE;
+  }
 
   countChildren(e: ElementId, name: NameId): number {
     let n = 0;
@@ -201,10 +226,16 @@ export class XmlDocument {
   }
 
   /** Number of attributes, namespace declarations not counted. */
-  attrCount(e: ElementId): number { return this.attrFirsts[e + 1]! - this.attrFirsts[e]!; }
+  attrCount(e: ElementId): number {
+    return this.attrFirsts[e + 1]! - this.attrFirsts[e]!;
+  }
   /** Name of the i-th attribute as written, from 0. */
-  attrName(e: ElementId, i: number): NameId { return this.attrNames[this.attrFirsts[e]! + i]!; }
-  attrValue(e: ElementId, i: number): string { return this.#attrText(this.attrFirsts[e]! + i); }
+  attrName(e: ElementId, i: number): NameId {
+    return this.attrNames[this.attrFirsts[e]! + i]!;
+  }
+  attrValue(e: ElementId, i: number): string {
+    return this.#attrText(this.attrFirsts[e]! + i);
+  }
 
   /** Every element of that name in document order. The index is built when it is first asked for. */
   all(name: NameId): ArrayLike<ElementId> {
@@ -225,10 +256,14 @@ export class XmlDocument {
   }
 
   /** Whether the character data of e itself holds anything but white space. */
-  hasOwnText(e: ElementId): boolean { return (this.flags[e]! & FLAG.nonSpace) !== 0; }
+  hasOwnText(e: ElementId): boolean {
+    return (this.flags[e]! & FLAG.nonSpace) !== 0;
+  }
 
   /** Line of the start tag, from 1. Lines end as XML reads them: LF, CR LF or CR. */
-  line(e: ElementId): number { return this.lineAt(this.starts[e]!); }
+  line(e: ElementId): number {
+    return this.lineAt(this.starts[e]!);
+  }
 
   /** Line of a byte offset, from 1. */
   lineAt(offset: number): number {
@@ -237,7 +272,8 @@ export class XmlDocument {
     const block = Math.floor(end / LINE_BLOCK_BYTES);
     // Only as far as somebody asked: a fault on line 1 of a large document costs nothing.
     for (let b = blocks.length; b <= block; b++) {
-      blocks[b] = b === 0 ? 0 : blocks[b - 1]! + newlines(this.source, (b - 1) * LINE_BLOCK_BYTES, b * LINE_BLOCK_BYTES);
+      blocks[b] =
+        b === 0 ? 0 : blocks[b - 1]! + newlines(this.source, (b - 1) * LINE_BLOCK_BYTES, b * LINE_BLOCK_BYTES);
     }
     return 1 + blocks[block]! + newlines(this.source, block * LINE_BLOCK_BYTES, end);
   }
@@ -330,7 +366,10 @@ export class XmlDocument {
     const { names, count } = this;
     for (let e = 0; e < count; e++) starts[this.#dense(names[e]!)]!++;
     let sum = 0;
-    for (let n = 0; n < width; n++) { sum += starts[n]!; starts[n] = sum; }
+    for (let n = 0; n < width; n++) {
+      sum += starts[n]!;
+      starts[n] = sum;
+    }
     // Filling from the back leaves in starts[n] the first position of n.
     for (let e = count - 1; e >= 0; e--) this.#nameOrder[--starts[this.#dense(names[e]!)]!] = e;
     this.#nameIndexed = true;
@@ -349,7 +388,8 @@ export class XmlDocument {
         const name = this.names[c]!;
         const position = (seen.get(name) ?? 0) + 1;
         seen.set(name, position);
-        if (position === 1) alone.set(name, c); else alone.delete(name);
+        if (position === 1) alone.set(name, c);
+        else alone.delete(name);
         this.#positions[c] = position;
       }
       for (const c of alone.values()) this.#positions[c] = 0;

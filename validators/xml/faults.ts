@@ -6,21 +6,25 @@ export const XML_FAULTS = {
   "XML-LIMIT-PAYLOAD": "The payload is larger than the limit. Send a smaller document.",
   "XML-ENCODING": "The document is not encoded in UTF-8. Encode it in UTF-8 and declare no other encoding.",
   "XML-UTF8": "The payload holds bytes that are not valid UTF-8. Encode the document in UTF-8.",
-  "XML-DECLARATION": "The XML declaration is malformed, or not the first thing of the document. Write <?xml version=\"1.0\" encoding=\"UTF-8\"?>.",
+  "XML-DECLARATION":
+    'The XML declaration is malformed, or not the first thing of the document. Write <?xml version="1.0" encoding="UTF-8"?>.',
   "XML-DOCTYPE": "Document type declarations are not accepted. Remove the DOCTYPE.",
   "XML-PROLOG-INSTRUCTION": "Processing instructions before the document element are not accepted. Remove them.",
   "XML-INSTRUCTION": "A processing instruction is malformed. Correct or remove it.",
   "XML-COMMENT": "A comment is malformed: two hyphens may only end it. Correct or remove it.",
   "XML-NO-ELEMENT": "There is no document element. Send an XML document.",
   "XML-CHARACTER": "The document holds a character that XML 1.0 does not allow. Remove it.",
-  "XML-REFERENCE": "A reference is malformed or unknown. Only &lt; &gt; &amp; &apos; &quot; and references to allowed characters exist.",
+  "XML-REFERENCE":
+    "A reference is malformed or unknown. Only &lt; &gt; &amp; &apos; &quot; and references to allowed characters exist.",
   "XML-TAG": "A tag is malformed. Correct the markup.",
   "XML-NAME": "A name is malformed. Use an XML name with at most one colon.",
-  "XML-ATTRIBUTE": "An attribute is malformed. Write name=\"value\" with white space before it and no < inside.",
+  "XML-ATTRIBUTE": 'An attribute is malformed. Write name="value" with white space before it and no < inside.',
   "XML-ATTRIBUTE-REPEATED": "An element has the same attribute twice. Keep one of them.",
   "XML-PREFIX": "A namespace prefix is not declared. Declare it with xmlns:prefix.",
-  "XML-NAMESPACE": "A namespace declaration is not allowed: the prefixes xml and xmlns are reserved, and a prefix needs a namespace.",
-  "XML-END-TAG": "An end tag does not match the open element. Close elements in the reverse order in which they were opened.",
+  "XML-NAMESPACE":
+    "A namespace declaration is not allowed: the prefixes xml and xmlns are reserved, and a prefix needs a namespace.",
+  "XML-END-TAG":
+    "An end tag does not match the open element. Close elements in the reverse order in which they were opened.",
   "XML-TRUNCATED": "The document ends before it is complete. Send all of it.",
   "XML-CDATA-END": "Text must not hold ]]>. Write ]]&gt;.",
   "XML-SECOND-ROOT": "There is more than one document element. Send one document per payload.",
@@ -30,7 +34,8 @@ export const XML_FAULTS = {
   "XML-LIMIT-NAME-LENGTH": "A name is longer than the limit. Use shorter names.",
   "XML-LIMIT-NAMES": "The document uses more different names than the limit. Use fewer names.",
   "XML-LIMIT-ELEMENTS": "The document has more elements than the limit. Split it.",
-  "XML-LIMIT-NAMESPACES": "The document has more namespace declarations than the limit. Declare namespaces once, on the document element.",
+  "XML-LIMIT-NAMESPACES":
+    "The document has more namespace declarations than the limit. Declare namespaces once, on the document element.",
 } as const;
 
 export type XmlFaultId = keyof typeof XML_FAULTS;

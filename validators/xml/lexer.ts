@@ -12,8 +12,17 @@ import { SCAN_LIMITS } from "./limits.js";
 import type { ScanLimits } from "./limits.js";
 import { HASH_FACTOR, HASH_START } from "./name-cache.js";
 
-const TAB = 0x09, NEWLINE = 0x0a, RETURN = 0x0d, SPACE = 0x20, HASH = 0x23, AMPERSAND = 0x26, SEMICOLON = 0x3b, LESS = 0x3c,
-  GREATER = 0x3e, BRACKET = 0x5d, LETTER_X = 0x78;
+const TAB = 0x09,
+  NEWLINE = 0x0a,
+  RETURN = 0x0d,
+  SPACE = 0x20,
+  HASH = 0x23,
+  AMPERSAND = 0x26,
+  SEMICOLON = 0x3b,
+  LESS = 0x3c,
+  GREATER = 0x3e,
+  BRACKET = 0x5d,
+  LETTER_X = 0x78;
 
 /** Copies larger than this are not kept for the next document. */
 const BUFFER_KEPT_BYTES = 4_194_304;
@@ -38,7 +47,9 @@ export abstract class Lexer {
   /** Where documents go that have no NUL behind them. */
   protected copy = new Uint8Array(65_536);
 
-  constructor(document: XmlDocument) { this.document = document; }
+  constructor(document: XmlDocument) {
+    this.document = document;
+  }
 
   /** Character data from `at` to the next `<`. */
   protected text(start: number): number {
@@ -56,7 +67,8 @@ export abstract class Lexer {
       if (kind === BYTE.less) break;
       if (kind === BYTE.high) {
         flags[current]! |= FLAG.nonAscii;
-        do b = bytes[++at]!; while (TEXT_BYTES[b]! === BYTE.high);
+        do b = bytes[++at]!;
+        while (TEXT_BYTES[b]! === BYTE.high);
         continue;
       }
       at = this.rareText(kind, start, at);
@@ -77,7 +89,9 @@ export abstract class Lexer {
     }
     if (kind === BYTE.ampersand) {
       const end = this.reference(at);
-      flags[this.current]! |= WHITE_SPACE_REFERENCE.test(this.document.latin.substring(at, end)) ? FLAG.marked : FLAG.marked | FLAG.nonSpace;
+      flags[this.current]! |= WHITE_SPACE_REFERENCE.test(this.document.latin.substring(at, end))
+        ? FLAG.marked
+        : FLAG.marked | FLAG.nonSpace;
       return end;
     }
     if (kind === BYTE.return) {
@@ -112,7 +126,8 @@ export abstract class Lexer {
   private reference(at: number): number {
     const bytes = this.bytes;
     let end = at + 1;
-    while (end - at < REFERENCE_BYTES_MAX && bytes[end] !== SEMICOLON && bytes[end] !== LESS && end < this.length) end++;
+    while (end - at < REFERENCE_BYTES_MAX && bytes[end] !== SEMICOLON && bytes[end] !== LESS && end < this.length)
+      end++;
     if (bytes[end] !== SEMICOLON) throw new ScanFault("XML-REFERENCE", at);
     const name = this.document.latin.substring(at + 1, end);
     if (bytes[at + 1] === HASH) {
@@ -152,7 +167,8 @@ export abstract class Lexer {
     if (nameEnd - at - 2 > this.limits.nameLength) throw new ScanFault("XML-LIMIT-NAME-LENGTH", at);
     const target = this.document.source.toString("utf8", at + 2, Math.min(nameEnd, end));
     if (/^xml$/i.test(target)) throw new ScanFault("XML-DECLARATION", at);
-    if (!isNcName(target) || (nameEnd < end && SPACE_BYTES[this.bytes[nameEnd]!] === 0)) throw new ScanFault("XML-INSTRUCTION", at);
+    if (!isNcName(target) || (nameEnd < end && SPACE_BYTES[this.bytes[nameEnd]!] === 0))
+      throw new ScanFault("XML-INSTRUCTION", at);
     this.plainCharacters(nameEnd, end);
     if (this.current !== NONE) this.document.flags[this.current]! |= FLAG.marked;
     return end + 2;
@@ -181,11 +197,24 @@ export abstract class Lexer {
       if (b === quote) break;
       const kind = VALUE_BYTES[b]!;
       if (kind === BYTE.quote) at++;
-      else if (kind === BYTE.high) { flags |= FLAG.nonAscii; at++; }
-      else if (kind === BYTE.space) { flags |= FLAG.marked; at++; }
-      else if (kind === BYTE.ampersand) { flags |= FLAG.marked; at = this.reference(at); }
-      else if (kind === BYTE.ef) { this.refuseNonCharacter(at); flags |= FLAG.nonAscii; at++; }
-      else throw new ScanFault(kind === BYTE.less ? "XML-ATTRIBUTE" : at >= this.length ? "XML-TRUNCATED" : "XML-CHARACTER", at);
+      else if (kind === BYTE.high) {
+        flags |= FLAG.nonAscii;
+        at++;
+      } else if (kind === BYTE.space) {
+        flags |= FLAG.marked;
+        at++;
+      } else if (kind === BYTE.ampersand) {
+        flags |= FLAG.marked;
+        at = this.reference(at);
+      } else if (kind === BYTE.ef) {
+        this.refuseNonCharacter(at);
+        flags |= FLAG.nonAscii;
+        at++;
+      } else
+        throw new ScanFault(
+          kind === BYTE.less ? "XML-ATTRIBUTE" : at >= this.length ? "XML-TRUNCATED" : "XML-CHARACTER",
+          at,
+        );
     }
     this.valueFlags = flags;
     return at + 1;
@@ -203,9 +232,13 @@ export abstract class Lexer {
     return at;
   }
 
-  protected startsWith(at: number, text: string): boolean { return this.document.latin.startsWith(text, at); }
+  protected startsWith(at: number, text: string): boolean {
+    return this.document.latin.startsWith(text, at);
+  }
 
-  protected isDoctype(at: number): boolean { return /^<!doctype/i.test(this.document.latin.substring(at, at + 9)); }
+  protected isDoctype(at: number): boolean {
+    return /^<!doctype/i.test(this.document.latin.substring(at, at + 9));
+  }
 
   /** The bytes with a NUL behind them: as they lie in memory when there is one, otherwise a copy. */
   protected terminated(bytes: Buffer): Uint8Array {
@@ -214,7 +247,8 @@ export abstract class Lexer {
       const view = new Uint8Array(buffer, byteOffset, length + 1);
       if (view[length] === 0) return view;
     }
-    if (this.copy.length <= length || this.copy.length > BUFFER_KEPT_BYTES) this.copy = new Uint8Array(Math.max(65_536, length + 1));
+    if (this.copy.length <= length || this.copy.length > BUFFER_KEPT_BYTES)
+      this.copy = new Uint8Array(Math.max(65_536, length + 1));
     this.copy.set(bytes);
     this.copy[length] = 0;
     return this.copy;

@@ -21,6 +21,12 @@ export interface ScanLimits {
 
 /** Start values of design/validation.md V5, for tools and tests that have no engine around them. */
 export const SCAN_LIMITS: ScanLimits = {
-  payloadBytes: 20_971_520, depth: 256, attributesPerElement: 256, nameLength: 256, elements: 4_000_000,
-  namespaceDeclarations: 4_096, names: 16_384, findings: 1_000,
+  payloadBytes: 20_971_520,
+  depth: 256,
+  attributesPerElement: 256,
+  nameLength: 256,
+  elements: 4_000_000,
+  namespaceDeclarations: 4_096,
+  names: 16_384,
+  findings: 1_000,
 };

@@ -59,7 +59,8 @@ export class NameCache {
     for (let slot = slotOf(hash) & mask; ; slot = (slot + 1) & mask) {
       const entry = slots[slot]! - 1;
       if (entry < 0) return NO_ENTRY;
-      if (this.#hashes[entry]! === hash && this.lengths[entry]! === length && this.#same(entry, bytes, start, length)) return entry;
+      if (this.#hashes[entry]! === hash && this.lengths[entry]! === length && this.#same(entry, bytes, start, length))
+        return entry;
     }
   }
 
@@ -103,7 +104,9 @@ export class NameCache {
   }
 
   /** Names that only the current document spells so. */
-  get documentCount(): number { return this.count - this.#lasting; }
+  get documentCount(): number {
+    return this.count - this.#lasting;
+  }
 
   /** The name as the document writes it. */
   written(entry: NameEntry): string {

@@ -30,7 +30,10 @@ export const INTERNED_NAMES_MAX = 65_536;
 export const DOCUMENT_NAME_BASE = INTERNED_NAMES_MAX;
 
 /** An expanded name in full. */
-export interface ExpandedName { readonly namespace: string; readonly local: string }
+export interface ExpandedName {
+  readonly namespace: string;
+  readonly local: string;
+}
 
 const byNamespace = new Map<string, Map<string, NameId>>();
 const names: ExpandedName[] = [];
@@ -97,7 +100,11 @@ export const xsi = {
 } as const;
 
 const PREFIXES: ReadonlyMap<string, string> = new Map<string, string>([
-  [NS.cbc, "cbc:"], [NS.cac, "cac:"], [NS.ext, "ext:"], [NS.xsi, "xsi:"], [NS.xml, "xml:"],
+  [NS.cbc, "cbc:"],
+  [NS.cac, "cac:"],
+  [NS.ext, "ext:"],
+  [NS.xsi, "xsi:"],
+  [NS.xml, "xml:"],
 ]);
 
 /** A name as reports write it: `cbc:ID`, `Invoice`. Interned names only. */

@@ -21,7 +21,12 @@ export const PREFIX = {
 } as const;
 const PREFIX_DOCUMENT_BASE = 9;
 const FIXED_PREFIXES: readonly (readonly [string, number])[] = [
-  ["xml", PREFIX.xml], ["xmlns", PREFIX.xmlns], ["cbc", PREFIX.cbc], ["cac", PREFIX.cac], ["ext", PREFIX.ext], ["xsi", PREFIX.xsi],
+  ["xml", PREFIX.xml],
+  ["xmlns", PREFIX.xmlns],
+  ["cbc", PREFIX.cbc],
+  ["cac", PREFIX.cac],
+  ["ext", PREFIX.ext],
+  ["xsi", PREFIX.xsi],
 ];
 
 /** No namespace, as an id. */

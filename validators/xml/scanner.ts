@@ -28,7 +28,12 @@ export type ScanResult =
   | { readonly kind: "document"; readonly document: XmlDocument }
   | { readonly kind: "refused"; readonly findings: readonly Finding[] };
 
-const BANG = 0x21, SLASH = 0x2f, LESS = 0x3c, EQUALS = 0x3d, GREATER = 0x3e, QUESTION = 0x3f;
+const BANG = 0x21,
+  SLASH = 0x2f,
+  LESS = 0x3c,
+  EQUALS = 0x3d,
+  GREATER = 0x3e,
+  QUESTION = 0x3f;
 
 /** Invoices have an element for every 35 to 60 bytes; arrays of about the right size need not grow. */
 const BYTES_PER_ELEMENT = 64;
@@ -50,17 +55,23 @@ export class Scanner extends Lexer {
   constructor(document = new XmlDocument()) {
     super(document);
     for (const [prefix, id, uri, table] of [
-      ["cbc:", PREFIX.cbc, NS.cbc, cbc], ["cac:", PREFIX.cac, NS.cac, cac], ["ext:", PREFIX.ext, NS.ext, ext],
+      ["cbc:", PREFIX.cbc, NS.cbc, cbc],
+      ["cac:", PREFIX.cac, NS.cac, cac],
+      ["ext:", PREFIX.ext, NS.ext, ext],
     ] as const) {
-      for (const [local, name] of Object.entries<NameId>(table)) this.#elements.addLasting(prefix + local, id, fixedNamespace(uri), name);
+      for (const [local, name] of Object.entries<NameId>(table))
+        this.#elements.addLasting(prefix + local, id, fixedNamespace(uri), name);
     }
     for (const [local, name] of Object.entries(roots)) {
       this.#elements.addLasting(local, PREFIX.default, fixedNamespace(NS[local as keyof typeof roots]), name);
     }
-    for (const [local, name] of Object.entries<NameId>(attr)) this.#attributes.addLasting(local, PREFIX.none, NO_NAMESPACE, name);
-    for (const [local, name] of Object.entries(xsi)) this.#attributes.addLasting(`xsi:${local}`, PREFIX.xsi, fixedNamespace(NS.xsi), name);
+    for (const [local, name] of Object.entries<NameId>(attr))
+      this.#attributes.addLasting(local, PREFIX.none, NO_NAMESPACE, name);
+    for (const [local, name] of Object.entries(xsi))
+      this.#attributes.addLasting(`xsi:${local}`, PREFIX.xsi, fixedNamespace(NS.xsi), name);
     this.#attributes.addLasting("xmlns", PREFIX.declaration, NO_NAMESPACE, -1);
-    for (const prefix of ["cbc", "cac", "ext", "xsi"]) this.#attributes.addLasting(`xmlns:${prefix}`, PREFIX.xmlns, NO_NAMESPACE, -1);
+    for (const prefix of ["cbc", "cac", "ext", "xsi"])
+      this.#attributes.addLasting(`xmlns:${prefix}`, PREFIX.xmlns, NO_NAMESPACE, -1);
   }
 
   /** Reads one document. Never throws for what the bytes hold. */
@@ -85,9 +96,12 @@ export class Scanner extends Lexer {
     const { document } = this;
     document.attrFirsts[document.count] = document.attrTotal;
     return {
-      ruleId: fault.ruleId, layer: "xml", severity: "fatal",
+      ruleId: fault.ruleId,
+      layer: "xml",
+      severity: "fatal",
       location: this.current === NONE ? "/" : document.path(this.current),
-      line: document.lineAt(fault.offset), message: XML_FAULTS[fault.ruleId],
+      line: document.lineAt(fault.offset),
+      message: XML_FAULTS[fault.ruleId],
     };
   }
 
@@ -129,7 +143,12 @@ export class Scanner extends Lexer {
       if (this.startsWith(at, "<!--")) at = this.comment(at);
       else if (this.isDoctype(at)) throw new ScanFault("XML-DOCTYPE", at);
       else if (bytes[at + 1] === QUESTION) {
-        throw new ScanFault(/^<\?xml[^A-Za-z0-9._:-]/i.test(this.document.latin.substring(at, at + 6)) ? "XML-DECLARATION" : "XML-PROLOG-INSTRUCTION", at);
+        throw new ScanFault(
+          /^<\?xml[^A-Za-z0-9._:-]/i.test(this.document.latin.substring(at, at + 6))
+            ? "XML-DECLARATION"
+            : "XML-PROLOG-INSTRUCTION",
+          at,
+        );
       } else return at;
     }
   }
@@ -165,7 +184,11 @@ export class Scanner extends Lexer {
       if (this.startsWith(at, "<!--")) at = this.comment(at);
       else if (this.isDoctype(at)) throw new ScanFault("XML-DOCTYPE", at);
       else if (this.startsWith(at, "<?")) at = this.instruction(at);
-      else throw new ScanFault(this.bytes[at] === LESS && NAME_BYTES[this.bytes[at + 1]!] === 1 ? "XML-SECOND-ROOT" : "XML-TRAILING", at);
+      else
+        throw new ScanFault(
+          this.bytes[at] === LESS && NAME_BYTES[this.bytes[at + 1]!] === 1 ? "XML-SECOND-ROOT" : "XML-TRAILING",
+          at,
+        );
     }
   }
 
@@ -184,7 +207,10 @@ export class Scanner extends Lexer {
     if (bytes[at]! !== GREATER && bytes[at]! !== SLASH) at = this.#attributeList(at, mark, document.attrTotal);
     document.attrFirsts[e + 1] = document.attrTotal;
     const namespace = this.#namespaces.bound[this.#elements.prefixes[entry]!]!;
-    const name = namespace === this.#elements.namespaces[entry]! ? this.#elements.names[entry]! : this.#resolve(this.#elements, entry, namespace, less);
+    const name =
+      namespace === this.#elements.namespaces[entry]!
+        ? this.#elements.names[entry]!
+        : this.#resolve(this.#elements, entry, namespace, less);
     this.#link(e, name, less);
     if (bytes[at] === SLASH) {
       if (bytes[at + 1] !== GREATER) throw new ScanFault(at + 1 >= this.length ? "XML-TRUNCATED" : "XML-TAG", at);
@@ -293,7 +319,8 @@ export class Scanner extends Lexer {
       const quoteAt = this.skipSpace(at + 1);
       at = this.attributeValue(quoteAt);
       const prefix = this.#attributes.prefixes[entry]!;
-      if (prefix === PREFIX.declaration || prefix === PREFIX.xmlns) this.#declareNamespace(entry, prefix, quoteAt + 1, at - 1, mark);
+      if (prefix === PREFIX.declaration || prefix === PREFIX.xmlns)
+        this.#declareNamespace(entry, prefix, quoteAt + 1, at - 1, mark);
       else {
         const i = document.attrTotal++;
         if (i >= document.attrNames.length) document.resizeAttributes(document.attrNames.length * 2);
@@ -313,22 +340,32 @@ export class Scanner extends Lexer {
     for (let i = first; i < attrTotal; i++) {
       const entry = attrNames[i]!;
       const namespace = this.#namespaces.bound[this.#attributes.prefixes[entry]!]!;
-      attrNames[i] = namespace === this.#attributes.namespaces[entry]! ? this.#attributes.names[entry]! : this.#resolve(this.#attributes, entry, namespace, at);
+      attrNames[i] =
+        namespace === this.#attributes.namespaces[entry]!
+          ? this.#attributes.names[entry]!
+          : this.#resolve(this.#attributes, entry, namespace, at);
     }
     if (attrTotal - first > 16) {
-      if (new Set(attrNames.subarray(first, attrTotal)).size < attrTotal - first) throw new ScanFault("XML-ATTRIBUTE-REPEATED", at);
+      if (new Set(attrNames.subarray(first, attrTotal)).size < attrTotal - first)
+        throw new ScanFault("XML-ATTRIBUTE-REPEATED", at);
       return;
     }
     for (let i = first + 1; i < attrTotal; i++) {
-      for (let j = first; j < i; j++) if (attrNames[i]! === attrNames[j]!) throw new ScanFault("XML-ATTRIBUTE-REPEATED", at);
+      for (let j = first; j < i; j++)
+        if (attrNames[i]! === attrNames[j]!) throw new ScanFault("XML-ATTRIBUTE-REPEATED", at);
     }
   }
 
   #declareNamespace(entry: NameEntry, prefix: number, start: number, end: number, mark: number): void {
-    if (this.#namespaces.declared >= this.limits.namespaceDeclarations) throw new ScanFault("XML-LIMIT-NAMESPACES", start);
-    const written = this.valueFlags === 0 ? this.document.latin.substring(start, end) : this.document.source.toString("utf8", start, end);
+    if (this.#namespaces.declared >= this.limits.namespaceDeclarations)
+      throw new ScanFault("XML-LIMIT-NAMESPACES", start);
+    const written =
+      this.valueFlags === 0
+        ? this.document.latin.substring(start, end)
+        : this.document.source.toString("utf8", start, end);
     const uri = (this.valueFlags & FLAG.marked) === 0 ? written : attributeText(written);
-    const declared = prefix === PREFIX.declaration ? PREFIX.default : this.#namespaces.prefix(this.#attributes.locals[entry]!);
+    const declared =
+      prefix === PREFIX.declaration ? PREFIX.default : this.#namespaces.prefix(this.#attributes.locals[entry]!);
     const fault = this.#namespaces.declare(declared, uri, mark);
     if (fault !== undefined) throw new ScanFault(fault, start);
   }
@@ -347,9 +384,14 @@ export class Scanner extends Lexer {
   #newEntry(cache: NameCache, start: number, end: number, unprefixed: number): NameEntry {
     const length = end - start;
     const hash = this.nameHash;
-    if (length === 0) throw new ScanFault(end >= this.length ? "XML-TRUNCATED" : this.bytes[end] === 0 ? "XML-CHARACTER" : "XML-TAG", start);
+    if (length === 0)
+      throw new ScanFault(
+        end >= this.length ? "XML-TRUNCATED" : this.bytes[end] === 0 ? "XML-CHARACTER" : "XML-TAG",
+        start,
+      );
     if (length > this.limits.nameLength) throw new ScanFault("XML-LIMIT-NAME-LENGTH", start);
-    if (this.#elements.documentCount + this.#attributes.documentCount >= this.limits.names) throw new ScanFault("XML-LIMIT-NAMES", start);
+    if (this.#elements.documentCount + this.#attributes.documentCount >= this.limits.names)
+      throw new ScanFault("XML-LIMIT-NAMES", start);
     const written = this.document.source.toString("utf8", start, end);
     const colon = written.indexOf(":");
     const local = written.slice(colon + 1);
@@ -373,7 +415,12 @@ export class Scanner extends Lexer {
 /** UTF-16 and UTF-32, by byte order mark or by the zero bytes around the first `<`. */
 function isWideEncoding(bytes: Buffer): boolean {
   const [a, b] = bytes;
-  return (a === 0xfe && b === 0xff) || (a === 0xff && b === 0xfe) || (a === 0 && (b === LESS || b === 0)) || (a === LESS && b === 0);
+  return (
+    (a === 0xfe && b === 0xff) ||
+    (a === 0xff && b === 0xfe) ||
+    (a === 0 && (b === LESS || b === 0)) ||
+    (a === LESS && b === 0)
+  );
 }
 
 let shared: Scanner | undefined;

@@ -1,16 +1,23 @@
 /** From markup to text: references, CDATA, comments, line ends. Only for content that the scanner found well-formed. */
 
 const PREDEFINED: ReadonlyMap<string, string> = new Map([
-  ["lt", "<"], ["gt", ">"], ["amp", "&"], ["apos", "'"], ["quot", '"'],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["amp", "&"],
+  ["apos", "'"],
+  ["quot", '"'],
 ]);
 
 /** Replaces the references of well-formed text; the scanner has refused all that are not known here. */
 function replaceReferences(text: string): string {
   if (!text.includes("&")) return text;
-  return text.replace(/&(?:#x([0-9a-fA-F]+)|#([0-9]+)|([a-z]+));/g, (_, hex?: string, decimal?: string, name?: string) => {
-    if (name !== undefined) return PREDEFINED.get(name) ?? "";
-    return String.fromCodePoint(hex !== undefined ? Number.parseInt(hex, 16) : Number.parseInt(decimal ?? "0", 10));
-  });
+  return text.replace(
+    /&(?:#x([0-9a-fA-F]+)|#([0-9]+)|([a-z]+));/g,
+    (_, hex?: string, decimal?: string, name?: string) => {
+      if (name !== undefined) return PREDEFINED.get(name) ?? "";
+      return String.fromCodePoint(hex !== undefined ? Number.parseInt(hex, 16) : Number.parseInt(decimal ?? "0", 10));
+    },
+  );
 }
 
 /** Line ends as XML 1.0 section 2.11 prescribes: CR LF and CR become LF. */
@@ -41,7 +48,11 @@ const markupAt = (markup: string, at: number): Markup => {
 };
 
 /** Calls `text` for each piece of character data and `markup` for each other piece, in order. */
-function walk(content: string, onText: (piece: string) => void, onMarkup: (kind: Markup, empty: boolean) => void): void {
+function walk(
+  content: string,
+  onText: (piece: string) => void,
+  onMarkup: (kind: Markup, empty: boolean) => void,
+): void {
   let at = 0;
   while (at < content.length) {
     const lt = content.indexOf("<", at);
@@ -67,7 +78,11 @@ function walk(content: string, onText: (piece: string) => void, onMarkup: (kind:
 /** All text of the content of an element, descendants included: its string value. */
 export function contentText(content: string): string {
   const pieces: string[] = [];
-  walk(content, (piece) => pieces.push(piece), () => undefined);
+  walk(
+    content,
+    (piece) => pieces.push(piece),
+    () => undefined,
+  );
   return pieces.join("");
 }
 
@@ -76,12 +91,21 @@ export function characterData(content: string): string[] {
   const nodes: string[] = [];
   let depth = 0;
   let open = "";
-  const close = (): void => { if (open !== "") nodes.push(open); open = ""; };
-  walk(content, (piece) => { if (depth === 0) open += piece; }, (kind, empty) => {
-    if (depth === 0) close();
-    if (kind === "start" && !empty) depth++;
-    else if (kind === "end") depth--;
-  });
+  const close = (): void => {
+    if (open !== "") nodes.push(open);
+    open = "";
+  };
+  walk(
+    content,
+    (piece) => {
+      if (depth === 0) open += piece;
+    },
+    (kind, empty) => {
+      if (depth === 0) close();
+      if (kind === "start" && !empty) depth++;
+      else if (kind === "end") depth--;
+    },
+  );
   close();
   return nodes;
 }
@@ -89,7 +113,9 @@ export function characterData(content: string): string[] {
 /** Prefix → namespace of the declarations in a start tag; the default namespace has the prefix "". */
 export function namespaceDeclarations(tag: string): Map<string, string> {
   const declared = new Map<string, string>();
-  for (const [, name = "", double, single] of tag.matchAll(/[ \t\r\n]([^ \t\r\n=]+)[ \t\r\n]*=[ \t\r\n]*(?:"([^"]*)"|'([^']*)')/g)) {
+  for (const [, name = "", double, single] of tag.matchAll(
+    /[ \t\r\n]([^ \t\r\n=]+)[ \t\r\n]*=[ \t\r\n]*(?:"([^"]*)"|'([^']*)')/g,
+  )) {
     if (name === "xmlns") declared.set("", attributeText(double ?? single ?? ""));
     else if (name.startsWith("xmlns:")) declared.set(name.slice(6), attributeText(double ?? single ?? ""));
   }

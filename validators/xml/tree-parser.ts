@@ -2,7 +2,14 @@
 import { isUtf8 } from "node:buffer";
 import { codePointIsXmlChar, isQualifiedName } from "./characters.js";
 import type {
-  NamespaceDeclaration, XmlAttribute, XmlComment, XmlDocument, XmlElement, XmlFault, XmlHead, XmlRefused,
+  NamespaceDeclaration,
+  XmlAttribute,
+  XmlComment,
+  XmlDocument,
+  XmlElement,
+  XmlFault,
+  XmlHead,
+  XmlRefused,
   XmlTreeLimits,
 } from "./tree.js";
 
@@ -17,7 +24,11 @@ export function parseDocument(bytes: Uint8Array, limits: XmlTreeLimits): XmlDocu
 }
 
 /** See parseXmlHead of tree.ts. */
-export function parseHead(bytes: Uint8Array, name: { ns: string; local: string }, limits: XmlTreeLimits): XmlHead | XmlRefused {
+export function parseHead(
+  bytes: Uint8Array,
+  name: { ns: string; local: string },
+  limits: XmlTreeLimits,
+): XmlHead | XmlRefused {
   return guarded(() => {
     const found = new TreeParser(bytes.subarray(0, limits.bytes), limits).head(name);
     if (!isUtf8(bytes.subarray(0, found.next))) throw new Refused("encoding", 0);
@@ -187,8 +198,15 @@ class TreeParser {
     const scope = this.scopeOf(parent?.scope, declarations);
     const { prefix, local } = split(name);
     const element: XmlElement = {
-      kind: "element", prefix, local, ns: this.resolve(scope, prefix, start), attributes, declarations,
-      children: [], start, end: empty ? this.at : 0,
+      kind: "element",
+      prefix,
+      local,
+      ns: this.resolve(scope, prefix, start),
+      attributes,
+      declarations,
+      children: [],
+      start,
+      end: empty ? this.at : 0,
     };
     for (const attribute of attributes) {
       if (attribute.prefix !== "") attribute.ns = this.resolve(scope, attribute.prefix, start);

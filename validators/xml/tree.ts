@@ -61,8 +61,18 @@ export interface XmlDocument {
 }
 
 export const XML_FAULTS = [
-  "too_large", "encoding", "character", "doctype", "processing_instruction", "entity", "depth", "elements",
-  "attributes", "duplicate_attribute", "namespace", "malformed",
+  "too_large",
+  "encoding",
+  "character",
+  "doctype",
+  "processing_instruction",
+  "entity",
+  "depth",
+  "elements",
+  "attributes",
+  "duplicate_attribute",
+  "namespace",
+  "malformed",
 ] as const;
 export type XmlFault = (typeof XML_FAULTS)[number];
 

@@ -32,5 +32,8 @@ export interface Validators {
    * @param fairnessKey documents of one key never push those of others to the end of the queue
    * @throws Refusal TEMPORARY when the queue is full
    */
-  inspect(payload: Uint8Array, options: { readonly fairnessKey: string; readonly receivedAt: number }): Promise<Inspection>;
+  inspect(
+    payload: Uint8Array,
+    options: { readonly fairnessKey: string; readonly receivedAt: number },
+  ): Promise<Inspection>;
 }

@@ -4,7 +4,15 @@ import { gzipSync } from "node:zlib";
 
 import { isoInstant, type Clock, type Instant } from "../../base/clock.js";
 import { type ErrorDetail, type ErrorName, Refusal } from "../../base/errors.js";
-import { type DocumentId, type FirmId, type KeyId, newDocumentId, newId, newMessageId, type ParticipantId } from "../../base/ids.js";
+import {
+  type DocumentId,
+  type FirmId,
+  type KeyId,
+  newDocumentId,
+  newId,
+  newMessageId,
+  type ParticipantId,
+} from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
 import type { Recipients } from "../../peppol/discovery/acceptance.js";
@@ -57,7 +65,10 @@ export interface SendPorts {
 }
 
 /** Documents of all senders of a node gather in one place, so that many share a statement. */
-export const withBatches = (ports: Omit<SendPorts, "batches">): SendPorts => ({ ...ports, batches: createAcceptBatches(ports.sql) });
+export const withBatches = (ports: Omit<SendPorts, "batches">): SendPorts => ({
+  ...ports,
+  batches: createAcceptBatches(ports.sql),
+});
 
 /** gzip's fastest level: 12 KB become 3 KB in 0.08 ms, which Postgres and its log no longer have to carry. */
 const GZIP_LEVEL = 1;
@@ -68,14 +79,37 @@ const GZIP_LEVEL = 1;
  * @source design/reliability.md, C-05
  */
 export function requestFingerprint(members: readonly (string | undefined)[]): string {
-  return createHash("sha256").update(JSON.stringify(members.map((member) => member ?? null))).digest("hex");
+  return createHash("sha256")
+    .update(JSON.stringify(members.map((member) => member ?? null)))
+    .digest("hex");
 }
 
 /** What a losing outcome is answered with. @source spec/sapi.md, Errors, 409; spec/rulings.md, section 3 */
-const CONFLICTS: Record<Exclude<AcceptOutcome["kind"], "accepted" | "replay" | "lost_race">, { readonly reason: ErrorName; readonly detail: ErrorDetail }> = {
-  key_conflict: { reason: "SAPI-PROC-003", detail: { code: "SAPI-PROC-003", field: "Idempotency-Key", message: "This key was used with another body." } },
-  duplicate_document: { reason: "SAPI-DOC-018", detail: { code: "SAPI-DOC-018", field: "metadata.documentId", message: "A document with this documentId was already accepted." } },
-  duplicate_payload: { reason: "SAPI-DOC-024", detail: { code: "SAPI-DOC-024", issue: "duplicate_payload", field: "payload", message: "The same payload was already accepted; this says nothing of its delivery." } },
+const CONFLICTS: Record<
+  Exclude<AcceptOutcome["kind"], "accepted" | "replay" | "lost_race">,
+  { readonly reason: ErrorName; readonly detail: ErrorDetail }
+> = {
+  key_conflict: {
+    reason: "SAPI-PROC-003",
+    detail: { code: "SAPI-PROC-003", field: "Idempotency-Key", message: "This key was used with another body." },
+  },
+  duplicate_document: {
+    reason: "SAPI-DOC-018",
+    detail: {
+      code: "SAPI-DOC-018",
+      field: "metadata.documentId",
+      message: "A document with this documentId was already accepted.",
+    },
+  },
+  duplicate_payload: {
+    reason: "SAPI-DOC-024",
+    detail: {
+      code: "SAPI-DOC-024",
+      issue: "duplicate_payload",
+      field: "payload",
+      message: "The same payload was already accepted; this says nothing of its delivery.",
+    },
+  },
 };
 
 function conflict(metrics: Metrics, kind: keyof typeof CONFLICTS): Refusal {
@@ -93,8 +127,20 @@ function replay(metrics: Metrics, stored: { readonly replyStatus: number; readon
  * What an earlier acceptance says of a request that would be refused: its stored reply, a conflict, or nothing.
  * Read only here, so that the way of a good document costs one statement.
  */
-async function precedentOf(ports: SendPorts, request: SendRequest, payloadSha256: string, upTo: "key" | "payload"): Promise<SendReply | undefined> {
-  const found = await orTemporary(findPrecedent(ports.sql, { sender: request.sender, idempotencyKey: request.idempotencyKey, erpDocumentId: request.erpDocumentId, payloadSha256 }));
+async function precedentOf(
+  ports: SendPorts,
+  request: SendRequest,
+  payloadSha256: string,
+  upTo: "key" | "payload",
+): Promise<SendReply | undefined> {
+  const found = await orTemporary(
+    findPrecedent(ports.sql, {
+      sender: request.sender,
+      idempotencyKey: request.idempotencyKey,
+      erpDocumentId: request.erpDocumentId,
+      payloadSha256,
+    }),
+  );
   if (found.sameKey !== undefined) {
     if (found.sameKey.requestSha256 !== request.requestSha256) throw conflict(ports.metrics, "key_conflict");
     return replay(ports.metrics, found.sameKey);
@@ -107,23 +153,40 @@ async function precedentOf(ports: SendPorts, request: SendRequest, payloadSha256
 /** What is kept of a document in clear. Names stay in its sealed text: they may be a person's. */
 function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
   const { supplierName: _supplier, customerName: _customer, ...kept } = facts ?? {};
-  return { ...kept, precedingInvoiceIds: [...facts?.precedingInvoiceIds ?? []] } as NewDocument["facts"];
+  return { ...kept, precedingInvoiceIds: [...(facts?.precedingInvoiceIds ?? [])] } as NewDocument["facts"];
 }
 
 function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, inspection: Inspection): NewDocument {
   const instant = isoInstant(request.receivedAt);
   const reply = { providerDocumentId: id, status: "ACCEPTED", receivedAt: instant, timestamp: instant };
   return {
-    id, firmId: request.firmId, keyId: request.keyId, sender: request.sender, receiver: request.receiver, erpDocumentId: request.erpDocumentId,
-    documentTypeId: canonicalDocumentTypeId(request.documentTypeId), processId: canonicalProcessId(request.processId),
-    creationDateTime: request.creationDateTime, facts: keptFacts(inspection.facts),
-    idempotencyKey: request.idempotencyKey, requestSha256: request.requestSha256, payloadSha256: inspection.payloadSha256,
-    replyStatus: 202, replyBody: JSON.stringify(reply), as4MessageId: newMessageId(), sbdhInstanceId: newId(ports.clock),
+    id,
+    firmId: request.firmId,
+    keyId: request.keyId,
+    sender: request.sender,
+    receiver: request.receiver,
+    erpDocumentId: request.erpDocumentId,
+    documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
+    processId: canonicalProcessId(request.processId),
+    creationDateTime: request.creationDateTime,
+    facts: keptFacts(inspection.facts),
+    idempotencyKey: request.idempotencyKey,
+    requestSha256: request.requestSha256,
+    payloadSha256: inspection.payloadSha256,
+    replyStatus: 202,
+    replyBody: JSON.stringify(reply),
+    as4MessageId: newMessageId(),
+    sbdhInstanceId: newId(ports.clock),
     validationResult: {
-      errors: [], warnings: inspection.findings.map(({ ruleId, location, message }) => ({ ruleId, location, message })), ruleSet: inspection.ruleSet,
+      errors: [],
+      warnings: inspection.findings.map(({ ruleId, location, message }) => ({ ruleId, location, message })),
+      ruleSet: inspection.ruleSet,
     },
-    acceptedAt: request.receivedAt, payloadKeyId: ports.sealer.keyId,
-    payloadSealed: ports.sealer.seal(gzipSync(request.payload, { level: GZIP_LEVEL }), id), payloadBytes: request.payload.length, eventId: newId(ports.clock),
+    acceptedAt: request.receivedAt,
+    payloadKeyId: ports.sealer.keyId,
+    payloadSealed: ports.sealer.seal(gzipSync(request.payload, { level: GZIP_LEVEL }), id),
+    payloadBytes: request.payload.length,
+    eventId: newId(ports.clock),
   };
 }
 
@@ -140,11 +203,16 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
 export async function acceptSend(ports: SendPorts, id: DocumentId, request: SendRequest): Promise<SendReply> {
   const { payloadSha256 } = request;
   if (request.checksum !== undefined && request.checksum.toLowerCase() !== payloadSha256) {
-    throw new Refusal("CHECKSUM", [{ field: "checksum", message: "The digest differs from that of the payload's UTF-8 bytes." }]);
+    throw new Refusal("CHECKSUM", [
+      { field: "checksum", message: "The digest differs from that of the payload's UTF-8 bytes." },
+    ]);
   }
   let inspection: Inspection;
   try {
-    inspection = await ports.validators.inspect(request.payload, { fairnessKey: request.sender, receivedAt: request.receivedAt });
+    inspection = await ports.validators.inspect(request.payload, {
+      fairnessKey: request.sender,
+      receivedAt: request.receivedAt,
+    });
   } catch (error) {
     // A repeat of something accepted is never turned away behind new work.
     const stored = await precedentOf(ports, request, payloadSha256, "key");
@@ -157,11 +225,18 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, request: Send
     if (stored !== undefined) return stored;
     throw refusal;
   }
-  const capability = await orTemporary(ports.recipients.capability(request.receiver, canonicalDocumentTypeId(request.documentTypeId)));
+  const capability = await orTemporary(
+    ports.recipients.capability(request.receiver, canonicalDocumentTypeId(request.documentTypeId)),
+  );
   if (capability === "not_accepted") {
     const stored = await precedentOf(ports, request, payloadSha256, "payload");
     if (stored !== undefined) return stored;
-    throw new Refusal("RECIPIENT_CAPABILITY", [{ field: "metadata.documentTypeId", message: "Look up what the recipient accepts, or ask the recipient to register this document type." }]);
+    throw new Refusal("RECIPIENT_CAPABILITY", [
+      {
+        field: "metadata.documentTypeId",
+        message: "Look up what the recipient accepts, or ask the recipient to register this document type.",
+      },
+    ]);
   }
   const outcome = await ports.batches.accept(newDocument(ports, id, request, { ...inspection, payloadSha256 }));
   if (outcome.kind === "accepted") {

@@ -38,14 +38,31 @@ export interface PublicValidation {
 const isWarning = ({ severity }: Pick<Finding, "severity">): boolean => severity === "warning";
 
 const shown = ({ ruleId, layer, severity, location, line, message, btIds }: Finding): ShownFinding => ({
-  ruleId, layer, severity, location, ...(line === undefined ? {} : { line }), message, ...(btIds === undefined ? {} : { btIds: [...btIds] }),
+  ruleId,
+  layer,
+  severity,
+  location,
+  ...(line === undefined ? {} : { line }),
+  message,
+  ...(btIds === undefined ? {} : { btIds: [...btIds] }),
 });
 
 /** `POST /payloads/validate`: errors are what makes the document invalid. */
-export function payloadValidation({ valid, findings, dropped }: Pick<Report, "valid" | "findings" | "dropped">): PayloadValidation {
+export function payloadValidation({
+  valid,
+  findings,
+  dropped,
+}: Pick<Report, "valid" | "findings" | "dropped">): PayloadValidation {
   const errors = findings.filter((finding) => !isWarning(finding)).map(shown);
   const warnings = findings.filter(isWarning).map(shown);
-  return { valid, errorCount: errors.length, warningCount: warnings.length, errors, warnings, ...(dropped > 0 ? { omittedCount: dropped } : {}) };
+  return {
+    valid,
+    errorCount: errors.length,
+    warningCount: warnings.length,
+    errors,
+    warnings,
+    ...(dropped > 0 ? { omittedCount: dropped } : {}),
+  };
 }
 
 /**
@@ -53,7 +70,11 @@ export function payloadValidation({ valid, findings, dropped }: Pick<Report, "va
  * document finds nothing. Layers that an operator's packs add stand with Peppol's. When more was found than is told, the
  * report's own verdict stands above those of the layers.
  */
-export function publicValidation({ valid, wellFormed, findings }: Pick<Report, "valid" | "wellFormed" | "findings">): PublicValidation {
+export function publicValidation({
+  valid,
+  wellFormed,
+  findings,
+}: Pick<Report, "valid" | "wellFormed" | "findings">): PublicValidation {
   const verdict = (belongs: (layer: string) => boolean): LayerVerdict => {
     const messages = findings.filter(({ layer }) => belongs(layer)).map(shown);
     return { valid: wellFormed && messages.every(isWarning), messages };

@@ -9,9 +9,14 @@ import type { Inspection, Validators } from "./facts.js";
 
 /** What a document may ask of a worker. */
 export const SCAN_LIMITS: ScanLimits = {
-  payloadBytes: LIMITS.payload_bytes_max, depth: LIMITS.xml_depth_max, attributesPerElement: LIMITS.xml_attributes_per_element_max,
-  nameLength: LIMITS.xml_name_bytes_max, elements: LIMITS.xml_elements_max, namespaceDeclarations: LIMITS.xml_namespace_declarations_max,
-  names: LIMITS.xml_unknown_names_max, findings: LIMITS.findings_max,
+  payloadBytes: LIMITS.payload_bytes_max,
+  depth: LIMITS.xml_depth_max,
+  attributesPerElement: LIMITS.xml_attributes_per_element_max,
+  nameLength: LIMITS.xml_name_bytes_max,
+  elements: LIMITS.xml_elements_max,
+  namespaceDeclarations: LIMITS.xml_namespace_declarations_max,
+  names: LIMITS.xml_unknown_names_max,
+  findings: LIMITS.findings_max,
 };
 
 /** What is judged and read by the workers, as the engine's documents ask for it. */
@@ -23,7 +28,8 @@ export interface DocumentWorkers extends Validators {
 }
 
 /** The letters that begin an id, with the group behind them: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
-export const familyOf = (ruleId: string): string => /^!?[A-Za-z]+(?:-[A-Z][A-Z0-9]*(?=-))?/.exec(ruleId)?.[0] ?? "other";
+export const familyOf = (ruleId: string): string =>
+  /^!?[A-Za-z]+(?:-[A-Z][A-Z0-9]*(?=-))?/.exec(ruleId)?.[0] ?? "other";
 
 function measure(metrics: Metrics, report: Report): void {
   for (const { layer, severity, ruleId } of report.findings) {
@@ -54,7 +60,9 @@ async function orTemporary<T>(work: Promise<T>): Promise<T> {
 export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir?: string): DocumentWorkers {
   const packs = rulesDir === undefined ? {} : { rulesDir };
   const report: DocumentWorkers["report"] = async (payload, { fairnessKey, receivedAt }) => {
-    const made = await orTemporary(pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey, ...packs }));
+    const made = await orTemporary(
+      pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey, ...packs }),
+    );
     measure(metrics, made);
     return made;
   };
@@ -63,7 +71,13 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
     inspect: async (payload, options) => inspectionOf(await report(payload, options)),
     parse: async (payload, { fairnessKey }) => {
       try {
-        return await orTemporary(pool.run("parse", { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max }, { fairnessKey }));
+        return await orTemporary(
+          pool.run(
+            "parse",
+            { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max },
+            { fairnessKey },
+          ),
+        );
       } catch (error) {
         if (!(error instanceof JobQuarantined)) throw error;
         return { kind: "refused", findings: quarantinedReport(error.sha256).findings };

@@ -3,12 +3,24 @@ import { gunzipSync } from "node:zlib";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import { type DocumentId, newId, randomUnit } from "../../base/ids.js";
-import { ATTEMPTABLE_STATES, type OutboundState, outboundMove, type OutboundTrigger } from "../../lifecycle/document.js";
+import {
+  ATTEMPTABLE_STATES,
+  type OutboundState,
+  outboundMove,
+  type OutboundTrigger,
+} from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields, type Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { OUTCOMES, type Outcome, type Transport } from "../../peppol/transport.js";
-import { applyMove, deferAttempt, type MoveRow, type NewEvent, takeAttempt, type TakenAttempt } from "../../storage/documents/documents.js";
+import {
+  applyMove,
+  deferAttempt,
+  type MoveRow,
+  type NewEvent,
+  takeAttempt,
+  type TakenAttempt,
+} from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 
@@ -30,18 +42,28 @@ export interface DispatchPorts {
 }
 
 /** When to try again after attempt `number`; undefined when the plan is used up. @source spec/rulings.md, section 5 */
-export function nextAttemptAt(plan: readonly number[], number: number, now: Instant, random: () => number): Instant | undefined {
+export function nextAttemptAt(
+  plan: readonly number[],
+  number: number,
+  now: Instant,
+  random: () => number,
+): Instant | undefined {
   const wait = plan[number - 1];
   return wait === undefined ? undefined : now + Math.round(wait * (1 + LIMITS.retry_jitter_share * (2 * random() - 1)));
 }
 
 /** What one attempt's outcome does: the moves to write, in order. The first also ends the attempt. */
 export interface Decision {
-  readonly moves: readonly { readonly to: OutboundState; readonly trigger: OutboundTrigger | undefined; readonly emits: readonly string[] }[];
+  readonly moves: readonly {
+    readonly to: OutboundState;
+    readonly trigger: OutboundTrigger | undefined;
+    readonly emits: readonly string[];
+  }[];
   readonly nextAttemptAt: Instant | undefined;
 }
 
-const isAttemptable = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
+const isAttemptable = (state: OutboundState): boolean =>
+  ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
 
 /** Decides without I/O. A trigger that the state does not know leaves the state alone: a receipt may come twice. */
 export function decideAttempt(state: OutboundState, outcome: Outcome, next: Instant | undefined): Decision {
@@ -51,7 +73,10 @@ export function decideAttempt(state: OutboundState, outcome: Outcome, next: Inst
   const exhausted = retryable && next === undefined ? outboundMove(first.to, "attempts_exhausted") : undefined;
   const end = exhausted?.to ?? first.to;
   return {
-    moves: exhausted === undefined ? [first] : [first, { to: exhausted.to, trigger: "attempts_exhausted", emits: exhausted.emits }],
+    moves:
+      exhausted === undefined
+        ? [first]
+        : [first, { to: exhausted.to, trigger: "attempts_exhausted", emits: exhausted.emits }],
     nextAttemptAt: retryable && isAttemptable(end) ? next : undefined,
   };
 }
@@ -60,42 +85,82 @@ export function decideAttempt(state: OutboundState, outcome: Outcome, next: Inst
 const HOME_COUNTRY = "SK";
 
 function countryOf(facts: TakenAttempt["facts"]): string {
-  const country = typeof facts === "object" && facts !== null && "supplierCountry" in facts ? facts["supplierCountry"] : undefined;
+  const country =
+    typeof facts === "object" && facts !== null && "supplierCountry" in facts ? facts["supplierCountry"] : undefined;
   return typeof country === "string" && /^[A-Z0-9]{2}$/.test(country) ? country : HOME_COUNTRY;
 }
 
 async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outcome> {
   const abort = new AbortController();
-  const timer = setTimeout(() => { abort.abort(); }, LIMITS.attempt_timeout_ms);
+  const timer = setTimeout(() => {
+    abort.abort();
+  }, LIMITS.attempt_timeout_ms);
   try {
     const payload = gunzipSync(ports.sealer.open(taken.payloadKeyId, taken.payloadSealed, taken.id));
-    return await ports.transport.deliver({
-      documentId: taken.id, firmId: taken.firmId, attempt: taken.attempt, sender: taken.sender, receiver: taken.receiver, documentTypeId: taken.documentTypeId,
-      processId: taken.processId, as4MessageId: taken.as4MessageId, sbdhInstanceId: taken.sbdhInstanceId, createdAt: taken.createdAt, countryC1: countryOf(taken.facts), payload,
-    }, abort.signal);
+    return await ports.transport.deliver(
+      {
+        documentId: taken.id,
+        firmId: taken.firmId,
+        attempt: taken.attempt,
+        sender: taken.sender,
+        receiver: taken.receiver,
+        documentTypeId: taken.documentTypeId,
+        processId: taken.processId,
+        as4MessageId: taken.as4MessageId,
+        sbdhInstanceId: taken.sbdhInstanceId,
+        createdAt: taken.createdAt,
+        countryC1: countryOf(taken.facts),
+        payload,
+      },
+      abort.signal,
+    );
   } catch (error) {
-    ports.log.error("attempt failed on our side", { documentId: taken.id, attempt: taken.attempt, ...errorFields(error) });
+    ports.log.error("attempt failed on our side", {
+      documentId: taken.id,
+      attempt: taken.attempt,
+      ...errorFields(error),
+    });
     return { kind: "internal" };
   } finally {
     clearTimeout(timer);
   }
 }
 
-const describe = (outcome: Outcome): string => [outcome.kind, outcome.code].filter((part) => part !== undefined).join(" ");
+const describe = (outcome: Outcome): string =>
+  [outcome.kind, outcome.code].filter((part) => part !== undefined).join(" ");
 
-function eventsOf(ports: DispatchPorts, emits: readonly string[], outcome: Outcome, taken: TakenAttempt, first: boolean): NewEvent[] {
+function eventsOf(
+  ports: DispatchPorts,
+  emits: readonly string[],
+  outcome: Outcome,
+  taken: TakenAttempt,
+  first: boolean,
+): NewEvent[] {
   const failed = first && emits.length === 0 ? ["document.attempt_failed"] : [];
   return [...failed, ...emits].map((kind) => ({
-    id: newId(ports.clock), kind, feed: kind !== "document.attempt_failed",
-    meta: { attempt: taken.attempt, outcome: outcome.kind, ...(outcome.code === undefined ? {} : { code: outcome.code }) },
+    id: newId(ports.clock),
+    kind,
+    feed: kind !== "document.attempt_failed",
+    meta: {
+      attempt: taken.attempt,
+      outcome: outcome.kind,
+      ...(outcome.code === undefined ? {} : { code: outcome.code }),
+    },
     ...(outcome.detail === undefined ? {} : { detail: outcome.detail }),
   }));
 }
 
 /** When a deferred document is due again; undefined when it was deferred for as long as the whole plan would have taken. */
-export function deferredUntil(plan: readonly number[], createdAt: Instant, now: Instant, outcome: Outcome): Instant | undefined {
+export function deferredUntil(
+  plan: readonly number[],
+  createdAt: Instant,
+  now: Instant,
+  outcome: Outcome,
+): Instant | undefined {
   const whole = plan.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
-  return outcome.kind === "deferred" && now < createdAt + whole ? now + (outcome.retryAfter_ms ?? LIMITS.receiver_retry_min_ms) : undefined;
+  return outcome.kind === "deferred" && now < createdAt + whole
+    ? now + (outcome.retryAfter_ms ?? LIMITS.receiver_retry_min_ms)
+    : undefined;
 }
 
 async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
@@ -103,22 +168,46 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   const plan = ports.plan ?? LIMITS.retry_plan_ms;
   const later = deferredUntil(plan, taken.createdAt, now, outcome);
   if (later !== undefined) {
-    if (!await deferAttempt(ports.sql, { id: taken.id, version: taken.version, number: taken.attempt, nextAttemptAt: later })) ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
+    if (
+      !(await deferAttempt(ports.sql, {
+        id: taken.id,
+        version: taken.version,
+        number: taken.attempt,
+        nextAttemptAt: later,
+      }))
+    )
+      ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
     return;
   }
   // A document that was deferred for longer than the plan lasts has used it up.
-  const next = outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit);
+  const next =
+    outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit);
   const decision = decideAttempt(taken.status, outcome, next);
   let { version } = taken;
   for (const [index, move] of decision.moves.entries()) {
     const last = index === decision.moves.length - 1;
     const row: MoveRow = {
-      id: taken.id, version, status: move.to, trigger: move.trigger, detail: describe(outcome), now,
+      id: taken.id,
+      version,
+      status: move.to,
+      trigger: move.trigger,
+      detail: describe(outcome),
+      now,
       // Between two moves of one decision the document is due at once, so that a crash in between is decided again.
       nextAttemptAt: last ? decision.nextAttemptAt : now,
       events: eventsOf(ports, move.emits, outcome, taken, index === 0),
-      attempt: index === 0 ? { number: taken.attempt, outcome: outcome.kind, code: outcome.code, retryable: OUTCOMES[outcome.kind].retryable, detail: outcome.detail } : undefined,
-      changes: isAttemptable(move.to) || move.to === "delivered" ? {} : { statusReason: outcome.detail ?? describe(outcome) },
+      attempt:
+        index === 0
+          ? {
+              number: taken.attempt,
+              outcome: outcome.kind,
+              code: outcome.code,
+              retryable: OUTCOMES[outcome.kind].retryable,
+              detail: outcome.detail,
+            }
+          : undefined,
+      changes:
+        isAttemptable(move.to) || move.to === "delivered" ? {} : { statusReason: outcome.detail ?? describe(outcome) },
     };
     const written = await applyMove(ports.sql, row);
     if (written === undefined) {
@@ -136,7 +225,12 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
  * @returns whether an attempt was made
  */
 export async function dispatchDocument(ports: DispatchPorts, id: DocumentId): Promise<boolean> {
-  const taken = await takeAttempt(ports.sql, { id, owner: ports.owner, now: ports.clock.now(), lease_ms: LIMITS.attempt_lease_ms });
+  const taken = await takeAttempt(ports.sql, {
+    id,
+    owner: ports.owner,
+    now: ports.clock.now(),
+    lease_ms: LIMITS.attempt_lease_ms,
+  });
   if (taken === undefined) return false;
   const outcome = await transmit(ports, taken);
   ports.metrics.count("dispatch_attempts_total", { result: outcome.kind });

@@ -43,7 +43,10 @@ export function createDueDocuments(ports: { readonly sql: Sql; readonly clock: C
   }
 
   return {
-    retries: async () => fresh(await findDueDocuments(sql, { now: clock.now(), grace_ms: 0, limit: LIMITS.reconcile_batch, attempted: true })),
+    retries: async () =>
+      fresh(
+        await findDueDocuments(sql, { now: clock.now(), grace_ms: 0, limit: LIMITS.reconcile_batch, attempted: true }),
+      ),
     forgotten: async (limit, grace_ms) => fresh(await findDueDocuments(sql, { now: clock.now(), grace_ms, limit })),
   };
 }

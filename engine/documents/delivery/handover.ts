@@ -24,7 +24,10 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
       try {
         return judgeHandover(outcome, await earlierRefusals(sql, exchange.documentId));
       } catch (error) {
-        log.error("the earlier attempts of a document could not be read", { documentId: exchange.documentId, ...errorFields(error) });
+        log.error("the earlier attempts of a document could not be read", {
+          documentId: exchange.documentId,
+          ...errorFields(error),
+        });
         return { kind: "internal", code: "UNRECORDED" };
       }
     },
@@ -35,10 +38,18 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
 function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
   const seat = outcome.peerSeat === undefined ? {} : { peerSeat: outcome.peerSeat };
   const unserved = refusals.find((code) => code.includes(NOT_SERVICED));
-  if (unserved !== undefined) return { kind: "peer_refused", ...seat, code: unserved, detail: "The receiving access point does not serve this recipient." };
+  if (unserved !== undefined)
+    return {
+      kind: "peer_refused",
+      ...seat,
+      code: unserved,
+      detail: "The receiving access point does not serve this recipient.",
+    };
   if (refusals.length === 0) return outcome;
   return {
-    kind: "unconfirmed", ...seat, ...(outcome.code === undefined ? {} : { code: outcome.code }),
+    kind: "unconfirmed",
+    ...seat,
+    ...(outcome.code === undefined ? {} : { code: outcome.code }),
     detail: "The receiving access point has refused the message before, and calls it a duplicate now.",
   };
 }

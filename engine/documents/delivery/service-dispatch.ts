@@ -42,20 +42,39 @@ const WAIT_GROWTH = 4;
  * sender, who then repeats nothing; and after a crash in between we should never have the message that we rejected.
  */
 const isTooSoon = async ({ isReceipted }: ServiceDispatchPorts, { kind, about }: TakenMessage): Promise<boolean> =>
-  kind === "mls" && about !== undefined && isReceipted !== undefined && !await isReceipted(about);
+  kind === "mls" && about !== undefined && isReceipted !== undefined && !(await isReceipted(about));
 
 async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<Outcome> {
   const abort = new AbortController();
-  const timer = setTimeout(() => { abort.abort(); }, LIMITS.attempt_timeout_ms);
+  const timer = setTimeout(() => {
+    abort.abort();
+  }, LIMITS.attempt_timeout_ms);
   try {
     // Seldom, and then for a moment; a sender that never repeats is waited for in ever longer steps, until the plan's whole time is over.
-    if (await isTooSoon(ports, taken)) return { kind: "deferred", code: "NOT_RECEIPTED", retryAfter_ms: Math.max(LIMITS.receiver_retry_min_ms, (ports.clock.now() - taken.createdAt) / WAIT_GROWTH) };
-    return await ports.transport.deliver({
-      // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
-      documentId: taken.id as DocumentId, firmId: taken.firmId, attempt: taken.attempt, sender: taken.sender, receiver: taken.receiver, documentTypeId: taken.documentTypeId,
-      processId: taken.processId, as4MessageId: taken.as4MessageId, sbdhInstanceId: taken.sbdhInstanceId, createdAt: taken.createdAt, countryC1: ports.provider.country,
-      payload: openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
-    }, abort.signal);
+    if (await isTooSoon(ports, taken))
+      return {
+        kind: "deferred",
+        code: "NOT_RECEIPTED",
+        retryAfter_ms: Math.max(LIMITS.receiver_retry_min_ms, (ports.clock.now() - taken.createdAt) / WAIT_GROWTH),
+      };
+    return await ports.transport.deliver(
+      {
+        // No row of `document` has this id: whoever keeps evidence by it keeps that of a service message.
+        documentId: taken.id as DocumentId,
+        firmId: taken.firmId,
+        attempt: taken.attempt,
+        sender: taken.sender,
+        receiver: taken.receiver,
+        documentTypeId: taken.documentTypeId,
+        processId: taken.processId,
+        as4MessageId: taken.as4MessageId,
+        sbdhInstanceId: taken.sbdhInstanceId,
+        createdAt: taken.createdAt,
+        countryC1: ports.provider.country,
+        payload: openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
+      },
+      abort.signal,
+    );
   } catch (error) {
     ports.log.error("a service message failed on our side", errorFields(error));
     return { kind: "internal" };
@@ -67,9 +86,19 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
 function exchangeOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: Outcome, now: number): Json {
   if (taken.kind === "report") return null;
   return exchangeJson({
-    id: taken.id, direction: "outgoing", kind: taken.kind, firmId: taken.kind === "mls" ? undefined : taken.firmId, c2Seat: ports.provider.seat,
-    c3Seat: outcome.peerSeat ?? ports.provider.seat, documentTypeId: taken.documentTypeId, processId: taken.processId, transportProfile: TRANSPORT_PROFILE,
-    c1Country: ports.provider.country, c4Country: undefined, endUser: participantKey(taken.sender), exchangedAt: now,
+    id: taken.id,
+    direction: "outgoing",
+    kind: taken.kind,
+    firmId: taken.kind === "mls" ? undefined : taken.firmId,
+    c2Seat: ports.provider.seat,
+    c3Seat: outcome.peerSeat ?? ports.provider.seat,
+    documentTypeId: taken.documentTypeId,
+    processId: taken.processId,
+    transportProfile: TRANSPORT_PROFILE,
+    c1Country: ports.provider.country,
+    c4Country: undefined,
+    endUser: participantKey(taken.sender),
+    exchangedAt: now,
   });
 }
 
@@ -80,27 +109,45 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
   const now = ports.clock.now();
   const plan = ports.plan ?? LIMITS.retry_plan_ms;
   const later = deferredUntil(plan, taken.createdAt, now, outcome);
-  const next = later ?? (outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit));
+  const next =
+    later ??
+    (outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit));
   const decision = decideAttempt(taken.status, outcome, next);
   const ended = await endServiceAttempt(ports.sql, {
-    id: taken.id, version: taken.version, status: decision.moves.at(-1)?.to ?? taken.status, now, nextAttemptAt: decision.nextAttemptAt,
-    attempt: { number: taken.attempt, outcome: outcome.kind, code: outcome.code, detail: outcome.detail }, exchange: exchangeOf(ports, taken, outcome, now),
+    id: taken.id,
+    version: taken.version,
+    status: decision.moves.at(-1)?.to ?? taken.status,
+    now,
+    nextAttemptAt: decision.nextAttemptAt,
+    attempt: { number: taken.attempt, outcome: outcome.kind, code: outcome.code, detail: outcome.detail },
+    exchange: exchangeOf(ports, taken, outcome, now),
   });
   if (ended === undefined) ports.metrics.count("fencing_rejections_total", { kind: "service_message" });
   const delivered = decision.moves.at(-1)?.to === "delivered";
-  if (delivered && ended?.receivedAt !== undefined) ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, now - ended.receivedAt) / 1000);
+  if (delivered && ended?.receivedAt !== undefined)
+    ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, now - ended.receivedAt) / 1000);
 }
 
 /** Leases the messages whose attempt is due to this node. A lease that ends with its node is taken again. */
-export const leaseMessages = ({ sql, clock, owner }: Pick<ServiceDispatchPorts, "sql" | "clock" | "owner">): Promise<readonly TakenMessage[]> =>
-  takeServiceMessages(sql, { owner, now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.service_messages_concurrent });
+export const leaseMessages = ({
+  sql,
+  clock,
+  owner,
+}: Pick<ServiceDispatchPorts, "sql" | "clock" | "owner">): Promise<readonly TakenMessage[]> =>
+  takeServiceMessages(sql, {
+    owner,
+    now: clock.now(),
+    lease_ms: LIMITS.status_lease_ms,
+    limit: LIMITS.service_messages_concurrent,
+  });
 
 /**
  * The transport of documents, with a row for the reports at each receipt. A receipt that cannot be recorded because
  * Postgres is away is no outcome yet: the attempt is repeated, and the peer answers that it has the message.
  */
 export function recordingExchanges(
-  transport: Transport, ports: { readonly sql: Sql; readonly clock: Clock; readonly log: Log; readonly provider: Provider },
+  transport: Transport,
+  ports: { readonly sql: Sql; readonly clock: Clock; readonly log: Log; readonly provider: Provider },
 ): Transport {
   const { sql, clock, log, provider } = ports;
   return {
@@ -109,12 +156,19 @@ export function recordingExchanges(
       if (outcome.kind !== "receipt" && outcome.kind !== "already_handed_over") return outcome;
       try {
         await recordOutgoing(sql, {
-          id: exchange.documentId, c2Seat: provider.seat, c3Seat: outcome.peerSeat ?? provider.seat, transportProfile: TRANSPORT_PROFILE,
-          c1Country: exchange.countryC1, exchangedAt: clock.now(),
+          id: exchange.documentId,
+          c2Seat: provider.seat,
+          c3Seat: outcome.peerSeat ?? provider.seat,
+          transportProfile: TRANSPORT_PROFILE,
+          c1Country: exchange.countryC1,
+          exchangedAt: clock.now(),
         });
         return outcome;
       } catch (error) {
-        log.error("an exchange could not be recorded for the reports", { documentId: exchange.documentId, ...errorFields(error) });
+        log.error("an exchange could not be recorded for the reports", {
+          documentId: exchange.documentId,
+          ...errorFields(error),
+        });
         return isPassing(error) ? { kind: "internal", code: "UNRECORDED" } : outcome;
       }
     },

@@ -9,7 +9,15 @@ import { Refusal } from "../../base/errors.js";
 import { type ParticipantId, participantKey, type ReceivedDocumentId } from "../../base/ids.js";
 import { RECEIVED_STATES, type ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
-import { acknowledgeReceived, findReceived, type InboxAnswer, type InboxQuery, listReceived, type ReceivedDetail, type ReceivedItem } from "../../storage/documents/received.js";
+import {
+  acknowledgeReceived,
+  findReceived,
+  type InboxAnswer,
+  type InboxQuery,
+  listReceived,
+  type ReceivedDetail,
+  type ReceivedItem,
+} from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary, type Sql } from "../../storage/sql.js";
 
@@ -38,8 +46,14 @@ export interface Inbox {
 }
 
 /** Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal NOT_FOUND; TEMPORARY */
-export async function acknowledge(ports: { readonly sql: Sql; readonly clock: Clock }, participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant> {
-  const at = await orTemporary(acknowledgeReceived(ports.sql, { participantKey: participantKey(participant), id, now: ports.clock.now() }));
+export async function acknowledge(
+  ports: { readonly sql: Sql; readonly clock: Clock },
+  participant: ParticipantId,
+  id: ReceivedDocumentId,
+): Promise<Instant> {
+  const at = await orTemporary(
+    acknowledgeReceived(ports.sql, { participantKey: participantKey(participant), id, now: ports.clock.now() }),
+  );
   if (at === undefined) throw new Refusal("NOT_FOUND");
   return at;
 }
@@ -57,15 +71,25 @@ function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer
     const batch = asked.slice(0, LIMITS.read_batch);
     asked = asked.slice(LIMITS.read_batch);
     if (asked.length > 0) setImmediate(flush);
-    listReceived(sql, batch.map((item) => item.query)).then(
-      (answers) => { batch.forEach((item, index) => { item.resolve(answers[index] ?? { items: [], isAnyHeld: false }); }); },
-      (error: unknown) => { for (const item of batch) item.reject(error); },
+    listReceived(
+      sql,
+      batch.map((item) => item.query),
+    ).then(
+      (answers) => {
+        batch.forEach((item, index) => {
+          item.resolve(answers[index] ?? { items: [], isAnyHeld: false });
+        });
+      },
+      (error: unknown) => {
+        for (const item of batch) item.reject(error);
+      },
     );
   };
-  return (query) => new Promise((resolve, reject) => {
-    asked.push({ query, resolve, reject });
-    if (asked.length === 1) setImmediate(flush);
-  });
+  return (query) =>
+    new Promise((resolve, reject) => {
+      asked.push({ query, resolve, reject });
+      if (asked.length === 1) setImmediate(flush);
+    });
 }
 
 const listName = (key: string, status: ReceivedState): string => `receive/${key}/${status}`;
@@ -74,7 +98,9 @@ const listName = (key: string, status: ReceivedState): string => `receive/${key}
 function positionOf(cursors: Cursors, list: string, token: string): string {
   const position = cursors.open(list, token);
   if (position !== undefined) return position;
-  throw new Refusal("REQUEST_INVALID", [{ field: "pageToken", message: "Use nextPageToken of this list as it was given, or start without pageToken." }]);
+  throw new Refusal("REQUEST_INVALID", [
+    { field: "pageToken", message: "Use nextPageToken of this list as it was given, or start without pageToken." },
+  ]);
 }
 
 export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors }): Inbox {
@@ -101,14 +127,18 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
       const items = await settled({ participantKey: key, status, limit: limit + 1, after });
       const documents = items.slice(0, limit);
       const last = documents.at(-1);
-      return { documents, nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null };
+      return {
+        documents,
+        nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null,
+      };
     },
     read: async (participant, id) => {
       const found = await orTemporary(findReceived(sql, participantKey(participant), id));
       if (found === undefined) throw new Refusal("NOT_FOUND");
       const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
       const payload = gunzipSync(sealer.open(payloadKeyId, payloadSealed, id));
-      if (createHash("sha256").update(payload).digest("hex") !== payloadSha256) throw new Error("the stored payload differs from its digest");
+      if (createHash("sha256").update(payload).digest("hex") !== payloadSha256)
+        throw new Error("the stored payload differs from its digest");
       return { ...document, payload: payload.toString("utf8") };
     },
   };

@@ -18,7 +18,13 @@ import { findOverdueHeld, releaseReceived } from "../../storage/documents/receiv
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
 import type { Sql } from "../../storage/sql.js";
-import { endDuty, type HeldEnd, oldestPendingMls, type TakenDuty, takeDuties } from "../../storage/documents/statuses.js";
+import {
+  endDuty,
+  type HeldEnd,
+  oldestPendingMls,
+  type TakenDuty,
+  takeDuties,
+} from "../../storage/documents/statuses.js";
 import type { DocumentFinding, Inspection, Validators } from "../accept/facts.js";
 import { newServiceMessage, openPayload, type Provider } from "../provider.js";
 
@@ -33,7 +39,10 @@ export interface DutyPorts {
 }
 
 /** Document types whose rules we have; of others we say nothing but that they arrived. */
-const JUDGED: ReadonlySet<string> = new Set([...BILLING_CAPABILITIES.map(({ documentTypeId }) => documentTypeId), INVOICE_RESPONSE_DOCUMENT_TYPE]);
+const JUDGED: ReadonlySet<string> = new Set([
+  ...BILLING_CAPABILITIES.map(({ documentTypeId }) => documentTypeId),
+  INVOICE_RESPONSE_DOCUMENT_TYPE,
+]);
 
 export const isJudged = (documentTypeId: string): boolean => JUDGED.has(canonicalDocumentTypeId(documentTypeId));
 
@@ -47,7 +56,11 @@ export type DutyDecision =
  * more than that it lies in their inbox. A response is in its document's record, which is its place.
  * @source design/as4.md, section 11, MLS-3
  */
-export function decideDuty(duty: Pick<TakenDuty, "always" | "acknowledged" | "kind" | "receivedAt">, valid: boolean, now: Instant): DutyDecision {
+export function decideDuty(
+  duty: Pick<TakenDuty, "always" | "acknowledged" | "kind" | "receivedAt">,
+  valid: boolean,
+  now: Instant,
+): DutyDecision {
   if (!valid) return { kind: "say", code: "RE" };
   if (!duty.always) return { kind: "silence" };
   if (duty.acknowledged) return { kind: "say", code: "AP" };
@@ -66,13 +79,28 @@ function messageOf(ports: DutyPorts, duty: TakenDuty, code: MlsCode, issues: rea
   const id = newId(ports.clock);
   const failures = issues.filter(({ reason }) => reason !== "BW").length;
   const payload = buildMls({
-    id, issuedAt: ports.clock.now(), sender: ports.provider.participant.slice(5), receiver: duty.receiver.slice(5), code,
-    description: code === "RE" ? `The document breaks ${failures} rule${failures === 1 ? "" : "s"} and was rejected.` : undefined,
-    reference: duty.sbdhInstanceId, issues: code === "RE" ? issues : [],
+    id,
+    issuedAt: ports.clock.now(),
+    sender: ports.provider.participant.slice(5),
+    receiver: duty.receiver.slice(5),
+    code,
+    description:
+      code === "RE" ? `The document breaks ${failures} rule${failures === 1 ? "" : "s"} and was rejected.` : undefined,
+    reference: duty.sbdhInstanceId,
+    issues: code === "RE" ? issues : [],
   });
   return newServiceMessage(ports, {
-    id, kind: "mls", subject: `mls/${duty.id}`, firmId: duty.firmId, about: duty.id, code, sender: ports.provider.participant, receiver: duty.receiver,
-    documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS, payload,
+    id,
+    kind: "mls",
+    subject: `mls/${duty.id}`,
+    firmId: duty.firmId,
+    about: duty.id,
+    code,
+    sender: ports.provider.participant,
+    receiver: duty.receiver,
+    documentTypeId: MLS_DOCUMENT_TYPE,
+    processId: MLS_PROCESS,
+    payload,
   });
 }
 
@@ -80,14 +108,23 @@ function messageOf(ports: DutyPorts, duty: TakenDuty, code: MlsCode, issues: rea
 function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Inspection | undefined> {
   if (duty.payload === undefined) return Promise.resolve(undefined);
   const payload = openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
-  return within(ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }), LIMITS.status_validation_ms, undefined);
+  return within(
+    ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }),
+    LIMITS.status_validation_ms,
+    undefined,
+  );
 }
 
 /** What becomes of a held document: its firm sees it, or never does. */
-const heldEnd = (valid: boolean, findings: readonly DocumentFinding[]): HeldEnd => valid ? { to: receivedLifecycle.HELD.rules_passed.to } : {
-  to: receivedLifecycle.HELD.rules_refused.to,
-  findings: findings.slice(0, LIMITS.mls_issues_max).map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
-};
+const heldEnd = (valid: boolean, findings: readonly DocumentFinding[]): HeldEnd =>
+  valid
+    ? { to: receivedLifecycle.HELD.rules_passed.to }
+    : {
+        to: receivedLifecycle.HELD.rules_refused.to,
+        findings: findings
+          .slice(0, LIMITS.mls_issues_max)
+          .map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
+      };
 
 async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   // What its firm has seen is not rejected any more: its sender would send a second one of what is booked already.
@@ -100,11 +137,22 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   }
   const decision = decideDuty(duty, inspection.valid, now);
   const document = duty.held ? heldEnd(inspection.valid, inspection.findings) : undefined;
-  const said = decision.kind === "say" ? { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) } : {};
-  const written = await endDuty(ports.sql, duty.id, { document, nextAt: decision.kind === "wait" ? decision.until : undefined, ...said });
+  const said =
+    decision.kind === "say"
+      ? { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) }
+      : {};
+  const written = await endDuty(ports.sql, duty.id, {
+    document,
+    nextAt: decision.kind === "wait" ? decision.until : undefined,
+    ...said,
+  });
   if (!written || document === undefined) return;
   ports.metrics.count("received_verdicts_total", { verdict: inspection.valid ? "passed" : "refused" });
-  ports.metrics.observe("received_verdict_duration_seconds", {}, Math.max(0, ports.clock.now() - duty.receivedAt) / 1_000);
+  ports.metrics.observe(
+    "received_verdict_duration_seconds",
+    {},
+    Math.max(0, ports.clock.now() - duty.receivedAt) / 1_000,
+  );
 }
 
 /** A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its status any more. */
@@ -113,7 +161,9 @@ async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<
     ports.log.error("a received document could not be judged; its status is not sent");
     await endDuty(ports.sql, duty.id, {});
   } else {
-    await endDuty(ports.sql, duty.id, { nextAt: now + (duty.held ? LIMITS.held_again_ms : LIMITS.mls_decide_again_ms) });
+    await endDuty(ports.sql, duty.id, {
+      nextAt: now + (duty.held ? LIMITS.held_again_ms : LIMITS.mls_decide_again_ms),
+    });
   }
 }
 
@@ -146,11 +196,23 @@ export async function release({ sql, clock, log, metrics }: DutyPorts, id: Recei
 }
 
 /** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */
-export const leaseDuties = ({ sql, clock, owner }: Pick<DutyPorts, "sql" | "clock"> & { readonly owner: string }): Promise<readonly TakenDuty[]> =>
+export const leaseDuties = ({
+  sql,
+  clock,
+  owner,
+}: Pick<DutyPorts, "sql" | "clock"> & { readonly owner: string }): Promise<readonly TakenDuty[]> =>
   takeDuties(sql, { owner, now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.duties_taken_max });
 
 /** Sets mls_pending_oldest_seconds before an exposition. */
-export async function observePendingMls(ports: { readonly sql: Sql; readonly clock: Clock; readonly metrics: Metrics }): Promise<void> {
+export async function observePendingMls(ports: {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}): Promise<void> {
   const oldest = await oldestPendingMls(ports.sql);
-  ports.metrics.set("mls_pending_oldest_seconds", {}, oldest === undefined ? 0 : Math.max(0, (ports.clock.now() - oldest) / 1000));
+  ports.metrics.set(
+    "mls_pending_oldest_seconds",
+    {},
+    oldest === undefined ? 0 : Math.max(0, (ports.clock.now() - oldest) / 1000),
+  );
 }

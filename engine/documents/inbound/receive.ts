@@ -6,7 +6,13 @@ import type { Clock } from "../../base/clock.js";
 import { type FirmId, newReceivedDocumentId, participantKey } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { InboundExchange, InboundOutcome } from "../../peppol/transport.js";
-import { findOwnParticipant, findTwins, type NewReceivedDocument, storeReceived, type Twin } from "../../storage/documents/received.js";
+import {
+  findOwnParticipant,
+  findTwins,
+  type NewReceivedDocument,
+  storeReceived,
+  type Twin,
+} from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 
@@ -30,14 +36,28 @@ const GZIP_LEVEL = 1;
 export async function receiveDocument(ports: ReceivePorts, exchange: InboundExchange): Promise<InboundOutcome> {
   const key = participantKey(exchange.receiver);
   const own = await findOwnParticipant(ports.sql, key);
-  if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId)) return { kind: "not_serviced" };
+  if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId))
+    return { kind: "not_serviced" };
   const id = newReceivedDocumentId(ports.clock);
   const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
   const document: NewReceivedDocument = {
-    id, firmId: own.firmId, participantKey: key, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId,
-    processId: exchange.processId, creationDateTime: exchange.createdAt, payloadSha256,
-    as4MessageId: exchange.as4MessageId, sbdhInstanceId: exchange.sbdhInstanceId, facts: {}, receivedAt: ports.clock.now(),
-    payloadKeyId: ports.sealer.keyId, payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id), payloadBytes: exchange.payload.length, status: "RECEIVED",
+    id,
+    firmId: own.firmId,
+    participantKey: key,
+    sender: exchange.sender,
+    receiver: exchange.receiver,
+    documentTypeId: exchange.documentTypeId,
+    processId: exchange.processId,
+    creationDateTime: exchange.createdAt,
+    payloadSha256,
+    as4MessageId: exchange.as4MessageId,
+    sbdhInstanceId: exchange.sbdhInstanceId,
+    facts: {},
+    receivedAt: ports.clock.now(),
+    payloadKeyId: ports.sealer.keyId,
+    payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id),
+    payloadBytes: exchange.payload.length,
+    status: "RECEIVED",
   };
   const stored = await (ports.store?.(document, exchange) ?? storeReceived(ports.sql, document));
   if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, payloadSha256);
@@ -46,12 +66,23 @@ export async function receiveDocument(ports: ReceivePorts, exchange: InboundExch
 }
 
 /** A stored message with one of the ids; of a status between providers no firm is the owner. */
-type StoredTwin = Pick<Twin, "sender" | "receiver" | "payloadSha256"> & { readonly id: string; readonly firmId: FirmId | undefined };
+type StoredTwin = Pick<Twin, "sender" | "receiver" | "payloadSha256"> & {
+  readonly id: string;
+  readonly firmId: FirmId | undefined;
+};
 
 /** A repeat is the same document from the same sender for the same receiver; anything else only borrowed an id. */
-export function judgeTwins(twins: readonly StoredTwin[], exchange: InboundExchange, payloadSha256: string): InboundOutcome {
+export function judgeTwins(
+  twins: readonly StoredTwin[],
+  exchange: InboundExchange,
+  payloadSha256: string,
+): InboundOutcome {
   const [twin] = twins;
-  const same = twin !== undefined && twins.length === 1 && twin.payloadSha256 === payloadSha256
-    && participantKey(twin.sender) === participantKey(exchange.sender) && participantKey(twin.receiver) === participantKey(exchange.receiver);
+  const same =
+    twin !== undefined &&
+    twins.length === 1 &&
+    twin.payloadSha256 === payloadSha256 &&
+    participantKey(twin.sender) === participantKey(exchange.sender) &&
+    participantKey(twin.receiver) === participantKey(exchange.receiver);
   return same ? { kind: "duplicate", id: twin.id, firmId: twin.firmId } : { kind: "conflict" };
 }

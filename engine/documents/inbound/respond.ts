@@ -7,7 +7,13 @@ import { RECEIVED_STATES } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { UBL_CREDIT_NOTE, UBL_INVOICE } from "../../peppol/envelope/identifiers.js";
 import {
-  buildInvoiceResponse, INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE, RESPONSE_OF_STATUS, type ResponseCode, type ResponseParty, type ResponseStatus,
+  buildInvoiceResponse,
+  INVOICE_RESPONSE_DOCUMENT_TYPE,
+  INVOICE_RESPONSE_PROFILE,
+  RESPONSE_OF_STATUS,
+  type ResponseCode,
+  type ResponseParty,
+  type ResponseStatus,
 } from "../../peppol/responses/invoice-response.js";
 import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -37,7 +43,13 @@ export interface RespondRequest {
 /** @source spec/rulings.md, section 11, respond */
 export interface RespondReply {
   readonly id: ReceivedDocumentId;
-  readonly response: { readonly status: ResponseStatus; readonly direction: "sent"; readonly delivery: "sent" | "queued"; readonly reason?: string; readonly respondedAt: string };
+  readonly response: {
+    readonly status: ResponseStatus;
+    readonly direction: "sent";
+    readonly delivery: "sent" | "queued";
+    readonly reason?: string;
+    readonly respondedAt: string;
+  };
   /** Whether the firm had given this very answer already. */
   readonly idempotent: boolean;
 }
@@ -52,40 +64,71 @@ interface Answered {
 }
 
 /** What can be answered, and its type code when the document does not say one. */
-const TYPE_CODES: ReadonlyMap<string, string> = new Map([[UBL_INVOICE, "380"], [UBL_CREDIT_NOTE, "381"]]);
+const TYPE_CODES: ReadonlyMap<string, string> = new Map([
+  [UBL_INVOICE, "380"],
+  [UBL_CREDIT_NOTE, "381"],
+]);
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /** The seller sends the invoice, in self-billing the buyer does: whose address the sender is says whose name it bears. */
-const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | undefined => [
-  { endpoint: facts.supplierEndpoint, name: facts.supplierName }, { endpoint: facts.customerEndpoint, name: facts.customerName },
-].find(({ endpoint }) => isSame(endpoint, participant))?.name;
+const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | undefined =>
+  [
+    { endpoint: facts.supplierEndpoint, name: facts.supplierName },
+    { endpoint: facts.customerEndpoint, name: facts.customerName },
+  ].find(({ endpoint }) => isSame(endpoint, participant))?.name;
 
 async function answered(ports: RespondPorts, request: RespondRequest, now: Instant): Promise<Answered> {
   const document = await orTemporary(findAnswerable(ports.sql, request.firmId, request.documentId));
   if (document === undefined) throw new Refusal("NOT_FOUND");
   const payload = openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
-  const { facts } = await ports.validators.inspect(payload, { fairnessKey: `received/${request.firmId}`, receivedAt: now });
+  const { facts } = await ports.validators.inspect(payload, {
+    fairnessKey: `received/${request.firmId}`,
+    receivedAt: now,
+  });
   const typeCode = TYPE_CODES.get(facts?.rootNamespace ?? "");
-  if (facts === undefined || typeCode === undefined) throw new Refusal("DOCUMENT_INVALID", [{ message: "Only invoices and credit notes are answered with an Invoice Response." }]);
+  if (facts === undefined || typeCode === undefined)
+    throw new Refusal("DOCUMENT_INVALID", [
+      { message: "Only invoices and credit notes are answered with an Invoice Response." },
+    ]);
   const number = facts.documentNumber?.trim() ?? "";
-  if (number === "") throw new Refusal("DOCUMENT_INVALID", [{ message: "The received document has no number that an answer could name." }]);
+  if (number === "")
+    throw new Refusal("DOCUMENT_INVALID", [
+      { message: "The received document has no number that an answer could name." },
+    ]);
   return {
-    seller: { participant: document.sender, name: nameOf(facts, document.sender) ?? document.sender }, buyer: { participant: document.receiver, name: document.firmName }, number,
-    issueDate: facts.issueDate !== undefined && DAY.test(facts.issueDate) ? facts.issueDate : undefined, typeCode: facts.typeCode ?? typeCode,
+    seller: { participant: document.sender, name: nameOf(facts, document.sender) ?? document.sender },
+    buyer: { participant: document.receiver, name: document.firmName },
+    number,
+    issueDate: facts.issueDate !== undefined && DAY.test(facts.issueDate) ? facts.issueDate : undefined,
+    typeCode: facts.typeCode ?? typeCode,
   };
 }
 
 /** An answer that was transmitted and never confirmed counts as sent: the seller may have it. */
 const DELIVERY = {
-  queued: "queued", sent: "queued", delivered: "sent", delivery_failed: "sent", rejected: "queued", send_failed: "queued", validation_failed: "queued",
+  queued: "queued",
+  sent: "queued",
+  delivered: "sent",
+  delivery_failed: "sent",
+  rejected: "queued",
+  send_failed: "queued",
+  validation_failed: "queued",
 } as const satisfies Record<OutboundState, "sent" | "queued">;
 /** States of an answer that surely did not arrive: given again, it is sent again. */
 const LOST: readonly OutboundState[] = ["rejected", "send_failed"];
 
-const replyOf = (request: RespondRequest, sent: Pick<SentMessage, "status" | "createdAt" | "note">, idempotent: boolean): RespondReply => ({
+const replyOf = (
+  request: RespondRequest,
+  sent: Pick<SentMessage, "status" | "createdAt" | "note">,
+  idempotent: boolean,
+): RespondReply => ({
   id: request.documentId,
   response: {
-    status: request.status, direction: "sent", delivery: DELIVERY[sent.status], ...(sent.note === undefined ? {} : { reason: sent.note }), respondedAt: isoInstant(sent.createdAt),
+    status: request.status,
+    direction: "sent",
+    delivery: DELIVERY[sent.status],
+    ...(sent.note === undefined ? {} : { reason: sent.note }),
+    respondedAt: isoInstant(sent.createdAt),
   },
   idempotent,
 });
@@ -111,12 +154,21 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     const id = newId(ports.clock);
     const payload = buildInvoiceResponse({ id, issuedAt: now, sender: buyer, receiver: seller, code, note, invoice });
     const message = newServiceMessage(ports, {
-      id, kind: "invoice_response", subject: `response/${request.documentId}/${earlier.length + 1}`, firmId: request.firmId, about: request.documentId, code,
-      ...(note === undefined ? {} : { note }), sender: buyer.participant, receiver: seller.participant, documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
-      processId: INVOICE_RESPONSE_PROFILE, payload,
+      id,
+      kind: "invoice_response",
+      subject: `response/${request.documentId}/${earlier.length + 1}`,
+      firmId: request.firmId,
+      about: request.documentId,
+      code,
+      ...(note === undefined ? {} : { note }),
+      sender: buyer.participant,
+      receiver: seller.participant,
+      documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+      processId: INVOICE_RESPONSE_PROFILE,
+      payload,
     });
     // Two answers at once take one number: the second looks again.
-    if (!await orTemporary(addServiceMessage(ports.sql, message))) continue;
+    if (!(await orTemporary(addServiceMessage(ports.sql, message)))) continue;
     ports.poke();
     return replyOf(request, { status: "queued", createdAt: message.createdAt, note }, false);
   }
@@ -124,10 +176,24 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
 }
 
 /** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */
-export async function readResponse(sql: Sql, id: ReceivedDocumentId): Promise<{ readonly status: ResponseStatus; readonly delivery: "sent" | "queued" | "failed"; readonly reason: string | null; readonly respondedAt: string } | undefined> {
+export async function readResponse(
+  sql: Sql,
+  id: ReceivedDocumentId,
+): Promise<
+  | {
+      readonly status: ResponseStatus;
+      readonly delivery: "sent" | "queued" | "failed";
+      readonly reason: string | null;
+      readonly respondedAt: string;
+    }
+  | undefined
+> {
   const last = (await orTemporary(listServiceMessages(sql, id, "invoice_response"))).at(-1);
   if (last === undefined) return undefined;
-  const status = (Object.keys(RESPONSE_OF_STATUS) as ResponseStatus[]).find((name) => RESPONSE_OF_STATUS[name] === last.code) ?? "received";
-  const delivery = last.status === "delivered" ? "sent" : last.status === "queued" || last.status === "sent" ? "queued" : "failed";
+  const status =
+    (Object.keys(RESPONSE_OF_STATUS) as ResponseStatus[]).find((name) => RESPONSE_OF_STATUS[name] === last.code) ??
+    "received";
+  const delivery =
+    last.status === "delivered" ? "sent" : last.status === "queued" || last.status === "sent" ? "queued" : "failed";
   return { status, delivery, reason: last.note ?? null, respondedAt: isoInstant(last.createdAt) };
 }

@@ -1,7 +1,13 @@
 /** What Message Level Statuses and invoice responses do to the documents that we sent. */
 import { type Clock, isoInstant } from "../../base/clock.js";
 import { type DocumentId, newId, parseUuid, participantKey } from "../../base/ids.js";
-import { ATTEMPTABLE_STATES, type EventKind, outboundMove, type OutboundState, type OutboundTrigger } from "../../lifecycle/document.js";
+import {
+  ATTEMPTABLE_STATES,
+  type EventKind,
+  outboundMove,
+  type OutboundState,
+  type OutboundTrigger,
+} from "../../lifecycle/document.js";
 import type { Move } from "../../lifecycle/machine.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields, type Log } from "../../base/log.js";
@@ -15,7 +21,19 @@ import type { NewEvent } from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary, type Json, type Sql } from "../../storage/sql.js";
 import {
-  applyStatus, deferStatus, findDueStatuses, findMlsTarget, findResponseTarget, findSaidOfDocument, findStatusPayload, type PendingStatus, settleStatus, type StatusContent, type StatusKind, type StatusOutcome, type StatusTarget,
+  applyStatus,
+  deferStatus,
+  findDueStatuses,
+  findMlsTarget,
+  findResponseTarget,
+  findSaidOfDocument,
+  findStatusPayload,
+  type PendingStatus,
+  settleStatus,
+  type StatusContent,
+  type StatusKind,
+  type StatusOutcome,
+  type StatusTarget,
 } from "../../storage/documents/statuses.js";
 import { openPayload } from "../provider.js";
 
@@ -30,12 +48,22 @@ export interface SaidRecord {
 }
 
 /** The status and the newest response that a document has; the caller has made sure whose document it is. @throws Refusal TEMPORARY */
-export async function readStatuses(sql: Sql, id: DocumentId): Promise<{ readonly mls: SaidRecord | null; readonly invoiceResponse: SaidRecord | null }> {
+export async function readStatuses(
+  sql: Sql,
+  id: DocumentId,
+): Promise<{ readonly mls: SaidRecord | null; readonly invoiceResponse: SaidRecord | null }> {
   const said = await orTemporary(findSaidOfDocument(sql, id));
   const recordOf = (kind: StatusKind): SaidRecord | null => {
     const found = said.find((one) => one.kind === kind);
     const meta = (found?.meta ?? {}) as { mls?: string; response?: string; issues?: Json; reasons?: Json };
-    return found === undefined ? null : { code: meta.mls ?? meta.response ?? "", reason: found.detail ?? null, details: meta.issues ?? meta.reasons ?? [], receivedAt: isoInstant(found.at) };
+    return found === undefined
+      ? null
+      : {
+          code: meta.mls ?? meta.response ?? "",
+          reason: found.detail ?? null,
+          details: meta.issues ?? meta.reasons ?? [],
+          receivedAt: isoInstant(found.at),
+        };
   };
   return { mls: recordOf("mls"), invoiceResponse: recordOf("invoice_response") };
 }
@@ -74,10 +102,16 @@ function decideMove(target: StatusTarget, trigger: OutboundTrigger): StatusDecis
  * @param target  the document whose InstanceIdentifier the status names
  * @source spec/rulings.md, section 5; design/reliability.md, S-09
  */
-export function decideMls(mls: Mls, from: { readonly sender: string; readonly peerSeat: string }, target: StatusTarget | undefined): StatusDecision {
+export function decideMls(
+  mls: Mls,
+  from: { readonly sender: string; readonly peerSeat: string },
+  target: StatusTarget | undefined,
+): StatusDecision {
   if (target === undefined) return { outcome: "unknown" };
   const deliveredBy = target.peerSeat === undefined ? undefined : providerDigits(target.peerSeat);
-  const foreign = providerDigits(from.sender) !== providerDigits(mls.sender) || (deliveredBy !== undefined && deliveredBy !== providerDigits(from.peerSeat));
+  const foreign =
+    providerDigits(from.sender) !== providerDigits(mls.sender) ||
+    (deliveredBy !== undefined && deliveredBy !== providerDigits(from.peerSeat));
   if (foreign) return { outcome: "foreign" };
   // A document has one status: the first. What a provider says afterwards cannot be told from a mistake.
   if (target.mls !== undefined) return { outcome: target.mls === mls.code ? "duplicate" : "contradicting" };
@@ -85,13 +119,20 @@ export function decideMls(mls: Mls, from: { readonly sender: string; readonly pe
 }
 
 /** @param from  sender and receiver of the envelope: the parties of the response must be the same */
-export function decideResponse(response: InvoiceResponse, from: { readonly sender: string; readonly receiver: string }, target: StatusTarget | undefined): StatusDecision {
-  const isForeign = response.sender.toLowerCase() !== from.sender.toLowerCase() || response.receiver.toLowerCase() !== from.receiver.toLowerCase();
+export function decideResponse(
+  response: InvoiceResponse,
+  from: { readonly sender: string; readonly receiver: string },
+  target: StatusTarget | undefined,
+): StatusDecision {
+  const isForeign =
+    response.sender.toLowerCase() !== from.sender.toLowerCase() ||
+    response.receiver.toLowerCase() !== from.receiver.toLowerCase();
   if (isForeign) return { outcome: "foreign" };
   if (target === undefined) return { outcome: "unknown" };
   if (target.responded) return { outcome: "duplicate" };
   // Days, not times: the time of a response is optional.
-  if (target.respondedAt !== undefined && utcDate(response.issuedAt) < utcDate(target.respondedAt)) return { outcome: "outdated" };
+  if (target.respondedAt !== undefined && utcDate(response.issuedAt) < utcDate(target.respondedAt))
+    return { outcome: "outdated" };
   return decideMove(target, "invoice_response");
 }
 
@@ -132,77 +173,135 @@ async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<
   if (said.kind !== "invoice_response") return undefined;
   const { id, invoice } = said.response;
   return findResponseTarget(sql, {
-    senderKey: participantKey(status.receiver), receiverKey: participantKey(status.sender), number: invoice.number, issueDate: invoice.issueDate, responseId: id,
+    senderKey: participantKey(status.receiver),
+    receiverKey: participantKey(status.sender),
+    number: invoice.number,
+    issueDate: invoice.issueDate,
+    responseId: id,
   });
 }
 
 function mlsReading(status: PendingStatus, mls: Mls, target: StatusTarget | undefined): Reading {
-  const issues = mls.issues.slice(0, ISSUES_SHOWN).map(({ location, reason, description }) => ({ location, reason, description }));
+  const issues = mls.issues
+    .slice(0, ISSUES_SHOWN)
+    .map(({ location, reason, description }) => ({ location, reason, description }));
   return {
-    content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt }, decision: decideMls(mls, status, target), detail: mls.description,
+    content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt },
+    decision: decideMls(mls, status, target),
+    detail: mls.description,
     meta: { mls: mls.code, issuedAt: new Date(mls.issuedAt).toISOString(), issues },
     changes: mls.code === "RE" && mls.description !== undefined ? { statusReason: mls.description } : {},
   };
 }
 
 function responseReading(status: PendingStatus, response: InvoiceResponse, target: StatusTarget | undefined): Reading {
-  const reasons = response.reasons.slice(0, ISSUES_SHOWN).map(({ list, code, text }) => ({ list, code, text: text ?? null }));
+  const reasons = response.reasons
+    .slice(0, ISSUES_SHOWN)
+    .map(({ list, code, text }) => ({ list, code, text: text ?? null }));
   return {
-    content: { code: response.code, responseId: response.id, issuedAt: response.issuedAt }, decision: decideResponse(response, status, target),
-    detail: response.reasons.find(({ text }) => text !== undefined)?.text, meta: { response: response.code, issuedAt: new Date(response.issuedAt).toISOString(), reasons },
+    content: { code: response.code, responseId: response.id, issuedAt: response.issuedAt },
+    decision: decideResponse(response, status, target),
+    detail: response.reasons.find(({ text }) => text !== undefined)?.text,
+    meta: { response: response.code, issuedAt: new Date(response.issuedAt).toISOString(), reasons },
     changes: { invoiceResponseStatus: response.code },
   };
 }
 
 /** Writes an applied or a late status with its document's move or mark. @returns false when the decision was stale */
-async function write(ports: StatusPorts, status: PendingStatus, reading: Reading, target: StatusTarget): Promise<boolean> {
+async function write(
+  ports: StatusPorts,
+  status: PendingStatus,
+  reading: Reading,
+  target: StatusTarget,
+): Promise<boolean> {
   const { decision, content, meta, detail } = reading;
   const now = ports.clock.now();
-  const kinds = decision.outcome === "applied" ? decision.move.emits : [`document.${status.kind === "mls" ? "mls" : "response"}_ignored`];
+  const kinds =
+    decision.outcome === "applied"
+      ? decision.move.emits
+      : [`document.${status.kind === "mls" ? "mls" : "response"}_ignored`];
   const events: NewEvent[] = kinds.map((kind) => ({
-    id: newId(ports.clock), kind, feed: decision.outcome === "applied", meta, ...(detail === undefined ? {} : { detail }),
+    id: newId(ports.clock),
+    kind,
+    feed: decision.outcome === "applied",
+    meta,
+    ...(detail === undefined ? {} : { detail }),
   }));
   return applyStatus(ports.sql, status.id, decision.outcome === "applied" ? "applied" : "late", content, {
-    id: target.id, version: target.version, status: decision.outcome === "applied" ? decision.move.to : target.status,
-    trigger: decision.outcome === "applied" ? decision.trigger : undefined, detail: `${status.kind} ${content.code}`, now, events,
+    id: target.id,
+    version: target.version,
+    status: decision.outcome === "applied" ? decision.move.to : target.status,
+    trigger: decision.outcome === "applied" ? decision.trigger : undefined,
+    detail: `${status.kind} ${content.code}`,
+    now,
+    events,
     changes: decision.outcome === "applied" ? reading.changes : {},
   });
 }
 
 /** Settles what cannot be read, puts off what could not be fetched. */
-async function settleUnsaid(ports: StatusPorts, status: PendingStatus, said: Extract<Said, { kind: "unreadable" | "unread" }>): Promise<StatusOutcome | "early"> {
+async function settleUnsaid(
+  ports: StatusPorts,
+  status: PendingStatus,
+  said: Extract<Said, { kind: "unreadable" | "unread" }>,
+): Promise<StatusOutcome | "early"> {
   if (said.kind === "unread") return putOff(ports, status);
-  await settleStatus(ports.sql, status.id, { outcome: "unreadable", now: ports.clock.now(), content: undefined, documentId: undefined, fault: said.fault });
+  await settleStatus(ports.sql, status.id, {
+    outcome: "unreadable",
+    now: ports.clock.now(),
+    content: undefined,
+    documentId: undefined,
+    fault: said.fault,
+  });
   return "unreadable";
 }
 
 async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early"> {
-  await deferStatus(ports.sql, status.id, ports.clock.now() + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms));
+  await deferStatus(
+    ports.sql,
+    status.id,
+    ports.clock.now() + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms),
+  );
   return "early";
 }
 
 /** One decision and its write; undefined when the decision was stale and must be made again. */
-async function settle(ports: StatusPorts, key: string, { status, said }: ReadStatus): Promise<StatusOutcome | "early" | undefined> {
+async function settle(
+  ports: StatusPorts,
+  key: string,
+  { status, said }: ReadStatus,
+): Promise<StatusOutcome | "early" | undefined> {
   if (said.kind === "unreadable" || said.kind === "unread") return settleUnsaid(ports, status, said);
   const now = ports.clock.now();
   const target = await findTarget(ports.sql, status, said);
   // Another document than the one whose turn this is: it is read again, for that one's actor.
   if ((target?.id ?? status.id) !== key) return putOff(ports, status);
-  const reading = said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said.response, target);
+  const reading =
+    said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said.response, target);
   const { decision, content } = reading;
   const given = decision.outcome === "early" && now - status.receivedAt > LIMITS.status_early_ms;
   if (decision.outcome === "early" && !given) return putOff(ports, status);
   const marks = decision.outcome === "applied" || decision.outcome === "late";
   if (marks && target !== undefined) {
-    if (!await write(ports, status, reading, target)) return undefined;
+    if (!(await write(ports, status, reading, target))) return undefined;
     if (decision.outcome === "applied") ports.poke();
     if (decision.outcome === "applied" && status.kind === "mls" && target.exchangedAt !== undefined) {
-      ports.metrics.observe("mls_received_duration_seconds", {}, Math.max(0, status.receivedAt - target.exchangedAt) / 1000);
+      ports.metrics.observe(
+        "mls_received_duration_seconds",
+        {},
+        Math.max(0, status.receivedAt - target.exchangedAt) / 1000,
+      );
     }
     return decision.outcome;
   }
   const outcome = decision.outcome === "early" || decision.outcome === "applied" ? "late" : decision.outcome;
-  await settleStatus(ports.sql, status.id, { outcome, now, content, documentId: outcome === "late" ? undefined : target?.id, fault: undefined });
+  await settleStatus(ports.sql, status.id, {
+    outcome,
+    now,
+    content,
+    documentId: outcome === "late" ? undefined : target?.id,
+    fault: undefined,
+  });
   return outcome;
 }
 
@@ -220,7 +319,11 @@ async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): 
  * the status stays due until its move is written.
  * @returns what became of it
  */
-export async function followStatus(ports: StatusPorts, key: string, read: ReadStatus): Promise<StatusOutcome | "early"> {
+export async function followStatus(
+  ports: StatusPorts,
+  key: string,
+  read: ReadStatus,
+): Promise<StatusOutcome | "early"> {
   let outcome: StatusOutcome | "early";
   try {
     outcome = await settleInTurn(ports, key, read);
@@ -229,17 +332,26 @@ export async function followStatus(ports: StatusPorts, key: string, read: ReadSt
     return putOff(ports, read.status);
   }
   ports.metrics.count("statuses_received_total", { kind: read.status.kind, outcome });
-  if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable") ports.log.warn("a received status was not followed", { outcome });
+  if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable")
+    ports.log.warn("a received status was not followed", { outcome });
   return outcome;
 }
 
-async function readStatus({ sql, sealer, log }: Pick<StatusPorts, "sql" | "sealer" | "log">, status: PendingStatus): Promise<ReadStatus> {
+async function readStatus(
+  { sql, sealer, log }: Pick<StatusPorts, "sql" | "sealer" | "log">,
+  status: PendingStatus,
+): Promise<ReadStatus> {
   try {
     const stored = await findStatusPayload(sql, status.id);
     if (stored === undefined) throw new Error("a received status has no payload");
     const payload = openPayload(sealer, status.id, stored.keyId, stored.sealed);
     const read = status.kind === "mls" ? readMls(payload) : readInvoiceResponse(payload);
-    const said: Said = typeof read === "string" ? { kind: "unreadable", fault: read } : "invoice" in read ? { kind: "invoice_response", response: read } : { kind: "mls", mls: read };
+    const said: Said =
+      typeof read === "string"
+        ? { kind: "unreadable", fault: read }
+        : "invoice" in read
+          ? { kind: "invoice_response", response: read }
+          : { kind: "mls", mls: read };
     return { status, said, subject: (await findTarget(sql, status, said))?.id };
   } catch (error) {
     log.error("a received status could not be read", errorFields(error));
@@ -248,7 +360,9 @@ async function readStatus({ sql, sealer, log }: Pick<StatusPorts, "sql" | "seale
 }
 
 /** The statuses whose time has come, longest due first, LIMITS.status_batch at most. Changes nothing. */
-export async function readDueStatuses(ports: Pick<StatusPorts, "sql" | "sealer" | "log" | "clock">): Promise<readonly ReadStatus[]> {
+export async function readDueStatuses(
+  ports: Pick<StatusPorts, "sql" | "sealer" | "log" | "clock">,
+): Promise<readonly ReadStatus[]> {
   const due = await findDueStatuses(ports.sql, { now: ports.clock.now(), limit: LIMITS.status_batch });
   const read: ReadStatus[] = [];
   // One after another: a large status holds the event loop for milliseconds.

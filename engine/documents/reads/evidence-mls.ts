@@ -8,7 +8,16 @@ import { findOwedMls, findReceivedMls, type SealedStatus } from "../../storage/d
 import { openPayload } from "../provider.js";
 
 /** What is known of it. `received`: it came, and counts. `owed`: it is not decided yet. The others: how far ours has come. */
-export const MLS_VIEW_STATES = ["received", "owed", "queued", "sent", "delivered", "rejected", "send_failed", "delivery_failed"] as const satisfies readonly (OutboundState | "received" | "owed")[];
+export const MLS_VIEW_STATES = [
+  "received",
+  "owed",
+  "queued",
+  "sent",
+  "delivered",
+  "rejected",
+  "send_failed",
+  "delivery_failed",
+] as const satisfies readonly (OutboundState | "received" | "owed")[];
 export type MlsViewState = (typeof MLS_VIEW_STATES)[number];
 
 export interface MlsView {
@@ -38,7 +47,14 @@ export interface MlsViewPorts {
 export async function readReceivedMls({ sql, sealer }: MlsViewPorts, id: string): Promise<MlsView | null> {
   const found = await orTemporary(findReceivedMls(sql, id));
   if (found === undefined) return null;
-  return { direction: "received", state: "received", ...contentOf(sealer, found), receivedAt: isoInstant(found.receivedAt), deliveredAt: null, sha256: found.sha256 };
+  return {
+    direction: "received",
+    state: "received",
+    ...contentOf(sealer, found),
+    receivedAt: isoInstant(found.receivedAt),
+    deliveredAt: null,
+    sha256: found.sha256,
+  };
 }
 
 /** @param id  of a received document; whose it is has been checked. @returns null when none is owed: a success that nobody asked to be told of. @throws Refusal TEMPORARY */
@@ -47,19 +63,42 @@ export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Pr
   if (found === undefined) return null;
   const { message } = found;
   if (message === undefined) {
-    return found.decided ? null : { direction: "sent", state: "owed", code: null, reasonCodes: [], description: null, issuedAt: null, receivedAt: null, deliveredAt: null, sha256: null };
+    return found.decided
+      ? null
+      : {
+          direction: "sent",
+          state: "owed",
+          code: null,
+          reasonCodes: [],
+          description: null,
+          issuedAt: null,
+          receivedAt: null,
+          deliveredAt: null,
+          sha256: null,
+        };
   }
   const state = MLS_VIEW_STATES.find((known) => known === message.status) ?? "queued";
   return {
-    direction: "sent", state, ...contentOf(sealer, message), receivedAt: null, deliveredAt: message.deliveredAt === undefined ? null : isoInstant(message.deliveredAt), sha256: message.sha256,
+    direction: "sent",
+    state,
+    ...contentOf(sealer, message),
+    receivedAt: null,
+    deliveredAt: message.deliveredAt === undefined ? null : isoInstant(message.deliveredAt),
+    sha256: message.sha256,
   };
 }
 
 /** What it says; what cannot be read any more still has its code. */
-function contentOf(sealer: Sealer, status: SealedStatus): Pick<MlsView, "code" | "reasonCodes" | "description" | "issuedAt"> {
+function contentOf(
+  sealer: Sealer,
+  status: SealedStatus,
+): Pick<MlsView, "code" | "reasonCodes" | "description" | "issuedAt"> {
   const read: Mls | string = readMls(openPayload(sealer, status.id, status.payloadKeyId, status.payloadSealed));
   if (typeof read === "string") return { code: status.code, reasonCodes: [], description: null, issuedAt: null };
   return {
-    code: read.code, reasonCodes: [...new Set(read.issues.map(({ reason }) => reason))].sort(), description: read.description ?? null, issuedAt: isoInstant(read.issuedAt),
+    code: read.code,
+    reasonCodes: [...new Set(read.issues.map(({ reason }) => reason))].sort(),
+    description: read.description ?? null,
+    issuedAt: isoInstant(read.issuedAt),
   };
 }

@@ -45,33 +45,63 @@ interface Facts {
 /** A sent or a received document of the firm. @throws Refusal NOT_FOUND */
 async function factsOf(sql: Sql, firmId: FirmId, id: string): Promise<Facts> {
   const sent = await orTemporary(findDocument(sql, firmId, id as DocumentId));
-  if (sent !== undefined) return { direction: "sent", state: sent.status, as4MessageId: sent.as4MessageId, deliveredAt: sent.deliveredAt, invoiceResponseStatus: sent.invoiceResponseStatus };
+  if (sent !== undefined)
+    return {
+      direction: "sent",
+      state: sent.status,
+      as4MessageId: sent.as4MessageId,
+      deliveredAt: sent.deliveredAt,
+      invoiceResponseStatus: sent.invoiceResponseStatus,
+    };
   const received = await orTemporary(findReceivedState(sql, firmId, id as ReceivedDocumentId));
   if (received === undefined) throw new Refusal("NOT_FOUND");
-  return { direction: "received", state: received.status, as4MessageId: received.as4MessageId, deliveredAt: received.receivedAt, invoiceResponseStatus: null };
+  return {
+    direction: "received",
+    state: received.status,
+    as4MessageId: received.as4MessageId,
+    deliveredAt: received.receivedAt,
+    invoiceResponseStatus: null,
+  };
 }
 
 /** Outcomes whose answer is a receipt. */
 const RECEIPTED: readonly string[] = ["receipt", "stored", "duplicate"];
 
-const instant = (value: number | null | undefined): string | null => (value === null || value === undefined ? null : isoInstant(value));
+const instant = (value: number | null | undefined): string | null =>
+  value === null || value === undefined ? null : isoInstant(value);
 
 /** @throws Refusal NOT_FOUND, TEMPORARY */
-export async function readDocumentEvidence(ports: EvidenceReadPorts, firmId: FirmId, id: string): Promise<EvidenceRecordView> {
+export async function readDocumentEvidence(
+  ports: EvidenceReadPorts,
+  firmId: FirmId,
+  id: string,
+): Promise<EvidenceRecordView> {
   const facts = await factsOf(ports.sql, firmId, id);
-  const [entry, mls] = await Promise.all([orTemporary(ports.archive.find(firmId, id)), facts.direction === "sent" ? readReceivedMls(ports, id) : readOwedMls(ports, id)]);
+  const [entry, mls] = await Promise.all([
+    orTemporary(ports.archive.find(firmId, id)),
+    facts.direction === "sent" ? readReceivedMls(ports, id) : readOwedMls(ports, id),
+  ]);
   return {
-    documentId: id, state: facts.state, as4MessageId: facts.as4MessageId, sentAt: instant(entry?.direction === "outbound" ? entry.requestAt : undefined),
-    deliveredAt: instant(facts.deliveredAt), receipt: receiptOf(entry),
-    envelope: entry === undefined ? null : { sha256: entry.envelopeSha256, bytes: entry.envelopeBytes, storedAt: isoInstant(entry.storedAt) },
+    documentId: id,
+    state: facts.state,
+    as4MessageId: facts.as4MessageId,
+    sentAt: instant(entry?.direction === "outbound" ? entry.requestAt : undefined),
+    deliveredAt: instant(facts.deliveredAt),
+    receipt: receiptOf(entry),
+    envelope:
+      entry === undefined
+        ? null
+        : { sha256: entry.envelopeSha256, bytes: entry.envelopeBytes, storedAt: isoInstant(entry.storedAt) },
     chain: entry === undefined ? null : { index: entry.index, hash: entry.hash, previousHash: entry.previousHash },
-    mls, invoiceResponse: facts.invoiceResponseStatus === null ? null : { status: facts.invoiceResponseStatus },
+    mls,
+    invoiceResponse: facts.invoiceResponseStatus === null ? null : { status: facts.invoiceResponseStatus },
     links: { self: `/api/v1/documents/${id}/evidence`, envelope: `/api/v1/documents/${id}/envelope` },
   };
 }
 
 function receiptOf(entry: EvidenceEntry | undefined): EvidenceRecordView["receipt"] {
-  if (entry?.answerSha256 === undefined || entry.answerAt === undefined || !RECEIPTED.includes(entry.outcome)) return null;
+  if (entry?.answerSha256 === undefined || entry.answerAt === undefined || !RECEIPTED.includes(entry.outcome))
+    return null;
   return { sha256: entry.answerSha256, receivedAt: isoInstant(entry.answerAt) };
 }
 
@@ -85,7 +115,11 @@ export interface Envelope {
  * The signed AS4 envelope exactly as it was sent or received.
  * @throws Refusal NOT_FOUND also when nothing was exchanged yet, TEMPORARY; what is damaged is never shown
  */
-export async function readDocumentEnvelope({ sql, archive, log }: Pick<EvidenceReadPorts, "sql" | "archive" | "log">, firmId: FirmId, id: string): Promise<Envelope> {
+export async function readDocumentEnvelope(
+  { sql, archive, log }: Pick<EvidenceReadPorts, "sql" | "archive" | "log">,
+  firmId: FirmId,
+  id: string,
+): Promise<Envelope> {
   await factsOf(sql, firmId, id);
   const entry = await orTemporary(archive.find(firmId, id));
   if (entry === undefined) throw new Refusal("NOT_FOUND");
@@ -93,7 +127,12 @@ export async function readDocumentEnvelope({ sql, archive, log }: Pick<EvidenceR
     const { parts } = await archive.read(entry);
     const bytes = parts.get("request");
     if (bytes === undefined) throw new Error("a record without an envelope");
-    return { bytes, contentType: /^[\x20-\x7e]+$/.test(entry.envelopeContentType) ? entry.envelopeContentType : "application/octet-stream" };
+    return {
+      bytes,
+      contentType: /^[\x20-\x7e]+$/.test(entry.envelopeContentType)
+        ? entry.envelopeContentType
+        : "application/octet-stream",
+    };
   } catch (error) {
     log.error("evidence cannot be shown", { documentId: id, ...errorFields(error) });
     if (error instanceof EvidenceStoreFailure) throw new Refusal("TEMPORARY");

@@ -38,7 +38,11 @@ export const statusRecord = (record: DocumentRecord): StatusRecord => ({
   documentType: record.documentTypeId,
   senderPeppolId: record.sender,
   receiverPeppolId: record.receiver,
-  statusHistory: record.history.map(({ status, timestamp, detail }) => ({ status, timestamp: isoInstant(timestamp), ...(detail === null ? {} : { detail }) })),
+  statusHistory: record.history.map(({ status, timestamp, detail }) => ({
+    status,
+    timestamp: isoInstant(timestamp),
+    ...(detail === null ? {} : { detail }),
+  })),
   validationResult: validationResultOf(record.validationResult),
   deliveredAt: orNull(record.deliveredAt),
   acknowledgedAt: orNull(record.acknowledgedAt),
@@ -59,17 +63,30 @@ export async function readDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
 /** @source spec/rulings.md, section 5, Events record */
 export interface EventsRecord {
   readonly documentId: DocumentId;
-  readonly events: { id: string; eventType: string; actor: "system" | "user" | "api"; detail: string | null; meta: Json; occurredAt: string }[];
+  readonly events: {
+    id: string;
+    eventType: string;
+    actor: "system" | "user" | "api";
+    detail: string | null;
+    meta: Json;
+    occurredAt: string;
+  }[];
   readonly pagination: { limit: number; nextCursor: string | null; hasMore: boolean };
 }
 
 /** The timeline, oldest first. @throws Refusal NOT_FOUND, REQUEST_INVALID for a cursor of another list; TEMPORARY */
 export async function readDocumentEvents(
-  ports: { readonly sql: Sql; readonly cursors: Cursors }, firmId: FirmId, id: DocumentId, page: { readonly limit: number; readonly cursor: string | undefined },
+  ports: { readonly sql: Sql; readonly cursors: Cursors },
+  firmId: FirmId,
+  id: DocumentId,
+  page: { readonly limit: number; readonly cursor: string | undefined },
 ): Promise<EventsRecord> {
   const list = `document-events/${id}`;
   const after = page.cursor === undefined ? "0" : ports.cursors.open(list, page.cursor);
-  if (after === undefined) throw new Refusal("REQUEST_INVALID", [{ field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." }]);
+  if (after === undefined)
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
+    ]);
   const rows = await orTemporary(listDocumentEvents(ports.sql, firmId, id, { after, limit: page.limit + 1 }));
   if (rows === undefined) throw new Refusal("NOT_FOUND");
   const shown = rows.slice(0, page.limit);
@@ -77,7 +94,18 @@ export async function readDocumentEvents(
   const hasMore = rows.length > page.limit;
   return {
     documentId: id,
-    events: shown.map(({ id: eventId, kind, actor, detail, meta, occurredAt }) => ({ id: eventId, eventType: kind, actor, detail, meta, occurredAt: isoInstant(occurredAt) })),
-    pagination: { limit: page.limit, nextCursor: hasMore && last !== undefined ? ports.cursors.seal(list, last.position) : null, hasMore },
+    events: shown.map(({ id: eventId, kind, actor, detail, meta, occurredAt }) => ({
+      id: eventId,
+      eventType: kind,
+      actor,
+      detail,
+      meta,
+      occurredAt: isoInstant(occurredAt),
+    })),
+    pagination: {
+      limit: page.limit,
+      nextCursor: hasMore && last !== undefined ? ports.cursors.seal(list, last.position) : null,
+      hasMore,
+    },
   };
 }

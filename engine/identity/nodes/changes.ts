@@ -84,7 +84,9 @@ export function createChanges(options: ChangesOptions): Changes {
       onFirstProof?.();
     },
     ack: syncs.acknowledge,
-    sync: (origin, seq) => { void say("ack", `${origin}:${seq}:${nodeId}`); },
+    sync: (origin, seq) => {
+      void say("ack", `${origin}:${seq}:${nodeId}`);
+    },
     bye: syncs.giveUp,
   });
   const onUp = (): void => {
@@ -100,9 +102,20 @@ export function createChanges(options: ChangesOptions): Changes {
 
   return {
     start: async () => {
-      const proven = new Promise<void>((resolve) => { onFirstProof = resolve; });
-      channel = (options.open ?? openChannel)({ url: options.url, name: "kurier identity", channel: CHANNEL, onMessage, onUp, onDown });
-      interval = setInterval(() => { void probe(); }, LIMITS.change_probe_ms);
+      const proven = new Promise<void>((resolve) => {
+        onFirstProof = resolve;
+      });
+      channel = (options.open ?? openChannel)({
+        url: options.url,
+        name: "kurier identity",
+        channel: CHANNEL,
+        onMessage,
+        onUp,
+        onDown,
+      });
+      interval = setInterval(() => {
+        void probe();
+      }, LIMITS.change_probe_ms);
       interval.unref();
       await withTimeout(proven, LIMITS.db_statement_timeout_ms);
     },
@@ -141,10 +154,15 @@ interface Talk {
 /** Reads payloads: `<change>:<id>` of the triggers, `<word>:<node>[:<number>[:<node>]]` of nodes. */
 function createEar(options: ChangesOptions, talk: Talk): (payload: string) => void {
   const { nodeId } = options;
-  const ofThisNode: Readonly<Record<string, (seq: number, from: string) => void>> = { probe: talk.probe, ack: talk.ack };
+  const ofThisNode: Readonly<Record<string, (seq: number, from: string) => void>> = {
+    probe: talk.probe,
+    ack: talk.ack,
+  };
   const ofOthers: Readonly<Record<string, (origin: string, seq: number) => void>> = {
     sync: talk.sync,
-    hello: (origin) => { options.onNode(origin, "hello"); },
+    hello: (origin) => {
+      options.onNode(origin, "hello");
+    },
     bye: (origin) => {
       options.onNode(origin, "bye");
       talk.bye(origin);
@@ -217,12 +235,22 @@ function createSyncs() {
   };
   return {
     acknowledge,
-    giveUp: (node: string): void => { for (const seq of waiting.keys()) acknowledge(seq, node); },
+    giveUp: (node: string): void => {
+      for (const seq of waiting.keys()) acknowledge(seq, node);
+    },
     begin: (others: readonly string[]) => {
       last += 1;
       const seq = last;
-      const done = new Promise<void>((resolve) => { waiting.set(seq, { missing: new Set(others), resolve }); });
-      return { seq, done, end: () => { waiting.delete(seq); } };
+      const done = new Promise<void>((resolve) => {
+        waiting.set(seq, { missing: new Set(others), resolve });
+      });
+      return {
+        seq,
+        done,
+        end: () => {
+          waiting.delete(seq);
+        },
+      };
     },
   };
 }
@@ -230,7 +258,9 @@ function createSyncs() {
 /** Waits no longer than `ms`; the caller goes on either way. */
 async function withTimeout(promise: Promise<void>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, ms); });
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
   await Promise.race([promise, late]);
   clearTimeout(timer);
 }

@@ -23,16 +23,19 @@ export function createMemory(deps: { readonly sql: Sql; readonly clock: Clock; i
   const { sql, clock, isFresh } = deps;
   const common = { clock, isFresh, ttl_ms: LIMITS.key_cache_ms };
   const keys = createCache<KeyRow>({
-    ...common, entries_max: LIMITS.key_cache_entries,
+    ...common,
+    entries_max: LIMITS.key_cache_entries,
     load: (id) => orTemporary(findKey(sql, id as KeyId)),
   });
   // Absence is remembered too, so that an unknown participant or firm costs what a foreign one costs.
   const participants = createCache<ParticipantRow | null>({
-    ...common, entries_max: LIMITS.participant_cache_entries,
+    ...common,
+    entries_max: LIMITS.participant_cache_entries,
     load: async (key) => (await orTemporary(findParticipant(sql, key))) ?? null,
   });
   const bindings = createCache<BindingRow | null>({
-    ...common, entries_max: LIMITS.binding_cache_entries,
+    ...common,
+    entries_max: LIMITS.binding_cache_entries,
     load: async (key) => {
       const [integratorId = "", firmId = ""] = key.split(":");
       return (await orTemporary(findBinding(sql, integratorId as IntegratorId, firmId as FirmId))) ?? null;

@@ -36,7 +36,9 @@ export function createPeers(deps: { readonly sql: Sql; readonly nodeId: string; 
   return {
     start: async () => {
       await beat();
-      interval = setInterval(() => { void beat(); }, LIMITS.node_beat_ms);
+      interval = setInterval(() => {
+        void beat();
+      }, LIMITS.node_beat_ms);
       interval.unref();
     },
     nodes: () => alive.size + 1,

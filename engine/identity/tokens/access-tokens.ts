@@ -7,7 +7,15 @@ import { SignJWT, jwtVerify } from "jose";
 import { randomUUID, type KeyObject } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
-import { parseFirmId, parseIntegratorId, parseKeyId, parseUuid, type FirmId, type IntegratorId, type KeyId } from "../../base/ids.js";
+import {
+  parseFirmId,
+  parseIntegratorId,
+  parseKeyId,
+  parseUuid,
+  type FirmId,
+  type IntegratorId,
+  type KeyId,
+} from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Scope } from "../../base/scopes.js";
 import type { SecretEnvironment } from "./secrets.js";
@@ -62,7 +70,9 @@ export async function signAccessToken(
     integrator_id: token.integratorId,
     generation: token.generation,
     binding_generation: token.bindingGeneration,
-  }).setProtectedHeader({ alg: ALGORITHM, kid, typ: TOKEN_TYPE }).sign(privateKey);
+  })
+    .setProtectedHeader({ alg: ALGORITHM, kid, typ: TOKEN_TYPE })
+    .sign(privateKey);
 }
 
 const COMPACT = /^([A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]+)$/;
@@ -86,27 +96,40 @@ function readKid(token: string): string | undefined {
     return undefined;
   }
   if (typeof fields !== "object" || fields === null || Object.keys(fields).length !== 3) return undefined;
-  if (!("alg" in fields && fields.alg === ALGORITHM && "typ" in fields && fields.typ === TOKEN_TYPE && "kid" in fields)) return undefined;
+  if (!("alg" in fields && fields.alg === ALGORITHM && "typ" in fields && fields.typ === TOKEN_TYPE && "kid" in fields))
+    return undefined;
   return typeof fields.kid === "string" ? fields.kid : undefined;
 }
 
-const isWhole = (value: unknown): value is number => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+const isWhole = (value: unknown): value is number =>
+  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 
 /** Checks the claims of a token whose signature is good. Strict: our own nodes write each of them in one way. */
 function readClaims(claims: Readonly<Record<string, unknown>>, audience: TokenAudience): AccessToken | undefined {
-  const { iss, aud, sub, jti, iat, nbf, exp, env, scope, firm_id, integrator_id, generation, binding_generation } = claims;
+  const { iss, aud, sub, jti, iat, nbf, exp, env, scope, firm_id, integrator_id, generation, binding_generation } =
+    claims;
   if (iss !== audience.publicUrl || aud !== audience.publicUrl || env !== audience.environment) return undefined;
-  if (!isWhole(iat) || !isWhole(nbf) || !isWhole(exp) || !isWhole(generation) || !isWhole(binding_generation)) return undefined;
+  if (!isWhole(iat) || !isWhole(nbf) || !isWhole(exp) || !isWhole(generation) || !isWhole(binding_generation))
+    return undefined;
   if (exp <= iat || exp - iat > LIMITS.token_access_s || nbf < iat || nbf >= exp) return undefined;
   if (typeof sub !== "string" || typeof jti !== "string" || typeof scope !== "string") return undefined;
   const keyId = parseKeyId(sub);
   const tokenId = parseUuid(jti);
   const firmId = firm_id === null ? null : typeof firm_id === "string" ? parseFirmId(firm_id) : undefined;
-  const integratorId = integrator_id === null ? null : typeof integrator_id === "string" ? parseIntegratorId(integrator_id) : undefined;
-  if (keyId === undefined || tokenId === undefined || firmId === undefined || integratorId === undefined) return undefined;
+  const integratorId =
+    integrator_id === null ? null : typeof integrator_id === "string" ? parseIntegratorId(integrator_id) : undefined;
+  if (keyId === undefined || tokenId === undefined || firmId === undefined || integratorId === undefined)
+    return undefined;
   return {
-    tokenId, keyId, firmId, integratorId, scopes: knownScopes(scope.split(" ")), generation, bindingGeneration: binding_generation,
-    issuedAt: iat * 1000, expiresAt: exp * 1000,
+    tokenId,
+    keyId,
+    firmId,
+    integratorId,
+    scopes: knownScopes(scope.split(" ")),
+    generation,
+    bindingGeneration: binding_generation,
+    issuedAt: iat * 1000,
+    expiresAt: exp * 1000,
   };
 }
 
@@ -118,7 +141,12 @@ export const isCurrent = (token: AccessToken, now: Instant): boolean =>
   now < token.expiresAt && token.issuedAt <= now + LIMITS.token_clock_skew_s * 1000;
 
 /** @returns what the token says; undefined unless one of our keys has signed exactly this text for this deployment */
-export async function verifyAccessToken(keys: SigningKeys, audience: TokenAudience, token: string, now: Instant): Promise<AccessToken | undefined> {
+export async function verifyAccessToken(
+  keys: SigningKeys,
+  audience: TokenAudience,
+  token: string,
+  now: Instant,
+): Promise<AccessToken | undefined> {
   const kid = readKid(token);
   if (kid === undefined) return undefined;
   const publicKey = await keys.verifier(kid);
@@ -128,7 +156,10 @@ export async function verifyAccessToken(keys: SigningKeys, audience: TokenAudien
 }
 
 async function claimsOf(
-  token: string, publicKey: KeyObject, audience: TokenAudience, now: Instant,
+  token: string,
+  publicKey: KeyObject,
+  audience: TokenAudience,
+  now: Instant,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
     const { payload } = await jwtVerify(token, publicKey, {

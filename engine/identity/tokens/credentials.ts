@@ -34,7 +34,8 @@ export interface ClientCredentials {
 const DECOY = { id: randomUUID() as KeyId, secretSha256: randomBytes(32) };
 
 /** The slot in which failures of a client are counted. Two clients may share one: then both are braked a little sooner. */
-export const failureSlot = (client: string): number => sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
+export const failureSlot = (client: string): number =>
+  sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
 
 /**
  * Finds the key whose secret this is.
@@ -51,7 +52,9 @@ export async function authenticateClient(
   const { sql } = deps;
   const presented = sha256(credentials.clientSecret);
   const id = parseKeyId(credentials.clientId);
-  const found = await orTemporary(id === undefined ? findSecretByPrefix(sql, credentials.clientId, DECOY) : findSecretById(sql, id, DECOY));
+  const found = await orTemporary(
+    id === undefined ? findSecretByPrefix(sql, credentials.clientId, DECOY) : findSecretById(sql, id, DECOY),
+  );
   const matches = digestsEqual(presented, found.secretSha256);
   const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === deps.environment;
   const isKnown = found.id !== DECOY.id;

@@ -62,16 +62,24 @@ export interface RefreshDigests {
   readonly tokenSha256: Buffer;
 }
 
-const digestsOf = (family: string, token: string): RefreshDigests => ({ familySha256: sha256(`family:${family}`), tokenSha256: sha256(token) });
+const digestsOf = (family: string, token: string): RefreshDigests => ({
+  familySha256: sha256(`family:${family}`),
+  tokenSha256: sha256(token),
+});
 
 /** A refresh token: `rt_`, the name of its family (131 bits), a secret of its own (256 bits). */
-export function newRefreshToken(family: string = randomBase62(REFRESH_FAMILY_CHARS)): { readonly token: string; readonly digests: RefreshDigests } {
+export function newRefreshToken(family: string = randomBase62(REFRESH_FAMILY_CHARS)): {
+  readonly token: string;
+  readonly digests: RefreshDigests;
+} {
   const token = `rt_${family}${randomBase62(REFRESH_SECRET_CHARS)}`;
   return { token, digests: digestsOf(family, token) };
 }
 
 /** @returns undefined when the text cannot be one of our refresh tokens */
-export function parseRefreshToken(text: string): { readonly family: string; readonly digests: RefreshDigests } | undefined {
+export function parseRefreshToken(
+  text: string,
+): { readonly family: string; readonly digests: RefreshDigests } | undefined {
   const family = REFRESH.exec(text)?.[1];
   return family === undefined ? undefined : { family, digests: digestsOf(family, text) };
 }

@@ -12,7 +12,13 @@ import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields, type Log } from "../../base/log.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { insertSigningKey, lastSigningKeySeq, listSigningKeys, type NewSigningKey, type SigningKeyRow } from "../../storage/identity/signing-keys.js";
+import {
+  insertSigningKey,
+  lastSigningKeySeq,
+  listSigningKeys,
+  type NewSigningKey,
+  type SigningKeyRow,
+} from "../../storage/identity/signing-keys.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** A public key as /.well-known/jwks.json shows it (RFC 7517, RFC 8037). */
@@ -53,7 +59,8 @@ const KEYS_MAX = 64;
 const contextOf = (kid: string): string => `signing_key:${kid}`;
 
 /** RFC 7638 thumbprint of an Ed25519 key: the members in the order of their names. */
-const thumbprint = (x: string): string => createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
+const thumbprint = (x: string): string =>
+  createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
 
 interface Deps {
   readonly sql: Sql;

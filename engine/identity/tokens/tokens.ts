@@ -6,7 +6,12 @@ import type { Metrics } from "../../base/metrics.js";
 import type { Scope } from "../../base/scopes.js";
 import { findKey, type KeyRow } from "../../storage/identity/keys.js";
 import { orTemporary, type Sql } from "../../storage/sql.js";
-import { deleteRefreshFamily, findRefreshFamily, openRefreshFamily, rotateRefreshFamily } from "../../storage/identity/tokens.js";
+import {
+  deleteRefreshFamily,
+  findRefreshFamily,
+  openRefreshFamily,
+  rotateRefreshFamily,
+} from "../../storage/identity/tokens.js";
 import { signAccessToken, verifyAccessToken, type TokenAudience } from "./access-tokens.js";
 import { isAddressAllowed } from "../allowlist.js";
 import type { Caller } from "../caller.js";
@@ -52,20 +57,36 @@ export async function issueTokens(deps: TokenDeps, request: TokenRequest): Promi
   const now = request.receivedAt;
   let key: KeyRow | undefined;
   try {
-    const keyId = await authenticateClient({ sql, clock, environment: deps.audience.environment }, request, request.door, now);
+    const keyId = await authenticateClient(
+      { sql, clock, environment: deps.audience.environment },
+      request,
+      request.door,
+      now,
+    );
     key = await orTemporary(findKey(sql, keyId));
     if (key === undefined || !key.active) throw new Refusal("CREDENTIALS_INVALID");
   } catch (error) {
-    if (error instanceof Refusal && error.reason !== "TEMPORARY") metrics.count("credentials_failed_total", { prefix: request.door });
+    if (error instanceof Refusal && error.reason !== "TEMPORARY")
+      metrics.count("credentials_failed_total", { prefix: request.door });
     throw error;
   }
   assertAddress(key, request.address);
   const scopes = requestedScopes(request.scope, key.scopes);
   const { token: refreshToken, digests } = newRefreshToken();
-  const opened = await orTemporary(openRefreshFamily(sql, {
-    familySha256: digests.familySha256, currentSha256: digests.tokenSha256, keyId: key.id, generation: key.generation, scopes,
-    expiresAt: now + LIMITS.token_refresh_s * 1000,
-  }, now));
+  const opened = await orTemporary(
+    openRefreshFamily(
+      sql,
+      {
+        familySha256: digests.familySha256,
+        currentSha256: digests.tokenSha256,
+        keyId: key.id,
+        generation: key.generation,
+        scopes,
+        expiresAt: now + LIMITS.token_refresh_s * 1000,
+      },
+      now,
+    ),
+  );
   if (!opened) throw new Refusal("CREDENTIALS_INVALID");
   return pairOf(deps, key, scopes, refreshToken, now);
 }
@@ -91,11 +112,21 @@ export async function renewTokens(
   // From another address the newest token is refused unconsumed; an old one still ends its family below.
   if (key !== undefined && digestsEqual(tokenSha256, family.currentSha256)) assertAddress(key, request.address);
   const next = newRefreshToken(presented.family);
-  const rotated = await orTemporary(rotateRefreshFamily(sql, {
-    familySha256, oldSha256: tokenSha256, newSha256: next.digests.tokenSha256, generation: family.generation,
-    expiresAt: now + LIMITS.token_refresh_s * 1000,
-  }, now));
-  if (!rotated || key === undefined || !key.active || key.generation !== family.generation) throw new Refusal("REFRESH_TOKEN_INVALID");
+  const rotated = await orTemporary(
+    rotateRefreshFamily(
+      sql,
+      {
+        familySha256,
+        oldSha256: tokenSha256,
+        newSha256: next.digests.tokenSha256,
+        generation: family.generation,
+        expiresAt: now + LIMITS.token_refresh_s * 1000,
+      },
+      now,
+    ),
+  );
+  if (!rotated || key === undefined || !key.active || key.generation !== family.generation)
+    throw new Refusal("REFRESH_TOKEN_INVALID");
   const ofKey = new Set(key.scopes);
   const scopes = knownScopes(family.scopes.filter((scope) => ofKey.has(scope)));
   return pairOf(deps, key, scopes, next.token, now);
@@ -124,15 +155,28 @@ const assertAddress = (key: KeyRow, address: string): void => {
   if (!isAddressAllowed(key.ipAllowlist, address)) throw new Refusal("IP_NOT_ALLOWED");
 };
 
-async function pairOf(deps: TokenDeps, key: KeyRow, scopes: readonly Scope[], refreshToken: string, now: Instant): Promise<TokenPair> {
-  const accessToken = await orTemporary(signAccessToken(deps.signingKeys, deps.audience, {
-    keyId: key.id,
-    firmId: key.firmId ?? key.scopedFirmId,
-    integratorId: key.integratorId,
-    scopes,
-    generation: key.generation,
-    bindingGeneration: key.bindingGeneration,
-  }, now));
+async function pairOf(
+  deps: TokenDeps,
+  key: KeyRow,
+  scopes: readonly Scope[],
+  refreshToken: string,
+  now: Instant,
+): Promise<TokenPair> {
+  const accessToken = await orTemporary(
+    signAccessToken(
+      deps.signingKeys,
+      deps.audience,
+      {
+        keyId: key.id,
+        firmId: key.firmId ?? key.scopedFirmId,
+        integratorId: key.integratorId,
+        scopes,
+        generation: key.generation,
+        bindingGeneration: key.bindingGeneration,
+      },
+      now,
+    ),
+  );
   return { accessToken, refreshToken, expiresIn: LIMITS.token_access_s, scopes };
 }
 

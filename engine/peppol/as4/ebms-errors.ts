@@ -18,9 +18,19 @@ export const EBMS_ERRORS = {
   // "Other" is what peers answer while their own database is away; NOT_SERVICED, also 0004, is told apart by its detail.
   "EBMS:0004": { name: "Other", severity: "failure", category: "Content", retryable: true },
   "EBMS:0005": { name: "ConnectionFailure", severity: "warning", category: "Communication", retryable: true },
-  "EBMS:0006": { name: "EmptyMessagePartitionChannel", severity: "warning", category: "Communication", retryable: false },
+  "EBMS:0006": {
+    name: "EmptyMessagePartitionChannel",
+    severity: "warning",
+    category: "Communication",
+    retryable: false,
+  },
   "EBMS:0007": { name: "MimeInconsistency", severity: "failure", category: "Unpackaging", retryable: false },
-  "EBMS:0008": { name: "FeatureNotSupportedInconsistency", severity: "failure", category: "Unpackaging", retryable: false },
+  "EBMS:0008": {
+    name: "FeatureNotSupportedInconsistency",
+    severity: "failure",
+    category: "Unpackaging",
+    retryable: false,
+  },
   "EBMS:0009": { name: "InvalidHeader", severity: "failure", category: "Unpackaging", retryable: false },
   "EBMS:0010": { name: "ProcessingModeMismatch", severity: "failure", category: "Processing", retryable: false },
   "EBMS:0011": { name: "ExternalPayloadError", severity: "failure", category: "Content", retryable: false },
@@ -74,4 +84,10 @@ export function meaningOf(error: ReceivedError): ErrorMeaning {
 }
 
 /** Where several errors come at once, the first of this list decides. */
-export const MEANING_PRECEDENCE: readonly ErrorMeaning[] = ["duplicate", "not_serviced", "permanent", "retry", "warning"];
+export const MEANING_PRECEDENCE: readonly ErrorMeaning[] = [
+  "duplicate",
+  "not_serviced",
+  "permanent",
+  "retry",
+  "warning",
+];

@@ -5,7 +5,13 @@
  */
 import { X509Certificate } from "node:crypto";
 import type {
-  Attachment, Opened, OwnKey, SecurityReason, SignatureTaskKind, SignatureTasks, SignedReference,
+  Attachment,
+  Opened,
+  OwnKey,
+  SecurityReason,
+  SignatureTaskKind,
+  SignatureTasks,
+  SignedReference,
 } from "../../../validators/wss/protocol.js";
 import { MEANING_PRECEDENCE, meaningOf } from "./ebms-errors.js";
 import type { EbmsErrorCode, ErrorMeaning, ReceivedError } from "./ebms-errors.js";
@@ -17,7 +23,10 @@ import { parseContentType, readMultipart, writeMultipart } from "./mime.js";
 import type { MimeFault } from "./mime.js";
 
 /** One task of the signature workers. In production the pool; in tests the same handlers in this thread. */
-export type As4Crypto = <K extends SignatureTaskKind>(kind: K, input: SignatureTasks[K]["input"]) => Promise<SignatureTasks[K]["output"]>;
+export type As4Crypto = <K extends SignatureTaskKind>(
+  kind: K,
+  input: SignatureTasks[K]["input"],
+) => Promise<SignatureTasks[K]["output"]>;
 
 export const SOAP_CONTENT_TYPE = "application/soap+xml;charset=UTF-8";
 const SOAP_MEDIA_TYPE = "application/soap+xml";
@@ -50,13 +59,19 @@ export async function buildUserMessage(options: BuildOptions, crypto: As4Crypto)
   const payloadMimeType = "application/xml";
   const sealed = await crypto("as4.seal", {
     messaging: userMessageXml(messagingId, { ...options.message, payloadHref: `cid:${cid}`, payloadMimeType }),
-    messagingId, id: options.id, signer: options.signer, recipient: options.recipient,
+    messagingId,
+    id: options.id,
+    signer: options.signer,
+    recipient: options.recipient,
     payload: { cid, bytes: options.payload },
   });
-  const { contentType, body } = writeMultipart([
-    { contentType: SOAP_CONTENT_TYPE, body: sealed.soap },
-    { cid, contentType: "application/octet-stream", body: sealed.encrypted },
-  ], `----=_Part_${options.id}`);
+  const { contentType, body } = writeMultipart(
+    [
+      { contentType: SOAP_CONTENT_TYPE, body: sealed.soap },
+      { cid, contentType: "application/octet-stream", body: sealed.encrypted },
+    ],
+    `----=_Part_${options.id}`,
+  );
   return { contentType, body, soap: sealed.soap, compressed: sealed.compressed, references: sealed.references };
 }
 
@@ -69,7 +84,8 @@ export interface OpenOptions {
   legacyOaep?: boolean;
 }
 
-export type OpenReason = SecurityReason | `mime_${MimeFault}` | "not_soap" | "header" | "payload_missing" | "party_mismatch";
+export type OpenReason =
+  SecurityReason | `mime_${MimeFault}` | "not_soap" | "header" | "payload_missing" | "party_mismatch";
 
 /** `error` goes to the peer, `reason` and `detail` to our log; the two are never mixed. */
 export interface RefusedMessage {
@@ -104,13 +120,18 @@ export interface OpenedMessage {
  * @param body  the raw HTTP body.
  */
 export async function openUserMessage(
-  body: Buffer, contentType: string, options: OpenOptions, crypto: As4Crypto,
+  body: Buffer,
+  contentType: string,
+  options: OpenOptions,
+  crypto: As4Crypto,
 ): Promise<OpenedMessage | RefusedMessage> {
   const unpacked = unpack(body, contentType);
   if ("kind" in unpacked) return unpacked;
   const { legacyOaep } = options;
   const opened = await crypto("as4.open", {
-    ...unpacked, keys: options.keys, payloadBytesMax: options.payloadBytesMax,
+    ...unpacked,
+    keys: options.keys,
+    payloadBytesMax: options.payloadBytesMax,
     ...(legacyOaep === undefined ? {} : { legacyOaep }),
   });
   if (opened.kind === "refused") return refusal(opened.error, opened.reason, undefined, opened.claimedMessageId);
@@ -122,15 +143,24 @@ export async function openUserMessage(
   const party = partyFault(message, opened, options.keys);
   if (party !== undefined) return refusal(party.error, "party_mismatch", party.detail, message.messageId);
   return {
-    kind: "message", message, testService, payload: part?.payload, signedPayload: part?.signedBytes,
-    soap: unpacked.soap, references: opened.references, signer: opened.signer,
+    kind: "message",
+    message,
+    testService,
+    payload: part?.payload,
+    signedPayload: part?.signedBytes,
+    soap: unpacked.soap,
+    references: opened.references,
+    signer: opened.signer,
   };
 }
 
 function refusal(error: EbmsErrorCode, reason: OpenReason, detail?: string, messageId?: string): RefusedMessage {
   return {
-    kind: "refused", error, reason,
-    ...(detail === undefined ? {} : { detail }), ...(messageId === undefined ? {} : { messageId }),
+    kind: "refused",
+    error,
+    reason,
+    ...(detail === undefined ? {} : { detail }),
+    ...(messageId === undefined ? {} : { messageId }),
   };
 }
 
@@ -151,10 +181,15 @@ function unpack(body: Buffer, contentType: string): { soap: Buffer; attachments:
 }
 
 /** CN of the signer = From, CN of our certificate = To. @source design/as4.md sections 2, 18 step 6 */
-function partyFault(message: UserMessage, opened: Opened, keys: readonly OwnKey[]): { error: EbmsErrorCode; detail: string } | undefined {
+function partyFault(
+  message: UserMessage,
+  opened: Opened,
+  keys: readonly OwnKey[],
+): { error: EbmsErrorCode; detail: string } | undefined {
   if (commonName(opened.signer) !== message.fromParty) return { error: "EBMS:0101", detail: "From is not the signer" };
   const ours = opened.recipient === undefined ? keys.map((own) => own.certificate) : [opened.recipient];
-  if (!ours.some((certificate) => commonName(certificate) === message.toParty)) return { error: "EBMS:0003", detail: "To is not us" };
+  if (!ours.some((certificate) => commonName(certificate) === message.toParty))
+    return { error: "EBMS:0003", detail: "To is not us" };
   return undefined;
 }
 
@@ -200,15 +235,23 @@ export interface BuiltSignal {
 }
 
 /** Builds the signed receipt for an opened message. Send it only after the message is committed and archived. */
-export const buildReceipt = (options: SignalOptions, references: readonly SignedReference[], crypto: As4Crypto): Promise<BuiltSignal> =>
-  buildSignal(options, receiptXml(`M-${options.id}`, options, references), crypto);
+export const buildReceipt = (
+  options: SignalOptions,
+  references: readonly SignedReference[],
+  crypto: As4Crypto,
+): Promise<BuiltSignal> => buildSignal(options, receiptXml(`M-${options.id}`, options, references), crypto);
 
 /** Builds a signed error signal. */
 export const buildError = (options: SignalOptions, error: OutgoingError, crypto: As4Crypto): Promise<BuiltSignal> =>
   buildSignal(options, errorXml(`M-${options.id}`, options, error), crypto);
 
 async function buildSignal(options: SignalOptions, messaging: string, crypto: As4Crypto): Promise<BuiltSignal> {
-  const signed = await crypto("as4.sign", { messaging, messagingId: `M-${options.id}`, id: options.id, signer: options.signer });
+  const signed = await crypto("as4.sign", {
+    messaging,
+    messagingId: `M-${options.id}`,
+    id: options.id,
+    signer: options.signer,
+  });
   return { contentType: SOAP_CONTENT_TYPE, body: signed.soap };
 }
 
@@ -230,7 +273,12 @@ export type Answer =
   | { kind: "unconfirmed"; error: "EBMS:0301" | "EBMS:0302"; reason: string };
 
 /** Judges the body of the HTTP response to a user message. @source design/as4.md section 18 step 11 */
-export async function readAnswer(body: Buffer, contentType: string, sent: SentMessage, crypto: As4Crypto): Promise<Answer> {
+export async function readAnswer(
+  body: Buffer,
+  contentType: string,
+  sent: SentMessage,
+  crypto: As4Crypto,
+): Promise<Answer> {
   const unpacked = body.length === 0 ? undefined : unpack(body, contentType);
   if (unpacked === undefined) return { kind: "unconfirmed", error: "EBMS:0301", reason: "empty" };
   if ("kind" in unpacked) return { kind: "unconfirmed", error: "EBMS:0301", reason: unpacked.reason };
@@ -245,7 +293,12 @@ export async function readAnswer(body: Buffer, contentType: string, sent: SentMe
   return judgeReceipt(signal.info, acknowledges(signal.parts, sent.references), checked.signer, sent);
 }
 
-function judgeReceipt(info: SignalInfo, acknowledged: boolean, signer: Uint8Array | undefined, sent: SentMessage): Answer {
+function judgeReceipt(
+  info: SignalInfo,
+  acknowledged: boolean,
+  signer: Uint8Array | undefined,
+  sent: SentMessage,
+): Answer {
   const invalid = (reason: string): Answer => ({ kind: "unconfirmed", error: "EBMS:0302", reason });
   if (signer === undefined) return invalid("unsigned");
   if (info.refToMessageId !== sent.messageId) return invalid("other_message");
@@ -255,7 +308,12 @@ function judgeReceipt(info: SignalInfo, acknowledged: boolean, signer: Uint8Arra
   return { kind: "receipt", signer, sameCertificate, signalId: info.messageId, timestamp: info.timestamp };
 }
 
-function judgeErrors(errors: ReceivedError[], info: SignalInfo, signer: Uint8Array | undefined, sent: SentMessage): Answer {
+function judgeErrors(
+  errors: ReceivedError[],
+  info: SignalInfo,
+  signer: Uint8Array | undefined,
+  sent: SentMessage,
+): Answer {
   const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
   const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
   const authenticated = signer !== undefined && sameSeat(signer, sent.recipient);
@@ -265,7 +323,9 @@ function judgeErrors(errors: ReceivedError[], info: SignalInfo, signer: Uint8Arr
   // "Already handed over" ends the sending, so it must name our message.
   if (meaning === "duplicate") {
     const named = ours.some((error) => meaningOf(error) === "duplicate" && about(error) === sent.messageId);
-    return named ? { kind: "already_handed_over", authenticated, errors: ours } : { kind: "error", meaning: "retry", authenticated, errors: ours };
+    return named
+      ? { kind: "already_handed_over", authenticated, errors: ours }
+      : { kind: "error", meaning: "retry", authenticated, errors: ours };
   }
   return { kind: "error", meaning, authenticated, errors: ours };
 }

@@ -21,8 +21,17 @@ export interface MimeLimits {
 export const MIME_LIMITS: MimeLimits = { partsMax: 3, headersMax: 32, headerBytesMax: 8_192, preambleBytesMax: 8_192 };
 
 export const MIME_FAULTS = [
-  "content_type", "boundary", "preamble", "no_part", "unclosed", "epilogue", "too_many_parts", "headers",
-  "transfer_encoding", "content_id", "start_part",
+  "content_type",
+  "boundary",
+  "preamble",
+  "no_part",
+  "unclosed",
+  "epilogue",
+  "too_many_parts",
+  "headers",
+  "transfer_encoding",
+  "content_id",
+  "start_part",
 ] as const;
 export type MimeFault = (typeof MIME_FAULTS)[number];
 
@@ -163,13 +172,23 @@ function readPart(part: Buffer, limits: MimeLimits): MimePart {
   const { headers, body } = readHeaders(part, limits);
   const type = headers.has("content-type") ? parseContentType(headers.get("content-type") ?? "") : undefined;
   if (headers.has("content-type") && type === undefined) throw new Fault("headers");
-  return { headers, cid: contentId(headers.get("content-id")), mediaType: type?.mediaType ?? "", body: decode(body, headers) };
+  return {
+    headers,
+    cid: contentId(headers.get("content-id")),
+    mediaType: type?.mediaType ?? "",
+    body: decode(body, headers),
+  };
 }
 
 function readHeaders(part: Buffer, limits: MimeLimits): { headers: Map<string, string>; body: Buffer } {
   const end = blankLine(part.subarray(0, limits.headerBytesMax + 4));
   if (end === undefined) throw new Fault("headers");
-  const lines = part.subarray(0, end.start).toString("latin1").replace(/\r?\n[ \t]+/g, " ").split(/\r?\n/).filter((line) => line !== "");
+  const lines = part
+    .subarray(0, end.start)
+    .toString("latin1")
+    .replace(/\r?\n[ \t]+/g, " ")
+    .split(/\r?\n/)
+    .filter((line) => line !== "");
   if (lines.length > limits.headersMax) throw new Fault("headers");
   const headers = new Map<string, string>();
   for (const line of lines) {
@@ -234,18 +253,29 @@ export interface OutgoingPart {
  * Writes a multipart/related message, CRLF, every part binary.
  * @param boundary  unique; must occur in no part, which 128 random bits make certain enough.
  */
-export function writeMultipart(parts: readonly OutgoingPart[], boundary: string): { contentType: string; body: Buffer } {
+export function writeMultipart(
+  parts: readonly OutgoingPart[],
+  boundary: string,
+): { contentType: string; body: Buffer } {
   const root = parts[0];
   const rootType = root === undefined ? undefined : parseContentType(root.contentType)?.mediaType;
   if (rootType === undefined) throw new Error("writeMultipart: no root part");
   const chunks: Uint8Array[] = [];
   for (const { cid, contentType, body } of parts) {
     const id = cid === undefined ? "" : `Content-ID: <${cid}>\r\n`;
-    chunks.push(Buffer.from(
-      `--${boundary}\r\nContent-Type: ${contentType}\r\nContent-Transfer-Encoding: binary\r\n${id}\r\n`, "latin1",
-    ), body, Buffer.from("\r\n"));
+    chunks.push(
+      Buffer.from(
+        `--${boundary}\r\nContent-Type: ${contentType}\r\nContent-Transfer-Encoding: binary\r\n${id}\r\n`,
+        "latin1",
+      ),
+      body,
+      Buffer.from("\r\n"),
+    );
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`, "latin1"));
   const start = root?.cid === undefined ? "" : `; start="<${root.cid}>"`;
-  return { contentType: `multipart/related; boundary="${boundary}"; type="${rootType}"${start}`, body: Buffer.concat(chunks) };
+  return {
+    contentType: `multipart/related; boundary="${boundary}"; type="${rootType}"${start}`,
+    body: Buffer.concat(chunks),
+  };
 }

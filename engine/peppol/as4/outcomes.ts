@@ -22,11 +22,18 @@ export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
 
 /** An HTTP answer without an ebMS signal that could be read. @source design/reliability.md, S-09 */
 export function outcomeOfStatus(status: number, reason: string): Outcome {
-  if (status >= 200 && status < 300) return { kind: "unconfirmed", code: "EBMS:0301", detail: `The answer holds no receipt (${reason}).` };
+  if (status >= 200 && status < 300)
+    return { kind: "unconfirmed", code: "EBMS:0301", detail: `The answer holds no receipt (${reason}).` };
   const code = `HTTP ${status}`;
-  if (status >= 300 && status < 400) return { kind: "transport_failed", code, detail: "The receiving access point points elsewhere; redirects are not followed." };
+  if (status >= 300 && status < 400)
+    return {
+      kind: "transport_failed",
+      code,
+      detail: "The receiving access point points elsewhere; redirects are not followed.",
+    };
   // A gateway that lost its answer may have passed the message on; 503 and 4xx say that it was not taken.
-  if (status >= 500 && status !== 503) return { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
+  if (status >= 500 && status !== 503)
+    return { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
   return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
 }
 
@@ -53,9 +60,17 @@ export function outcomeOfAnswer(answer: Answer, context: AnswerContext): Outcome
     case "already_handed_over":
       return answer.authenticated || context.secure
         ? { kind: "already_handed_over", code: firstCode(answer.errors) }
-        : { kind: "unconfirmed", code: firstCode(answer.errors), detail: "An unsigned answer says that the message was delivered before." };
+        : {
+            kind: "unconfirmed",
+            code: firstCode(answer.errors),
+            detail: "An unsigned answer says that the message was delivered before.",
+          };
     case "unconfirmed":
-      return { kind: "unconfirmed", code: answer.error, detail: `The answer does not prove the delivery (${answer.reason}).` };
+      return {
+        kind: "unconfirmed",
+        code: answer.error,
+        detail: `The answer does not prove the delivery (${answer.reason}).`,
+      };
     case "error":
       return outcomeOfError(answer, context);
   }
@@ -68,10 +83,16 @@ function outcomeOfError(answer: Extract<Answer, { kind: "error" }>, context: Ans
   switch (answer.meaning) {
     case "not_serviced":
       return believed && context.attempt > (answer.authenticated ? DOUBTED_ATTEMPTS : DOUBTED_UNSIGNED_ATTEMPTS)
-        ? { kind: "peer_refused", code: `${code} ${NOT_SERVICED}`, detail: "The receiving access point does not serve this recipient." }
+        ? {
+            kind: "peer_refused",
+            code: `${code} ${NOT_SERVICED}`,
+            detail: "The receiving access point does not serve this recipient.",
+          }
         : { ...busy, code: `${code} ${NOT_SERVICED}` };
     case "permanent":
-      return believed ? { kind: "peer_refused", code, detail: "The receiving access point refuses the message." } : busy;
+      return believed
+        ? { kind: "peer_refused", code, detail: "The receiving access point refuses the message." }
+        : busy;
     case "retry":
       return busy;
     case "warning":

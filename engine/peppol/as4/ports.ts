@@ -15,16 +15,16 @@ export interface OwnAccessPoint {
 /** What the PKI says of another access point's certificate, now. */
 export type PeerVerdict =
   | {
-    readonly kind: "trusted";
-    /** `unknown` is trusted only where the operator's policy is soft; `not_checked` where it is off. */
-    readonly revocation: "good" | "unknown" | "not_checked";
-    /** What "unknown" means to the operator; for the evidence. */
-    readonly policy?: "off" | "soft" | "hard";
-    /** The signed answer of the authority, for the evidence. */
-    readonly revocationAnswer?: Uint8Array;
-    /** DER of the issuers up to the root, for the evidence. */
-    readonly issuers?: readonly Uint8Array[];
-  }
+      readonly kind: "trusted";
+      /** `unknown` is trusted only where the operator's policy is soft; `not_checked` where it is off. */
+      readonly revocation: "good" | "unknown" | "not_checked";
+      /** What "unknown" means to the operator; for the evidence. */
+      readonly policy?: "off" | "soft" | "hard";
+      /** The signed answer of the authority, for the evidence. */
+      readonly revocationAnswer?: Uint8Array;
+      /** DER of the issuers up to the root, for the evidence. */
+      readonly issuers?: readonly Uint8Array[];
+    }
   /** `passing`: nobody could say whether it is revoked and the policy is hard; asking again may help. */
   | { readonly kind: "refused"; readonly fault: string; readonly passing: boolean };
 
@@ -46,17 +46,17 @@ export interface SignedMetadata {
 /** Where documents of one type go for one recipient. */
 export type EndpointFound =
   | {
-    readonly kind: "endpoint";
-    readonly url: string;
-    /** The URL when it has been checked already. */
-    readonly target?: OutboundUrl;
-    /** DER. */
-    readonly certificate: Uint8Array;
-    /** What the PKI said of the certificate a moment ago; absent: ask it. */
-    readonly verdict?: Extract<PeerVerdict, { kind: "trusted" }>;
-    /** The signed metadata that named the endpoint, for the evidence; absent where the operator's own routes did. */
-    readonly metadata?: SignedMetadata;
-  }
+      readonly kind: "endpoint";
+      readonly url: string;
+      /** The URL when it has been checked already. */
+      readonly target?: OutboundUrl;
+      /** DER. */
+      readonly certificate: Uint8Array;
+      /** What the PKI said of the certificate a moment ago; absent: ask it. */
+      readonly verdict?: Extract<PeerVerdict, { kind: "trusted" }>;
+      /** The signed metadata that named the endpoint, for the evidence; absent where the operator's own routes did. */
+      readonly metadata?: SignedMetadata;
+    }
   | { readonly kind: "unregistered" }
   | { readonly kind: "no_capability"; readonly code: string }
   /** The metadata names an access point whose certificate is not trusted. */
@@ -66,7 +66,10 @@ export type EndpointFound =
 
 export interface Endpoints {
   /** Never throws. */
-  find(wanted: { readonly receiver: ParticipantId; readonly documentTypeId: string; readonly processId: string }, signal: AbortSignal): Promise<EndpointFound>;
+  find(
+    wanted: { readonly receiver: ParticipantId; readonly documentTypeId: string; readonly processId: string },
+    signal: AbortSignal,
+  ): Promise<EndpointFound>;
   /** What was remembered of a recipient has turned out wrong. */
   forget(receiver: ParticipantId): void;
 }

@@ -12,7 +12,17 @@ import { errorFields, type Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
-import { type As4Crypto, buildError, buildReceipt, type BuiltSignal, commonName, envelopeMismatch, openUserMessage, type OpenedMessage, SOAP_CONTENT_TYPE } from "./messages.js";
+import {
+  type As4Crypto,
+  buildError,
+  buildReceipt,
+  type BuiltSignal,
+  commonName,
+  envelopeMismatch,
+  openUserMessage,
+  type OpenedMessage,
+  SOAP_CONTENT_TYPE,
+} from "./messages.js";
 import { trustEvidence } from "./trust.js";
 import type { OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
 import { type EbmsErrorCode, NOT_SERVICED } from "./ebms-errors.js";
@@ -85,14 +95,34 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
 }
 
 /** Bytes that have killed two workers are refused like any that cannot be read. */
-const poisoned = (error: unknown): Refused | undefined => (error instanceof Error && error.name === "JobQuarantined" ? new Refused("EBMS:0009", "quarantined") : undefined);
+const poisoned = (error: unknown): Refused | undefined =>
+  error instanceof Error && error.name === "JobQuarantined" ? new Refused("EBMS:0009", "quarantined") : undefined;
 
 /** Opens a message and asks whether its signer may send at all. */
-async function open({ own, trust, crypto }: As4ReceiverPorts, body: Buffer, contentType: string): Promise<OpenedMessage & { readonly verdict: Extract<PeerVerdict, { kind: "trusted" }> }> {
-  const opened = await openUserMessage(body, contentType, { keys: [...own.all()], payloadBytesMax: LIMITS.as4_payload_bytes_max }, crypto);
-  if (opened.kind === "refused") throw new Refused(opened.error, opened.detail === undefined ? opened.reason : `${opened.reason}: ${opened.detail}`, opened.messageId);
+async function open(
+  { own, trust, crypto }: As4ReceiverPorts,
+  body: Buffer,
+  contentType: string,
+): Promise<OpenedMessage & { readonly verdict: Extract<PeerVerdict, { kind: "trusted" }> }> {
+  const opened = await openUserMessage(
+    body,
+    contentType,
+    { keys: [...own.all()], payloadBytesMax: LIMITS.as4_payload_bytes_max },
+    crypto,
+  );
+  if (opened.kind === "refused")
+    throw new Refused(
+      opened.error,
+      opened.detail === undefined ? opened.reason : `${opened.reason}: ${opened.detail}`,
+      opened.messageId,
+    );
   const verdict = await trust.judge(opened.signer);
-  if (verdict.kind === "refused") throw new Refused(verdict.passing ? "EBMS:0202" : "EBMS:0101", `signer: ${verdict.fault}`, opened.message.messageId);
+  if (verdict.kind === "refused")
+    throw new Refused(
+      verdict.passing ? "EBMS:0202" : "EBMS:0101",
+      `signer: ${verdict.fault}`,
+      opened.message.messageId,
+    );
   return { ...opened, verdict };
 }
 
@@ -102,13 +132,18 @@ interface Arrival {
   readonly receivedAt: Instant;
 }
 
-async function take(ports: As4ReceiverPorts, opened: Awaited<ReturnType<typeof open>>, arrival: Arrival): Promise<{ readonly reply: As4Reply; readonly result: string }> {
+async function take(
+  ports: As4ReceiverPorts,
+  opened: Awaited<ReturnType<typeof open>>,
+  arrival: Arrival,
+): Promise<{ readonly reply: As4Reply; readonly result: string }> {
   const { messageId } = opened.message;
   if (opened.testService) return { reply: replyOf(200, await receipt(ports, opened)), result: "test" };
   const exchange = exchangeOf(opened);
   const outcome = await ports.receive(exchange);
   if (outcome.kind === "not_serviced") throw new Refused("EBMS:0004", "not serviced", messageId, NOT_SERVICED);
-  if (outcome.kind === "conflict") throw new Refused(CONTENT_FAULT, "an id that was used for another document", messageId);
+  if (outcome.kind === "conflict")
+    throw new Refused(CONTENT_FAULT, "an id that was used for another document", messageId);
   const referencesSha256 = referencesDigest(opened.references);
   const repeated = outcome.kind === "duplicate" ? await storedReceipt(ports, messageId, referencesSha256) : undefined;
   if (repeated !== undefined) return { reply: repeated, result: "duplicate" };
@@ -125,33 +160,59 @@ function exchangeOf({ message, payload, signer }: OpenedMessage): InboundExchang
   if (read.kind === "refused") throw new Refused(CONTENT_FAULT, `standard business document: ${read.fault}`, messageId);
   const { header } = read;
   const mismatch = envelopeMismatch(message, header);
-  if (mismatch !== undefined) throw new Refused(CONTENT_FAULT, `header and standard business document differ: ${mismatch}`, messageId);
+  if (mismatch !== undefined)
+    throw new Refused(CONTENT_FAULT, `header and standard business document differ: ${mismatch}`, messageId);
   const [sender, receiver] = [parseParticipantId(header.sender), parseParticipantId(header.receiver)];
   if (sender === undefined || receiver === undefined) throw new Refused(CONTENT_FAULT, "participant", messageId);
   return {
-    sender, receiver, documentTypeId: header.documentType, processId: header.process, as4MessageId: messageId, sbdhInstanceId: header.instanceId,
-    createdAt: header.createdAt, payload: unwrapDocument(bytes, read.payload),
+    sender,
+    receiver,
+    documentTypeId: header.documentType,
+    processId: header.process,
+    as4MessageId: messageId,
+    sbdhInstanceId: header.instanceId,
+    createdAt: header.createdAt,
+    payload: unwrapDocument(bytes, read.payload),
     envelope: { mls: header.mls, countryC1: header.countryC1, peerSeat: commonName(signer) ?? "" },
   };
 }
 
 function receipt({ own, crypto, clock }: As4ReceiverPorts, opened: OpenedMessage): Promise<BuiltSignal> {
-  return buildReceipt({
-    id: randomUUID(), signer: own.current(), messageId: newMessageId(), timestamp: isoInstant(clock.now()), refToMessageId: opened.message.messageId,
-  }, opened.references, crypto);
+  return buildReceipt(
+    {
+      id: randomUUID(),
+      signer: own.current(),
+      messageId: newMessageId(),
+      timestamp: isoInstant(clock.now()),
+      refToMessageId: opened.message.messageId,
+    },
+    opened.references,
+    crypto,
+  );
 }
 
-const replyOf = (status: number, signal: BuiltSignal): As4Reply => ({ status, contentType: signal.contentType, body: signal.body });
+const replyOf = (status: number, signal: BuiltSignal): As4Reply => ({
+  status,
+  contentType: signal.contentType,
+  body: signal.body,
+});
 
 /** The receipt that this very message was answered with before; undefined when it was not, or its evidence cannot be read. */
-async function storedReceipt({ evidence, log }: As4ReceiverPorts, messageId: string, referencesSha256: string): Promise<As4Reply | undefined> {
+async function storedReceipt(
+  { evidence, log }: As4ReceiverPorts,
+  messageId: string,
+  referencesSha256: string,
+): Promise<As4Reply | undefined> {
   const entry = await evidence.findRepeated(messageId, referencesSha256);
   if (entry === undefined) return undefined;
   try {
     const body = (await evidence.read(entry)).parts.get("answer");
     return body === undefined ? undefined : { status: 200, contentType: SOAP_CONTENT_TYPE, body };
   } catch (error) {
-    log.error("the evidence of a repeated message cannot be read", { code: String(entry.index), ...errorFields(error) });
+    log.error("the evidence of a repeated message cannot be read", {
+      code: String(entry.index),
+      ...errorFields(error),
+    });
     return undefined;
   }
 }
@@ -166,21 +227,41 @@ interface Taken {
 }
 
 /** Stores the exchange: without this there is no receipt. */
-async function keep({ evidence, clock }: As4ReceiverPorts, { opened, arrival, exchange, outcome, built, referencesSha256 }: Taken): Promise<void> {
+async function keep(
+  { evidence, clock }: As4ReceiverPorts,
+  { opened, arrival, exchange, outcome, built, referencesSha256 }: Taken,
+): Promise<void> {
   const id = randomUUID();
   const trusted = await trustEvidence(evidence, opened.verdict);
   await evidence.store({
     referencesSha256,
     record: {
       facts: {
-        direction: "inbound", id, outcome: outcome.kind, documentId: outcome.id, ...(outcome.firmId === undefined ? {} : { firmId: outcome.firmId }), messageId: exchange.as4MessageId, instanceId: exchange.sbdhInstanceId,
-        sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId, processId: exchange.processId, requestAt: arrival.receivedAt,
-        answerAt: clock.now(), requestContentType: arrival.contentType, answerStatus: 200, answerContentType: built.contentType, ...trusted.facts,
+        direction: "inbound",
+        id,
+        outcome: outcome.kind,
+        documentId: outcome.id,
+        ...(outcome.firmId === undefined ? {} : { firmId: outcome.firmId }),
+        messageId: exchange.as4MessageId,
+        instanceId: exchange.sbdhInstanceId,
+        sender: exchange.sender,
+        receiver: exchange.receiver,
+        documentTypeId: exchange.documentTypeId,
+        processId: exchange.processId,
+        requestAt: arrival.receivedAt,
+        answerAt: clock.now(),
+        requestContentType: arrival.contentType,
+        answerStatus: 200,
+        answerContentType: built.contentType,
+        ...trusted.facts,
       },
       parts: [
         { name: "request", bytes: arrival.body },
-        ...(opened.signedPayload === undefined ? [] : [{ name: "payload" as const, ...evidence.seal(id, opened.signedPayload) }]),
-        { name: "answer", bytes: built.body }, { name: "signer", bytes: opened.signer },
+        ...(opened.signedPayload === undefined
+          ? []
+          : [{ name: "payload" as const, ...evidence.seal(id, opened.signedPayload) }]),
+        { name: "answer", bytes: built.body },
+        { name: "signer", bytes: opened.signer },
         ...trusted.parts,
       ],
     },
@@ -190,11 +271,26 @@ async function keep({ evidence, clock }: As4ReceiverPorts, { opened, arrival, ex
 const NOTHING = new Uint8Array(0);
 
 /** A signed error, or, when not even that can be made, an HTTP status. */
-async function errorReply({ own, crypto, clock, log }: As4ReceiverPorts, status: number, { error, messageId, detail }: Refused): Promise<As4Reply> {
+async function errorReply(
+  { own, crypto, clock, log }: As4ReceiverPorts,
+  status: number,
+  { error, messageId, detail }: Refused,
+): Promise<As4Reply> {
   try {
-    return replyOf(status, await buildError({
-      id: randomUUID(), signer: own.current(), messageId: newMessageId(), timestamp: isoInstant(clock.now()), ...(messageId === undefined ? {} : { refToMessageId: messageId }),
-    }, { code: error, ...(detail === undefined ? {} : { detail }) }, crypto));
+    return replyOf(
+      status,
+      await buildError(
+        {
+          id: randomUUID(),
+          signer: own.current(),
+          messageId: newMessageId(),
+          timestamp: isoInstant(clock.now()),
+          ...(messageId === undefined ? {} : { refToMessageId: messageId }),
+        },
+        { code: error, ...(detail === undefined ? {} : { detail }) },
+        crypto,
+      ),
+    );
   } catch (failure) {
     log.warn("an AS4 error could not be signed", errorFields(failure));
     return { status: 503, contentType: "text/plain", body: NOTHING };

@@ -58,12 +58,24 @@ const NEWEST = 0.2;
 /** The spread of the times after a pause, so that they do not all come at once. */
 const SPREAD = 0.2;
 
-export function createReceivers(clock: Pick<Clock, "monotonic">, limits: ReceiverLimits = LIMITS, random: () => number = randomUnit): Receivers {
+export function createReceivers(
+  clock: Pick<Clock, "monotonic">,
+  limits: ReceiverLimits = LIMITS,
+  random: () => number = randomUnit,
+): Receivers {
   const receivers = new Map<string, Receiver>();
 
   function find(key: string): Receiver {
     const known = receivers.get(key);
-    const receiver = known ?? { underWay: 0, failures: 0, closedUntil: 0, pause_ms: limits.breaker_pause_first_ms, typical_ms: 0, handedOut: 0, waiting: new Set() };
+    const receiver = known ?? {
+      underWay: 0,
+      failures: 0,
+      closedUntil: 0,
+      pause_ms: limits.breaker_pause_first_ms,
+      typical_ms: 0,
+      handedOut: 0,
+      waiting: new Set(),
+    };
     receivers.delete(key);
     receivers.set(key, receiver);
     if (receivers.size > limits.receivers_max) forgetOldest();
@@ -79,13 +91,21 @@ export function createReceivers(clock: Pick<Clock, "monotonic">, limits: Receive
   }
 
   const isSlow = ({ typical_ms }: Receiver): boolean => typical_ms > limits.receiver_quick_ms;
-  const underWayToSlow = (): number => [...receivers.values()].reduce((sum, receiver) => sum + (isSlow(receiver) ? receiver.underWay : 0), 0);
+  const underWayToSlow = (): number =>
+    [...receivers.values()].reduce((sum, receiver) => sum + (isSlow(receiver) ? receiver.underWay : 0), 0);
 
   /** Attempts that may be under way to a receiver now. */
   function placesOf(receiver: Receiver): number {
     // After the pause one attempt shows whether it is back.
     if (receiver.closedUntil > 0) return 1;
-    if (isSlow(receiver)) return Math.max(0, Math.min(limits.attempts_per_slow_receiver_max, limits.attempts_slow_max - underWayToSlow() + receiver.underWay));
+    if (isSlow(receiver))
+      return Math.max(
+        0,
+        Math.min(
+          limits.attempts_per_slow_receiver_max,
+          limits.attempts_slow_max - underWayToSlow() + receiver.underWay,
+        ),
+      );
     return receiver.typical_ms === 0 ? limits.attempts_per_slow_receiver_max : limits.attempts_per_receiver_max;
   }
 
@@ -134,14 +154,22 @@ export function createReceivers(clock: Pick<Clock, "monotonic">, limits: Receive
   function later(receiver: Receiver): Admission {
     const now = clock.monotonic();
     if (receiver.closedUntil > now) {
-      return { kind: "later", reason: "down", retryAfter_ms: Math.round((receiver.closedUntil - now) * (1 + SPREAD * random())) + limits.receiver_retry_min_ms };
+      return {
+        kind: "later",
+        reason: "down",
+        retryAfter_ms:
+          Math.round((receiver.closedUntil - now) * (1 + SPREAD * random())) + limits.receiver_retry_min_ms,
+      };
     }
     // One that has not answered yet is taken to be as slow as a quick one may be.
     const pace_ms = receiver.typical_ms === 0 ? limits.receiver_quick_ms : receiver.typical_ms;
     receiver.handedOut = Math.max(receiver.handedOut, now) + pace_ms / Math.max(1, placesOf(receiver));
     return {
-      kind: "later", reason: receiver.closedUntil > 0 ? "down" : "full",
-      retryAfter_ms: Math.round(Math.min(Math.max(receiver.handedOut - now, limits.receiver_retry_min_ms), limits.receiver_retry_max_ms)),
+      kind: "later",
+      reason: receiver.closedUntil > 0 ? "down" : "full",
+      retryAfter_ms: Math.round(
+        Math.min(Math.max(receiver.handedOut - now, limits.receiver_retry_min_ms), limits.receiver_retry_max_ms),
+      ),
     };
   }
 
@@ -151,23 +179,25 @@ export function createReceivers(clock: Pick<Clock, "monotonic">, limits: Receive
     return (receiver.typical_ms * (receiver.waiting.size + 1)) / placesOf(receiver) < limits.receiver_place_wait_ms;
   }
 
-  const wait = (receiver: Receiver): Promise<Admission> => new Promise((resolve) => {
-    const answer = (admission: Admission): void => {
-      clearTimeout(timer);
-      resolve(admission);
-    };
-    const timer = setTimeout(() => {
-      receiver.waiting.delete(answer);
-      resolve(later(receiver));
-    }, limits.receiver_place_wait_ms);
-    receiver.waiting.add(answer);
-  });
+  const wait = (receiver: Receiver): Promise<Admission> =>
+    new Promise((resolve) => {
+      const answer = (admission: Admission): void => {
+        clearTimeout(timer);
+        resolve(admission);
+      };
+      const timer = setTimeout(() => {
+        receiver.waiting.delete(answer);
+        resolve(later(receiver));
+      }, limits.receiver_place_wait_ms);
+      receiver.waiting.add(answer);
+    });
 
   return {
     admit: (key) => {
       const receiver = find(key);
       const isDown = receiver.closedUntil > clock.monotonic();
-      if (!isDown && receiver.waiting.size === 0 && receiver.underWay < placesOf(receiver)) return Promise.resolve(enter(receiver));
+      if (!isDown && receiver.waiting.size === 0 && receiver.underWay < placesOf(receiver))
+        return Promise.resolve(enter(receiver));
       return isSoonFree(receiver) ? wait(receiver) : Promise.resolve(later(receiver));
     },
     open: () => {

@@ -12,7 +12,14 @@ import { errorFields, type Log } from "../../base/log.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
-import { type Answer, type As4Crypto, buildUserMessage, type BuiltMessage, commonName, readAnswer } from "./messages.js";
+import {
+  type Answer,
+  type As4Crypto,
+  buildUserMessage,
+  type BuiltMessage,
+  commonName,
+  readAnswer,
+} from "./messages.js";
 import { type AnswerContext, outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
@@ -52,9 +59,17 @@ const UNTRUSTED = "The certificate of the receiving access point is not trusted.
 function outcomeOfLookup(found: Exclude<EndpointFound, Endpoint>): Outcome {
   switch (found.kind) {
     case "unregistered":
-      return { kind: "recipient_unregistered", code: "NXDOMAIN", detail: "The recipient is not registered on the network." };
+      return {
+        kind: "recipient_unregistered",
+        code: "NXDOMAIN",
+        detail: "The recipient is not registered on the network.",
+      };
     case "no_capability":
-      return { kind: "recipient_capability", code: found.code, detail: "The recipient has no endpoint for this document type." };
+      return {
+        kind: "recipient_capability",
+        code: found.code,
+        detail: "The recipient has no endpoint for this document type.",
+      };
     case "untrusted":
       return { kind: "certificate_rejected", code: found.code, detail: UNTRUSTED };
     case "failed":
@@ -68,13 +83,14 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
   async function deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome> {
     const found = await endpoints.find(exchange, signal);
     if (found.kind !== "endpoint") return outcomeOfLookup(found);
-    const verdict = found.verdict ?? await trust.judge(found.certificate, signal);
+    const verdict = found.verdict ?? (await trust.judge(found.certificate, signal));
     if (verdict.kind === "refused") {
       endpoints.forget(exchange.receiver);
       return { kind: "certificate_rejected", code: verdict.fault, detail: UNTRUSTED };
     }
     const admission = await receivers.admit(found.url);
-    if (admission.kind === "later") return { kind: "deferred", code: admission.reason, retryAfter_ms: admission.retryAfter_ms };
+    if (admission.kind === "later")
+      return { kind: "deferred", code: admission.reason, retryAfter_ms: admission.retryAfter_ms };
     let passage: Passage = "passed";
     try {
       const result = await send(ports, exchange, { endpoint: found, verdict }, signal);
@@ -91,7 +107,11 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
       try {
         return await deliver(exchange, signal);
       } catch (error) {
-        log.error("an exchange failed on our side", { documentId: exchange.documentId, attempt: exchange.attempt, ...errorFields(error) });
+        log.error("an exchange failed on our side", {
+          documentId: exchange.documentId,
+          attempt: exchange.attempt,
+          ...errorFields(error),
+        });
         return { kind: "internal" };
       }
     },
@@ -108,30 +128,58 @@ interface Sent {
 async function send(ports: As4TransportPorts, exchange: Exchange, target: Target, signal: AbortSignal): Promise<Sent> {
   const signer = ports.own.current();
   const wrapped = wrapDocument({
-    sender: exchange.sender, receiver: exchange.receiver, documentType: exchange.documentTypeId, process: exchange.processId, instanceId: exchange.sbdhInstanceId,
-    createdAt: exchange.createdAt, countryC1: exchange.countryC1, payload: exchange.payload, ...statusAsked(ports, exchange),
+    sender: exchange.sender,
+    receiver: exchange.receiver,
+    documentType: exchange.documentTypeId,
+    process: exchange.processId,
+    instanceId: exchange.sbdhInstanceId,
+    createdAt: exchange.createdAt,
+    countryC1: exchange.countryC1,
+    payload: exchange.payload,
+    ...statusAsked(ports, exchange),
   });
-  if (wrapped.kind === "refused") return { outcome: { kind: "unsendable", code: wrapped.fault, detail: "The document cannot be put into an envelope of the network." }, passage: "passed", stale: false };
+  if (wrapped.kind === "refused")
+    return {
+      outcome: {
+        kind: "unsendable",
+        code: wrapped.fault,
+        detail: "The document cannot be put into an envelope of the network.",
+      },
+      passage: "passed",
+      stale: false,
+    };
   const message = await build(ports, exchange, target, signer, wrapped.bytes);
   const sentAt = ports.clock.now();
   const result = await ports.http.post({
-    url: target.endpoint.url, ...(target.endpoint.target === undefined ? {} : { target: target.endpoint.target }), contentType: message.contentType, body: message.body, signal,
-    responseBytesMax: LIMITS.as4_answer_bytes_max, timeout_ms: LIMITS.as4_exchange_timeout_ms,
+    url: target.endpoint.url,
+    ...(target.endpoint.target === undefined ? {} : { target: target.endpoint.target }),
+    contentType: message.contentType,
+    body: message.body,
+    signal,
+    responseBytesMax: LIMITS.as4_answer_bytes_max,
+    timeout_ms: LIMITS.as4_exchange_timeout_ms,
   });
   const answeredAt = ports.clock.now();
   const judged = await judge(ports, exchange, target, message, result);
   const transmitted = result.kind === "response" || result.uploaded;
-  const kept = !transmitted || await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt });
-  const passage = result.kind === "failed" || (result.status >= 500 && judged.answer?.kind !== "error") ? "failed" : "passed";
+  const kept =
+    !transmitted || (await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt }));
+  const passage =
+    result.kind === "failed" || (result.status >= 500 && judged.answer?.kind !== "error") ? "failed" : "passed";
   const stale = isStale(result, judged.answer);
   // Without its evidence an exchange proves nothing: the peer will say "duplicate" to the next attempt, and that is stored.
-  if (!kept) return { outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." }, passage, stale };
+  if (!kept)
+    return {
+      outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." },
+      passage,
+      stale,
+    };
   return { outcome: judged.outcome, passage, stale };
 }
 
 /** Nobody answers a status with a status, and of our responses and reports nothing but a failure is of use. */
 const statusAsked = ({ mlsType }: As4TransportPorts, { documentTypeId }: Exchange): { readonly mlsType?: MlsType } =>
-  (mlsType === undefined || classifyInbound(documentTypeId) !== "business" ? {} : { mlsType });
+  mlsType === undefined || classifyInbound(documentTypeId) !== "business" ? {} : { mlsType };
 
 /** The peer may have another key, or another recipient list, than our memory says. */
 const STALE_CODES: ReadonlySet<string> = new Set(["EBMS:0004", "EBMS:0102"]);
@@ -142,18 +190,39 @@ const STALE_STATUSES: ReadonlySet<number> = new Set([301, 302, 307, 308, 404, 41
 /** Whether the recipient should be looked up anew before the next attempt. */
 function isStale(result: HttpResult, answer: Answer | undefined): boolean {
   if (result.kind === "failed") return STALE_FAULTS.has(result.fault);
-  return answer?.kind === "error" ? answer.errors.some(({ code }) => STALE_CODES.has(code)) : STALE_STATUSES.has(result.status);
+  return answer?.kind === "error"
+    ? answer.errors.some(({ code }) => STALE_CODES.has(code))
+    : STALE_STATUSES.has(result.status);
 }
 
-function build({ crypto, clock }: As4TransportPorts, exchange: Exchange, { endpoint }: Target, signer: OwnKey, payload: Buffer): Promise<BuiltMessage> {
-  return buildUserMessage({
-    message: {
-      messageId: exchange.as4MessageId, timestamp: isoInstant(clock.now()), fromParty: commonName(signer.certificate) ?? "", toParty: commonName(endpoint.certificate) ?? "",
-      service: exchange.processId, serviceType: PROCESS_SCHEME, action: `${DOCUMENT_TYPE_SCHEME}::${exchange.documentTypeId}`, conversationId: exchange.documentId,
-      originalSender: exchange.sender, finalRecipient: exchange.receiver,
+function build(
+  { crypto, clock }: As4TransportPorts,
+  exchange: Exchange,
+  { endpoint }: Target,
+  signer: OwnKey,
+  payload: Buffer,
+): Promise<BuiltMessage> {
+  return buildUserMessage(
+    {
+      message: {
+        messageId: exchange.as4MessageId,
+        timestamp: isoInstant(clock.now()),
+        fromParty: commonName(signer.certificate) ?? "",
+        toParty: commonName(endpoint.certificate) ?? "",
+        service: exchange.processId,
+        serviceType: PROCESS_SCHEME,
+        action: `${DOCUMENT_TYPE_SCHEME}::${exchange.documentTypeId}`,
+        conversationId: exchange.documentId,
+        originalSender: exchange.sender,
+        finalRecipient: exchange.receiver,
+      },
+      payload,
+      id: randomUUID(),
+      signer,
+      recipient: endpoint.certificate,
     },
-    payload, id: randomUUID(), signer, recipient: endpoint.certificate,
-  }, crypto);
+    crypto,
+  );
 }
 
 interface Judged {
@@ -163,22 +232,40 @@ interface Judged {
   readonly answerVerdict?: PeerVerdict;
 }
 
-async function judge(ports: As4TransportPorts, exchange: Exchange, { endpoint }: Target, message: BuiltMessage, result: HttpResult): Promise<Judged> {
+async function judge(
+  ports: As4TransportPorts,
+  exchange: Exchange,
+  { endpoint }: Target,
+  message: BuiltMessage,
+  result: HttpResult,
+): Promise<Judged> {
   if (result.kind === "failed") return { outcome: outcomeOfFault(result.fault, result.uploaded), answer: undefined };
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
   const answer = await readAnswer(result.body, result.contentType, sent, ports.crypto);
   const peerSeat = commonName(endpoint.certificate);
   const named = (outcome: Outcome): Outcome => (peerSeat === undefined ? outcome : { ...outcome, peerSeat });
-  if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301") return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
-  const answerVerdict = answer.kind === "receipt" && !answer.sameCertificate ? await ports.trust.judge(answer.signer) : undefined;
-  const context: AnswerContext = { attempt: exchange.attempt, secure: result.connection.tlsVersion !== undefined, signerTrusted: answerVerdict?.kind === "trusted" };
-  return { outcome: named(outcomeOfAnswer(answer, context)), answer, ...(answerVerdict === undefined ? {} : { answerVerdict }) };
+  if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
+    return { outcome: named(outcomeOfStatus(result.status, answer.reason)), answer };
+  const answerVerdict =
+    answer.kind === "receipt" && !answer.sameCertificate ? await ports.trust.judge(answer.signer) : undefined;
+  const context: AnswerContext = {
+    attempt: exchange.attempt,
+    secure: result.connection.tlsVersion !== undefined,
+    signerTrusted: answerVerdict?.kind === "trusted",
+  };
+  return {
+    outcome: named(outcomeOfAnswer(answer, context)),
+    answer,
+    ...(answerVerdict === undefined ? {} : { answerVerdict }),
+  };
 }
 
 /** The peer's issuers, and those of the receipt's signer when its certificate was renewed in between. */
 function withIssuersOf(verdict: Trusted, other: PeerVerdict | undefined): Trusted {
   const known = verdict.issuers ?? [];
-  const more = (other?.kind === "trusted" ? other.issuers ?? [] : []).filter((issuer) => !known.some((one) => Buffer.from(one).equals(issuer)));
+  const more = (other?.kind === "trusted" ? (other.issuers ?? []) : []).filter(
+    (issuer) => !known.some((one) => Buffer.from(one).equals(issuer)),
+  );
   return more.length === 0 ? verdict : { ...verdict, issuers: [...known, ...more] };
 }
 
@@ -195,16 +282,44 @@ interface Exchanged {
 
 /** Stores what was exchanged. @returns whether it is safe */
 async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged): Promise<boolean> {
-  const { exchange, target: { endpoint, verdict }, message, result, judged, sentAt, answeredAt } = exchanged;
+  const {
+    exchange,
+    target: { endpoint, verdict },
+    message,
+    result,
+    judged,
+    sentAt,
+    answeredAt,
+  } = exchanged;
   const id = randomUUID();
   const response = result.kind === "response" ? result : undefined;
-  const optional = (name: EvidencePart["name"], bytes: Uint8Array | undefined): EvidencePart[] => (bytes === undefined ? [] : [{ name, bytes }]);
+  const optional = (name: EvidencePart["name"], bytes: Uint8Array | undefined): EvidencePart[] =>
+    bytes === undefined ? [] : [{ name, bytes }];
   const facts = {
-    direction: "outbound" as const, id, outcome: judged.outcome.kind, documentId: exchange.documentId, ...(exchange.firmId === undefined ? {} : { firmId: exchange.firmId }), messageId: exchange.as4MessageId,
-    instanceId: exchange.sbdhInstanceId, sender: exchange.sender, receiver: exchange.receiver, documentTypeId: exchange.documentTypeId, processId: exchange.processId,
-    attempt: exchange.attempt, requestAt: sentAt, requestContentType: message.contentType, requestUrl: endpoint.url,
+    direction: "outbound" as const,
+    id,
+    outcome: judged.outcome.kind,
+    documentId: exchange.documentId,
+    ...(exchange.firmId === undefined ? {} : { firmId: exchange.firmId }),
+    messageId: exchange.as4MessageId,
+    instanceId: exchange.sbdhInstanceId,
+    sender: exchange.sender,
+    receiver: exchange.receiver,
+    documentTypeId: exchange.documentTypeId,
+    processId: exchange.processId,
+    attempt: exchange.attempt,
+    requestAt: sentAt,
+    requestContentType: message.contentType,
+    requestUrl: endpoint.url,
     ...(judged.outcome.code === undefined ? {} : { code: judged.outcome.code }),
-    ...(response === undefined ? {} : { answerAt: answeredAt, answerStatus: response.status, answerContentType: response.contentType, connection: defined(response.connection) }),
+    ...(response === undefined
+      ? {}
+      : {
+          answerAt: answeredAt,
+          answerStatus: response.status,
+          answerContentType: response.contentType,
+          connection: defined(response.connection),
+        }),
   };
   try {
     const metadata = metadataEvidence(endpoint.metadata);
@@ -214,19 +329,29 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
       record: {
         facts: { ...facts, ...trusted.facts, ...metadata.facts },
         parts: [
-          { name: "request", bytes: message.body }, { name: "payload", ...evidence.seal(id, message.compressed) }, ...optional("answer", response?.body),
-          { name: "signer", bytes: exchanged.signer.certificate }, { name: "recipient", bytes: endpoint.certificate },
+          { name: "request", bytes: message.body },
+          { name: "payload", ...evidence.seal(id, message.compressed) },
+          ...optional("answer", response?.body),
+          { name: "signer", bytes: exchanged.signer.certificate },
+          { name: "recipient", bytes: endpoint.certificate },
           ...optional("answer-signer", judged.answer?.kind === "receipt" ? judged.answer.signer : undefined),
-          ...metadata.parts, ...trusted.parts,
+          ...metadata.parts,
+          ...trusted.parts,
         ],
       },
     });
     return true;
   } catch (error) {
-    log.error("evidence of an exchange could not be stored", { documentId: exchange.documentId, attempt: exchange.attempt, ...errorFields(error) });
+    log.error("evidence of an exchange could not be stored", {
+      documentId: exchange.documentId,
+      attempt: exchange.attempt,
+      ...errorFields(error),
+    });
     return false;
   }
 }
 
 const defined = <T extends object>(object: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };

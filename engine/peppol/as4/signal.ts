@@ -24,9 +24,14 @@ export interface SignalInfo {
 
 /** The header of a receipt: one part per reference of the user message's signature, with its values copied. */
 export function receiptXml(id: string, info: SignalInfo, references: readonly SignedReference[]): string {
-  const parts = references.map((reference) => `<ebbp:MessagePartNRInformation>${referenceXml(reference)}</ebbp:MessagePartNRInformation>`);
-  return signalXml(id, info,
-    `<eb:Receipt><ebbp:NonRepudiationInformation xmlns:ebbp="${EBBP_NS}">${parts.join("")}</ebbp:NonRepudiationInformation></eb:Receipt>`);
+  const parts = references.map(
+    (reference) => `<ebbp:MessagePartNRInformation>${referenceXml(reference)}</ebbp:MessagePartNRInformation>`,
+  );
+  return signalXml(
+    id,
+    info,
+    `<eb:Receipt><ebbp:NonRepudiationInformation xmlns:ebbp="${EBBP_NS}">${parts.join("")}</ebbp:NonRepudiationInformation></eb:Receipt>`,
+  );
 }
 
 export interface OutgoingError {
@@ -51,8 +56,10 @@ function signalXml(id: string, info: SignalInfo, content: string): string {
 }
 
 function referenceXml(reference: SignedReference): string {
-  const list = reference.prefixList === undefined
-    ? "" : `<ec:InclusiveNamespaces xmlns:ec="${EC_NS}" PrefixList="${escapeAttribute(reference.prefixList)}"/>`;
+  const list =
+    reference.prefixList === undefined
+      ? ""
+      : `<ec:InclusiveNamespaces xmlns:ec="${EC_NS}" PrefixList="${escapeAttribute(reference.prefixList)}"/>`;
   return (
     `<ds:Reference xmlns:ds="${DS_NS}" URI="${escapeAttribute(reference.uri)}"><ds:Transforms>` +
     `<ds:Transform Algorithm="${escapeAttribute(reference.transform)}">${list}</ds:Transform></ds:Transforms>` +
@@ -83,12 +90,14 @@ export function readSignal(messaging: XmlElement): Signal | undefined {
   if (signal === undefined || messageInfo === undefined || childElements(messaging).length !== 1) return undefined;
   const ref = textBelow(messageInfo, "RefToMessageId");
   const info: SignalInfo = {
-    messageId: textBelow(messageInfo, "MessageId") ?? "", timestamp: textBelow(messageInfo, "Timestamp") ?? "",
+    messageId: textBelow(messageInfo, "MessageId") ?? "",
+    timestamp: textBelow(messageInfo, "Timestamp") ?? "",
     ...(ref === undefined || ref === "" ? {} : { refToMessageId: ref }),
   };
   const errors = childrenNamed(signal, EB_NS, "Error");
   const receipts = childrenNamed(signal, EB_NS, "Receipt");
-  if (errors.length > 0 && receipts.length === 0) return { kind: "errors", info, errors: errors.slice(0, ERRORS_MAX).map(readError) };
+  if (errors.length > 0 && receipts.length === 0)
+    return { kind: "errors", info, errors: errors.slice(0, ERRORS_MAX).map(readError) };
   const [receipt, ...more] = receipts;
   if (receipt === undefined || more.length > 0 || errors.length > 0) return undefined;
   const parts = readParts(receipt);
@@ -111,7 +120,8 @@ function readParts(receipt: XmlElement): AcknowledgedPart[] | undefined {
 
 function readError(element: XmlElement): ReceivedError {
   return {
-    code: attributeOf(element, "errorCode")?.trim() ?? "", severity: attributeOf(element, "severity")?.trim().toLowerCase() ?? "failure",
+    code: attributeOf(element, "errorCode")?.trim() ?? "",
+    severity: attributeOf(element, "severity")?.trim().toLowerCase() ?? "failure",
     detail: textBelow(element, "ErrorDetail")?.slice(0, TEXT_CHARS_MAX),
     description: textBelow(element, "Description")?.slice(0, TEXT_CHARS_MAX),
     refToMessageId: attributeOf(element, "refToMessageInError")?.trim(),
@@ -120,6 +130,10 @@ function readError(element: XmlElement): ReceivedError {
 
 /** True when the acknowledged parts are, as a multiset of digests, the references we signed. */
 export function acknowledges(parts: readonly AcknowledgedPart[], references: readonly SignedReference[]): boolean {
-  const sorted = (list: readonly AcknowledgedPart[]): string => list.map((part) => `${part.digestMethod} ${part.digest}`).sort().join("\n");
+  const sorted = (list: readonly AcknowledgedPart[]): string =>
+    list
+      .map((part) => `${part.digestMethod} ${part.digest}`)
+      .sort()
+      .join("\n");
   return parts.length > 0 && sorted(parts) === sorted(references);
 }

@@ -12,42 +12,73 @@ const revocationOf = ({ status, source }: RevocationAnswer): "good" | "unknown" 
 type Trusted = Extract<PeerVerdict, { kind: "trusted" }>;
 
 const trusted = (revocation: RevocationAnswer, issuers: readonly Uint8Array[], policy: RevocationMode): Trusted => ({
-  kind: "trusted", revocation: revocationOf(revocation), policy, issuers, ...(revocation.answer === undefined ? {} : { revocationAnswer: revocation.answer }),
+  kind: "trusted",
+  revocation: revocationOf(revocation),
+  policy,
+  issuers,
+  ...(revocation.answer === undefined ? {} : { revocationAnswer: revocation.answer }),
 });
 
 /** Access points, judged by the PKI. */
 export const peerTrust = (pki: Pick<Pki, "check" | "mode">): PeerTrust => ({
   judge: async (certificate) => {
     const verdict = await pki.check(certificate, { usage: "ap" });
-    if (verdict.kind === "refused") return { kind: "refused", fault: verdict.reason, passing: verdict.reason === "revocation_unknown" };
+    if (verdict.kind === "refused")
+      return { kind: "refused", fault: verdict.reason, passing: verdict.reason === "revocation_unknown" };
     return trusted(verdict.revocation, verdict.chain, pki.mode);
   },
 });
 
 /** What a look-up's routing status means for an attempt. */
 const KIND_OF_STATUS = {
-  participant_not_found: "unregistered", document_type_not_supported: "no_capability", process_not_supported: "no_capability", endpoint_not_found: "no_capability",
-  certificate_invalid: "untrusted", certificate_expired: "untrusted", lookup_failed: "failed",
+  participant_not_found: "unregistered",
+  document_type_not_supported: "no_capability",
+  process_not_supported: "no_capability",
+  endpoint_not_found: "no_capability",
+  certificate_invalid: "untrusted",
+  certificate_expired: "untrusted",
+  lookup_failed: "failed",
 } as const satisfies Record<Exclude<SmpAnswer["status"], "ready">, EndpointFound["kind"]>;
 
 /** Recipients, looked up in SMPs. @param policy under which the look-up judges certificates */
 export const smpEndpoints = (lookup: Pick<SmpLookup, "lookup" | "forget">, policy: RevocationMode): Endpoints => ({
   find: async ({ receiver, documentTypeId, processId }) => {
     const answer = await lookup.lookup({ participant: receiver, documentType: documentTypeId, process: processId });
-    if (answer.status !== "ready") return { kind: KIND_OF_STATUS[answer.status], code: `${answer.status} ${answer.reason}` };
-    const { endpoint: { url, target, certificate, revocation, chain }, evidence } = answer;
-    return { kind: "endpoint", url, target, certificate, verdict: trusted(revocation, chain, policy), ...(evidence === undefined ? {} : { metadata: evidence }) };
+    if (answer.status !== "ready")
+      return { kind: KIND_OF_STATUS[answer.status], code: `${answer.status} ${answer.reason}` };
+    const {
+      endpoint: { url, target, certificate, revocation, chain },
+      evidence,
+    } = answer;
+    return {
+      kind: "endpoint",
+      url,
+      target,
+      certificate,
+      verdict: trusted(revocation, chain, policy),
+      ...(evidence === undefined ? {} : { metadata: evidence }),
+    };
   },
-  forget: (receiver) => { lookup.forget(receiver); },
+  forget: (receiver) => {
+    lookup.forget(receiver);
+  },
 });
 
 /** What the evidence keeps of a judgement: parts of the record, and a reference where the authority's answer is long. */
 export async function trustEvidence(
-  evidence: EvidenceArchive, { revocation, policy, revocationAnswer, issuers }: Trusted,
-): Promise<{ readonly facts: Pick<ExchangeFacts, "revocation" | "revocationPolicy" | "revocationObject">; readonly parts: readonly EvidencePart[] }> {
+  evidence: EvidenceArchive,
+  { revocation, policy, revocationAnswer, issuers }: Trusted,
+): Promise<{
+  readonly facts: Pick<ExchangeFacts, "revocation" | "revocationPolicy" | "revocationObject">;
+  readonly parts: readonly EvidencePart[];
+}> {
   const isLong = revocationAnswer !== undefined && revocationAnswer.length > LIMITS.evidence_part_shared_bytes;
   return {
-    facts: { revocation, ...(policy === undefined ? {} : { revocationPolicy: policy }), ...(isLong ? { revocationObject: await evidence.share(Buffer.from(revocationAnswer)) } : {}) },
+    facts: {
+      revocation,
+      ...(policy === undefined ? {} : { revocationPolicy: policy }),
+      ...(isLong ? { revocationObject: await evidence.share(Buffer.from(revocationAnswer)) } : {}),
+    },
     parts: [
       ...(issuers === undefined ? [] : [{ name: "issuers" as const, bytes: Buffer.concat(issuers) }]),
       ...(revocationAnswer === undefined || isLong ? [] : [{ name: "revocation" as const, bytes: revocationAnswer }]),
@@ -56,11 +87,16 @@ export async function trustEvidence(
 }
 
 /** What the evidence keeps of the metadata that named the endpoint. */
-export const metadataEvidence = (metadata: SignedMetadata | undefined): { readonly facts: Pick<ExchangeFacts, "smp">; readonly parts: readonly EvidencePart[] } => {
+export const metadataEvidence = (
+  metadata: SignedMetadata | undefined,
+): { readonly facts: Pick<ExchangeFacts, "smp">; readonly parts: readonly EvidencePart[] } => {
   if (metadata === undefined) return { facts: {}, parts: [] };
   const { document, issuers, url, dnsName, fetchedAt } = metadata;
   return {
     facts: { smp: { url, fetchedAt, ...(dnsName === undefined ? {} : { dnsName }) } },
-    parts: [{ name: "smp", bytes: document }, { name: "smp-issuers", bytes: Buffer.concat(issuers) }],
+    parts: [
+      { name: "smp", bytes: document },
+      { name: "smp-issuers", bytes: Buffer.concat(issuers) },
+    ],
   };
 };

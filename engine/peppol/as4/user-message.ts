@@ -55,7 +55,8 @@ export const messagingXml = (id: string, unit: string): string =>
   `<eb:Messaging xmlns:S12="${SOAP_NS}" xmlns:eb="${EB_NS}" xmlns:wsu="${WSU_NS}" wsu:Id="${escapeAttribute(id)}" ` +
   `S12:mustUnderstand="true">${unit}</eb:Messaging>`;
 
-export const eb = (name: string, text: string, attributes = ""): string => `<eb:${name}${attributes}>${escapeText(text)}</eb:${name}>`;
+export const eb = (name: string, text: string, attributes = ""): string =>
+  `<eb:${name}${attributes}>${escapeText(text)}</eb:${name}>`;
 
 const property = (name: string, value: string, type?: string): string =>
   eb("Property", value, ` name="${name}"${type === undefined ? "" : ` type="${type}"`}`);
@@ -66,24 +67,29 @@ const party = (element: "From" | "To", id: string, role: string): string =>
 /** The header of a user message with one gzip-compressed payload part. @param id wsu:Id of eb:Messaging. */
 export function userMessageXml(id: string, message: OutgoingUserMessage): string {
   const serviceType = message.serviceType === undefined ? "" : ` type="${escapeAttribute(message.serviceType)}"`;
-  return messagingXml(id,
+  return messagingXml(
+    id,
     "<eb:UserMessage>" +
-    `<eb:MessageInfo>${eb("Timestamp", message.timestamp)}${eb("MessageId", message.messageId)}</eb:MessageInfo>` +
-    `<eb:PartyInfo>${party("From", message.fromParty, ROLE_INITIATOR)}${party("To", message.toParty, ROLE_RESPONDER)}</eb:PartyInfo>` +
-    `<eb:CollaborationInfo>${eb("AgreementRef", AGREEMENT)}${eb("Service", message.service, serviceType)}` +
-    `${eb("Action", message.action)}${eb("ConversationId", message.conversationId)}</eb:CollaborationInfo>` +
-    `<eb:MessageProperties>${property("originalSender", message.originalSender, PARTICIPANT_SCHEME)}` +
-    `${property("finalRecipient", message.finalRecipient, PARTICIPANT_SCHEME)}</eb:MessageProperties>` +
-    `<eb:PayloadInfo><eb:PartInfo href="${escapeAttribute(message.payloadHref)}"><eb:PartProperties>` +
-    `${property("MimeType", message.payloadMimeType)}${property("CompressionType", "application/gzip")}` +
-    "</eb:PartProperties></eb:PartInfo></eb:PayloadInfo></eb:UserMessage>");
+      `<eb:MessageInfo>${eb("Timestamp", message.timestamp)}${eb("MessageId", message.messageId)}</eb:MessageInfo>` +
+      `<eb:PartyInfo>${party("From", message.fromParty, ROLE_INITIATOR)}${party("To", message.toParty, ROLE_RESPONDER)}</eb:PartyInfo>` +
+      `<eb:CollaborationInfo>${eb("AgreementRef", AGREEMENT)}${eb("Service", message.service, serviceType)}` +
+      `${eb("Action", message.action)}${eb("ConversationId", message.conversationId)}</eb:CollaborationInfo>` +
+      `<eb:MessageProperties>${property("originalSender", message.originalSender, PARTICIPANT_SCHEME)}` +
+      `${property("finalRecipient", message.finalRecipient, PARTICIPANT_SCHEME)}</eb:MessageProperties>` +
+      `<eb:PayloadInfo><eb:PartInfo href="${escapeAttribute(message.payloadHref)}"><eb:PartProperties>` +
+      `${property("MimeType", message.payloadMimeType)}${property("CompressionType", "application/gzip")}` +
+      "</eb:PartProperties></eb:PartInfo></eb:PayloadInfo></eb:UserMessage>",
+  );
 }
 
 /** A header as it stands, before any rule was asked. */
 interface RawUserMessage {
   messageId: string | undefined;
   timestamp: string | undefined;
-  parties: Record<"From" | "To", { count: number; id: string | undefined; type: string | undefined; role: string | undefined }>;
+  parties: Record<
+    "From" | "To",
+    { count: number; id: string | undefined; type: string | undefined; role: string | undefined }
+  >;
   agreement: string | undefined;
   agreementAttributes: string[];
   service: string | undefined;
@@ -109,12 +115,17 @@ const isTest = (raw: RawUserMessage): boolean => raw.service === TEST_SERVICE &&
 const partyRules = (side: "From" | "To", role: string): Rule[] => [
   { error: "EBMS:0009", detail: `${side}: exactly one PartyId`, holds: (raw) => raw.parties[side].count === 1 },
   { error: "EBMS:0003", detail: `${side}: PartyId type`, holds: (raw) => raw.parties[side].type === PARTY_TYPE },
-  { error: "EBMS:0003", detail: `${side}: PartyId is not a seat id`, holds: (raw) => SEAT_ID.test(raw.parties[side].id ?? "") },
+  {
+    error: "EBMS:0003",
+    detail: `${side}: PartyId is not a seat id`,
+    holds: (raw) => SEAT_ID.test(raw.parties[side].id ?? ""),
+  },
   { error: "EBMS:0003", detail: `${side}: Role`, holds: (raw) => raw.parties[side].role === role },
 ];
 
 const participantRule = (name: string): Rule => ({
-  error: "EBMS:0003", detail: `MessageProperties: ${name}`,
+  error: "EBMS:0003",
+  detail: `MessageProperties: ${name}`,
   holds: (raw) => {
     const found = raw.properties?.get(name);
     return present(found?.value) && (isTest(raw) || found?.type === PARTICIPANT_SCHEME);
@@ -127,7 +138,11 @@ export const USER_MESSAGE_RULES: readonly Rule[] = [
   ...partyRules("From", ROLE_INITIATOR),
   ...partyRules("To", ROLE_RESPONDER),
   { error: "EBMS:0010", detail: "AgreementRef", holds: (raw) => raw.agreement === AGREEMENT },
-  { error: "EBMS:0010", detail: "AgreementRef: pmode and type are not used", holds: (raw) => raw.agreementAttributes.length === 0 },
+  {
+    error: "EBMS:0010",
+    detail: "AgreementRef: pmode and type are not used",
+    holds: (raw) => raw.agreementAttributes.length === 0,
+  },
   { error: "EBMS:0009", detail: "Service", holds: (raw) => present(raw.service) },
   { error: "EBMS:0003", detail: "Service type", holds: (raw) => isTest(raw) || present(raw.serviceType) },
   { error: "EBMS:0009", detail: "Action", holds: (raw) => present(raw.action) },
@@ -154,11 +169,16 @@ export function readUserMessage(messaging: XmlElement): UserMessageRead {
     return { kind: "refused", error: broken.error, detail: broken.detail, messageId };
   }
   return {
-    kind: "user_message", testService: isTest(raw),
+    kind: "user_message",
+    testService: isTest(raw),
     message: {
-      messageId: raw.messageId ?? "", timestamp: raw.timestamp ?? "",
-      fromParty: raw.parties.From.id ?? "", toParty: raw.parties.To.id ?? "",
-      service: raw.service ?? "", serviceType: raw.serviceType, action: raw.action ?? "",
+      messageId: raw.messageId ?? "",
+      timestamp: raw.timestamp ?? "",
+      fromParty: raw.parties.From.id ?? "",
+      toParty: raw.parties.To.id ?? "",
+      service: raw.service ?? "",
+      serviceType: raw.serviceType,
+      action: raw.action ?? "",
       conversationId: raw.conversationId ?? "",
       originalSender: raw.properties?.get("originalSender")?.value ?? "",
       finalRecipient: raw.properties?.get("finalRecipient")?.value ?? "",
@@ -172,11 +192,15 @@ function readRaw(user: XmlElement): RawUserMessage {
   const agreement = collaboration && onlyChild(collaboration, EB_NS, "AgreementRef");
   const service = collaboration && onlyChild(collaboration, EB_NS, "Service");
   return {
-    messageId: textBelow(info, "MessageId"), timestamp: textBelow(info, "Timestamp"),
+    messageId: textBelow(info, "MessageId"),
+    timestamp: textBelow(info, "Timestamp"),
     parties: { From: readParty(user, "From"), To: readParty(user, "To") },
-    agreement: trimmed(agreement), agreementAttributes: agreement?.attributes.map((attribute) => attribute.local) ?? [],
-    service: trimmed(service), serviceType: service && attributeOf(service, "type"),
-    action: textBelow(collaboration, "Action"), conversationId: textBelow(collaboration, "ConversationId"),
+    agreement: trimmed(agreement),
+    agreementAttributes: agreement?.attributes.map((attribute) => attribute.local) ?? [],
+    service: trimmed(service),
+    serviceType: service && attributeOf(service, "type"),
+    action: textBelow(collaboration, "Action"),
+    conversationId: textBelow(collaboration, "ConversationId"),
     properties: readProperties(user),
   };
 }
@@ -185,7 +209,12 @@ function readParty(user: XmlElement, side: "From" | "To"): RawUserMessage["parti
   const info = onlyChild(user, EB_NS, "PartyInfo");
   const element = info && onlyChild(info, EB_NS, side);
   const ids = element === undefined ? [] : childrenNamed(element, EB_NS, "PartyId");
-  return { count: ids.length, id: trimmed(ids[0]), type: ids[0] && attributeOf(ids[0], "type"), role: textBelow(element, "Role") };
+  return {
+    count: ids.length,
+    id: trimmed(ids[0]),
+    type: ids[0] && attributeOf(ids[0], "type"),
+    role: textBelow(element, "Role"),
+  };
 }
 
 function readProperties(user: XmlElement): RawUserMessage["properties"] {
@@ -203,4 +232,5 @@ function readProperties(user: XmlElement): RawUserMessage["properties"] {
 export const textBelow = (element: XmlElement | undefined, local: string): string | undefined =>
   trimmed(element && onlyChild(element, EB_NS, local));
 
-const trimmed = (element: XmlElement | undefined): string | undefined => (element === undefined ? undefined : textOf(element)?.trim());
+const trimmed = (element: XmlElement | undefined): string | undefined =>
+  element === undefined ? undefined : textOf(element)?.trim();

@@ -26,7 +26,10 @@ export function createRecipients(find: FindDocumentTypes, clock: Clock): Recipie
 
   async function lookUp(key: string): Promise<Known> {
     const types = await find(key);
-    const answer = { types: types === undefined ? undefined : new Set(types), until: clock.monotonic() + LIMITS.recipient_cache_ms };
+    const answer = {
+      types: types === undefined ? undefined : new Set(types),
+      until: clock.monotonic() + LIMITS.recipient_cache_ms,
+    };
     known.delete(key);
     known.set(key, answer);
     const [oldest] = known.keys();
@@ -38,10 +41,13 @@ export function createRecipients(find: FindDocumentTypes, clock: Clock): Recipie
     capability: async (receiver, documentTypeId) => {
       const key = participantKey(receiver);
       const remembered = known.get(key);
-      const { types } = remembered !== undefined && remembered.until > clock.monotonic() ? remembered : await lookUp(key);
+      const { types } =
+        remembered !== undefined && remembered.until > clock.monotonic() ? remembered : await lookUp(key);
       if (types === undefined) return "unregistered";
       return types.has(documentTypeId) ? "accepts" : "not_accepted";
     },
-    forget: (receiver) => { known.delete(receiver.toLowerCase()); },
+    forget: (receiver) => {
+      known.delete(receiver.toLowerCase());
+    },
   };
 }

@@ -7,5 +7,9 @@ import { providerOfSeat } from "../seats.js";
 import type { PublishedParticipant } from "./smp-server.js";
 
 /** @returns a look-up by the participant's id in lower case */
-export const publishedParticipants = (sql: Sql, keys: Pick<OwnKeys, "ap">) => (key: string): Promise<PublishedParticipant | undefined> =>
-  (key === providerOfSeat(keys.ap().seat) ? Promise.resolve({ capabilities: [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] }) : findOwnParticipant(sql, key));
+export const publishedParticipants =
+  (sql: Sql, keys: Pick<OwnKeys, "ap">) =>
+  (key: string): Promise<PublishedParticipant | undefined> =>
+    key === providerOfSeat(keys.ap().seat)
+      ? Promise.resolve({ capabilities: [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] })
+      : findOwnParticipant(sql, key);

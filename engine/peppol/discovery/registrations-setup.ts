@@ -15,13 +15,21 @@ import { createSml, type Sml, SML_ZONES } from "./sml.js";
 /** The locator of SML_ZONE and DNS_SERVERS. @throws ConfigError */
 export function openSml(config: Pick<Config, "DNS_SERVERS" | "SML_ZONE" | "ENVIRONMENT">, clock: Clock): Sml {
   const servers = config.DNS_SERVERS.map(parseDnsServer);
-  if (servers.includes(undefined)) throw new ConfigError(["DNS_SERVERS must be addresses, such as 192.0.2.1 or [2001:db8::1]:5353."]);
-  const resolveNaptr = createResolveNaptr(servers.length === 0 ? {} : { servers: servers.filter((server) => server !== undefined) });
-  return createSml({ zone: config.SML_ZONE ?? (config.ENVIRONMENT === "production" ? SML_ZONES.production : SML_ZONES.test), resolveNaptr, clock });
+  if (servers.includes(undefined))
+    throw new ConfigError(["DNS_SERVERS must be addresses, such as 192.0.2.1 or [2001:db8::1]:5353."]);
+  const resolveNaptr = createResolveNaptr(
+    servers.length === 0 ? {} : { servers: servers.filter((server) => server !== undefined) },
+  );
+  return createSml({
+    zone: config.SML_ZONE ?? (config.ENVIRONMENT === "production" ? SML_ZONES.production : SML_ZONES.test),
+    resolveNaptr,
+    clock,
+  });
 }
 
 /** Whether a participant of a new firm is to be found in the network at once. */
-export const registersNewFirms = (config: Pick<Config, "SML_SMP_ID" | "SMP_MODE">): boolean => config.SML_SMP_ID !== undefined && config.SMP_MODE === "sml";
+export const registersNewFirms = (config: Pick<Config, "SML_SMP_ID" | "SMP_MODE">): boolean =>
+  config.SML_SMP_ID !== undefined && config.SMP_MODE === "sml";
 
 export interface RegistrationSetup {
   readonly config: Pick<Config, "SML_SMP_ID" | "SML_URL" | "PUBLIC_URL" | "DNS_SERVERS" | "SML_ZONE" | "ENVIRONMENT">;
@@ -32,20 +40,40 @@ export interface RegistrationSetup {
 }
 
 /** @returns undefined where SML_SMP_ID is empty: we do not register. @throws ConfigError when we could not */
-export function openRegistrationPorts({ config, sql, sealer, keys, clock }: RegistrationSetup): RegistrationPorts | undefined {
+export function openRegistrationPorts({
+  config,
+  sql,
+  sealer,
+  keys,
+  clock,
+}: RegistrationSetup): RegistrationPorts | undefined {
   const { SML_SMP_ID: smpId, PUBLIC_URL: publicUrl } = config;
   if (smpId === undefined) return undefined;
-  if (publicUrl === undefined) throw new ConfigError(["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]);
+  if (publicUrl === undefined)
+    throw new ConfigError(["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]);
   const identity = (): NonNullable<ReturnType<OwnKeys["smp"]>> => {
     const smp = keys.smp();
-    if (smp === undefined) throw new ConfigError(["AS4_KEYSTORE must hold the key of our SMP when SML_SMP_ID is set: the SML knows us by it."]);
+    if (smp === undefined)
+      throw new ConfigError([
+        "AS4_KEYSTORE must hold the key of our SMP when SML_SMP_ID is set: the SML knows us by it.",
+      ]);
     return smp;
   };
   identity();
   const published = publishedParticipants(sql, keys);
   return {
-    sql, sealer, clock, smpId, smpUrl: `${publicUrl.replace(/\/+$/, "")}/smp`, sml: openSml(config, clock),
-    registry: createSmlRegistry({ url: config.SML_URL ?? SML_MANAGEMENT_URLS[config.ENVIRONMENT === "production" ? "production" : "test"], smpId, identity, timeout_ms: LIMITS.registration_sml_ms }),
-    isPublished: async (participant) => await published(participantKey(participant)) !== undefined,
+    sql,
+    sealer,
+    clock,
+    smpId,
+    smpUrl: `${publicUrl.replace(/\/+$/, "")}/smp`,
+    sml: openSml(config, clock),
+    registry: createSmlRegistry({
+      url: config.SML_URL ?? SML_MANAGEMENT_URLS[config.ENVIRONMENT === "production" ? "production" : "test"],
+      smpId,
+      identity,
+      timeout_ms: LIMITS.registration_sml_ms,
+    }),
+    isPublished: async (participant) => (await published(participantKey(participant))) !== undefined,
   };
 }

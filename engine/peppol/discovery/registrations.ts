@@ -8,7 +8,13 @@ import type { Clock } from "../../base/clock.js";
 import { newId, type ParticipantId, participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import {
-  beginRegistration, endRegistration, findRegistration, type RegistrationOperation, type RegistrationRow, type RegistrationState, settleRegistration,
+  beginRegistration,
+  endRegistration,
+  findRegistration,
+  type RegistrationOperation,
+  type RegistrationRow,
+  type RegistrationState,
+  settleRegistration,
 } from "../../storage/registrations.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
@@ -74,17 +80,30 @@ export type RegistrationRequest =
  * Registers, unregisters or migrates a participant. Safe to repeat: what is so already is not asked for again, and a
  * prepared migration keeps its key.
  */
-export const changeRegistration = (ports: RegistrationPorts, participant: ParticipantId, request: RegistrationRequest): Promise<RegistrationResult> => {
+export const changeRegistration = (
+  ports: RegistrationPorts,
+  participant: ParticipantId,
+  request: RegistrationRequest,
+): Promise<RegistrationResult> => {
   const { registry } = ports;
   switch (request.operation) {
-    case "register": return run(ports, "register", participant, () => registry.create(participant));
-    case "unregister": return run(ports, "unregister", participant, () => registry.delete(participant));
-    case "prepare_migration": return run(ports, "prepare_migration", participant, (key) => registry.prepareToMigrate(participant, key));
-    case "migrate": return run(ports, "migrate", participant, () => registry.migrate(participant, request.migrationKey));
+    case "register":
+      return run(ports, "register", participant, () => registry.create(participant));
+    case "unregister":
+      return run(ports, "unregister", participant, () => registry.delete(participant));
+    case "prepare_migration":
+      return run(ports, "prepare_migration", participant, (key) => registry.prepareToMigrate(participant, key));
+    case "migrate":
+      return run(ports, "migrate", participant, () => registry.migrate(participant, request.migrationKey));
   }
 };
 
-const WANTED = { register: "registered", unregister: "unregistered", prepare_migration: "registered", migrate: "registered" } as const satisfies Record<RegistrationOperation, RegistrationState>;
+const WANTED = {
+  register: "registered",
+  unregister: "unregistered",
+  prepare_migration: "registered",
+  migrate: "registered",
+} as const satisfies Record<RegistrationOperation, RegistrationState>;
 
 /** Operations that send the network to our SMP. */
 const PUBLISHES: ReadonlySet<RegistrationOperation> = new Set(["register", "migrate"]);
@@ -96,35 +115,80 @@ type Ask = (migrationKey: string) => Promise<RegistryOutcome>;
  * @param ask  what the SML is asked; with the migration key to use, empty for the operations that make none
  * @param reviewed  the participant was under review a moment ago, and DNS has ended it
  */
-async function run(ports: RegistrationPorts, operation: RegistrationOperation, participant: ParticipantId, ask: Ask, reviewed = false): Promise<RegistrationResult> {
+async function run(
+  ports: RegistrationPorts,
+  operation: RegistrationOperation,
+  participant: ParticipantId,
+  ask: Ask,
+  reviewed = false,
+): Promise<RegistrationResult> {
   const { sql, sealer, clock, smpId } = ports;
-  if (PUBLISHES.has(operation) && !await ports.isPublished(participant)) return { kind: "not_published", state: undefined, code: undefined };
+  if (PUBLISHES.has(operation) && !(await ports.isPublished(participant)))
+    return { kind: "not_published", state: undefined, code: undefined };
   const key = participantKey(participant);
   const id = newId(clock);
   const begun = await beginRegistration(sql, {
-    id, key, participant, smpId, operation, now: clock.now(), lease_ms: LIMITS.registration_lease_ms,
-    migrationKey: operation === "prepare_migration" ? { keyId: sealer.keyId, sealed: sealer.seal(Buffer.from(newMigrationKey()), contextOf(key)) } : undefined,
+    id,
+    key,
+    participant,
+    smpId,
+    operation,
+    now: clock.now(),
+    lease_ms: LIMITS.registration_lease_ms,
+    migrationKey:
+      operation === "prepare_migration"
+        ? { keyId: sealer.keyId, sealed: sealer.seal(Buffer.from(newMigrationKey()), contextOf(key)) }
+        : undefined,
   });
-  const migrationKey = begun.migrationKey === undefined ? "" : sealer.open(begun.migrationKey.keyId, begun.migrationKey.sealed, contextOf(key)).toString();
+  const migrationKey =
+    begun.migrationKey === undefined
+      ? ""
+      : sealer.open(begun.migrationKey.keyId, begun.migrationKey.sealed, contextOf(key)).toString();
   const shown = operation === "prepare_migration" && migrationKey !== "" ? { migrationKey } : {};
   switch (begun.verdict) {
-    case "settled": return { kind: "already", state: WANTED[operation], code: undefined, ...shown };
-    case "busy": return { kind: "busy", state: undefined, code: undefined };
-    case "not_registered": return { kind: "not_registered", state: "unregistered", code: undefined };
-    case "in_review": return reviewed ? { kind: "manual_review", state: "manual_review", code: undefined } : afterReview(ports, operation, participant, ask);
-    case "begun": break;
+    case "settled":
+      return { kind: "already", state: WANTED[operation], code: undefined, ...shown };
+    case "busy":
+      return { kind: "busy", state: undefined, code: undefined };
+    case "not_registered":
+      return { kind: "not_registered", state: "unregistered", code: undefined };
+    case "in_review":
+      return reviewed
+        ? { kind: "manual_review", state: "manual_review", code: undefined }
+        : afterReview(ports, operation, participant, ask);
+    case "begun":
+      break;
   }
   const judged = await judge(ports, operation, participant, await ask(migrationKey));
-  const state = await endRegistration(sql, { id, key, state: judged.state, outcome: judged.kind, code: judged.code, now: clock.now() });
+  const state = await endRegistration(sql, {
+    id,
+    key,
+    state: judged.state,
+    outcome: judged.kind,
+    code: judged.code,
+    now: clock.now(),
+  });
   // Too late: somebody else found the operation lying about and has put it under review.
   if (state === undefined) return { kind: "manual_review", state: "manual_review", code: judged.code };
-  return { kind: judged.kind, state, code: judged.code, ...(judged.kind === "done" || judged.kind === "manual_review" ? shown : {}) };
+  return {
+    kind: judged.kind,
+    state,
+    code: judged.code,
+    ...(judged.kind === "done" || judged.kind === "manual_review" ? shown : {}),
+  };
 }
 
 /** A new operation on a participant under review: once DNS has said how it stands, what is left to do is done. */
-async function afterReview(ports: RegistrationPorts, operation: RegistrationOperation, participant: ParticipantId, ask: Ask): Promise<RegistrationResult> {
+async function afterReview(
+  ports: RegistrationPorts,
+  operation: RegistrationOperation,
+  participant: ParticipantId,
+  ask: Ask,
+): Promise<RegistrationResult> {
   const found = await checkRegistration(ports, participant);
-  return found.state === undefined || found.state === "manual_review" ? found : run(ports, operation, participant, ask, true);
+  return found.state === undefined || found.state === "manual_review"
+    ? found
+    : run(ports, operation, participant, ask, true);
 }
 
 const contextOf = (key: string): string => `registration ${key}`;
@@ -137,13 +201,27 @@ interface Judged {
 }
 
 /** What an answer of the SML means; where it does not say enough, DNS is asked. */
-async function judge(ports: RegistrationPorts, operation: RegistrationOperation, participant: ParticipantId, { kind, code }: RegistryOutcome): Promise<Judged> {
+async function judge(
+  ports: RegistrationPorts,
+  operation: RegistrationOperation,
+  participant: ParticipantId,
+  { kind, code }: RegistryOutcome,
+): Promise<Judged> {
   const done = { kind: "done", state: WANTED[operation], code } as const;
   switch (kind) {
-    case "done": return done;
-    case "unreachable": case "internal_error": return { kind: "unavailable", state: undefined, code };
-    case "unauthorized": return { kind: operation === "register" && (await holderOf(ports, participant)) === "other" ? "conflict" : "refused", state: undefined, code };
-    case "bad_request": case "not_found": {
+    case "done":
+      return done;
+    case "unreachable":
+    case "internal_error":
+      return { kind: "unavailable", state: undefined, code };
+    case "unauthorized":
+      return {
+        kind: operation === "register" && (await holderOf(ports, participant)) === "other" ? "conflict" : "refused",
+        state: undefined,
+        code,
+      };
+    case "bad_request":
+    case "not_found": {
       // What is asked for may be so already: our record is older than the network's, or an answer was lost.
       if (operation === "prepare_migration") return { kind: "refused", state: undefined, code };
       const holder = await holderOf(ports, participant);
@@ -151,12 +229,17 @@ async function judge(ports: RegistrationPorts, operation: RegistrationOperation,
       if (operation === "unregister" && holder === "other") return { kind: "done", state: "unregistered", code };
       return { kind: operation === "register" && holder === "other" ? "conflict" : "refused", state: undefined, code };
     }
-    case "unknown": return { ...await proven(ports, operation, participant), code };
+    case "unknown":
+      return { ...(await proven(ports, operation, participant)), code };
   }
 }
 
 /** After an answer that was lost. */
-async function proven(ports: RegistrationPorts, operation: RegistrationOperation, participant: ParticipantId): Promise<Pick<Judged, "kind" | "state">> {
+async function proven(
+  ports: RegistrationPorts,
+  operation: RegistrationOperation,
+  participant: ParticipantId,
+): Promise<Pick<Judged, "kind" | "state">> {
   const state = PROOFS[operation][await holderOf(ports, participant)];
   if (state === undefined) return { kind: "manual_review", state: "manual_review" };
   return { kind: state === WANTED[operation] ? "done" : operation === "register" ? "conflict" : "refused", state };
@@ -174,10 +257,17 @@ async function holderOf({ sml, smpUrl }: RegistrationPorts, participant: Partici
 }
 
 /** Host and path: records may name an SMP by either scheme. */
-const placeOf = (url: string): string => url.toLowerCase().replace(/^https?:\/\//, "").replace(/\/+$/, "");
+const placeOf = (url: string): string =>
+  url
+    .toLowerCase()
+    .replace(/^https?:\/\//, "")
+    .replace(/\/+$/, "");
 
 /** Asks DNS who speaks for a participant, and writes down what that proves. Asks the SML nothing. */
-export async function checkRegistration(ports: RegistrationPorts, participant: ParticipantId): Promise<RegistrationResult> {
+export async function checkRegistration(
+  ports: RegistrationPorts,
+  participant: ParticipantId,
+): Promise<RegistrationResult> {
   const { sql, clock } = ports;
   const key = participantKey(participant);
   const row = await findRegistration(sql, key);
@@ -187,7 +277,19 @@ export async function checkRegistration(ports: RegistrationPorts, participant: P
   // What a process left behind when it died is as unknown as an answer that was lost.
   const state = stateBy(row.underWay ? { ...row, state: "manual_review" } : row, holder);
   const isNews = row.underWay || state !== row.state;
-  if (isNews && !await settleRegistration(sql, { id: newId(clock), key, operation: "check", from: row.state, state, outcome: code, now: clock.now() })) return { kind: "busy", state: undefined, code };
+  if (
+    isNews &&
+    !(await settleRegistration(sql, {
+      id: newId(clock),
+      key,
+      operation: "check",
+      from: row.state,
+      state,
+      outcome: code,
+      now: clock.now(),
+    }))
+  )
+    return { kind: "busy", state: undefined, code };
   return { kind: state === "manual_review" ? "manual_review" : "done", state, code };
 }
 
@@ -208,10 +310,23 @@ function stateBy({ state, lastOperation }: RegistrationRow, holder: Holder): Reg
 }
 
 /** Writes down what a person has found out about a participant under review. */
-export async function settleReview({ sql, clock }: RegistrationPorts, participant: ParticipantId, state: SettledState): Promise<RegistrationResult> {
+export async function settleReview(
+  { sql, clock }: RegistrationPorts,
+  participant: ParticipantId,
+  state: SettledState,
+): Promise<RegistrationResult> {
   const row = await findRegistration(sql, participantKey(participant));
   if (row === undefined) return { kind: "not_registered", state: undefined, code: undefined };
-  if (row.state !== "manual_review" && !row.underWay) return { kind: row.state === state ? "already" : "refused", state: row.state, code: "NOT_IN_REVIEW" };
-  const written = await settleRegistration(sql, { id: newId(clock), key: participantKey(participant), operation: "settle", from: row.state, state, outcome: "settled", now: clock.now() });
+  if (row.state !== "manual_review" && !row.underWay)
+    return { kind: row.state === state ? "already" : "refused", state: row.state, code: "NOT_IN_REVIEW" };
+  const written = await settleRegistration(sql, {
+    id: newId(clock),
+    key: participantKey(participant),
+    operation: "settle",
+    from: row.state,
+    state,
+    outcome: "settled",
+    now: clock.now(),
+  });
   return written ? { kind: "done", state, code: undefined } : { kind: "busy", state: undefined, code: undefined };
 }

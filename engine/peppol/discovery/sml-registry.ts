@@ -85,8 +85,13 @@ export interface SmlRegistryOptions {
 
 /** The registry's real form. The address is the operator's own: it is not judged. */
 export function createSmlRegistry(options: SmlRegistryOptions): Registry {
-  const call = async (operation: RegistryOperation, participant: ParticipantId, migrationKey?: string): Promise<RegistryOutcome> => {
-    if (migrationKey !== undefined && !isMigrationKey(migrationKey)) return { kind: "bad_request", code: "MIGRATION_KEY" };
+  const call = async (
+    operation: RegistryOperation,
+    participant: ParticipantId,
+    migrationKey?: string,
+  ): Promise<RegistryOutcome> => {
+    if (migrationKey !== undefined && !isMigrationKey(migrationKey))
+      return { kind: "bad_request", code: "MIGRATION_KEY" };
     return outcomeOf(await send(options, operation, envelope(operation, options.smpId, participant, migrationKey)));
   };
   return {
@@ -97,7 +102,12 @@ export function createSmlRegistry(options: SmlRegistryOptions): Registry {
   };
 }
 
-function envelope(operation: RegistryOperation, smpId: string, participant: ParticipantId, migrationKey: string | undefined): string {
+function envelope(
+  operation: RegistryOperation,
+  smpId: string,
+  participant: ParticipantId,
+  migrationKey: string | undefined,
+): string {
   const { element } = OPERATIONS[operation];
   const publisher = `<l:ServiceMetadataPublisherID>${escapeText(smpId)}</l:ServiceMetadataPublisherID>`;
   const identifier = `<i:ParticipantIdentifier scheme="${PARTICIPANT_SCHEME}">${escapeText(participant.toLowerCase())}</i:ParticipantIdentifier>`;
@@ -105,41 +115,79 @@ function envelope(operation: RegistryOperation, smpId: string, participant: Part
   return `<?xml version="1.0" encoding="UTF-8"?>\n<s:Envelope xmlns:s="${SOAP_NS}"><s:Body><l:${element} xmlns:l="${LOCATOR_NS}" xmlns:i="${IDS_NS}">${publisher}${identifier}${key}</l:${element}></s:Body></s:Envelope>`;
 }
 
-function send({ url, identity, ca, timeout_ms }: SmlRegistryOptions, operation: RegistryOperation, body: string): Promise<HttpAnswer> {
+function send(
+  { url, identity, ca, timeout_ms }: SmlRegistryOptions,
+  operation: RegistryOperation,
+  body: string,
+): Promise<HttpAnswer> {
   const { certificate, chain, privateKey } = identity();
   const bytes = Buffer.from(body);
   const sending = request(`${url.replace(/\/+$/, "")}/manageparticipantidentifier`, {
-    method: "POST", agent: false, minVersion: "TLSv1.2", maxHeaderSize: LIMITS.outbound_header_bytes_max,
+    method: "POST",
+    agent: false,
+    minVersion: "TLSv1.2",
+    maxHeaderSize: LIMITS.outbound_header_bytes_max,
     // node's TLS takes keys as PEM only; the text lives as long as this call.
-    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(), cert: [certificate, ...chain.slice(0, -1)].map(pemOf).join(""),
-    headers: { "Content-Type": "text/xml; charset=utf-8", "Content-Length": bytes.length, SOAPAction: `"${ACTION}${OPERATIONS[operation].action}"`, "User-Agent": "Kurier" },
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    cert: [certificate, ...chain.slice(0, -1)].map(pemOf).join(""),
+    headers: {
+      "Content-Type": "text/xml; charset=utf-8",
+      "Content-Length": bytes.length,
+      SOAPAction: `"${ACTION}${OPERATIONS[operation].action}"`,
+      "User-Agent": "Kurier",
+    },
     ...(ca === undefined ? {} : { ca: [...ca] }),
   });
-  return exchange(sending, { body: bytes, bytes_max: LIMITS.sml_answer_bytes_max, ...(timeout_ms === undefined ? {} : { timeout_ms }) });
+  return exchange(sending, {
+    body: bytes,
+    bytes_max: LIMITS.sml_answer_bytes_max,
+    ...(timeout_ms === undefined ? {} : { timeout_ms }),
+  });
 }
 
 /** Faults of the interface by their element. */
 const FAULTS: Readonly<Record<string, RegistryOutcomeKind>> = {
-  NotFoundFault: "not_found", UnauthorizedFault: "unauthorized", BadRequestFault: "bad_request", InternalErrorFault: "internal_error",
+  NotFoundFault: "not_found",
+  UnauthorizedFault: "unauthorized",
+  BadRequestFault: "bad_request",
+  InternalErrorFault: "internal_error",
 };
 
 /** Codes of the network that say that nothing of the request arrived. */
-const NOT_SENT: ReadonlySet<string> = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN", "CONNECT_TIMEOUT"]);
+const NOT_SENT: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "CONNECT_TIMEOUT",
+]);
 
 function outcomeOf(answer: HttpAnswer): RegistryOutcome {
-  if (answer.kind === "failed") return { kind: NOT_SENT.has(answer.code) || answer.failure === "tls" ? "unreachable" : "unknown", code: answer.code };
+  if (answer.kind === "failed")
+    return {
+      kind: NOT_SENT.has(answer.code) || answer.failure === "tls" ? "unreachable" : "unknown",
+      code: answer.code,
+    };
   const code = `http_${answer.status}`;
   const body = soapBody(answer.body);
-  if (answer.status >= 200 && answer.status < 300) return { kind: answer.body.length === 0 || (body !== undefined && faultIn(body) === undefined) ? "done" : "unknown", code };
+  if (answer.status >= 200 && answer.status < 300)
+    return {
+      kind: answer.body.length === 0 || (body !== undefined && faultIn(body) === undefined) ? "done" : "unknown",
+      code,
+    };
   const fault = body && faultIn(body);
-  if (fault !== undefined) return { kind: FAULTS[fault] ?? "internal_error", code: FAULTS[fault] === undefined ? code : fault };
+  if (fault !== undefined)
+    return { kind: FAULTS[fault] ?? "internal_error", code: FAULTS[fault] === undefined ? code : fault };
   if (answer.status === 401 || answer.status === 403) return { kind: "unauthorized", code };
   return { kind: answer.status === 503 || answer.status === 429 ? "unreachable" : "unknown", code };
 }
 
 function soapBody(bytes: Buffer): XmlElement | undefined {
   const tree = parseXml(bytes);
-  return tree.kind === "refused" || tree.root.ns !== SOAP_NS || tree.root.local !== "Envelope" ? undefined : onlyChild(tree.root, SOAP_NS, "Body");
+  return tree.kind === "refused" || tree.root.ns !== SOAP_NS || tree.root.local !== "Envelope"
+    ? undefined
+    : onlyChild(tree.root, SOAP_NS, "Body");
 }
 
 /** The name of the fault in a body: that of its detail's element; `Fault` when it says nothing more. */
@@ -147,7 +195,10 @@ function faultIn(body: XmlElement): string | undefined {
   const fault = onlyChild(body, SOAP_NS, "Fault");
   if (fault === undefined) return undefined;
   const detail = childElements(fault).find(({ local }) => local === "detail");
-  const named = detail === undefined ? undefined : childElements(detail).find(({ ns, local }) => ns === LOCATOR_NS && Object.hasOwn(FAULTS, local));
+  const named =
+    detail === undefined
+      ? undefined
+      : childElements(detail).find(({ ns, local }) => ns === LOCATOR_NS && Object.hasOwn(FAULTS, local));
   return named?.local ?? "Fault";
 }
 
@@ -179,4 +230,6 @@ export function newMigrationKey(): string {
  * the registry counts `_` among the special ones, and lets pass what is no white space.
  * @source peppol-commons CSMLDefault.MIGRATION_CODE_PATTERN and issue #37 (the registry's own words, ERR-106)
  */
-export const isMigrationKey = (text: string): boolean => KEY_SHAPE.test(text) && KEY_KINDS_TAKEN.every((kind) => [...text].filter((char) => kind.includes(char)).length >= KEY_EACH_MIN);
+export const isMigrationKey = (text: string): boolean =>
+  KEY_SHAPE.test(text) &&
+  KEY_KINDS_TAKEN.every((kind) => [...text].filter((char) => kind.includes(char)).length >= KEY_EACH_MIN);

@@ -37,7 +37,8 @@ export function smlLabel(participant: string): string {
 }
 
 /** The DNS name under which a participant's SMP is found. */
-export const smlName = (participant: string, zone: string): string => `${smlLabel(participant)}.${PARTICIPANT_SCHEME}.${zone}`;
+export const smlName = (participant: string, zone: string): string =>
+  `${smlLabel(participant)}.${PARTICIPANT_SCHEME}.${zone}`;
 
 export type SmpLocation =
   /** Base address of the SMP, as the record gives it. */
@@ -77,9 +78,13 @@ export function createSml({ zone, resolveNaptr, clock }: SmlOptions): Sml {
       if (result.kind === "failed") return { kind: "failed", code: result.code, name };
       if (result.kind === "none") return keep(name, { kind: "unregistered", name }, result.ttl_s);
       const url = metadataUrl(result.records);
-      return url === undefined ? { kind: "failed", code: "NO_METADATA_RECORD", name } : keep(name, { kind: "found", url, name }, result.ttl_s);
+      return url === undefined
+        ? { kind: "failed", code: "NO_METADATA_RECORD", name }
+        : keep(name, { kind: "found", url, name }, result.ttl_s);
     },
-    forget: (participant) => { known.delete(smlName(participant, zone)); },
+    forget: (participant) => {
+      known.delete(smlName(participant, zone));
+    },
   };
 }
 

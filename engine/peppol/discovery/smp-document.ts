@@ -37,13 +37,13 @@ export interface PublishedProcess {
 export type ServiceMetadata =
   | { readonly kind: "redirect"; readonly href: string; readonly certificateUid: string }
   | {
-    readonly kind: "information";
-    readonly participant: string;
-    readonly participantScheme: string;
-    readonly documentType: string;
-    readonly documentTypeScheme: string;
-    readonly processes: readonly PublishedProcess[];
-  };
+      readonly kind: "information";
+      readonly participant: string;
+      readonly participantScheme: string;
+      readonly documentType: string;
+      readonly documentTypeScheme: string;
+      readonly processes: readonly PublishedProcess[];
+    };
 
 /** Reads a SignedServiceMetadata root. @returns undefined when it has not that form */
 export function readServiceMetadata(root: XmlElement): ServiceMetadata | undefined {
@@ -59,14 +59,22 @@ export function readServiceMetadata(root: XmlElement): ServiceMetadata | undefin
 function readRedirect(redirect: XmlElement | undefined): ServiceMetadata | undefined {
   const href = redirect && attributeOf(redirect, "href")?.trim();
   const certificateUid = redirect && valueBelow(redirect, SMP_NS, "CertificateUID")?.value;
-  return href === undefined || href === "" || certificateUid === undefined || certificateUid === "" ? undefined : { kind: "redirect", href, certificateUid };
+  return href === undefined || href === "" || certificateUid === undefined || certificateUid === ""
+    ? undefined
+    : { kind: "redirect", href, certificateUid };
 }
 
 /** The trimmed text of the only child of a name, with its scheme. */
-function valueBelow(element: XmlElement, ns: string, local: string): { readonly value: string; readonly scheme: string } | undefined {
+function valueBelow(
+  element: XmlElement,
+  ns: string,
+  local: string,
+): { readonly value: string; readonly scheme: string } | undefined {
   const child = onlyChild(element, ns, local);
   const value = child === undefined ? undefined : textOf(child)?.trim();
-  return child === undefined || value === undefined ? undefined : { value, scheme: attributeOf(child, "scheme")?.trim() ?? "" };
+  return child === undefined || value === undefined
+    ? undefined
+    : { value, scheme: attributeOf(child, "scheme")?.trim() ?? "" };
 }
 
 function readInformation(information: XmlElement): ServiceMetadata | undefined {
@@ -74,14 +82,19 @@ function readInformation(information: XmlElement): ServiceMetadata | undefined {
   const documentType = valueBelow(information, IDS_NS, "DocumentIdentifier");
   const list = onlyChild(information, SMP_NS, "ProcessList");
   const elements = list === undefined ? [] : childrenNamed(list, SMP_NS, "Process");
-  if (participant === undefined || documentType === undefined || elements.length > LIMITS.smp_processes_max) return undefined;
+  if (participant === undefined || documentType === undefined || elements.length > LIMITS.smp_processes_max)
+    return undefined;
   const processes = elements.map(readProcess);
   const endpoints = processes.reduce((count, process) => count + (process?.endpoints.length ?? 0), 0);
   const read = processes.filter((process) => process !== undefined);
   if (read.length !== processes.length || endpoints > LIMITS.smp_endpoints_max) return undefined;
   return {
-    kind: "information", participant: participant.value, participantScheme: participant.scheme, documentType: documentType.value,
-    documentTypeScheme: documentType.scheme, processes: read,
+    kind: "information",
+    participant: participant.value,
+    participantScheme: participant.scheme,
+    documentType: documentType.value,
+    documentTypeScheme: documentType.scheme,
+    processes: read,
   };
 }
 
@@ -90,7 +103,9 @@ function readProcess(element: XmlElement): PublishedProcess | undefined {
   const list = onlyChild(element, SMP_NS, "ServiceEndpointList");
   const endpoints = (list === undefined ? [] : childrenNamed(list, SMP_NS, "Endpoint")).map(readEndpoint);
   const read = endpoints.filter((endpoint) => endpoint !== undefined);
-  return id === undefined || read.length !== endpoints.length ? undefined : { process: id.value, scheme: id.scheme, endpoints: read };
+  return id === undefined || read.length !== endpoints.length
+    ? undefined
+    : { process: id.value, scheme: id.scheme, endpoints: read };
 }
 
 function readEndpoint(element: XmlElement): PublishedEndpoint | undefined {
@@ -99,8 +114,15 @@ function readEndpoint(element: XmlElement): PublishedEndpoint | undefined {
   const certificate = valueBelow(element, SMP_NS, "Certificate")?.value;
   const activation = instantBelow(element, "ServiceActivationDate");
   const expiration = instantBelow(element, "ServiceExpirationDate");
-  if (url === undefined || certificate === undefined || activation === "malformed" || expiration === "malformed") return undefined;
-  return { transportProfile: attributeOf(element, "transportProfile")?.trim() ?? "", url, certificate: certificateDer(certificate), activation, expiration };
+  if (url === undefined || certificate === undefined || activation === "malformed" || expiration === "malformed")
+    return undefined;
+  return {
+    transportProfile: attributeOf(element, "transportProfile")?.trim() ?? "",
+    url,
+    certificate: certificateDer(certificate),
+    activation,
+    expiration,
+  };
 }
 
 /** Without a zone a date is one of UTC: it then differs from what was meant by hours, in a matter of years. */
@@ -110,7 +132,10 @@ function instantBelow(element: XmlElement, local: string): Instant | undefined |
   const text = childrenNamed(element, SMP_NS, local).length === 0 ? "" : valueBelow(element, SMP_NS, local)?.value;
   if (text === "") return undefined;
   const [, date, zone = "Z"] = DATE_TIME.exec(text ?? "") ?? [];
-  const instant = date === undefined ? Number.NaN : Date.parse(`${date.includes("T") ? date.replace(/(\.\d{3})\d+/, "$1") : `${date}T00:00:00`}${zone}`);
+  const instant =
+    date === undefined
+      ? Number.NaN
+      : Date.parse(`${date.includes("T") ? date.replace(/(\.\d{3})\d+/, "$1") : `${date}T00:00:00`}${zone}`);
   return Number.isNaN(instant) ? "malformed" : instant;
 }
 
@@ -126,7 +151,8 @@ export function readServiceGroup(bytes: Uint8Array, participant: string): string
   if (tree.kind === "refused" || tree.root.ns !== SMP_NS || tree.root.local !== "ServiceGroup") return undefined;
   const id = valueBelow(tree.root, IDS_NS, "ParticipantIdentifier");
   const list = onlyChild(tree.root, SMP_NS, "ServiceMetadataReferenceCollection");
-  if (id?.scheme !== PARTICIPANT_SCHEME || id.value.toLowerCase() !== participant.toLowerCase() || list === undefined) return undefined;
+  if (id?.scheme !== PARTICIPANT_SCHEME || id.value.toLowerCase() !== participant.toLowerCase() || list === undefined)
+    return undefined;
   const references = childrenNamed(list, SMP_NS, "ServiceMetadataReference").slice(0, LIMITS.smp_references_max);
   return references.flatMap((reference) => documentTypeIn(attributeOf(reference, "href") ?? "") ?? []);
 }
@@ -156,26 +182,37 @@ export interface NewServiceMetadata {
 }
 
 const NAMESPACES = `xmlns="${SMP_NS}" xmlns:id="${IDS_NS}" xmlns:wsa="${WSA_NS}"`;
-const identifier = (name: string, scheme: string, value: string): string => `<id:${name} scheme="${escapeAttribute(scheme)}">${escapeText(value)}</id:${name}>`;
+const identifier = (name: string, scheme: string, value: string): string =>
+  `<id:${name} scheme="${escapeAttribute(scheme)}">${escapeText(value)}</id:${name}>`;
 
 /** The document that the signature is added to. */
 export function serviceMetadataXml(metadata: NewServiceMetadata): string {
-  const endpoint = `<Endpoint transportProfile="${AS4_TRANSPORT_PROFILE}"><wsa:EndpointReference><wsa:Address>${escapeText(metadata.url)}</wsa:Address></wsa:EndpointReference>` +
+  const endpoint =
+    `<Endpoint transportProfile="${AS4_TRANSPORT_PROFILE}"><wsa:EndpointReference><wsa:Address>${escapeText(metadata.url)}</wsa:Address></wsa:EndpointReference>` +
     "<RequireBusinessLevelSignature>false</RequireBusinessLevelSignature>" +
     `<ServiceActivationDate>${isoInstant(metadata.activation)}</ServiceActivationDate><ServiceExpirationDate>${isoInstant(metadata.expiration)}</ServiceExpirationDate>` +
     `<Certificate>${Buffer.from(metadata.certificate).toString("base64")}</Certificate><ServiceDescription>Peppol access point</ServiceDescription>` +
     `<TechnicalContactUrl>${escapeText(metadata.contact)}</TechnicalContactUrl></Endpoint>`;
-  const processes = metadata.processes.map((process) =>
-    `<Process>${identifier("ProcessIdentifier", PROCESS_SCHEME, process)}<ServiceEndpointList>${endpoint}</ServiceEndpointList></Process>`);
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<SignedServiceMetadata ${NAMESPACES}><ServiceMetadata><ServiceInformation>` +
-    identifier("ParticipantIdentifier", PARTICIPANT_SCHEME, metadata.participant) + identifier("DocumentIdentifier", DOCUMENT_TYPE_SCHEME, metadata.documentType) +
-    `<ProcessList>${processes.join("")}</ProcessList></ServiceInformation></ServiceMetadata></SignedServiceMetadata>`;
+  const processes = metadata.processes.map(
+    (process) =>
+      `<Process>${identifier("ProcessIdentifier", PROCESS_SCHEME, process)}<ServiceEndpointList>${endpoint}</ServiceEndpointList></Process>`,
+  );
+  return (
+    `<?xml version="1.0" encoding="UTF-8"?>\n<SignedServiceMetadata ${NAMESPACES}><ServiceMetadata><ServiceInformation>` +
+    identifier("ParticipantIdentifier", PARTICIPANT_SCHEME, metadata.participant) +
+    identifier("DocumentIdentifier", DOCUMENT_TYPE_SCHEME, metadata.documentType) +
+    `<ProcessList>${processes.join("")}</ProcessList></ServiceInformation></ServiceMetadata></SignedServiceMetadata>`
+  );
 }
 
 /** The list of what a participant takes. @param base address of the SMP, without a slash at its end */
 export function serviceGroupXml(participant: string, documentTypes: readonly string[], base: string): string {
-  const references = documentTypes.map((type) =>
-    `<ServiceMetadataReference href="${escapeAttribute(`${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(DOCUMENT_TYPE_SCHEME, type)}`)}"/>`);
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<ServiceGroup xmlns="${SMP_NS}" xmlns:id="${IDS_NS}">${identifier("ParticipantIdentifier", PARTICIPANT_SCHEME, participant)}` +
-    `<ServiceMetadataReferenceCollection>${references.join("")}</ServiceMetadataReferenceCollection></ServiceGroup>`;
+  const references = documentTypes.map(
+    (type) =>
+      `<ServiceMetadataReference href="${escapeAttribute(`${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(DOCUMENT_TYPE_SCHEME, type)}`)}"/>`,
+  );
+  return (
+    `<?xml version="1.0" encoding="UTF-8"?>\n<ServiceGroup xmlns="${SMP_NS}" xmlns:id="${IDS_NS}">${identifier("ParticipantIdentifier", PARTICIPANT_SCHEME, participant)}` +
+    `<ServiceMetadataReferenceCollection>${references.join("")}</ServiceMetadataReferenceCollection></ServiceGroup>`
+  );
 }

@@ -21,15 +21,20 @@ const CAPABILITY: Readonly<Record<RoutingStatus, Capability>> = {
  */
 export function createSmpRecipients(lookup: SmpLookup, options: { readonly timeout_ms?: number } = {}): Recipients {
   return {
-    capability: (participant, documentType) => new Promise((resolve) => {
-      const timer = setTimeout(() => { resolve("unknown"); }, options.timeout_ms ?? LIMITS.smp_before_accept_ms);
-      void lookup.lookup({ participant, documentType }).then(({ status, ...rest }) => {
-        clearTimeout(timer);
-        // Addresses that we must not connect to and services that have not begun say nothing about what the recipient takes.
-        const isOffered = status === "endpoint_not_found" && "reason" in rest && rest.reason !== "no_as4";
-        resolve(isOffered ? "unknown" : CAPABILITY[status]);
-      });
-    }),
-    forget: (receiver) => { lookup.forget(receiver); },
+    capability: (participant, documentType) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          resolve("unknown");
+        }, options.timeout_ms ?? LIMITS.smp_before_accept_ms);
+        void lookup.lookup({ participant, documentType }).then(({ status, ...rest }) => {
+          clearTimeout(timer);
+          // Addresses that we must not connect to and services that have not begun say nothing about what the recipient takes.
+          const isOffered = status === "endpoint_not_found" && "reason" in rest && rest.reason !== "no_as4";
+          resolve(isOffered ? "unknown" : CAPABILITY[status]);
+        });
+      }),
+    forget: (receiver) => {
+      lookup.forget(receiver);
+    },
   };
 }

@@ -49,22 +49,38 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
     const key = `${signer.fingerprint} ${digestOf(document)}`;
     const known = signed.get(key);
     if (known !== undefined) return known;
-    const signing = crypto("enveloped.sign", { document: Buffer.from(document), signer: { certificate: signer.certificate, key: signer.key } })
-      .then((bytes) => Buffer.from(bytes));
+    const signing = crypto("enveloped.sign", {
+      document: Buffer.from(document),
+      signer: { certificate: signer.certificate, key: signer.key },
+    }).then((bytes) => Buffer.from(bytes));
     // A failure is not kept.
-    void signing.catch(() => { if (signed.get(key) === signing) signed.delete(key); });
+    void signing.catch(() => {
+      if (signed.get(key) === signing) signed.delete(key);
+    });
     return remember(signed, key, signing, LIMITS.smp_server_documents_max);
   }
 
   async function metadata(participant: string, documentType: string): Promise<SmpServerAnswer> {
     const own = await find(participant);
     if (own === undefined) return { kind: "no_participant" };
-    const processes = own.capabilities.filter(({ documentTypeId }) => documentTypeId === documentType).map(({ processId }) => processId).sort();
+    const processes = own.capabilities
+      .filter(({ documentTypeId }) => documentTypeId === documentType)
+      .map(({ processId }) => processId)
+      .sort();
     if (processes.length === 0) return { kind: "no_document" };
     const signer = keys.smp();
     if (signer === undefined) return { kind: "failed", reason: "no_smp_key" };
     const { certificate, notBefore, notAfter } = keys.ap();
-    const document = serviceMetadataXml({ participant, documentType, processes, url: endpointUrl, certificate, activation: notBefore, expiration: notAfter, contact: baseUrl });
+    const document = serviceMetadataXml({
+      participant,
+      documentType,
+      processes,
+      url: endpointUrl,
+      certificate,
+      activation: notBefore,
+      expiration: notAfter,
+      contact: baseUrl,
+    });
     const body = await sign(document, signer);
     const url = `${baseUrl}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(DOCUMENT_TYPE_SCHEME, documentType)}`;
     return { kind: "document", body, etag: `"${digestOf(body)}"`, url };
@@ -75,7 +91,12 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
     if (own === undefined) return { kind: "no_participant" };
     const types = [...new Set(own.capabilities.map(({ documentTypeId }) => documentTypeId))].sort();
     const body = Buffer.from(serviceGroupXml(participant, types, baseUrl));
-    return { kind: "document", body, etag: `"${digestOf(body)}"`, url: `${baseUrl}/${pathSegment(PARTICIPANT_SCHEME, participant)}` };
+    return {
+      kind: "document",
+      body,
+      etag: `"${digestOf(body)}"`,
+      url: `${baseUrl}/${pathSegment(PARTICIPANT_SCHEME, participant)}`,
+    };
   }
 
   const guarded = async (answer: Promise<SmpServerAnswer>): Promise<SmpServerAnswer> => {
@@ -93,4 +114,5 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
   };
 }
 
-const digestOf = (content: string | Buffer): string => createHash("sha256").update(content).digest("base64url").slice(0, 32);
+const digestOf = (content: string | Buffer): string =>
+  createHash("sha256").update(content).digest("base64url").slice(0, 32);

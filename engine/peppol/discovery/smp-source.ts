@@ -40,17 +40,25 @@ const ACCEPT = { Accept: "application/xml, text/xml;q=0.9" } as const;
 
 /** SMPs of the network: DNS, then HTTPS. */
 export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly http: Http }): MetadataSource {
-  const get = (url: string): Promise<HttpAnswer> => http({ method: "GET", url, use: "smp", headers: ACCEPT, bytes_max: LIMITS.smp_answer_bytes_max });
+  const get = (url: string): Promise<HttpAnswer> =>
+    http({ method: "GET", url, use: "smp", headers: ACCEPT, bytes_max: LIMITS.smp_answer_bytes_max });
 
   async function groupAt(base: string, participant: string): Promise<GroupResult> {
     const answer = await get(`${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}`);
     if (answer.kind === "answer" && answer.status === 404) return { kind: "no_participant" };
     if (answer.kind === "failed" || answer.status !== 200) return { kind: "failed", reason: reasonOf(answer) };
     const documentTypes = readServiceGroup(answer.body, participant);
-    return documentTypes === undefined ? { kind: "failed", reason: "malformed_group" } : { kind: "types", documentTypes };
+    return documentTypes === undefined
+      ? { kind: "failed", reason: "malformed_group" }
+      : { kind: "types", documentTypes };
   }
 
-  const baseOf = async (participant: string): Promise<{ readonly base: string; readonly dnsName: string } | { readonly kind: "no_participant" | "failed"; readonly reason: string }> => {
+  const baseOf = async (
+    participant: string,
+  ): Promise<
+    | { readonly base: string; readonly dnsName: string }
+    | { readonly kind: "no_participant" | "failed"; readonly reason: string }
+  > => {
     const location = await sml.locate(participant);
     if (location.kind === "unregistered") return { kind: "no_participant", reason: "NXDOMAIN" };
     if (location.kind === "failed") return { kind: "failed", reason: `dns_${location.code}` };
@@ -64,7 +72,8 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
       const { base, dnsName } = located;
       const url = `${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(documentTypeScheme, documentType)}`;
       const answer = await get(url);
-      if (answer.kind === "answer" && answer.status === 200) return { kind: "document", bytes: answer.body, url, dnsName };
+      if (answer.kind === "answer" && answer.status === 200)
+        return { kind: "document", bytes: answer.body, url, dnsName };
       if (answer.kind === "failed" || answer.status !== 404) return { kind: "failed", reason: reasonOf(answer) };
       // Both an unknown participant and an unknown type are 404 here; the group tells them apart.
       const group = await groupAt(base, participant);
@@ -74,17 +83,22 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
     redirected: async (href) => {
       const answer = await get(href);
       if (answer.kind === "answer" && answer.status === 200) return { kind: "document", bytes: answer.body, url: href };
-      return answer.kind === "answer" && answer.status === 404 ? { kind: "no_document" } : { kind: "failed", reason: reasonOf(answer) };
+      return answer.kind === "answer" && answer.status === 404
+        ? { kind: "no_document" }
+        : { kind: "failed", reason: reasonOf(answer) };
     },
     group: async (participant) => {
       const located = await baseOf(participant);
       return "kind" in located ? { kind: located.kind, reason: located.reason } : groupAt(located.base, participant);
     },
-    forget: (participant) => { sml.forget(participant); },
+    forget: (participant) => {
+      sml.forget(participant);
+    },
   };
 }
 
-const reasonOf = (answer: HttpAnswer): string => (answer.kind === "failed" ? `${answer.failure}_${answer.code}` : `http_${answer.status}`);
+const reasonOf = (answer: HttpAnswer): string =>
+  answer.kind === "failed" ? `${answer.failure}_${answer.code}` : `http_${answer.status}`;
 
 /** Our own SMP without the network: the same signed documents, through the same reader. */
 export function createEmbeddedSource(server: SmpServer): MetadataSource {

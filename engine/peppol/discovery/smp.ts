@@ -15,13 +15,24 @@ import { type OutboundPolicy, type OutboundUrl, parseOutboundUrl } from "../netw
 import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
 import { remember } from "../remember.js";
-import { AS4_TRANSPORT_PROFILE, type PublishedEndpoint, readServiceMetadata, type ServiceMetadata } from "./smp-document.js";
+import {
+  AS4_TRANSPORT_PROFILE,
+  type PublishedEndpoint,
+  readServiceMetadata,
+  type ServiceMetadata,
+} from "./smp-document.js";
 import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
 
 /** @source spec/rulings.md, section 13 */
 export const ROUTING_STATUSES = [
-  "ready", "participant_not_found", "document_type_not_supported", "process_not_supported", "endpoint_not_found", "certificate_invalid",
-  "certificate_expired", "lookup_failed",
+  "ready",
+  "participant_not_found",
+  "document_type_not_supported",
+  "process_not_supported",
+  "endpoint_not_found",
+  "certificate_invalid",
+  "certificate_expired",
+  "lookup_failed",
 ] as const;
 export type RoutingStatus = (typeof ROUTING_STATUSES)[number];
 
@@ -114,7 +125,9 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
 
   const lifetime = (found: Found): number => {
     if (found.kind === "information") return options.cache_ms ?? LIMITS.smp_cache_ms;
-    return found.status === "lookup_failed" ? LIMITS.smp_cache_failed_ms : Math.min(options.cache_ms ?? LIMITS.smp_cache_negative_ms, LIMITS.smp_cache_negative_ms);
+    return found.status === "lookup_failed"
+      ? LIMITS.smp_cache_failed_ms
+      : Math.min(options.cache_ms ?? LIMITS.smp_cache_negative_ms, LIMITS.smp_cache_negative_ms);
   };
 
   async function find(key: MetadataKey): Promise<Found> {
@@ -148,12 +161,18 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
 
   return {
     lookup: async (question, { fresh = false } = {}) => {
-      const key = { participant: participantKey(question.participant), documentType: question.documentType, documentTypeScheme: question.documentTypeScheme ?? DOCUMENT_TYPE_SCHEME };
+      const key = {
+        participant: participantKey(question.participant),
+        documentType: question.documentType,
+        documentTypeScheme: question.documentTypeScheme ?? DOCUMENT_TYPE_SCHEME,
+      };
       if (fresh) source.forget(key.participant);
       const found = await ask(key, fresh);
       if (found.kind === "none") return { status: found.status, reason: found.reason };
       const endpoint = await chooseEndpoint(found.information, question, { pki, policy, now: clock.now() });
-      return "status" in endpoint ? { ...endpoint, evidence: found.evidence } : { status: "ready", endpoint, evidence: found.evidence };
+      return "status" in endpoint
+        ? { ...endpoint, evidence: found.evidence }
+        : { status: "ready", endpoint, evidence: found.evidence };
     },
     documentTypes: async (participant) => {
       if (groups >= LIMITS.smp_lookups_max) return { kind: "failed", reason: "busy" };
@@ -182,16 +201,20 @@ async function findMetadata(options: SmpLookupOptions, key: MetadataKey): Promis
   const target = await verified(options, await options.source.redirected(first.metadata.href));
   if (target.kind === "none") return target;
   if (target.metadata.kind === "redirect") return none("lookup_failed", "second_redirect");
-  if (!isNamedBy(target.evidence.signer, first.metadata.certificateUid)) return none("lookup_failed", "redirect_certificate");
+  if (!isNamedBy(target.evidence.signer, first.metadata.certificateUid))
+    return none("lookup_failed", "redirect_certificate");
   return informationOf(target.metadata, target.evidence, key);
 }
 
-type Verified = Extract<Found, { kind: "none" }> | { readonly kind: "verified"; readonly metadata: ServiceMetadata; readonly evidence: SmpEvidence };
+type Verified =
+  | Extract<Found, { kind: "none" }>
+  | { readonly kind: "verified"; readonly metadata: ServiceMetadata; readonly evidence: SmpEvidence };
 
 async function verified({ crypto, pki, clock }: SmpLookupOptions, result: MetadataResult): Promise<Verified> {
   const failed = (reason: string): Verified => ({ kind: "none", status: "lookup_failed", reason });
   if (result.kind === "no_participant") return { kind: "none", status: "participant_not_found", reason: result.reason };
-  if (result.kind === "no_document") return { kind: "none", status: "document_type_not_supported", reason: "not_published" };
+  if (result.kind === "no_document")
+    return { kind: "none", status: "document_type_not_supported", reason: "not_published" };
   if (result.kind === "failed") return failed(result.reason);
   const signature = await crypto("enveloped.verify", { document: result.bytes });
   if (signature.kind === "refused") return failed(`signature_${signature.reason}`);
@@ -200,14 +223,23 @@ async function verified({ crypto, pki, clock }: SmpLookupOptions, result: Metada
   const metadata = readServiceMetadata(signature.root);
   if (metadata === undefined) return failed("malformed_metadata");
   const { bytes: document, url, dnsName } = result;
-  const evidence = { url, document, signer: Buffer.from(signature.signer), issuers: trust.chain, fetchedAt: clock.now(), ...(dnsName === undefined ? {} : { dnsName }) };
+  const evidence = {
+    url,
+    document,
+    signer: Buffer.from(signature.signer),
+    issuers: trust.chain,
+    fetchedAt: clock.now(),
+    ...(dnsName === undefined ? {} : { dnsName }),
+  };
   return { kind: "verified", metadata, evidence };
 }
 
 /** The document must speak of what was asked. @source design/as4.md section 10 (peppol-commons #73) */
 function informationOf(information: Information, evidence: SmpEvidence, key: MetadataKey): Found {
-  const isParticipant = information.participantScheme === PARTICIPANT_SCHEME && information.participant.toLowerCase() === key.participant;
-  const isType = information.documentTypeScheme === key.documentTypeScheme && information.documentType === key.documentType;
+  const isParticipant =
+    information.participantScheme === PARTICIPANT_SCHEME && information.participant.toLowerCase() === key.participant;
+  const isType =
+    information.documentTypeScheme === key.documentTypeScheme && information.documentType === key.documentType;
   if (!isParticipant) return none("lookup_failed", "other_participant");
   return isType ? { kind: "information", information, evidence } : none("lookup_failed", "other_document_type");
 }
@@ -216,9 +248,20 @@ function informationOf(information: Information, evidence: SmpEvidence, key: Met
 function isNamedBy(signer: Buffer, certificateUid: string): boolean {
   const certificate = readCertificate(signer);
   if (certificate === undefined) return false;
-  const parts = (name: string): string => name.split(/[\n,]/).map((part) => part.trim().replace(/\s*=\s*/, "=")).filter((part) => part !== "").sort().join("\n").toLowerCase();
+  const parts = (name: string): string =>
+    name
+      .split(/[\n,]/)
+      .map((part) => part.trim().replace(/\s*=\s*/, "="))
+      .filter((part) => part !== "")
+      .sort()
+      .join("\n")
+      .toLowerCase();
   const uid = certificateUid.trim();
-  return uid === certificate.commonName || parts(uid) === parts(certificate.x509.subject) || uid === `CN=${certificate.commonName ?? ""}`;
+  return (
+    uid === certificate.commonName ||
+    parts(uid) === parts(certificate.x509.subject) ||
+    uid === `CN=${certificate.commonName ?? ""}`
+  );
 }
 
 type Failed = Exclude<SmpAnswer, { status: "ready" }>;
@@ -232,34 +275,59 @@ interface Judges {
 
 /** The first endpoint that can be used; otherwise what is wrong with the first. */
 async function chooseEndpoint(information: Information, question: SmpQuestion, judges: Judges): Promise<Chosen> {
-  const wanted = information.processes.filter(({ process, scheme }) =>
-    question.process === undefined || (process === question.process && (scheme === "" ? PROCESS_SCHEME : scheme) === (question.processScheme ?? PROCESS_SCHEME)));
+  const wanted = information.processes.filter(
+    ({ process, scheme }) =>
+      question.process === undefined ||
+      (process === question.process &&
+        (scheme === "" ? PROCESS_SCHEME : scheme) === (question.processScheme ?? PROCESS_SCHEME)),
+  );
   if (wanted.length === 0) return { status: "process_not_supported", reason: "not_published" };
-  const offers = wanted.flatMap(({ process, scheme, endpoints }) => endpoints.filter(({ transportProfile }) => transportProfile === AS4_TRANSPORT_PROFILE).map((endpoint) => ({ process, scheme, endpoint })));
+  const offers = wanted.flatMap(({ process, scheme, endpoints }) =>
+    endpoints
+      .filter(({ transportProfile }) => transportProfile === AS4_TRANSPORT_PROFILE)
+      .map((endpoint) => ({ process, scheme, endpoint })),
+  );
   if (offers.length === 0) return { status: "endpoint_not_found", reason: "no_as4" };
-  const active = offers.filter(({ endpoint: { activation, expiration } }) => (activation ?? judges.now) <= judges.now && judges.now < (expiration ?? Infinity));
+  const active = offers.filter(
+    ({ endpoint: { activation, expiration } }) =>
+      (activation ?? judges.now) <= judges.now && judges.now < (expiration ?? Infinity),
+  );
   if (active.length === 0) return { status: "endpoint_not_found", reason: "not_active" };
   let fault: Failed | undefined;
   for (const { process, scheme, endpoint } of active) {
     const judged = await judgeEndpoint(endpoint, judges);
-    if (!("status" in judged)) return { ...judged, process, processScheme: scheme === "" ? PROCESS_SCHEME : scheme, transportProfile: endpoint.transportProfile };
+    if (!("status" in judged))
+      return {
+        ...judged,
+        process,
+        processScheme: scheme === "" ? PROCESS_SCHEME : scheme,
+        transportProfile: endpoint.transportProfile,
+      };
     fault ??= judged;
   }
   return fault ?? { status: "endpoint_not_found", reason: "not_active" };
 }
 
 /** Which faults of a certificate mean that it has ended, and which that nobody can say. All others: invalid. */
-const CERTIFICATE_STATUS: Partial<Record<TrustFault, Failed["status"]>> = { expired: "certificate_expired", revocation_unknown: "lookup_failed" };
+const CERTIFICATE_STATUS: Partial<Record<TrustFault, Failed["status"]>> = {
+  expired: "certificate_expired",
+  revocation_unknown: "lookup_failed",
+};
 
 /** Checks address and certificate of one endpoint. */
 export async function judgeEndpoint(
-  endpoint: Pick<PublishedEndpoint, "url" | "certificate">, { pki, policy, now }: Judges,
+  endpoint: Pick<PublishedEndpoint, "url" | "certificate">,
+  { pki, policy, now }: Judges,
 ): Promise<Pick<SmpEndpoint, "url" | "target" | "certificate" | "chain" | "revocation" | "seat"> | Failed> {
   const target = parseOutboundUrl(endpoint.url, "as4", policy);
   if (target.kind === "refused") return { status: "endpoint_not_found", reason: `address_${target.fault}` };
   if (endpoint.certificate === undefined) return { status: "certificate_invalid", reason: "certificate_malformed" };
   const verdict = await pki.check(endpoint.certificate, { usage: "ap", at: now });
-  if (verdict.kind === "refused") return { status: CERTIFICATE_STATUS[verdict.reason] ?? "certificate_invalid", reason: `certificate_${verdict.reason}` };
+  if (verdict.kind === "refused")
+    return {
+      status: CERTIFICATE_STATUS[verdict.reason] ?? "certificate_invalid",
+      reason: `certificate_${verdict.reason}`,
+    };
   const { certificate, chain, revocation, seat } = verdict;
   return { url: target.url.href, target, certificate: certificate.der, chain, revocation, seat };
 }

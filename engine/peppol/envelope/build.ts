@@ -46,7 +46,11 @@ export interface Surroundings {
 }
 
 const NOTHING = new Uint8Array(0);
-const ORDINARY: Surroundings = { declaration: Buffer.from('<?xml version="1.0" encoding="UTF-8"?>'), before: NOTHING, after: NOTHING };
+const ORDINARY: Surroundings = {
+  declaration: Buffer.from('<?xml version="1.0" encoding="UTF-8"?>'),
+  before: NOTHING,
+  after: NOTHING,
+};
 
 /**
  * Writes one document and reads it back strictly, so that nothing leaves that we would refuse.
@@ -66,7 +70,8 @@ export function buildSbd(sbd: NewSbd, { declaration, before, after }: Surroundin
 
 const END = Buffer.from("</sh:StandardBusinessDocument>");
 
-const element = (name: string, text: string, attributes = ""): string => `<sh:${name}${attributes}>${escapeText(text)}</sh:${name}>`;
+const element = (name: string, text: string, attributes = ""): string =>
+  `<sh:${name}${attributes}>${escapeText(text)}</sh:${name}>`;
 
 const scope = (type: string, value: string, identifier?: string): string =>
   `<sh:Scope>${element("Type", type)}${element("InstanceIdentifier", value)}${identifier === undefined ? "" : element("Identifier", identifier)}</sh:Scope>`;
@@ -76,8 +81,12 @@ const party = (name: string, id: string): string =>
 
 function headerText(sbd: NewSbd): string {
   const type = parseDocumentType(sbd.documentType);
-  const identification = element("Standard", type?.rootNamespace ?? "") + element("TypeVersion", type?.version ?? "") +
-    element("InstanceIdentifier", sbd.instanceId) + element("Type", type?.rootLocal ?? "") + element("CreationDateAndTime", isoInstant(sbd.createdAt));
+  const identification =
+    element("Standard", type?.rootNamespace ?? "") +
+    element("TypeVersion", type?.version ?? "") +
+    element("InstanceIdentifier", sbd.instanceId) +
+    element("Type", type?.rootLocal ?? "") +
+    element("CreationDateAndTime", isoInstant(sbd.createdAt));
   const scopes = [
     scope("DOCUMENTID", sbd.documentType, sbd.documentTypeScheme ?? DOCUMENT_TYPE_SCHEME),
     scope("PROCESSID", sbd.process, sbd.processScheme ?? PROCESS_SCHEME),
@@ -85,10 +94,12 @@ function headerText(sbd: NewSbd): string {
     ...(sbd.mlsTo === undefined ? [] : [scope("MLS_TO", sbd.mlsTo, PARTICIPANT_SCHEME)]),
     ...(sbd.mlsType === undefined ? [] : [scope("MLS_TYPE", sbd.mlsType)]),
   ];
-  return `<sh:StandardBusinessDocument xmlns:sh="${SBDH_NS}"><sh:StandardBusinessDocumentHeader>` +
+  return (
+    `<sh:StandardBusinessDocument xmlns:sh="${SBDH_NS}"><sh:StandardBusinessDocumentHeader>` +
     `${element("HeaderVersion", "1.0")}${party("Sender", sbd.sender)}${party("Receiver", sbd.receiver)}` +
     `<sh:DocumentIdentification>${identification}</sh:DocumentIdentification>` +
-    `<sh:BusinessScope>${scopes.join("")}</sh:BusinessScope></sh:StandardBusinessDocumentHeader>`;
+    `<sh:BusinessScope>${scopes.join("")}</sh:BusinessScope></sh:StandardBusinessDocumentHeader>`
+  );
 }
 
 const DECLARATION = /^<\?xml[ \t\r\n][^>]*?\?>/;

@@ -26,7 +26,11 @@ export function wrapDocument(sbd: NewSbd): BuiltSbd {
   if (bare === undefined) return buildSbd(sbd);
   const declaration = declarationOf(document);
   const start = bare.byteOffset - document.byteOffset;
-  const built = buildSbd(sbd, { declaration, before: document.subarray(declaration.length, start), after: document.subarray(start + bare.length) });
+  const built = buildSbd(sbd, {
+    declaration,
+    before: document.subarray(declaration.length, start),
+    after: document.subarray(start + bare.length),
+  });
   // The declaration is the sender's own text: one that a strict reader does not take is left out.
   return built.kind === "built" ? built : buildSbd(sbd);
 }
@@ -36,6 +40,9 @@ export function unwrapDocument(bytes: Buffer, payload: SbdPayload): Buffer {
   let before = payload.start;
   while (isSpace(bytes[before - 1])) before -= 1;
   return Buffer.concat([
-    declarationOf(bytes), bytes.subarray(before, payload.start), payload.bytes, bytes.subarray(payload.end, skipSpace(bytes, payload.end, bytes.length)),
+    declarationOf(bytes),
+    bytes.subarray(before, payload.start),
+    payload.bytes,
+    bytes.subarray(payload.end, skipSpace(bytes, payload.end, bytes.length)),
   ]);
 }

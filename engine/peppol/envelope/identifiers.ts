@@ -8,7 +8,8 @@ export const UBL_INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice
 export const UBL_CREDIT_NOTE = "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2";
 export const BILLING_CUSTOMIZATION = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0";
 export const BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
-export const SELF_BILLING_CUSTOMIZATION = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0";
+export const SELF_BILLING_CUSTOMIZATION =
+  "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0";
 export const SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0";
 
 /** `{root namespace}::{root name}##{customization}::{UBL version}` in its parts. */
@@ -19,7 +20,8 @@ export interface DocumentType {
   readonly version: string;
 }
 
-const withoutScheme = (scheme: string, id: string): string => (id.startsWith(`${scheme}::`) ? id.slice(scheme.length + 2) : id);
+const withoutScheme = (scheme: string, id: string): string =>
+  id.startsWith(`${scheme}::`) ? id.slice(scheme.length + 2) : id;
 
 /** A document type id without its scheme: the form that is stored and compared. */
 export const canonicalDocumentTypeId = (id: string): string => withoutScheme(DOCUMENT_TYPE_SCHEME, id);
@@ -31,16 +33,28 @@ const DOCUMENT_TYPE = /^([^#]+)::([A-Za-z_][\w.-]*)##(.+)::([0-9.]+)$/;
 /** Reads a document type id; undefined when it has not the form of the Peppol policy for identifiers. */
 export function parseDocumentType(id: string): DocumentType | undefined {
   const [, rootNamespace, rootLocal, customizationId, version] = DOCUMENT_TYPE.exec(canonicalDocumentTypeId(id)) ?? [];
-  if (rootNamespace === undefined || rootLocal === undefined || customizationId === undefined || version === undefined) return undefined;
+  if (rootNamespace === undefined || rootLocal === undefined || customizationId === undefined || version === undefined)
+    return undefined;
   return { rootNamespace, rootLocal, customizationId, version };
 }
 
-export const documentTypeId = (type: DocumentType): string => `${type.rootNamespace}::${type.rootLocal}##${type.customizationId}::${type.version}`;
+export const documentTypeId = (type: DocumentType): string =>
+  `${type.rootNamespace}::${type.rootLocal}##${type.customizationId}::${type.version}`;
 
 /** What a billing participant accepts: invoices and credit notes, ordinary and self-billed. */
 export const BILLING_CAPABILITIES: readonly { readonly documentTypeId: string; readonly processId: string }[] = (
-  [[BILLING_CUSTOMIZATION, BILLING_PROCESS], [SELF_BILLING_CUSTOMIZATION, SELF_BILLING_PROCESS]] as const
-).flatMap(([customizationId, processId]) => ([[UBL_INVOICE, "Invoice"], [UBL_CREDIT_NOTE, "CreditNote"]] as const).map(([rootNamespace, rootLocal]) => ({
-  documentTypeId: documentTypeId({ rootNamespace, rootLocal, customizationId, version: "2.1" }),
-  processId,
-})));
+  [
+    [BILLING_CUSTOMIZATION, BILLING_PROCESS],
+    [SELF_BILLING_CUSTOMIZATION, SELF_BILLING_PROCESS],
+  ] as const
+).flatMap(([customizationId, processId]) =>
+  (
+    [
+      [UBL_INVOICE, "Invoice"],
+      [UBL_CREDIT_NOTE, "CreditNote"],
+    ] as const
+  ).map(([rootNamespace, rootLocal]) => ({
+    documentTypeId: documentTypeId({ rootNamespace, rootLocal, customizationId, version: "2.1" }),
+    processId,
+  })),
+);

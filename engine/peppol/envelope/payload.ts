@@ -48,7 +48,11 @@ export function findPayload(bytes: Buffer, root: XmlElement, from: number, envel
   const content = element.ns === CONTENT_NS ? CONTENT_KINDS[element.local] : "xml";
   if (content === undefined || element.ns === envelopeNs) return undefined;
   return {
-    content, rootNamespace: element.ns, rootLocal: element.local, start, end,
+    content,
+    rootNamespace: element.ns,
+    rootLocal: element.local,
+    start,
+    end,
     bytes: missing.length === 0 ? exact : withDeclarations(exact, tag.nameEnd - start, missing),
     inherited: missing.map(({ prefix }) => prefix),
   };
@@ -89,17 +93,23 @@ function startOfEndTag(bytes: Buffer, name: string): number | undefined {
 }
 
 /** The payload's start tag as it is written, behind comments. */
-function startTag(bytes: Buffer, start: number, end: number): { readonly bytes: Buffer; readonly nameEnd: number } | undefined {
+function startTag(
+  bytes: Buffer,
+  start: number,
+  end: number,
+): { readonly bytes: Buffer; readonly nameEnd: number } | undefined {
   let at = start;
   for (let comments = 0; bytes.toString("latin1", at, at + 4) === "<!--"; comments += 1) {
     const close = bytes.indexOf("-->", at + 4, "latin1");
     if (close < 0 || comments === COMMENTS_MAX) return undefined;
     at = skipSpace(bytes, close + 3, end);
   }
-  if (bytes[at] !== LESS || bytes[at + 1] === 0x21 || bytes[at + 1] === 0x3f || bytes[at + 1] === 0x2f) return undefined;
+  if (bytes[at] !== LESS || bytes[at + 1] === 0x21 || bytes[at + 1] === 0x3f || bytes[at + 1] === 0x2f)
+    return undefined;
   const limit = Math.min(end, at + LIMITS.sbdh_start_tag_bytes_max);
   let nameEnd = at + 1;
-  while (nameEnd < limit && !isSpace(bytes[nameEnd]) && bytes[nameEnd] !== GREATER && bytes[nameEnd] !== 0x2f) nameEnd += 1;
+  while (nameEnd < limit && !isSpace(bytes[nameEnd]) && bytes[nameEnd] !== GREATER && bytes[nameEnd] !== 0x2f)
+    nameEnd += 1;
   let quote = 0;
   for (let i = nameEnd; i < limit; i += 1) {
     const byte = bytes[i] ?? 0;
@@ -122,13 +132,19 @@ function readStartTag(tag: Buffer, root: XmlElement): XmlElement | undefined {
   return element?.kind === "element" ? element : undefined;
 }
 
-const declaration = ({ prefix, ns }: NamespaceDeclaration): string => `${prefix === "" ? " xmlns" : ` xmlns:${prefix}`}="${escapeAttribute(ns)}"`;
+const declaration = ({ prefix, ns }: NamespaceDeclaration): string =>
+  `${prefix === "" ? " xmlns" : ` xmlns:${prefix}`}="${escapeAttribute(ns)}"`;
 
 /**
  * Declarations of the envelope that the payload may rely on: prefixes that occur in it as `prefix:` and that it does not
  * declare on its root. The envelope's own namespace is not one of them: nothing of a payload stands in it.
  */
-function inheritedBy(payload: Buffer, element: XmlElement, root: XmlElement, envelopeNs: string): NamespaceDeclaration[] {
+function inheritedBy(
+  payload: Buffer,
+  element: XmlElement,
+  root: XmlElement,
+  envelopeNs: string,
+): NamespaceDeclaration[] {
   const own = new Set(element.declarations.map(({ prefix }) => prefix));
   return root.declarations.filter(({ prefix, ns }) => {
     if (own.has(prefix) || ns === envelopeNs) return false;
@@ -140,10 +156,22 @@ function inheritedBy(payload: Buffer, element: XmlElement, root: XmlElement, env
 function occurs(payload: Buffer, prefix: string): boolean {
   for (let at = payload.indexOf(prefix); at >= 0; at = payload.indexOf(prefix, at + 1)) {
     const before = payload[at - 1];
-    if (before === LESS || before === 0x2f || before === 0x22 || before === 0x27 || before === GREATER || isSpace(before)) return true;
+    if (
+      before === LESS ||
+      before === 0x2f ||
+      before === 0x22 ||
+      before === 0x27 ||
+      before === GREATER ||
+      isSpace(before)
+    )
+      return true;
   }
   return false;
 }
 
 const withDeclarations = (payload: Buffer, nameEnd: number, missing: readonly NamespaceDeclaration[]): Buffer =>
-  Buffer.concat([payload.subarray(0, nameEnd), Buffer.from(missing.map(declaration).join("")), payload.subarray(nameEnd)]);
+  Buffer.concat([
+    payload.subarray(0, nameEnd),
+    Buffer.from(missing.map(declaration).join("")),
+    payload.subarray(nameEnd),
+  ]);

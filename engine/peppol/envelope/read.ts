@@ -9,7 +9,14 @@
  */
 import { isUtf8 } from "node:buffer";
 
-import { attributeOf, childElements, childrenNamed, onlyChild, parseXmlHead, textOf } from "../../../validators/xml/tree.js";
+import {
+  attributeOf,
+  childElements,
+  childrenNamed,
+  onlyChild,
+  parseXmlHead,
+  textOf,
+} from "../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../validators/xml/tree.js";
 import { type Instant, parseInstant } from "../../base/clock.js";
 import { MLS_TYPES, type MlsType } from "../../base/config.js";
@@ -49,10 +56,37 @@ export interface Sbdh {
 
 /** Refusals in order of precedence: the first that applies is the answer. */
 export const SBDH_FAULTS = [
-  "not_xml", "header_missing", "header_version", "senders", "receivers", "sender_authority", "sender_value", "receiver_authority", "receiver_value",
-  "identification_missing", "standard_missing", "type_version_missing", "type_missing", "instance_identifier", "multiple_type", "creation_date",
-  "scopes_missing", "scopes_too_many", "scope_malformed", "scope_twice", "document_type", "process", "country_c1",
-  "mls_to_scheme", "mls_to_value", "mls_type", "business_message", "standard", "type", "type_version", "document_type_mismatch",
+  "not_xml",
+  "header_missing",
+  "header_version",
+  "senders",
+  "receivers",
+  "sender_authority",
+  "sender_value",
+  "receiver_authority",
+  "receiver_value",
+  "identification_missing",
+  "standard_missing",
+  "type_version_missing",
+  "type_missing",
+  "instance_identifier",
+  "multiple_type",
+  "creation_date",
+  "scopes_missing",
+  "scopes_too_many",
+  "scope_malformed",
+  "scope_twice",
+  "document_type",
+  "process",
+  "country_c1",
+  "mls_to_scheme",
+  "mls_to_value",
+  "mls_type",
+  "business_message",
+  "standard",
+  "type",
+  "type_version",
+  "document_type_mismatch",
 ] as const;
 export type SbdhFault = (typeof SBDH_FAULTS)[number];
 
@@ -85,14 +119,17 @@ export function readSbd(bytes: Buffer, options: ReadSbdOptions): SbdRead | SbdRe
   if (!isUtf8(bytes)) return refused("not_xml");
   const head = parseXmlHead(bytes, { ns: SBDH_NS, local: "StandardBusinessDocumentHeader" }, HEAD_LIMITS);
   // A first child of another name is "malformed" to the parser.
-  if (head.kind === "refused") return refused(head.fault === "malformed" && looksLikeSbd(bytes) ? "header_missing" : "not_xml");
+  if (head.kind === "refused")
+    return refused(head.fault === "malformed" && looksLikeSbd(bytes) ? "header_missing" : "not_xml");
   if (head.root.ns !== SBDH_NS || head.root.local !== "StandardBusinessDocument") return refused("header_missing");
   const values = readHeader(head.head, options.mode);
   if (typeof values === "string") return refused(values);
   const payload = findPayload(bytes, head.root, head.next, SBDH_NS);
   if (payload === undefined) return refused("business_message");
   const fault = payloadFault(values.header, payload);
-  return fault === undefined ? { kind: "sbd", header: values.header, payload, warnings: values.warnings } : refused(fault);
+  return fault === undefined
+    ? { kind: "sbd", header: values.header, payload, warnings: values.warnings }
+    : refused(fault);
 }
 
 const refused = (fault: SbdhFault): SbdRefused => ({ kind: "refused", fault });
@@ -159,7 +196,9 @@ function readParty(party: XmlElement, side: "sender" | "receiver"): { readonly i
 /** A date and time with its zone. @source design/as4.md section 9: CreationDateAndTime with time zone */
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
-function readIdentification(element: XmlElement): Pick<Sbdh, "standard" | "typeVersion" | "type" | "instanceId" | "createdAt"> | SbdhFault {
+function readIdentification(
+  element: XmlElement,
+): Pick<Sbdh, "standard" | "typeVersion" | "type" | "instanceId" | "createdAt"> | SbdhFault {
   const identification = onlyChild(element, SBDH_NS, "DocumentIdentification");
   if (identification === undefined) return "identification_missing";
   const standard = valueOf(identification, "Standard") ?? "";
@@ -171,7 +210,8 @@ function readIdentification(element: XmlElement): Pick<Sbdh, "standard" | "typeV
   if (type === "") return "type_missing";
   if (instanceId === "" || Buffer.byteLength(instanceId) > LIMITS.sbdh_id_bytes_max) return "instance_identifier";
   const multiple = childrenNamed(identification, SBDH_NS, "MultipleType");
-  if (multiple.length > 0 && !["false", "0"].includes(valueOf(identification, "MultipleType") ?? "")) return "multiple_type";
+  if (multiple.length > 0 && !["false", "0"].includes(valueOf(identification, "MultipleType") ?? ""))
+    return "multiple_type";
   const written = valueOf(identification, "CreationDateAndTime") ?? "";
   // Date.parse takes at most milliseconds for certain; the rest of a second's fraction decides nothing.
   const createdAt = DATE_TIME.test(written) ? parseInstant(written) : undefined;
@@ -198,10 +238,17 @@ function readScopes(element: XmlElement): Scopes | SbdhFault {
     const type = valueOf(scope, "Type") ?? "";
     const hasValue = childElements(scope).some((child) => child.local === "InstanceIdentifier");
     // A scope that we do not know is tolerated as it stands; the header's own cap bounds it.
-    const value = !hasValue ? "" : KNOWN_SCOPES.has(type) ? valueOf(scope, "InstanceIdentifier") : textBelow(scope, "InstanceIdentifier");
+    const value = !hasValue
+      ? ""
+      : KNOWN_SCOPES.has(type)
+        ? valueOf(scope, "InstanceIdentifier")
+        : textBelow(scope, "InstanceIdentifier");
     if (type === "" || value === undefined) return "scope_malformed";
     const identifier = valueOf(scope, "Identifier");
-    scopes.set(type, [...(scopes.get(type) ?? []), { type, value, identifier: identifier === "" ? undefined : identifier }]);
+    scopes.set(type, [
+      ...(scopes.get(type) ?? []),
+      { type, value, identifier: identifier === "" ? undefined : identifier },
+    ]);
   }
   const twice = [...KNOWN_SCOPES].some((type) => (scopes.get(type)?.length ?? 0) > 1);
   return twice ? "scope_twice" : scopes;
@@ -209,7 +256,9 @@ function readScopes(element: XmlElement): Scopes | SbdhFault {
 
 const COUNTRY = /^[A-Z0-9]{2}$/;
 
-function readBusinessScopes(scopes: Scopes): Pick<Sbdh, "documentType" | "documentTypeScheme" | "process" | "processScheme" | "countryC1"> | SbdhFault {
+function readBusinessScopes(
+  scopes: Scopes,
+): Pick<Sbdh, "documentType" | "documentTypeScheme" | "process" | "processScheme" | "countryC1"> | SbdhFault {
   const only = (type: string): Scope => scopes.get(type)?.[0] ?? { type, value: "", identifier: undefined };
   const documentType = only("DOCUMENTID");
   if (documentType.value === "") return "document_type";
@@ -218,15 +267,21 @@ function readBusinessScopes(scopes: Scopes): Pick<Sbdh, "documentType" | "docume
   const country = only("COUNTRY_C1");
   if (!COUNTRY.test(country.value)) return "country_c1";
   return {
-    documentType: documentType.value, documentTypeScheme: documentType.identifier ?? DOCUMENT_TYPE_SCHEME,
-    process: process.value, processScheme: process.identifier ?? PROCESS_SCHEME, countryC1: country.value,
+    documentType: documentType.value,
+    documentTypeScheme: documentType.identifier ?? DOCUMENT_TYPE_SCHEME,
+    process: process.value,
+    processScheme: process.identifier ?? PROCESS_SCHEME,
+    countryC1: country.value,
   };
 }
 
 /** @source design/as4.md section 9: MLS_TO */
 const SERVICE_PROVIDER = /^0242:[0-9]{6}(?:-[0-9A-Z_]{3,12}(?:\.[0-9A-Z._~-]{3,24})?)?$/;
 
-function readMls(scopes: Scopes, mode: ReadSbdOptions["mode"]): { readonly mls: Sbdh["mls"]; readonly warnings: SbdhWarning[] } | SbdhFault {
+function readMls(
+  scopes: Scopes,
+  mode: ReadSbdOptions["mode"],
+): { readonly mls: Sbdh["mls"]; readonly warnings: SbdhWarning[] } | SbdhFault {
   const warnings: SbdhWarning[] = [];
   const to = scopes.get("MLS_TO")?.[0];
   const toFault = to === undefined ? undefined : mlsToFault(to);
@@ -256,5 +311,7 @@ function payloadFault(header: Sbdh, payload: SbdPayload): SbdhFault | undefined 
   const type = parseDocumentType(header.documentType);
   if (type === undefined) return undefined;
   if (header.typeVersion !== type.version) return "type_version";
-  return type.rootNamespace === header.standard && type.rootLocal === header.type ? undefined : "document_type_mismatch";
+  return type.rootNamespace === header.standard && type.rootLocal === header.type
+    ? undefined
+    : "document_type_mismatch";
 }

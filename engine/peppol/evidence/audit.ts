@@ -9,11 +9,30 @@ import { isDeepStrictEqual } from "node:util";
 import type { Audited } from "../../../validators/wss/protocol.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { CHAIN_START, chainHash, type EvidenceEntry, evidenceHead, evidenceRange, listEvidence } from "../../storage/evidence/evidence.js";
+import {
+  CHAIN_START,
+  chainHash,
+  type EvidenceEntry,
+  evidenceHead,
+  evidenceRange,
+  listEvidence,
+} from "../../storage/evidence/evidence.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
-import { EvidenceDamaged, type Manifest, type ReadEvidence, readEvidence, sha256Hex } from "../../storage/evidence/record.js";
-import { digestOf, EvidenceMissing, type EvidenceStore, isEvidenceRef, retainedUntil } from "../../storage/evidence/store.js";
+import {
+  EvidenceDamaged,
+  type Manifest,
+  type ReadEvidence,
+  readEvidence,
+  sha256Hex,
+} from "../../storage/evidence/record.js";
+import {
+  digestOf,
+  EvidenceMissing,
+  type EvidenceStore,
+  isEvidenceRef,
+  retainedUntil,
+} from "../../storage/evidence/store.js";
 import type { Sql } from "../../storage/sql.js";
 import { type As4Crypto, readAnswer } from "../as4/messages.js";
 import { readUserMessage, type UserMessage } from "../as4/user-message.js";
@@ -22,8 +41,22 @@ import { readMultipart } from "../as4/mime.js";
 import type { TrustStore } from "../pki/trust.js";
 
 export const AUDIT_FAULTS = [
-  "chain", "gap", "head", "object_missing", "object", "record", "index_differs", "payload", "signature", "signer", "references", "message_id", "header", "receipt",
-  "shared_object", ...TRUST_AUDIT_FAULTS,
+  "chain",
+  "gap",
+  "head",
+  "object_missing",
+  "object",
+  "record",
+  "index_differs",
+  "payload",
+  "signature",
+  "signer",
+  "references",
+  "message_id",
+  "header",
+  "receipt",
+  "shared_object",
+  ...TRUST_AUDIT_FAULTS,
 ] as const;
 
 /** Something that is not as it was stored, or that was not to be believed when it was. */
@@ -61,28 +94,44 @@ export interface AuditResult {
 const FAULTS_MAX = 1_000;
 
 /** Walks the chain from the first entry stored at or after `from` to the last at or before `to`; all of it by default. */
-export async function auditEvidence(ports: AuditPorts, range: { readonly from?: Instant; readonly to?: Instant } = {}): Promise<AuditResult> {
+export async function auditEvidence(
+  ports: AuditPorts,
+  range: { readonly from?: Instant; readonly to?: Instant } = {},
+): Promise<AuditResult> {
   const bounds = await evidenceRange(ports.sql, range.from, range.to);
   const faults: AuditFault[] = [];
   const head = range.to === undefined ? await evidenceHead(ports.sql) : undefined;
   if (bounds === undefined) {
-    if (head !== undefined && range.from === undefined && (head.index !== 0 || head.hash !== CHAIN_START)) faults.push({ index: undefined, fault: "head", detail: "The chain has a head and no entries." });
+    if (head !== undefined && range.from === undefined && (head.index !== 0 || head.hash !== CHAIN_START))
+      faults.push({ index: undefined, fault: "head", detail: "The chain has a head and no entries." });
     return { entries: 0, objects: 0, expired: 0, faults, roots: [] };
   }
-  const readers: Readers = { objects: new ObjectReader(ports.store), shared: new ObjectReader(ports.store), trust: createTrustAudit(ports) };
+  const readers: Readers = {
+    objects: new ObjectReader(ports.store),
+    shared: new ObjectReader(ports.store),
+    trust: createTrustAudit(ports),
+  };
   const count = { entries: 0, expired: 0 };
   let last = bounds.first === 1 ? undefined : (await listEvidence(ports.sql, { after: bounds.first - 2, limit: 1 }))[0];
   for (let after = bounds.first - 1; after < bounds.last;) {
-    const page = (await listEvidence(ports.sql, { after, limit: LIMITS.evidence_page })).filter(({ index }) => index <= bounds.last);
+    const page = (await listEvidence(ports.sql, { after, limit: LIMITS.evidence_page })).filter(
+      ({ index }) => index <= bounds.last,
+    );
     for (const entry of page) {
-      for (const fault of [...chainFaults(entry, last), ...await entryFaults(ports, readers, entry, count)]) if (faults.length < FAULTS_MAX) faults.push(fault);
+      for (const fault of [...chainFaults(entry, last), ...(await entryFaults(ports, readers, entry, count))])
+        if (faults.length < FAULTS_MAX) faults.push(fault);
       last = entry;
       count.entries += 1;
     }
     after = page.at(-1)?.index ?? bounds.last;
     ports.progress?.(count.entries, bounds.last - bounds.first + 1);
   }
-  if (head !== undefined && (head.index !== last?.index || head.hash !== last.hash)) faults.push({ index: undefined, fault: "head", detail: "The head of the chain is not its last entry: entries are missing at the end, or the head was changed." });
+  if (head !== undefined && (head.index !== last?.index || head.hash !== last.hash))
+    faults.push({
+      index: undefined,
+      fault: "head",
+      detail: "The head of the chain is not its last entry: entries are missing at the end, or the head was changed.",
+    });
   return { ...count, objects: readers.objects.read, faults, roots: readers.trust.roots() };
 }
 
@@ -90,9 +139,12 @@ export async function auditEvidence(ports: AuditPorts, range: { readonly from?: 
 function chainFaults(entry: EvidenceEntry, before: EvidenceEntry | undefined): AuditFault[] {
   const { index } = entry;
   const faults: AuditFault[] = [];
-  if (index !== (before?.index ?? 0) + 1) faults.push({ index, fault: "gap", detail: "Entries before this one are missing." });
-  else if (entry.previousHash !== (before?.hash ?? CHAIN_START)) faults.push({ index, fault: "chain", detail: "The entry does not continue the one before it." });
-  if (chainHash(entry) !== entry.hash) faults.push({ index, fault: "chain", detail: "The entry is not what its hash was made of." });
+  if (index !== (before?.index ?? 0) + 1)
+    faults.push({ index, fault: "gap", detail: "Entries before this one are missing." });
+  else if (entry.previousHash !== (before?.hash ?? CHAIN_START))
+    faults.push({ index, fault: "chain", detail: "The entry does not continue the one before it." });
+  if (chainHash(entry) !== entry.hash)
+    faults.push({ index, fault: "chain", detail: "The entry is not what its hash was made of." });
   return faults;
 }
 
@@ -115,7 +167,10 @@ class ObjectReader {
     this.read += 1;
     try {
       const bytes = await this.store.get(ref);
-      this.bytes = sha256Hex(bytes) === digestOf(ref) ? bytes : new EvidenceDamaged(`The object ${ref} has other bytes than were stored.`);
+      this.bytes =
+        sha256Hex(bytes) === digestOf(ref)
+          ? bytes
+          : new EvidenceDamaged(`The object ${ref} has other bytes than were stored.`);
     } catch (error) {
       if (!(error instanceof EvidenceMissing)) throw error;
       this.bytes = error;
@@ -131,17 +186,24 @@ interface Readers {
   readonly trust: TrustAudit;
 }
 
-async function entryFaults(ports: AuditPorts, readers: Readers, entry: EvidenceEntry, count: { expired: number }): Promise<AuditFault[]> {
+async function entryFaults(
+  ports: AuditPorts,
+  readers: Readers,
+  entry: EvidenceEntry,
+  count: { expired: number },
+): Promise<AuditFault[]> {
   const { index } = entry;
   const object = await readers.objects.get(entry.object);
   if (object instanceof EvidenceMissing) {
-    if (ports.now < retainedUntil(entry.object)) return [{ index, fault: "object_missing", detail: `The object ${entry.object} is missing.` }];
+    if (ports.now < retainedUntil(entry.object))
+      return [{ index, fault: "object_missing", detail: `The object ${entry.object} is missing.` }];
     count.expired += 1;
     return [];
   }
   if (object instanceof EvidenceDamaged) return [{ index, fault: "object", detail: object.message }];
   const segment = object.subarray(entry.offset, entry.offset + entry.length);
-  if (sha256Hex(segment) !== entry.recordSha256) return [{ index, fault: "record", detail: "The record is not the one that the entry was made for." }];
+  if (sha256Hex(segment) !== entry.recordSha256)
+    return [{ index, fault: "record", detail: "The record is not the one that the entry was made for." }];
   let record: ReadEvidence;
   try {
     record = readEvidence(segment);
@@ -150,7 +212,11 @@ async function entryFaults(ports: AuditPorts, readers: Readers, entry: EvidenceE
     return [{ index, fault: "record", detail: error.message }];
   }
   const shared = await sharedObject(ports, readers.shared, record);
-  const checks = [indexFaults(entry, record), await exchangeFaults(ports, readers.trust, { entry, record, shared: shared.bytes }), shared.faults];
+  const checks = [
+    indexFaults(entry, record),
+    await exchangeFaults(ports, readers.trust, { entry, record, shared: shared.bytes }),
+    shared.faults,
+  ];
   return checks.flat().map((fault) => ({ index, ...fault }));
 }
 
@@ -158,10 +224,35 @@ type Fault = Omit<AuditFault, "index">;
 
 /** The entry says of the record what the record says of itself. */
 function indexFaults(entry: EvidenceEntry, { manifest, parts }: ReadEvidence): Fault[] {
-  const digest = (bytes: Buffer | undefined): string | undefined => (bytes === undefined ? undefined : sha256Hex(bytes));
-  const said = [manifest.direction, manifest.outcome, manifest.documentId, manifest.firmId, manifest.messageId, manifest.requestContentType, manifest.requestAt, manifest.answerAt, digest(parts.get("request")), digest(parts.get("answer"))];
-  const indexed = [entry.direction, entry.outcome, entry.documentId, entry.firmId, entry.messageId, entry.envelopeContentType, entry.requestAt, entry.answerAt, entry.envelopeSha256, entry.answerSha256];
-  return isDeepStrictEqual(said, indexed) ? [] : [{ fault: "index_differs", detail: "The index says something else than the record." }];
+  const digest = (bytes: Buffer | undefined): string | undefined =>
+    bytes === undefined ? undefined : sha256Hex(bytes);
+  const said = [
+    manifest.direction,
+    manifest.outcome,
+    manifest.documentId,
+    manifest.firmId,
+    manifest.messageId,
+    manifest.requestContentType,
+    manifest.requestAt,
+    manifest.answerAt,
+    digest(parts.get("request")),
+    digest(parts.get("answer")),
+  ];
+  const indexed = [
+    entry.direction,
+    entry.outcome,
+    entry.documentId,
+    entry.firmId,
+    entry.messageId,
+    entry.envelopeContentType,
+    entry.requestAt,
+    entry.answerAt,
+    entry.envelopeSha256,
+    entry.answerSha256,
+  ];
+  return isDeepStrictEqual(said, indexed)
+    ? []
+    : [{ fault: "index_differs", detail: "The index says something else than the record." }];
 }
 
 /** Outcomes that rest on a receipt. */
@@ -176,20 +267,42 @@ interface Held {
 
 /** What is signed, by whom, and whether they were to be believed. */
 async function exchangeFaults(ports: AuditPorts, trust: TrustAudit, held: Held): Promise<Fault[]> {
-  const { entry, record: { manifest, parts } } = held;
+  const {
+    entry,
+    record: { manifest, parts },
+  } = held;
   const audited = await signedIn(ports, held.record);
   if ("fault" in audited) return [audited];
   const faults: Fault[] = [];
-  if (referencesDigest(audited.references) !== entry.referencesSha256) faults.push({ fault: "references", detail: "The index names another signature." });
-  if (!Buffer.from(audited.signer).equals(parts.get("signer") ?? Buffer.alloc(0))) faults.push({ fault: "signer", detail: "The message was signed with another certificate than is kept." });
+  if (referencesDigest(audited.references) !== entry.referencesSha256)
+    faults.push({ fault: "references", detail: "The index names another signature." });
+  if (!Buffer.from(audited.signer).equals(parts.get("signer") ?? Buffer.alloc(0)))
+    faults.push({ fault: "signer", detail: "The message was signed with another certificate than is kept." });
   const read = readUserMessage(audited.messaging);
-  if (read.kind === "refused" || read.message.messageId !== manifest.messageId) return [...faults, { fault: "message_id", detail: "The message has another id." }];
+  if (read.kind === "refused" || read.message.messageId !== manifest.messageId)
+    return [...faults, { fault: "message_id", detail: "The message has another id." }];
   const { message } = read;
-  if (!isAboutTheSame(message, manifest)) faults.push({ fault: "header", detail: "The signed header names other participants, another document type or process than the record." });
+  if (!isAboutTheSame(message, manifest))
+    faults.push({
+      fault: "header",
+      detail: "The signed header names other participants, another document type or process than the record.",
+    });
   const receipted = WITH_RECEIPT.has(manifest.outcome);
-  if (receipted && !await receiptHolds(ports.crypto, held.record, audited)) faults.push({ fault: "receipt", detail: "The receipt does not prove the message." });
+  if (receipted && !(await receiptHolds(ports.crypto, held.record, audited)))
+    faults.push({ fault: "receipt", detail: "The receipt does not prove the message." });
   const revocationAnswer = parts.get("revocation") ?? held.shared;
-  return [...faults, ...await trust.faults({ manifest, parts, message, signer: audited.signer, recipient: audited.recipient, revocationAnswer, receipted })];
+  return [
+    ...faults,
+    ...(await trust.faults({
+      manifest,
+      parts,
+      message,
+      signer: audited.signer,
+      recipient: audited.recipient,
+      revocationAnswer,
+      receipted,
+    })),
+  ];
 }
 
 /** The message's signature, over what was sent and the octets that are kept sealed. */
@@ -197,7 +310,8 @@ async function signedIn({ archive, crypto }: AuditPorts, { manifest, parts }: Re
   const request = parts.get("request");
   const mime = request === undefined ? undefined : readMultipart(request, manifest.requestContentType);
   const [root, attachment] = mime?.kind === "multipart" ? mime.parts : [];
-  if (root === undefined || attachment?.cid === undefined) return { fault: "signature", detail: "The envelope cannot be read." };
+  if (root === undefined || attachment?.cid === undefined)
+    return { fault: "signature", detail: "The envelope cannot be read." };
   const sealed = manifest.parts.find(({ name }) => name === "payload")?.sealed;
   const stored = parts.get("payload");
   if (sealed === undefined || stored === undefined) return { fault: "payload", detail: "The record has no payload." };
@@ -209,24 +323,37 @@ async function signedIn({ archive, crypto }: AuditPorts, { manifest, parts }: Re
     return { fault: "payload", detail: error.message };
   }
   const audited = await crypto("as4.audit", { soap: root.body, parts: [{ cid: attachment.cid, bytes: payload }] });
-  return audited.kind === "refused" ? { fault: "signature", detail: `The message's signature does not hold (${audited.reason}).` } : audited;
+  return audited.kind === "refused"
+    ? { fault: "signature", detail: `The message's signature does not hold (${audited.reason}).` }
+    : audited;
 }
 
 const isAboutTheSame = (message: UserMessage, { sender, receiver, documentTypeId, processId }: Manifest): boolean =>
-  message.originalSender.toLowerCase() === sender.toLowerCase() && message.finalRecipient.toLowerCase() === receiver.toLowerCase() &&
-  message.action.endsWith(`::${documentTypeId}`) && message.service === processId;
+  message.originalSender.toLowerCase() === sender.toLowerCase() &&
+  message.finalRecipient.toLowerCase() === receiver.toLowerCase() &&
+  message.action.endsWith(`::${documentTypeId}`) &&
+  message.service === processId;
 
 /** The receipt's signer is compared with the certificate that is kept of it; inbound it is our own. */
-async function receiptHolds(crypto: As4Crypto, { manifest, parts }: ReadEvidence, { references }: Audited): Promise<boolean> {
+async function receiptHolds(
+  crypto: As4Crypto,
+  { manifest, parts }: ReadEvidence,
+  { references }: Audited,
+): Promise<boolean> {
   const body = parts.get("answer") ?? Buffer.alloc(0);
-  const recipient = parts.get("answer-signer") ?? await signerOf(crypto, body);
-  const answer = await readAnswer(body, manifest.answerContentType ?? "", { messageId: manifest.messageId, references, recipient }, crypto);
+  const recipient = parts.get("answer-signer") ?? (await signerOf(crypto, body));
+  const answer = await readAnswer(
+    body,
+    manifest.answerContentType ?? "",
+    { messageId: manifest.messageId, references, recipient },
+    crypto,
+  );
   return answer.kind === "receipt";
 }
 
 async function signerOf(crypto: As4Crypto, soap: Buffer): Promise<Uint8Array> {
   const checked = await crypto("as4.check", { soap });
-  return checked.kind === "checked" ? checked.signer ?? Buffer.alloc(0) : Buffer.alloc(0);
+  return checked.kind === "checked" ? (checked.signer ?? Buffer.alloc(0)) : Buffer.alloc(0);
 }
 
 interface Shared {
@@ -236,11 +363,20 @@ interface Shared {
 }
 
 /** The authority's answer where it is an object of its own. */
-async function sharedObject({ now }: AuditPorts, reader: ObjectReader, { manifest: { revocationObject: ref } }: ReadEvidence): Promise<Shared> {
+async function sharedObject(
+  { now }: AuditPorts,
+  reader: ObjectReader,
+  { manifest: { revocationObject: ref } }: ReadEvidence,
+): Promise<Shared> {
   if (ref === undefined) return { bytes: undefined, faults: [] };
-  if (!isEvidenceRef(ref)) return { bytes: "missing", faults: [{ fault: "shared_object", detail: "The record names no object." }] };
+  if (!isEvidenceRef(ref))
+    return { bytes: "missing", faults: [{ fault: "shared_object", detail: "The record names no object." }] };
   const bytes = await reader.get(ref);
-  if (bytes instanceof EvidenceDamaged) return { bytes: "missing", faults: [{ fault: "shared_object", detail: bytes.message }] };
+  if (bytes instanceof EvidenceDamaged)
+    return { bytes: "missing", faults: [{ fault: "shared_object", detail: bytes.message }] };
   if (!(bytes instanceof EvidenceMissing)) return { bytes, faults: [] };
-  return { bytes: "missing", faults: now >= retainedUntil(ref) ? [] : [{ fault: "object_missing", detail: `The object ${ref} is missing.` }] };
+  return {
+    bytes: "missing",
+    faults: now >= retainedUntil(ref) ? [] : [{ fault: "object_missing", detail: `The object ${ref} is missing.` }],
+  };
 }

@@ -17,7 +17,15 @@ import { type Crl, readCrl } from "../pki/crl.js";
 import { members, readDer, readOrUndefined, TAG, wholeOf } from "../pki/der.js";
 import { sequence } from "../pki/der-writer.js";
 import { readOcspAnswer } from "../pki/ocsp.js";
-import { findPath, makeTrustStore, type Path, timeFault, type TrustStore, type Usage, usageByName } from "../pki/trust.js";
+import {
+  findPath,
+  makeTrustStore,
+  type Path,
+  timeFault,
+  type TrustStore,
+  type Usage,
+  usageByName,
+} from "../pki/trust.js";
 import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "../discovery/smp-document.js";
 
 /** What can be wrong with the trust of an exchange. */
@@ -78,20 +86,38 @@ export interface TrustAudit {
 const ROOTS_MAX = 100;
 
 /** @param trust authorities of the auditor; their roots alone count. @default the roots that are kept */
-export function createTrustAudit({ crypto, trust }: { readonly crypto: As4Crypto; readonly trust?: TrustStore }): TrustAudit {
+export function createTrustAudit({
+  crypto,
+  trust,
+}: {
+  readonly crypto: As4Crypto;
+  readonly trust?: TrustStore;
+}): TrustAudit {
   // Bounded by ROOTS_MAX.
   const roots = new Map<string, AuditedRoot>();
   const judge: Judge = {
-    crypto, list: rememberedList(),
+    crypto,
+    list: rememberedList(),
     path: (der, usage, issuers) => {
       const path = findPath(der, usage, keptStore(issuers, usage, trust));
       const root = typeof path === "string" ? undefined : path.at(-1);
-      if (root !== undefined && (roots.has(root.fingerprint) || roots.size < ROOTS_MAX)) roots.set(root.fingerprint, { name: root.commonName ?? "", fingerprint: root.fingerprint, uses: (roots.get(root.fingerprint)?.uses ?? 0) + 1 });
+      if (root !== undefined && (roots.has(root.fingerprint) || roots.size < ROOTS_MAX))
+        roots.set(root.fingerprint, {
+          name: root.commonName ?? "",
+          fingerprint: root.fingerprint,
+          uses: (roots.get(root.fingerprint)?.uses ?? 0) + 1,
+        });
       return path;
     },
   };
   return {
-    faults: async (exchange) => [...nameFaults(exchange), ...timeFaults(exchange), ...peerFaults(judge, exchange), ...receiptFaults(judge, exchange), ...await metadataFaults(judge, exchange)],
+    faults: async (exchange) => [
+      ...nameFaults(exchange),
+      ...timeFaults(exchange),
+      ...peerFaults(judge, exchange),
+      ...receiptFaults(judge, exchange),
+      ...(await metadataFaults(judge, exchange)),
+    ],
     roots: () => [...roots.values()],
   };
 }
@@ -103,37 +129,57 @@ interface Judge {
 }
 
 /** Certificates that lie one behind the other; undefined when they do not. */
-const certificatesIn = (bytes: Uint8Array): Certificate[] | undefined => readOrUndefined(() => {
-  const all = [...members(readDer(sequence(bytes), TAG.sequence))].map((node) => readCertificate(wholeOf(node)));
-  const read = all.filter((certificate) => certificate !== undefined);
-  return read.length === all.length ? read : undefined;
-});
+const certificatesIn = (bytes: Uint8Array): Certificate[] | undefined =>
+  readOrUndefined(() => {
+    const all = [...members(readDer(sequence(bytes), TAG.sequence))].map((node) => readCertificate(wholeOf(node)));
+    const read = all.filter((certificate) => certificate !== undefined);
+    return read.length === all.length ? read : undefined;
+  });
 
 /** A trust store of what is kept. The use of an authority whose name does not tell it is that of the path it was kept for. */
 function keptStore(issuers: Uint8Array | undefined, usage: Usage, trust: TrustStore | undefined): TrustStore {
-  const kept = makeTrustStore((certificatesIn(issuers ?? Buffer.alloc(0)) ?? []).map((certificate, i) => {
-    const isRoot = certificate.subjectName.equals(certificate.issuerName);
-    return { certificate, ...(usageByName(certificate) !== undefined || (isRoot && i > 0) ? {} : { usage }) };
-  }));
+  const kept = makeTrustStore(
+    (certificatesIn(issuers ?? Buffer.alloc(0)) ?? []).map((certificate, i) => {
+      const isRoot = certificate.subjectName.equals(certificate.issuerName);
+      return { certificate, ...(usageByName(certificate) !== undefined || (isRoot && i > 0) ? {} : { usage }) };
+    }),
+  );
   if (trust === undefined) return kept;
-  return { roots: trust.roots, issuers: { ap: [...kept.issuers.ap, ...trust.issuers.ap], smp: [...kept.issuers.smp, ...trust.issuers.smp] } };
+  return {
+    roots: trust.roots,
+    issuers: { ap: [...kept.issuers.ap, ...trust.issuers.ap], smp: [...kept.issuers.smp, ...trust.issuers.smp] },
+  };
 }
 
 /** The access point at the other end. */
-const peerOf = ({ manifest, signer, recipient }: AuditedExchange): Uint8Array | undefined => (manifest.direction === "inbound" ? signer : recipient);
+const peerOf = ({ manifest, signer, recipient }: AuditedExchange): Uint8Array | undefined =>
+  manifest.direction === "inbound" ? signer : recipient;
 
-const nameOf = (der: Uint8Array | undefined): string | undefined => (der === undefined ? undefined : readCertificate(der)?.commonName);
+const nameOf = (der: Uint8Array | undefined): string | undefined =>
+  der === undefined ? undefined : readCertificate(der)?.commonName;
 
 /** @source design/as4.md section 8: PartyId is the common name of the certificate */
 function nameFaults(exchange: AuditedExchange): TrustFault[] {
   const { message, signer, recipient, manifest, parts } = exchange;
   // Bounded by the checks below.
   const faults: TrustFault[] = [];
-  if (nameOf(signer) !== message.fromParty) faults.push({ fault: "party_name", detail: "The message names another sender than the certificate of its signature." });
-  if (nameOf(recipient) !== message.toParty) faults.push({ fault: "party_name", detail: "The message names another receiver than the certificate that it was encrypted to." });
+  if (nameOf(signer) !== message.fromParty)
+    faults.push({
+      fault: "party_name",
+      detail: "The message names another sender than the certificate of its signature.",
+    });
+  if (nameOf(recipient) !== message.toParty)
+    faults.push({
+      fault: "party_name",
+      detail: "The message names another receiver than the certificate that it was encrypted to.",
+    });
   const kept = parts.get("recipient");
-  const isKept = manifest.direction === "inbound" ? kept === undefined : kept !== undefined && recipient !== undefined && kept.equals(recipient);
-  if (!isKept) faults.push({ fault: "recipient", detail: "The message was encrypted to another certificate than is kept." });
+  const isKept =
+    manifest.direction === "inbound"
+      ? kept === undefined
+      : kept !== undefined && recipient !== undefined && kept.equals(recipient);
+  if (!isKept)
+    faults.push({ fault: "recipient", detail: "The message was encrypted to another certificate than is kept." });
   return faults;
 }
 
@@ -142,11 +188,21 @@ function timeFaults({ manifest, signer, recipient }: AuditedExchange): TrustFaul
   return [signer, ...(recipient === undefined ? [] : [recipient])].flatMap((der): TrustFault[] => {
     const certificate = readCertificate(der);
     const fault = certificate === undefined ? "unreadable" : timeFault([certificate], manifest.requestAt);
-    return fault === undefined ? [] : [{ fault: "trust_time", detail: `The certificate of ${certificate?.commonName ?? "an access point"} was ${fault} when the message was exchanged.` }];
+    return fault === undefined
+      ? []
+      : [
+          {
+            fault: "trust_time",
+            detail: `The certificate of ${certificate?.commonName ?? "an access point"} was ${fault} when the message was exchanged.`,
+          },
+        ];
   });
 }
 
-const unchained = (who: string, why: string): TrustFault => ({ fault: "trust_chain", detail: `The certificate of ${who} does not lead to a root (${why}).` });
+const unchained = (who: string, why: string): TrustFault => ({
+  fault: "trust_chain",
+  detail: `The certificate of ${who} does not lead to a root (${why}).`,
+});
 
 /** Chain and revocation of the other access point. */
 function peerFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
@@ -156,7 +212,15 @@ function peerFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
   if (typeof path === "string") return [unchained("the other access point", path)];
   const [, ...issuers] = path;
   const ended = issuers[0] === undefined ? undefined : timeFault([issuers[0], ...issuers.slice(1)], manifest.requestAt);
-  const time: TrustFault[] = ended === undefined ? [] : [{ fault: "trust_time", detail: `An authority of ${path[0].commonName ?? "the other access point"} was ${ended} when the message was exchanged.` }];
+  const time: TrustFault[] =
+    ended === undefined
+      ? []
+      : [
+          {
+            fault: "trust_time",
+            detail: `An authority of ${path[0].commonName ?? "the other access point"} was ${ended} when the message was exchanged.`,
+          },
+        ];
   return [...time, ...revocationFaults(judge, exchange, path)];
 }
 
@@ -166,16 +230,31 @@ function revocationFaults(judge: Judge, { manifest, revocationAnswer }: AuditedE
   if (revocationAnswer === "missing") return [];
   if (revocationAnswer === undefined) {
     // Nobody was asked because the policy is off, or because the certificate names no service.
-    const silent = revocation === "not_checked" && (policy === "off" || (policy === "soft" && leaf.ocspUrls.length + leaf.crlUrls.length === 0));
+    const silent =
+      revocation === "not_checked" &&
+      (policy === "off" || (policy === "soft" && leaf.ocspUrls.length + leaf.crlUrls.length === 0));
     if (silent || (revocation === "unknown" && policy === "soft")) return [];
-    return [revocation === "good"
-      ? { fault: "revocation_answer", detail: "The answer that the certificate was good is not kept." }
-      : { fault: "revocation_status", detail: `The certificate was believed without an answer (${revocation ?? "nothing is said"}) against the policy ${policy ?? "that is not kept"}.` }];
+    return [
+      revocation === "good"
+        ? { fault: "revocation_answer", detail: "The answer that the certificate was good is not kept." }
+        : {
+            fault: "revocation_status",
+            detail: `The certificate was believed without an answer (${revocation ?? "nothing is said"}) against the policy ${policy ?? "that is not kept"}.`,
+          },
+    ];
   }
   const status = issuer === undefined ? "signature" : statusIn(judge, revocationAnswer, leaf, issuer, requestAt);
-  if (status !== "good" && status !== "revoked" && status !== "unknown") return [{ fault: "revocation_answer", detail: `The revocation answer that is kept proves nothing (${status}).` }];
+  if (status !== "good" && status !== "revoked" && status !== "unknown")
+    return [{ fault: "revocation_answer", detail: `The revocation answer that is kept proves nothing (${status}).` }];
   const allowed = status === revocation && (status === "good" || (status === "unknown" && policy === "soft"));
-  return allowed ? [] : [{ fault: "revocation_status", detail: `The authority said ${status}; the exchange was made as if it were ${revocation ?? "not asked"}.` }];
+  return allowed
+    ? []
+    : [
+        {
+          fault: "revocation_status",
+          detail: `The authority said ${status}; the exchange was made as if it were ${revocation ?? "not asked"}.`,
+        },
+      ];
 }
 
 /** What a proven answer says; otherwise why it proves nothing. */
@@ -191,7 +270,13 @@ function rememberedList(): Judge["list"] {
   let last: { readonly bytes: Buffer; readonly issuer: string; readonly list: Crl } | undefined;
   return (bytes, issuer, at) => {
     const skew = LIMITS.revocation_clock_skew_ms;
-    if (last?.bytes === bytes && last.issuer === issuer.fingerprint && last.list.thisUpdate <= at + skew && last.list.until + skew >= at) return last.list;
+    if (
+      last?.bytes === bytes &&
+      last.issuer === issuer.fingerprint &&
+      last.list.thisUpdate <= at + skew &&
+      last.list.until + skew >= at
+    )
+      return last.list;
     const list = readCrl(bytes, issuer, at);
     if (typeof list !== "string") last = { bytes, issuer: issuer.fingerprint, list };
     return list;
@@ -202,14 +287,28 @@ function rememberedList(): Judge["list"] {
 function receiptFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
   const { manifest, parts, recipient, receipted } = exchange;
   const signer = parts.get("answer-signer");
-  if (manifest.direction === "inbound" || !receipted || signer === undefined || (recipient !== undefined && signer.equals(recipient))) return [];
+  if (
+    manifest.direction === "inbound" ||
+    !receipted ||
+    signer === undefined ||
+    (recipient !== undefined && signer.equals(recipient))
+  )
+    return [];
   const path = judge.path(signer, "ap", parts.get("issuers"));
   if (typeof path === "string") return [unchained("the receipt's signer", path)];
   // Bounded by the checks below.
   const faults: TrustFault[] = [];
-  if (path[0].commonName !== nameOf(recipient)) faults.push({ fault: "party_name", detail: "The receipt is signed by another access point than the message was sent to." });
+  if (path[0].commonName !== nameOf(recipient))
+    faults.push({
+      fault: "party_name",
+      detail: "The receipt is signed by another access point than the message was sent to.",
+    });
   const fault = timeFault(path, manifest.answerAt ?? manifest.requestAt);
-  if (fault !== undefined) faults.push({ fault: "trust_time", detail: `The certificate of the receipt's signer was ${fault} when it was signed.` });
+  if (fault !== undefined)
+    faults.push({
+      fault: "trust_time",
+      detail: `The certificate of the receipt's signer was ${fault} when it was signed.`,
+    });
   return faults;
 }
 
@@ -217,7 +316,9 @@ function receiptFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
 async function metadataFaults(judge: Judge, { manifest, parts, recipient }: AuditedExchange): Promise<TrustFault[]> {
   const document = parts.get("smp");
   if (document === undefined && manifest.smp === undefined) return [];
-  const refused = (why: string): TrustFault[] => [{ fault: "smp_signature", detail: `The SMP's answer is not believed (${why}).` }];
+  const refused = (why: string): TrustFault[] => [
+    { fault: "smp_signature", detail: `The SMP's answer is not believed (${why}).` },
+  ];
   if (document === undefined || manifest.smp === undefined) return refused("incomplete");
   const signature = await judge.crypto("enveloped.verify", { document });
   if (signature.kind === "refused") return refused(signature.reason);
@@ -226,12 +327,31 @@ async function metadataFaults(judge: Judge, { manifest, parts, recipient }: Audi
   if (fault !== undefined) return refused(fault);
   if (Math.abs(manifest.requestAt - manifest.smp.fetchedAt) > METADATA_AGE_MAX_MS) return refused("of another time");
   const metadata = readServiceMetadata(signature.root);
-  const isAsked = metadata?.kind === "information" && metadata.participant.toLowerCase() === manifest.receiver.toLowerCase() && metadata.documentType === manifest.documentTypeId;
-  if (!isAsked) return [{ fault: "smp_names", detail: "The SMP's answer is about another participant or document type." }];
-  const endpoints = metadata.processes.filter(({ process }) => process === manifest.processId).flatMap((process) => process.endpoints);
-  const named = endpoints.some(({ transportProfile, url, certificate }) =>
-    transportProfile === AS4_TRANSPORT_PROFILE && URL.canParse(url) && new URL(url).href === manifest.requestUrl && recipient !== undefined && certificate?.equals(recipient) === true);
-  return named ? [] : [{ fault: "smp_names", detail: "The SMP's answer names another address or certificate than the message was sent to." }];
+  const isAsked =
+    metadata?.kind === "information" &&
+    metadata.participant.toLowerCase() === manifest.receiver.toLowerCase() &&
+    metadata.documentType === manifest.documentTypeId;
+  if (!isAsked)
+    return [{ fault: "smp_names", detail: "The SMP's answer is about another participant or document type." }];
+  const endpoints = metadata.processes
+    .filter(({ process }) => process === manifest.processId)
+    .flatMap((process) => process.endpoints);
+  const named = endpoints.some(
+    ({ transportProfile, url, certificate }) =>
+      transportProfile === AS4_TRANSPORT_PROFILE &&
+      URL.canParse(url) &&
+      new URL(url).href === manifest.requestUrl &&
+      recipient !== undefined &&
+      certificate?.equals(recipient) === true,
+  );
+  return named
+    ? []
+    : [
+        {
+          fault: "smp_names",
+          detail: "The SMP's answer names another address or certificate than the message was sent to.",
+        },
+      ];
 }
 
 /** An answer is remembered for a while, and an attempt takes its time. */

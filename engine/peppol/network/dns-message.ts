@@ -52,7 +52,10 @@ function encodeName(name: string): Buffer {
   const labels = name.split(".");
   const good = name.length <= LIMITS.dns_name_chars_max && labels.every((label) => /^[A-Za-z0-9_-]{1,63}$/.test(label));
   if (!good) throw new Error("not a host name");
-  return Buffer.concat([...labels.flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, "latin1")]), Buffer.from([0])]);
+  return Buffer.concat([
+    ...labels.flatMap((label) => [Buffer.from([label.length]), Buffer.from(label, "latin1")]),
+    Buffer.from([0]),
+  ]);
 }
 
 class Malformed extends Error {}
@@ -99,7 +102,10 @@ class Reader {
     const { owner, ttls } = this.follow(name, answers);
     const records = answers.filter((record) => record.type === TYPE.naptr && record.name === owner);
     const naptr = records.map((record) => this.naptr(record));
-    const known = naptr.length === 0 ? authorities.flatMap((record) => this.negativeTtl(record)) : [...ttls, ...records.map(({ ttl_s }) => ttl_s)];
+    const known =
+      naptr.length === 0
+        ? authorities.flatMap((record) => this.negativeTtl(record))
+        : [...ttls, ...records.map(({ ttl_s }) => ttl_s)];
     return { kind: "answer", rcode, truncated, naptr, ttl_s: known.length === 0 ? undefined : Math.min(...known) };
   }
 

@@ -42,7 +42,13 @@ const DNS_PORT = 53;
 
 /** `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1` or `[2001:db8::1]:5353`; undefined for anything else. */
 export function parseDnsServer(text: string): DnsServer | undefined {
-  const [, bracketed, bracketedPort, plain, plainPort] = /^(?:\[([^\]]+)\](?::([0-9]{1,5}))?|([0-9.]+)(?::([0-9]{1,5}))?)$/.exec(text) ?? [undefined, undefined, undefined, text];
+  const [, bracketed, bracketedPort, plain, plainPort] =
+    /^(?:\[([^\]]+)\](?::([0-9]{1,5}))?|([0-9.]+)(?::([0-9]{1,5}))?)$/.exec(text) ?? [
+      undefined,
+      undefined,
+      undefined,
+      text,
+    ];
   const address = parseAddress(bracketed ?? plain ?? "");
   const port = Number(bracketedPort ?? plainPort ?? DNS_PORT);
   return address === undefined || port < 1 || port > 65_535 ? undefined : { host: formatAddress(address), port };
@@ -51,7 +57,10 @@ export function parseDnsServer(text: string): DnsServer | undefined {
 export function createResolveNaptr(options: DnsOptions = {}): ResolveNaptr {
   const timeout_ms = options.timeout_ms ?? LIMITS.dns_timeout_ms;
   return async (name) => {
-    const servers = (options.servers ?? getServers().flatMap((text) => parseDnsServer(text) ?? [])).slice(0, LIMITS.dns_servers_max);
+    const servers = (options.servers ?? getServers().flatMap((text) => parseDnsServer(text) ?? [])).slice(
+      0,
+      LIMITS.dns_servers_max,
+    );
     let code: DnsFailure = "NO_SERVER";
     for (let attempt = 0; attempt < LIMITS.dns_attempts; attempt += 1) {
       for (const server of servers) {
@@ -104,8 +113,12 @@ function overUdp(server: DnsServer, question: Buffer, timeout_ms: number, read: 
       socket.close();
       resolve(result);
     };
-    const timer = setTimeout(() => { end(sawGarbage ? "GARBAGE" : "TIMEOUT"); }, timeout_ms);
-    socket.on("error", () => { end("NETWORK"); });
+    const timer = setTimeout(() => {
+      end(sawGarbage ? "GARBAGE" : "TIMEOUT");
+    }, timeout_ms);
+    socket.on("error", () => {
+      end("NETWORK");
+    });
     socket.on("message", (message) => {
       const answer = read(message);
       if (answer === undefined) sawGarbage = true;
@@ -113,7 +126,9 @@ function overUdp(server: DnsServer, question: Buffer, timeout_ms: number, read: 
     });
     // A connected socket takes datagrams of this server and port only.
     socket.connect(server.port, server.host, () => {
-      socket.send(question, (error) => { if (error !== null) end("NETWORK"); });
+      socket.send(question, (error) => {
+        if (error !== null) end("NETWORK");
+      });
     });
   });
 }
@@ -131,9 +146,15 @@ function overTcp(server: DnsServer, question: Buffer, timeout_ms: number, read: 
       socket.destroy();
       resolve(result);
     };
-    const timer = setTimeout(() => { end("TIMEOUT"); }, timeout_ms);
-    socket.on("error", () => { end("NETWORK"); });
-    socket.on("close", () => { end("NETWORK"); });
+    const timer = setTimeout(() => {
+      end("TIMEOUT");
+    }, timeout_ms);
+    socket.on("error", () => {
+      end("NETWORK");
+    });
+    socket.on("close", () => {
+      end("NETWORK");
+    });
     socket.on("connect", () => {
       const prefix = Buffer.alloc(2);
       prefix.writeUInt16BE(question.length);

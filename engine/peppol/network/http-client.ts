@@ -8,11 +8,28 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
 import { LIMITS } from "../../base/limits.js";
-import { guardedLookup, type OutboundPolicy, type OutboundUrl, parseOutboundUrl, type Resolve, systemResolve } from "./outbound-address.js";
+import {
+  guardedLookup,
+  type OutboundPolicy,
+  type OutboundUrl,
+  parseOutboundUrl,
+  type Resolve,
+  systemResolve,
+} from "./outbound-address.js";
 
 /** Why there is no response. */
 export const HTTP_FAULTS = [
-  "bad_url", "address_refused", "name_unknown", "connect_refused", "connect_timeout", "tls", "reset", "timeout", "too_large", "aborted", "protocol",
+  "bad_url",
+  "address_refused",
+  "name_unknown",
+  "connect_refused",
+  "connect_timeout",
+  "tls",
+  "reset",
+  "timeout",
+  "too_large",
+  "aborted",
+  "protocol",
 ] as const;
 export type HttpFault = (typeof HTTP_FAULTS)[number];
 
@@ -27,7 +44,13 @@ export interface Connection {
 }
 
 export type HttpResult =
-  | { readonly kind: "response"; readonly status: number; readonly contentType: string; readonly body: Buffer; readonly connection: Connection }
+  | {
+      readonly kind: "response";
+      readonly status: number;
+      readonly contentType: string;
+      readonly body: Buffer;
+      readonly connection: Connection;
+    }
   /** `uploaded`: the whole request was handed to the system, so the peer may have it. */
   | { readonly kind: "failed"; readonly fault: HttpFault; readonly uploaded: boolean };
 
@@ -63,8 +86,17 @@ export interface HttpClient {
 }
 
 const FAULT_OF_CODE: Readonly<Record<string, HttpFault>> = {
-  EADDRESSREFUSED: "address_refused", ENOTFOUND: "name_unknown", EAI_AGAIN: "name_unknown", EAI_NODATA: "name_unknown", ECONNREFUSED: "connect_refused",
-  EHOSTUNREACH: "connect_refused", ENETUNREACH: "connect_refused", ECONNRESET: "reset", EPIPE: "reset", ECONNABORTED: "reset", ETIMEDOUT: "connect_timeout",
+  EADDRESSREFUSED: "address_refused",
+  ENOTFOUND: "name_unknown",
+  EAI_AGAIN: "name_unknown",
+  EAI_NODATA: "name_unknown",
+  ECONNREFUSED: "connect_refused",
+  EHOSTUNREACH: "connect_refused",
+  ENETUNREACH: "connect_refused",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  ECONNABORTED: "reset",
+  ETIMEDOUT: "connect_timeout",
 };
 
 function faultOf(error: unknown): HttpFault {
@@ -78,7 +110,8 @@ function faultOf(error: unknown): HttpFault {
 function connectionOf(socket: Socket): Connection {
   const tls = socket instanceof TLSSocket ? socket : undefined;
   return {
-    address: socket.remoteAddress, tlsVersion: tls?.getProtocol() ?? undefined,
+    address: socket.remoteAddress,
+    tlsVersion: tls?.getProtocol() ?? undefined,
     tlsCertificateSha256: tls?.getPeerCertificate().fingerprint256?.replaceAll(":", "").toLowerCase(),
   };
 }
@@ -86,29 +119,56 @@ function connectionOf(socket: Socket): Connection {
 /** Makes a client. Its connections are its own. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { resolve = systemResolve, connectTimeout_ms = LIMITS.outbound_connect_ms } = options;
-  const pool = { keepAlive: true, maxSockets: LIMITS.peer_connections_max, maxFreeSockets: LIMITS.peer_connections_max, timeout: LIMITS.peer_idle_ms, scheduling: "lifo" } as const;
+  const pool = {
+    keepAlive: true,
+    maxSockets: LIMITS.peer_connections_max,
+    maxFreeSockets: LIMITS.peer_connections_max,
+    timeout: LIMITS.peer_idle_ms,
+    scheduling: "lifo",
+  } as const;
   const plain = new PlainAgent(pool);
-  const tls = new TlsAgent({ ...pool, minVersion: "TLSv1.2", rejectUnauthorized: true, ...(options.ca === undefined ? {} : { ca: [...options.ca] }) });
+  const tls = new TlsAgent({
+    ...pool,
+    minVersion: "TLSv1.2",
+    rejectUnauthorized: true,
+    ...(options.ca === undefined ? {} : { ca: [...options.ca] }),
+  });
 
   function begin(target: OutboundUrl, { contentType, body }: PostRequest): ClientRequest {
     const { url } = target;
     const common = {
-      method: "POST", lookup: guardedLookup(target, resolve), maxHeaderSize: LIMITS.outbound_header_bytes_max,
-      headers: { "user-agent": "Kurier", "accept-encoding": "identity", "content-type": contentType, "content-length": String(body.length) },
+      method: "POST",
+      lookup: guardedLookup(target, resolve),
+      maxHeaderSize: LIMITS.outbound_header_bytes_max,
+      headers: {
+        "user-agent": "Kurier",
+        "accept-encoding": "identity",
+        "content-type": contentType,
+        "content-length": String(body.length),
+      },
     };
-    return url.protocol === "https:" ? tlsRequest(url, { ...common, agent: tls }) : plainRequest(url, { ...common, agent: plain });
+    return url.protocol === "https:"
+      ? tlsRequest(url, { ...common, agent: tls })
+      : plainRequest(url, { ...common, agent: plain });
   }
 
   async function post(request: PostRequest): Promise<HttpResult> {
     const target = request.target ?? parseOutboundUrl(request.url, "as4", options.policy);
-    if (target.kind === "refused") return { kind: "failed", fault: target.fault === "address" ? "address_refused" : "bad_url", uploaded: false };
+    if (target.kind === "refused")
+      return { kind: "failed", fault: target.fault === "address" ? "address_refused" : "bad_url", uploaded: false };
     if (request.signal?.aborted === true) return { kind: "failed", fault: "aborted", uploaded: false };
     const first = await exchange(begin(target, request), request, connectTimeout_ms);
     // The peer had closed a kept connection before it answered anything: a message of the same id is safe to repeat at once.
     return first.stale ? (await exchange(begin(target, request), request, connectTimeout_ms)).result : first.result;
   }
 
-  return { post, close: () => { plain.destroy(); tls.destroy(); } };
+  return {
+    post,
+    close: () => {
+      plain.destroy();
+      tls.destroy();
+    },
+  };
 }
 
 interface Exchanged {
@@ -132,14 +192,20 @@ function exchange(outgoing: ClientRequest, request: PostRequest, connectTimeout_
       finish({ kind: "failed", fault, uploaded: established && outgoing.writableFinished }, stale);
       outgoing.destroy();
     };
-    const aborted = (): void => { fail("aborted"); };
-    const total = setTimeout(() => { fail("timeout"); }, request.timeout_ms);
+    const aborted = (): void => {
+      fail("aborted");
+    };
+    const total = setTimeout(() => {
+      fail("timeout");
+    }, request.timeout_ms);
     request.signal?.addEventListener("abort", aborted);
 
     outgoing.on("socket", (socket) => {
       established = !socket.connecting;
       if (established) return;
-      connecting = setTimeout(() => { fail("connect_timeout"); }, connectTimeout_ms);
+      connecting = setTimeout(() => {
+        fail("connect_timeout");
+      }, connectTimeout_ms);
       socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
         established = true;
         clearTimeout(connecting);
@@ -149,12 +215,19 @@ function exchange(outgoing: ClientRequest, request: PostRequest, connectTimeout_
       const fault = faultOf(error);
       fail(fault, fault === "reset" && outgoing.reusedSocket);
     });
-    outgoing.on("response", (response) => { collect(response, request.responseBytesMax, finish, fail); });
+    outgoing.on("response", (response) => {
+      collect(response, request.responseBytesMax, finish, fail);
+    });
     outgoing.end(request.body);
   });
 }
 
-function collect(response: IncomingMessage, bytesMax: number, finish: (result: HttpResult) => void, fail: (fault: HttpFault) => void): void {
+function collect(
+  response: IncomingMessage,
+  bytesMax: number,
+  finish: (result: HttpResult) => void,
+  fail: (fault: HttpFault) => void,
+): void {
   const connection = connectionOf(response.socket);
   // Bounded by bytesMax.
   const chunks: Buffer[] = [];
@@ -164,10 +237,21 @@ function collect(response: IncomingMessage, bytesMax: number, finish: (result: H
     if (received > bytesMax) fail("too_large");
     else chunks.push(chunk);
   });
-  response.on("error", () => { fail("reset"); });
-  response.on("aborted", () => { fail("reset"); });
+  response.on("error", () => {
+    fail("reset");
+  });
+  response.on("aborted", () => {
+    fail("reset");
+  });
   response.on("end", () => {
     if (!response.complete) fail("reset");
-    else finish({ kind: "response", status: response.statusCode ?? 0, contentType: response.headers["content-type"] ?? "", body: Buffer.concat(chunks), connection });
+    else
+      finish({
+        kind: "response",
+        status: response.statusCode ?? 0,
+        contentType: response.headers["content-type"] ?? "",
+        body: Buffer.concat(chunks),
+        connection,
+      });
   });
 }

@@ -24,7 +24,15 @@ export interface HttpCall {
   readonly signal?: AbortSignal;
 }
 
-export const HTTP_FAILURES = ["refused_address", "name", "connection", "tls", "timeout", "too_large", "aborted"] as const;
+export const HTTP_FAILURES = [
+  "refused_address",
+  "name",
+  "connection",
+  "tls",
+  "timeout",
+  "too_large",
+  "aborted",
+] as const;
 export type HttpFailure = (typeof HTTP_FAILURES)[number];
 
 export type HttpAnswer =
@@ -49,11 +57,18 @@ export function createHttp(options: HttpOptions): Http {
     if (target.kind === "refused") return failed("refused_address", target.fault satisfies UrlFault);
     if (call.signal?.aborted === true) return failed("aborted", "ABORTED");
     const make = target.url.protocol === "https:" ? httpsRequest : httpRequest;
-    return exchange(make(target.url, {
-      method: call.method, agent: false, lookup: guardedLookup(target, options.resolve ?? systemResolve),
-      maxHeaderSize: LIMITS.outbound_header_bytes_max, headers: { "User-Agent": "Kurier", "Accept-Encoding": "identity", ...call.headers },
-      minVersion: "TLSv1.2", ...(options.ca === undefined ? {} : { ca: [...options.ca] }),
-    }), call);
+    return exchange(
+      make(target.url, {
+        method: call.method,
+        agent: false,
+        lookup: guardedLookup(target, options.resolve ?? systemResolve),
+        maxHeaderSize: LIMITS.outbound_header_bytes_max,
+        headers: { "User-Agent": "Kurier", "Accept-Encoding": "identity", ...call.headers },
+        minVersion: "TLSv1.2",
+        ...(options.ca === undefined ? {} : { ca: [...options.ca] }),
+      }),
+      call,
+    );
   };
 }
 
@@ -63,12 +78,26 @@ const failed = (failure: HttpFailure, code: string): HttpAnswer => ({ kind: "fai
 export type ExchangeBounds = Pick<HttpCall, "body" | "bytes_max" | "timeout_ms" | "signal">;
 
 /** Sends a request and collects its answer within the bounds. */
-export function exchange(request: ClientRequest, { body, bytes_max, timeout_ms = LIMITS.outbound_total_ms, signal }: ExchangeBounds): Promise<HttpAnswer> {
+export function exchange(
+  request: ClientRequest,
+  { body, bytes_max, timeout_ms = LIMITS.outbound_total_ms, signal }: ExchangeBounds,
+): Promise<HttpAnswer> {
   return new Promise((resolve) => {
-    const timers = [setTimeout(() => { end(failed("timeout", "TIMEOUT")); }, timeout_ms)];
-    const connecting = setTimeout(() => { end(failed("timeout", "CONNECT_TIMEOUT")); }, Math.min(LIMITS.outbound_connect_ms, timeout_ms));
+    const timers = [
+      setTimeout(() => {
+        end(failed("timeout", "TIMEOUT"));
+      }, timeout_ms),
+    ];
+    const connecting = setTimeout(
+      () => {
+        end(failed("timeout", "CONNECT_TIMEOUT"));
+      },
+      Math.min(LIMITS.outbound_connect_ms, timeout_ms),
+    );
     timers.push(connecting);
-    const onAbort = (): void => { end(failed("aborted", "ABORTED")); };
+    const onAbort = (): void => {
+      end(failed("aborted", "ABORTED"));
+    };
     const end = (answer: HttpAnswer): void => {
       for (const timer of timers) clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
@@ -76,14 +105,20 @@ export function exchange(request: ClientRequest, { body, bytes_max, timeout_ms =
       resolve(answer);
     };
     signal?.addEventListener("abort", onAbort);
-    request.on("error", (error) => { end(failureOf(error)); });
+    request.on("error", (error) => {
+      end(failureOf(error));
+    });
     request.on("socket", (socket) => {
       const isTls = "encrypted" in socket;
-      socket.once(isTls ? "secureConnect" : "connect", () => { clearTimeout(connecting); });
+      socket.once(isTls ? "secureConnect" : "connect", () => {
+        clearTimeout(connecting);
+      });
     });
     request.on("response", (response) => {
       clearTimeout(connecting);
-      collect(response, bytes_max).then(end, (error: unknown) => { end(failureOf(error)); });
+      collect(response, bytes_max).then(end, (error: unknown) => {
+        end(failureOf(error));
+      });
     });
     request.end(body);
   });
@@ -99,11 +134,24 @@ async function collect(response: IncomingMessage, bytes_max: number): Promise<Ht
     if (length > bytes_max) return failed("too_large", "TOO_LARGE");
     chunks.push(chunk);
   }
-  return { kind: "answer", status: response.statusCode ?? 0, contentType: response.headers["content-type"] ?? "", body: Buffer.concat(chunks) };
+  return {
+    kind: "answer",
+    status: response.statusCode ?? 0,
+    contentType: response.headers["content-type"] ?? "",
+    body: Buffer.concat(chunks),
+  };
 }
 
 const NAME_CODES: ReadonlySet<string> = new Set(["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA"]);
-const CONNECTION_CODES: ReadonlySet<string> = new Set(["ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH", "EPIPE", "ETIMEDOUT", "EADDRNOTAVAIL"]);
+const CONNECTION_CODES: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EADDRNOTAVAIL",
+]);
 
 function failureOf(error: unknown): HttpAnswer {
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "ERROR";
@@ -112,4 +160,3 @@ function failureOf(error: unknown): HttpAnswer {
   if (CONNECTION_CODES.has(code) || code.startsWith("HPE_") || code === "ERROR") return failed("connection", code);
   return failed(/CERT|TLS|SSL|SIGNATURE|ALTNAME|SELF_SIGNED/.test(code) ? "tls" : "connection", code);
 }
-

@@ -32,10 +32,29 @@ export interface OutboundPolicy {
 
 /** Networks that no address on the open network lies in. @source design/reliability.md, S-01; IANA special-purpose registries */
 const FORBIDDEN = networks([
-  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
-  "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
   // Everything but global unicast, and inside it what is documentation or carries an IPv4 address.
-  "::/3", "4000::/2", "8000::/1", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+  "::/3",
+  "4000::/2",
+  "8000::/1",
+  "2001::/23",
+  "2001:db8::/32",
+  "2002::/16",
+  "3fff::/20",
 ]);
 const LOOPBACK = networks(["127.0.0.0/8", "::1/128"]);
 
@@ -76,7 +95,8 @@ const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-
 /** Reads a URL that somebody else wrote. */
 export function parseOutboundUrl(text: string, use: OutboundUse, policy: OutboundPolicy): OutboundUrl | UrlRefused {
   const trimmed = text.trim();
-  if (trimmed.length > URL_CHARS_MAX || !URL.canParse(trimmed) || /[\x00-\x20\x7f-\uffff\\]/.test(trimmed)) return refused("malformed");
+  if (trimmed.length > URL_CHARS_MAX || !URL.canParse(trimmed) || /[\x00-\x20\x7f-\uffff\\]/.test(trimmed))
+    return refused("malformed");
   const url = new URL(trimmed);
   if (url.protocol !== "https:" && url.protocol !== "http:") return refused("scheme");
   if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/?#]*@/i.test(trimmed)) return refused("userinfo");
@@ -88,7 +108,8 @@ export function parseOutboundUrl(text: string, use: OutboundUse, policy: Outboun
     return { kind: "url", url, loopback: true, own: false };
   }
   if (literal === undefined && !HOST_NAME.test(url.hostname)) return refused("host");
-  const { schemes, ports }: { readonly schemes: readonly string[]; readonly ports: readonly number[] } = OUTBOUND_USES[use];
+  const { schemes, ports }: { readonly schemes: readonly string[]; readonly ports: readonly number[] } =
+    OUTBOUND_USES[use];
   if (!schemes.includes(url.protocol)) return refused("scheme");
   if (!ports.includes(portOf(url))) return refused("port");
   if (literal !== undefined && !isPublicAddress(literal)) return refused("address");
@@ -106,12 +127,13 @@ export const portOf = (url: URL): number => (url.port !== "" ? Number(url.port) 
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** The addresses that the system knows of a name, the hosts file included. */
-export const systemResolve: Resolve = (host) => new Promise((resolve, reject) => {
-  systemLookup(host, { all: true, verbatim: true }, (error, addresses) => {
-    if (error !== null) reject(error);
-    else resolve(addresses.map(({ address }) => address));
+export const systemResolve: Resolve = (host) =>
+  new Promise((resolve, reject) => {
+    systemLookup(host, { all: true, verbatim: true }, (error, addresses) => {
+      if (error !== null) reject(error);
+      else resolve(addresses.map(({ address }) => address));
+    });
   });
-});
 
 /** A name resolves to an address that must not be connected to. */
 export class AddressRefused extends Error {
@@ -129,16 +151,27 @@ export type Lookup = (host: string, options: LookupOptions, callback: LookupCall
  */
 export function guardedLookup(target: OutboundUrl, resolve: Resolve = systemResolve): Lookup {
   return (host, options, callback) => {
-    resolve(host).then((texts) => {
-      const addresses = texts.slice(0, LIMITS.outbound_addresses_max + 1).map((text) => ({ text, address: parseAddress(text) }));
-      const bad = addresses.some(({ address }) => address === undefined || !mayConnect(address, target));
-      if (addresses.length === 0 || addresses.length > LIMITS.outbound_addresses_max || bad) throw new AddressRefused("The name has an address that is not allowed.");
-      const answers = addresses.map(({ text, address }): LookupAddress => ({ address: text, family: address?.length === 4 ? 4 : 6 }));
-      const [first] = answers;
-      if (options.all === true) callback(null, answers);
-      else callback(null, first?.address ?? "", first?.family ?? 4);
-    }).catch((error: unknown) => { callback(error instanceof Error ? error : new Error("look-up failed"), ""); });
+    resolve(host)
+      .then((texts) => {
+        const addresses = texts
+          .slice(0, LIMITS.outbound_addresses_max + 1)
+          .map((text) => ({ text, address: parseAddress(text) }));
+        const bad = addresses.some(({ address }) => address === undefined || !mayConnect(address, target));
+        if (addresses.length === 0 || addresses.length > LIMITS.outbound_addresses_max || bad)
+          throw new AddressRefused("The name has an address that is not allowed.");
+        const answers = addresses.map(({ text, address }): LookupAddress => ({
+          address: text,
+          family: address?.length === 4 ? 4 : 6,
+        }));
+        const [first] = answers;
+        if (options.all === true) callback(null, answers);
+        else callback(null, first?.address ?? "", first?.family ?? 4);
+      })
+      .catch((error: unknown) => {
+        callback(error instanceof Error ? error : new Error("look-up failed"), "");
+      });
   };
 }
 
-const mayConnect = (address: Address, target: OutboundUrl): boolean => target.own || (target.loopback ? isLoopbackAddress(address) : isPublicAddress(address));
+const mayConnect = (address: Address, target: OutboundUrl): boolean =>
+  target.own || (target.loopback ? isLoopbackAddress(address) : isPublicAddress(address));

@@ -5,11 +5,30 @@ import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { remember } from "../remember.js";
 import {
-  bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf,
+  bitsOf,
+  contentOf,
+  contextTag,
+  type Der,
+  DerReader,
+  integerOf,
+  members,
+  oidOf,
+  readDer,
+  readOrUndefined,
+  signatureHashOf,
+  TAG,
+  timeOf,
+  wholeOf,
 } from "./der.js";
 
 export const KEY_USAGES = [
-  "digitalSignature", "nonRepudiation", "keyEncipherment", "dataEncipherment", "keyAgreement", "keyCertSign", "cRLSign",
+  "digitalSignature",
+  "nonRepudiation",
+  "keyEncipherment",
+  "dataEncipherment",
+  "keyAgreement",
+  "keyCertSign",
+  "cRLSign",
 ] as const;
 export type KeyUsage = (typeof KEY_USAGES)[number];
 
@@ -53,19 +72,30 @@ export function readCertificate(bytes: Uint8Array): Certificate | undefined {
   const der = Buffer.from(bytes);
   const key = der.toString("latin1");
   if (cache.has(key)) return cache.get(key);
-  return remember(cache, key, readOrUndefined(() => parse(der)), LIMITS.certificate_cache_entries);
+  return remember(
+    cache,
+    key,
+    readOrUndefined(() => parse(der)),
+    LIMITS.certificate_cache_entries,
+  );
 }
 
 /** Reads a PEM text that may hold several certificates; undefined when one of them is none. */
 export function readPemCertificates(text: string): Certificate[] | undefined {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  const certificates = blocks.flatMap((block) => readCertificate(Buffer.from(block.replace(/-----[A-Z ]+-----|\s/g, ""), "base64")) ?? []);
+  const certificates = blocks.flatMap(
+    (block) => readCertificate(Buffer.from(block.replace(/-----[A-Z ]+-----|\s/g, ""), "base64")) ?? [],
+  );
   return certificates.length === blocks.length ? certificates : undefined;
 }
 
 /** A certificate as PEM. */
 export const pemOf = (der: Uint8Array): string =>
-  `-----BEGIN CERTIFICATE-----\n${(Buffer.from(der).toString("base64").match(/.{1,64}/g) ?? []).join("\n")}\n-----END CERTIFICATE-----\n`;
+  `-----BEGIN CERTIFICATE-----\n${(
+    Buffer.from(der)
+      .toString("base64")
+      .match(/.{1,64}/g) ?? []
+  ).join("\n")}\n-----END CERTIFICATE-----\n`;
 
 function parse(der: Buffer): Certificate | undefined {
   const outer = new DerReader(readDer(der, TAG.sequence));
@@ -89,9 +119,19 @@ function parse(der: Buffer): Certificate | undefined {
   if (x509 === undefined || extensions === undefined) return undefined;
   const key = rsaBitsOf(x509);
   return {
-    der, x509, serial, keyBits, notBefore, notAfter, ...extensions, ...key,
+    der,
+    x509,
+    serial,
+    keyBits,
+    notBefore,
+    notAfter,
+    ...extensions,
+    ...key,
     fingerprint: createHash("sha256").update(der).digest("hex"),
-    issuerName: wholeOf(issuer), subjectName: wholeOf(subject), commonName: commonNameOf(subject), signatureHash: signatureHashOf(algorithm),
+    issuerName: wholeOf(issuer),
+    subjectName: wholeOf(subject),
+    commonName: commonNameOf(subject),
+    signatureHash: signatureHashOf(algorithm),
   };
 }
 
@@ -106,7 +146,9 @@ function openX509(der: Buffer): X509Certificate | undefined {
 function rsaBitsOf(x509: X509Certificate): { readonly rsaBits: number | undefined } {
   try {
     const { publicKey } = x509;
-    return { rsaBits: publicKey.asymmetricKeyType === "rsa" ? publicKey.asymmetricKeyDetails?.modulusLength : undefined };
+    return {
+      rsaBits: publicKey.asymmetricKeyType === "rsa" ? publicKey.asymmetricKeyDetails?.modulusLength : undefined,
+    };
   } catch {
     return { rsaBits: undefined };
   }
@@ -128,27 +170,45 @@ function commonNameOf(name: Der): string | undefined {
   return names.length === 1 && names[0] !== "" ? names[0] : undefined;
 }
 
-type Extensions = Pick<Certificate, "isCa" | "keyUsage" | "extendedKeyUsage" | "ocspUrls" | "crlUrls" | "hasUnknownCritical">;
+type Extensions = Pick<
+  Certificate,
+  "isCa" | "keyUsage" | "extendedKeyUsage" | "ocspUrls" | "crlUrls" | "hasUnknownCritical"
+>;
 type Drafted = { -readonly [K in keyof Extensions]: Extensions[K] };
 
 /** What each extension that we understand contributes. */
 const EXTENSIONS: Readonly<Record<string, (value: Der, draft: Drafted) => void>> = {
   "2.5.29.14": () => undefined,
-  "2.5.29.15": (value, draft) => { draft.keyUsage = keyUsageOf(value); },
+  "2.5.29.15": (value, draft) => {
+    draft.keyUsage = keyUsageOf(value);
+  },
   "2.5.29.17": () => undefined,
   "2.5.29.19": (value, draft) => {
     const flag = new DerReader(value, TAG.sequence).optional(TAG.boolean);
     draft.isCa = flag !== undefined && contentOf(flag)[0] === 0xff;
   },
-  "2.5.29.31": (value, draft) => { draft.crlUrls = crlUrlsOf(value); },
+  "2.5.29.31": (value, draft) => {
+    draft.crlUrls = crlUrlsOf(value);
+  },
   "2.5.29.32": () => undefined,
   "2.5.29.35": () => undefined,
-  "2.5.29.37": (value, draft) => { draft.extendedKeyUsage = [...members(value)].map(oidOf); },
-  "1.3.6.1.5.5.7.1.1": (value, draft) => { draft.ocspUrls = ocspUrlsOf(value); },
+  "2.5.29.37": (value, draft) => {
+    draft.extendedKeyUsage = [...members(value)].map(oidOf);
+  },
+  "1.3.6.1.5.5.7.1.1": (value, draft) => {
+    draft.ocspUrls = ocspUrlsOf(value);
+  },
 };
 
 function readExtensions(tbs: DerReader): Extensions | undefined {
-  const draft: Drafted = { isCa: false, keyUsage: undefined, extendedKeyUsage: [], ocspUrls: [], crlUrls: [], hasUnknownCritical: false };
+  const draft: Drafted = {
+    isCa: false,
+    keyUsage: undefined,
+    extendedKeyUsage: [],
+    ocspUrls: [],
+    crlUrls: [],
+    hasUnknownCritical: false,
+  };
   tbs.optional(contextTag(1, false));
   tbs.optional(contextTag(2, false));
   const wrapper = tbs.optional(contextTag(3));

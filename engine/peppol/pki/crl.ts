@@ -4,7 +4,22 @@ import { verify } from "node:crypto";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Certificate } from "./certificate.js";
-import { bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf } from "./der.js";
+import {
+  bitsOf,
+  contentOf,
+  contextTag,
+  type Der,
+  DerReader,
+  integerOf,
+  members,
+  oidOf,
+  readDer,
+  readOrUndefined,
+  signatureHashOf,
+  TAG,
+  timeOf,
+  wholeOf,
+} from "./der.js";
 import type { AnswerFault } from "./ocsp.js";
 
 /** One proven list. */
@@ -31,11 +46,13 @@ function read(bytes: Uint8Array, issuer: Certificate, at: Instant): Crl | Answer
   if (!wholeOf(reader.next(TAG.sequence)).equals(wholeOf(algorithm))) return "malformed";
   const isIssuers = wholeOf(reader.next(TAG.sequence)).equals(issuer.subjectName);
   const maySign = issuer.keyUsage === undefined || issuer.keyUsage.has("cRLSign");
-  if (hash === undefined || !isIssuers || !maySign || !verify(hash, wholeOf(tbs), issuer.x509.publicKey, signature)) return "signature";
+  if (hash === undefined || !isIssuers || !maySign || !verify(hash, wholeOf(tbs), issuer.x509.publicKey, signature))
+    return "signature";
   const thisUpdate = timeOf(reader.next());
   const nextUpdate = reader.optional(TAG.utcTime) ?? reader.optional(TAG.generalizedTime);
   const until = nextUpdate === undefined ? thisUpdate + LIMITS.revocation_age_max_ms : timeOf(nextUpdate);
-  if (thisUpdate > at + LIMITS.revocation_clock_skew_ms || until + LIMITS.revocation_clock_skew_ms < at) return "not_current";
+  if (thisUpdate > at + LIMITS.revocation_clock_skew_ms || until + LIMITS.revocation_clock_skew_ms < at)
+    return "not_current";
   const list = reader.optional(TAG.sequence);
   const extensions = reader.optional(contextTag(0));
   if (extensions !== undefined && hasCritical(new DerReader(extensions).next(TAG.sequence))) return "scope";

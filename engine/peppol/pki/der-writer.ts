@@ -28,7 +28,8 @@ export function oid(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
   const octets = [first * 40 + second, ...rest].flatMap((part) => {
     const groups = [part % 128];
-    for (let left = Math.floor(part / 128); left > 0; left = Math.floor(left / 128)) groups.unshift((left % 128) | 0x80);
+    for (let left = Math.floor(part / 128); left > 0; left = Math.floor(left / 128))
+      groups.unshift((left % 128) | 0x80);
     return groups;
   });
   return der(TAG.oid, Buffer.from(octets));
@@ -42,11 +43,14 @@ export const TRUE = der(TAG.boolean, Buffer.from([0xff]));
 /** UTCTime until 2049, GeneralizedTime afterwards. @param instant milliseconds; a fraction of a second is cut off */
 export function time(instant: number): Buffer {
   const digits = new Date(instant).toISOString().replace(/[-:T]|\.\d+/g, "");
-  return digits < "2050" ? der(TAG.utcTime, Buffer.from(digits.slice(2))) : der(TAG.generalizedTime, Buffer.from(digits));
+  return digits < "2050"
+    ? der(TAG.utcTime, Buffer.from(digits.slice(2)))
+    : der(TAG.generalizedTime, Buffer.from(digits));
 }
 
 /** GeneralizedTime, as OCSP wants it. */
-export const generalizedTime = (instant: number): Buffer => der(TAG.generalizedTime, Buffer.from(new Date(instant).toISOString().replace(/[-:T]|\.\d+/g, "")));
+export const generalizedTime = (instant: number): Buffer =>
+  der(TAG.generalizedTime, Buffer.from(new Date(instant).toISOString().replace(/[-:T]|\.\d+/g, "")));
 
 /** AlgorithmIdentifier of RSA with SHA-256. */
 export const RSA_SHA256 = sequence(oid("1.2.840.113549.1.1.11"), NULL);

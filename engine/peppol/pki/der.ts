@@ -7,8 +7,20 @@
 import { LIMITS } from "../../base/limits.js";
 
 export const TAG = {
-  boolean: 0x01, integer: 0x02, bitString: 0x03, octetString: 0x04, null: 0x05, oid: 0x06, enumerated: 0x0a, utf8: 0x0c, printable: 0x13, ia5: 0x16,
-  utcTime: 0x17, generalizedTime: 0x18, sequence: 0x30, set: 0x31,
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  null: 0x05,
+  oid: 0x06,
+  enumerated: 0x0a,
+  utf8: 0x0c,
+  printable: 0x13,
+  ia5: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
 } as const;
 
 /** `[n]` in a constructed and in a primitive encoding. */
@@ -127,10 +139,12 @@ export function oidOf(node: Der): string {
 }
 
 /** An INTEGER as hex of its content octets. */
-export const integerOf = (node: Der): string => (node.tag === TAG.integer && node.end > node.from ? contentOf(node).toString("hex") : fault());
+export const integerOf = (node: Der): string =>
+  node.tag === TAG.integer && node.end > node.from ? contentOf(node).toString("hex") : fault();
 
 /** The octets of a BIT STRING without unused bits. */
-export const bitsOf = (node: Der): Buffer => (node.tag === TAG.bitString && node.bytes[node.from] === 0 ? contentOf(node).subarray(1) : fault());
+export const bitsOf = (node: Der): Buffer =>
+  node.tag === TAG.bitString && node.bytes[node.from] === 0 ? contentOf(node).subarray(1) : fault();
 
 const UTC = /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 const GENERALIZED = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
@@ -138,7 +152,8 @@ const GENERALIZED = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
 /** UTCTime or GeneralizedTime in the form of RFC 5280, as milliseconds. */
 export function timeOf(node: Der): number {
   const text = contentOf(node).toString("latin1");
-  const match = node.tag === TAG.utcTime ? UTC.exec(text) : node.tag === TAG.generalizedTime ? GENERALIZED.exec(text) : null;
+  const match =
+    node.tag === TAG.utcTime ? UTC.exec(text) : node.tag === TAG.generalizedTime ? GENERALIZED.exec(text) : null;
   const [, year = "", month, day, hour, minute, second] = match ?? fault();
   const full = year.length === 4 ? year : `${Number(year) < 50 ? "20" : "19"}${year}`;
   const instant = Date.parse(`${full}-${month}-${day}T${hour}:${minute}:${second}Z`);
@@ -147,11 +162,14 @@ export function timeOf(node: Der): number {
 
 /** Hash of a signature algorithm that is believed: RSA with SHA-2. */
 const SIGNATURE_HASHES: ReadonlyMap<string, string> = new Map([
-  ["1.2.840.113549.1.1.11", "sha256"], ["1.2.840.113549.1.1.12", "sha384"], ["1.2.840.113549.1.1.13", "sha512"],
+  ["1.2.840.113549.1.1.11", "sha256"],
+  ["1.2.840.113549.1.1.12", "sha384"],
+  ["1.2.840.113549.1.1.13", "sha512"],
 ]);
 
 /** The hash of an AlgorithmIdentifier, or undefined when the algorithm is not believed. */
-export const signatureHashOf = (node: Der): string | undefined => SIGNATURE_HASHES.get(oidOf(new DerReader(node, TAG.sequence).next(TAG.oid)));
+export const signatureHashOf = (node: Der): string | undefined =>
+  SIGNATURE_HASHES.get(oidOf(new DerReader(node, TAG.sequence).next(TAG.oid)));
 
 /** Runs a reader; bytes that are not what it reads give undefined. */
 export function readOrUndefined<T>(read: () => T): T | undefined {

@@ -60,7 +60,9 @@ export async function ensureDevelopmentPki(options: DevelopmentOptions): Promise
   if (ends - clock.now() > LIMITS.certificate_expiry_notice_ms) return "kept";
   if (!existsSync(join(folder, "ca"))) {
     if (ends >= clock.now()) return "kept";
-    throw new ConfigError(["The development certificates have ended; remove DATA_DIR/pki and run kurier pki init --ca again."]);
+    throw new ConfigError([
+      "The development certificates have ended; remove DATA_DIR/pki and run kurier pki init --ca again.",
+    ]);
   }
   const seat = leaves[0]?.commonName ?? DEVELOPMENT_SEAT;
   for (const usage of USAGES) await issueLeaf(folder, folder, usage, seat, clock);
@@ -69,10 +71,12 @@ export async function ensureDevelopmentPki(options: DevelopmentOptions): Promise
 
 /** The keys of the folder's leaves. @throws ConfigError when they cannot be read */
 export async function loadDevelopmentKeys(folder: string): Promise<readonly LoadedKey[]> {
-  return Promise.all(USAGES.map(async (usage) => {
-    const certificate = await readLeaf(folder, usage);
-    return { certificate: certificate.der, privateKey: await readKey(leafPath(folder, usage)) };
-  }));
+  return Promise.all(
+    USAGES.map(async (usage) => {
+      const certificate = await readLeaf(folder, usage);
+      return { certificate: certificate.der, privateKey: await readKey(leafPath(folder, usage)) };
+    }),
+  );
 }
 
 /** Makes everything in a folder beside, which then takes its name: half a PKI is never seen. */
@@ -102,7 +106,18 @@ async function makeAuthorities(folder: string, clock: Clock): Promise<void> {
   await write(folder, "root", issueCertificate({ ...issuer, key: root.privateKey, ...ca }), root.privateKey);
   for (const usage of USAGES) {
     const keys = await newKeyPair();
-    await write(folder, usage, issueCertificate({ subject: AUTHORITY_SUBJECT[usage], publicKey: keys.publicKey, issuer, key: root.privateKey, ...ca }), keys.privateKey);
+    await write(
+      folder,
+      usage,
+      issueCertificate({
+        subject: AUTHORITY_SUBJECT[usage],
+        publicKey: keys.publicKey,
+        issuer,
+        key: root.privateKey,
+        ...ca,
+      }),
+      keys.privateKey,
+    );
   }
 }
 
@@ -112,19 +127,24 @@ async function write(folder: string, name: Usage | "root", certificate: Buffer, 
 }
 
 async function takeTrust(from: string, folder: string): Promise<void> {
-  if (!existsSync(trustFolder(from)) || !existsSync(join(from, "ca"))) throw new ConfigError([`${from} is no folder of a development PKI with its authorities' keys.`]);
+  if (!existsSync(trustFolder(from)) || !existsSync(join(from, "ca")))
+    throw new ConfigError([`${from} is no folder of a development PKI with its authorities' keys.`]);
   await cp(trustFolder(from), trustFolder(folder), { recursive: true });
 }
 
 async function issueLeaf(authorities: string, folder: string, usage: Usage, seat: string, clock: Clock): Promise<void> {
-  const [authority] = readPemCertificates(await readFile(join(trustFolder(authorities), `${usage}-ca.pem`), "utf8")) ?? [];
+  const [authority] =
+    readPemCertificates(await readFile(join(trustFolder(authorities), `${usage}-ca.pem`), "utf8")) ?? [];
   if (authority === undefined) throw damaged();
   const key = await readKey(join(authorities, "ca", `${usage}.key`));
   const { privateKey, publicKey } = await newKeyPair();
   const certificate = issueCertificate({
-    subject: { C: "SK", O: "Kurier Development", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat }, publicKey,
-    issuer: { subject: AUTHORITY_SUBJECT[usage], publicKey: createPublicKey(key) }, key,
-    notBefore: clock.now() - BEGIN_BEFORE_MS, notAfter: Math.min(clock.now() + LEAF_DAYS * DAY_MS, authority.notAfter),
+    subject: { C: "SK", O: "Kurier Development", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat },
+    publicKey,
+    issuer: { subject: AUTHORITY_SUBJECT[usage], publicKey: createPublicKey(key) },
+    key,
+    notBefore: clock.now() - BEGIN_BEFORE_MS,
+    notAfter: Math.min(clock.now() + LEAF_DAYS * DAY_MS, authority.notAfter),
     keyUsage: usage === "ap" ? ["digitalSignature", "keyEncipherment"] : ["digitalSignature"],
   });
   // Key and certificate are one file, replaced whole: they never belong to two different pairs.
@@ -157,4 +177,5 @@ async function readLeaf(folder: string, usage: Usage): Promise<Certificate> {
   return certificate;
 }
 
-const damaged = (): ConfigError => new ConfigError(["The development PKI in DATA_DIR/pki is damaged; remove the folder, and it is made anew."]);
+const damaged = (): ConfigError =>
+  new ConfigError(["The development PKI in DATA_DIR/pki is damaged; remove the folder, and it is made anew."]);

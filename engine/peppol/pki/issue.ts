@@ -15,7 +15,8 @@ export interface KeyPair {
 }
 
 /** A fresh RSA key, made outside the event loop. */
-export const newKeyPair = (bits = RSA_BITS): Promise<KeyPair> => promisify(generateKeyPair)("rsa", { modulusLength: bits });
+export const newKeyPair = (bits = RSA_BITS): Promise<KeyPair> =>
+  promisify(generateKeyPair)("rsa", { modulusLength: bits });
 
 /** Parts of a name in the order in which they are written. */
 export interface SubjectName {
@@ -51,8 +52,13 @@ export interface NewCertificate {
 export function issueCertificate(wanted: NewCertificate): Buffer {
   const issuer = wanted.issuer ?? wanted;
   const tbs = sequence(
-    der(contextTag(0), integer(Buffer.from([2]))), integer(wanted.serial ?? newSerial()), RSA_SHA256, nameDer(issuer.subject),
-    sequence(time(wanted.notBefore), time(wanted.notAfter)), nameDer(wanted.subject), spki(wanted.publicKey),
+    der(contextTag(0), integer(Buffer.from([2]))),
+    integer(wanted.serial ?? newSerial()),
+    RSA_SHA256,
+    nameDer(issuer.subject),
+    sequence(time(wanted.notBefore), time(wanted.notAfter)),
+    nameDer(wanted.subject),
+    spki(wanted.publicKey),
     der(contextTag(3), sequence(...extensionsOf(wanted, issuer.publicKey))),
   );
   return sequence(tbs, RSA_SHA256, bitString(sign("sha256", tbs, wanted.key)));
@@ -67,17 +73,26 @@ function newSerial(): Buffer {
 
 const spki = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });
 
-const NAME_PARTS = [["C", "2.5.4.6", TAG.printable], ["O", "2.5.4.10", TAG.utf8], ["OU", "2.5.4.11", TAG.utf8], ["CN", "2.5.4.3", TAG.utf8]] as const;
+const NAME_PARTS = [
+  ["C", "2.5.4.6", TAG.printable],
+  ["O", "2.5.4.10", TAG.utf8],
+  ["OU", "2.5.4.11", TAG.utf8],
+  ["CN", "2.5.4.3", TAG.utf8],
+] as const;
 
 /** The DER of a name. */
-export const nameDer = (name: SubjectName): Buffer => sequence(...NAME_PARTS.flatMap(([part, id, tag]) => {
-  const text = name[part];
-  return text === undefined ? [] : [der(TAG.set, sequence(oid(id), der(tag, Buffer.from(text))))];
-}));
+export const nameDer = (name: SubjectName): Buffer =>
+  sequence(
+    ...NAME_PARTS.flatMap(([part, id, tag]) => {
+      const text = name[part];
+      return text === undefined ? [] : [der(TAG.set, sequence(oid(id), der(tag, Buffer.from(text))))];
+    }),
+  );
 
 const keyId = (key: KeyObject): Buffer => createHash("sha256").update(spki(key)).digest().subarray(0, 20);
 
-const extension = (id: string, value: Uint8Array, critical = false): Buffer => sequence(oid(id), ...(critical ? [TRUE] : []), octetString(value));
+const extension = (id: string, value: Uint8Array, critical = false): Buffer =>
+  sequence(oid(id), ...(critical ? [TRUE] : []), octetString(value));
 
 const uri = (url: string): Buffer => der(contextTag(6, false), Buffer.from(url, "latin1"));
 
@@ -89,8 +104,12 @@ function extensionsOf(wanted: NewCertificate, issuerKey: KeyObject): Buffer[] {
     ...(extendedKeyUsage === undefined ? [] : [extension("2.5.29.37", sequence(...extendedKeyUsage.map(oid)))]),
     extension("2.5.29.14", octetString(keyId(wanted.publicKey))),
     extension("2.5.29.35", sequence(der(contextTag(0, false), keyId(issuerKey)))),
-    ...(ocspUrl === undefined ? [] : [extension("1.3.6.1.5.5.7.1.1", sequence(sequence(oid("1.3.6.1.5.5.7.48.1"), uri(ocspUrl))))]),
-    ...(crlUrl === undefined ? [] : [extension("2.5.29.31", sequence(sequence(der(contextTag(0), der(contextTag(0), uri(crlUrl))))))]),
+    ...(ocspUrl === undefined
+      ? []
+      : [extension("1.3.6.1.5.5.7.1.1", sequence(sequence(oid("1.3.6.1.5.5.7.48.1"), uri(ocspUrl))))]),
+    ...(crlUrl === undefined
+      ? []
+      : [extension("2.5.29.31", sequence(sequence(der(contextTag(0), der(contextTag(0), uri(crlUrl))))))]),
     ...(criticalExtension === undefined ? [] : [extension(criticalExtension, sequence(), true)]),
   ];
 }

@@ -21,7 +21,8 @@ export type KeyStoreFault = (typeof KEY_STORE_FAULTS)[number];
 const SENTENCES: Readonly<Record<KeyStoreFault, string>> = {
   malformed: "AS4_KEYSTORE is not a PKCS#12 file that can be read.",
   password: "AS4_KEYSTORE_PASSWORD does not open AS4_KEYSTORE.",
-  legacy: "AS4_KEYSTORE is encrypted with a legacy algorithm (RC2 or triple DES). Convert it: openssl pkcs12 -legacy -in old.p12 -nodes -out keys.pem, " +
+  legacy:
+    "AS4_KEYSTORE is encrypted with a legacy algorithm (RC2 or triple DES). Convert it: openssl pkcs12 -legacy -in old.p12 -nodes -out keys.pem, " +
     "then openssl pkcs12 -export -in keys.pem -out new.p12, and delete keys.pem.",
   no_key: "AS4_KEYSTORE holds no private key of RSA.",
   no_certificate: "AS4_KEYSTORE holds no certificate that belongs to its private key.",
@@ -52,9 +53,11 @@ export async function readKeyStore(bytes: Uint8Array, password: string): Promise
   const keys = bags.keys.flatMap((pkcs8) => rsaKey(pkcs8) ?? []);
   if (keys.length === 0) return "no_key";
   const certificates = bags.certificates.flatMap((der) => readCertificate(der) ?? []);
-  const loaded = keys.flatMap((privateKey) => certificates
-    .filter((certificate) => !certificate.isCa && certificate.x509.checkPrivateKey(privateKey))
-    .map((certificate) => ({ privateKey, certificate: certificate.der })));
+  const loaded = keys.flatMap((privateKey) =>
+    certificates
+      .filter((certificate) => !certificate.isCa && certificate.x509.checkPrivateKey(privateKey))
+      .map((certificate) => ({ privateKey, certificate: certificate.der })),
+  );
   return loaded.length === 0 ? "no_certificate" : loaded;
 }
 
@@ -92,17 +95,26 @@ async function openBags(bytes: Uint8Array, password: ArrayBuffer): Promise<Bags 
 async function bagsOf(safe: pkijs.AuthenticatedSafe, password: ArrayBuffer): Promise<Bags> {
   const keys: Buffer[] = [];
   const certificates: Buffer[] = [];
-  const contents = (safe.parsedValue as { readonly safeContents?: readonly { readonly value: pkijs.SafeContents }[] } | undefined)?.safeContents ?? [];
+  const contents =
+    (safe.parsedValue as { readonly safeContents?: readonly { readonly value: pkijs.SafeContents }[] } | undefined)
+      ?.safeContents ?? [];
   for (const { bagValue } of contents.flatMap(({ value }) => value.safeBags)) {
     if (bagValue instanceof pkijs.PKCS8ShroudedKeyBag) {
       // The method is not part of pkijs's published types, though its documentation names it.
-      const shrouded = bagValue as pkijs.PKCS8ShroudedKeyBag & { parseInternalValues(options: { readonly password: ArrayBuffer }): Promise<void> };
+      const shrouded = bagValue as pkijs.PKCS8ShroudedKeyBag & {
+        parseInternalValues(options: { readonly password: ArrayBuffer }): Promise<void>;
+      };
       await shrouded.parseInternalValues({ password });
       if (bagValue.parsedValue !== undefined) keys.push(Buffer.from(bagValue.parsedValue.toSchema().toBER()));
     } else if (bagValue instanceof pkijs.PrivateKeyInfo) {
       keys.push(Buffer.from(bagValue.toSchema().toBER()));
     } else if (bagValue instanceof pkijs.CertBag && "valueBlock" in bagValue.certValue) {
-      certificates.push(Buffer.from((bagValue.certValue as { readonly valueBlock: { readonly valueHexView: Uint8Array } }).valueBlock.valueHexView));
+      certificates.push(
+        Buffer.from(
+          (bagValue.certValue as { readonly valueBlock: { readonly valueHexView: Uint8Array } }).valueBlock
+            .valueHexView,
+        ),
+      );
     }
   }
   return { keys, certificates };

@@ -5,7 +5,20 @@ import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { type Certificate, OCSP_SIGNING, readCertificate } from "./certificate.js";
 import {
-  bitsOf, contentOf, contextTag, type Der, DerReader, integerOf, members, oidOf, readDer, readOrUndefined, signatureHashOf, TAG, timeOf, wholeOf,
+  bitsOf,
+  contentOf,
+  contextTag,
+  type Der,
+  DerReader,
+  integerOf,
+  members,
+  oidOf,
+  readDer,
+  readOrUndefined,
+  signatureHashOf,
+  TAG,
+  timeOf,
+  wholeOf,
 } from "./der.js";
 import { integer, NULL, octetString, oid, sequence } from "./der-writer.js";
 import { signedBy } from "./trust.js";
@@ -19,7 +32,10 @@ const sha1 = (bytes: Uint8Array): Buffer => createHash("sha1").update(bytes).dig
 /** The DER of a question about one certificate. */
 export function ocspQuestion(certificate: Certificate, issuer: Certificate): Buffer {
   const certId = sequence(
-    sequence(oid(SHA1), NULL), octetString(sha1(issuer.subjectName)), octetString(sha1(issuer.keyBits)), integer(Buffer.from(certificate.serial, "hex")),
+    sequence(oid(SHA1), NULL),
+    octetString(sha1(issuer.subjectName)),
+    octetString(sha1(issuer.keyBits)),
+    integer(Buffer.from(certificate.serial, "hex")),
   );
   return sequence(sequence(sequence(sequence(certId))));
 }
@@ -31,15 +47,32 @@ export interface RevocationFinding {
   readonly until: Instant;
 }
 
-export const ANSWER_FAULTS = ["malformed", "unsuccessful", "other_certificate", "signature", "not_current", "scope"] as const;
+export const ANSWER_FAULTS = [
+  "malformed",
+  "unsuccessful",
+  "other_certificate",
+  "signature",
+  "not_current",
+  "scope",
+] as const;
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 
 /** Reads an answer to `ocspQuestion(certificate, issuer)` at a moment. */
-export function readOcspAnswer(answer: Uint8Array, certificate: Certificate, issuer: Certificate, at: Instant): RevocationFinding | AnswerFault {
+export function readOcspAnswer(
+  answer: Uint8Array,
+  certificate: Certificate,
+  issuer: Certificate,
+  at: Instant,
+): RevocationFinding | AnswerFault {
   return readOrUndefined(() => read(answer, certificate, issuer, at)) ?? "malformed";
 }
 
-function read(answer: Uint8Array, certificate: Certificate, issuer: Certificate, at: Instant): RevocationFinding | AnswerFault {
+function read(
+  answer: Uint8Array,
+  certificate: Certificate,
+  issuer: Certificate,
+  at: Instant,
+): RevocationFinding | AnswerFault {
   const outer = new DerReader(readDer(answer, TAG.sequence));
   if (contentOf(outer.next(TAG.enumerated))[0] !== 0) return "unsuccessful";
   const responseBytes = new DerReader(new DerReader(outer.next(contextTag(0))).next(TAG.sequence));
@@ -50,7 +83,8 @@ function read(answer: Uint8Array, certificate: Certificate, issuer: Certificate,
   const signature = bitsOf(basic.next(TAG.bitString));
   const attached = basic.optional(contextTag(0));
   const signers = [issuer, ...delegates(attached, issuer, at)];
-  if (hash === undefined || !signers.some((signer) => verify(hash, wholeOf(data), signer.x509.publicKey, signature))) return "signature";
+  if (hash === undefined || !signers.some((signer) => verify(hash, wholeOf(data), signer.x509.publicKey, signature)))
+    return "signature";
 
   const reader = new DerReader(data);
   reader.optional(contextTag(0));
@@ -74,18 +108,35 @@ function delegates(attached: Der | undefined, issuer: Certificate, at: Instant):
     const certificate = readCertificate(wholeOf(node));
     if (certificate !== undefined) certificates.push(certificate);
   }
-  return certificates.filter((certificate) => certificate.extendedKeyUsage.includes(OCSP_SIGNING) && certificate.notBefore <= at && at <= certificate.notAfter &&
-    certificate.signatureHash !== undefined && (certificate.rsaBits ?? 0) >= LIMITS.rsa_bits_min && signedBy(certificate, issuer));
+  return certificates.filter(
+    (certificate) =>
+      certificate.extendedKeyUsage.includes(OCSP_SIGNING) &&
+      certificate.notBefore <= at &&
+      at <= certificate.notAfter &&
+      certificate.signatureHash !== undefined &&
+      (certificate.rsaBits ?? 0) >= LIMITS.rsa_bits_min &&
+      signedBy(certificate, issuer),
+  );
 }
 
-function readSingle(single: Der, certificate: Certificate, issuer: Certificate, producedAt: Instant, at: Instant): RevocationFinding | AnswerFault | undefined {
+function readSingle(
+  single: Der,
+  certificate: Certificate,
+  issuer: Certificate,
+  producedAt: Instant,
+  at: Instant,
+): RevocationFinding | AnswerFault | undefined {
   const reader = new DerReader(single, TAG.sequence);
   if (!isAbout(reader.next(TAG.sequence), certificate, issuer)) return undefined;
   const { tag } = reader.next();
   const thisUpdate = timeOf(reader.next(TAG.generalizedTime));
   const nextUpdate = reader.optional(contextTag(0));
-  const until = nextUpdate === undefined ? thisUpdate + LIMITS.revocation_age_max_ms : timeOf(new DerReader(nextUpdate).next(TAG.generalizedTime));
-  if (thisUpdate > at + LIMITS.revocation_clock_skew_ms || until + LIMITS.revocation_clock_skew_ms < at) return "not_current";
+  const until =
+    nextUpdate === undefined
+      ? thisUpdate + LIMITS.revocation_age_max_ms
+      : timeOf(new DerReader(nextUpdate).next(TAG.generalizedTime));
+  if (thisUpdate > at + LIMITS.revocation_clock_skew_ms || until + LIMITS.revocation_clock_skew_ms < at)
+    return "not_current";
   const status = tag === contextTag(0, false) ? "good" : tag === contextTag(1) ? "revoked" : "unknown";
   return { status, producedAt, until };
 }
@@ -95,5 +146,10 @@ function isAbout(certId: Der, certificate: Certificate, issuer: Certificate): bo
   const hash = oidOf(new DerReader(reader.next(TAG.sequence)).next(TAG.oid));
   const issuerName = contentOf(reader.next(TAG.octetString));
   const issuerKey = contentOf(reader.next(TAG.octetString));
-  return hash === SHA1 && issuerName.equals(sha1(issuer.subjectName)) && issuerKey.equals(sha1(issuer.keyBits)) && integerOf(reader.next(TAG.integer)) === certificate.serial;
+  return (
+    hash === SHA1 &&
+    issuerName.equals(sha1(issuer.subjectName)) &&
+    issuerKey.equals(sha1(issuer.keyBits)) &&
+    integerOf(reader.next(TAG.integer)) === certificate.serial
+  );
 }

@@ -67,7 +67,8 @@ export interface OwnKeysOptions {
 export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions): Promise<OwnKeys> {
   let held = identitiesOf(await load(), store);
 
-  const usable = (usage: Usage): OwnIdentity[] => held.filter((identity) => identity.usage === usage && identity.notAfter >= clock.now());
+  const usable = (usage: Usage): OwnIdentity[] =>
+    held.filter((identity) => identity.usage === usage && identity.notAfter >= clock.now());
   /** An expired key still signs when there is no other: the peer's answer says it better than silence. */
   const currentOf = (usage: Usage): OwnIdentity | undefined => {
     const begun = usable(usage).filter(({ notBefore }) => notBefore <= clock.now());
@@ -98,24 +99,46 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
     },
     apKeys: () => {
       const current = currentOf("ap");
-      const others = usable("ap").filter((identity) => identity !== current).sort((a, b) => b.notBefore - a.notBefore);
+      const others = usable("ap")
+        .filter((identity) => identity !== current)
+        .sort((a, b) => b.notBefore - a.notBefore);
       return [...(current === undefined ? [] : [current]), ...others].slice(0, LIMITS.own_keys_max);
     },
     smp: () => currentOf("smp"),
     reload,
     watch: () => {
-      const timer = setInterval(() => { void reload(); }, LIMITS.keystore_poll_ms);
+      const timer = setInterval(() => {
+        void reload();
+      }, LIMITS.keystore_poll_ms);
       timer.unref();
-      return { stop: () => { clearInterval(timer); } };
+      return {
+        stop: () => {
+          clearInterval(timer);
+        },
+      };
     },
     expiries: () => {
       const own = held.map((identity): Expiry => {
         const { usage, seat, notBefore, notAfter, fingerprint } = identity;
         return { usage, name: seat, notBefore, notAfter, fingerprint, isInUse: identity === currentOf(usage) };
       });
-      const authorities = USAGES.flatMap((usage) => store.issuers[usage].map((certificate) => ({ certificate, usage: `${usage}_ca` as const })));
+      const authorities = USAGES.flatMap((usage) =>
+        store.issuers[usage].map((certificate) => ({ certificate, usage: `${usage}_ca` as const })),
+      );
       const roots = store.roots.map((certificate) => ({ certificate, usage: "root" as const }));
-      return [...own, ...[...authorities, ...roots].map(({ certificate: { commonName, notBefore, notAfter, fingerprint }, usage }): Expiry => ({ usage, name: commonName ?? "", notBefore, notAfter, fingerprint, isInUse: true }))];
+      return [
+        ...own,
+        ...[...authorities, ...roots].map(
+          ({ certificate: { commonName, notBefore, notAfter, fingerprint }, usage }): Expiry => ({
+            usage,
+            name: commonName ?? "",
+            notBefore,
+            notAfter,
+            fingerprint,
+            isInUse: true,
+          }),
+        ),
+      ];
     },
   };
 }
@@ -132,12 +155,23 @@ function identitiesOf(keys: readonly LoadedKey[], store: TrustStore): readonly O
       return [];
     }
     const { commonName, fingerprint, notBefore, notAfter } = certificate;
-    return [{
-      usage, seat: commonName ?? "", certificate: certificate.der, chain: path.slice(1).map(({ der }) => der), privateKey: key.privateKey,
-      key: wrapPrivateKey(key.privateKey), fingerprint, notBefore, notAfter,
-    }];
+    return [
+      {
+        usage,
+        seat: commonName ?? "",
+        certificate: certificate.der,
+        chain: path.slice(1).map(({ der }) => der),
+        privateKey: key.privateKey,
+        key: wrapPrivateKey(key.privateKey),
+        fingerprint,
+        notBefore,
+        notAfter,
+      },
+    ];
   });
   if (identities.some(({ usage }) => usage === "ap")) return identities;
   const why = reasons.size === 0 ? "" : ` (${[...reasons].join(", ")})`;
-  throw new ConfigError([`AS4_KEYSTORE holds no key of an access point that the authorities of PEPPOL_TRUST_DIR have certified${why}.`]);
+  throw new ConfigError([
+    `AS4_KEYSTORE holds no key of an access point that the authorities of PEPPOL_TRUST_DIR have certified${why}.`,
+  ]);
 }

@@ -29,15 +29,15 @@ export interface CheckRequest {
 
 export type Verdict =
   | {
-    readonly kind: "trusted";
-    /** Subject common name: `PSK000001`. */
-    readonly seat: string;
-    readonly certificate: Certificate;
-    /** DER of the issuers up to the root; evidence. */
-    readonly chain: readonly Buffer[];
-    /** Of the certificate itself; evidence. */
-    readonly revocation: RevocationAnswer;
-  }
+      readonly kind: "trusted";
+      /** Subject common name: `PSK000001`. */
+      readonly seat: string;
+      readonly certificate: Certificate;
+      /** DER of the issuers up to the root; evidence. */
+      readonly chain: readonly Buffer[];
+      /** Of the certificate itself; evidence. */
+      readonly revocation: RevocationAnswer;
+    }
   | { readonly kind: "refused"; readonly reason: TrustFault };
 
 export interface Pki {
@@ -99,7 +99,11 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     if (answers.some(({ status }) => status === "revoked")) return "revoked";
     const unknown = answers.find(({ status }) => status === "unknown");
     if (unknown !== undefined) {
-      complain(path[0].fingerprint, { component: path[0].commonName ?? "", code: unknown.code ?? "", outcome: mode === "hard" ? "refused" : "believed" });
+      complain(path[0].fingerprint, {
+        component: path[0].commonName ?? "",
+        code: unknown.code ?? "",
+        outcome: mode === "hard" ? "refused" : "believed",
+      });
       if (mode === "hard") return "revocation_unknown";
     }
     return leaf ?? { status: "unknown", source: "none", checkedAt: clock.now() };
@@ -116,7 +120,13 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
         const answer = await revocationOf(path);
         if (typeof answer === "string") return { kind: "refused", reason: answer };
         const [certificate, ...issuers] = path;
-        return { kind: "trusted", seat: certificate.commonName ?? "", certificate, chain: issuers.map((issuer) => issuer.der), revocation: answer };
+        return {
+          kind: "trusted",
+          seat: certificate.commonName ?? "",
+          certificate,
+          chain: issuers.map((issuer) => issuer.der),
+          revocation: answer,
+        };
       } catch (error) {
         log.error("a revocation question failed", errorFields(error));
         return { kind: "refused", reason: "revocation_unknown" };

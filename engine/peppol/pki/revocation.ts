@@ -71,19 +71,32 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   async function askOcsp(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
     const checkedAt = clock.now();
     const answer = await http({
-      method: "POST", url, use: "revocation", bytes_max: LIMITS.ocsp_answer_bytes_max, body: ocspQuestion(certificate, issuer),
+      method: "POST",
+      url,
+      use: "revocation",
+      bytes_max: LIMITS.ocsp_answer_bytes_max,
+      body: ocspQuestion(certificate, issuer),
       headers: { "Content-Type": "application/ocsp-request", Accept: "application/ocsp-response" },
     });
     const base = { source: "ocsp", url, checkedAt } as const;
-    if (answer.kind === "failed" || answer.status !== 200) return { answer: { ...base, status: "unknown", code: codeOf(answer) } };
+    if (answer.kind === "failed" || answer.status !== 200)
+      return { answer: { ...base, status: "unknown", code: codeOf(answer) } };
     const finding = readOcspAnswer(answer.body, certificate, issuer, checkedAt);
     if (typeof finding === "string") return { answer: { ...base, status: "unknown", code: finding } };
-    return { answer: { ...base, status: finding.status, producedAt: finding.producedAt, answer: answer.body }, until: finding.until };
+    return {
+      answer: { ...base, status: finding.status, producedAt: finding.producedAt, answer: answer.body },
+      until: finding.until,
+    };
   }
 
   async function fetchList(url: string, issuer: Certificate): Promise<Fetched> {
     const answer = await http({ method: "GET", url, use: "revocation", bytes_max: LIMITS.crl_bytes_max });
-    const failed = (code: string): Fetched => ({ crl: undefined, code, bytes: undefined, until: clock.monotonic() + LIMITS.revocation_unknown_cache_ms });
+    const failed = (code: string): Fetched => ({
+      crl: undefined,
+      code,
+      bytes: undefined,
+      until: clock.monotonic() + LIMITS.revocation_unknown_cache_ms,
+    });
     if (answer.kind === "failed" || answer.status !== 200) return failed(codeOf(answer));
     const crl: Crl | AnswerFault = readCrl(answer.body, issuer, clock.now());
     if (typeof crl === "string") return failed(crl);
@@ -104,14 +117,18 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   async function askList(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
     const { crl, code, bytes } = await listOf(url, issuer);
     const base = { source: "crl", url, checkedAt: clock.now() } as const;
-    if (crl === undefined || bytes === undefined) return { answer: { ...base, status: "unknown", code: code ?? "none" } };
+    if (crl === undefined || bytes === undefined)
+      return { answer: { ...base, status: "unknown", code: code ?? "none" } };
     const status = crl.revoked.has(certificate.serial) ? "revoked" : "good";
     return { answer: { ...base, status, producedAt: crl.thisUpdate, answer: bytes }, until: crl.until };
   }
 
   async function askAll(certificate: Certificate, issuer: Certificate): Promise<Timed> {
     let last: Timed = { answer: { status: "unknown", source: "none", checkedAt: clock.now(), code: "no_service" } };
-    for (const [ask, urls] of [[askOcsp, certificate.ocspUrls], [askList, certificate.crlUrls]] as const) {
+    for (const [ask, urls] of [
+      [askOcsp, certificate.ocspUrls],
+      [askList, certificate.crlUrls],
+    ] as const) {
       for (const url of urls) {
         last = await ask(url, certificate, issuer);
         if (last.answer.status !== "unknown") return last;
@@ -121,7 +138,12 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   }
 
   const keep = (key: string, { answer, until }: Timed): RevocationAnswer => {
-    return remember(known, key, { answer, until: clock.monotonic() + lifetime(answer.status, until) }, LIMITS.revocation_cache_entries).answer;
+    return remember(
+      known,
+      key,
+      { answer, until: clock.monotonic() + lifetime(answer.status, until) },
+      LIMITS.revocation_cache_entries,
+    ).answer;
   };
 
   return {
@@ -131,7 +153,11 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
       if (remembered !== undefined && remembered.until > clock.monotonic()) return Promise.resolve(remembered.answer);
       const running = asking.get(key);
       if (running !== undefined) return running;
-      const mine = askAll(certificate, issuer).then((timed) => keep(key, timed)).finally(() => { asking.delete(key); });
+      const mine = askAll(certificate, issuer)
+        .then((timed) => keep(key, timed))
+        .finally(() => {
+          asking.delete(key);
+        });
       asking.set(key, mine);
       return mine;
     },

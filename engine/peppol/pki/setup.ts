@@ -32,9 +32,18 @@ export async function openOwnPki({ config, dataDir, clock, log }: OwnPkiOptions)
   if (keyStore !== undefined) {
     if (trust === undefined) throw new ConfigError(["PEPPOL_TRUST_DIR must be set when AS4_KEYSTORE is."]);
     const store = loadTrustStore(trust);
-    return { store, keys: await createOwnKeys({ load: () => loadKeyStore(keyStore, config.AS4_KEYSTORE_PASSWORD ?? ""), store, clock, log }) };
+    return {
+      store,
+      keys: await createOwnKeys({
+        load: () => loadKeyStore(keyStore, config.AS4_KEYSTORE_PASSWORD ?? ""),
+        store,
+        clock,
+        log,
+      }),
+    };
   }
-  if (config.ENVIRONMENT === "production") throw new ConfigError(["AS4_KEYSTORE must be set when ENVIRONMENT is production."]);
+  if (config.ENVIRONMENT === "production")
+    throw new ConfigError(["AS4_KEYSTORE must be set when ENVIRONMENT is production."]);
   const folder = developmentFolder(dataDir);
   const done = await ensureDevelopmentPki({ folder, clock });
   if (done !== "kept") log.info(`the development PKI is ${done}`);

@@ -25,8 +25,21 @@ export interface TrustStore {
 
 /** Why a certificate is not trusted, in order of precedence. */
 export const TRUST_FAULTS = [
-  "malformed", "key_too_small", "wrong_ca", "unknown_issuer", "signature", "chain", "critical_extension", "not_an_end_entity", "key_usage",
-  "seat_id", "name_mismatch", "not_yet_valid", "expired", "revoked", "revocation_unknown",
+  "malformed",
+  "key_too_small",
+  "wrong_ca",
+  "unknown_issuer",
+  "signature",
+  "chain",
+  "critical_extension",
+  "not_an_end_entity",
+  "key_usage",
+  "seat_id",
+  "name_mismatch",
+  "not_yet_valid",
+  "expired",
+  "revoked",
+  "revocation_unknown",
 ] as const;
 export type TrustFault = (typeof TRUST_FAULTS)[number];
 
@@ -46,7 +59,9 @@ const USAGE_ROWS: Readonly<Record<Usage, UsageRow>> = {
 };
 
 /** Sorts authorities into a store. A self-signed one of a use is its own root. */
-export function makeTrustStore(certificates: readonly { readonly certificate: Certificate; readonly usage?: Usage }[]): TrustStore {
+export function makeTrustStore(
+  certificates: readonly { readonly certificate: Certificate; readonly usage?: Usage }[],
+): TrustStore {
   const issuers: Record<Usage, Certificate[]> = { ap: [], smp: [] };
   const roots: Certificate[] = [];
   for (const { certificate, usage } of certificates) {
@@ -59,7 +74,8 @@ export function makeTrustStore(certificates: readonly { readonly certificate: Ce
 }
 
 /** The use whose words stand in an authority's name. */
-export const usageByName = ({ commonName }: Certificate): Usage | undefined => USAGES.find((name) => USAGE_ROWS[name].words.test(commonName ?? ""));
+export const usageByName = ({ commonName }: Certificate): Usage | undefined =>
+  USAGES.find((name) => USAGE_ROWS[name].words.test(commonName ?? ""));
 
 /**
  * Reads a folder of PEM files: roots, and authorities that are known by the words of their names or by lying in the
@@ -67,16 +83,26 @@ export const usageByName = ({ commonName }: Certificate): Usage | undefined => U
  * @throws ConfigError when a file cannot be used, an authority of a use or its root is missing, or test and production mix
  */
 export function loadTrustStore(folder: string): TrustStore {
-  const places: readonly (readonly [string, Usage | undefined])[] = [[folder, undefined], [join(folder, "ap"), "ap"], [join(folder, "smp"), "smp"]];
-  const found = places.flatMap(([place, usage]) => pemFiles(place, usage === undefined).flatMap((path) => {
-    const certificates = readPemCertificates(readFileSync(path, "utf8"));
-    if (certificates === undefined || certificates.length === 0) throw new ConfigError([`${path} of PEPPOL_TRUST_DIR holds no certificates in PEM form.`]);
-    return certificates.map((certificate) => ({ certificate, ...(usage === undefined ? {} : { usage }) }));
-  }));
+  const places: readonly (readonly [string, Usage | undefined])[] = [
+    [folder, undefined],
+    [join(folder, "ap"), "ap"],
+    [join(folder, "smp"), "smp"],
+  ];
+  const found = places.flatMap(([place, usage]) =>
+    pemFiles(place, usage === undefined).flatMap((path) => {
+      const certificates = readPemCertificates(readFileSync(path, "utf8"));
+      if (certificates === undefined || certificates.length === 0)
+        throw new ConfigError([`${path} of PEPPOL_TRUST_DIR holds no certificates in PEM form.`]);
+      return certificates.map((certificate) => ({ certificate, ...(usage === undefined ? {} : { usage }) }));
+    }),
+  );
   const store = makeTrustStore(found);
   const sentences = [
-    ...USAGES.filter((usage) => store.issuers[usage].length === 0).map((usage) => `PEPPOL_TRUST_DIR has no ${usage.toUpperCase()} certification authority.`),
-    ...USAGES.flatMap((usage) => store.issuers[usage]).filter((issuer) => climb([issuer], store) === undefined)
+    ...USAGES.filter((usage) => store.issuers[usage].length === 0).map(
+      (usage) => `PEPPOL_TRUST_DIR has no ${usage.toUpperCase()} certification authority.`,
+    ),
+    ...USAGES.flatMap((usage) => store.issuers[usage])
+      .filter((issuer) => climb([issuer], store) === undefined)
       .map((issuer) => `PEPPOL_TRUST_DIR lacks the root of ${issuer.commonName ?? "an authority"}.`),
     ...mixedSentences(found.map(({ certificate }) => certificate)),
   ];
@@ -87,12 +113,15 @@ export function loadTrustStore(folder: string): TrustStore {
 function pemFiles(folder: string, mustExist: boolean): string[] {
   let names: string[];
   try {
-    names = readdirSync(folder).filter((name) => /\.(?:pem|crt|cer)$/i.test(name)).sort();
+    names = readdirSync(folder)
+      .filter((name) => /\.(?:pem|crt|cer)$/i.test(name))
+      .sort();
   } catch {
     if (!mustExist) return [];
     throw new ConfigError(["PEPPOL_TRUST_DIR must be a folder that can be read."]);
   }
-  if (names.length > LIMITS.trust_files_max) throw new ConfigError([`PEPPOL_TRUST_DIR has more than ${LIMITS.trust_files_max} files.`]);
+  if (names.length > LIMITS.trust_files_max)
+    throw new ConfigError([`PEPPOL_TRUST_DIR has more than ${LIMITS.trust_files_max} files.`]);
   return names.map((name) => join(folder, name)).filter((path) => statSync(path).isFile());
 }
 
@@ -100,7 +129,9 @@ function pemFiles(folder: string, mustExist: boolean): string[] {
 function mixedSentences(certificates: readonly Certificate[]): string[] {
   const network = certificates.filter(({ commonName }) => /^PEPPOL .*CA - G\d+$/i.test(commonName ?? ""));
   const tests = network.filter(({ commonName }) => / TEST /i.test(commonName ?? ""));
-  return tests.length > 0 && tests.length < network.length ? ["PEPPOL_TRUST_DIR mixes authorities of the test and the production network; keep one of them."] : [];
+  return tests.length > 0 && tests.length < network.length
+    ? ["PEPPOL_TRUST_DIR mixes authorities of the test and the production network; keep one of them."]
+    : [];
 }
 
 /** Continues a path to a root of the store; undefined when none is reached. */
@@ -132,9 +163,11 @@ export function findPath(der: Uint8Array, usage: Usage, store: TrustStore): Path
   const leaf = readCertificate(der);
   if (leaf === undefined) return "malformed";
   if (!isStrong(leaf)) return "key_too_small";
-  const named = (use: Usage): Certificate[] => store.issuers[use].filter((issuer) => leaf.issuerName.equals(issuer.subjectName));
+  const named = (use: Usage): Certificate[] =>
+    store.issuers[use].filter((issuer) => leaf.issuerName.equals(issuer.subjectName));
   const candidates = named(usage);
-  if (candidates.length === 0) return USAGES.some((other) => other !== usage && named(other).length > 0) ? "wrong_ca" : "unknown_issuer";
+  if (candidates.length === 0)
+    return USAGES.some((other) => other !== usage && named(other).length > 0) ? "wrong_ca" : "unknown_issuer";
   const issuer = candidates.find((candidate) => signedBy(leaf, candidate));
   if (issuer === undefined) return "signature";
   const path = climb([leaf, issuer], store);
@@ -142,11 +175,14 @@ export function findPath(der: Uint8Array, usage: Usage, store: TrustStore): Path
   return pathFault(path, usage) ?? path;
 }
 
-const isStrong = ({ rsaBits }: Certificate): boolean => rsaBits !== undefined && rsaBits >= LIMITS.rsa_bits_min && rsaBits <= LIMITS.rsa_bits_max;
+const isStrong = ({ rsaBits }: Certificate): boolean =>
+  rsaBits !== undefined && rsaBits >= LIMITS.rsa_bits_min && rsaBits <= LIMITS.rsa_bits_max;
 
 function pathFault(path: Path, usage: Usage): TrustFault | undefined {
   const [leaf, ...authorities] = path;
-  const areAuthorities = authorities.every((authority) => authority.isCa && isStrong(authority) && allows(authority, ["keyCertSign"]));
+  const areAuthorities = authorities.every(
+    (authority) => authority.isCa && isStrong(authority) && allows(authority, ["keyCertSign"]),
+  );
   // A root's own signature is not looked at: the root is trusted for being in the folder.
   const areSigned = path.every((certificate, i) => i === path.length - 1 || certificate.signatureHash !== undefined);
   if (!areAuthorities || !areSigned) return "chain";
@@ -156,7 +192,8 @@ function pathFault(path: Path, usage: Usage): TrustFault | undefined {
   return SEAT_ID.test(leaf.commonName ?? "") ? undefined : "seat_id";
 }
 
-const allows = ({ keyUsage }: Certificate, wanted: readonly KeyUsage[]): boolean => keyUsage === undefined || wanted.every((use) => keyUsage.has(use));
+const allows = ({ keyUsage }: Certificate, wanted: readonly KeyUsage[]): boolean =>
+  keyUsage === undefined || wanted.every((use) => keyUsage.has(use));
 
 /** What time says of a path. */
 export function timeFault(path: Path, at: Instant): "not_yet_valid" | "expired" | undefined {

@@ -15,18 +15,22 @@ const UNWRITABLE = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}
 
 /** `<cbc:Name attributes>text</cbc:Name>`; characters that XML cannot hold become U+FFFD. */
 export function basic(name: string, text: string, attributes: Readonly<Record<string, string>> = {}): string {
-  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeAttribute(value)}"`).join("");
+  const written = Object.entries(attributes)
+    .map(([key, value]) => ` ${key}="${escapeAttribute(value)}"`)
+    .join("");
   return `<cbc:${name}${written}>${escapeText(text.replace(UNWRITABLE, "\u{fffd}"))}</cbc:${name}>`;
 }
 
 /** `<cac:Name>…</cac:Name>` around what is written already. */
-export const aggregate = (name: string, ...inside: readonly string[]): string => `<cac:${name}>${inside.join("")}</cac:${name}>`;
+export const aggregate = (name: string, ...inside: readonly string[]): string =>
+  `<cac:${name}>${inside.join("")}</cac:${name}>`;
 
 /** The whole document. */
-export const applicationResponse = (...inside: readonly string[]): Buffer => Buffer.from(
-  `<?xml version="1.0" encoding="UTF-8"?>\n<ApplicationResponse xmlns="${UBL_APPLICATION_RESPONSE}" xmlns:cac="${CAC_NS}" xmlns:cbc="${CBC_NS}">${inside.join("")}</ApplicationResponse>\n`,
-  "utf8",
-);
+export const applicationResponse = (...inside: readonly string[]): Buffer =>
+  Buffer.from(
+    `<?xml version="1.0" encoding="UTF-8"?>\n<ApplicationResponse xmlns="${UBL_APPLICATION_RESPONSE}" xmlns:cac="${CAC_NS}" xmlns:cbc="${CBC_NS}">${inside.join("")}</ApplicationResponse>\n`,
+    "utf8",
+  );
 
 /** `2026-11-20` of `2026-11-20T09:00:00.123Z`. */
 export const utcDate = (instant: Instant): string => isoInstant(instant).slice(0, 10);
@@ -50,7 +54,8 @@ export function readApplicationResponse(bytes: Uint8Array): XmlElement | undefin
 /** The only cac child of this name. */
 export const part = (element: XmlElement, local: string): XmlElement | undefined => onlyChild(element, CAC_NS, local);
 /** All cac children of this name, in order. */
-export const parts = (element: XmlElement, local: string): readonly XmlElement[] => childrenNamed(element, CAC_NS, local);
+export const parts = (element: XmlElement, local: string): readonly XmlElement[] =>
+  childrenNamed(element, CAC_NS, local);
 /** How many cbc children have this name. */
 export const countValues = (element: XmlElement, local: string): number => childrenNamed(element, CBC_NS, local).length;
 
@@ -69,10 +74,14 @@ export function idOf(root: XmlElement): string | undefined {
 
 /** The texts of all cbc children of this name that have one. */
 export const values = (element: XmlElement, local: string): readonly string[] =>
-  childrenNamed(element, CBC_NS, local).flatMap((child) => textOf(child)?.trim() ?? []).filter((text) => text !== "");
+  childrenNamed(element, CBC_NS, local)
+    .flatMap((child) => textOf(child)?.trim() ?? [])
+    .filter((text) => text !== "");
 
 /** An electronic address: the party's EndpointID with its scheme. */
-export function endpointOf(party: XmlElement | undefined): { readonly schemeId: string; readonly value: string } | undefined {
+export function endpointOf(
+  party: XmlElement | undefined,
+): { readonly schemeId: string; readonly value: string } | undefined {
   const child = party === undefined ? undefined : onlyChild(party, CBC_NS, "EndpointID");
   const schemeId = child === undefined ? undefined : attributeOf(child, "schemeID");
   const text = value(party, "EndpointID");

@@ -8,15 +8,31 @@ import { parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import {
-  aggregate, applicationResponse, attributeOfValue, basic, clipped, dateInstant, endpointOf, idOf, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, utcDate,
-  utcTime, value,
+  aggregate,
+  applicationResponse,
+  attributeOfValue,
+  basic,
+  clipped,
+  dateInstant,
+  endpointOf,
+  idOf,
+  part,
+  parts,
+  readApplicationResponse,
+  UBL_APPLICATION_RESPONSE,
+  utcDate,
+  utcTime,
+  value,
 } from "./application-response.js";
 import { documentTypeId } from "../envelope/identifiers.js";
 
 export const INVOICE_RESPONSE_CUSTOMIZATION = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3";
 export const INVOICE_RESPONSE_PROFILE = "urn:fdc:peppol.eu:poacc:bis:invoice_response:3";
 export const INVOICE_RESPONSE_DOCUMENT_TYPE = documentTypeId({
-  rootNamespace: UBL_APPLICATION_RESPONSE, rootLocal: "ApplicationResponse", customizationId: INVOICE_RESPONSE_CUSTOMIZATION, version: "2.1",
+  rootNamespace: UBL_APPLICATION_RESPONSE,
+  rootLocal: "ApplicationResponse",
+  customizationId: INVOICE_RESPONSE_CUSTOMIZATION,
+  version: "2.1",
 });
 
 /** Received, in process, under query, conditionally accepted, rejected, accepted, paid. */
@@ -25,7 +41,13 @@ export type ResponseCode = (typeof RESPONSE_CODES)[number];
 
 /** The names of a firm's answers. @source spec/rulings.md, section 11 */
 export const RESPONSE_OF_STATUS = {
-  received: "AB", in_process: "IP", under_query: "UQ", conditionally_accepted: "CA", rejected: "RE", accepted: "AP", paid: "PD",
+  received: "AB",
+  in_process: "IP",
+  under_query: "UQ",
+  conditionally_accepted: "CA",
+  rejected: "RE",
+  accepted: "AP",
+  paid: "PD",
 } as const satisfies Record<string, ResponseCode>;
 export type ResponseStatus = keyof typeof RESPONSE_OF_STATUS;
 export const RESPONSE_STATUSES = Object.keys(RESPONSE_OF_STATUS) as readonly ResponseStatus[];
@@ -53,31 +75,44 @@ export interface NewInvoiceResponse {
 
 const party = (name: "SenderParty" | "ReceiverParty", { participant, name: legalName }: ResponseParty): string => {
   const [schemeID = "", id = ""] = [participant.slice(0, 4), participant.slice(5)];
-  return aggregate(name, basic("EndpointID", id, { schemeID }), aggregate("PartyLegalEntity", basic("RegistrationName", clipped(legalName, 255))));
+  return aggregate(
+    name,
+    basic("EndpointID", id, { schemeID }),
+    aggregate("PartyLegalEntity", basic("RegistrationName", clipped(legalName, 255))),
+  );
 };
 
 function reasonOf(code: ResponseCode, note: string | undefined): string {
   const text = note === undefined ? "" : clipped(note, LIMITS.response_note_chars_max);
   if (text === "" && !OWES_REASON.has(code)) return "";
   return aggregate(
-    "Status", basic("StatusReasonCode", OWES_REASON.has(code) ? "OTH" : "NON", { listID: "OPStatusReason" }), basic("StatusReason", text === "" ? "No reason was given." : text),
+    "Status",
+    basic("StatusReasonCode", OWES_REASON.has(code) ? "OTH" : "NON", { listID: "OPStatusReason" }),
+    basic("StatusReason", text === "" ? "No reason was given." : text),
   );
 }
 
 /** Writes one response. */
-export const buildInvoiceResponse = (response: NewInvoiceResponse): Buffer => applicationResponse(
-  basic("CustomizationID", INVOICE_RESPONSE_CUSTOMIZATION), basic("ProfileID", INVOICE_RESPONSE_PROFILE), basic("ID", response.id),
-  basic("IssueDate", utcDate(response.issuedAt)), basic("IssueTime", utcTime(response.issuedAt)),
-  party("SenderParty", response.sender), party("ReceiverParty", response.receiver),
-  aggregate(
-    "DocumentResponse",
-    aggregate("Response", basic("ResponseCode", response.code), reasonOf(response.code, response.note)),
+export const buildInvoiceResponse = (response: NewInvoiceResponse): Buffer =>
+  applicationResponse(
+    basic("CustomizationID", INVOICE_RESPONSE_CUSTOMIZATION),
+    basic("ProfileID", INVOICE_RESPONSE_PROFILE),
+    basic("ID", response.id),
+    basic("IssueDate", utcDate(response.issuedAt)),
+    basic("IssueTime", utcTime(response.issuedAt)),
+    party("SenderParty", response.sender),
+    party("ReceiverParty", response.receiver),
     aggregate(
-      "DocumentReference", basic("ID", response.invoice.number),
-      ...(response.invoice.issueDate === undefined ? [] : [basic("IssueDate", response.invoice.issueDate)]), basic("DocumentTypeCode", response.invoice.typeCode),
+      "DocumentResponse",
+      aggregate("Response", basic("ResponseCode", response.code), reasonOf(response.code, response.note)),
+      aggregate(
+        "DocumentReference",
+        basic("ID", response.invoice.number),
+        ...(response.invoice.issueDate === undefined ? [] : [basic("IssueDate", response.invoice.issueDate)]),
+        basic("DocumentTypeCode", response.invoice.typeCode),
+      ),
     ),
-  ),
-);
+  );
 
 export interface ResponseReason {
   readonly list: "OPStatusReason" | "OPStatusAction";
@@ -97,7 +132,18 @@ export interface InvoiceResponse {
 }
 
 /** Why a response was not read, in order of precedence. */
-export const RESPONSE_FAULTS = ["not_readable", "customization", "profile", "id", "issued", "sender", "receiver", "responses", "code", "invoice"] as const;
+export const RESPONSE_FAULTS = [
+  "not_readable",
+  "customization",
+  "profile",
+  "id",
+  "issued",
+  "sender",
+  "receiver",
+  "responses",
+  "code",
+  "invoice",
+] as const;
 export type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 
 /** The profile of its own, or the billing process with response. */
@@ -157,5 +203,9 @@ function readAnswer(root: XmlElement): Pick<InvoiceResponse, "code" | "reasons" 
   const number = value(reference, "ID");
   const typeCode = value(reference, "DocumentTypeCode");
   if (number === undefined || typeCode === undefined) return "invoice";
-  return { code, reasons: reasonsOf(response), invoice: { number, issueDate: value(reference, "IssueDate"), typeCode } };
+  return {
+    code,
+    reasons: reasonsOf(response),
+    invoice: { number, issueDate: value(reference, "IssueDate"), typeCode },
+  };
 }

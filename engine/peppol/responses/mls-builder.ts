@@ -8,11 +8,16 @@ import { PROVIDER_SCHEME } from "../seats.js";
 const party = (name: "SenderParty" | "ReceiverParty", provider: string): string =>
   aggregate(name, basic("EndpointID", provider, { schemeID: PROVIDER_SCHEME }));
 
-const issue = ({ location, reason, description }: MlsIssue): string => aggregate(
-  "LineResponse",
-  aggregate("LineReference", basic("LineID", clipped(location, LIMITS.status_location_chars_max) || "NA")),
-  aggregate("Response", basic("Description", clipped(description, LIMITS.status_text_chars_max)), aggregate("Status", basic("StatusReasonCode", reason))),
-);
+const issue = ({ location, reason, description }: MlsIssue): string =>
+  aggregate(
+    "LineResponse",
+    aggregate("LineReference", basic("LineID", clipped(location, LIMITS.status_location_chars_max) || "NA")),
+    aggregate(
+      "Response",
+      basic("Description", clipped(description, LIMITS.status_text_chars_max)),
+      aggregate("Status", basic("StatusReasonCode", reason)),
+    ),
+  );
 
 /**
  * Writes one status and reads it back strictly, so that nothing leaves that we would refuse.
@@ -21,14 +26,27 @@ const issue = ({ location, reason, description }: MlsIssue): string => aggregate
  * @throws Error for a status that contradicts itself (a rejection without a failure, a failure without a rejection): a bug of the caller
  */
 export function buildMls(mls: Mls): Buffer {
-  const ordered = [...mls.issues.filter(({ reason }) => reason !== "BW"), ...mls.issues.filter(({ reason }) => reason === "BW")];
+  const ordered = [
+    ...mls.issues.filter(({ reason }) => reason !== "BW"),
+    ...mls.issues.filter(({ reason }) => reason === "BW"),
+  ];
   const bytes = applicationResponse(
-    basic("CustomizationID", MLS_CUSTOMIZATION), basic("ProfileID", MLS_PROFILE), basic("ID", mls.id),
-    basic("IssueDate", utcDate(mls.issuedAt)), basic("IssueTime", utcTime(mls.issuedAt)),
-    party("SenderParty", mls.sender), party("ReceiverParty", mls.receiver),
+    basic("CustomizationID", MLS_CUSTOMIZATION),
+    basic("ProfileID", MLS_PROFILE),
+    basic("ID", mls.id),
+    basic("IssueDate", utcDate(mls.issuedAt)),
+    basic("IssueTime", utcTime(mls.issuedAt)),
+    party("SenderParty", mls.sender),
+    party("ReceiverParty", mls.receiver),
     aggregate(
       "DocumentResponse",
-      aggregate("Response", basic("ResponseCode", mls.code), ...(mls.description === undefined ? [] : [basic("Description", clipped(mls.description, LIMITS.status_text_chars_max))])),
+      aggregate(
+        "Response",
+        basic("ResponseCode", mls.code),
+        ...(mls.description === undefined
+          ? []
+          : [basic("Description", clipped(mls.description, LIMITS.status_text_chars_max))]),
+      ),
       aggregate("DocumentReference", basic("ID", mls.reference)),
       ...ordered.slice(0, LIMITS.mls_issues_max).map(issue),
     ),

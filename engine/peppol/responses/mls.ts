@@ -7,7 +7,17 @@
  */
 import type { XmlElement } from "../../../validators/xml/tree.js";
 import type { Instant } from "../../base/clock.js";
-import { countValues, endpointOf, idOf, issueInstant, part, parts, readApplicationResponse, UBL_APPLICATION_RESPONSE, value } from "./application-response.js";
+import {
+  countValues,
+  endpointOf,
+  idOf,
+  issueInstant,
+  part,
+  parts,
+  readApplicationResponse,
+  UBL_APPLICATION_RESPONSE,
+  value,
+} from "./application-response.js";
 import { documentTypeId } from "../envelope/identifiers.js";
 import { isProviderValue, PROVIDER_SCHEME } from "../seats.js";
 
@@ -16,7 +26,10 @@ export const MLS_PROFILE = "urn:peppol:edec:mls";
 /** Process of a status: the ProfileID. */
 export const MLS_PROCESS = MLS_PROFILE;
 export const MLS_DOCUMENT_TYPE = documentTypeId({
-  rootNamespace: UBL_APPLICATION_RESPONSE, rootLocal: "ApplicationResponse", customizationId: MLS_CUSTOMIZATION, version: "2.1",
+  rootNamespace: UBL_APPLICATION_RESPONSE,
+  rootLocal: "ApplicationResponse",
+  customizationId: MLS_CUSTOMIZATION,
+  version: "2.1",
 });
 
 /** AP: delivered and confirmed. AB: handed on, no confirmation. RE: rejected or not deliverable. */
@@ -51,7 +64,19 @@ export interface Mls {
 
 /** Why a status was not read, in order of precedence. */
 export const MLS_FAULTS = [
-  "not_readable", "customization", "profile", "id", "issued", "sender", "receiver", "responses", "code", "description", "references", "issues", "reasons",
+  "not_readable",
+  "customization",
+  "profile",
+  "id",
+  "issued",
+  "sender",
+  "receiver",
+  "responses",
+  "code",
+  "description",
+  "references",
+  "issues",
+  "reasons",
 ] as const;
 export type MlsFault = (typeof MLS_FAULTS)[number];
 

@@ -34,8 +34,15 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
 
 /** Documents of one sender never share a statement: their keys, numbers and payloads are compared with what is committed. */
 const accept = batched<NewDocument, AcceptOutcome>(
-  (sql, documents) => (documents.length > 1 ? acceptDocuments(sql, documents) : Promise.all(documents.map((document) => acceptAlone(sql, document)))),
-  { max: LIMITS.accept_batch, key: ({ sender }) => sender.toLowerCase(), bytes: ({ payloadSealed }) => payloadSealed.length },
+  (sql, documents) =>
+    documents.length > 1
+      ? acceptDocuments(sql, documents)
+      : Promise.all(documents.map((document) => acceptAlone(sql, document))),
+  {
+    max: LIMITS.accept_batch,
+    key: ({ sender }) => sender.toLowerCase(),
+    bytes: ({ payloadSealed }) => payloadSealed.length,
+  },
 );
 
 export const createAcceptBatches = (sql: Sql): AcceptBatches => ({

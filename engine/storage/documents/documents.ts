@@ -39,7 +39,12 @@ export interface NewDocument {
 
 /** In order of precedence. */
 export type AcceptOutcome =
-  | { readonly kind: "accepted" | "replay"; readonly documentId: DocumentId; readonly replyStatus: number; readonly replyBody: string }
+  | {
+      readonly kind: "accepted" | "replay";
+      readonly documentId: DocumentId;
+      readonly replyStatus: number;
+      readonly replyBody: string;
+    }
   | { readonly kind: "key_conflict" | "duplicate_document" | "duplicate_payload" | "lost_race" };
 
 interface AcceptRow {
@@ -75,13 +80,25 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
     const row = outcomes.get(index + 1);
     if (row === undefined) return { kind: "lost_race" };
     if (row.outcome !== "accepted" && row.outcome !== "replay") return { kind: row.outcome };
-    return { kind: row.outcome, documentId: row.document_id as DocumentId, replyStatus: row.reply_status ?? 500, replyBody: row.reply_body ?? "" };
+    return {
+      kind: row.outcome,
+      documentId: row.document_id as DocumentId,
+      replyStatus: row.reply_status ?? 500,
+      replyBody: row.reply_body ?? "",
+    };
   });
 }
 
 /** What earlier acceptances of a sender say about a request that is about to be refused. */
 export interface Precedent {
-  readonly sameKey: { readonly requestSha256: string; readonly documentId: DocumentId; readonly replyStatus: number; readonly replyBody: string } | undefined;
+  readonly sameKey:
+    | {
+        readonly requestSha256: string;
+        readonly documentId: DocumentId;
+        readonly replyStatus: number;
+        readonly replyBody: string;
+      }
+    | undefined;
   readonly sameDocumentId: boolean;
   readonly samePayload: boolean;
 }
@@ -89,10 +106,25 @@ export interface Precedent {
 /** Reads, without writing, what accept_documents would find. */
 export async function findPrecedent(
   sql: Sql,
-  request: { readonly sender: ParticipantId; readonly idempotencyKey: string; readonly erpDocumentId: string; readonly payloadSha256: string },
+  request: {
+    readonly sender: ParticipantId;
+    readonly idempotencyKey: string;
+    readonly erpDocumentId: string;
+    readonly payloadSha256: string;
+  },
 ): Promise<Precedent> {
   const senderKey = request.sender.toLowerCase();
-  const rows = await sql<{ same_key: boolean; same_document: boolean; same_payload: boolean; id: string; request_sha256: string; reply_status: number; reply_body: string }[]>`
+  const rows = await sql<
+    {
+      same_key: boolean;
+      same_document: boolean;
+      same_payload: boolean;
+      id: string;
+      request_sha256: string;
+      reply_status: number;
+      reply_body: string;
+    }[]
+  >`
     select idempotency_key = ${request.idempotencyKey} as same_key, erp_document_id = ${request.erpDocumentId} as same_document,
       payload_sha256 = decode(${request.payloadSha256}, 'hex') as same_payload, id, encode(request_sha256, 'hex') as request_sha256,
       reply_status, reply_body
@@ -102,8 +134,15 @@ export async function findPrecedent(
         or payload_sha256 = decode(${request.payloadSha256}, 'hex'))`;
   const keyed = rows.find((row) => row.same_key);
   return {
-    sameKey: keyed === undefined ? undefined
-      : { requestSha256: keyed.request_sha256, documentId: keyed.id as DocumentId, replyStatus: keyed.reply_status, replyBody: keyed.reply_body },
+    sameKey:
+      keyed === undefined
+        ? undefined
+        : {
+            requestSha256: keyed.request_sha256,
+            documentId: keyed.id as DocumentId,
+            replyStatus: keyed.reply_status,
+            replyBody: keyed.reply_body,
+          },
     sameDocumentId: rows.some((row) => row.same_document),
     samePayload: rows.some((row) => row.same_payload),
   };
@@ -136,21 +175,46 @@ interface TakeRequest {
 }
 
 interface TakenRow {
-  readonly n: string; readonly id: string; readonly firm_id: string; readonly sender: string; readonly receiver: string; readonly document_type_id: string; readonly process_id: string;
-  readonly status: OutboundState; readonly version: number; readonly attempt: number; readonly as4_message_id: string; readonly sbdh_instance_id: string; readonly facts: Json;
-  readonly created_at: Date; readonly payload_key_id: string; readonly payload_sealed: Buffer;
+  readonly n: string;
+  readonly id: string;
+  readonly firm_id: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly document_type_id: string;
+  readonly process_id: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly attempt: number;
+  readonly as4_message_id: string;
+  readonly sbdh_instance_id: string;
+  readonly facts: Json;
+  readonly created_at: Date;
+  readonly payload_key_id: string;
+  readonly payload_sealed: Buffer;
 }
 
 const takenOf = (row: TakenRow): TakenAttempt => ({
-  id: row.id as DocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId,
-  documentTypeId: row.document_type_id, processId: row.process_id, status: row.status, version: row.version, attempt: row.attempt,
-  as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, facts: row.facts, createdAt: row.created_at.getTime(),
-  payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+  id: row.id as DocumentId,
+  firmId: row.firm_id as FirmId,
+  sender: row.sender as ParticipantId,
+  receiver: row.receiver as ParticipantId,
+  documentTypeId: row.document_type_id,
+  processId: row.process_id,
+  status: row.status,
+  version: row.version,
+  attempt: row.attempt,
+  as4MessageId: row.as4_message_id,
+  sbdhInstanceId: row.sbdh_instance_id,
+  facts: row.facts,
+  createdAt: row.created_at.getTime(),
+  payloadKeyId: row.payload_key_id,
+  payloadSealed: row.payload_sealed,
 });
 
 /** Takes the lease on a due document; undefined when there is nothing to do or another node holds it. */
-export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(async (sql, requests) => {
-  const rows = await sql<TakenRow[]>`
+export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(
+  async (sql, requests) => {
+    const rows = await sql<TakenRow[]>`
     select r.n, a.id, a.firm_id, a.sender, a.receiver, a.document_type_id, a.process_id, a.status, a.version, a.attempt, a.as4_message_id, a.sbdh_instance_id,
       a.facts, a.created_at, a.payload_key_id, a.payload_sealed
     from unnest(
@@ -158,8 +222,10 @@ export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(async 
       ${requests.map(({ lease_ms }) => lease_ms)}::integer[]
     ) with ordinality as r (id, owner, now, lease_ms, n)
     cross join lateral take_attempt(r.id, r.owner, r.now, r.lease_ms) as a`;
-  return inOrder(requests, rows, takenOf);
-}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
+    return inOrder(requests, rows, takenOf);
+  },
+  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+);
 
 /** One event to be written with a move. `feed` events also reach webhooks and pulls. */
 export interface NewEvent {
@@ -181,14 +247,27 @@ export interface MoveRow {
   readonly now: Instant;
   readonly nextAttemptAt: Instant | undefined;
   readonly events: readonly NewEvent[];
-  readonly attempt: { readonly number: number; readonly outcome: string; readonly code: string | undefined; readonly retryable: boolean; readonly detail: string | undefined } | undefined;
-  readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: string; readonly validationResult?: Json };
+  readonly attempt:
+    | {
+        readonly number: number;
+        readonly outcome: string;
+        readonly code: string | undefined;
+        readonly retryable: boolean;
+        readonly detail: string | undefined;
+      }
+    | undefined;
+  readonly changes: {
+    readonly statusReason?: string;
+    readonly invoiceResponseStatus?: string;
+    readonly validationResult?: Json;
+  };
 }
 
 /** Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written. */
-export const applyMove = batched<MoveRow, number | undefined>(async (sql, moves) => {
-  const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
-  const rows = await sql<{ n: string; version: number }[]>`
+export const applyMove = batched<MoveRow, number | undefined>(
+  async (sql, moves) => {
+    const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
+    const rows = await sql<{ n: string; version: number }[]>`
     select m.n, a.version
     from unnest(
       ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[], ${moves.map(({ status }) => status)}::text[],
@@ -197,15 +276,23 @@ export const applyMove = batched<MoveRow, number | undefined>(async (sql, moves)
       ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[], ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
     ) with ordinality as m (id, version, status, trigger, detail, now, next_attempt_at, events, attempt, changes, n)
     cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at, m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
-  return inOrder(moves, rows, ({ version }) => version);
-}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
+    return inOrder(moves, rows, ({ version }) => version);
+  },
+  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+);
 
 /**
  * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
  * @returns false when the document has another version than the one that was taken
  */
 export async function deferAttempt(
-  sql: Sql, attempt: { readonly id: DocumentId; readonly version: number; readonly number: number; readonly nextAttemptAt: Instant },
+  sql: Sql,
+  attempt: {
+    readonly id: DocumentId;
+    readonly version: number;
+    readonly number: number;
+    readonly nextAttemptAt: Instant;
+  },
 ): Promise<boolean> {
   const rows = await sql`
     with deferred as (
@@ -220,7 +307,10 @@ export async function deferAttempt(
 }
 
 /** State and version of a document, for a decision that needs no payload. */
-export async function findDocumentState(sql: Sql, id: DocumentId): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
+export async function findDocumentState(
+  sql: Sql,
+  id: DocumentId,
+): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
   const [row] = await sql<{ status: OutboundState; version: number; attempts: number }[]>`
     select status, version, attempts from document where id = ${id}`;
   return row;
@@ -238,7 +328,11 @@ export interface DocumentRecord {
   readonly receiver: string;
   readonly facts: Json;
   readonly validationResult: Json;
-  readonly history: readonly { readonly status: OutboundState; readonly timestamp: Instant; readonly detail: string | null }[];
+  readonly history: readonly {
+    readonly status: OutboundState;
+    readonly timestamp: Instant;
+    readonly detail: string | null;
+  }[];
   readonly deliveredAt: Instant | null;
   readonly acknowledgedAt: Instant | null;
   readonly invoiceResponseStatus: string | null;
@@ -251,11 +345,27 @@ const instantOrNull = (value: Date | null): Instant | null => (value === null ? 
 
 /** One document with its history in one statement; undefined when the firm has no such document. */
 export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord | undefined> {
-  const [row] = await sql<{
-    id: string; status: OutboundState; status_reason: string | null; document_type_id: string; process_id: string; erp_document_id: string; sender: string;
-    receiver: string; facts: Json; validation_result: Json; history: { status: OutboundState; at: number; detail: string | null }[]; delivered_at: Date | null;
-    acknowledged_at: Date | null; invoice_response_status: string | null; as4_message_id: string; created_at: Date; updated_at: Date;
-  }[]>`
+  const [row] = await sql<
+    {
+      id: string;
+      status: OutboundState;
+      status_reason: string | null;
+      document_type_id: string;
+      process_id: string;
+      erp_document_id: string;
+      sender: string;
+      receiver: string;
+      facts: Json;
+      validation_result: Json;
+      history: { status: OutboundState; at: number; detail: string | null }[];
+      delivered_at: Date | null;
+      acknowledged_at: Date | null;
+      invoice_response_status: string | null;
+      as4_message_id: string;
+      created_at: Date;
+      updated_at: Date;
+    }[]
+  >`
     select d.id, d.status, d.status_reason, d.document_type_id, d.process_id, d.erp_document_id, d.sender, d.receiver, d.facts, d.validation_result,
       (select jsonb_agg(jsonb_build_object('status', h.status, 'at', extract(epoch from h.occurred_at) * 1000, 'detail', h.detail) order by h.version)
         from document_history as h where h.document_id = d.id) as history,
@@ -264,11 +374,23 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
     where d.id = ${id} and d.firm_id = ${firmId}`;
   if (row === undefined) return undefined;
   return {
-    id: row.id as DocumentId, status: row.status, statusReason: row.status_reason, documentTypeId: row.document_type_id, processId: row.process_id,
-    erpDocumentId: row.erp_document_id, sender: row.sender, receiver: row.receiver, facts: row.facts, validationResult: row.validation_result,
+    id: row.id as DocumentId,
+    status: row.status,
+    statusReason: row.status_reason,
+    documentTypeId: row.document_type_id,
+    processId: row.process_id,
+    erpDocumentId: row.erp_document_id,
+    sender: row.sender,
+    receiver: row.receiver,
+    facts: row.facts,
+    validationResult: row.validation_result,
     history: row.history.map((h) => ({ status: h.status, timestamp: Math.round(h.at), detail: h.detail })),
-    deliveredAt: instantOrNull(row.delivered_at), acknowledgedAt: instantOrNull(row.acknowledged_at), invoiceResponseStatus: row.invoice_response_status,
-    as4MessageId: row.as4_message_id, createdAt: row.created_at.getTime(), updatedAt: row.updated_at.getTime(),
+    deliveredAt: instantOrNull(row.delivered_at),
+    acknowledgedAt: instantOrNull(row.acknowledged_at),
+    invoiceResponseStatus: row.invoice_response_status,
+    as4MessageId: row.as4_message_id,
+    createdAt: row.created_at.getTime(),
+    updatedAt: row.updated_at.getTime(),
   };
 }
 
@@ -284,9 +406,22 @@ export interface DocumentEventRow {
 
 /** The timeline of one document, oldest first, after a position; undefined when the firm has no such document. */
 export async function listDocumentEvents(
-  sql: Sql, firmId: FirmId, id: DocumentId, page: { readonly after: string; readonly limit: number },
+  sql: Sql,
+  firmId: FirmId,
+  id: DocumentId,
+  page: { readonly after: string; readonly limit: number },
 ): Promise<DocumentEventRow[] | undefined> {
-  const rows = await sql<{ id: string | null; position: string; kind: string; actor: "system" | "user" | "api"; detail: string | null; meta: Json; occurred_at: Date }[]>`
+  const rows = await sql<
+    {
+      id: string | null;
+      position: string;
+      kind: string;
+      actor: "system" | "user" | "api";
+      detail: string | null;
+      meta: Json;
+      occurred_at: Date;
+    }[]
+  >`
     select e.id, e.position, e.kind, e.actor, e.detail, e.meta, e.occurred_at
     from document as d left join lateral (
       select id, position, kind, actor, detail, meta, occurred_at from document_event
@@ -296,9 +431,21 @@ export async function listDocumentEvents(
     where d.id = ${id} and d.firm_id = ${firmId}
     order by e.position`;
   if (rows.length === 0) return undefined;
-  return rows.flatMap((row) => row.id === null ? [] : [{
-    id: row.id, position: row.position, kind: row.kind, actor: row.actor, detail: row.detail, meta: row.meta, occurredAt: row.occurred_at.getTime(),
-  }]);
+  return rows.flatMap((row) =>
+    row.id === null
+      ? []
+      : [
+          {
+            id: row.id,
+            position: row.position,
+            kind: row.kind,
+            actor: row.actor,
+            detail: row.detail,
+            meta: row.meta,
+            occurredAt: row.occurred_at.getTime(),
+          },
+        ],
+  );
 }
 
 export interface DueDocument {
@@ -311,7 +458,8 @@ export interface DueDocument {
  * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was lost
  */
 export async function findDueDocuments(
-  sql: Sql, request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
+  sql: Sql,
+  request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
 ): Promise<DueDocument[]> {
   const rows = await sql<{ id: string; next_attempt_at: Date }[]>`
     select id, next_attempt_at from document
@@ -331,9 +479,15 @@ export async function releaseLeases(sql: Sql, node: string): Promise<number> {
 }
 
 /** For gauges: documents by state and the age of the oldest due one. */
-export async function censusOfDocuments(sql: Sql, now: Instant): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
+export async function censusOfDocuments(
+  sql: Sql,
+  now: Instant,
+): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
   const rows = await sql<{ status: OutboundState; n: number; oldest: Date | null }[]>`
     select status, count(*)::integer as n, min(next_attempt_at) as oldest from document group by status`;
   const oldest = Math.min(...rows.map((row) => row.oldest?.getTime() ?? Infinity));
-  return { states: new Map(rows.map((row) => [row.status, row.n])), oldestDue_s: Number.isFinite(oldest) ? Math.max(0, (now - oldest) / 1000) : 0 };
+  return {
+    states: new Map(rows.map((row) => [row.status, row.n])),
+    oldestDue_s: Number.isFinite(oldest) ? Math.max(0, (now - oldest) / 1000) : 0,
+  };
 }

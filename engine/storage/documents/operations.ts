@@ -28,15 +28,31 @@ export interface OperatorDocumentQuery {
 }
 
 interface Row {
-  readonly id: string; readonly firm_id: string; readonly status: OutboundState; readonly sender: string; readonly receiver: string;
-  readonly document_type_id: string; readonly as4_message_id: string; readonly attempts: number; readonly next_attempt_at: Date | null;
-  readonly created_at: Date; readonly updated_at: Date;
+  readonly id: string;
+  readonly firm_id: string;
+  readonly status: OutboundState;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly document_type_id: string;
+  readonly as4_message_id: string;
+  readonly attempts: number;
+  readonly next_attempt_at: Date | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
 }
 
 const documentOf = (row: Row): OperatorDocument => ({
-  id: row.id as DocumentId, firmId: row.firm_id, status: row.status, sender: row.sender, receiver: row.receiver, documentTypeId: row.document_type_id,
-  as4MessageId: row.as4_message_id, attempts: row.attempts, nextAttemptAt: row.next_attempt_at?.getTime() ?? null,
-  createdAt: row.created_at.getTime(), updatedAt: row.updated_at.getTime(),
+  id: row.id as DocumentId,
+  firmId: row.firm_id,
+  status: row.status,
+  sender: row.sender,
+  receiver: row.receiver,
+  documentTypeId: row.document_type_id,
+  as4MessageId: row.as4_message_id,
+  attempts: row.attempts,
+  nextAttemptAt: row.next_attempt_at?.getTime() ?? null,
+  createdAt: row.created_at.getTime(),
+  updatedAt: row.updated_at.getTime(),
 });
 
 /** Newest first. */
@@ -63,7 +79,12 @@ export interface OperatorAttempt {
 }
 
 export interface OperatorDocumentDetail extends OperatorDocument {
-  readonly timeline: readonly { readonly status: OutboundState; readonly trigger: string; readonly detail: string | null; readonly at: Instant }[];
+  readonly timeline: readonly {
+    readonly status: OutboundState;
+    readonly trigger: string;
+    readonly detail: string | null;
+    readonly at: Instant;
+  }[];
   readonly attemptList: readonly OperatorAttempt[];
 }
 
@@ -75,15 +96,38 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
       from document where id = ${id}`,
     sql<{ status: OutboundState; trigger: string; detail: string | null; occurred_at: Date }[]>`
       select status, trigger, detail, occurred_at from document_history where document_id = ${id} order by version`,
-    sql<{ number: number; owner: string; started_at: Date; finished_at: Date | null; outcome: string | null; code: string | null; retryable: boolean | null; detail: string | null }[]>`
+    sql<
+      {
+        number: number;
+        owner: string;
+        started_at: Date;
+        finished_at: Date | null;
+        outcome: string | null;
+        code: string | null;
+        retryable: boolean | null;
+        detail: string | null;
+      }[]
+    >`
       select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt where document_id = ${id} order by number`,
   ]);
   if (row === undefined) return undefined;
   return {
     ...documentOf(row),
-    timeline: timeline.map(({ status, trigger, detail, occurred_at }) => ({ status, trigger, detail, at: occurred_at.getTime() })),
+    timeline: timeline.map(({ status, trigger, detail, occurred_at }) => ({
+      status,
+      trigger,
+      detail,
+      at: occurred_at.getTime(),
+    })),
     attemptList: attempts.map(({ number, owner, started_at, finished_at, outcome, code, retryable, detail }) => ({
-      number, owner, startedAt: started_at.getTime(), finishedAt: finished_at?.getTime() ?? null, outcome, code, retryable, detail,
+      number,
+      owner,
+      startedAt: started_at.getTime(),
+      finishedAt: finished_at?.getTime() ?? null,
+      outcome,
+      code,
+      retryable,
+      detail,
     })),
   };
 }
@@ -111,13 +155,27 @@ export interface OperatorReceivedQuery extends Omit<OperatorDocumentQuery, "stat
 }
 
 interface ReceivedRow {
-  readonly id: string; readonly firm_id: string; readonly status: InboundState; readonly sender: string; readonly receiver: string;
-  readonly document_type_id: string; readonly as4_message_id: string; readonly received_at: Date; readonly acknowledged_at: Date | null;
+  readonly id: string;
+  readonly firm_id: string;
+  readonly status: InboundState;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly document_type_id: string;
+  readonly as4_message_id: string;
+  readonly received_at: Date;
+  readonly acknowledged_at: Date | null;
 }
 
 const receivedOf = (row: ReceivedRow): OperatorReceived => ({
-  id: row.id as ReceivedDocumentId, firmId: row.firm_id, status: row.status, sender: row.sender, receiver: row.receiver, documentTypeId: row.document_type_id,
-  as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime(), acknowledgedAt: row.acknowledged_at?.getTime() ?? null,
+  id: row.id as ReceivedDocumentId,
+  firmId: row.firm_id,
+  status: row.status,
+  sender: row.sender,
+  receiver: row.receiver,
+  documentTypeId: row.document_type_id,
+  as4MessageId: row.as4_message_id,
+  receivedAt: row.received_at.getTime(),
+  acknowledgedAt: row.acknowledged_at?.getTime() ?? null,
 });
 
 /** Newest first. */
@@ -133,7 +191,10 @@ export async function listOperatorReceived(sql: Sql, query: OperatorReceivedQuer
 }
 
 /** One received document with the findings that it was refused for; undefined when there is none. */
-export async function findOperatorReceived(sql: Sql, id: ReceivedDocumentId): Promise<OperatorReceivedDetail | undefined> {
+export async function findOperatorReceived(
+  sql: Sql,
+  id: ReceivedDocumentId,
+): Promise<OperatorReceivedDetail | undefined> {
   const [row] = await sql<(ReceivedRow & { findings: Json })[]>`
     select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at, findings
     from received_document where id = ${id}`;
@@ -141,19 +202,39 @@ export async function findOperatorReceived(sql: Sql, id: ReceivedDocumentId): Pr
 }
 
 /** Firms with their participants, by name. */
-export async function listFirms(sql: Sql, limit: number): Promise<{ readonly id: string; readonly name: string; readonly participants: string[]; readonly createdAt: Instant }[]> {
+export async function listFirms(
+  sql: Sql,
+  limit: number,
+): Promise<
+  { readonly id: string; readonly name: string; readonly participants: string[]; readonly createdAt: Instant }[]
+> {
   const rows = await sql<{ id: string; name: string; participants: string[]; created_at: Date }[]>`
     select f.id, f.name, coalesce(array_agg(p.id order by p.id) filter (where p.id is not null), '{}') as participants, f.created_at
     from firm as f left join participant as p on p.firm_id = f.id
     group by f.id order by f.name, f.id limit ${limit}`;
-  return rows.map(({ id, name, participants, created_at }) => ({ id, name, participants, createdAt: created_at.getTime() }));
+  return rows.map(({ id, name, participants, created_at }) => ({
+    id,
+    name,
+    participants,
+    createdAt: created_at.getTime(),
+  }));
 }
 
 /** Integrators with the number of firms that are bound to them, by name. */
-export async function listIntegrators(sql: Sql, limit: number): Promise<{ readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: Instant }[]> {
+export async function listIntegrators(
+  sql: Sql,
+  limit: number,
+): Promise<
+  { readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: Instant }[]
+> {
   const rows = await sql<{ id: string; name: string; active: number; created_at: Date }[]>`
     select i.id, i.name, count(b.firm_id) filter (where b.state = 'active')::integer as active, i.created_at
     from integrator as i left join firm_binding as b on b.integrator_id = i.id
     group by i.id order by i.name, i.id limit ${limit}`;
-  return rows.map(({ id, name, active, created_at }) => ({ id, name, activeBindings: active, createdAt: created_at.getTime() }));
+  return rows.map(({ id, name, active, created_at }) => ({
+    id,
+    name,
+    activeBindings: active,
+    createdAt: created_at.getTime(),
+  }));
 }

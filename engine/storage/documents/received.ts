@@ -51,13 +51,20 @@ export interface Twin {
 }
 
 /** What is stored under either id of a message: at most two documents. */
-export async function findTwins(sql: Sql, ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string }): Promise<Twin[]> {
+export async function findTwins(
+  sql: Sql,
+  ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
+): Promise<Twin[]> {
   const rows = await sql<{ id: string; firm_id: string; sender: string; receiver: string; payload_sha256: string }[]>`
     select id, firm_id, sender, receiver, encode(payload_sha256, 'hex') as payload_sha256
     from received_document
     where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
   return rows.map((row) => ({
-    id: row.id as ReceivedDocumentId, firmId: row.firm_id as FirmId, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, payloadSha256: row.payload_sha256,
+    id: row.id as ReceivedDocumentId,
+    firmId: row.firm_id as FirmId,
+    sender: row.sender as ParticipantId,
+    receiver: row.receiver as ParticipantId,
+    payloadSha256: row.payload_sha256,
   }));
 }
 
@@ -133,10 +140,17 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
     const answer = answers[Number(row.n) - 1];
     if (answer === undefined) continue;
     if (row.position === null) answer.isAnyHeld = true;
-    else answer.items.push({
-      id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
-      creationDateTime: row.creation_date_time.getTime(), status: row.status, position: row.position,
-    });
+    else
+      answer.items.push({
+        id: row.id as ReceivedDocumentId,
+        documentTypeId: row.document_type_id,
+        processId: row.process_id,
+        sender: row.sender,
+        receiver: row.receiver,
+        creationDateTime: row.creation_date_time.getTime(),
+        status: row.status,
+        position: row.position,
+      });
   }
   return answers;
 }
@@ -148,7 +162,11 @@ export interface ReceivedDetail extends ReceivedItem {
 }
 
 /** One received document of a participant with its sealed payload; undefined when the participant has none such to see. */
-export async function findReceived(sql: Sql, participantKey: string, id: ReceivedDocumentId): Promise<ReceivedDetail | undefined> {
+export async function findReceived(
+  sql: Sql,
+  participantKey: string,
+  id: ReceivedDocumentId,
+): Promise<ReceivedDetail | undefined> {
   const [row] = await sql<(ItemRow & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
@@ -156,8 +174,16 @@ export async function findReceived(sql: Sql, participantKey: string, id: Receive
     where r.id = ${id} and r.participant_key = ${participantKey} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
   if (row === undefined) return undefined;
   return {
-    id: row.id as ReceivedDocumentId, documentTypeId: row.document_type_id, processId: row.process_id, sender: row.sender, receiver: row.receiver,
-    creationDateTime: row.creation_date_time.getTime(), status: row.status, payloadSha256: row.payload_sha256, payloadKeyId: row.key_id, payloadSealed: row.sealed,
+    id: row.id as ReceivedDocumentId,
+    documentTypeId: row.document_type_id,
+    processId: row.process_id,
+    sender: row.sender,
+    receiver: row.receiver,
+    creationDateTime: row.creation_date_time.getTime(),
+    status: row.status,
+    payloadSha256: row.payload_sha256,
+    payloadKeyId: row.key_id,
+    payloadSealed: row.sealed,
   };
 }
 
@@ -171,28 +197,43 @@ export interface AnswerableDocument {
 }
 
 /** One received document of a firm with its sealed payload; undefined when the firm has none such to see. */
-export async function findAnswerable(sql: Sql, firmId: FirmId, id: ReceivedDocumentId): Promise<AnswerableDocument | undefined> {
+export async function findAnswerable(
+  sql: Sql,
+  firmId: FirmId,
+  id: ReceivedDocumentId,
+): Promise<AnswerableDocument | undefined> {
   const [row] = await sql<{ sender: string; receiver: string; name: string; key_id: string; sealed: Buffer }[]>`
     select r.sender, r.receiver, f.name, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
     where r.id = ${id} and r.firm_id = ${firmId} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
-  return row === undefined ? undefined : {
-    sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, firmName: row.name, payloadKeyId: row.key_id, payloadSealed: row.sealed,
-  };
+  return row === undefined
+    ? undefined
+    : {
+        sender: row.sender as ParticipantId,
+        receiver: row.receiver as ParticipantId,
+        firmName: row.name,
+        payloadKeyId: row.key_id,
+        payloadSealed: row.sealed,
+      };
 }
 
 /** State of one received document of a firm, also of one that the firm does not see: its exchange has evidence. */
 export async function findReceivedState(
-  sql: Sql, firmId: FirmId, id: ReceivedDocumentId,
+  sql: Sql,
+  firmId: FirmId,
+  id: ReceivedDocumentId,
 ): Promise<{ readonly status: InboundState; readonly as4MessageId: string; readonly receivedAt: Instant } | undefined> {
   const [row] = await sql<{ status: InboundState; as4_message_id: string; received_at: Date }[]>`
     select status, as4_message_id, received_at from received_document where id = ${id} and firm_id = ${firmId}`;
-  return row === undefined ? undefined : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
+  return row === undefined
+    ? undefined
+    : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
 }
 
 /** Marks as processed. @returns when it first was, or undefined when the participant has no such document */
 export async function acknowledgeReceived(
-  sql: Sql, request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
+  sql: Sql,
+  request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
 ): Promise<Instant | undefined> {
   const [row] = await sql<{ acknowledged_at: Date }[]>`
     select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey}, ${new Date(request.now)})`;
@@ -200,7 +241,10 @@ export async function acknowledgeReceived(
 }
 
 /** Documents that have been held since then or longer, oldest first. */
-export async function findOverdueHeld(sql: Sql, request: { readonly heldSince: Instant; readonly limit: number }): Promise<ReceivedDocumentId[]> {
+export async function findOverdueHeld(
+  sql: Sql,
+  request: { readonly heldSince: Instant; readonly limit: number },
+): Promise<ReceivedDocumentId[]> {
   const rows = await sql<{ id: string }[]>`
     select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)} order by received_at limit ${request.limit}`;
   return rows.map(({ id }) => id as ReceivedDocumentId);
@@ -219,22 +263,37 @@ export interface OwnParticipant {
 }
 
 /** One of our own participants by its key; undefined when it is not registered here. */
-export const findOwnParticipant = batched<string, OwnParticipant | undefined>(async (sql, keys) => {
-  const rows = await sql<{ key: string; firm_id: string; document_type_id: string | null; process_id: string | null }[]>`
+export const findOwnParticipant = batched<string, OwnParticipant | undefined>(
+  async (sql, keys) => {
+    const rows = await sql<
+      { key: string; firm_id: string; document_type_id: string | null; process_id: string | null }[]
+    >`
     select p.key, p.firm_id, c.document_type_id, c.process_id
     from participant as p left join participant_capability as c on c.participant_key = p.key
     where p.key = any(${[...keys]}::text[])`;
-  const found = new Map<string, { readonly firmId: FirmId; readonly capabilities: { readonly documentTypeId: string; readonly processId: string }[] }>();
-  for (const { key, firm_id: firmId, document_type_id: documentTypeId, process_id: processId } of rows) {
-    const own = found.get(key) ?? { firmId: firmId as FirmId, capabilities: [] };
-    found.set(key, own);
-    if (documentTypeId !== null && processId !== null) own.capabilities.push({ documentTypeId, processId });
-  }
-  return keys.map((key) => found.get(key));
-}, { max: LIMITS.receive_batch });
+    const found = new Map<
+      string,
+      {
+        readonly firmId: FirmId;
+        readonly capabilities: { readonly documentTypeId: string; readonly processId: string }[];
+      }
+    >();
+    for (const { key, firm_id: firmId, document_type_id: documentTypeId, process_id: processId } of rows) {
+      const own = found.get(key) ?? { firmId: firmId as FirmId, capabilities: [] };
+      found.set(key, own);
+      if (documentTypeId !== null && processId !== null) own.capabilities.push({ documentTypeId, processId });
+    }
+    return keys.map((key) => found.get(key));
+  },
+  { max: LIMITS.receive_batch },
+);
 
 /** Adds what a participant accepts; what it accepts already stays. */
-export async function addCapabilities(sql: Sql, participantKey: string, capabilities: OwnParticipant["capabilities"]): Promise<void> {
+export async function addCapabilities(
+  sql: Sql,
+  participantKey: string,
+  capabilities: OwnParticipant["capabilities"],
+): Promise<void> {
   await sql`
     insert into participant_capability (participant_key, document_type_id, process_id)
     select ${participantKey}, c.document_type_id, c.process_id

@@ -33,11 +33,27 @@ export interface NewServiceMessage {
 
 /** The row as the SQL functions take it. */
 export const serviceMessageJson = (message: NewServiceMessage): Json => ({
-  id: message.id, kind: message.kind, subject: message.subject, firm_id: message.firmId ?? null, about: message.about ?? null, code: message.code,
-  note: message.note ?? null, sender: message.sender, receiver: message.receiver, document_type_id: message.documentTypeId, process_id: message.processId,
-  as4_message_id: message.as4MessageId, sbdh_instance_id: message.sbdhInstanceId, payload_key_id: message.payloadKeyId,
-  payload_sealed: `\\x${message.payloadSealed.toString("hex")}`, payload_sha256: message.payloadSha256, status: "queued", version: 1, attempts: 0,
-  next_attempt_at: new Date(message.createdAt).toISOString(), created_at: new Date(message.createdAt).toISOString(),
+  id: message.id,
+  kind: message.kind,
+  subject: message.subject,
+  firm_id: message.firmId ?? null,
+  about: message.about ?? null,
+  code: message.code,
+  note: message.note ?? null,
+  sender: message.sender,
+  receiver: message.receiver,
+  document_type_id: message.documentTypeId,
+  process_id: message.processId,
+  as4_message_id: message.as4MessageId,
+  sbdh_instance_id: message.sbdhInstanceId,
+  payload_key_id: message.payloadKeyId,
+  payload_sealed: `\\x${message.payloadSealed.toString("hex")}`,
+  payload_sha256: message.payloadSha256,
+  status: "queued",
+  version: 1,
+  attempts: 0,
+  next_attempt_at: new Date(message.createdAt).toISOString(),
+  created_at: new Date(message.createdAt).toISOString(),
 });
 
 /** Adds a message unless its subject has one. @returns whether it was added */
@@ -69,21 +85,49 @@ export interface TakenMessage {
 
 /** Takes due messages under lease, longest due first. */
 export async function takeServiceMessages(
-  sql: Sql, request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
+  sql: Sql,
+  request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
 ): Promise<TakenMessage[]> {
-  const rows = await sql<{
-    id: string; kind: ServiceKind; firm_id: string | null; about: string | null; status: OutboundState; version: number; attempt: number; sender: string;
-    receiver: string; document_type_id: string; process_id: string; as4_message_id: string; sbdh_instance_id: string; created_at: Date; payload_key_id: string;
-    payload_sealed: Buffer;
-  }[]>`
+  const rows = await sql<
+    {
+      id: string;
+      kind: ServiceKind;
+      firm_id: string | null;
+      about: string | null;
+      status: OutboundState;
+      version: number;
+      attempt: number;
+      sender: string;
+      receiver: string;
+      document_type_id: string;
+      process_id: string;
+      as4_message_id: string;
+      sbdh_instance_id: string;
+      created_at: Date;
+      payload_key_id: string;
+      payload_sealed: Buffer;
+    }[]
+  >`
     select id, kind, firm_id, about, status, version, attempt, sender, receiver, document_type_id, process_id, as4_message_id, sbdh_instance_id, created_at,
       payload_key_id, payload_sealed
     from take_service_messages(${request.owner}, ${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
   return rows.map((row) => ({
-    id: row.id, kind: row.kind, firmId: (row.firm_id ?? undefined) as FirmId | undefined, about: row.about ?? undefined, status: row.status, version: row.version,
-    attempt: row.attempt, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, documentTypeId: row.document_type_id,
-    processId: row.process_id, as4MessageId: row.as4_message_id, sbdhInstanceId: row.sbdh_instance_id, createdAt: row.created_at.getTime(),
-    payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed,
+    id: row.id,
+    kind: row.kind,
+    firmId: (row.firm_id ?? undefined) as FirmId | undefined,
+    about: row.about ?? undefined,
+    status: row.status,
+    version: row.version,
+    attempt: row.attempt,
+    sender: row.sender as ParticipantId,
+    receiver: row.receiver as ParticipantId,
+    documentTypeId: row.document_type_id,
+    processId: row.process_id,
+    as4MessageId: row.as4_message_id,
+    sbdhInstanceId: row.sbdh_instance_id,
+    createdAt: row.created_at.getTime(),
+    payloadKeyId: row.payload_key_id,
+    payloadSealed: row.payload_sealed,
   }));
 }
 
@@ -93,7 +137,12 @@ export interface EndedAttempt {
   readonly status: OutboundState;
   readonly now: Instant;
   readonly nextAttemptAt: Instant | undefined;
-  readonly attempt: { readonly number: number; readonly outcome: string; readonly code: string | undefined; readonly detail: string | undefined };
+  readonly attempt: {
+    readonly number: number;
+    readonly outcome: string;
+    readonly code: string | undefined;
+    readonly detail: string | undefined;
+  };
   /** Recorded when the message is delivered; reports have none. */
   readonly exchange: Json;
 }
@@ -102,8 +151,16 @@ export interface EndedAttempt {
  * Writes the end of an attempt.
  * @returns undefined when another node decided since; otherwise M1 of the document that a status is about
  */
-export async function endServiceAttempt(sql: Sql, end: EndedAttempt): Promise<{ readonly receivedAt: Instant | undefined } | undefined> {
-  const attempt = { number: end.attempt.number, outcome: end.attempt.outcome, code: end.attempt.code ?? null, detail: end.attempt.detail ?? null };
+export async function endServiceAttempt(
+  sql: Sql,
+  end: EndedAttempt,
+): Promise<{ readonly receivedAt: Instant | undefined } | undefined> {
+  const attempt = {
+    number: end.attempt.number,
+    outcome: end.attempt.outcome,
+    code: end.attempt.code ?? null,
+    detail: end.attempt.detail ?? null,
+  };
   const [row] = await sql<{ received_at: Date | null }[]>`
     select received_at from end_service_attempt(
       ${end.id}, ${end.version}, ${end.status}, ${new Date(end.now)}, ${end.nextAttemptAt === undefined ? null : new Date(end.nextAttemptAt)},
@@ -139,7 +196,13 @@ export interface SentMessage {
 export async function listServiceMessages(sql: Sql, about: string, kind: ServiceKind): Promise<SentMessage[]> {
   const rows = await sql<{ id: string; code: string; note: string | null; status: OutboundState; created_at: Date }[]>`
     select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind} order by created_at, id`;
-  return rows.map((row) => ({ id: row.id, code: row.code, note: row.note ?? undefined, status: row.status, createdAt: row.created_at.getTime() }));
+  return rows.map((row) => ({
+    id: row.id,
+    code: row.code,
+    note: row.note ?? undefined,
+    status: row.status,
+    createdAt: row.created_at.getTime(),
+  }));
 }
 
 /** Whether the evidence has the exchange by which a document or a status was received. */

@@ -36,9 +36,19 @@ export interface NewExchange {
 }
 
 export const exchangeJson = (exchange: NewExchange): Json => ({
-  id: exchange.id, direction: exchange.direction, kind: exchange.kind, firm_id: exchange.firmId ?? null, c2_seat: exchange.c2Seat, c3_seat: exchange.c3Seat,
-  document_type_id: exchange.documentTypeId, process_id: exchange.processId, transport_profile: exchange.transportProfile, c1_country: exchange.c1Country,
-  c4_country: exchange.c4Country ?? null, end_user: exchange.endUser, exchanged_at: iso(exchange.exchangedAt),
+  id: exchange.id,
+  direction: exchange.direction,
+  kind: exchange.kind,
+  firm_id: exchange.firmId ?? null,
+  c2_seat: exchange.c2Seat,
+  c3_seat: exchange.c3Seat,
+  document_type_id: exchange.documentTypeId,
+  process_id: exchange.processId,
+  transport_profile: exchange.transportProfile,
+  c1_country: exchange.c1Country,
+  c4_country: exchange.c4Country ?? null,
+  end_user: exchange.endUser,
+  exchanged_at: iso(exchange.exchangedAt),
 });
 
 /** What is owed to the provider that sent a document. */
@@ -54,8 +64,14 @@ export interface NewDuty {
 }
 
 const dutyJson = (id: string, duty: NewDuty): Json => ({
-  id, firm_id: duty.firmId, sbdh_instance_id: duty.sbdhInstanceId, document_type_id: duty.documentTypeId, receiver: duty.receiver, always: duty.always,
-  received_at: iso(duty.receivedAt), next_at: iso(duty.receivedAt),
+  id,
+  firm_id: duty.firmId,
+  sbdh_instance_id: duty.sbdhInstanceId,
+  document_type_id: duty.documentTypeId,
+  receiver: duty.receiver,
+  always: duty.always,
+  received_at: iso(duty.receivedAt),
+  next_at: iso(duty.receivedAt),
 });
 
 interface NewBusiness {
@@ -64,9 +80,11 @@ interface NewBusiness {
   readonly duty: NewDuty | undefined;
 }
 
-const storeBusinesses = batched<NewBusiness, boolean>(async (sql, items) => {
-  const column = <K extends keyof NewReceivedDocument>(name: K): NewReceivedDocument[K][] => items.map(({ document }) => document[name]);
-  const rows = await sql<{ n: string }[]>`
+const storeBusinesses = batched<NewBusiness, boolean>(
+  async (sql, items) => {
+    const column = <K extends keyof NewReceivedDocument>(name: K): NewReceivedDocument[K][] =>
+      items.map(({ document }) => document[name]);
+    const rows = await sql<{ n: string }[]>`
     select r.n
     from unnest(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[], ${column("sender")}::text[], ${column("receiver")}::text[],
@@ -83,12 +101,22 @@ const storeBusinesses = batched<NewBusiness, boolean>(async (sql, items) => {
       r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id, r.creation_date_time, r.payload_sha256, r.as4_message_id,
       r.sbdh_instance_id, r.facts::jsonb, r.received_at, r.payload_key_id, r.payload_sealed, r.payload_bytes, r.exchange::jsonb, r.duty::jsonb, r.status
     ) as b`;
-  return inOrder(items, rows, () => true).map((stored) => stored === true);
-}, { max: LIMITS.receive_batch, key: ({ document }) => document.as4MessageId, bytes: ({ document }) => document.payloadSealed.length });
+    return inOrder(items, rows, () => true).map((stored) => stored === true);
+  },
+  {
+    max: LIMITS.receive_batch,
+    key: ({ document }) => document.as4MessageId,
+    bytes: ({ document }) => document.payloadSealed.length,
+  },
+);
 
 /** Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores nothing */
-export const storeBusiness = (sql: Sql, document: NewReceivedDocument, exchange: NewExchange, duty: NewDuty | undefined): Promise<boolean> =>
-  storeBusinesses(sql, { document, exchange, duty });
+export const storeBusiness = (
+  sql: Sql,
+  document: NewReceivedDocument,
+  exchange: NewExchange,
+  duty: NewDuty | undefined,
+): Promise<boolean> => storeBusinesses(sql, { document, exchange, duty });
 
 export const STATUS_KINDS = ["mls", "invoice_response"] as const;
 export type StatusKind = (typeof STATUS_KINDS)[number];
@@ -109,12 +137,26 @@ export interface NewInboundStatus {
 }
 
 /** Stores a status before it is answered. @returns whether it is new; a repeated message stores nothing */
-export async function storeStatus(sql: Sql, status: NewInboundStatus, exchange: NewExchange, duty: NewDuty | undefined): Promise<boolean> {
+export async function storeStatus(
+  sql: Sql,
+  status: NewInboundStatus,
+  exchange: NewExchange,
+  duty: NewDuty | undefined,
+): Promise<boolean> {
   const row: Json = {
-    id: status.id, kind: status.kind, sender: status.sender, receiver: status.receiver, peer_seat: status.peerSeat, as4_message_id: status.as4MessageId,
-    sbdh_instance_id: status.sbdhInstanceId, received_at: iso(status.receivedAt), payload_key_id: status.payloadKeyId,
-    payload_sealed: `\\x${status.payloadSealed.toString("hex")}`, payload_sha256: status.payloadSha256,
-    next_at: iso(status.receivedAt), tries: 0,
+    id: status.id,
+    kind: status.kind,
+    sender: status.sender,
+    receiver: status.receiver,
+    peer_seat: status.peerSeat,
+    as4_message_id: status.as4MessageId,
+    sbdh_instance_id: status.sbdhInstanceId,
+    received_at: iso(status.receivedAt),
+    payload_key_id: status.payloadKeyId,
+    payload_sealed: `\\x${status.payloadSealed.toString("hex")}`,
+    payload_sha256: status.payloadSha256,
+    next_at: iso(status.receivedAt),
+    tries: 0,
   };
   const rows = await sql`
     select id from receive_status(
@@ -132,34 +174,67 @@ export interface StatusTwin {
 }
 
 /** What is stored under either id of a message: at most two statuses. */
-export async function findStatusTwins(sql: Sql, ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string }): Promise<StatusTwin[]> {
+export async function findStatusTwins(
+  sql: Sql,
+  ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
+): Promise<StatusTwin[]> {
   const rows = await sql<{ id: string; sender: string; receiver: string; payload_sha256: string }[]>`
     select id, sender, receiver, payload_sha256 from inbound_status
     where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
-  return rows.map((row) => ({ id: row.id, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, payloadSha256: row.payload_sha256 }));
+  return rows.map((row) => ({
+    id: row.id,
+    sender: row.sender as ParticipantId,
+    receiver: row.receiver as ParticipantId,
+    payloadSha256: row.payload_sha256,
+  }));
 }
 
 /** Everything that can become of a received status. @source design/reliability.md, S-09 */
-export const STATUS_OUTCOMES = ["applied", "late", "duplicate", "contradicting", "outdated", "unknown", "foreign", "unreadable"] as const;
+export const STATUS_OUTCOMES = [
+  "applied",
+  "late",
+  "duplicate",
+  "contradicting",
+  "outdated",
+  "unknown",
+  "foreign",
+  "unreadable",
+] as const;
 export type StatusOutcome = (typeof STATUS_OUTCOMES)[number];
 
 /** A status that is not settled. Its payload may be as large as any document's and is read for itself. */
-export interface PendingStatus extends Pick<NewInboundStatus, "id" | "kind" | "sender" | "receiver" | "peerSeat" | "receivedAt"> {
+export interface PendingStatus extends Pick<
+  NewInboundStatus,
+  "id" | "kind" | "sender" | "receiver" | "peerSeat" | "receivedAt"
+> {
   readonly tries: number;
 }
 
 interface PendingRow {
-  readonly id: string; readonly kind: StatusKind; readonly sender: string; readonly receiver: string; readonly peer_seat: string; readonly received_at: Date;
+  readonly id: string;
+  readonly kind: StatusKind;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly peer_seat: string;
+  readonly received_at: Date;
   readonly tries: number;
 }
 
 const pendingOf = (row: PendingRow): PendingStatus => ({
-  id: row.id, kind: row.kind, sender: row.sender as ParticipantId, receiver: row.receiver as ParticipantId, peerSeat: row.peer_seat,
-  receivedAt: row.received_at.getTime(), tries: row.tries,
+  id: row.id,
+  kind: row.kind,
+  sender: row.sender as ParticipantId,
+  receiver: row.receiver as ParticipantId,
+  peerSeat: row.peer_seat,
+  receivedAt: row.received_at.getTime(),
+  tries: row.tries,
 });
 
 /** Statuses whose time has come, longest due first. */
-export async function findDueStatuses(sql: Sql, request: { readonly now: Instant; readonly limit: number }): Promise<PendingStatus[]> {
+export async function findDueStatuses(
+  sql: Sql,
+  request: { readonly now: Instant; readonly limit: number },
+): Promise<PendingStatus[]> {
   const rows = await sql<PendingRow[]>`
     select id, kind, sender, receiver, peer_seat, received_at, tries
     from inbound_status where next_at <= ${new Date(request.now)} order by next_at limit ${request.limit}`;
@@ -167,8 +242,13 @@ export async function findDueStatuses(sql: Sql, request: { readonly now: Instant
 }
 
 /** The sealed payload of a status; undefined when there is no such status. */
-export async function findStatusPayload(sql: Sql, id: string): Promise<{ readonly keyId: string; readonly sealed: Buffer } | undefined> {
-  const [row] = await sql<{ payload_key_id: string; payload_sealed: Buffer }[]>`select payload_key_id, payload_sealed from inbound_status where id = ${id}`;
+export async function findStatusPayload(
+  sql: Sql,
+  id: string,
+): Promise<{ readonly keyId: string; readonly sealed: Buffer } | undefined> {
+  const [row] = await sql<
+    { payload_key_id: string; payload_sealed: Buffer }[]
+  >`select payload_key_id, payload_sealed from inbound_status where id = ${id}`;
   return row === undefined ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed };
 }
 
@@ -187,7 +267,10 @@ export async function findSaidOfDocument(sql: Sql, id: DocumentId): Promise<Said
     where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
     order by kind, position desc`;
   return rows.map((row) => ({
-    kind: row.kind === "document.mls_received" ? "mls" : "invoice_response", detail: row.detail ?? undefined, meta: row.meta, at: row.occurred_at.getTime(),
+    kind: row.kind === "document.mls_received" ? "mls" : "invoice_response",
+    detail: row.detail ?? undefined,
+    meta: row.meta,
+    at: row.occurred_at.getTime(),
   }));
 }
 
@@ -202,15 +285,26 @@ export interface SealedStatus {
 }
 
 interface SealedRow {
-  readonly id: string; readonly code: string | null; readonly payload_key_id: string; readonly payload_sealed: Buffer; readonly payload_sha256: string;
+  readonly id: string;
+  readonly code: string | null;
+  readonly payload_key_id: string;
+  readonly payload_sealed: Buffer;
+  readonly payload_sha256: string;
 }
 
 const sealedOf = (row: SealedRow): SealedStatus => ({
-  id: row.id, code: row.code ?? "", payloadKeyId: row.payload_key_id, payloadSealed: row.payload_sealed, sha256: row.payload_sha256,
+  id: row.id,
+  code: row.code ?? "",
+  payloadKeyId: row.payload_key_id,
+  payloadSealed: row.payload_sealed,
+  sha256: row.payload_sha256,
 });
 
 /** The Message Level Status that a document of ours has. */
-export async function findReceivedMls(sql: Sql, documentId: string): Promise<(SealedStatus & { readonly receivedAt: Instant }) | undefined> {
+export async function findReceivedMls(
+  sql: Sql,
+  documentId: string,
+): Promise<(SealedStatus & { readonly receivedAt: Instant }) | undefined> {
   const [row] = await sql<(SealedRow & { readonly received_at: Date })[]>`
     select id, code, payload_key_id, payload_sealed, payload_sha256, received_at from inbound_status
     where document_id = ${documentId} and kind = 'mls' and outcome in ('applied', 'late')`;
@@ -221,22 +315,40 @@ export async function findReceivedMls(sql: Sql, documentId: string): Promise<(Se
 export interface OwedMls {
   /** Whether it is decided; without a message nothing had to be said. */
   readonly decided: boolean;
-  readonly message: (SealedStatus & { readonly status: OutboundState; readonly deliveredAt: Instant | undefined }) | undefined;
+  readonly message:
+    (SealedStatus & { readonly status: OutboundState; readonly deliveredAt: Instant | undefined }) | undefined;
 }
 
 /** Undefined when nobody is to be told: the document came without an envelope. */
 export async function findOwedMls(sql: Sql, receivedId: string): Promise<OwedMls | undefined> {
-  const [row] = await sql<(Partial<SealedRow> & { readonly decided: boolean; readonly status: OutboundState | null; readonly delivered_at: Date | null })[]>`
+  const [row] = await sql<
+    (Partial<SealedRow> & {
+      readonly decided: boolean;
+      readonly status: OutboundState | null;
+      readonly delivered_at: Date | null;
+    })[]
+  >`
     select d.next_at is null as decided, m.id, m.code, m.payload_key_id, m.payload_sealed, m.payload_sha256, m.status, m.delivered_at
     from mls_duty as d
     left join service_message as m on m.about = d.id and m.kind = 'mls'
     where d.id = ${receivedId}`;
   if (row === undefined) return undefined;
   const { id, code = null, payload_key_id, payload_sealed, payload_sha256, status } = row;
-  const isSaid = id != null && payload_key_id !== undefined && payload_sealed !== undefined && payload_sha256 !== undefined && status !== null;
+  const isSaid =
+    id != null &&
+    payload_key_id !== undefined &&
+    payload_sealed !== undefined &&
+    payload_sha256 !== undefined &&
+    status !== null;
   return {
     decided: row.decided,
-    message: isSaid ? { ...sealedOf({ id, code, payload_key_id, payload_sealed, payload_sha256 }), status, deliveredAt: row.delivered_at?.getTime() } : undefined,
+    message: isSaid
+      ? {
+          ...sealedOf({ id, code, payload_key_id, payload_sealed, payload_sha256 }),
+          status,
+          deliveredAt: row.delivered_at?.getTime(),
+        }
+      : undefined,
   };
 }
 
@@ -259,13 +371,27 @@ export interface StatusTarget {
 }
 
 interface TargetRow {
-  readonly id: string; readonly status: OutboundState; readonly version: number; readonly leased: boolean; readonly peer_seat: string | null;
-  readonly exchanged_at: Date | null; readonly mls: string | null; readonly responded_at: Date | null; readonly responded: boolean;
+  readonly id: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly leased: boolean;
+  readonly peer_seat: string | null;
+  readonly exchanged_at: Date | null;
+  readonly mls: string | null;
+  readonly responded_at: Date | null;
+  readonly responded: boolean;
 }
 
 const targetOf = (row: TargetRow): StatusTarget => ({
-  id: row.id as DocumentId, status: row.status, version: row.version, leased: row.leased, peerSeat: row.peer_seat ?? undefined,
-  exchangedAt: row.exchanged_at?.getTime(), mls: row.mls ?? undefined, respondedAt: row.responded_at?.getTime(), responded: row.responded,
+  id: row.id as DocumentId,
+  status: row.status,
+  version: row.version,
+  leased: row.leased,
+  peerSeat: row.peer_seat ?? undefined,
+  exchangedAt: row.exchanged_at?.getTime(),
+  mls: row.mls ?? undefined,
+  respondedAt: row.responded_at?.getTime(),
+  responded: row.responded,
 });
 
 /** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
@@ -321,7 +447,10 @@ export interface StatusContent {
  * @returns whether it was written; false means a stale decision, or one that another node made first
  */
 export async function applyStatus(
-  sql: Sql, status: string, outcome: "applied" | "late", content: StatusContent,
+  sql: Sql,
+  status: string,
+  outcome: "applied" | "late",
+  content: StatusContent,
   move: Pick<MoveRow, "id" | "version" | "status" | "trigger" | "detail" | "now" | "events" | "changes">,
 ): Promise<boolean> {
   const rows = await sql`
@@ -335,7 +464,15 @@ export async function applyStatus(
 
 /** Settles a status that changes nothing. @returns false when it was settled before */
 export async function settleStatus(
-  sql: Sql, status: string, settled: { readonly outcome: StatusOutcome; readonly now: Instant; readonly content: StatusContent | undefined; readonly documentId: DocumentId | undefined; readonly fault: string | undefined },
+  sql: Sql,
+  status: string,
+  settled: {
+    readonly outcome: StatusOutcome;
+    readonly now: Instant;
+    readonly content: StatusContent | undefined;
+    readonly documentId: DocumentId | undefined;
+    readonly fault: string | undefined;
+  },
 ): Promise<boolean> {
   const { outcome, now, content, documentId, fault } = settled;
   const rows = await sql`
@@ -370,17 +507,43 @@ export interface TakenDuty {
 }
 
 /** Leases due duties, longest due first. */
-export async function takeDuties(sql: Sql, request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number }): Promise<TakenDuty[]> {
-  const rows = await sql<{
-    id: string; firm_id: string; sbdh_instance_id: string; document_type_id: string; receiver: string; always: boolean; received_at: Date; acknowledged: boolean;
-    is_response: boolean; held: boolean; payload_key_id: string | null; payload_sealed: Buffer | null;
-  }[]>`
+export async function takeDuties(
+  sql: Sql,
+  request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
+): Promise<TakenDuty[]> {
+  const rows = await sql<
+    {
+      id: string;
+      firm_id: string;
+      sbdh_instance_id: string;
+      document_type_id: string;
+      receiver: string;
+      always: boolean;
+      received_at: Date;
+      acknowledged: boolean;
+      is_response: boolean;
+      held: boolean;
+      payload_key_id: string | null;
+      payload_sealed: Buffer | null;
+    }[]
+  >`
     select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, held, payload_key_id, payload_sealed
     from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit}, ${request.owner})`;
   return rows.map((row) => ({
-    id: row.id, firmId: row.firm_id as FirmId, sbdhInstanceId: row.sbdh_instance_id, documentTypeId: row.document_type_id, receiver: row.receiver as ParticipantId,
-    always: row.always, receivedAt: row.received_at.getTime(), acknowledged: row.acknowledged, kind: row.is_response ? "invoice_response" : "business", held: row.held,
-    payload: row.payload_key_id === null || row.payload_sealed === null ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed },
+    id: row.id,
+    firmId: row.firm_id as FirmId,
+    sbdhInstanceId: row.sbdh_instance_id,
+    documentTypeId: row.document_type_id,
+    receiver: row.receiver as ParticipantId,
+    always: row.always,
+    receivedAt: row.received_at.getTime(),
+    acknowledged: row.acknowledged,
+    kind: row.is_response ? "invoice_response" : "business",
+    held: row.held,
+    payload:
+      row.payload_key_id === null || row.payload_sealed === null
+        ? undefined
+        : { keyId: row.payload_key_id, sealed: row.payload_sealed },
   }));
 }
 
@@ -399,8 +562,9 @@ export interface DutyEnd {
   readonly document?: HeldEnd | undefined;
 }
 
-const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolean>(async (sql, items) => {
-  const rows = await sql<{ n: string }[]>`
+const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolean>(
+  async (sql, items) => {
+    const rows = await sql<{ n: string }[]>`
     select r.n
     from unnest(
       ${items.map(({ id }) => id)}::uuid[], ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : iso(nextAt)))}::timestamptz[], ${items.map(({ end }) => end.code ?? null)}::text[],
@@ -408,8 +572,10 @@ const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolea
       ${items.map(({ end: { document } }) => (document?.findings === undefined ? null : text(document.findings)))}::text[]
     ) with ordinality as r (id, next_at, code, message, document, findings, n)
     cross join lateral end_mls_duty(r.id, r.next_at, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
-  return inOrder(items, rows, () => true).map((ended) => ended === true);
-}, { max: LIMITS.receive_batch, key: ({ id }) => id });
+    return inOrder(items, rows, () => true).map((ended) => ended === true);
+  },
+  { max: LIMITS.receive_batch, key: ({ id }) => id },
+);
 
 /**
  * Ends a duty or puts it off, together with what becomes of its document, or neither.
@@ -427,11 +593,15 @@ export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
   return row?.oldest?.getTime();
 }
 
-type OutgoingExchange = Omit<NewExchange, "direction" | "kind" | "firmId" | "c4Country" | "endUser" | "documentTypeId" | "processId">;
+type OutgoingExchange = Omit<
+  NewExchange,
+  "direction" | "kind" | "firmId" | "c4Country" | "endUser" | "documentTypeId" | "processId"
+>;
 
 /** Records the receipt for a document of ours, once. The call says whether it is new: false also for what is no document of ours. */
-export const recordOutgoing = batched<OutgoingExchange, boolean>(async (sql, exchanges) => {
-  const rows = await sql<{ id: string }[]>`
+export const recordOutgoing = batched<OutgoingExchange, boolean>(
+  async (sql, exchanges) => {
+    const rows = await sql<{ id: string }[]>`
     insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id, transport_profile, c1_country, end_user, exchanged_at)
     select d.id, 'outgoing', 'business', d.firm_id, e.c2_seat, e.c3_seat, d.document_type_id, d.process_id, e.transport_profile, e.c1_country, d.sender_key, e.exchanged_at
     from unnest(
@@ -441,6 +611,8 @@ export const recordOutgoing = batched<OutgoingExchange, boolean>(async (sql, exc
     ) as e (id, c2_seat, c3_seat, transport_profile, c1_country, exchanged_at)
     join document as d on d.id = e.id
     on conflict (id) do nothing returning id`;
-  const added = new Set(rows.map(({ id }) => id));
-  return exchanges.map(({ id }) => added.has(id));
-}, { max: LIMITS.attempts_batch, key: ({ id }) => id });
+    const added = new Set(rows.map(({ id }) => id));
+    return exchanges.map(({ id }) => added.has(id));
+  },
+  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+);

@@ -18,9 +18,18 @@ export interface EvidenceArchive {
   /** The record of an entry. @throws EvidenceDamaged when it is not what was stored, EvidenceMissing, EvidenceStoreFailure */
   read(entry: EvidenceEntry): Promise<ReadEvidence>;
   /** Seals octets for a record. */
-  seal(id: string, plain: Uint8Array): { readonly bytes: Uint8Array; readonly sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string } };
+  seal(
+    id: string,
+    plain: Uint8Array,
+  ): {
+    readonly bytes: Uint8Array;
+    readonly sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string };
+  };
   /** Opens what `seal` made, and compares it with its digest. @throws EvidenceDamaged */
-  unseal(bytes: Buffer, sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string }): Buffer;
+  unseal(
+    bytes: Buffer,
+    sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string },
+  ): Buffer;
   /**
    * Stores octets that many records refer to and that are too large to be in each of them: once an hour, under their digest.
    * @throws EvidenceStoreFailure
@@ -32,11 +41,17 @@ export interface EvidenceArchive {
 /** Reads one record of an object and compares it with its entry. */
 export async function readEntry(store: EvidenceStore, entry: EvidenceEntry): Promise<ReadEvidence> {
   const segment = await store.get(entry.object, { offset: entry.offset, length: entry.length });
-  if (sha256Hex(segment) !== entry.recordSha256) throw new EvidenceDamaged("An evidence record is not what was stored.");
+  if (sha256Hex(segment) !== entry.recordSha256)
+    throw new EvidenceDamaged("An evidence record is not what was stored.");
   return readEvidence(segment);
 }
 
-export function createEvidenceArchive(ports: { readonly sql: Sql; readonly store: EvidenceStore; readonly sealer: Sealer; readonly clock: Clock }): EvidenceArchive {
+export function createEvidenceArchive(ports: {
+  readonly sql: Sql;
+  readonly store: EvidenceStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}): EvidenceArchive {
   const { sql, store, sealer } = ports;
   const journal: EvidenceJournal = createEvidenceJournal(ports);
   const shared = new Map<EvidenceRef, Promise<void>>();
@@ -66,7 +81,10 @@ export function createEvidenceArchive(ports: { readonly sql: Sql; readonly store
     read: (entry) => readEntry(store, entry),
     seal: (id, plain) => {
       const context = `evidence ${id}`;
-      return { bytes: sealer.seal(plain, context), sealed: { keyId: sealer.keyId, context, plainSha256: sha256Hex(plain) } };
+      return {
+        bytes: sealer.seal(plain, context),
+        sealed: { keyId: sealer.keyId, context, plainSha256: sha256Hex(plain) },
+      };
     },
     unseal: (bytes, sealed) => {
       let plain: Buffer;

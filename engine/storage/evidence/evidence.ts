@@ -44,20 +44,51 @@ const iso = (instant: Instant): string => new Date(instant).toISOString();
  */
 export async function appendEvidence(sql: Sql, entries: readonly NewEvidence[]): Promise<ChainPlace[]> {
   const rows = await sql<{ n: string; index: string; hash: string; previous_hash: string }[]>`
-    select n, index, hash, previous_hash from append_evidence(${JSON.stringify(entries.map((entry) => ({
-      direction: entry.direction, outcome: entry.outcome, document_id: entry.documentId, firm_id: entry.firmId ?? null, message_id: entry.messageId,
-      references_sha256: entry.referencesSha256, object: entry.object, byte_offset: entry.offset, byte_length: entry.length, record_sha256: entry.recordSha256,
-      envelope_sha256: entry.envelopeSha256, envelope_bytes: entry.envelopeBytes, envelope_content_type: entry.envelopeContentType,
-      answer_sha256: entry.answerSha256 ?? null, request_at: iso(entry.requestAt), answer_at: entry.answerAt === undefined ? null : iso(entry.answerAt), stored_at: iso(entry.storedAt),
-    })))}::text::jsonb) order by n`;
+    select n, index, hash, previous_hash from append_evidence(${JSON.stringify(
+      entries.map((entry) => ({
+        direction: entry.direction,
+        outcome: entry.outcome,
+        document_id: entry.documentId,
+        firm_id: entry.firmId ?? null,
+        message_id: entry.messageId,
+        references_sha256: entry.referencesSha256,
+        object: entry.object,
+        byte_offset: entry.offset,
+        byte_length: entry.length,
+        record_sha256: entry.recordSha256,
+        envelope_sha256: entry.envelopeSha256,
+        envelope_bytes: entry.envelopeBytes,
+        envelope_content_type: entry.envelopeContentType,
+        answer_sha256: entry.answerSha256 ?? null,
+        request_at: iso(entry.requestAt),
+        answer_at: entry.answerAt === undefined ? null : iso(entry.answerAt),
+        stored_at: iso(entry.storedAt),
+      })),
+    )}::text::jsonb) order by n`;
   return rows.map(({ index, hash, previous_hash }) => ({ index: Number(index), hash, previousHash: previous_hash }));
 }
 
 interface Row {
-  readonly index: string; readonly hash: string; readonly previous_hash: string; readonly direction: EvidenceDirection; readonly outcome: string;
-  readonly document_id: string; readonly firm_id: string | null; readonly message_id: string; readonly references_sha256: string; readonly object: string;
-  readonly byte_offset: number; readonly byte_length: number; readonly record_sha256: string; readonly envelope_sha256: string; readonly envelope_bytes: number;
-  readonly envelope_content_type: string; readonly answer_sha256: string | null; readonly request_at: Date; readonly answer_at: Date | null; readonly stored_at: Date;
+  readonly index: string;
+  readonly hash: string;
+  readonly previous_hash: string;
+  readonly direction: EvidenceDirection;
+  readonly outcome: string;
+  readonly document_id: string;
+  readonly firm_id: string | null;
+  readonly message_id: string;
+  readonly references_sha256: string;
+  readonly object: string;
+  readonly byte_offset: number;
+  readonly byte_length: number;
+  readonly record_sha256: string;
+  readonly envelope_sha256: string;
+  readonly envelope_bytes: number;
+  readonly envelope_content_type: string;
+  readonly answer_sha256: string | null;
+  readonly request_at: Date;
+  readonly answer_at: Date | null;
+  readonly stored_at: Date;
 }
 
 const columns = (sql: Sql) => sql`
@@ -65,18 +96,51 @@ const columns = (sql: Sql) => sql`
   object, byte_offset, byte_length, record_sha256, envelope_sha256, envelope_bytes, envelope_content_type, answer_sha256, request_at, answer_at, stored_at`;
 
 const entryOf = (row: Row): EvidenceEntry => ({
-  index: Number(row.index), hash: row.hash, previousHash: row.previous_hash, direction: row.direction, outcome: row.outcome, documentId: row.document_id,
-  firmId: row.firm_id ?? undefined, messageId: row.message_id, referencesSha256: row.references_sha256, object: row.object, offset: row.byte_offset, length: row.byte_length,
-  recordSha256: row.record_sha256, envelopeSha256: row.envelope_sha256, envelopeBytes: row.envelope_bytes, envelopeContentType: row.envelope_content_type,
-  answerSha256: row.answer_sha256 ?? undefined, requestAt: row.request_at.getTime(), answerAt: row.answer_at?.getTime(), storedAt: row.stored_at.getTime(),
+  index: Number(row.index),
+  hash: row.hash,
+  previousHash: row.previous_hash,
+  direction: row.direction,
+  outcome: row.outcome,
+  documentId: row.document_id,
+  firmId: row.firm_id ?? undefined,
+  messageId: row.message_id,
+  referencesSha256: row.references_sha256,
+  object: row.object,
+  offset: row.byte_offset,
+  length: row.byte_length,
+  recordSha256: row.record_sha256,
+  envelopeSha256: row.envelope_sha256,
+  envelopeBytes: row.envelope_bytes,
+  envelopeContentType: row.envelope_content_type,
+  answerSha256: row.answer_sha256 ?? undefined,
+  requestAt: row.request_at.getTime(),
+  answerAt: row.answer_at?.getTime(),
+  storedAt: row.stored_at.getTime(),
 });
 
 /** The hash that an entry must have by its columns: the same text as evidence_text in SQL. */
 export function chainHash(entry: EvidenceEntry): string {
   const text = [
-    "kurier-evidence-1", entry.index, entry.previousHash, entry.direction, entry.outcome, entry.documentId, entry.firmId ?? "", entry.messageId, entry.referencesSha256,
-    entry.object, entry.offset, entry.length, entry.recordSha256, entry.envelopeSha256, entry.envelopeBytes, entry.envelopeContentType, entry.answerSha256 ?? "",
-    entry.requestAt, entry.answerAt ?? "", entry.storedAt,
+    "kurier-evidence-1",
+    entry.index,
+    entry.previousHash,
+    entry.direction,
+    entry.outcome,
+    entry.documentId,
+    entry.firmId ?? "",
+    entry.messageId,
+    entry.referencesSha256,
+    entry.object,
+    entry.offset,
+    entry.length,
+    entry.recordSha256,
+    entry.envelopeSha256,
+    entry.envelopeBytes,
+    entry.envelopeContentType,
+    entry.answerSha256 ?? "",
+    entry.requestAt,
+    entry.answerAt ?? "",
+    entry.storedAt,
   ].join("\n");
   return createHash("sha256").update(text).digest("hex");
 }
@@ -97,7 +161,11 @@ export async function findEvidence(sql: Sql, firmId: string, documentId: string)
 }
 
 /** The record of an inbound message that came with this very signature before. */
-export async function findRepeatedEvidence(sql: Sql, messageId: string, referencesSha256: string): Promise<EvidenceEntry | undefined> {
+export async function findRepeatedEvidence(
+  sql: Sql,
+  messageId: string,
+  referencesSha256: string,
+): Promise<EvidenceEntry | undefined> {
   const [row] = await sql<Row[]>`
     select ${columns(sql)} from evidence
     where direction = 'inbound' and message_id = ${messageId} and references_sha256 = ${referencesSha256}
@@ -106,14 +174,21 @@ export async function findRepeatedEvidence(sql: Sql, messageId: string, referenc
 }
 
 /** Entries behind an index, in order. */
-export async function listEvidence(sql: Sql, page: { readonly after: number; readonly limit: number }): Promise<EvidenceEntry[]> {
+export async function listEvidence(
+  sql: Sql,
+  page: { readonly after: number; readonly limit: number },
+): Promise<EvidenceEntry[]> {
   const rows = await sql<Row[]>`
     select ${columns(sql)} from evidence where index > ${page.after} order by index limit ${page.limit}`;
   return rows.map(entryOf);
 }
 
 /** The first and the last entry stored between two instants; undefined when there is none. */
-export async function evidenceRange(sql: Sql, from: Instant | undefined, to: Instant | undefined): Promise<{ readonly first: number; readonly last: number } | undefined> {
+export async function evidenceRange(
+  sql: Sql,
+  from: Instant | undefined,
+  to: Instant | undefined,
+): Promise<{ readonly first: number; readonly last: number } | undefined> {
   const [row] = await sql<{ first: string | null; last: string | null }[]>`
     select min(index) as first, max(index) as last from evidence
     where (${from === undefined ? null : new Date(from)}::timestamptz is null or stored_at >= ${from === undefined ? null : new Date(from)})
@@ -123,7 +198,9 @@ export async function evidenceRange(sql: Sql, from: Instant | undefined, to: Ins
 
 /** The last place of the chain. */
 export async function evidenceHead(sql: Sql): Promise<{ readonly index: number; readonly hash: string }> {
-  const [row] = await sql<{ index: string; hash: string }[]>`select index, encode(hash, 'hex') as hash from evidence_head`;
+  const [row] = await sql<
+    { index: string; hash: string }[]
+  >`select index, encode(hash, 'hex') as hash from evidence_head`;
   if (row === undefined) throw new Error("the evidence chain has no head");
   return { index: Number(row.index), hash: row.hash };
 }

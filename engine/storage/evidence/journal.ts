@@ -37,10 +37,23 @@ interface Waiting {
 }
 
 /** The signature of a message in one digest: what its references say, in any order. */
-export const referencesDigest = (references: readonly { readonly uri: string; readonly digestMethod: string; readonly digest: string }[]): string =>
-  sha256Hex(Buffer.from(references.map(({ uri, digestMethod, digest }) => `${uri} ${digestMethod} ${digest}`).sort().join("\n")));
+export const referencesDigest = (
+  references: readonly { readonly uri: string; readonly digestMethod: string; readonly digest: string }[],
+): string =>
+  sha256Hex(
+    Buffer.from(
+      references
+        .map(({ uri, digestMethod, digest }) => `${uri} ${digestMethod} ${digest}`)
+        .sort()
+        .join("\n"),
+    ),
+  );
 
-export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store: EvidenceStore; readonly clock: Clock }): EvidenceJournal {
+export function createEvidenceJournal(ports: {
+  readonly sql: Sql;
+  readonly store: EvidenceStore;
+  readonly clock: Clock;
+}): EvidenceJournal {
   const { sql, store, clock } = ports;
   const waiting: Waiting[] = [];
   let running: Promise<void> | undefined;
@@ -48,8 +61,11 @@ export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store
   function nextBatch(): Waiting[] {
     let bytes = 0;
     let count = 0;
-    for (const { written: { segment } } of waiting) {
-      if (count === LIMITS.evidence_batch || (count > 0 && bytes + segment.length > LIMITS.evidence_batch_bytes_max)) break;
+    for (const {
+      written: { segment },
+    } of waiting) {
+      if (count === LIMITS.evidence_batch || (count > 0 && bytes + segment.length > LIMITS.evidence_batch_bytes_max))
+        break;
       bytes += segment.length;
       count += 1;
     }
@@ -98,27 +114,45 @@ export function createEvidenceJournal(ports: { readonly sql: Sql; readonly store
   }
 
   return {
-    store: (entry) => new Promise((resolve, reject) => {
-      if (waiting.length >= LIMITS.evidence_queue_max) {
-        reject(new EvidenceStoreFailure("More evidence waits to be stored than may."));
-        return;
-      }
-      waiting.push({ entry, written: writeEvidence(entry.record), resolve, reject });
-      running ??= run();
-    }),
-    stop: async () => { await running; },
+    store: (entry) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length >= LIMITS.evidence_queue_max) {
+          reject(new EvidenceStoreFailure("More evidence waits to be stored than may."));
+          return;
+        }
+        waiting.push({ entry, written: writeEvidence(entry.record), resolve, reject });
+        running ??= run();
+      }),
+    stop: async () => {
+      await running;
+    },
   };
 }
 
-function rowOf({ record, referencesSha256 }: JournalEntry, { segment, sha256 }: WrittenEvidence, at: Pick<NewEvidence, "object" | "offset" | "storedAt">): NewEvidence {
+function rowOf(
+  { record, referencesSha256 }: JournalEntry,
+  { segment, sha256 }: WrittenEvidence,
+  at: Pick<NewEvidence, "object" | "offset" | "storedAt">,
+): NewEvidence {
   const { facts, parts } = record;
   const envelope = parts.find(({ name }) => name === "request");
   const envelopeSha256 = sha256.get("request");
   if (envelope === undefined || envelopeSha256 === undefined) throw new Error("evidence without an envelope");
   return {
-    ...at, direction: facts.direction, outcome: facts.outcome, documentId: facts.documentId, firmId: facts.firmId, messageId: facts.messageId, referencesSha256,
-    length: segment.length, recordSha256: sha256Hex(segment), envelopeSha256, envelopeBytes: envelope.bytes.length,
-    envelopeContentType: facts.requestContentType, answerSha256: sha256.get("answer"),
-    requestAt: facts.requestAt, answerAt: facts.answerAt,
+    ...at,
+    direction: facts.direction,
+    outcome: facts.outcome,
+    documentId: facts.documentId,
+    firmId: facts.firmId,
+    messageId: facts.messageId,
+    referencesSha256,
+    length: segment.length,
+    recordSha256: sha256Hex(segment),
+    envelopeSha256,
+    envelopeBytes: envelope.bytes.length,
+    envelopeContentType: facts.requestContentType,
+    answerSha256: sha256.get("answer"),
+    requestAt: facts.requestAt,
+    answerAt: facts.answerAt,
   };
 }

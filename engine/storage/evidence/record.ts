@@ -26,7 +26,18 @@ export interface EvidencePart {
  * receipt's signer when they are others. smp-issuers: the same of the metadata's signer. revocation: what the authority
  * said of the peer's certificate.
  */
-export const EVIDENCE_PARTS = ["request", "payload", "answer", "signer", "recipient", "answer-signer", "issuers", "smp", "smp-issuers", "revocation"] as const;
+export const EVIDENCE_PARTS = [
+  "request",
+  "payload",
+  "answer",
+  "signer",
+  "recipient",
+  "answer-signer",
+  "issuers",
+  "smp",
+  "smp-issuers",
+  "revocation",
+] as const;
 export type EvidencePartName = (typeof EVIDENCE_PARTS)[number];
 
 /** What is known of an exchange beside its bytes. Instants are those of the injected clock. */
@@ -55,7 +66,11 @@ export interface ExchangeFacts {
   readonly requestUrl?: string;
   readonly answerStatus?: number;
   readonly answerContentType?: string;
-  readonly connection?: { readonly address?: string; readonly tlsVersion?: string; readonly tlsCertificateSha256?: string };
+  readonly connection?: {
+    readonly address?: string;
+    readonly tlsVersion?: string;
+    readonly tlsCertificateSha256?: string;
+  };
   /** What the PKI said of the peer's certificate at the time: `good`, `unknown`, `not_checked`. */
   readonly revocation?: string;
   /** What an unanswered question meant at the time: REVOCATION of the configuration. */
@@ -129,9 +144,18 @@ export interface WrittenEvidence {
 /** Writes one record. The same record gives the same bytes. */
 export function writeEvidence({ facts, parts }: EvidenceRecord): WrittenEvidence {
   const listed = parts.map(({ name, bytes, sealed }): ManifestPart => ({
-    name, file: `${facts.id}/${name}`, bytes: bytes.length, sha256: sha256Hex(bytes), ...(sealed === undefined ? {} : { sealed }),
+    name,
+    file: `${facts.id}/${name}`,
+    bytes: bytes.length,
+    sha256: sha256Hex(bytes),
+    ...(sealed === undefined ? {} : { sealed }),
   }));
-  const manifest: Manifest = { format: EVIDENCE_FORMAT, ...facts, requestTime: isoInstant(facts.requestAt), parts: listed };
+  const manifest: Manifest = {
+    format: EVIDENCE_FORMAT,
+    ...facts,
+    requestTime: isoInstant(facts.requestAt),
+    parts: listed,
+  };
   const text = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
   const segment = Buffer.concat([
     ...tarEntry(`${facts.id}/manifest.json`, text, facts.requestAt),
@@ -161,7 +185,8 @@ export function readEvidence(segment: Buffer): ReadEvidence {
     const header = segment.subarray(at, at + BLOCK);
     const path = header.toString("latin1", 0, 100).replace(/\0.*$/s, "");
     const length = Number.parseInt(header.toString("latin1", 124, 135), 8);
-    if (path === "" || !Number.isInteger(length) || length < 0 || at + BLOCK + length > segment.length) throw new EvidenceDamaged("The record is no tar segment.");
+    if (path === "" || !Number.isInteger(length) || length < 0 || at + BLOCK + length > segment.length)
+      throw new EvidenceDamaged("The record is no tar segment.");
     files.set(path, segment.subarray(at + BLOCK, at + BLOCK + length));
     at += BLOCK + padded(length);
   }
@@ -169,7 +194,8 @@ export function readEvidence(segment: Buffer): ReadEvidence {
   const parts = new Map<EvidencePartName, Buffer>();
   for (const part of manifest.parts) {
     const bytes = files.get(part.file);
-    if (bytes === undefined || bytes.length !== part.bytes || sha256Hex(bytes) !== part.sha256) throw new EvidenceDamaged(`The part ${part.name} is not what the manifest lists.`);
+    if (bytes === undefined || bytes.length !== part.bytes || sha256Hex(bytes) !== part.sha256)
+      throw new EvidenceDamaged(`The part ${part.name} is not what the manifest lists.`);
     parts.set(part.name, bytes);
   }
   if (files.size !== parts.size + 1) throw new EvidenceDamaged("The record has parts that its manifest does not list.");

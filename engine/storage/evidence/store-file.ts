@@ -5,11 +5,19 @@ import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { sha256Hex } from "./record.js";
-import { assertRemovable, digestOf, EvidenceMissing, type EvidenceRef, type EvidenceStore, EvidenceStoreFailure } from "./store.js";
+import {
+  assertRemovable,
+  digestOf,
+  EvidenceMissing,
+  type EvidenceRef,
+  type EvidenceStore,
+  EvidenceStoreFailure,
+} from "./store.js";
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 
-const failure = (what: string, error: unknown): EvidenceStoreFailure => new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
+const failure = (what: string, error: unknown): EvidenceStoreFailure =>
+  new EvidenceStoreFailure(`Evidence could not be ${what}: ${codeOf(error) || "unknown"}.`);
 
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r");
@@ -43,7 +51,8 @@ export function openFileEvidence(root: string): EvidenceStore {
     if (directory === known) return;
     const first = await mkdir(directory, { recursive: true, mode: 0o700 });
     // Every directory that is new is an entry of the one above it.
-    if (first !== undefined) for (let at = directory; at.length >= first.length; at = dirname(at)) await syncDirectory(dirname(at));
+    if (first !== undefined)
+      for (let at = directory; at.length >= first.length; at = dirname(at)) await syncDirectory(dirname(at));
     known = directory;
   }
 
@@ -57,7 +66,8 @@ export function openFileEvidence(root: string): EvidenceStore {
       await link(draft, path);
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
-      if (sha256Hex(await readFile(path)) !== digestOf(ref)) throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
+      if (sha256Hex(await readFile(path)) !== digestOf(ref))
+        throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
     } finally {
       await rm(draft, { force: true });
     }
@@ -87,7 +97,9 @@ export function openFileEvidence(root: string): EvidenceStore {
           await file.close();
         }
       } catch (error) {
-        throw codeOf(error) === "ENOENT" ? new EvidenceMissing("An evidence object is missing.") : failure("read", error);
+        throw codeOf(error) === "ENOENT"
+          ? new EvidenceMissing("An evidence object is missing.")
+          : failure("read", error);
       }
     },
     remove: async (ref, now) => {

@@ -8,7 +8,15 @@ import { createHash, createHmac } from "node:crypto";
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { sha256Hex } from "./record.js";
-import { assertRemovable, digestOf, EvidenceMissing, type EvidenceRef, type EvidenceStore, EvidenceStoreFailure, retainedUntil } from "./store.js";
+import {
+  assertRemovable,
+  digestOf,
+  EvidenceMissing,
+  type EvidenceRef,
+  type EvidenceStore,
+  EvidenceStoreFailure,
+  retainedUntil,
+} from "./store.js";
 
 export interface S3Target {
   /** `https://s3.eu-central-1.amazonaws.com`, or any other S3-compatible service. */
@@ -32,8 +40,12 @@ export function parseS3Target(text: string): S3Target | undefined {
   const [bucket = "", ...prefix] = url.pathname.split("/").filter((part) => part !== "");
   if (!/^https?:$/.test(url.protocol) || bucket === "" || url.username === "" || url.password === "") return undefined;
   return {
-    endpoint: `${url.protocol}//${url.host}`, bucket, prefix: prefix.join("/"), region: url.searchParams.get("region") ?? "us-east-1",
-    accessKeyId: decodeURIComponent(url.username), secretAccessKey: decodeURIComponent(url.password),
+    endpoint: `${url.protocol}//${url.host}`,
+    bucket,
+    prefix: prefix.join("/"),
+    region: url.searchParams.get("region") ?? "us-east-1",
+    accessKeyId: decodeURIComponent(url.username),
+    secretAccessKey: decodeURIComponent(url.password),
   };
 }
 
@@ -53,10 +65,19 @@ interface Signable {
 }
 
 /** The Authorization header of Signature Version 4. Exported for the test's server, which checks it. */
-export function signV4(request: Signable, target: Pick<S3Target, "region" | "accessKeyId" | "secretAccessKey">): string {
+export function signV4(
+  request: Signable,
+  target: Pick<S3Target, "region" | "accessKeyId" | "secretAccessKey">,
+): string {
   const names = Object.keys(request.headers).sort();
   const canonical = [
-    request.method, request.path, request.query ?? "", ...names.map((name) => `${name}:${(request.headers[name] ?? "").trim()}`), "", names.join(";"), request.bodySha256,
+    request.method,
+    request.path,
+    request.query ?? "",
+    ...names.map((name) => `${name}:${(request.headers[name] ?? "").trim()}`),
+    "",
+    names.join(";"),
+    request.bodySha256,
   ].join("\n");
   const day = request.timestamp.slice(0, 8);
   const scope = `${day}/${target.region}/s3/aws4_request`;
@@ -71,9 +92,15 @@ const EMPTY = Buffer.alloc(0);
 export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
   const host = new URL(target.endpoint).host;
   const keyOf = (ref: EvidenceRef): string => (digestOf(ref), target.prefix === "" ? ref : `${target.prefix}/${ref}`);
-  const pathOf = (ref: EvidenceRef): string => `/${[target.bucket, ...keyOf(ref).split("/")].map(encodeURIComponent).join("/")}`;
+  const pathOf = (ref: EvidenceRef): string =>
+    `/${[target.bucket, ...keyOf(ref).split("/")].map(encodeURIComponent).join("/")}`;
 
-  async function call(method: string, ref: EvidenceRef, headers: Readonly<Record<string, string>>, { body = EMPTY, query = "" }: { readonly body?: Buffer; readonly query?: string } = {}): Promise<Response> {
+  async function call(
+    method: string,
+    ref: EvidenceRef,
+    headers: Readonly<Record<string, string>>,
+    { body = EMPTY, query = "" }: { readonly body?: Buffer; readonly query?: string } = {},
+  ): Promise<Response> {
     const timestamp = new Date(clock.now()).toISOString().replace(/[-:]|\.\d{3}/g, "");
     const bodySha256 = sha256Hex(body);
     const signed = { ...headers, host, "x-amz-date": timestamp, "x-amz-content-sha256": bodySha256 };
@@ -81,7 +108,10 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     const { host: _host, ...sent } = signed;
     try {
       return await fetch(`${target.endpoint}${pathOf(ref)}${query === "" ? "" : `?${query}`}`, {
-        method, headers: { ...sent, authorization }, redirect: "error", signal: AbortSignal.timeout(LIMITS.evidence_store_timeout_ms),
+        method,
+        headers: { ...sent, authorization },
+        redirect: "error",
+        signal: AbortSignal.timeout(LIMITS.evidence_store_timeout_ms),
         ...(method === "PUT" ? { body: new Uint8Array(body) } : {}),
       });
     } catch {
@@ -93,8 +123,11 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     if (response.ok) return;
     const begin = await beginOf(response);
     // A bucket that is not there is a mistake of the configuration, not the loss of every object.
-    if (response.status === MISSING && what === "read" && !begin.includes("NoSuchBucket")) throw new EvidenceMissing("An evidence object is missing.");
-    throw new EvidenceStoreFailure(`The evidence bucket ${begin.includes("NoSuchBucket") ? "does not exist" : `refused to ${what}`}: HTTP ${response.status}.`);
+    if (response.status === MISSING && what === "read" && !begin.includes("NoSuchBucket"))
+      throw new EvidenceMissing("An evidence object is missing.");
+    throw new EvidenceStoreFailure(
+      `The evidence bucket ${begin.includes("NoSuchBucket") ? "does not exist" : `refused to ${what}`}: HTTP ${response.status}.`,
+    );
   }
 
   async function get(ref: EvidenceRef, range?: { readonly offset: number; readonly length: number }): Promise<Buffer> {
@@ -104,7 +137,9 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     try {
       const bytes = Buffer.from(await response.arrayBuffer());
       // A service without ranges answers with the whole object.
-      return range !== undefined && response.status === 200 ? bytes.subarray(range.offset, range.offset + range.length) : bytes;
+      return range !== undefined && response.status === 200
+        ? bytes.subarray(range.offset, range.offset + range.length)
+        : bytes;
     } catch {
       throw new EvidenceStoreFailure("The evidence bucket broke off.");
     }
@@ -112,10 +147,18 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
 
   /** @returns the status, after which the answer is done with */
   async function store(ref: EvidenceRef, bytes: Buffer): Promise<number> {
-    const response = await call("PUT", ref, {
-      "content-type": "application/x-tar", "content-md5": createHash("md5").update(bytes).digest("base64"), "if-none-match": "*",
-      "x-amz-object-lock-mode": "COMPLIANCE", "x-amz-object-lock-retain-until-date": new Date(retainedUntil(ref)).toISOString(),
-    }, { body: bytes });
+    const response = await call(
+      "PUT",
+      ref,
+      {
+        "content-type": "application/x-tar",
+        "content-md5": createHash("md5").update(bytes).digest("base64"),
+        "if-none-match": "*",
+        "x-amz-object-lock-mode": "COMPLIANCE",
+        "x-amz-object-lock-retain-until-date": new Date(retainedUntil(ref)).toISOString(),
+      },
+      { body: bytes },
+    );
     if (response.status !== EXISTS && response.status !== CONFLICT) await expectOk(response, "store");
     else await response.body?.cancel();
     return response.status;
@@ -129,7 +172,8 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
       for (let i = 1; status === CONFLICT && i < CONFLICTS_MAX; i += 1) status = await store(ref, bytes);
       if (status === CONFLICT) throw new EvidenceStoreFailure("The evidence bucket is busy with this object.");
       // Somebody stored it before, perhaps this call's first try: it counts when it is the same.
-      if (status === EXISTS && sha256Hex(await get(ref)) !== digestOf(ref)) throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
+      if (status === EXISTS && sha256Hex(await get(ref)) !== digestOf(ref))
+        throw new EvidenceStoreFailure("Evidence of this digest is stored with other content.");
     },
     remove: async (ref, now) => {
       assertRemovable(ref, now);
@@ -140,7 +184,12 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
         if (head.status === MISSING) return;
         await expectOk(head, "show");
         const version = head.headers.get("x-amz-version-id");
-        const response = await call("DELETE", ref, {}, { query: version === null ? "" : `versionId=${encodeURIComponent(version)}` });
+        const response = await call(
+          "DELETE",
+          ref,
+          {},
+          { query: version === null ? "" : `versionId=${encodeURIComponent(version)}` },
+        );
         if (response.status !== MISSING) await expectOk(response, "remove");
         await response.body?.cancel();
         if (version === null) return;

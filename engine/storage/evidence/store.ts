@@ -68,5 +68,6 @@ export function retainedUntil(ref: EvidenceRef): Instant {
 
 /** What every form says before it removes anything. @throws EvidenceRetained */
 export function assertRemovable(ref: EvidenceRef, now: Instant): void {
-  if (now < retainedUntil(ref)) throw new EvidenceRetained(`Evidence is kept until ${new Date(retainedUntil(ref)).toISOString()}.`);
+  if (now < retainedUntil(ref))
+    throw new EvidenceRetained(`Evidence is kept until ${new Date(retainedUntil(ref)).toISOString()}.`);
 }

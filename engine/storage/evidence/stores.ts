@@ -14,7 +14,8 @@ import { openS3Evidence, parseS3Target } from "./store-s3.js";
 export function openEvidenceStore(text: string | undefined, dataDir: string, clock: Clock): EvidenceStore {
   if (text?.startsWith("s3:") === true) {
     const target = parseS3Target(text);
-    if (target === undefined) throw new ConfigError(["EVIDENCE_STORE must be s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION."]);
+    if (target === undefined)
+      throw new ConfigError(["EVIDENCE_STORE must be s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION."]);
     return openS3Evidence(target, clock);
   }
   const path = text?.replace(/^file:(?:\/\/(?=\/))?/, "") ?? "";

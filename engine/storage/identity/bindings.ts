@@ -22,7 +22,11 @@ export interface BindingRow {
   readonly revokedGeneration: number;
 }
 
-export async function findBinding(sql: Sql, integratorId: IntegratorId, firmId: FirmId): Promise<BindingRow | undefined> {
+export async function findBinding(
+  sql: Sql,
+  integratorId: IntegratorId,
+  firmId: FirmId,
+): Promise<BindingRow | undefined> {
   const rows = await sql<BindingRow[]>`
     select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes, interfaces,
       revoked_generation as "revokedGeneration"
@@ -31,7 +35,11 @@ export async function findBinding(sql: Sql, integratorId: IntegratorId, firmId: 
 }
 
 /** The binding that an integrator calls by its own name for the customer. */
-export async function findBindingByCustomerRef(sql: Sql, integratorId: IntegratorId, customerRef: string): Promise<BindingRow | undefined> {
+export async function findBindingByCustomerRef(
+  sql: Sql,
+  integratorId: IntegratorId,
+  customerRef: string,
+): Promise<BindingRow | undefined> {
   const rows = await sql<BindingRow[]>`
     select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes, interfaces,
       revoked_generation as "revokedGeneration"
@@ -40,7 +48,11 @@ export async function findBindingByCustomerRef(sql: Sql, integratorId: Integrato
 }
 
 /** Sets a binding's state and content; makes it when there is none. What a withdrawal has ended stays ended. */
-export async function putBinding(sql: Sql, binding: Omit<BindingRow, "revokedGeneration">, now: Instant): Promise<void> {
+export async function putBinding(
+  sql: Sql,
+  binding: Omit<BindingRow, "revokedGeneration">,
+  now: Instant,
+): Promise<void> {
   await sql`
     insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
     values (${binding.integratorId}, ${binding.firmId}, ${binding.customerRef}, ${binding.state}, ${[...binding.scopes]},
@@ -51,7 +63,12 @@ export async function putBinding(sql: Sql, binding: Omit<BindingRow, "revokedGen
 }
 
 /** @returns whether there was a binding to withdraw */
-export async function revokeBinding(sql: Sql, integratorId: IntegratorId, firmId: FirmId, now: Instant): Promise<boolean> {
+export async function revokeBinding(
+  sql: Sql,
+  integratorId: IntegratorId,
+  firmId: FirmId,
+  now: Instant,
+): Promise<boolean> {
   const rows = await sql<{ revoked: boolean }[]>`
     select revoke_firm_binding(${integratorId}, ${firmId}, ${isoInstant(now)}) as revoked`;
   return rows[0]?.revoked ?? false;

@@ -10,7 +10,12 @@ const KEPT_MS = Math.max(LIMITS.credential_window_sapi_ms, LIMITS.credential_win
  * Records a failed attempt unless the slot is locked already.
  * @returns undefined when it was recorded, else the instant at which the lock ends
  */
-export async function recordFailure(sql: Sql, slot: number, now: Instant, window_ms: number): Promise<Instant | undefined> {
+export async function recordFailure(
+  sql: Sql,
+  slot: number,
+  now: Instant,
+  window_ms: number,
+): Promise<Instant | undefined> {
   const rows = await sql<{ lockedUntil: Date | null }[]>`
     select record_failed_credential(${slot}, ${isoInstant(now)}, ${`${window_ms} milliseconds`}, ${`${KEPT_MS} milliseconds`},
       ${LIMITS.credential_failures_max}) as "lockedUntil"`;

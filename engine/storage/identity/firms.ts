@@ -91,7 +91,11 @@ export interface IntegratorRow {
   readonly createdAt: Date;
 }
 
-export async function insertIntegrator(sql: Sql, integrator: Omit<IntegratorRow, "createdAt">, now: Instant): Promise<void> {
+export async function insertIntegrator(
+  sql: Sql,
+  integrator: Omit<IntegratorRow, "createdAt">,
+  now: Instant,
+): Promise<void> {
   await sql`
     insert into integrator (id, name, production_authorized, created_at)
     values (${integrator.id}, ${integrator.name}, ${integrator.productionAuthorized}, ${isoInstant(now)})`;

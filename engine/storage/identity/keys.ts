@@ -37,7 +37,11 @@ export async function findKey(sql: Sql, id: KeyId): Promise<KeyRow | undefined> 
 }
 
 /** Keys of one owner, newest first. */
-export async function listKeys(sql: Sql, owner: { readonly firmId: FirmId } | { readonly integratorId: IntegratorId }, limit: number): Promise<KeyRow[]> {
+export async function listKeys(
+  sql: Sql,
+  owner: { readonly firmId: FirmId } | { readonly integratorId: IntegratorId },
+  limit: number,
+): Promise<KeyRow[]> {
   const firmId = "firmId" in owner ? owner.firmId : null;
   const integratorId = "integratorId" in owner ? owner.integratorId : null;
   return sql<KeyRow[]>`
@@ -102,7 +106,12 @@ export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise
 export type KeyDeactivation = "deactivated" | "already_inactive" | "unknown" | "last_main_key";
 
 /** @param integratorId whose key it must be, with the last active main key protected; undefined for an operator */
-export async function deactivateKey(sql: Sql, id: KeyId, integratorId: IntegratorId | undefined, now: Instant): Promise<KeyDeactivation> {
+export async function deactivateKey(
+  sql: Sql,
+  id: KeyId,
+  integratorId: IntegratorId | undefined,
+  now: Instant,
+): Promise<KeyDeactivation> {
   const rows = await sql<{ outcome: KeyDeactivation }[]>`
     select deactivate_api_key(${id}, ${integratorId ?? null}, ${isoInstant(now)}) as outcome`;
   return rows[0]?.outcome ?? "unknown";

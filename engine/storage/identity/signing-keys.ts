@@ -50,6 +50,7 @@ export async function insertSigningKey(sql: Sql, key: NewSigningKey, now: Instan
 
 /** Stops a key at once: it signs nothing more and nothing it signed is believed. @returns whether there is such a key */
 export async function retireSigningKey(sql: Sql, kid: string, now: Instant): Promise<boolean> {
-  const result = await sql`update signing_key set retired_at = ${isoInstant(now)} where kid = ${kid} and retired_at is null`;
+  const result =
+    await sql`update signing_key set retired_at = ${isoInstant(now)} where kid = ${kid} and retired_at is null`;
   return result.count === 1;
 }

@@ -67,7 +67,11 @@ export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
 }
 
 /** Blocked tokens that have not expired, at most `limit`. */
-export async function listRevokedTokens(sql: Sql, now: Instant, limit: number): Promise<{ jti: string; expiresAt: Date }[]> {
+export async function listRevokedTokens(
+  sql: Sql,
+  now: Instant,
+  limit: number,
+): Promise<{ jti: string; expiresAt: Date }[]> {
   return sql<{ jti: string; expiresAt: Date }[]>`
     select jti, expires_at as "expiresAt" from revoked_token where expires_at > ${isoInstant(now)} limit ${limit}`;
 }

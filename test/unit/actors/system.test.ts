@@ -10,7 +10,9 @@ import { createMetrics, type Metrics } from "../../../engine/base/metrics.js";
 type Gate = { readonly promise: Promise<void>; readonly open: () => void };
 function gate(): Gate {
   let open = (): void => undefined;
-  const promise = new Promise<void>((resolve) => { open = resolve; });
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
   return { promise, open };
 }
 
@@ -28,7 +30,10 @@ let actors: ActorSystem;
 let trace: string[];
 
 const probe = (idle_ms = 60_000): ActorKind<Probe, { turns: number }> => ({
-  name: "probe", idle_ms, mailbox: 10, start: () => ({ turns: 0 }),
+  name: "probe",
+  idle_ms,
+  mailbox: 10,
+  start: () => ({ turns: 0 }),
   handlers: {
     Wait: async (_, held, key) => {
       trace.push(`${key} begins`);
@@ -36,8 +41,12 @@ const probe = (idle_ms = 60_000): ActorKind<Probe, { turns: number }> => ({
       trace.push(`${key} ends`);
       return { reply: "done" };
     },
-    Fail: (_, { secret }) => { throw new Error(`about ${secret}`); },
-    Refuse: () => { throw new Refusal("NOT_FOUND"); },
+    Fail: (_, { secret }) => {
+      throw new Error(`about ${secret}`);
+    },
+    Refuse: () => {
+      throw new Refusal("NOT_FOUND");
+    },
     Count: (cache) => ({ reply: (cache.turns += 1) }),
     Forward: (_, held) => ({ forward: held.promise.then(() => "forwarded") }),
   },
@@ -47,7 +56,15 @@ beforeEach(() => {
   lines = [];
   trace = [];
   metrics = createMetrics();
-  actors = startActors({ log: createLog("debug", { write: (line) => { lines.push(line); } }), metrics, monotonic: () => performance.now() });
+  actors = startActors({
+    log: createLog("debug", {
+      write: (line) => {
+        lines.push(line);
+      },
+    }),
+    metrics,
+    monotonic: () => performance.now(),
+  });
 });
 afterEach(() => actors.stop());
 
@@ -55,7 +72,11 @@ describe("turns", () => {
   test("commands of one actor take turns; those of two actors do not wait for each other", async () => {
     const kind = probe();
     const [a, b] = [gate(), gate()];
-    const answers = [actors.ask(kind, "one", "Wait", a), actors.ask(kind, "one", "Wait", b), actors.ask(kind, "two", "Wait", b)];
+    const answers = [
+      actors.ask(kind, "one", "Wait", a),
+      actors.ask(kind, "one", "Wait", b),
+      actors.ask(kind, "two", "Wait", b),
+    ];
     b.open();
     await answers[2];
     expect(trace).toEqual(["one begins", "two begins", "two ends"]);
@@ -104,7 +125,10 @@ describe("bounds", () => {
     const kind = probe();
     const held = gate();
     const waiting = Array.from({ length: 10 }, () => actors.ask(kind, "one", "Wait", held));
-    await expect(actors.ask(kind, "one", "Count", null)).rejects.toMatchObject({ reason: "TEMPORARY", extras: { retryAfter_s: 1 } });
+    await expect(actors.ask(kind, "one", "Count", null)).rejects.toMatchObject({
+      reason: "TEMPORARY",
+      extras: { retryAfter_s: 1 },
+    });
     held.open();
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => "done"));
     expect(await metrics.exposition()).toContain('kurier_actor_refused_total{kind="probe"} 1');
@@ -115,7 +139,12 @@ describe("bounds", () => {
     const held = gate();
     let refused = 0;
     const answers: Promise<unknown>[] = [];
-    for (let i = 0; i < 100_000; i++) answers.push(actors.ask(kind, "one", "Wait", held).catch(() => { refused += 1; }));
+    for (let i = 0; i < 100_000; i++)
+      answers.push(
+        actors.ask(kind, "one", "Wait", held).catch(() => {
+          refused += 1;
+        }),
+      );
     held.open();
     await Promise.all(answers);
     expect(refused).toBe(100_000 - LIMITS.mailbox_max);

@@ -11,24 +11,39 @@ import { expect, test } from "vitest";
 import { fileOfSpecifier, parse, readSources, ROOT, type Source } from "../../support/sources.js";
 
 const MIGRATIONS = join(ROOT, "engine/storage/migrations");
-const migrations = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql")).sort().map((name) => readFileSync(join(MIGRATIONS, name), "utf8")).join("\n");
+const migrations = readdirSync(MIGRATIONS)
+  .filter((name) => name.endsWith(".sql"))
+  .sort()
+  .map((name) => readFileSync(join(MIGRATIONS, name), "utf8"))
+  .join("\n");
 
 /** Tables that hold no state of a tenant's: nobody owns their rows, so nobody's turn is missing. */
 const OWNERLESS: Readonly<Record<string, string>> = {
-  outbox: "copies of what a move has written, on their way to the streams", stream_consumer: "positions of the streams' Postgres form", stream_message: "the same, messages",
-  evidence: "written once and never changed, by the exchange that it proves", evidence_head: "the end of that chain",
-  signing_key: "keys of the deployment", failed_credential: "counters of guesses",
+  outbox: "copies of what a move has written, on their way to the streams",
+  stream_consumer: "positions of the streams' Postgres form",
+  stream_message: "the same, messages",
+  evidence: "written once and never changed, by the exchange that it proves",
+  evidence_head: "the end of that chain",
+  signing_key: "keys of the deployment",
+  failed_credential: "counters of guesses",
 };
-const stateTables = new Set([...migrations.matchAll(/^create table (\w+)/gm)].map(([, name = ""]) => name).filter((name) => OWNERLESS[name] === undefined));
+const stateTables = new Set(
+  [...migrations.matchAll(/^create table (\w+)/gm)]
+    .map(([, name = ""]) => name)
+    .filter((name) => OWNERLESS[name] === undefined),
+);
 
 /** Whether SQL text writes to a table of a tenant's state, itself or by one of `functions`. */
 const writesState = (sql: string, functions: ReadonlySet<string>): boolean =>
-  [...sql.matchAll(/\b(?:insert into|update|delete from|truncate)\s+(?:only\s+)?(\w+)/gi)].some(([, table = ""]) => stateTables.has(table))
-  || [...sql.matchAll(/\b(\w+)\s*\(/g)].some(([, name = ""]) => functions.has(name));
+  [...sql.matchAll(/\b(?:insert into|update|delete from|truncate)\s+(?:only\s+)?(\w+)/gi)].some(([, table = ""]) =>
+    stateTables.has(table),
+  ) || [...sql.matchAll(/\b(\w+)\s*\(/g)].some(([, name = ""]) => functions.has(name));
 
 /** SQL functions that write a tenant's state, directly or through others. */
 function writingFunctions(sql: string): ReadonlySet<string> {
-  const bodies = [...sql.matchAll(/create (?:or replace )?function (\w+)([\s\S]*?)\$\$;/g)].map(([, name = "", body = ""]) => ({ name, body }));
+  const bodies = [...sql.matchAll(/create (?:or replace )?function (\w+)([\s\S]*?)\$\$;/g)].map(
+    ([, name = "", body = ""]) => ({ name, body }),
+  );
   const writing = new Set<string>();
   for (let before = -1; before !== writing.size;) {
     before = writing.size;
@@ -50,11 +65,17 @@ interface Declaration {
 function importedNames({ path, file }: Source): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const statement of file.statements) {
-    if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier) || !statement.moduleSpecifier.text.startsWith(".")) continue;
+    if (
+      !ts.isImportDeclaration(statement) ||
+      !ts.isStringLiteral(statement.moduleSpecifier) ||
+      !statement.moduleSpecifier.text.startsWith(".")
+    )
+      continue;
     const bindings = statement.importClause?.namedBindings;
     if (statement.importClause?.isTypeOnly === true || bindings === undefined || !ts.isNamedImports(bindings)) continue;
     const from = fileOfSpecifier(path, statement.moduleSpecifier.text);
-    for (const { isTypeOnly, name, propertyName } of bindings.elements) if (!isTypeOnly) names.set(name.text, `${from}#${(propertyName ?? name).text}`);
+    for (const { isTypeOnly, name, propertyName } of bindings.elements)
+      if (!isTypeOnly) names.set(name.text, `${from}#${(propertyName ?? name).text}`);
   }
   return names;
 }
@@ -83,21 +104,38 @@ function valueNames(root: ts.Node): { readonly names: Set<string>; readonly sql:
 
 function declarationsOf(source: Source): Declaration[] {
   const parts = source.file.statements.flatMap((statement): { readonly name: string; readonly node: ts.Node }[] => {
-    if (ts.isVariableStatement(statement)) return statement.declarationList.declarations.map((node) => ({ name: node.name.getText(), node }));
-    if ((ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement)) && statement.name !== undefined) return [{ name: statement.name.text, node: statement }];
-    return ts.isImportDeclaration(statement) || ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement) ? [] : [{ name: "(module)", node: statement }];
+    if (ts.isVariableStatement(statement))
+      return statement.declarationList.declarations.map((node) => ({ name: node.name.getText(), node }));
+    if ((ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement)) && statement.name !== undefined)
+      return [{ name: statement.name.text, node: statement }];
+    return ts.isImportDeclaration(statement) ||
+      ts.isInterfaceDeclaration(statement) ||
+      ts.isTypeAliasDeclaration(statement)
+      ? []
+      : [{ name: "(module)", node: statement }];
   });
-  const known = new Map([...importedNames(source), ...parts.map(({ name }) => [name, `${source.path}#${name}`] as const)]);
+  const known = new Map([
+    ...importedNames(source),
+    ...parts.map(({ name }) => [name, `${source.path}#${name}`] as const),
+  ]);
   return parts.map(({ name, node }) => {
     const used = valueNames(node);
     const id = `${source.path}#${name}`;
-    return { id, sql: used.sql, uses: new Set([...used.names].flatMap((one) => known.get(one) ?? []).filter((one) => one !== id)) };
+    return {
+      id,
+      sql: used.sql,
+      uses: new Set([...used.names].flatMap((one) => known.get(one) ?? []).filter((one) => one !== id)),
+    };
   });
 }
 
 /** Everything that leads to a statement on a tenant's state, the statements included. */
 function carriers(declarations: readonly Declaration[], functions: ReadonlySet<string>): ReadonlySet<string> {
-  const found = new Set(declarations.filter(({ id, sql }) => id.startsWith("engine/storage/") && writesState(sql, functions)).map(({ id }) => id));
+  const found = new Set(
+    declarations
+      .filter(({ id, sql }) => id.startsWith("engine/storage/") && writesState(sql, functions))
+      .map(({ id }) => id),
+  );
   for (let before = -1; before !== found.size;) {
     before = found.size;
     for (const { id, uses } of declarations) if ([...uses].some((used) => found.has(used))) found.add(id);
@@ -114,18 +152,27 @@ const OUTSIDE = /^(gateway|actors)\//;
 function outsideTurns(sources: readonly Source[]): string[] {
   const declarations = sources.flatMap(declarationsOf);
   const leading = carriers(declarations, writingFunctions(migrations));
-  const uses = declarations.filter(({ id }) => OUTSIDE.test(id) && !TURNS.test(id.split("#")[0] ?? "")).flatMap(({ id, uses: used }) =>
-    [...used].filter((one) => one.startsWith("engine/") && leading.has(one)).map((one) => `${id.split("#")[0] ?? ""}: ${one}`));
+  const uses = declarations
+    .filter(({ id }) => OUTSIDE.test(id) && !TURNS.test(id.split("#")[0] ?? ""))
+    .flatMap(({ id, uses: used }) =>
+      [...used]
+        .filter((one) => one.startsWith("engine/") && leading.has(one))
+        .map((one) => `${id.split("#")[0] ?? ""}: ${one}`),
+    );
   return [...new Set(uses)].sort();
 }
 
 /** The closed list. A new line here needs a reason of the same weight. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "actors/status-work.ts: engine/documents/inbound/mls-duties.ts#leaseDuties": "a lease says which node is at a row that is due and moves nothing; what is leased goes to its actor",
+  "actors/status-work.ts: engine/documents/inbound/mls-duties.ts#leaseDuties":
+    "a lease says which node is at a row that is due and moves nothing; what is leased goes to its actor",
   "actors/status-work.ts: engine/documents/delivery/service-dispatch.ts#leaseMessages": "the same",
-  "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox": "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
-  "gateway/start/work.ts: engine/identity/identity.ts#createIdentity": "one object with what is read of identity and what changes it; the changes are given to the credential's actor, see below",
-  "gateway/start/work.ts: engine/storage/documents/documents.ts#releaseLeases": "leases of a process that is known to be dead, before the first actor",
+  "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
+    "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
+  "gateway/start/work.ts: engine/identity/identity.ts#createIdentity":
+    "one object with what is read of identity and what changes it; the changes are given to the credential's actor, see below",
+  "gateway/start/work.ts: engine/storage/documents/documents.ts#releaseLeases":
+    "leases of a process that is known to be dead, before the first actor",
   "gateway/start/work.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
 };
 
@@ -136,20 +183,32 @@ test("statements on a tenant's state are reached through the turns of actors onl
 });
 
 /** Properties of these names that are taken of an expression which ends in one of `owners`, as `file: owner.name`. */
-const propertiesTaken = (all: readonly Source[], names: RegExp, owners: RegExp): string[] => all.flatMap(({ path, file }) => {
-  const found: string[] = [];
-  const visit = (node: ts.Node): void => {
-    if (ts.isPropertyAccessExpression(node) && names.test(node.name.text) && owners.test(node.expression.getText(file))) found.push(`${path}: ${node.getText(file)}`);
-    ts.forEachChild(node, visit);
-  };
-  visit(file);
-  return found;
-});
+const propertiesTaken = (all: readonly Source[], names: RegExp, owners: RegExp): string[] =>
+  all.flatMap(({ path, file }) => {
+    const found: string[] = [];
+    const visit = (node: ts.Node): void => {
+      if (
+        ts.isPropertyAccessExpression(node) &&
+        names.test(node.name.text) &&
+        owners.test(node.expression.getText(file))
+      )
+        found.push(`${path}: ${node.getText(file)}`);
+      ts.forEachChild(node, visit);
+    };
+    visit(file);
+    return found;
+  });
 
 const IDENTITY_CHANGES = /^(issueTokens|renewTokens|revokeToken|deactivateKey|replaceIpAllowlist|revokeConsent)$/;
 
 test("what changes identity is called by the credential's actor, not by the gateway", () => {
-  expect(propertiesTaken(sources.filter(({ path }) => OUTSIDE.test(path)), IDENTITY_CHANGES, /identity$/)).toEqual([]);
+  expect(
+    propertiesTaken(
+      sources.filter(({ path }) => OUTSIDE.test(path)),
+      IDENTITY_CHANGES,
+      /identity$/,
+    ),
+  ).toEqual([]);
 });
 
 test("an actor's handlers are called by the actor system alone", () => {
@@ -165,26 +224,98 @@ test("every table is a tenant's state, or is named with the reason why nobody ow
 test("every part of the law is at work: the turns reach statements of each aggregate", () => {
   const declarations = sources.flatMap(declarationsOf);
   const leading = carriers(declarations, writingFunctions(migrations));
-  for (const statement of ["documents.ts#applyMove", "statuses.ts#applyStatus", "statuses.ts#storeBusiness", "service-messages.ts#endServiceAttempt", "received.ts#acknowledgeReceived", "keys.ts#insertKey", "firms.ts#insertFirm", "tokens.ts#insertRevokedToken", "reporting.ts#submitReport"]) {
+  for (const statement of [
+    "documents/documents.ts#applyMove",
+    "documents/statuses.ts#applyStatus",
+    "documents/statuses.ts#storeBusiness",
+    "documents/service-messages.ts#endServiceAttempt",
+    "documents/received.ts#acknowledgeReceived",
+    "identity/keys.ts#insertKey",
+    "identity/firms.ts#insertFirm",
+    "identity/tokens.ts#insertRevokedToken",
+    "reporting.ts#submitReport",
+  ]) {
     expect(leading, statement).toContain(`engine/storage/${statement}`);
   }
-  for (const read of ["documents.ts#findDocument", "received.ts#listReceived", "keys.ts#listKeys"]) expect(leading, read).not.toContain(`engine/storage/${read}`);
+  for (const read of [
+    "documents/documents.ts#findDocument",
+    "documents/received.ts#listReceived",
+    "identity/keys.ts#listKeys",
+  ])
+    expect(leading, read).not.toContain(`engine/storage/${read}`);
 });
 
 /** What the check says of the sources with one more file. */
 const withFile = (...files: readonly (readonly [path: string, text: string])[]): string[] =>
-  outsideTurns([...sources, ...files.map(([path, text]) => parse(path, text))]).filter((use) => EXCEPTIONS[use] === undefined);
+  outsideTurns([...sources, ...files.map(([path, text]) => parse(path, text))]).filter(
+    (use) => EXCEPTIONS[use] === undefined,
+  );
 
 test.each<[string, (readonly [string, string])[], string[]]>([
-  ["a route that writes by itself", [["gateway/routes/x.ts", 'import { applyMove } from "../../engine/storage/documents.js"; export const x = () => applyMove();']], ["gateway/routes/x.ts: engine/storage/documents/documents.ts#applyMove"]],
+  [
+    "a route that writes by itself",
+    [
+      [
+        "gateway/routes/x.ts",
+        'import { applyMove } from "../../engine/storage/documents/documents.js"; export const x = () => applyMove();',
+      ],
+    ],
+    ["gateway/routes/x.ts: engine/storage/documents/documents.ts#applyMove"],
+  ],
   [
     "a loop of the engine that writes, once something starts it",
-    [["engine/events/x.ts", 'import { endDuty as end } from "../storage/statuses.js"; const once = () => end(); export function startX() { return { run: once }; }'], ["gateway/start/x.ts", 'import { startX } from "../../engine/events/x.js"; startX();']],
+    [
+      [
+        "engine/events/x.ts",
+        'import { endDuty as end } from "../storage/documents/statuses.js"; const once = () => end(); export function startX() { return { run: once }; }',
+      ],
+      ["gateway/start/x.ts", 'import { startX } from "../../engine/events/x.js"; startX();'],
+    ],
     ["gateway/start/x.ts: engine/events/x.ts#startX"],
   ],
-  ["a new statement, whatever it is called", [["engine/storage/x.ts", "export const harmless = (sql) => sql`update received_document set status = 'x'`;"], ["gateway/x.ts", 'import { harmless } from "../engine/storage/x.js"; harmless();']], ["gateway/x.ts: engine/storage/x.ts#harmless"]],
-  ["a door of the actors that does its actors' work", [["actors/x.ts", 'import { dispatchDocument } from "../engine/documents/dispatch.js"; export const x = dispatchDocument;']], ["actors/x.ts: engine/documents/delivery/dispatch.ts#dispatchDocument"]],
-  ["no read", [["gateway/x.ts", 'import { findDocument } from "../engine/storage/documents.js"; findDocument();']], []],
-  ["no type", [["gateway/x.ts", 'import { type applyMove, findDocument } from "../engine/storage/documents.js"; export type X = typeof applyMove; findDocument();']], []],
-  ["no ask", [["gateway/x.ts", 'import { documentKind } from "./document.js"; actors.ask(documentKind({}), "x", "Dispatch", null);']], []],
-])("the check finds %s", (_, files, found) => { expect(withFile(...files)).toEqual(found); });
+  [
+    "a new statement, whatever it is called",
+    [
+      ["engine/storage/x.ts", "export const harmless = (sql) => sql`update received_document set status = 'x'`;"],
+      ["gateway/x.ts", 'import { harmless } from "../engine/storage/x.js"; harmless();'],
+    ],
+    ["gateway/x.ts: engine/storage/x.ts#harmless"],
+  ],
+  [
+    "a door of the actors that does its actors' work",
+    [
+      [
+        "actors/x.ts",
+        'import { dispatchDocument } from "../engine/documents/delivery/dispatch.js"; export const x = dispatchDocument;',
+      ],
+    ],
+    ["actors/x.ts: engine/documents/delivery/dispatch.ts#dispatchDocument"],
+  ],
+  [
+    "no read",
+    [["gateway/x.ts", 'import { findDocument } from "../engine/storage/documents/documents.js"; findDocument();']],
+    [],
+  ],
+  [
+    "no type",
+    [
+      [
+        "gateway/x.ts",
+        'import { type applyMove, findDocument } from "../engine/storage/documents/documents.js"; export type X = typeof applyMove; findDocument();',
+      ],
+    ],
+    [],
+  ],
+  [
+    "no ask",
+    [
+      [
+        "gateway/x.ts",
+        'import { documentKind } from "./document.js"; actors.ask(documentKind({}), "x", "Dispatch", null);',
+      ],
+    ],
+    [],
+  ],
+])("the check finds %s", (_, files, found) => {
+  expect(withFile(...files)).toEqual(found);
+});

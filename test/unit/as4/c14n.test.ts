@@ -42,15 +42,19 @@ function libxml(text: string, options: C14nOptions): string {
 }
 
 const MODES: C14nOptions[] = [
-  { method: "exclusive" }, { method: "exclusive", comments: true },
+  { method: "exclusive" },
+  { method: "exclusive", comments: true },
   { method: "exclusive", inclusivePrefixes: ["S12", "eb", "#default"] },
-  { method: "inclusive" }, { method: "inclusive", comments: true },
+  { method: "inclusive" },
+  { method: "inclusive", comments: true },
 ];
 
 const TRAPS: Record<string, string> = {
-  "declarations sort by code point: S12 before eb": '<r xmlns:eb="urn:e" xmlns:S12="urn:s"><eb:target S12:a="1" eb:b="2"/></r>',
+  "declarations sort by code point: S12 before eb":
+    '<r xmlns:eb="urn:e" xmlns:S12="urn:s"><eb:target S12:a="1" eb:b="2"/></r>',
   "a declaration nobody uses": '<r xmlns:u="urn:u"><target xmlns:v="urn:v"><x/></target></r>',
-  "a prefix bound anew in between": '<p:r xmlns:p="urn:1"><p:target><q xmlns:p="urn:2"><p:x xmlns:p="urn:1"/></q></p:target></p:r>',
+  "a prefix bound anew in between":
+    '<p:r xmlns:p="urn:1"><p:target><q xmlns:p="urn:2"><p:x xmlns:p="urn:1"/></q></p:target></p:r>',
   "the default namespace undeclared": '<r xmlns="urn:d"><target><x xmlns=""><y xmlns="urn:d"/></x></target></r>',
   "the default namespace undeclared at the apex": '<r xmlns="urn:d"><target xmlns=""><x/></target></r>',
   "attributes by namespace, then by name": '<target xmlns:b="urn:a" xmlns:a="urn:b" b:z="1" a:a="2" z="3" a="4"/>',
@@ -58,9 +62,11 @@ const TRAPS: Record<string, string> = {
   "carriage returns in text": "<target>a\r\nb\rc&#13;d</target>",
   "CDATA becomes text": "<target><![CDATA[<&>]]>]]&gt;</target>",
   "comments split text": "<target>a<!--c-->b<!-- d --></target>",
-  "xml attributes of ancestors": '<r xml:lang="sk" xml:space="preserve"><m xml:lang="en"><target xml:space="default"/></m></r>',
+  "xml attributes of ancestors":
+    '<r xml:lang="sk" xml:space="preserve"><m xml:lang="en"><target xml:space="default"/></m></r>',
   "characters beyond the first plane": "<target a='\u{1F600}'>\u{10400}\uFFFD</target>",
-  "listed prefixes that are not used": '<S12:r xmlns:S12="urn:s" xmlns:eb="urn:e" xmlns="urn:d"><S12:target><eb:x/></S12:target></S12:r>',
+  "listed prefixes that are not used":
+    '<S12:r xmlns:S12="urn:s" xmlns:eb="urn:e" xmlns="urn:d"><S12:target><eb:x/></S12:target></S12:r>',
   "a listed prefix bound anew": '<r xmlns:S12="urn:s"><target><x xmlns:S12="urn:t"><y/></x></target></r>',
 };
 
@@ -76,25 +82,39 @@ describe("canonical XML equals that of libxml2", () => {
   const piece = fc.constantFrom("t", " ", "&amp;", "&lt;", "\n", "&#13;", "é", "<!--c-->", "<![CDATA[<]]>", "😀");
   // Every prefix is declared at the root, and declared anew here and there.
   const elementOver = (children: fc.Arbitrary<string>): fc.Arbitrary<string> =>
-    fc.record({
-      prefix: fc.option(name, { nil: undefined }), local: name, text: piece, children: fc.array(children, { maxLength: 3 }),
-      declared: fc.uniqueArray(fc.tuple(name, uri), { selector: ([prefix]) => prefix, maxLength: 2 }),
-      fallback: fc.option(fc.constantFrom("", "urn:d", "urn:e"), { nil: undefined }),
-      attributes: fc.uniqueArray(fc.tuple(name, name), { selector: ([, local]) => local, maxLength: 3 }),
-    }).map(({ prefix, local, declared, fallback, attributes, text, children: inner }) => {
-      const qualified = prefix === undefined ? local : `${prefix}:${local}`;
-      const declarations = declared.map(([p, u]) => ` xmlns:${p}="${u}"`).join("") + (fallback === undefined ? "" : ` xmlns="${fallback}"`);
-      return `<${qualified}${declarations}${attributes.map(([p, l]) => ` ${p}:${l}="${l}"`).join("")}>${text}${inner.join(text)}</${qualified}>`;
-    });
+    fc
+      .record({
+        prefix: fc.option(name, { nil: undefined }),
+        local: name,
+        text: piece,
+        children: fc.array(children, { maxLength: 3 }),
+        declared: fc.uniqueArray(fc.tuple(name, uri), { selector: ([prefix]) => prefix, maxLength: 2 }),
+        fallback: fc.option(fc.constantFrom("", "urn:d", "urn:e"), { nil: undefined }),
+        attributes: fc.uniqueArray(fc.tuple(name, name), { selector: ([, local]) => local, maxLength: 3 }),
+      })
+      .map(({ prefix, local, declared, fallback, attributes, text, children: inner }) => {
+        const qualified = prefix === undefined ? local : `${prefix}:${local}`;
+        const declarations =
+          declared.map(([p, u]) => ` xmlns:${p}="${u}"`).join("") +
+          (fallback === undefined ? "" : ` xmlns="${fallback}"`);
+        return `<${qualified}${declarations}${attributes.map(([p, l]) => ` ${p}:${l}="${l}"`).join("")}>${text}${inner.join(text)}</${qualified}>`;
+      });
   const element = elementOver(elementOver(elementOver(fc.constant("<x/>"))));
 
   test("over random documents", () => {
-    const document = fc.tuple(element, element).map(([left, right]) =>
-      `<root xmlns:a="urn:1" xmlns:b="urn:2" xmlns:S12="urn:3" xmlns:eb="urn:4" xmlns:x="urn:5" xml:lang="sk">${left}<a:target>${right}</a:target></root>`);
+    const document = fc
+      .tuple(element, element)
+      .map(
+        ([left, right]) =>
+          `<root xmlns:a="urn:1" xmlns:b="urn:2" xmlns:S12="urn:3" xmlns:eb="urn:4" xmlns:x="urn:5" xml:lang="sk">${left}<a:target>${right}</a:target></root>`,
+      );
     const seed = Number(process.env["SEED"] ?? 20_261_101);
-    fc.assert(fc.property(document, fc.constantFrom(...MODES), (text, mode) => {
-      expect(ours(text, mode)).toBe(libxml(text, mode));
-    }), { seed, numRuns: 400 });
+    fc.assert(
+      fc.property(document, fc.constantFrom(...MODES), (text, mode) => {
+        expect(ours(text, mode)).toBe(libxml(text, mode));
+      }),
+      { seed, numRuns: 400 },
+    );
   });
 });
 

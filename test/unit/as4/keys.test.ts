@@ -12,11 +12,16 @@ const der = privateKey.export({ type: "pkcs8", format: "der" });
 
 describe("a wrapped key", () => {
   test("unwraps to the key it was", () => {
-    expect(unwrapPrivateKey(wrapPrivateKey(privateKey)).export({ type: "pkcs8", format: "der" }).equals(der)).toBe(true);
+    expect(unwrapPrivateKey(wrapPrivateKey(privateKey)).export({ type: "pkcs8", format: "der" }).equals(der)).toBe(
+      true,
+    );
   });
 
   test("holds no octets of the key, and two wrappings of one key differ", () => {
-    const [one, two] = [wrapPrivateKey(privateKey), wrapPrivateKey(privateKey.export({ type: "pkcs8", format: "pem" }).toString())];
+    const [one, two] = [
+      wrapPrivateKey(privateKey),
+      wrapPrivateKey(privateKey.export({ type: "pkcs8", format: "pem" }).toString()),
+    ];
     expect(Buffer.from(one.sealed).includes(der.subarray(100, 116))).toBe(false);
     expect(Buffer.from(one.sealed).equals(Buffer.from(two.sealed))).toBe(false);
     expect(one.fingerprint).toBe(two.fingerprint);
@@ -42,23 +47,38 @@ describe("a worker thread", () => {
     stdin: {
       contents: `import { unwrapPrivateKey } from "./keys.js"; import { parentPort } from "node:worker_threads"; import { sign } from "node:crypto";
         parentPort.once("message", (wrapped) => { try { parentPort.postMessage(sign("sha256", Buffer.from("x"), unwrapPrivateKey(wrapped)).toString("base64")); } catch (e) { parentPort.postMessage(String(e)); } });`,
-      resolveDir: fileURLToPath(new URL("../../../validators/wss", import.meta.url)), loader: "ts",
+      resolveDir: fileURLToPath(new URL("../../../validators/wss", import.meta.url)),
+      loader: "ts",
     },
-    bundle: true, platform: "node", format: "cjs", write: false,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    write: false,
   });
-  const answerOf = (wrapped: WrappedKey, environment?: "without"): Promise<unknown> => new Promise((resolve, reject) => {
-    const code = environment === undefined ? "" : 'require("node:worker_threads").setEnvironmentData("kurier.wrapping_key", undefined);';
-    const worker = new Worker(code + (outputFiles[0]?.text ?? ""), { eval: true });
-    worker.once("message", (answer) => void worker.terminate().then(() => resolve(answer)));
-    worker.once("error", reject);
-    worker.postMessage(wrapped);
-  });
+  const answerOf = (wrapped: WrappedKey, environment?: "without"): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const code =
+        environment === undefined
+          ? ""
+          : 'require("node:worker_threads").setEnvironmentData("kurier.wrapping_key", undefined);';
+      const worker = new Worker(code + (outputFiles[0]?.text ?? ""), { eval: true });
+      worker.once("message", (answer) => void worker.terminate().then(() => resolve(answer)));
+      worker.once("error", reject);
+      worker.postMessage(wrapped);
+    });
 
   test("started after provideWrappingKey signs with a key that came wrapped", async () => {
     provideWrappingKey();
     const { createPublicKey, verify } = await import("node:crypto");
     const answer = await answerOf(wrapPrivateKey(privateKey));
-    expect(verify("sha256", Buffer.from("x"), createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" })), Buffer.from(String(answer), "base64"))).toBe(true);
+    expect(
+      verify(
+        "sha256",
+        Buffer.from("x"),
+        createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" })),
+        Buffer.from(String(answer), "base64"),
+      ),
+    ).toBe(true);
   });
 
   test("without the wrapping key says so, and signs nothing", async () => {

@@ -19,16 +19,35 @@ const two = (part: string): string => `--b\r\n${soap}\r\n--b\r\n${part}\r\n--b--
 
 describe("writing and reading", () => {
   test("any octets, line ends, dashes and beginnings of the boundary among them, come back unchanged", () => {
-    for (const body of [Buffer.alloc(0), Buffer.from("\r\n"), Buffer.from("\n--b"), Buffer.from("\r\n--bound"), Buffer.from("--"), Buffer.from("x\r"), randomBytes(10_000)]) {
-      const message = writeMultipart([{ contentType: "application/soap+xml", body: Buffer.from("<x/>") }, { cid: "a@b", contentType: "application/octet-stream", body }], "boundary");
+    for (const body of [
+      Buffer.alloc(0),
+      Buffer.from("\r\n"),
+      Buffer.from("\n--b"),
+      Buffer.from("\r\n--bound"),
+      Buffer.from("--"),
+      Buffer.from("x\r"),
+      randomBytes(10_000),
+    ]) {
+      const message = writeMultipart(
+        [
+          { contentType: "application/soap+xml", body: Buffer.from("<x/>") },
+          { cid: "a@b", contentType: "application/octet-stream", body },
+        ],
+        "boundary",
+      );
       const result = readMultipart(message.body, message.contentType);
-      expect(result.kind === "multipart" && result.parts[1]?.body.equals(body), JSON.stringify(body.toString("latin1").slice(0, 20))).toBe(true);
+      expect(
+        result.kind === "multipart" && result.parts[1]?.body.equals(body),
+        JSON.stringify(body.toString("latin1").slice(0, 20)),
+      ).toBe(true);
     }
   });
 
   test("the Content-Type names boundary, root type and start", () => {
     const part = { cid: "root@x", contentType: "application/soap+xml;charset=UTF-8", body: Buffer.from("x") };
-    expect(writeMultipart([part], "b").contentType).toBe('multipart/related; boundary="b"; type="application/soap+xml"; start="<root@x>"');
+    expect(writeMultipart([part], "b").contentType).toBe(
+      'multipart/related; boundary="b"; type="application/soap+xml"; start="<root@x>"',
+    );
   });
 });
 
@@ -90,16 +109,29 @@ describe("what is refused", () => {
     ["base64 that is none", two("Content-Transfer-Encoding: base64\r\n\r\naGVs*bG8="), "transfer_encoding"],
     ["an empty Content-ID", headers("Content-ID: <>"), "content_id"],
     ["a Content-ID with brackets inside", headers("Content-ID: <a><b>"), "content_id"],
-    ["two parts with one Content-ID", `--b\r\nContent-ID: <a>\r\n\r\nx\r\n--b\r\nContent-ID: a\r\n\r\ny\r\n--b--`, "content_id"],
-    ["a start that is not the first part", two("Content-ID: <a>\r\n\r\nx"), "start_part", 'multipart/related; boundary=b; start="<a>"'],
+    [
+      "two parts with one Content-ID",
+      `--b\r\nContent-ID: <a>\r\n\r\nx\r\n--b\r\nContent-ID: a\r\n\r\ny\r\n--b--`,
+      "content_id",
+    ],
+    [
+      "a start that is not the first part",
+      two("Content-ID: <a>\r\n\r\nx"),
+      "start_part",
+      'multipart/related; boundary=b; start="<a>"',
+    ],
   ];
   test.each(cases)("%s", (_, text, fault, type = TYPE) => {
     expect(faultOf(text, type)).toBe(fault);
   });
 
   test("one part more than the cap; at the cap it reads", () => {
-    const parts = (count: number): string => `--b\r\n${Array.from({ length: count }, () => "\r\nx").join("\r\n--b\r\n")}\r\n--b--`;
-    expect([faultOf(parts(MIME_LIMITS.partsMax)), faultOf(parts(MIME_LIMITS.partsMax + 1))]).toEqual(["read", "too_many_parts"]);
+    const parts = (count: number): string =>
+      `--b\r\n${Array.from({ length: count }, () => "\r\nx").join("\r\n--b\r\n")}\r\n--b--`;
+    expect([faultOf(parts(MIME_LIMITS.partsMax)), faultOf(parts(MIME_LIMITS.partsMax + 1))]).toEqual([
+      "read",
+      "too_many_parts",
+    ]);
   });
 });
 
@@ -107,5 +139,6 @@ test("Content-Type parameters: quoted, escaped, folded, in any case", () => {
   const type = parseContentType('Multipart/Related;\r\n\tBOUNDARY="a\\"b"; charset=utf-8 ; x="; y=z"');
   expect(type?.mediaType).toBe("multipart/related");
   expect(Object.fromEntries(type?.parameters ?? [])).toEqual({ boundary: 'a"b', charset: "utf-8", x: "; y=z" });
-  for (const bad of ["", "x", "a/b c", "a/b; =x", "a/b; x=", 'a/b; x="y']) expect(parseContentType(bad), bad).toBeUndefined();
+  for (const bad of ["", "x", "a/b c", "a/b; =x", "a/b; x=", 'a/b; x="y'])
+    expect(parseContentType(bad), bad).toBeUndefined();
 });

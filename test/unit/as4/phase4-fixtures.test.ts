@@ -3,7 +3,13 @@ import { createHash, createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { type Answer, openUserMessage, type OpenedMessage, readAnswer, type RefusedMessage } from "../../../engine/peppol/as4/messages.js";
+import {
+  type Answer,
+  openUserMessage,
+  type OpenedMessage,
+  readAnswer,
+  type RefusedMessage,
+} from "../../../engine/peppol/as4/messages.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { Manifest } from "../../interop/fixtures.js";
@@ -35,13 +41,24 @@ function answerTo(name: string, { body, contentType } = recorded(name)): Promise
   return readAnswer(body, contentType, { ...about, recipient: theirs }, inThread);
 }
 
-test.each(Object.entries(manifest.received))("%s of phase4 is opened, and holds the document that phase4 wrote", async (name, { messageId, sha256 }) => {
-  const opened = await open(recorded(name));
-  expect(opened).toMatchObject({ kind: "message", testService: name === "message-test.http", message: { messageId, fromParty: "PSK000002", toParty: "PSK000001" } });
-  if (opened.kind !== "message") return;
-  expect(createHash("sha256").update(opened.payload ?? "").digest("hex")).toBe(sha256);
-  expect(Buffer.from(opened.signer)).toEqual(theirs);
-});
+test.each(Object.entries(manifest.received))(
+  "%s of phase4 is opened, and holds the document that phase4 wrote",
+  async (name, { messageId, sha256 }) => {
+    const opened = await open(recorded(name));
+    expect(opened).toMatchObject({
+      kind: "message",
+      testService: name === "message-test.http",
+      message: { messageId, fromParty: "PSK000002", toParty: "PSK000001" },
+    });
+    if (opened.kind !== "message") return;
+    expect(
+      createHash("sha256")
+        .update(opened.payload ?? "")
+        .digest("hex"),
+    ).toBe(sha256);
+    expect(Buffer.from(opened.signer)).toEqual(theirs);
+  },
+);
 
 test.each(DAMAGE)("a message with a change in %s is refused", async (_, before, expected) => {
   const { body, contentType } = recorded("message.http");
@@ -51,12 +68,19 @@ test.each(DAMAGE)("a message with a change in %s is refused", async (_, before, 
 
 test("a message with a change in the encrypted part is refused", async () => {
   const { body, contentType } = recorded("message.http");
-  expect(await open({ body: damagedPart(body), contentType })).toMatchObject({ kind: "refused", error: "EBMS:0102", reason: "decryption" });
+  expect(await open({ body: damagedPart(body), contentType })).toMatchObject({
+    kind: "refused",
+    error: "EBMS:0102",
+    reason: "decryption",
+  });
 });
 
 test("phase4's receipt proves our message, and only that one", async () => {
   expect(await answerTo("receipt.http")).toMatchObject({ kind: "receipt", sameCertificate: true });
-  expect(await answerTo("not-serviced.http", recorded("receipt.http"))).toMatchObject({ kind: "unconfirmed", reason: "other_message" });
+  expect(await answerTo("not-serviced.http", recorded("receipt.http"))).toMatchObject({
+    kind: "unconfirmed",
+    reason: "other_message",
+  });
 });
 
 test("phase4's answer to the same message again says that it has it", async () => {
@@ -64,9 +88,19 @@ test("phase4's answer to the same message again says that it has it", async () =
 });
 
 test("NOT_SERVICED in phase4's form is understood", async () => {
-  expect(await answerTo("not-serviced.http")).toMatchObject({ kind: "error", meaning: "not_serviced", authenticated: true, errors: [{ code: "EBMS:0004" }] });
+  expect(await answerTo("not-serviced.http")).toMatchObject({
+    kind: "error",
+    meaning: "not_serviced",
+    authenticated: true,
+    errors: [{ code: "EBMS:0004" }],
+  });
 });
 
 test("phase4's word for a failure behind it asks for another attempt, and is not taken for a duplicate", async () => {
-  expect(await answerTo("failure.http")).toMatchObject({ kind: "error", meaning: "retry", authenticated: true, errors: [{ code: "EBMS:0004" }] });
+  expect(await answerTo("failure.http")).toMatchObject({
+    kind: "error",
+    meaning: "retry",
+    authenticated: true,
+    errors: [{ code: "EBMS:0004" }],
+  });
 });

@@ -6,13 +6,19 @@ import { userMessage } from "../../support/as4.js";
 import { accessPoint } from "../../support/as4-keys.js";
 
 const alice = accessPoint("PSK000001");
-const messaging = userMessageXml("M-1", { ...userMessage(alice, alice), payloadHref: "cid:a@b", payloadMimeType: "application/xml" });
+const messaging = userMessageXml("M-1", {
+  ...userMessage(alice, alice),
+  payloadHref: "cid:a@b",
+  payloadMimeType: "application/xml",
+});
 const input = { messaging, messagingId: "M-1", id: "1", signer: alice };
 
 test("a header that is not well-formed, has another id, or is something else is not signed", () => {
   expect(signSignal(input).kind).toBe("signed");
   expect(() => signSignal({ ...input, messaging: messaging.slice(1) })).toThrow("well-formed");
-  expect(() => signSignal({ ...input, messaging: messaging.replace(' xmlns:eb="', ' xmlns:e="') })).toThrow("well-formed");
+  expect(() => signSignal({ ...input, messaging: messaging.replace(' xmlns:eb="', ' xmlns:e="') })).toThrow(
+    "well-formed",
+  );
   expect(() => signSignal({ ...input, messagingId: "M-2" })).toThrow("wsu:Id");
   expect(() => signSignal({ ...input, messaging: "<a/>" })).toThrow("wsu:Id");
 });
@@ -22,7 +28,9 @@ test("an id that would break out of its attribute is refused", () => {
 });
 
 test("a recipient without an RSA certificate is refused", () => {
-  expect(() => sealMessage({ ...input, payload: { cid: "a@b", bytes: Buffer.from("x") }, recipient: Buffer.from("x") })).toThrow("certificate");
+  expect(() =>
+    sealMessage({ ...input, payload: { cid: "a@b", bytes: Buffer.from("x") }, recipient: Buffer.from("x") }),
+  ).toThrow("certificate");
 });
 
 test("a Content-ID becomes a URL as RFC 2392 has it", () => {

@@ -1,6 +1,14 @@
 /** Goal: the tree takes well-formed XML as it is, and refuses everything else with a name and a place. */
 import { describe, expect, test } from "vitest";
-import { attributeOf, childElements, onlyChild, parseXml, parseXmlHead, textOf, XML_TREE_LIMITS } from "../../../validators/xml/tree.js";
+import {
+  attributeOf,
+  childElements,
+  onlyChild,
+  parseXml,
+  parseXmlHead,
+  textOf,
+  XML_TREE_LIMITS,
+} from "../../../validators/xml/tree.js";
 import type { XmlElement, XmlFault } from "../../../validators/xml/tree.js";
 
 const parse = (text: string | Buffer): ReturnType<typeof parseXml> => parseXml(Buffer.from(text));
@@ -14,7 +22,11 @@ describe("what it reads", () => {
   test("names, namespaces and values", () => {
     const element = root('<p:a xmlns:p="urn:p" xmlns="urn:d" p:x="1" y="2"><b/></p:a>');
     expect(element).toMatchObject({ prefix: "p", local: "a", ns: "urn:p" });
-    expect([attributeOf(element, "x", "urn:p"), attributeOf(element, "y"), attributeOf(element, "x")]).toEqual(["1", "2", undefined]);
+    expect([attributeOf(element, "x", "urn:p"), attributeOf(element, "y"), attributeOf(element, "x")]).toEqual([
+      "1",
+      "2",
+      undefined,
+    ]);
     expect(onlyChild(element, "urn:d", "b")).toMatchObject({ prefix: "", ns: "urn:d" });
   });
 
@@ -32,8 +44,13 @@ describe("what it reads", () => {
   });
 
   test("a byte-order mark, a declaration, comments around the root", () => {
-    expect(parse(Buffer.from("\ufeff<?xml version='1.0' encoding='utf-8' standalone='yes'?>\n<!--a--><r/><!--b--> "))).toMatchObject({
-      kind: "document", prolog: [{ value: "a" }], root: { local: "r" }, epilog: [{ value: "b" }],
+    expect(
+      parse(Buffer.from("\ufeff<?xml version='1.0' encoding='utf-8' standalone='yes'?>\n<!--a--><r/><!--b--> ")),
+    ).toMatchObject({
+      kind: "document",
+      prolog: [{ value: "a" }],
+      root: { local: "r" },
+      epilog: [{ value: "b" }],
     });
   });
 
@@ -52,17 +69,52 @@ describe("what it reads", () => {
 
 describe("what it refuses", () => {
   const cases: [string, XmlFault][] = [
-    ["<!DOCTYPE a><a/>", "doctype"], ["<a/><!DOCTYPE a>", "doctype"], ["<?x?><a/>", "processing_instruction"], ["<a><?x?></a>", "processing_instruction"],
-    ["<a/><?x?>", "processing_instruction"], [" <?xml version='1.0'?><a/>", "processing_instruction"],
-    ["<?xml version='1.1'?><a/>", "malformed"], ["<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "encoding"],
-    ["", "malformed"], ["a", "malformed"], ["<a>", "malformed"], ["<a></b>", "malformed"], ["<a/><b/>", "malformed"], ["<a/>x", "malformed"],
-    ["<a b=1/>", "malformed"], ["<a b='<'/>", "malformed"], ["<a b='1'c='2'/>", "malformed"], ["<a ", "malformed"], ["<a b", "malformed"], ["<a b='", "malformed"],
-    ["<a>]]></a>", "malformed"], ["<a><!-- -- --></a>", "malformed"], ["<a><!--x</a>", "malformed"], ["<a><![CDATA[x</a>", "malformed"], ["<1/>", "malformed"], ["<a><!x></a>", "malformed"],
-    ["<a b='1' b='2'/>", "duplicate_attribute"], ["<a xmlns:p='u' xmlns:q='u' p:b='' q:b=''/>", "duplicate_attribute"],
-    ["<p:a/>", "namespace"], ["<a p:b=''/>", "namespace"], ["<a xmlns:p=''/>", "namespace"], ["<a:b:c/>", "namespace"], ["<a xmlns:xml='u'/>", "namespace"],
-    ["<a xmlns:xmlns='u'/>", "namespace"], ["<a xmlns:p='http://www.w3.org/XML/1998/namespace'/>", "namespace"], ["<a xmlns='http://www.w3.org/2000/xmlns/'/>", "namespace"],
-    ["<a>&nbsp;</a>", "entity"], ["<a>& </a>", "entity"], ["<a>&#0;</a>", "entity"], ["<a>&#xD800;</a>", "entity"], ["<a>&#x110000;</a>", "entity"], ["<a>&lt</a>", "entity"],
-    ["<a>\0</a>", "character"], ["<a>\x1b</a>", "character"], ["<a>\uFFFE</a>", "character"], ["<a b='\x01'/>", "character"],
+    ["<!DOCTYPE a><a/>", "doctype"],
+    ["<a/><!DOCTYPE a>", "doctype"],
+    ["<?x?><a/>", "processing_instruction"],
+    ["<a><?x?></a>", "processing_instruction"],
+    ["<a/><?x?>", "processing_instruction"],
+    [" <?xml version='1.0'?><a/>", "processing_instruction"],
+    ["<?xml version='1.1'?><a/>", "malformed"],
+    ["<?xml version='1.0' encoding='ISO-8859-1'?><a/>", "encoding"],
+    ["", "malformed"],
+    ["a", "malformed"],
+    ["<a>", "malformed"],
+    ["<a></b>", "malformed"],
+    ["<a/><b/>", "malformed"],
+    ["<a/>x", "malformed"],
+    ["<a b=1/>", "malformed"],
+    ["<a b='<'/>", "malformed"],
+    ["<a b='1'c='2'/>", "malformed"],
+    ["<a ", "malformed"],
+    ["<a b", "malformed"],
+    ["<a b='", "malformed"],
+    ["<a>]]></a>", "malformed"],
+    ["<a><!-- -- --></a>", "malformed"],
+    ["<a><!--x</a>", "malformed"],
+    ["<a><![CDATA[x</a>", "malformed"],
+    ["<1/>", "malformed"],
+    ["<a><!x></a>", "malformed"],
+    ["<a b='1' b='2'/>", "duplicate_attribute"],
+    ["<a xmlns:p='u' xmlns:q='u' p:b='' q:b=''/>", "duplicate_attribute"],
+    ["<p:a/>", "namespace"],
+    ["<a p:b=''/>", "namespace"],
+    ["<a xmlns:p=''/>", "namespace"],
+    ["<a:b:c/>", "namespace"],
+    ["<a xmlns:xml='u'/>", "namespace"],
+    ["<a xmlns:xmlns='u'/>", "namespace"],
+    ["<a xmlns:p='http://www.w3.org/XML/1998/namespace'/>", "namespace"],
+    ["<a xmlns='http://www.w3.org/2000/xmlns/'/>", "namespace"],
+    ["<a>&nbsp;</a>", "entity"],
+    ["<a>& </a>", "entity"],
+    ["<a>&#0;</a>", "entity"],
+    ["<a>&#xD800;</a>", "entity"],
+    ["<a>&#x110000;</a>", "entity"],
+    ["<a>&lt</a>", "entity"],
+    ["<a>\0</a>", "character"],
+    ["<a>\x1b</a>", "character"],
+    ["<a>\uFFFE</a>", "character"],
+    ["<a b='\x01'/>", "character"],
     ["<a×/>", "malformed"],
   ];
   test.each(cases)("%j: %s", (text, fault) => {
@@ -94,17 +146,35 @@ describe("the head of a large document", () => {
 
   test("is read without the rest", () => {
     const found = parseXmlHead(Buffer.from(text), head);
-    expect(found).toMatchObject({ kind: "head", root: { local: "r", end: 0 }, head: { local: "head" }, next: text.indexOf("<body") });
+    expect(found).toMatchObject({
+      kind: "head",
+      root: { local: "r", end: 0 },
+      head: { local: "head" },
+      next: text.indexOf("<body"),
+    });
   });
 
   test("must come first", () => {
-    expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"><x/><head/></r>'), head)).toMatchObject({ kind: "refused", fault: "malformed" });
-    expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"/>'), head)).toMatchObject({ kind: "refused", fault: "malformed" });
+    expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"><x/><head/></r>'), head)).toMatchObject({
+      kind: "refused",
+      fault: "malformed",
+    });
+    expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"/>'), head)).toMatchObject({
+      kind: "refused",
+      fault: "malformed",
+    });
   });
 
   test("must be UTF-8 and inside its cap", () => {
-    expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"><head>\xe9</head>', "latin1"), head)).toMatchObject({ kind: "refused", fault: "encoding" });
-    expect(parseXmlHead(Buffer.from(`<r xmlns="urn:h"><head>${"x".repeat(5_000)}</head>`), head, { ...XML_TREE_LIMITS, bytes: 1_000 }))
-      .toMatchObject({ kind: "refused", fault: "malformed" });
+    expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"><head>\xe9</head>', "latin1"), head)).toMatchObject({
+      kind: "refused",
+      fault: "encoding",
+    });
+    expect(
+      parseXmlHead(Buffer.from(`<r xmlns="urn:h"><head>${"x".repeat(5_000)}</head>`), head, {
+        ...XML_TREE_LIMITS,
+        bytes: 1_000,
+      }),
+    ).toMatchObject({ kind: "refused", fault: "malformed" });
   });
 });

@@ -8,14 +8,20 @@ import type { OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4/m
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import { inThread, invoiceBytes } from "../../support/as4.js";
 
-const fixture = (name: string): Buffer => readFileSync(fileURLToPath(new URL(`../../fixtures/as4/${name}`, import.meta.url)));
+const fixture = (name: string): Buffer =>
+  readFileSync(fileURLToPath(new URL(`../../fixtures/as4/${name}`, import.meta.url)));
 const pem = fixture("receiver.pem").toString();
 const receiver = {
   certificate: new X509Certificate(pem.slice(pem.indexOf("-----BEGIN CERTIFICATE-----"))).raw,
   key: wrapPrivateKey(createPrivateKey(pem)),
 };
 const open = (body: Buffer): Promise<OpenedMessage | RefusedMessage> =>
-  openUserMessage(body, 'multipart/related; boundary="----=_Part_wss4j"; type="application/soap+xml"', { keys: [receiver], payloadBytesMax: 1e6 }, inThread);
+  openUserMessage(
+    body,
+    'multipart/related; boundary="----=_Part_wss4j"; type="application/soap+xml"',
+    { keys: [receiver], payloadBytesMax: 1e6 },
+    inThread,
+  );
 
 test("a message signed and encrypted by Apache WSS4J opens with its payload unchanged", async () => {
   const opened = await open(fixture("wss4j-4.0.0.mime"));
@@ -27,6 +33,9 @@ test("a message signed and encrypted by Apache WSS4J opens with its payload unch
 });
 
 test("with one digit of its finalRecipient changed it does not", async () => {
-  const body = Buffer.from(fixture("wss4j-4.0.0.mime").toString("latin1").replace("0245:1234567890", "0245:1234567891"), "latin1");
+  const body = Buffer.from(
+    fixture("wss4j-4.0.0.mime").toString("latin1").replace("0245:1234567890", "0245:1234567891"),
+    "latin1",
+  );
   expect(await open(body)).toMatchObject({ kind: "refused", error: "EBMS:0101", reason: "digest_mismatch" });
 });

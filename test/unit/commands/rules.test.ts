@@ -9,7 +9,8 @@ import { archiveOf } from "../../fuzz/targets.js";
 import { conformance, describeConformance } from "../../support/conformance.js";
 import { kurier, type Ran } from "./kurier.js";
 
-const HOUSE = '<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="i" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="i:Invoice"><assert id="HOUSE-01" flag="fatal" test="starts-with(cbc:ID, \'HOUSE-\')">House number.</assert></rule></pattern></schema>';
+const HOUSE =
+  '<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="i" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="i:Invoice"><assert id="HOUSE-01" flag="fatal" test="starts-with(cbc:ID, \'HOUSE-\')">House number.</assert></rule></pattern></schema>';
 
 let folder: string;
 let packs: string;
@@ -23,7 +24,9 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "kurier-rules-"));
   packs = mkdtempSync(join(folder, "packs-"));
 });
-afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 test("import compiles a release, says what it holds, and activates it when told; list shows it; deactivate turns it off", async () => {
   const zip = place("house rules.zip", archiveOf({ "house.sch": HOUSE }));
@@ -42,10 +45,22 @@ test("import compiles a release, says what it holds, and activates it when told;
 
 describe("import refuses by name and place, and leaves nothing behind", () => {
   test.each([
-    ["a construct that is not supported", () => place("f.zip", archiveOf({ "a/f.sch": HOUSE.replace("starts-with(cbc:ID, 'HOUSE-')", "document('x')") })), /a\/f\.sch:1: .*document/u],
+    [
+      "a construct that is not supported",
+      () => place("f.zip", archiveOf({ "a/f.sch": HOUSE.replace("starts-with(cbc:ID, 'HOUSE-')", "document('x')") })),
+      /a\/f\.sch:1: .*document/u,
+    ],
     ["XML that ends too early", () => place("g.zip", archiveOf({ "g.sch": HOUSE.slice(0, -20) })), /g\.sch:1: /u],
-    ["an archive that names a file outside of itself", () => place("h.zip", archiveOf({ "../h.sch": HOUSE })), /names a file outside of itself/u],
-    ["an archive without rules", () => place("i.zip", archiveOf({ "readme.txt": "hello" })), /no Schematron, XSD or XML file/u],
+    [
+      "an archive that names a file outside of itself",
+      () => place("h.zip", archiveOf({ "../h.sch": HOUSE })),
+      /names a file outside of itself/u,
+    ],
+    [
+      "an archive without rules",
+      () => place("i.zip", archiveOf({ "readme.txt": "hello" })),
+      /no Schematron, XSD or XML file/u,
+    ],
     ["what is no archive", () => place("j.zip", "hello"), /ZIP archive/u],
     ["what is not there", () => join(folder, "missing.zip"), /missing\.zip does not exist/u],
   ])("%s: exit 2 and one sentence", async (_, make, sentence) => {
@@ -58,12 +73,17 @@ describe("import refuses by name and place, and leaves nothing behind", () => {
   });
 });
 
-test.each([["without RULES_DIR", ["import", "x"], {}], ["without a source", ["import"], undefined], ["activate of nothing", ["activate"], undefined], ["activate of an unknown pack", ["activate", "nobody"], undefined], ["verify without documents", ["verify", "house"], undefined]])(
-  "%s: exit 2 and a sentence", async (_, args, env) => {
-    const { code, out, err } = await kurier(["rules", ...args], { env: env ?? { RULES_DIR: packs } });
-    expect([code, out]).toEqual([2, ""]);
-    expect(err).toMatch(/^[^\n]+\.\n$/u);
-  });
+test.each([
+  ["without RULES_DIR", ["import", "x"], {}],
+  ["without a source", ["import"], undefined],
+  ["activate of nothing", ["activate"], undefined],
+  ["activate of an unknown pack", ["activate", "nobody"], undefined],
+  ["verify without documents", ["verify", "house"], undefined],
+])("%s: exit 2 and a sentence", async (_, args, env) => {
+  const { code, out, err } = await kurier(["rules", ...args], { env: env ?? { RULES_DIR: packs } });
+  expect([code, out]).toEqual([2, ""]);
+  expect(err).toMatch(/^[^\n]+\.\n$/u);
+});
 
 describeConformance("an official release", "schematron/peppol-3.0.21", () => {
   test("is recognised by its hashes, and verify finds no difference to the built-in rules; to an older release it finds those of the code lists", async () => {
@@ -72,7 +92,10 @@ describeConformance("an official release", "schematron/peppol-3.0.21", () => {
     expect(imported.out).toContain("(Peppol BIS Billing 3.0.21)");
     const documents = conformance("documents", "peppol-3.0.21");
     const verified = await rules("verify", "peppol-3.0.21", documents);
-    expect([verified.code, verified.out.trimEnd().split("\n").at(-1)]).toEqual([0, expect.stringMatching(/^20 comparisons over 10 files, 0 differences\.$/u)]);
+    expect([verified.code, verified.out.trimEnd().split("\n").at(-1)]).toEqual([
+      0,
+      expect.stringMatching(/^20 comparisons over 10 files, 0 differences\.$/u),
+    ]);
     await rules("import", conformance("schematron", "peppol-3.0.19"));
     const older = await rules("verify", "peppol-3.0.19", place("ours.xml", invoiceWithLines(1)));
     expect(older.code).toBe(1);

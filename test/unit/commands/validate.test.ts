@@ -14,19 +14,40 @@ const VALID = invoiceWithLines(2).toString();
 const WARNED = VALID.replace("<cbc:IssueDate>", "<cbc:UUID>1</cbc:UUID><cbc:IssueDate>");
 const BROKEN = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00");
 const MISORDERED = VALID.replace("<cbc:BuyerReference>", "<cbc:Unheard>x</cbc:Unheard><cbc:BuyerReference>");
-const FRAGMENT = '<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"><cac:InvoiceLine xmlns:cac="urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2"/></Invoice>';
-const HOUSE = '<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="i" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="i:Invoice"><assert id="HOUSE-01" flag="fatal" test="starts-with(cbc:ID, \'HOUSE-\')">House number.</assert></rule></pattern></schema>';
+const FRAGMENT =
+  '<Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"><cac:InvoiceLine xmlns:cac="urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2"/></Invoice>';
+const HOUSE =
+  '<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="i" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="i:Invoice"><assert id="HOUSE-01" flag="fatal" test="starts-with(cbc:ID, \'HOUSE-\')">House number.</assert></rule></pattern></schema>';
 
-interface Line { file: string; valid: boolean; durationMs: number; findings: { ruleId: string; layer: string; severity: string; location: string; line: number; message: string }[] }
-const lines = (out: string): Line[] => out.trimEnd().split("\n").map((line) => JSON.parse(line) as Line);
+interface Line {
+  file: string;
+  valid: boolean;
+  durationMs: number;
+  findings: { ruleId: string; layer: string; severity: string; location: string; line: number; message: string }[];
+}
+const lines = (out: string): Line[] =>
+  out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Line);
 
 let folder: string;
 const file = (name: string): string => join(folder, name);
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "kurier-validate-"));
-  for (const [name, text] of Object.entries({ "valid.xml": VALID, "warned.xml": WARNED, "broken.xml": BROKEN, "misordered.xml": MISORDERED, "fragment.xml": FRAGMENT, "bad.xml": "<a>" })) writeFileSync(file(name), text);
+  for (const [name, text] of Object.entries({
+    "valid.xml": VALID,
+    "warned.xml": WARNED,
+    "broken.xml": BROKEN,
+    "misordered.xml": MISORDERED,
+    "fragment.xml": FRAGMENT,
+    "bad.xml": "<a>",
+  }))
+    writeFileSync(file(name), text);
 });
-afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 describe("exit code", () => {
   test("0 when all are valid, also with warnings; the summary comes last", async () => {
@@ -41,7 +62,9 @@ describe("exit code", () => {
     expect(code).toBe(1);
     const told = out.trimEnd().split("\n");
     expect(told.filter((line) => line.includes("broken.xml:"))).toEqual([expect.stringMatching(/fatal BR-CO-16 /u)]);
-    expect(told.filter((line) => line.includes("misordered.xml:"))).toEqual([expect.stringMatching(/error UBL-GRAMMAR-UNEXPECTED /u)]);
+    expect(told.filter((line) => line.includes("misordered.xml:"))).toEqual([
+      expect.stringMatching(/error UBL-GRAMMAR-UNEXPECTED /u),
+    ]);
     expect(told.at(-1)).toBe("3 checked, 2 invalid.");
   });
 
@@ -52,10 +75,16 @@ describe("exit code", () => {
   });
 
   test.each([
-    ["no file", []], ["an unknown option", ["--colour", "x.xml"]], ["an unknown layer", ["--layer", "schema,utf8", "valid.xml"]], ["--layer without names", ["valid.xml", "--layer"]],
+    ["no file", []],
+    ["an unknown option", ["--colour", "x.xml"]],
+    ["an unknown layer", ["--layer", "schema,utf8", "valid.xml"]],
+    ["--layer without names", ["valid.xml", "--layer"]],
     ["rules that are not there", ["valid.xml", "--rules", "/nowhere/at/all"]],
   ])("2 for %s, with a sentence on standard error and nothing else", async (_, args) => {
-    const { code, out, err } = await kurier(["validate", ...args.map((arg) => (arg === "valid.xml" ? file(arg) : arg))]);
+    const { code, out, err } = await kurier([
+      "validate",
+      ...args.map((arg) => (arg === "valid.xml" ? file(arg) : arg)),
+    ]);
     expect([code, out]).toEqual([2, ""]);
     expect(err).toMatch(/^[^\n]+\.\n$/u);
     expect(err).not.toMatch(/at .+:\d+:\d+/u);
@@ -68,9 +97,22 @@ describe("--json", () => {
     const all = lines(out);
     expect([code, all.length]).toEqual([1, 3]);
     for (const verdict of all) expect(Object.keys(verdict)).toEqual(["file", "valid", "durationMs", "findings"]);
-    expect(all.map(({ file: name, valid }) => [name, valid])).toEqual([[file("valid.xml"), true], [file("broken.xml"), false], [file("bad.xml"), false]]);
-    for (const finding of all.flatMap(({ findings }) => findings)) expect(Object.keys(finding)).toEqual(["ruleId", "layer", "severity", "location", "line", "message"]);
-    expect(all[1]?.findings).toMatchObject([{ ruleId: "BR-CO-16", layer: "en16931", severity: "fatal", location: "/Invoice/cac:LegalMonetaryTotal", line: expect.any(Number) as unknown }]);
+    expect(all.map(({ file: name, valid }) => [name, valid])).toEqual([
+      [file("valid.xml"), true],
+      [file("broken.xml"), false],
+      [file("bad.xml"), false],
+    ]);
+    for (const finding of all.flatMap(({ findings }) => findings))
+      expect(Object.keys(finding)).toEqual(["ruleId", "layer", "severity", "location", "line", "message"]);
+    expect(all[1]?.findings).toMatchObject([
+      {
+        ruleId: "BR-CO-16",
+        layer: "en16931",
+        severity: "fatal",
+        location: "/Invoice/cac:LegalMonetaryTotal",
+        line: expect.any(Number) as unknown,
+      },
+    ]);
     expect(all[2]?.findings).toMatchObject([{ ruleId: "XML-TRUNCATED", layer: "xml", severity: "fatal" }]);
     expect(all.every(({ durationMs }) => durationMs > 0)).toBe(true);
   });
@@ -89,14 +131,22 @@ test("- reads standard input, and stands where it was named", async () => {
 });
 
 test("--fragment skips the schema layer and nothing else", async () => {
-  const layersOf = async (...args: string[]): Promise<Set<string>> => new Set(lines((await kurier(["validate", "--json", file("fragment.xml"), ...args])).out)[0]?.findings.map(({ layer }) => layer));
+  const layersOf = async (...args: string[]): Promise<Set<string>> =>
+    new Set(
+      lines((await kurier(["validate", "--json", file("fragment.xml"), ...args])).out)[0]?.findings.map(
+        ({ layer }) => layer,
+      ),
+    );
   expect(await layersOf()).toContain("schema");
   const without = await layersOf("--fragment");
   expect([without.has("schema"), without.has("en16931"), without.has("peppol")]).toEqual([false, true, true]);
 });
 
 test("--layer shows and judges the named layers only", async () => {
-  const both = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace("<cbc:BuyerReference>", "<cbc:Unheard>x</cbc:Unheard><cbc:BuyerReference>");
+  const both = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace(
+    "<cbc:BuyerReference>",
+    "<cbc:Unheard>x</cbc:Unheard><cbc:BuyerReference>",
+  );
   const ask = async (layers: string): Promise<[number | null, string[]]> => {
     const { code, out } = await kurier(["validate", "--json", "--layer", layers, "-"], { input: both });
     return [code, [...new Set(lines(out)[0]?.findings.map(({ layer }) => layer))]];
@@ -109,7 +159,10 @@ test("--layer shows and judges the named layers only", async () => {
 });
 
 describe("--rules", () => {
-  const ids = async (args: readonly string[], env: Record<string, string> = {}): Promise<string[]> => lines((await kurier(["validate", "--json", file("valid.xml"), ...args], { env })).out)[0]?.findings.map(({ ruleId }) => ruleId) ?? [];
+  const ids = async (args: readonly string[], env: Record<string, string> = {}): Promise<string[]> =>
+    lines((await kurier(["validate", "--json", file("valid.xml"), ...args], { env })).out)[0]?.findings.map(
+      ({ ruleId }) => ruleId,
+    ) ?? [];
 
   test("DIR is a folder of imported packs, or of a release that is compiled for this run; builtin leaves RULES_DIR aside", async () => {
     const release = mkdtempSync(join(folder, "release-"));
@@ -136,13 +189,18 @@ describe("--rules", () => {
     writeFileSync(join(packs, "house", "0.rules.js"), "return {};");
     const changed = await kurier(["validate", file("valid.xml"), "--rules", packs]);
     expect([changed.code, changed.out]).toEqual([2, ""]);
-    expect(changed.err).toMatch(/^the rule pack house is not loaded: its compiled code has changed; import it again\.?\n$/u);
+    expect(changed.err).toMatch(
+      /^the rule pack house is not loaded: its compiled code has changed; import it again\.?\n$/u,
+    );
   });
 });
 
 describeConformance("--rules with an official release", "schematron/peppol-3.0.21", () => {
   test("the imported release finds what the built-in rules find", async () => {
-    const shown = async (rules: string): Promise<string[][] | undefined> => lines((await kurier(["validate", "--json", "--rules", rules, "-"], { input: BROKEN })).out)[0]?.findings.map(({ ruleId, layer, severity, location }) => [ruleId, layer, severity, location]);
+    const shown = async (rules: string): Promise<string[][] | undefined> =>
+      lines((await kurier(["validate", "--json", "--rules", rules, "-"], { input: BROKEN })).out)[0]?.findings.map(
+        ({ ruleId, layer, severity, location }) => [ruleId, layer, severity, location],
+      );
     const builtIn = await shown("builtin");
     expect(builtIn?.length).toBe(1);
     expect(await shown(conformance("schematron", "peppol-3.0.21"))).toEqual(builtIn);

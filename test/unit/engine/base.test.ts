@@ -23,27 +23,61 @@ const mistakes = (environment: Record<string, string>): readonly string[] => {
 
 describe("configuration", () => {
   test("an empty environment is a working sandbox", () => {
-    expect(loadConfig({})).toMatchObject({ HOST: "127.0.0.1", PORT: 8080, ADMIN_HOST: "127.0.0.1", ADMIN_PORT: 9090, ENVIRONMENT: "sandbox", SMP_MODE: "embedded", REVOCATION: "soft", LOG_LEVEL: "info" });
+    expect(loadConfig({})).toMatchObject({
+      HOST: "127.0.0.1",
+      PORT: 8080,
+      ADMIN_HOST: "127.0.0.1",
+      ADMIN_PORT: 9090,
+      ENVIRONMENT: "sandbox",
+      SMP_MODE: "embedded",
+      REVOCATION: "soft",
+      LOG_LEVEL: "info",
+    });
   });
   test("each mistake is one sentence that names its variable and quotes no value", () => {
-    const sentences = mistakes({ PORT: "http", ENVIRONMENT: "prod", MASTER_KEY: "c2VjcmV0", LOG_LEVEL: "loud", DATABASE_URL: "mysql://user:hunter2@db" });
-    expect(sentences.map((sentence) => sentence.split(" ")[0])).toEqual(["DATABASE_URL", "ENVIRONMENT", "MASTER_KEY", "PORT", "LOG_LEVEL"].sort((a, b) => Object.keys(VARIABLES).indexOf(a) - Object.keys(VARIABLES).indexOf(b)));
+    const sentences = mistakes({
+      PORT: "http",
+      ENVIRONMENT: "prod",
+      MASTER_KEY: "c2VjcmV0",
+      LOG_LEVEL: "loud",
+      DATABASE_URL: "mysql://user:hunter2@db",
+    });
+    expect(sentences.map((sentence) => sentence.split(" ")[0])).toEqual(
+      ["DATABASE_URL", "ENVIRONMENT", "MASTER_KEY", "PORT", "LOG_LEVEL"].sort(
+        (a, b) => Object.keys(VARIABLES).indexOf(a) - Object.keys(VARIABLES).indexOf(b),
+      ),
+    );
     expect(sentences.join()).not.toMatch(/hunter2|c2VjcmV0/);
   });
   test("a misspelt name of ours stops the start; names that an orchestrator invents do not", () => {
     expect(mistakes({ ADMIN_PROT: "1" })).toHaveLength(1);
-    expect(mistakes({ NATS_SERVICE_HOST: "10.0.0.1", NATS_PORT_4222_TCP: "tcp://10.0.0.1:4222", EDITOR: "vi" })).toEqual([]);
+    expect(
+      mistakes({ NATS_SERVICE_HOST: "10.0.0.1", NATS_PORT_4222_TCP: "tcp://10.0.0.1:4222", EDITOR: "vi" }),
+    ).toEqual([]);
   });
   test("production refuses an embedded database, generated keys and plain HTTP", () => {
-    expect(mistakes({ ENVIRONMENT: "production" }).map((sentence) => sentence.split(" ")[0])).toEqual(["DATABASE_URL", "MASTER_KEY", "AS4_KEYSTORE", "PEPPOL_TRUST_DIR", "PUBLIC_URL"]);
+    expect(mistakes({ ENVIRONMENT: "production" }).map((sentence) => sentence.split(" ")[0])).toEqual([
+      "DATABASE_URL",
+      "MASTER_KEY",
+      "AS4_KEYSTORE",
+      "PEPPOL_TRUST_DIR",
+      "PUBLIC_URL",
+    ]);
   });
   test("an SMP that is registered needs an address, and the register is spoken to over TLS only", () => {
-    expect(mistakes({ SML_SMP_ID: "KURIER-SMP" })).toEqual(["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]);
+    expect(mistakes({ SML_SMP_ID: "KURIER-SMP" })).toEqual([
+      "PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it.",
+    ]);
     expect(mistakes({ SML_SMP_ID: "KURIER-SMP", PUBLIC_URL: "https://kurier.example" })).toEqual([]);
-    expect(mistakes({ SML_SMP_ID: "two words", SML_URL: "http://sml.example" }).map((sentence) => sentence.split(" ")[0])).toEqual(["SML_SMP_ID", "SML_URL"]);
+    expect(
+      mistakes({ SML_SMP_ID: "two words", SML_URL: "http://sml.example" }).map((sentence) => sentence.split(" ")[0]),
+    ).toEqual(["SML_SMP_ID", "SML_URL"]);
   });
   test("which status is asked of receivers is one of two", () => {
-    expect([loadConfig({}).MLS_TYPE, loadConfig({ MLS_TYPE: "ALWAYS_SEND" }).MLS_TYPE]).toEqual(["FAILURE_ONLY", "ALWAYS_SEND"]);
+    expect([loadConfig({}).MLS_TYPE, loadConfig({ MLS_TYPE: "ALWAYS_SEND" }).MLS_TYPE]).toEqual([
+      "FAILURE_ONLY",
+      "ALWAYS_SEND",
+    ]);
     expect(mistakes({ MLS_TYPE: "NEVER" })).toHaveLength(1);
   });
   test("a secret may come from a file", () => {
@@ -61,7 +95,19 @@ describe("ids", () => {
     const id = parseParticipantId("9930:DE123456789");
     expect(id === undefined ? "" : participantKey(id)).toBe("9930:de123456789");
   });
-  test.each(["", "0245", "0245:", ":1", "245:1", "0245:a b", "0245:*", "0245:../x", "busdox::0245:1", `0245:${"1".repeat(131)}`, "0245:1\u200b"])("no participant: %j", (text) => {
+  test.each([
+    "",
+    "0245",
+    "0245:",
+    ":1",
+    "245:1",
+    "0245:a b",
+    "0245:*",
+    "0245:../x",
+    "busdox::0245:1",
+    `0245:${"1".repeat(131)}`,
+    "0245:1\u200b",
+  ])("no participant: %j", (text) => {
     expect(parseParticipantId(text)).toBeUndefined();
   });
   test("UUIDs are read in any case; version 7 sorts by time", () => {
@@ -76,7 +122,8 @@ describe("ids", () => {
     for (const bad of ["", "a b", "a\n", "ä", "x".repeat(129)]) expect(parseRequestId(bad)).toBeUndefined();
   });
   test("a document type is read with and without its scheme", () => {
-    const id = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#x::2.1";
+    const id =
+      "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#x::2.1";
     const parsed = parseDocumentType(`busdox-docid-qns::${id}`);
     expect(parsed).toMatchObject({ rootLocal: "Invoice", version: "2.1" });
     expect(parsed === undefined ? "" : documentTypeId(parsed)).toBe(id);
@@ -100,7 +147,13 @@ describe("cursors", () => {
 });
 
 describe("clock", () => {
-  test.each([["2026-12-31T22:59:59Z", "2026-12-31"], ["2026-12-31T23:00:00Z", "2027-01-01"], ["2027-03-28T00:59:59Z", "2027-03-28"], ["2027-10-31T22:59:59Z", "2027-10-31"], ["2027-10-31T23:00:00Z", "2027-11-01"]])("%s is %s in Bratislava", (instant, day) => {
+  test.each([
+    ["2026-12-31T22:59:59Z", "2026-12-31"],
+    ["2026-12-31T23:00:00Z", "2027-01-01"],
+    ["2027-03-28T00:59:59Z", "2027-03-28"],
+    ["2027-10-31T22:59:59Z", "2027-10-31"],
+    ["2027-10-31T23:00:00Z", "2027-11-01"],
+  ])("%s is %s in Bratislava", (instant, day) => {
     expect(bratislavaDay(Date.parse(instant))).toBe(day);
   });
   test("days are counted on the calendar, over the change of summer time and leap days", () => {
@@ -129,7 +182,11 @@ describe("sealing", () => {
 describe("log and catalogue", () => {
   test("a log line carries the fields of the list and nothing else, on one line", () => {
     const lines: string[] = [];
-    const log = createLog("info", { write: (line) => { lines.push(line); } });
+    const log = createLog("info", {
+      write: (line) => {
+        lines.push(line);
+      },
+    });
     const smuggled = { documentId: "d\n1", token: "canary", payload: "canary" };
     log.info("event", smuggled);
     log.error("bug", errorFields(Object.assign(new Error("canary in a message"), { query: "canary" })));

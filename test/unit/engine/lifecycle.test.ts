@@ -4,14 +4,33 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { decideAttempt, nextAttemptAt } from "../../../engine/documents/delivery/dispatch.js";
-import { EVENT_KINDS, OUTBOUND_STATES, OUTBOUND_TRIGGERS, outboundLifecycle, outboundMove, type OutboundState } from "../../../engine/lifecycle/document.js";
+import {
+  EVENT_KINDS,
+  OUTBOUND_STATES,
+  OUTBOUND_TRIGGERS,
+  outboundLifecycle,
+  outboundMove,
+  type OutboundState,
+} from "../../../engine/lifecycle/document.js";
 import { isFinal, mermaid, moveOf } from "../../../engine/lifecycle/machine.js";
-import { INBOUND_STATES, INBOUND_TRIGGERS, type InboundState, type InboundTrigger, RECEIVED_STATES, receivedLifecycle } from "../../../engine/lifecycle/received.js";
+import {
+  INBOUND_STATES,
+  INBOUND_TRIGGERS,
+  type InboundState,
+  type InboundTrigger,
+  RECEIVED_STATES,
+  receivedLifecycle,
+} from "../../../engine/lifecycle/received.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { OUTCOMES, type OutcomeKind } from "../../../engine/peppol/transport.js";
 
 /** spec/rulings.md, section 5, one row a line: from | trigger | to | events. */
-const RULINGS: readonly [from: OutboundState, trigger: (typeof OUTBOUND_TRIGGERS)[number], to: OutboundState, events: readonly string[]][] = [
+const RULINGS: readonly [
+  from: OutboundState,
+  trigger: (typeof OUTBOUND_TRIGGERS)[number],
+  to: OutboundState,
+  events: readonly string[],
+][] = [
   ["queued", "transmitted", "sent", ["document.sent"]],
   ["queued", "receipt_confirmed", "delivered", ["document.sent", "document.delivered"]],
   ["sent", "receipt_confirmed", "delivered", ["document.delivered"]],
@@ -38,20 +57,23 @@ describe("outbound lifecycle", () => {
     const allowed = new Set(RULINGS.map(([from, trigger]) => `${from} ${trigger}`));
     for (const state of OUTBOUND_STATES) {
       for (const trigger of OUTBOUND_TRIGGERS) {
-        if (!allowed.has(`${state} ${trigger}`)) expect([state, trigger, outboundMove(state, trigger)]).toEqual([state, trigger, undefined]);
+        if (!allowed.has(`${state} ${trigger}`))
+          expect([state, trigger, outboundMove(state, trigger)]).toEqual([state, trigger, undefined]);
       }
     }
   });
 
   test("a final state accepts no trigger, whatever the order of arrivals", () => {
-    fc.assert(fc.property(fc.array(fc.constantFrom(...OUTBOUND_TRIGGERS)), (arrivals) => {
-      let state: OutboundState = "queued";
-      for (const trigger of arrivals) {
-        const next: OutboundState = outboundMove(state, trigger)?.to ?? state;
-        if (isFinal(outboundLifecycle, state)) expect(next).toBe(state);
-        state = next;
-      }
-    }));
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...OUTBOUND_TRIGGERS)), (arrivals) => {
+        let state: OutboundState = "queued";
+        for (const trigger of arrivals) {
+          const next: OutboundState = outboundMove(state, trigger)?.to ?? state;
+          if (isFinal(outboundLifecycle, state)) expect(next).toBe(state);
+          state = next;
+        }
+      }),
+    );
   });
 
   test("the database knows the same states", () => {
@@ -69,7 +91,9 @@ describe("outbound lifecycle", () => {
   });
 
   test("every event that a move tells is one of the six kinds", () => {
-    expect(RULINGS.flatMap(([, , , events]) => events).every((event) => EVENT_KINDS.some((kind) => kind === event))).toBe(true);
+    expect(
+      RULINGS.flatMap(([, , , events]) => events).every((event) => EVENT_KINDS.some((kind) => kind === event)),
+    ).toBe(true);
   });
 });
 
@@ -94,7 +118,17 @@ describe("the life of a received document", () => {
 describe("attempts", () => {
   test("at once, then 10 s, 1, 5, 15 min, 1, 3, 6, 12, 24 h", () => {
     const minutes = (n: number): number => n * 60_000;
-    expect(LIMITS.retry_plan_ms).toEqual([10_000, minutes(1), minutes(5), minutes(15), minutes(60), minutes(180), minutes(360), minutes(720), minutes(1440)]);
+    expect(LIMITS.retry_plan_ms).toEqual([
+      10_000,
+      minutes(1),
+      minutes(5),
+      minutes(15),
+      minutes(60),
+      minutes(180),
+      minutes(360),
+      minutes(720),
+      minutes(1440),
+    ]);
     expect(nextAttemptAt(LIMITS.retry_plan_ms, LIMITS.retry_plan_ms.length + 1, 0, () => 0.5)).toBeUndefined();
   });
 
@@ -105,12 +139,20 @@ describe("attempts", () => {
   });
 
   test("an unregistered recipient is retried on the plan and ends in send_failed", () => {
-    expect(decideAttempt("queued", { kind: "recipient_unregistered" }, 5)).toEqual({ moves: [{ to: "queued", trigger: undefined, emits: [] }], nextAttemptAt: 5 });
-    expect(decideAttempt("queued", { kind: "recipient_unregistered" }, undefined).moves.at(-1)).toMatchObject({ to: "send_failed" });
+    expect(decideAttempt("queued", { kind: "recipient_unregistered" }, 5)).toEqual({
+      moves: [{ to: "queued", trigger: undefined, emits: [] }],
+      nextAttemptAt: 5,
+    });
+    expect(decideAttempt("queued", { kind: "recipient_unregistered" }, undefined).moves.at(-1)).toMatchObject({
+      to: "send_failed",
+    });
   });
 
   test("the last attempt that was transmitted but not confirmed is first sent, then delivery_failed", () => {
-    expect(decideAttempt("queued", { kind: "unconfirmed" }, undefined).moves.map((move) => move.to)).toEqual(["sent", "delivery_failed"]);
+    expect(decideAttempt("queued", { kind: "unconfirmed" }, undefined).moves.map((move) => move.to)).toEqual([
+      "sent",
+      "delivery_failed",
+    ]);
   });
 
   test("every outcome leaves the document final or due again", () => {
@@ -119,7 +161,12 @@ describe("attempts", () => {
         for (const next of [undefined, 1]) {
           const { moves, nextAttemptAt: due } = decideAttempt(state, { kind }, next);
           const end = moves.at(-1)?.to;
-          expect([kind, state, next, end === "queued" || end === "sent" ? due !== undefined : due === undefined || due === next]).toEqual([kind, state, next, true]);
+          expect([
+            kind,
+            state,
+            next,
+            end === "queued" || end === "sent" ? due !== undefined : due === undefined || due === next,
+          ]).toEqual([kind, state, next, true]);
         }
       }
     }

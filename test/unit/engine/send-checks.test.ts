@@ -2,21 +2,60 @@
 import { describe, expect, test } from "vitest";
 
 import type { DocumentFacts, Inspection } from "../../../engine/documents/accept/facts.js";
-import { issueDeadline, refuseSend, SEND_CHECKS, type SendSubject } from "../../../engine/documents/accept/send-checks.js";
+import {
+  issueDeadline,
+  refuseSend,
+  SEND_CHECKS,
+  type SendSubject,
+} from "../../../engine/documents/accept/send-checks.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
-import { BILLING_CAPABILITIES, SELF_BILLING_CUSTOMIZATION, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../../engine/peppol/envelope/identifiers.js";
+import {
+  BILLING_CAPABILITIES,
+  SELF_BILLING_CUSTOMIZATION,
+  UBL_CREDIT_NOTE,
+  UBL_INVOICE,
+} from "../../../engine/peppol/envelope/identifiers.js";
 
 const invoiceType = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
 const facts = (changes: Partial<DocumentFacts> = {}): DocumentFacts => ({
-  rootNamespace: UBL_INVOICE, rootLocal: "Invoice", customizationId: undefined, profileId: undefined, documentNumber: "1", issueDate: "2027-01-01", dueDate: undefined,
-  taxPointDate: undefined, deliveryDate: undefined, invoicePeriodEnd: undefined, typeCode: "380", supplierEndpoint: { schemeId: "0245", value: "1111111111" },
-  customerEndpoint: { schemeId: "0245", value: "2222222222" }, precedingInvoiceIds: [], currency: "EUR", payableAmount: "1.00", buyerReference: undefined, supplierCountry: "SK", customerCountry: "SK", supplierName: "S", customerName: "C", ...changes,
+  rootNamespace: UBL_INVOICE,
+  rootLocal: "Invoice",
+  customizationId: undefined,
+  profileId: undefined,
+  documentNumber: "1",
+  issueDate: "2027-01-01",
+  dueDate: undefined,
+  taxPointDate: undefined,
+  deliveryDate: undefined,
+  invoicePeriodEnd: undefined,
+  typeCode: "380",
+  supplierEndpoint: { schemeId: "0245", value: "1111111111" },
+  customerEndpoint: { schemeId: "0245", value: "2222222222" },
+  precedingInvoiceIds: [],
+  currency: "EUR",
+  payableAmount: "1.00",
+  buyerReference: undefined,
+  supplierCountry: "SK",
+  customerCountry: "SK",
+  supplierName: "S",
+  customerName: "C",
+  ...changes,
 });
 const inspection = (changes: Partial<Inspection> = {}): Inspection => ({
-  valid: true, wellFormed: true, findings: [], facts: facts(), payloadSha256: "", ruleSet: "test", ...changes,
+  valid: true,
+  wellFormed: true,
+  findings: [],
+  facts: facts(),
+  payloadSha256: "",
+  ruleSet: "test",
+  ...changes,
 });
 const subject = (changes: Partial<SendSubject> = {}): SendSubject => ({
-  documentTypeId: invoiceType, sender: "0245:1111111111" as ParticipantId, receiver: "0245:2222222222" as ParticipantId, receivedAt: Date.parse("2026-11-20T10:00:00Z"), ...changes,
+  documentTypeId: invoiceType,
+  sender: "0245:1111111111" as ParticipantId,
+  receiver: "0245:2222222222" as ParticipantId,
+  receivedAt: Date.parse("2026-11-20T10:00:00Z"),
+  ...changes,
 });
 const finding = { ruleId: "BR-01", layer: "en16931", severity: "fatal", location: "/Invoice", message: "m" } as const;
 const refusalOf = (s: SendSubject, i: Inspection) => {
@@ -26,21 +65,45 @@ const refusalOf = (s: SendSubject, i: Inspection) => {
 
 describe("order", () => {
   test("rulings §2: well-formedness → type → endpoints → hand-off date → debit note → rules", () => {
-    expect(SEND_CHECKS.map((check) => check.reason)).toEqual(["DOCUMENT_INVALID", "DOCUMENT_TYPE_MISMATCH", "SAPI-DOC-025", "SAPI-DOC-027", "SAPI-DOC-028", "SAPI-DOC-029", "DOCUMENT_INVALID"]);
+    expect(SEND_CHECKS.map((check) => check.reason)).toEqual([
+      "DOCUMENT_INVALID",
+      "DOCUMENT_TYPE_MISMATCH",
+      "SAPI-DOC-025",
+      "SAPI-DOC-027",
+      "SAPI-DOC-028",
+      "SAPI-DOC-029",
+      "DOCUMENT_INVALID",
+    ]);
   });
 
   test("a document that breaks everything is refused by the first, and by the next one when that is mended", () => {
-    const late = { receivedAt: Date.parse("2027-03-01T10:00:00Z"), documentTypeId: "x", sender: "0245:9" as ParticipantId };
+    const late = {
+      receivedAt: Date.parse("2027-03-01T10:00:00Z"),
+      documentTypeId: "x",
+      sender: "0245:9" as ParticipantId,
+    };
     const broken = facts({ issueDate: "2027-02-01", taxPointDate: "2027-01-01", typeCode: "383" });
     const bad = (f: DocumentFacts): Inspection => inspection({ valid: false, findings: [finding], facts: f });
     const steps: [Partial<SendSubject>, Inspection, string][] = [
-      [late, inspection({ valid: false, wellFormed: false, findings: [finding], facts: undefined }), "DOCUMENT_INVALID"],
+      [
+        late,
+        inspection({ valid: false, wellFormed: false, findings: [finding], facts: undefined }),
+        "DOCUMENT_INVALID",
+      ],
       [late, bad(broken), "DOCUMENT_TYPE_MISMATCH"],
       [{ ...late, documentTypeId: invoiceType }, bad(broken), "SAPI-DOC-025"],
       [{ receivedAt: late.receivedAt }, bad(broken), "SAPI-DOC-027"],
       [{ receivedAt: late.receivedAt }, bad({ ...broken, issueDate: "2027-03-01" }), "SAPI-DOC-028"],
-      [{ receivedAt: late.receivedAt }, bad({ ...broken, issueDate: "2027-03-01", taxPointDate: "2027-03-01" }), "SAPI-DOC-029"],
-      [{ receivedAt: late.receivedAt }, bad({ ...broken, issueDate: "2027-03-01", taxPointDate: "2027-03-01", typeCode: "380" }), "DOCUMENT_INVALID"],
+      [
+        { receivedAt: late.receivedAt },
+        bad({ ...broken, issueDate: "2027-03-01", taxPointDate: "2027-03-01" }),
+        "SAPI-DOC-029",
+      ],
+      [
+        { receivedAt: late.receivedAt },
+        bad({ ...broken, issueDate: "2027-03-01", taxPointDate: "2027-03-01", typeCode: "380" }),
+        "DOCUMENT_INVALID",
+      ],
     ];
     for (const [changes, i, reason] of steps) expect(refuseSend(subject(changes), i)?.reason).toBe(reason);
   });
@@ -48,24 +111,44 @@ describe("order", () => {
 
 describe("rows", () => {
   test("422 VALIDATION: metadata.documentTypeId does not match the UBL root element, for example Invoice against CreditNote", () => {
-    expect(refusalOf(subject(), inspection({ facts: facts({ rootNamespace: UBL_CREDIT_NOTE, rootLocal: "CreditNote" }) }))).toEqual(["DOCUMENT_TYPE_MISMATCH", "document_type_mismatch"]);
+    expect(
+      refusalOf(subject(), inspection({ facts: facts({ rootNamespace: UBL_CREDIT_NOTE, rootLocal: "CreditNote" }) })),
+    ).toEqual(["DOCUMENT_TYPE_MISMATCH", "document_type_mismatch"]);
     expect(refusalOf(subject({ documentTypeId: `busdox-docid-qns::${invoiceType}` }), inspection())).toBeUndefined();
   });
 
   test("422 SAPI-DOC-025: supplier or customer EndpointID differs from the metadata participants", () => {
-    expect(refusalOf(subject({ sender: "0245:1111111112" as ParticipantId }), inspection())).toEqual(["SAPI-DOC-025", "supplier_endpoint_mismatch"]);
-    expect(refusalOf(subject({ receiver: "0158:2222222222" as ParticipantId }), inspection())).toEqual(["SAPI-DOC-025", "customer_endpoint_mismatch"]);
-    expect(refuseSend(subject(), inspection({ facts: facts({ supplierEndpoint: undefined, customerEndpoint: undefined }) }))?.details).toHaveLength(2);
+    expect(refusalOf(subject({ sender: "0245:1111111112" as ParticipantId }), inspection())).toEqual([
+      "SAPI-DOC-025",
+      "supplier_endpoint_mismatch",
+    ]);
+    expect(refusalOf(subject({ receiver: "0158:2222222222" as ParticipantId }), inspection())).toEqual([
+      "SAPI-DOC-025",
+      "customer_endpoint_mismatch",
+    ]);
+    expect(
+      refuseSend(subject(), inspection({ facts: facts({ supplierEndpoint: undefined, customerEndpoint: undefined }) }))
+        ?.details,
+    ).toHaveLength(2);
   });
 
   test("in self-billing the customer sends", () => {
-    const swapped = facts({ customizationId: SELF_BILLING_CUSTOMIZATION, supplierEndpoint: { schemeId: "0245", value: "2222222222" }, customerEndpoint: { schemeId: "0245", value: "1111111111" } });
+    const swapped = facts({
+      customizationId: SELF_BILLING_CUSTOMIZATION,
+      supplierEndpoint: { schemeId: "0245", value: "2222222222" },
+      customerEndpoint: { schemeId: "0245", value: "1111111111" },
+    });
     expect(refusalOf(subject(), inspection({ facts: swapped }))).toBeUndefined();
   });
 
   test("422 SAPI-DOC-029: a debit note (383) lacks the original invoice number (BT-25)", () => {
-    expect(refusalOf(subject(), inspection({ facts: facts({ typeCode: "383" }) }))).toEqual(["SAPI-DOC-029", "original_invoice_missing"]);
-    expect(refusalOf(subject(), inspection({ facts: facts({ typeCode: "383", precedingInvoiceIds: ["F-1"] }) }))).toBeUndefined();
+    expect(refusalOf(subject(), inspection({ facts: facts({ typeCode: "383" }) }))).toEqual([
+      "SAPI-DOC-029",
+      "original_invoice_missing",
+    ]);
+    expect(
+      refusalOf(subject(), inspection({ facts: facts({ typeCode: "383", precedingInvoiceIds: ["F-1"] }) })),
+    ).toBeUndefined();
   });
 });
 
@@ -80,7 +163,9 @@ describe("422 SAPI-DOC-027 and SAPI-DOC-028: from 1 January 2027, Europe/Bratisl
     ["2027-10-31T22:59:59Z", "2027-10-31", undefined],
     ["2027-10-31T23:00:00Z", "2027-11-01", undefined],
   ])("handed over at %s with IssueDate %s: %s", (instant, issueDate, reason) => {
-    expect(refusalOf(subject({ receivedAt: Date.parse(instant) }), inspection({ facts: facts({ issueDate }) }))).toEqual(reason === undefined ? undefined : [reason, "handoff_date_mismatch"]);
+    expect(
+      refusalOf(subject({ receivedAt: Date.parse(instant) }), inspection({ facts: facts({ issueDate }) })),
+    ).toEqual(reason === undefined ? undefined : [reason, "handoff_date_mismatch"]);
   });
 
   test.each([
@@ -92,7 +177,12 @@ describe("422 SAPI-DOC-027 and SAPI-DOC-028: from 1 January 2027, Europe/Bratisl
     ["2030-07-11", "2030-07-01", undefined],
     ["2030-07-12", "2030-07-01", "SAPI-DOC-028"],
   ])("issued on %s for a supply of %s: %s", (day, taxPointDate, reason) => {
-    expect(refusalOf(subject({ receivedAt: Date.parse(`${day}T10:00:00Z`) }), inspection({ facts: facts({ issueDate: day, taxPointDate }) }))).toEqual(reason === undefined ? undefined : [reason, "handoff_date_mismatch"]);
+    expect(
+      refusalOf(
+        subject({ receivedAt: Date.parse(`${day}T10:00:00Z`) }),
+        inspection({ facts: facts({ issueDate: day, taxPointDate }) }),
+      ),
+    ).toEqual(reason === undefined ? undefined : [reason, "handoff_date_mismatch"]);
   });
 
   test("the day of supply is the tax point, else the delivery, else the end of the period; without any there is no deadline", () => {

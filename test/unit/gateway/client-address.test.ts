@@ -11,8 +11,10 @@ const seen = (peer: string, forwarded: readonly string[], networks = trusted): s
   return formatAddress(clientAddress(parseAddress(peer) ?? new Uint8Array(4), headers, networks));
 };
 
-test("without configured proxies X-Forwarded-For is not looked at", () => expect(seen("192.0.2.9", ["203.0.113.1"], [])).toBe("192.0.2.9"));
-test("from a peer that is no configured proxy it is not looked at", () => expect(seen("192.0.2.9", ["203.0.113.1"])).toBe("192.0.2.9"));
+test("without configured proxies X-Forwarded-For is not looked at", () =>
+  expect(seen("192.0.2.9", ["203.0.113.1"], [])).toBe("192.0.2.9"));
+test("from a peer that is no configured proxy it is not looked at", () =>
+  expect(seen("192.0.2.9", ["203.0.113.1"])).toBe("192.0.2.9"));
 test("behind a proxy the client is the last entry that no proxy of ours has", () => {
   expect(seen("10.0.0.1", ["203.0.113.1"])).toBe("203.0.113.1");
   expect(seen("10.0.0.1", ["203.0.113.1, 10.0.0.2"])).toBe("203.0.113.1");

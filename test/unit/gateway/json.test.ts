@@ -17,42 +17,90 @@ const reasonOf = (call: () => unknown): string => {
   }
   return "accepted";
 };
-const read = (text: string | Buffer): string => reasonOf(() => parseJsonObject(typeof text === "string" ? Buffer.from(text) : text));
+const read = (text: string | Buffer): string =>
+  reasonOf(() => parseJsonObject(typeof text === "string" ? Buffer.from(text) : text));
 
 describe("JSON bodies", () => {
   test("any JSON object is read as JSON.parse reads it", () => {
     const nameless = fc.string().filter((name) => name !== "__proto__" && !name.includes("\0"));
     const text = fc.string({ unit: "binary" }).filter((value) => !value.includes("\0"));
     const value = fc.letrec((tie) => ({
-      tree: fc.oneof({ depthSize: "small" }, text, fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null), fc.array(tie("tree"), { maxLength: 4 }), fc.dictionary(nameless, tie("tree"), { maxKeys: 4 })),
+      tree: fc.oneof(
+        { depthSize: "small" },
+        text,
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie("tree"), { maxLength: 4 }),
+        fc.dictionary(nameless, tie("tree"), { maxKeys: 4 }),
+      ),
     })).tree;
-    fc.assert(fc.property(fc.dictionary(nameless, value), fc.boolean(), (object, spaced) => {
-      const json = JSON.stringify(object, null, spaced ? 2 : undefined);
-      expect(parseJsonObject(Buffer.from(json))).toEqual(JSON.parse(json));
-    }), { seed, numRuns: 500 });
+    fc.assert(
+      fc.property(fc.dictionary(nameless, value), fc.boolean(), (object, spaced) => {
+        const json = JSON.stringify(object, null, spaced ? 2 : undefined);
+        expect(parseJsonObject(Buffer.from(json))).toEqual(JSON.parse(json));
+      }),
+      { seed, numRuns: 500 },
+    );
   });
 
   test("a member that comes twice is refused wherever it is and however it is spelled", () => {
-    for (const text of ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '{"x":{"a":1,"b":{},"a":2}}', '{"x":[{"a":1},{"b":1,"b":2}]}', '{"":1,"":2}', '{"a\\"":1,"a\\u0022":2}']) {
+    for (const text of [
+      '{"a":1,"a":1}',
+      '{"a":1,"\\u0061":2}',
+      '{"x":{"a":1,"b":{},"a":2}}',
+      '{"x":[{"a":1},{"b":1,"b":2}]}',
+      '{"":1,"":2}',
+      '{"a\\"":1,"a\\u0022":2}',
+    ]) {
       expect(read(text)).toBe("BODY_MALFORMED");
     }
-    for (const text of ['{"a":1,"A":1}', '{"a":{"a":{"a":1}}}', '{"x":[{"a":1},{"a":1}]}', '{"a":":","b":"\\":\\""}', '{"a\\\\":1,"a":2}']) expect(read(text)).toBe("accepted");
+    for (const text of [
+      '{"a":1,"A":1}',
+      '{"a":{"a":{"a":1}}}',
+      '{"x":[{"a":1},{"a":1}]}',
+      '{"a":":","b":"\\":\\""}',
+      '{"a\\\\":1,"a":2}',
+    ])
+      expect(read(text)).toBe("accepted");
   });
 
   test.each([
-    ["nothing but an array", "[]"], ["a string", '"x"'], ["a number", "1"], ["null", "null"], ["no value", " "], ["a trailing comma", '{"a":1,}'], ["NaN", '{"a":NaN}'], ["a comment", '{/**/"a":1}'],
-    ["single quotes", "{'a':1}"], ["two values", "{}{}"], ["a missing end", '{"a":1'], ["a string without end", '{"a":"b\\"'], ["a line break in a string", '{"a":"\n"}'], ["NUL spelled out", '{"a":"\\u0000"}'],
-    ["half a surrogate pair", '{"a":"\\ud800"}'], ["the other half first", '{"a":"\\udc00\\ud800"}'], ["half a pair in a name", '{"\\udfff":1}'], ["__proto__", '{"__proto__":{"admin":true}}'],
-    ["__proto__ in disguise", '{"\\u005f_proto__":1}'], ["__proto__ deep inside", '{"a":[{"__proto__":1}]}'], ["a leading zero", '{"a":01}'], ["a hexadecimal number", '{"a":0x1}'],
+    ["nothing but an array", "[]"],
+    ["a string", '"x"'],
+    ["a number", "1"],
+    ["null", "null"],
+    ["no value", " "],
+    ["a trailing comma", '{"a":1,}'],
+    ["NaN", '{"a":NaN}'],
+    ["a comment", '{/**/"a":1}'],
+    ["single quotes", "{'a':1}"],
+    ["two values", "{}{}"],
+    ["a missing end", '{"a":1'],
+    ["a string without end", '{"a":"b\\"'],
+    ["a line break in a string", '{"a":"\n"}'],
+    ["NUL spelled out", '{"a":"\\u0000"}'],
+    ["half a surrogate pair", '{"a":"\\ud800"}'],
+    ["the other half first", '{"a":"\\udc00\\ud800"}'],
+    ["half a pair in a name", '{"\\udfff":1}'],
+    ["__proto__", '{"__proto__":{"admin":true}}'],
+    ["__proto__ in disguise", '{"\\u005f_proto__":1}'],
+    ["__proto__ deep inside", '{"a":[{"__proto__":1}]}'],
+    ["a leading zero", '{"a":01}'],
+    ["a hexadecimal number", '{"a":0x1}'],
   ])("%s is refused", (_name, text) => expect(read(text)).toBe("BODY_MALFORMED"));
 
   test("a whole pair of surrogates and other escapes are text", () => {
-    expect(parseJsonObject(Buffer.from('{"a":"\\ud83d\\udc0e \\u0001 \\\\u0000"}'))).toEqual({ a: "🐎 \u0001 \\u0000" });
+    expect(parseJsonObject(Buffer.from('{"a":"\\ud83d\\udc0e \\u0001 \\\\u0000"}'))).toEqual({
+      a: "🐎 \u0001 \\u0000",
+    });
   });
 
   test("invalid UTF-8 and a byte order mark are refused", () => {
-    const wrap = (...bytes: number[]): Buffer => Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
-    for (const bytes of [[0xff], [0xc0, 0xaf], [0xe2, 0x82], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]]) expect(read(wrap(...bytes))).toBe("BODY_MALFORMED");
+    const wrap = (...bytes: number[]): Buffer =>
+      Buffer.concat([Buffer.from('{"a":"'), Buffer.from(bytes), Buffer.from('"}')]);
+    for (const bytes of [[0xff], [0xc0, 0xaf], [0xe2, 0x82], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]])
+      expect(read(wrap(...bytes))).toBe("BODY_MALFORMED");
     expect(read(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from("{}")]))).toBe("BODY_MALFORMED");
     expect(read(Buffer.from('{"a":1}', "utf16le"))).toBe("BODY_MALFORMED");
   });
@@ -79,14 +127,33 @@ describe("JSON bodies", () => {
 
 describe("queries and path segments", () => {
   test("fields are decoded once, in UTF-8; an unknown escape, NUL, a repeat or too many are refused", () => {
-    expect(parseQuery("limit=20&status=RECEIVED&pageToken=a%2Bb+c%20%C5%BE&flag&empty=")).toEqual({ limit: "20", status: "RECEIVED", pageToken: "a+b c ž", flag: "", empty: "" });
+    expect(parseQuery("limit=20&status=RECEIVED&pageToken=a%2Bb+c%20%C5%BE&flag&empty=")).toEqual({
+      limit: "20",
+      status: "RECEIVED",
+      pageToken: "a+b c ž",
+      flag: "",
+      empty: "",
+    });
     expect(parseQuery("a=%2561")).toEqual({ a: "%61" });
-    for (const text of ["a=1&a=2", "a=1&%61=2", "a=%", "a=%zz", "a=%00", "a=%ff", "a=%c0%ae", "a=%0d%0a", "__proto__=1", "a=b&".repeat(65)]) expect(reasonOf(() => parseQuery(text))).toBe("REQUEST_INVALID");
+    for (const text of [
+      "a=1&a=2",
+      "a=1&%61=2",
+      "a=%",
+      "a=%zz",
+      "a=%00",
+      "a=%ff",
+      "a=%c0%ae",
+      "a=%0d%0a",
+      "__proto__=1",
+      "a=b&".repeat(65),
+    ])
+      expect(reasonOf(() => parseQuery(text))).toBe("REQUEST_INVALID");
   });
 
   test("an encoded slash or a broken escape makes no segment", () => {
     expect(decodeSegment("0245%3A2020202020")).toBe("0245:2020202020");
-    for (const segment of ["a%2fb", "%2F", "%", "%00", "%c0%ae", "a%0ab"]) expect(decodeSegment(segment)).toBeUndefined();
+    for (const segment of ["a%2fb", "%2F", "%", "%00", "%c0%ae", "a%0ab"])
+      expect(decodeSegment(segment)).toBeUndefined();
     expect(decodeSegment("%252f")).toBe("%2f");
   });
 });

@@ -16,9 +16,21 @@ const WINDOW = LIMITS.rate_window_ms;
 const fakeClock = () => {
   let mono = 5_000;
   let wall = 1_800_000_000_000;
-  return { now: () => wall, monotonic: () => mono, advance: (ms: number) => { mono += ms; wall += ms; }, stepWall: (ms: number) => { wall += ms; } } satisfies Clock & Record<string, unknown>;
+  return {
+    now: () => wall,
+    monotonic: () => mono,
+    advance: (ms: number) => {
+      mono += ms;
+      wall += ms;
+    },
+    stepWall: (ms: number) => {
+      wall += ms;
+    },
+  } satisfies Clock & Record<string, unknown>;
 };
-const row = (limit: number, key: RateRow["key"] = "key"): Record<string, RateRow> => ({ sapi: { limit, window_ms: WINDOW, key, headers: "on_429", bucket: "sapi" } });
+const row = (limit: number, key: RateRow["key"] = "key"): Record<string, RateRow> => ({
+  sapi: { limit, window_ms: WINDOW, key, headers: "on_429", bucket: "sapi" },
+});
 const now = (admission: Admission | Promise<Admission>): Admission => {
   if (admission instanceof Promise) throw new Error("expected an answer at once");
   return admission;
@@ -39,9 +51,21 @@ describe("an API key on one node", () => {
   test("exactly the limit passes; the next is refused with the seconds until the oldest leaves", () => {
     const clock = fakeClock();
     const limiter = createRateLimiter({ clock });
-    for (let i = 0; i < 150; i++) expect(now(limiter.admit("sapi_send", "k"))).toMatchObject({ allowed: true, limit: 150, remaining: 149 - i, retryAfter_s: 0 });
+    for (let i = 0; i < 150; i++)
+      expect(now(limiter.admit("sapi_send", "k"))).toMatchObject({
+        allowed: true,
+        limit: 150,
+        remaining: 149 - i,
+        retryAfter_s: 0,
+      });
     clock.advance(500);
-    expect(now(limiter.admit("sapi_send", "k"))).toEqual({ allowed: false, limit: 150, remaining: 0, resetAt: 1_800_000_060, retryAfter_s: 60 });
+    expect(now(limiter.admit("sapi_send", "k"))).toEqual({
+      allowed: false,
+      limit: 150,
+      remaining: 0,
+      resetAt: 1_800_000_060,
+      retryAfter_s: 60,
+    });
     clock.advance(59_400);
     expect(now(limiter.admit("sapi_send", "k"))).toMatchObject({ allowed: false, retryAfter_s: 1 });
     clock.advance(100);
@@ -60,40 +84,56 @@ describe("an API key on one node", () => {
   });
 
   test("no window of 60 s ever holds more than the limit, whatever the arrivals; and no request is refused without that reason", () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 12 }), fc.array(fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 0, max: 70_000 })), { maxLength: 300 }), (limit, gaps) => {
-      const clock = fakeClock();
-      const limiter = createRateLimiter({ clock, rates: row(limit) });
-      const admitted: number[] = [];
-      for (const gap of gaps) {
-        clock.advance(gap);
-        const at = clock.monotonic();
-        const inWindow = admitted.filter((instant) => instant > at - WINDOW).length;
-        const answer = now(limiter.admit("sapi", "k"));
-        expect(answer.allowed).toBe(inWindow < limit);
-        if (answer.allowed) admitted.push(at);
-        expect(answer.remaining).toBe(Math.max(0, limit - inWindow - (answer.allowed ? 1 : 0)));
-      }
-      expect(densest(admitted)).toBeLessThanOrEqual(limit);
-    }), { seed, numRuns: 200 });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(fc.oneof(fc.integer({ min: 0, max: 3_000 }), fc.integer({ min: 0, max: 70_000 })), { maxLength: 300 }),
+        (limit, gaps) => {
+          const clock = fakeClock();
+          const limiter = createRateLimiter({ clock, rates: row(limit) });
+          const admitted: number[] = [];
+          for (const gap of gaps) {
+            clock.advance(gap);
+            const at = clock.monotonic();
+            const inWindow = admitted.filter((instant) => instant > at - WINDOW).length;
+            const answer = now(limiter.admit("sapi", "k"));
+            expect(answer.allowed).toBe(inWindow < limit);
+            if (answer.allowed) admitted.push(at);
+            expect(answer.remaining).toBe(Math.max(0, limit - inWindow - (answer.allowed ? 1 : 0)));
+          }
+          expect(densest(admitted)).toBeLessThanOrEqual(limit);
+        },
+      ),
+      { seed, numRuns: 200 },
+    );
   });
 
   test("repeating after Retry-After passes, also when the wall clock steps back meanwhile", () => {
-    fc.assert(fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 0, max: 59_999 }), fc.integer({ min: -3_600_000, max: 3_600_000 }), (limit, wait, step) => {
-      const clock = fakeClock();
-      const limiter = createRateLimiter({ clock, rates: row(limit) });
-      for (let i = 0; i < limit; i++) void limiter.admit("sapi", "k");
-      clock.advance(wait);
-      clock.stepWall(step);
-      const refused = now(limiter.admit("sapi", "k"));
-      expect(refused.allowed).toBe(false);
-      clock.advance(refused.retryAfter_s * 1000);
-      expect(now(limiter.admit("sapi", "k")).allowed).toBe(true);
-    }), { seed });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 0, max: 59_999 }),
+        fc.integer({ min: -3_600_000, max: 3_600_000 }),
+        (limit, wait, step) => {
+          const clock = fakeClock();
+          const limiter = createRateLimiter({ clock, rates: row(limit) });
+          for (let i = 0; i < limit; i++) void limiter.admit("sapi", "k");
+          clock.advance(wait);
+          clock.stepWall(step);
+          const refused = now(limiter.admit("sapi", "k"));
+          expect(refused.allowed).toBe(false);
+          clock.advance(refused.retryAfter_s * 1000);
+          expect(now(limiter.admit("sapi", "k")).allowed).toBe(true);
+        },
+      ),
+      { seed },
+    );
   });
 
   test("keys and buckets do not share a count; rows of one bucket do", () => {
     const limiter = createRateLimiter({ clock: fakeClock() });
-    for (let i = 0; i < 300; i++) expect(now(limiter.admit(i % 2 === 0 ? "enterprise" : "enterprise_account", "k")).allowed).toBe(true);
+    for (let i = 0; i < 300; i++)
+      expect(now(limiter.admit(i % 2 === 0 ? "enterprise" : "enterprise_account", "k")).allowed).toBe(true);
     expect(now(limiter.admit("enterprise", "k")).allowed).toBe(false);
     expect(now(limiter.admit("enterprise_account", "k")).allowed).toBe(false);
     expect(now(limiter.admit("enterprise", "other")).allowed).toBe(true);
@@ -117,7 +157,8 @@ describe("an unauthenticated identifier", () => {
   test("the limit passes at once, then one each 1/limit of the window", () => {
     const clock = fakeClock();
     const limiter = createRateLimiter({ clock });
-    for (let i = 0; i < 60; i++) expect(now(limiter.admit("token", "a"))).toMatchObject({ allowed: true, limit: 60, remaining: 59 - i });
+    for (let i = 0; i < 60; i++)
+      expect(now(limiter.admit("token", "a"))).toMatchObject({ allowed: true, limit: 60, remaining: 59 - i });
     expect(now(limiter.admit("token", "a"))).toMatchObject({ allowed: false, remaining: 0, retryAfter_s: 1 });
     clock.advance(999);
     expect(now(limiter.admit("token", "a")).allowed).toBe(false);
@@ -170,25 +211,35 @@ describe("several nodes", () => {
   });
 
   test("together they admit the limit within 5 %, at any spread of the load, and lose less than 5 % of it", async () => {
-    await fc.assert(fc.asyncProperty(fc.integer({ min: 2, max: 4 }), fc.integer({ min: 20, max: 400 }), fc.integer({ min: 1, max: 2 ** 31 - 2 }), async (nodes, gap, start) => {
-      let random = start;
-      const clock = fakeClock();
-      const store = commonStore(clock, nodes);
-      const limiters: RateLimiter[] = Array.from({ length: nodes }, () => createRateLimiter({ clock, peers: store.peers() }));
-      const admitted: number[] = [];
-      const end = clock.monotonic() + 3 * WINDOW;
-      let offered = 0;
-      while (clock.monotonic() < end) {
-        clock.advance(gap);
-        offered++;
-        random = (random * 48_271) % (2 ** 31 - 1);
-        const limiter = limiters[random % nodes];
-        if ((await limiter?.admit("sapi", "k"))?.allowed === true) admitted.push(clock.monotonic());
-      }
-      expect(densest(admitted)).toBeLessThanOrEqual(LIMITS.rate_sapi * 1.05);
-      const possible = Math.min(offered, 3 * LIMITS.rate_sapi);
-      expect(admitted.length).toBeGreaterThanOrEqual(possible * 0.95);
-    }), { seed, numRuns: 25 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 2, max: 4 }),
+        fc.integer({ min: 20, max: 400 }),
+        fc.integer({ min: 1, max: 2 ** 31 - 2 }),
+        async (nodes, gap, start) => {
+          let random = start;
+          const clock = fakeClock();
+          const store = commonStore(clock, nodes);
+          const limiters: RateLimiter[] = Array.from({ length: nodes }, () =>
+            createRateLimiter({ clock, peers: store.peers() }),
+          );
+          const admitted: number[] = [];
+          const end = clock.monotonic() + 3 * WINDOW;
+          let offered = 0;
+          while (clock.monotonic() < end) {
+            clock.advance(gap);
+            offered++;
+            random = (random * 48_271) % (2 ** 31 - 1);
+            const limiter = limiters[random % nodes];
+            if ((await limiter?.admit("sapi", "k"))?.allowed === true) admitted.push(clock.monotonic());
+          }
+          expect(densest(admitted)).toBeLessThanOrEqual(LIMITS.rate_sapi * 1.05);
+          const possible = Math.min(offered, 3 * LIMITS.rate_sapi);
+          expect(admitted.length).toBeGreaterThanOrEqual(possible * 0.95);
+        },
+      ),
+      { seed, numRuns: 25 },
+    );
   });
 
   test("all nodes together never hold more than 5 % of the limit in reserve, and give back what grows old", async () => {
@@ -196,7 +247,16 @@ describe("several nodes", () => {
     const store = commonStore(clock, 2);
     const requests: LeaseRequest[] = [];
     const peers = store.peers();
-    const limiter = createRateLimiter({ clock, peers: { nodes: () => 2, lease: (request) => { requests.push(request); return peers.lease(request); } } });
+    const limiter = createRateLimiter({
+      clock,
+      peers: {
+        nodes: () => 2,
+        lease: (request) => {
+          requests.push(request);
+          return peers.lease(request);
+        },
+      },
+    });
     for (let i = 0; i < 100; i++) {
       clock.advance(10);
       await limiter.admit("sapi", "k");
@@ -214,7 +274,10 @@ describe("several nodes", () => {
   test("a burst on all nodes at once is shared out by few questions", async () => {
     const clock = fakeClock();
     const store = commonStore(clock, 2);
-    const limiters = [createRateLimiter({ clock, peers: store.peers() }), createRateLimiter({ clock, peers: store.peers() })];
+    const limiters = [
+      createRateLimiter({ clock, peers: store.peers() }),
+      createRateLimiter({ clock, peers: store.peers() }),
+    ];
     const answers = await Promise.all(Array.from({ length: 600 }, (_, i) => limiters[i % 2]?.admit("sapi", "k")));
     expect(answers.filter((answer) => answer?.allowed === true)).toHaveLength(200);
     expect(store.calls).toBeLessThan(20);
@@ -227,7 +290,8 @@ describe("several nodes", () => {
     const other = createRateLimiter({ clock, peers: store.peers() });
     for (let i = 0; i < 200; i++) await other.admit("sapi", "k");
     const before = store.calls;
-    for (let i = 0; i < 1_000; i++) expect((await limiter.admit("sapi", "k"))).toMatchObject({ allowed: false, remaining: 0 });
+    for (let i = 0; i < 1_000; i++)
+      expect(await limiter.admit("sapi", "k")).toMatchObject({ allowed: false, remaining: 0 });
     expect(store.calls - before).toBe(1);
   });
 

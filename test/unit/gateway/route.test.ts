@@ -6,14 +6,26 @@ import { IDEMPOTENCY, route } from "../../../gateway/contract/route.js";
 
 test("a handler's request has the types that its row's schemas and columns promise", () => {
   const row = route({
-    operation: "createThing", method: "POST", path: "/things/{thingId}", mounts: ["/api/v1"], family: "enterprise", summary: "Makes a thing",
-    credential: "bearer", context: "firm", idempotency: "uuid", scopes: ["documents:send"], rate: "enterprise",
+    operation: "createThing",
+    method: "POST",
+    path: "/things/{thingId}",
+    mounts: ["/api/v1"],
+    family: "enterprise",
+    summary: "Makes a thing",
+    credential: "bearer",
+    context: "firm",
+    idempotency: "uuid",
+    scopes: ["documents:send"],
+    rate: "enterprise",
     request: {
       params: z.object({ thingId: z.uuid() }),
       query: z.object({ limit: z.coerce.number().int().default(20) }),
       body: z.object({ name: z.string(), count: z.number().optional() }),
     },
-    responses: { 201: { description: "made", schema: z.object({ id: z.string() }) }, 204: { description: "nothing to do" } },
+    responses: {
+      201: { description: "made", schema: z.object({ id: z.string() }) },
+      204: { description: "nothing to do" },
+    },
     errors: ["NOT_FOUND"],
     handler(request) {
       expectTypeOf(request.params).toEqualTypeOf<{ thingId: string }>();
@@ -29,8 +41,15 @@ test("a handler's request has the types that its row's schemas and columns promi
   expect(row.request.accepts).toEqual(["json"]);
 
   const bare = route({
-    operation: "readThing", method: "GET", path: "/thing", mounts: ["/api/v1"], family: "public", summary: "Reads", credential: "none",
-    responses: { 200: { description: "it", schema: z.object({ id: z.string() }) } }, errors: [],
+    operation: "readThing",
+    method: "GET",
+    path: "/thing",
+    mounts: ["/api/v1"],
+    family: "public",
+    summary: "Reads",
+    credential: "none",
+    responses: { 200: { description: "it", schema: z.object({ id: z.string() }) } },
+    errors: [],
     handler: (request) => {
       expectTypeOf(request.params).toEqualTypeOf<undefined>();
       expectTypeOf(request.body).toEqualTypeOf<undefined>();
@@ -42,8 +61,15 @@ test("a handler's request has the types that its row's schemas and columns promi
   expect(bare.context).toBe("none");
 
   route({
-    operation: "wrong", method: "GET", path: "/wrong", mounts: ["/api/v1"], family: "public", summary: "Refused by the compiler", credential: "none",
-    responses: { 200: { description: "it", schema: z.object({ id: z.string() }) } }, errors: [],
+    operation: "wrong",
+    method: "GET",
+    path: "/wrong",
+    mounts: ["/api/v1"],
+    family: "public",
+    summary: "Refused by the compiler",
+    credential: "none",
+    responses: { 200: { description: "it", schema: z.object({ id: z.string() }) } },
+    errors: [],
     // @ts-expect-error a status that the row does not describe
     handler: () => ({ status: 202, body: { id: "x" } }),
   });
@@ -51,11 +77,18 @@ test("a handler's request has the types that its row's schemas and columns promi
 
 test("each form of Idempotency-Key takes what its specification names and nothing else", () => {
   expect(IDEMPOTENCY.uuid.pattern.test("018f6a3e-1111-7222-8333-444455556666")).toBe(true);
-  for (const bad of ["", "abc", "018f6a3e11117222833344445555666", '"018f6a3e-1111-7222-8333-444455556666"', "018f6a3e-1111-7222-8333-444455556666 "]) {
+  for (const bad of [
+    "",
+    "abc",
+    "018f6a3e11117222833344445555666",
+    '"018f6a3e-1111-7222-8333-444455556666"',
+    "018f6a3e-1111-7222-8333-444455556666 ",
+  ]) {
     expect(IDEMPOTENCY.uuid.pattern.test(bad)).toBe(false);
   }
   expect(IDEMPOTENCY.token.pattern.test("abcd_.:-")).toBe(true);
-  for (const bad of ["abcdefg", "a".repeat(129), "abcdefgh!", "ábcdefgh"]) expect(IDEMPOTENCY.token.pattern.test(bad)).toBe(false);
+  for (const bad of ["abcdefg", "a".repeat(129), "abcdefgh!", "ábcdefgh"])
+    expect(IDEMPOTENCY.token.pattern.test(bad)).toBe(false);
   expect(IDEMPOTENCY.text.pattern.test(`connector:v1:${"a".repeat(64)}`)).toBe(true);
   expect(IDEMPOTENCY.text.pattern.test("x")).toBe(true);
   expect(IDEMPOTENCY.text.pattern.test("x".repeat(255))).toBe(true);

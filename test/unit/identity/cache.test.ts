@@ -18,13 +18,29 @@ interface World {
 
 function world(entries_max = 10): World {
   const clock = fakeClock();
-  const state = { clock, stored: new Map<string, number>(), fresh: true, loads: 0, pending: [] as (() => void)[], hold: false };
+  const state = {
+    clock,
+    stored: new Map<string, number>(),
+    fresh: true,
+    loads: 0,
+    pending: [] as (() => void)[],
+    hold: false,
+  };
   const cache = createCache<number>({
-    clock, entries_max, ttl_ms: 5_000, isFresh: () => state.fresh,
+    clock,
+    entries_max,
+    ttl_ms: 5_000,
+    isFresh: () => state.fresh,
     load: (key) => {
       state.loads += 1;
       const read = state.stored.get(key);
-      return state.hold ? new Promise((resolve) => { state.pending.push(() => { resolve(read); }); }) : Promise.resolve(read);
+      return state.hold
+        ? new Promise((resolve) => {
+            state.pending.push(() => {
+              resolve(read);
+            });
+          })
+        : Promise.resolve(read);
     },
   });
   return Object.assign(state, { cache });
@@ -107,7 +123,11 @@ describe("while announcements arrive", () => {
     const clock = fakeClock();
     let fails = true;
     const cache = createCache<number>({
-      clock, entries_max: 1, ttl_ms: 1, isFresh: () => true, load: () => (fails ? Promise.reject(new Error("away")) : Promise.resolve(7)),
+      clock,
+      entries_max: 1,
+      ttl_ms: 1,
+      isFresh: () => true,
+      load: () => (fails ? Promise.reject(new Error("away")) : Promise.resolve(7)),
     });
     await expect(cache.get("k")).rejects.toThrow("away");
     fails = false;

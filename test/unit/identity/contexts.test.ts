@@ -13,13 +13,28 @@ const OTHER = "018f0000-0000-7000-8000-00000000000b" as FirmId;
 const INTEGRATOR = "018f0000-0000-7000-8000-00000000000c" as IntegratorId;
 
 const caller: Caller = {
-  keyId: "018f0000-0000-7000-8000-00000000000d" as KeyId, kind: "integrator", keyType: "sk_int", integratorId: INTEGRATOR,
-  scopes: new Set(["documents:send", "documents:read", "firms:manage"]), ipAllowlist: [], tokenId: "t", issuedAt: 0, expiresAt: 900_000,
-  generation: 0, bindingGeneration: 3, productionAuthorized: true, tokenScope: ["documents:send", "documents:read", "firms:manage"],
+  keyId: "018f0000-0000-7000-8000-00000000000d" as KeyId,
+  kind: "integrator",
+  keyType: "sk_int",
+  integratorId: INTEGRATOR,
+  scopes: new Set(["documents:send", "documents:read", "firms:manage"]),
+  ipAllowlist: [],
+  tokenId: "t",
+  issuedAt: 0,
+  expiresAt: 900_000,
+  generation: 0,
+  bindingGeneration: 3,
+  productionAuthorized: true,
+  tokenScope: ["documents:send", "documents:read", "firms:manage"],
 };
 const binding: BindingRow = {
-  integratorId: INTEGRATOR, firmId: FIRM, customerRef: null, state: "active", scopes: ["documents:read", "documents:write"],
-  interfaces: ["enterprise", "sapi"], revokedGeneration: 3,
+  integratorId: INTEGRATOR,
+  firmId: FIRM,
+  customerRef: null,
+  state: "active",
+  scopes: ["documents:read", "documents:write"],
+  interfaces: ["enterprise", "sapi"],
+  revokedGeneration: 3,
 };
 
 describe("bindingScopes", () => {
@@ -54,10 +69,17 @@ describe("bindingScopes", () => {
 describe("tokenTimes", () => {
   const end = LIMITS.token_access_s * 1000;
   // spec/sapi.md: should_refresh "becomes true about 3 minutes before expiry"; spec/enterprise.md: "true within the last 25 percent"
-  test.each([["sapi", 180], ["enterprise", 225]] as const)("%s advises renewal %d seconds before the end", (door, before_s) => {
+  test.each([
+    ["sapi", 180],
+    ["enterprise", 225],
+  ] as const)("%s advises renewal %d seconds before the end", (door, before_s) => {
     const at = (now: number) => tokenTimes({ expiresAt: end }, door, now);
     expect(at(end - before_s * 1000 - 1)).toMatchObject({ shouldRefresh: false });
-    expect(at(end - before_s * 1000)).toMatchObject({ shouldRefresh: true, refreshRecommendedAt: end - before_s * 1000, expiresIn_s: before_s });
+    expect(at(end - before_s * 1000)).toMatchObject({
+      shouldRefresh: true,
+      refreshRecommendedAt: end - before_s * 1000,
+      expiresIn_s: before_s,
+    });
     expect(at(0)).toMatchObject({ shouldRefresh: false, expiresIn_s: 900 });
     expect(at(end + 5_000)).toMatchObject({ shouldRefresh: true, expiresIn_s: 0 });
   });

@@ -1,7 +1,15 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
-import { digestsEqual, newRefreshToken, newSecret, parseRefreshToken, randomBase62, secretEnvironment, shownPrefix } from "../../../engine/identity/tokens/secrets.js";
+import {
+  digestsEqual,
+  newRefreshToken,
+  newSecret,
+  parseRefreshToken,
+  randomBase62,
+  secretEnvironment,
+  shownPrefix,
+} from "../../../engine/identity/tokens/secrets.js";
 
 describe("secrets", () => {
   // spec/rulings.md §1: `sk_live_test_<40 base62>` and `sk_int_test_<40 base62>` in sandbox, `sk_live_<40 base62>` and `sk_int_<40 base62>` in production
@@ -16,10 +24,17 @@ describe("secrets", () => {
     expect(secretEnvironment(secret)).toBe(environment);
   });
 
-  test.each(["", "sk_live_", "sk_test_abc", `sk_live_test_${"a".repeat(39)}`, `sk_live_${"a".repeat(41)}`, `xsk_live_${"a".repeat(40)}`, `sk_live_${"a".repeat(40)}\n`])(
-    "%j has not the form of a secret", (text) => {
-      expect(secretEnvironment(text)).toBeUndefined();
-    });
+  test.each([
+    "",
+    "sk_live_",
+    "sk_test_abc",
+    `sk_live_test_${"a".repeat(39)}`,
+    `sk_live_${"a".repeat(41)}`,
+    `xsk_live_${"a".repeat(40)}`,
+    `sk_live_${"a".repeat(40)}\n`,
+  ])("%j has not the form of a secret", (text) => {
+    expect(secretEnvironment(text)).toBeUndefined();
+  });
 
   // spec/enterprise.md, Integrator API key: masked prefix of the form sk_int_xxxxx...<last4>
   test("the displayed prefix shows five letters and the last four", () => {
@@ -55,8 +70,15 @@ describe("refresh tokens", () => {
     expect(second.digests.tokenSha256).not.toEqual(first.digests.tokenSha256);
   });
 
-  test.each(["", "rt_", "eyJhbGciOiJub25lIn0.e30.", `rt_${"a".repeat(64)}`, `rt_${"a".repeat(66)}`, `RT_${"a".repeat(65)}`, `rt_${"a".repeat(64)}-`])(
-    "%j is no refresh token", (text) => {
-      expect(parseRefreshToken(text)).toBeUndefined();
-    });
+  test.each([
+    "",
+    "rt_",
+    "eyJhbGciOiJub25lIn0.e30.",
+    `rt_${"a".repeat(64)}`,
+    `rt_${"a".repeat(66)}`,
+    `RT_${"a".repeat(65)}`,
+    `rt_${"a".repeat(64)}-`,
+  ])("%j is no refresh token", (text) => {
+    expect(parseRefreshToken(text)).toBeUndefined();
+  });
 });

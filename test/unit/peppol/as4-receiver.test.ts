@@ -12,7 +12,13 @@ import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
-import { type As4Crypto, type Answer, buildUserMessage, type BuiltMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
+import {
+  type As4Crypto,
+  type Answer,
+  buildUserMessage,
+  type BuiltMessage,
+  readAnswer,
+} from "../../../engine/peppol/as4/messages.js";
 import { type As4Receiver, type As4Reply, createAs4Receiver } from "../../../engine/peppol/as4/receive.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/as4/user-message.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
@@ -43,7 +49,16 @@ beforeAll(() => {
 });
 
 function start(crypto: As4Crypto = inThread): void {
-  receive = createAs4Receiver({ own: ownOf(us), trust, crypto, receive: (exchange) => inbox.receive(exchange), evidence: archive, clock: systemClock, metrics: createMetrics(), log: silentLog });
+  receive = createAs4Receiver({
+    own: ownOf(us),
+    trust,
+    crypto,
+    receive: (exchange) => inbox.receive(exchange),
+    evidence: archive,
+    clock: systemClock,
+    metrics: createMetrics(),
+    log: silentLog,
+  });
 }
 beforeEach(() => {
   inbox = memoryInbox((exchange) => exchange.receiver === receiver && exchange.documentTypeId === TYPE);
@@ -61,7 +76,10 @@ afterEach(async () => {
   expect(await verdict(one, await receive(one.body, one.contentType))).toBe("receipt");
 });
 
-const invoice = (number = "1"): Buffer => Buffer.from(sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number, issueDate: "2026-11-20", lines: 1 }));
+const invoice = (number = "1"): Buffer =>
+  Buffer.from(
+    sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number, issueDate: "2026-11-20", lines: 1 }),
+  );
 
 interface Choices {
   readonly messageId: string;
@@ -78,28 +96,52 @@ interface Sent extends BuiltMessage {
 
 async function good(choices: Partial<Choices> = {}): Promise<Sent> {
   const wrapped = wrapDocument({
-    sender, receiver, documentType: TYPE, process: BILLING_PROCESS, instanceId: choices.instanceId ?? randomUUID(), createdAt: Date.parse("2026-11-20T10:00:00Z"), countryC1: "SK",
+    sender,
+    receiver,
+    documentType: TYPE,
+    process: BILLING_PROCESS,
+    instanceId: choices.instanceId ?? randomUUID(),
+    createdAt: Date.parse("2026-11-20T10:00:00Z"),
+    countryC1: "SK",
     payload: choices.payload ?? invoice(),
   });
   if (wrapped.kind === "refused") throw new Error(wrapped.fault);
   const messageId = choices.messageId ?? `${randomUUID()}@peer`;
   const payload = Buffer.from((choices.sbd ?? ((text: string) => text))(wrapped.bytes.toString()));
   const message = userMessage(them, us, { messageId, action: `busdox-docid-qns::${TYPE}`, ...choices.header });
-  return { messageId, ...await buildUserMessage({ message, payload, id: randomUUID(), signer: them, recipient: us.certificate }, inThread) };
+  return {
+    messageId,
+    ...(await buildUserMessage(
+      { message, payload, id: randomUUID(), signer: them, recipient: us.certificate },
+      inThread,
+    )),
+  };
 }
 
-const read = (sent: { readonly messageId: string; readonly references: BuiltMessage["references"] }, reply: As4Reply): Promise<Answer> =>
-  readAnswer(Buffer.from(reply.body), reply.contentType, { messageId: sent.messageId, references: sent.references, recipient: us.certificate }, inThread);
+const read = (
+  sent: { readonly messageId: string; readonly references: BuiltMessage["references"] },
+  reply: As4Reply,
+): Promise<Answer> =>
+  readAnswer(
+    Buffer.from(reply.body),
+    reply.contentType,
+    { messageId: sent.messageId, references: sent.references, recipient: us.certificate },
+    inThread,
+  );
 
 /** `receipt`, or the code of the signed error. */
 async function verdict(sent: Sent, reply: As4Reply): Promise<string> {
   const answer = await read(sent, reply);
-  if (answer.kind === "error" || answer.kind === "already_handed_over") return answer.authenticated ? `${answer.errors[0]?.code ?? ""}${answer.errors[0]?.detail === undefined ? "" : ` ${answer.errors[0].detail}`}` : "unsigned error";
+  if (answer.kind === "error" || answer.kind === "already_handed_over")
+    return answer.authenticated
+      ? `${answer.errors[0]?.code ?? ""}${answer.errors[0]?.detail === undefined ? "" : ` ${answer.errors[0].detail}`}`
+      : "unsigned error";
   return answer.kind === "unconfirmed" ? answer.reason : answer.kind;
 }
 
 /** The error code in an answer to something whose MessageId may have been unreadable. */
-const codeIn = (reply: As4Reply): string => /errorCode="([^"]+)"/.exec(Buffer.from(reply.body).toString())?.[1] ?? `none (${reply.status})`;
+const codeIn = (reply: As4Reply): string =>
+  /errorCode="([^"]+)"/.exec(Buffer.from(reply.body).toString())?.[1] ?? `none (${reply.status})`;
 
 const nothingStored = (): void => {
   expect(inbox.received).toEqual([]);
@@ -133,7 +175,10 @@ describe("taken", () => {
       const sent = await good(ids);
       expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("receipt");
     }
-    expect([inbox.received.length, archive.stored.map(({ record }) => record.facts.outcome)]).toEqual([1, ["stored", "duplicate", "duplicate"]]);
+    expect([inbox.received.length, archive.stored.map(({ record }) => record.facts.outcome)]).toEqual([
+      1,
+      ["stored", "duplicate", "duplicate"],
+    ]);
   });
 
   test("under a new MessageId with the same InstanceIdentifier it is the same document", async () => {
@@ -145,7 +190,10 @@ describe("taken", () => {
     expect(inbox.received).toHaveLength(1);
   });
 
-  test.each([["MessageId", { messageId: "used@peer" }], ["InstanceIdentifier", { instanceId: "0b8a1e9c-0000-4000-8000-000000000001" }]])("another document under a used %s is refused, not swallowed", async (_, ids) => {
+  test.each([
+    ["MessageId", { messageId: "used@peer" }],
+    ["InstanceIdentifier", { instanceId: "0b8a1e9c-0000-4000-8000-000000000001" }],
+  ])("another document under a used %s is refused, not swallowed", async (_, ids) => {
     const first = await good(ids);
     await receive(first.body, first.contentType);
     const second = await good({ ...ids, payload: invoice("2") });
@@ -180,7 +228,9 @@ describe("no receipt before commit and archive", () => {
   });
 
   test("the workers take no more: 503, and the process stays", async () => {
-    start(async () => { throw new Error("the small lane takes no more jobs"); });
+    start(async () => {
+      throw new Error("the small lane takes no more jobs");
+    });
     const sent = await good();
     expect((await receive(sent.body, sent.contentType)).status).toBe(503);
     nothingStored();
@@ -190,14 +240,20 @@ describe("no receipt before commit and archive", () => {
 describe("not for us", () => {
   test("a recipient we do not serve: EBMS:0004 with exactly PEPPOL:NOT_SERVICED", async () => {
     const other = "0245:9999999999";
-    const sent = await good({ header: { finalRecipient: other }, sbd: (text) => text.replace(`>${receiver}<`, `>${other}<`) });
+    const sent = await good({
+      header: { finalRecipient: other },
+      sbd: (text) => text.replace(`>${receiver}<`, `>${other}<`),
+    });
     expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0004 PEPPOL:NOT_SERVICED");
     nothingStored();
   });
 
   test("a document type that the recipient does not take", async () => {
     const other = TYPE.replace("billing:3.0", "other:3.0");
-    const sent = await good({ header: { action: `busdox-docid-qns::${other}` }, sbd: (text) => text.replace(TYPE, other) });
+    const sent = await good({
+      header: { action: `busdox-docid-qns::${other}` },
+      sbd: (text) => text.replace(TYPE, other),
+    });
     expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0004 PEPPOL:NOT_SERVICED");
     nothingStored();
   });
@@ -210,14 +266,17 @@ describe("not for us", () => {
 });
 
 describe("X-08: certificates", () => {
-  test.each(["wrong_ca", "unknown_issuer", "expired", "not_yet_valid", "revoked", "signature", "seat_id"])("%s: EBMS:0101 and no word why", async (fault) => {
-    trust.refusing = { fault, passing: false };
-    const sent = await good();
-    const reply = await receive(sent.body, sent.contentType);
-    expect(await verdict(sent, reply)).toBe("EBMS:0101");
-    expect(Buffer.from(reply.body).toString()).not.toContain(fault);
-    nothingStored();
-  });
+  test.each(["wrong_ca", "unknown_issuer", "expired", "not_yet_valid", "revoked", "signature", "seat_id"])(
+    "%s: EBMS:0101 and no word why",
+    async (fault) => {
+      trust.refusing = { fault, passing: false };
+      const sent = await good();
+      const reply = await receive(sent.body, sent.contentType);
+      expect(await verdict(sent, reply)).toBe("EBMS:0101");
+      expect(Buffer.from(reply.body).toString()).not.toContain(fault);
+      nothingStored();
+    },
+  );
 
   test("nobody can say whether it is revoked and the policy is hard: EBMS:0202, which the sender repeats", async () => {
     trust.refusing = { fault: "revocation_unknown", passing: true };
@@ -242,17 +301,47 @@ describe("X-08: certificates", () => {
 describe("X-09: parts, encryption, compression", () => {
   const payload = (bytes: Buffer): Edits => ({ signedPayload: bytes });
   const sbd = (): Buffer => {
-    const wrapped = wrapDocument({ sender, receiver, documentType: TYPE, process: BILLING_PROCESS, instanceId: randomUUID(), createdAt: 0, countryC1: "SK", payload: invoice() });
+    const wrapped = wrapDocument({
+      sender,
+      receiver,
+      documentType: TYPE,
+      process: BILLING_PROCESS,
+      instanceId: randomUUID(),
+      createdAt: 0,
+      countryC1: "SK",
+      payload: invoice(),
+    });
     return wrapped.kind === "built" ? wrapped.bytes : Buffer.alloc(0);
   };
   const cases: readonly [name: string, edits: () => Edits, code: string][] = [
-    ["the header names another part", () => ({ messaging: (xml) => xml.replace(/href="cid:[^"]+"/, 'href="cid:other@peer"') }), "EBMS:0007"],
+    [
+      "the header names another part",
+      () => ({ messaging: (xml) => xml.replace(/href="cid:[^"]+"/, 'href="cid:other@peer"') }),
+      "EBMS:0007",
+    ],
     ["the part is missing", () => ({ parts: (parts) => parts.slice(0, 1) }), "EBMS:0101"],
     ["two parts of one id", () => ({ parts: (parts) => [...parts, ...parts.slice(1)] }), "EBMS:0007"],
-    ["one part too many", () => ({ parts: (parts) => [...parts, { cid: "extra@peer", contentType: "text/plain", body: Buffer.from("x") }] }), "EBMS:0103"],
-    ["one octet of the ciphertext changed", () => ({ parts: (parts) => parts.map((part, i) => (i === 1 ? { ...part, body: Buffer.from(part.body).fill(0, 40, 41) } : part)) }), "EBMS:0102"],
+    [
+      "one part too many",
+      () => ({
+        parts: (parts) => [...parts, { cid: "extra@peer", contentType: "text/plain", body: Buffer.from("x") }],
+      }),
+      "EBMS:0103",
+    ],
+    [
+      "one octet of the ciphertext changed",
+      () => ({
+        parts: (parts) =>
+          parts.map((part, i) => (i === 1 ? { ...part, body: Buffer.from(part.body).fill(0, 40, 41) } : part)),
+      }),
+      "EBMS:0102",
+    ],
     ["a broken gzip", () => payload(Buffer.concat([gzipSync(sbd()).subarray(0, -20), Buffer.alloc(20)])), "EBMS:0303"],
-    ["a gzip with something behind it", () => payload(Buffer.concat([gzipSync(sbd()), Buffer.from("more")])), "EBMS:0303"],
+    [
+      "a gzip with something behind it",
+      () => payload(Buffer.concat([gzipSync(sbd()), Buffer.from("more")])),
+      "EBMS:0303",
+    ],
     ["a gzip of 200 MB of zeros", () => payload(gzipSync(Buffer.alloc(200 * 1024 * 1024))), "EBMS:0303"],
     ["a payload that is no standard business document", () => payload(gzipSync(invoice())), "EBMS:0003"],
     ["a payload that is no XML", () => payload(gzipSync(Buffer.from("hello"))), "EBMS:0003"],
@@ -273,28 +362,45 @@ describe("X-09: parts, encryption, compression", () => {
     const sent = await good();
     const huge = "b".repeat(10 * 1024 * 1024);
     expect(codeIn(await receive(sent.body, `multipart/related; boundary="${huge}"`))).toBe("EBMS:0007");
-    const many = writeMultipart(Array.from({ length: 10_000 }, () => ({ contentType: "application/soap+xml", body: Buffer.from("<x/>") })), "many");
+    const many = writeMultipart(
+      Array.from({ length: 10_000 }, () => ({ contentType: "application/soap+xml", body: Buffer.from("<x/>") })),
+      "many",
+    );
     expect(codeIn(await receive(many.body, many.contentType))).toBe("EBMS:0007");
-    for (const [body, type] of [[Buffer.alloc(0), sent.contentType], [Buffer.alloc(0), ""], [Buffer.from("{}"), "application/json"], [Buffer.from("<x/>"), "application/soap+xml"]] as const) {
+    for (const [body, type] of [
+      [Buffer.alloc(0), sent.contentType],
+      [Buffer.alloc(0), ""],
+      [Buffer.from("{}"), "application/json"],
+      [Buffer.from("<x/>"), "application/soap+xml"],
+    ] as const) {
       expect(codeIn(await receive(body, type))).toMatch(/^EBMS:000[79]$/);
     }
     nothingStored();
   });
 
   test("header and standard business document disagree: each of the four", async () => {
-    for (const header of [{ originalSender: "0245:1111111111" }, { finalRecipient: "0245:1111111111" }, { action: "busdox-docid-qns::other" }, { service: "other" }]) {
+    for (const header of [
+      { originalSender: "0245:1111111111" },
+      { finalRecipient: "0245:1111111111" },
+      { action: "busdox-docid-qns::other" },
+      { service: "other" },
+    ]) {
       const sent = await good({ header });
       expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0003");
     }
     nothingStored();
   });
 
-  test.each([["no country", /<sh:Scope><sh:Type>COUNTRY_C1.*?<\/sh:Scope>/, ""], ["an id that fits no index", /(<sh:InstanceIdentifier>)[0-9a-f-]{36}</, `$1${"\u4e00".repeat(1_000)}<`], ["two receivers", /(<sh:Receiver>.*<\/sh:Receiver>)/, "$1$1"], ["a doctype", /<sh:StandardBusinessDocument /, "<!DOCTYPE x [<!ENTITY y 'z'>]><sh:StandardBusinessDocument "]])(
-    "a standard business document with %s", async (_, pattern, replacement) => {
-      const sent = await good({ sbd: (text) => text.replace(pattern, replacement) });
-      expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0003");
-      nothingStored();
-    });
+  test.each([
+    ["no country", /<sh:Scope><sh:Type>COUNTRY_C1.*?<\/sh:Scope>/, ""],
+    ["an id that fits no index", /(<sh:InstanceIdentifier>)[0-9a-f-]{36}</, `$1${"\u4e00".repeat(1_000)}<`],
+    ["two receivers", /(<sh:Receiver>.*<\/sh:Receiver>)/, "$1$1"],
+    ["a doctype", /<sh:StandardBusinessDocument /, "<!DOCTYPE x [<!ENTITY y 'z'>]><sh:StandardBusinessDocument "],
+  ])("a standard business document with %s", async (_, pattern, replacement) => {
+    const sent = await good({ sbd: (text) => text.replace(pattern, replacement) });
+    expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0003");
+    nothingStored();
+  });
 
   test("bytes that kill workers are refused for good", async () => {
     start(async (kind, input) => {
@@ -310,9 +416,16 @@ describe("X-09: parts, encryption, compression", () => {
 test("a wrong key, a changed ciphertext and a wrong padding are one answer: nothing to learn from", async () => {
   const answers = new Set<string>();
   for (const edits of [
-    { parts: (parts: Parameters<NonNullable<Edits["parts"]>>[0]) => parts.map((part, i) => (i === 1 ? { ...part, body: Buffer.alloc(5) } : part)) },
-    { parts: (parts: Parameters<NonNullable<Edits["parts"]>>[0]) => parts.map((part, i) => (i === 1 ? { ...part, body: Buffer.alloc(500) } : part)) },
-    { signedPayload: gzipSync("x"), sealKey: () => Buffer.alloc(256, 1) }, { signedPayload: gzipSync("x"), sealKey: () => Buffer.alloc(3) },
+    {
+      parts: (parts: Parameters<NonNullable<Edits["parts"]>>[0]) =>
+        parts.map((part, i) => (i === 1 ? { ...part, body: Buffer.alloc(5) } : part)),
+    },
+    {
+      parts: (parts: Parameters<NonNullable<Edits["parts"]>>[0]) =>
+        parts.map((part, i) => (i === 1 ? { ...part, body: Buffer.alloc(500) } : part)),
+    },
+    { signedPayload: gzipSync("x"), sealKey: () => Buffer.alloc(256, 1) },
+    { signedPayload: gzipSync("x"), sealKey: () => Buffer.alloc(3) },
   ] satisfies Edits[]) {
     const message = await forge(them, us, edits);
     const text = Buffer.from((await receive(message.body, message.contentType)).body).toString();

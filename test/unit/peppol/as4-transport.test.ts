@@ -62,21 +62,68 @@ afterEach(async () => {
   await peer.stop();
 });
 const outcomesSeen = new Set<string>();
-afterAll(() => { expect([...Object.keys(OUTCOMES)].filter((kind) => !outcomesSeen.has(kind))).toEqual([]); });
-
-const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
-  documentId: randomUUID() as DocumentId, firmId: randomUUID() as FirmId, attempt: 1, sender, receiver, documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
-  processId: BILLING_PROCESS, as4MessageId: `${randomUUID()}@kurier`, sbdhInstanceId: randomUUID(), createdAt: systemClock.now(), countryC1: "SK",
-  payload: Buffer.from(sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number: "1", issueDate: "2026-11-20", lines: 1 })), ...changes,
+afterAll(() => {
+  expect([...Object.keys(OUTCOMES)].filter((kind) => !outcomesSeen.has(kind))).toEqual([]);
 });
 
-async function deliver(one: Exchange = exchange(), signal: AbortSignal = new AbortController().signal, mlsType?: MlsType): Promise<Outcome> {
+const exchange = (changes: Partial<Exchange> = {}): Exchange => ({
+  documentId: randomUUID() as DocumentId,
+  firmId: randomUUID() as FirmId,
+  attempt: 1,
+  sender,
+  receiver,
+  documentTypeId: BILLING_CAPABILITIES[0]?.documentTypeId ?? "",
+  processId: BILLING_PROCESS,
+  as4MessageId: `${randomUUID()}@kurier`,
+  sbdhInstanceId: randomUUID(),
+  createdAt: systemClock.now(),
+  countryC1: "SK",
+  payload: Buffer.from(
+    sampleInvoice({
+      sender,
+      receiver,
+      senderName: "A",
+      receiverName: "B",
+      number: "1",
+      issueDate: "2026-11-20",
+      lines: 1,
+    }),
+  ),
+  ...changes,
+});
+
+async function deliver(
+  one: Exchange = exchange(),
+  signal: AbortSignal = new AbortController().signal,
+  mlsType?: MlsType,
+): Promise<Outcome> {
   const transport = createAs4Transport({
     endpoints: {
-      find: async () => found ?? { kind: "endpoint", url: peer.url, certificate: them.certificate, metadata: { document: Buffer.from("<signed/>"), issuers: [Buffer.from("ca"), Buffer.from("root")], url: "https://smp.test/", fetchedAt: 7 } },
-      forget: () => { forgotten += 1; },
+      find: async () =>
+        found ?? {
+          kind: "endpoint",
+          url: peer.url,
+          certificate: them.certificate,
+          metadata: {
+            document: Buffer.from("<signed/>"),
+            issuers: [Buffer.from("ca"), Buffer.from("root")],
+            url: "https://smp.test/",
+            fetchedAt: 7,
+          },
+        },
+      forget: () => {
+        forgotten += 1;
+      },
     },
-    trust, own: ownOf(us), crypto: inThread, http, receivers, evidence: archive, clock: systemClock, log: silentLog, ...(mlsType === undefined ? {} : { mlsType }),
+    trust,
+    own: ownOf(us),
+    crypto: inThread,
+    http,
+    receivers,
+    evidence: archive,
+    clock: systemClock,
+    log: silentLog,
+    ...(mlsType === undefined ? {} : { mlsType }),
   });
   const outcome = await transport.deliver(one, signal);
   outcomesSeen.add(outcome.kind);
@@ -85,39 +132,82 @@ async function deliver(one: Exchange = exchange(), signal: AbortSignal = new Abo
 
 /** A signed answer of `point` about the message that arrived. */
 const MESSAGE_ID = /<eb:MessageId>([^<]+)</;
-const signedError = (point: AccessPoint, code: EbmsErrorCode, detail?: string, change: (body: Buffer) => Buffer = (body) => body) => async ({ body, response }: Arrived): Promise<void> => {
-  const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
-  const signal = await buildError({ id: randomUUID(), signer: point, messageId: `${randomUUID()}@peer`, timestamp: "2026-11-20T10:00:00Z", refToMessageId }, { code, ...(detail === undefined ? {} : { detail }) }, inThread);
-  response.writeHead(200, { "content-type": signal.contentType }).end(change(Buffer.from(signal.body)));
-};
+const signedError =
+  (point: AccessPoint, code: EbmsErrorCode, detail?: string, change: (body: Buffer) => Buffer = (body) => body) =>
+  async ({ body, response }: Arrived): Promise<void> => {
+    const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
+    const signal = await buildError(
+      {
+        id: randomUUID(),
+        signer: point,
+        messageId: `${randomUUID()}@peer`,
+        timestamp: "2026-11-20T10:00:00Z",
+        refToMessageId,
+      },
+      { code, ...(detail === undefined ? {} : { detail }) },
+      inThread,
+    );
+    response.writeHead(200, { "content-type": signal.contentType }).end(change(Buffer.from(signal.body)));
+  };
 
 /** The receiver's own answer without its signature. */
-const unsigned = (body: Buffer): Buffer => Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
+const unsigned = (body: Buffer): Buffer =>
+  Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
 
 describe("delivered", () => {
   test("a valid receipt; both sides hold the same message, and the payload arrives byte for byte", async () => {
     const one = exchange();
     expect(await deliver(one)).toEqual({ kind: "receipt", peerSeat: "PSK000002" });
     expect(peer.inbox.received.map(({ payload }) => payload.equals(one.payload))).toEqual([true]);
-    expect(peer.inbox.received[0]).toMatchObject({ sender, receiver, as4MessageId: one.as4MessageId, sbdhInstanceId: one.sbdhInstanceId, envelope: { countryC1: "SK", peerSeat: "PSK000001" } });
+    expect(peer.inbox.received[0]).toMatchObject({
+      sender,
+      receiver,
+      as4MessageId: one.as4MessageId,
+      sbdhInstanceId: one.sbdhInstanceId,
+      envelope: { countryC1: "SK", peerSeat: "PSK000001" },
+    });
     expect(archive.last("request")?.equals(peer.archive.last("request") ?? Buffer.alloc(0))).toBe(true);
     expect(archive.last("answer")?.equals(peer.archive.last("answer") ?? Buffer.alloc(0))).toBe(true);
     expect(archive.last("payload")?.equals(peer.archive.last("payload") ?? Buffer.alloc(0))).toBe(true);
     expect(archive.last("smp")?.toString()).toBe("<signed/>");
     expect(archive.last("smp-issuers")?.toString()).toBe("caroot");
     expect(archive.stored[0]?.record.facts.smp).toEqual({ url: "https://smp.test/", fetchedAt: 7 });
-    expect(archive.stored[0]?.record.facts).toMatchObject({ direction: "outbound", outcome: "receipt", documentId: one.documentId, answerStatus: 200, revocation: "good" });
+    expect(archive.stored[0]?.record.facts).toMatchObject({
+      direction: "outbound",
+      outcome: "receipt",
+      documentId: one.documentId,
+      answerStatus: 200,
+      revocation: "good",
+    });
   });
 
-  test.each(["FAILURE_ONLY", "ALWAYS_SEND"] as const)("the envelope asks for the status that the operator configured: %s", async (type) => {
-    await deliver(exchange(), undefined, type);
-    expect(peer.inbox.received[0]?.envelope?.mls).toEqual({ type, to: undefined });
-    expect(gunzipSync(archive.last("payload") ?? Buffer.alloc(0)).toString()).toContain(`<sh:Type>MLS_TYPE</sh:Type><sh:InstanceIdentifier>${type}<`);
-  });
+  test.each(["FAILURE_ONLY", "ALWAYS_SEND"] as const)(
+    "the envelope asks for the status that the operator configured: %s",
+    async (type) => {
+      await deliver(exchange(), undefined, type);
+      expect(peer.inbox.received[0]?.envelope?.mls).toEqual({ type, to: undefined });
+      expect(gunzipSync(archive.last("payload") ?? Buffer.alloc(0)).toString()).toContain(
+        `<sh:Type>MLS_TYPE</sh:Type><sh:InstanceIdentifier>${type}<`,
+      );
+    },
+  );
 
   test("a status asks for no status", async () => {
-    const issues = buildMls({ id: randomUUID(), issuedAt: systemClock.now(), sender: "000001", receiver: "000002", code: "AB", description: undefined, reference: randomUUID(), issues: [] });
-    await deliver(exchange({ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS, payload: issues }), undefined, "ALWAYS_SEND");
+    const issues = buildMls({
+      id: randomUUID(),
+      issuedAt: systemClock.now(),
+      sender: "000001",
+      receiver: "000002",
+      code: "AB",
+      description: undefined,
+      reference: randomUUID(),
+      issues: [],
+    });
+    await deliver(
+      exchange({ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS, payload: issues }),
+      undefined,
+      "ALWAYS_SEND",
+    );
     expect(gunzipSync(archive.last("payload") ?? Buffer.alloc(0)).toString()).not.toContain("MLS_TYPE");
   });
 
@@ -141,7 +231,14 @@ describe("delivered", () => {
       const { createAs4Receiver } = await import("../../../engine/peppol/as4/receive.js");
       const { createMetrics } = await import("../../../engine/base/metrics.js");
       const rolled = createAs4Receiver({
-        own: { current: () => renewed, all: () => [renewed, them] }, trust: trustIn(us), crypto: inThread, receive: (e) => peer.inbox.receive(e), evidence: peer.archive, clock: systemClock, metrics: createMetrics(), log: silentLog,
+        own: { current: () => renewed, all: () => [renewed, them] },
+        trust: trustIn(us),
+        crypto: inThread,
+        receive: (e) => peer.inbox.receive(e),
+        evidence: peer.archive,
+        clock: systemClock,
+        metrics: createMetrics(),
+        log: silentLog,
       });
       await answerWith(rolled)({ body, contentType, response } as Arrived);
     });
@@ -153,7 +250,15 @@ describe("delivered", () => {
 
 describe("not believed: the document stays due, under the same MessageId", () => {
   test.each([
-    ["a receipt of which one digit is another", (body: Buffer) => Buffer.from(body.toString().replace(/(<ds:DigestValue>)(.)/, (_, tag: string, first: string) => `${tag}${first === "A" ? "B" : "A"}`))],
+    [
+      "a receipt of which one digit is another",
+      (body: Buffer) =>
+        Buffer.from(
+          body
+            .toString()
+            .replace(/(<ds:DigestValue>)(.)/, (_, tag: string, first: string) => `${tag}${first === "A" ? "B" : "A"}`),
+        ),
+    ],
     ["an unsigned receipt", unsigned],
     ["half a receipt", (body: Buffer) => body.subarray(0, body.length / 2)],
   ])("%s", async (_, change) => {
@@ -172,8 +277,28 @@ describe("not believed: the document stays due, under the same MessageId", () =>
   test.each(["them, but for nothing that we sent", "a stranger"])("a receipt by %s", async (who) => {
     peer.script.push(async ({ body, response }) => {
       const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
-      const references = who === "a stranger" ? (await import("../../../engine/peppol/as4/messages.js")).openUserMessage(body, `${peer.arrived.at(-1)?.contentType ?? ""}`, { keys: [them], payloadBytesMax: 1_000_000 }, inThread).then((o) => (o.kind === "message" ? o.references : [])) : Promise.resolve([]);
-      const signal = await buildReceipt({ id: randomUUID(), signer: who === "a stranger" ? stranger : them, messageId: "r@peer", timestamp: "2026-11-20T10:00:00Z", refToMessageId }, await references, inThread);
+      const references =
+        who === "a stranger"
+          ? (await import("../../../engine/peppol/as4/messages.js"))
+              .openUserMessage(
+                body,
+                `${peer.arrived.at(-1)?.contentType ?? ""}`,
+                { keys: [them], payloadBytesMax: 1_000_000 },
+                inThread,
+              )
+              .then((o) => (o.kind === "message" ? o.references : []))
+          : Promise.resolve([]);
+      const signal = await buildReceipt(
+        {
+          id: randomUUID(),
+          signer: who === "a stranger" ? stranger : them,
+          messageId: "r@peer",
+          timestamp: "2026-11-20T10:00:00Z",
+          refToMessageId,
+        },
+        await references,
+        inThread,
+      );
       response.writeHead(200, { "content-type": signal.contentType }).end(signal.body);
     });
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
@@ -184,21 +309,37 @@ describe("not believed: the document stays due, under the same MessageId", () =>
       const { openUserMessage } = await import("../../../engine/peppol/as4/messages.js");
       const opened = await openUserMessage(body, contentType, { keys: [them], payloadBytesMax: 1_000_000 }, inThread);
       if (opened.kind !== "message") throw new Error("not opened");
-      const signal = await buildReceipt({ id: randomUUID(), signer: renewed, messageId: "r@peer", timestamp: "2026-11-20T10:00:00Z", refToMessageId: opened.message.messageId }, opened.references, inThread);
+      const signal = await buildReceipt(
+        {
+          id: randomUUID(),
+          signer: renewed,
+          messageId: "r@peer",
+          timestamp: "2026-11-20T10:00:00Z",
+          refToMessageId: opened.message.messageId,
+        },
+        opened.references,
+        inThread,
+      );
       response.writeHead(200, { "content-type": signal.contentType }).end(signal.body);
     });
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
   });
 
   test.each([
-    ["200 and nothing", 200, "", ""], ["200 and a web page", 200, "text/html", "<html>"], ["204", 204, "", ""], ["500", 500, "text/plain", "oops"], ["502 of a gateway", 502, "text/html", "<html>"],
+    ["200 and nothing", 200, "", ""],
+    ["200 and a web page", 200, "text/html", "<html>"],
+    ["204", 204, "", ""],
+    ["500", 500, "text/plain", "oops"],
+    ["502 of a gateway", 502, "text/html", "<html>"],
   ])("%s", async (_, status, contentType, body) => {
     peer.script.push(answer(status, contentType, body));
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: status < 300 ? "EBMS:0301" : `HTTP ${status}` });
   });
 
   test("a reset after the upload", async () => {
-    peer.script.push(({ request }) => { request.socket.resetAndDestroy(); });
+    peer.script.push(({ request }) => {
+      request.socket.resetAndDestroy();
+    });
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "RESET" });
     expect(archive.stored[0]?.record.facts).toMatchObject({ outcome: "unconfirmed" });
     expect(archive.last("answer")).toBeUndefined();
@@ -206,7 +347,9 @@ describe("not believed: the document stays due, under the same MessageId", () =>
 
   test("a peer that hangs, until the attempt's time is over", async () => {
     const abort = new AbortController();
-    peer.script.push(() => { abort.abort(); });
+    peer.script.push(() => {
+      abort.abort();
+    });
     expect(await deliver(exchange(), abort.signal)).toMatchObject({ kind: "unconfirmed", code: "ABORTED" });
   });
 
@@ -222,10 +365,13 @@ describe("not believed: the document stays due, under the same MessageId", () =>
 });
 
 describe("refused", () => {
-  test.each(["EBMS:0003", "EBMS:0009", "EBMS:0010", "EBMS:0103", "EBMS:0303"] as const)("%s, signed, is final", async (code) => {
-    peer.script.push(signedError(them, code));
-    expect(await deliver()).toMatchObject({ kind: "peer_refused", code });
-  });
+  test.each(["EBMS:0003", "EBMS:0009", "EBMS:0010", "EBMS:0103", "EBMS:0303"] as const)(
+    "%s, signed, is final",
+    async (code) => {
+      peer.script.push(signedError(them, code));
+      expect(await deliver()).toMatchObject({ kind: "peer_refused", code });
+    },
+  );
 
   test("the same in a stranger's name is tried again", async () => {
     peer.script.push(signedError(stranger, "EBMS:0103"));
@@ -243,14 +389,27 @@ describe("refused", () => {
     expect(forgotten).toBe(1);
   });
 
-  test.each([[404, 1], [410, 1], [308, 1], [503, 0], [500, 0], [200, 0]])("after HTTP %i the recipient is looked up anew %i times: an access point that moved is found, one that is busy is not asked about", async (status, times) => {
-    peer.script.push(answer(status));
-    await deliver();
-    expect(forgotten).toBe(times);
-  });
+  test.each([
+    [404, 1],
+    [410, 1],
+    [308, 1],
+    [503, 0],
+    [500, 0],
+    [200, 0],
+  ])(
+    "after HTTP %i the recipient is looked up anew %i times: an access point that moved is found, one that is busy is not asked about",
+    async (status, times) => {
+      peer.script.push(answer(status));
+      await deliver();
+      expect(forgotten).toBe(times);
+    },
+  );
 
   test("NOT_SERVICED is doubted once, for the recipient may have moved, and then final", async () => {
-    peer.script.push(signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"), signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"));
+    peer.script.push(
+      signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"),
+      signedError(them, "EBMS:0004", "PEPPOL:NOT_SERVICED"),
+    );
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code: "EBMS:0004 PEPPOL:NOT_SERVICED" });
     expect(forgotten).toBe(1);
     expect(await deliver(exchange({ attempt: 2 }))).toMatchObject({ kind: "peer_refused" });
@@ -271,7 +430,11 @@ describe("refused", () => {
 describe("nothing is sent", () => {
   test.each([
     [{ kind: "unregistered" }, "recipient_unregistered", "NXDOMAIN"],
-    [{ kind: "no_capability", code: "document_type_not_supported" }, "recipient_capability", "document_type_not_supported"],
+    [
+      { kind: "no_capability", code: "document_type_not_supported" },
+      "recipient_capability",
+      "document_type_not_supported",
+    ],
     [{ kind: "failed", code: "SERVFAIL" }, "lookup_failed", "SERVFAIL"],
   ] as const)("when the look-up says %j", async (answered, kind, code) => {
     found = answered;
@@ -300,7 +463,9 @@ describe("nothing is sent", () => {
   });
 
   test("of a document that has no form on the network", async () => {
-    expect(await deliver(exchange({ payload: Buffer.from('<?xml version="1.0" encoding="ISO-8859-2"?><Invoice/>') }))).toMatchObject({ kind: "unsendable", code: "encoding" });
+    expect(
+      await deliver(exchange({ payload: Buffer.from('<?xml version="1.0" encoding="ISO-8859-2"?><Invoice/>') })),
+    ).toMatchObject({ kind: "unsendable", code: "encoding" });
     expect(peer.arrived).toHaveLength(0);
   });
 
@@ -313,7 +478,10 @@ describe("nothing is sent", () => {
 
 describe("a receiver that is full or down", () => {
   test("five failures in a row, then documents are deferred and the receiver is left alone", async () => {
-    for (let i = 0; i < 5; i += 1) peer.script.push(({ request }) => { request.socket.resetAndDestroy(); });
+    for (let i = 0; i < 5; i += 1)
+      peer.script.push(({ request }) => {
+        request.socket.resetAndDestroy();
+      });
     for (let i = 0; i < 5; i += 1) expect(await deliver()).toMatchObject({ kind: "unconfirmed" });
     expect(await deliver()).toMatchObject({ kind: "deferred", code: "down" });
     expect(peer.arrived).toHaveLength(5);
@@ -329,8 +497,13 @@ describe("a receiver that is full or down", () => {
   test("nine at once to a slow one: eight are under way, the ninth is told when to come again, another receiver is served", async () => {
     const waiting: Arrived[] = [];
     let full: (() => void) | undefined;
-    const isFull = new Promise<void>((resolve) => { full = resolve; });
-    for (let i = 0; i < 8; i += 1) peer.script.push((arrived) => { if (waiting.push(arrived) === 8) full?.(); });
+    const isFull = new Promise<void>((resolve) => {
+      full = resolve;
+    });
+    for (let i = 0; i < 8; i += 1)
+      peer.script.push((arrived) => {
+        if (waiting.push(arrived) === 8) full?.();
+      });
     const slow = Array.from({ length: 8 }, () => deliver());
     await isFull;
     expect(await deliver()).toMatchObject({ kind: "deferred", code: "full" });

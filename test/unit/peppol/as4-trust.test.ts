@@ -16,50 +16,96 @@ type Verdict = Awaited<ReturnType<Pki["check"]>>;
 const pki = (verdict: Verdict): Pick<Pki, "check" | "mode"> => ({ mode: "soft", check: async () => verdict });
 
 describe("a refusal of the PKI", () => {
-  test.each([["revoked", false], ["expired", false], ["wrong_ca", false], ["revocation_unknown", true]] as const)("%s passes: %s", async (reason, passing) => {
-    expect(await peerTrust(pki({ kind: "refused", reason })).judge(Buffer.alloc(1))).toEqual({ kind: "refused", fault: reason, passing });
+  test.each([
+    ["revoked", false],
+    ["expired", false],
+    ["wrong_ca", false],
+    ["revocation_unknown", true],
+  ] as const)("%s passes: %s", async (reason, passing) => {
+    expect(await peerTrust(pki({ kind: "refused", reason })).judge(Buffer.alloc(1))).toEqual({
+      kind: "refused",
+      fault: reason,
+      passing,
+    });
   });
 });
 
 describe("a look-up", () => {
   const KINDS: Readonly<Record<string, string>> = {
-    participant_not_found: "unregistered", document_type_not_supported: "no_capability", process_not_supported: "no_capability", endpoint_not_found: "no_capability",
-    certificate_invalid: "untrusted", certificate_expired: "untrusted", lookup_failed: "failed",
+    participant_not_found: "unregistered",
+    document_type_not_supported: "no_capability",
+    process_not_supported: "no_capability",
+    endpoint_not_found: "no_capability",
+    certificate_invalid: "untrusted",
+    certificate_expired: "untrusted",
+    lookup_failed: "failed",
   };
-  test.each(ROUTING_STATUSES.filter((status) => status !== "ready"))("%s is what an attempt calls it", async (status) => {
-    const answer: SmpAnswer = { status, reason: "why" };
-    const found = await smpEndpoints({ lookup: async () => answer, forget: () => undefined }, "soft").find(wanted, never);
-    expect(found.kind).toBe(KINDS[status]);
-  });
+  test.each(ROUTING_STATUSES.filter((status) => status !== "ready"))(
+    "%s is what an attempt calls it",
+    async (status) => {
+      const answer: SmpAnswer = { status, reason: "why" };
+      const found = await smpEndpoints({ lookup: async () => answer, forget: () => undefined }, "soft").find(
+        wanted,
+        never,
+      );
+      expect(found.kind).toBe(KINDS[status]);
+    },
+  );
 
   test("forgets what an exchange has found out of date", () => {
     const forgotten: string[] = [];
-    smpEndpoints({ lookup: async () => ({ status: "lookup_failed", reason: "x" }), forget: (participant) => { forgotten.push(participant); } }, "soft").forget(wanted.receiver);
+    smpEndpoints(
+      {
+        lookup: async () => ({ status: "lookup_failed", reason: "x" }),
+        forget: (participant) => {
+          forgotten.push(participant);
+        },
+      },
+      "soft",
+    ).forget(wanted.receiver);
     expect(forgotten).toEqual(["0245:1"]);
   });
 });
 
 describe("the evidence of a judgement", () => {
-  const judged = { kind: "trusted", revocation: "good", policy: "soft", issuers: [Buffer.from("issuer"), Buffer.from("root")] } as const;
+  const judged = {
+    kind: "trusted",
+    revocation: "good",
+    policy: "soft",
+    issuers: [Buffer.from("issuer"), Buffer.from("root")],
+  } as const;
 
   test("holds the issuers and a short answer of the authority in the record", async () => {
     const { facts, parts } = await trustEvidence(memoryArchive(), { ...judged, revocationAnswer: Buffer.from("ocsp") });
     expect(facts).toEqual({ revocation: "good", revocationPolicy: "soft" });
-    expect(parts.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([["issuers", "issuerroot"], ["revocation", "ocsp"]]);
+    expect(parts.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([
+      ["issuers", "issuerroot"],
+      ["revocation", "ocsp"],
+    ]);
   });
 
   test("refers to a long list, which many records share", async () => {
-    const { facts, parts } = await trustEvidence(memoryArchive(), { ...judged, revocationAnswer: Buffer.alloc(100_000) });
+    const { facts, parts } = await trustEvidence(memoryArchive(), {
+      ...judged,
+      revocationAnswer: Buffer.alloc(100_000),
+    });
     expect(facts.revocationObject).toMatch(/^[0-9a-f]{64}$/);
     expect(parts.map(({ name }) => name)).toEqual(["issuers"]);
   });
 });
 
-test.each([["good", "ocsp", "good"], ["unknown", "ocsp", "unknown"], ["unknown", "off", "not_checked"], ["unknown", "none", "not_checked"]] as const)("%s from %s is kept as %s", async (status, source, kept) => {
+test.each([
+  ["good", "ocsp", "good"],
+  ["unknown", "ocsp", "unknown"],
+  ["unknown", "off", "not_checked"],
+  ["unknown", "none", "not_checked"],
+] as const)("%s from %s is kept as %s", async (status, source, kept) => {
   const revocation: RevocationAnswer = { status, source, checkedAt: 0 };
   const point = accessPoint("PSK000001");
   const certificate = readCertificate(point.certificate);
   if (certificate === undefined) throw new Error("not a certificate");
-  const verdict = await peerTrust(pki({ kind: "trusted", seat: "PSK000001", certificate, chain: [], revocation })).judge(point.certificate);
+  const verdict = await peerTrust(
+    pki({ kind: "trusted", seat: "PSK000001", certificate, chain: [], revocation }),
+  ).judge(point.certificate);
   expect(verdict).toMatchObject({ kind: "trusted", revocation: kept, policy: "soft" });
 });

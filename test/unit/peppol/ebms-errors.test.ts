@@ -1,36 +1,98 @@
 /** Goal: each ebMS error says the same to the sender of a message every time; what a peer words in its own way is understood. @source design/as4.md section 7 */
 import { expect, test } from "vitest";
 
-import { EBMS_ERRORS, type ErrorMeaning, meaningOf, type ReceivedError } from "../../../engine/peppol/as4/ebms-errors.js";
+import {
+  EBMS_ERRORS,
+  type ErrorMeaning,
+  meaningOf,
+  type ReceivedError,
+} from "../../../engine/peppol/as4/ebms-errors.js";
 
-const received = (code: string, changes: Partial<ReceivedError> = {}): ReceivedError => ({ code, severity: "failure", detail: undefined, description: undefined, refToMessageId: undefined, ...changes });
+const received = (code: string, changes: Partial<ReceivedError> = {}): ReceivedError => ({
+  code,
+  severity: "failure",
+  detail: undefined,
+  description: undefined,
+  refToMessageId: undefined,
+  ...changes,
+});
 
 const MEANINGS: Readonly<Record<keyof typeof EBMS_ERRORS, ErrorMeaning>> = {
-  "EBMS:0001": "permanent", "EBMS:0002": "permanent", "EBMS:0003": "permanent", "EBMS:0004": "retry", "EBMS:0005": "retry", "EBMS:0006": "permanent", "EBMS:0007": "permanent",
-  "EBMS:0008": "permanent", "EBMS:0009": "permanent", "EBMS:0010": "permanent", "EBMS:0011": "permanent", "EBMS:0101": "retry", "EBMS:0102": "retry", "EBMS:0103": "permanent",
-  "EBMS:0201": "retry", "EBMS:0202": "retry", "EBMS:0301": "retry", "EBMS:0302": "retry", "EBMS:0303": "permanent", "EBMS:4001": "duplicate",
+  "EBMS:0001": "permanent",
+  "EBMS:0002": "permanent",
+  "EBMS:0003": "permanent",
+  "EBMS:0004": "retry",
+  "EBMS:0005": "retry",
+  "EBMS:0006": "permanent",
+  "EBMS:0007": "permanent",
+  "EBMS:0008": "permanent",
+  "EBMS:0009": "permanent",
+  "EBMS:0010": "permanent",
+  "EBMS:0011": "permanent",
+  "EBMS:0101": "retry",
+  "EBMS:0102": "retry",
+  "EBMS:0103": "permanent",
+  "EBMS:0201": "retry",
+  "EBMS:0202": "retry",
+  "EBMS:0301": "retry",
+  "EBMS:0302": "retry",
+  "EBMS:0303": "permanent",
+  "EBMS:4001": "duplicate",
 };
 
-test.each(Object.entries(MEANINGS))("%s, a failure, means %s", (code, meaning) => { expect(meaningOf(received(code))).toBe(meaning); });
+test.each(Object.entries(MEANINGS))("%s, a failure, means %s", (code, meaning) => {
+  expect(meaningOf(received(code))).toBe(meaning);
+});
 
 test("the names are those of the specification", () => {
   expect(Object.entries(EBMS_ERRORS).map(([code, { name }]) => `${code.slice(5)} ${name}`)).toEqual([
-    "0001 ValueNotRecognized", "0002 FeatureNotSupported", "0003 ValueInconsistent", "0004 Other", "0005 ConnectionFailure", "0006 EmptyMessagePartitionChannel", "0007 MimeInconsistency",
-    "0008 FeatureNotSupportedInconsistency", "0009 InvalidHeader", "0010 ProcessingModeMismatch", "0011 ExternalPayloadError", "0101 FailedAuthentication", "0102 FailedDecryption",
-    "0103 PolicyNoncompliance", "0201 DysfunctionalReliability", "0202 DeliveryFailure", "0301 MissingReceipt", "0302 InvalidReceipt", "0303 DecompressionFailure", "4001 DuplicateDetected",
+    "0001 ValueNotRecognized",
+    "0002 FeatureNotSupported",
+    "0003 ValueInconsistent",
+    "0004 Other",
+    "0005 ConnectionFailure",
+    "0006 EmptyMessagePartitionChannel",
+    "0007 MimeInconsistency",
+    "0008 FeatureNotSupportedInconsistency",
+    "0009 InvalidHeader",
+    "0010 ProcessingModeMismatch",
+    "0011 ExternalPayloadError",
+    "0101 FailedAuthentication",
+    "0102 FailedDecryption",
+    "0103 PolicyNoncompliance",
+    "0201 DysfunctionalReliability",
+    "0202 DeliveryFailure",
+    "0301 MissingReceipt",
+    "0302 InvalidReceipt",
+    "0303 DecompressionFailure",
+    "4001 DuplicateDetected",
   ]);
-  expect(Object.entries(EBMS_ERRORS).filter(([, { severity }]) => severity === "warning").map(([code]) => code)).toEqual(["EBMS:0002", "EBMS:0005", "EBMS:0006"]);
+  expect(
+    Object.entries(EBMS_ERRORS)
+      .filter(([, { severity }]) => severity === "warning")
+      .map(([code]) => code),
+  ).toEqual(["EBMS:0002", "EBMS:0005", "EBMS:0006"]);
 });
 
 test.each<readonly [string, ReceivedError, ErrorMeaning]>([
   ["NOT_SERVICED in the detail", received("EBMS:0004", { detail: "PEPPOL:NOT_SERVICED" }), "not_serviced"],
-  ["NOT_SERVICED in the description", received("EBMS:0004", { description: "the receiver: PEPPOL:NOT_SERVICED" }), "not_serviced"],
+  [
+    "NOT_SERVICED in the description",
+    received("EBMS:0004", { description: "the receiver: PEPPOL:NOT_SERVICED" }),
+    "not_serviced",
+  ],
   ["NOT_SERVICED under another code", received("EBMS:0003", { detail: "PEPPOL:NOT_SERVICED" }), "permanent"],
-  ["a duplicate as phase4 worded it before 4.5.0", received("EBMS:0004", { detail: "Message with ID was already received" }), "duplicate"],
+  [
+    "a duplicate as phase4 worded it before 4.5.0",
+    received("EBMS:0004", { detail: "Message with ID was already received" }),
+    "duplicate",
+  ],
   ["a duplicate as a word", received("EBMS:0004", { description: "Duplicate message" }), "duplicate"],
   ["a duplicate under another code", received("EBMS:0003", { description: "Duplicate message" }), "permanent"],
   ["a warning", received("EBMS:0103", { severity: "warning" }), "warning"],
   ["a code that nobody knows", received("EBMS:9999"), "permanent"],
   ["a code of another table", received("constructor"), "permanent"],
   ["no code", received(""), "permanent"],
-])("%s", (_, error, meaning) => { expect(meaningOf(error)).toBe(meaning); });
+])("%s", (_, error, meaning) => {
+  expect(meaningOf(error)).toBe(meaning);
+});

@@ -36,14 +36,26 @@ let lookups: Http;
 const ends: (() => void)[] = [];
 beforeAll(async () => {
   [pki, other] = await Promise.all([makeTestPki("WEB"), makeTestPki("OTHER WEB")]);
-  client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] }, ca: [pemOf(pki.root.certificate)], connectTimeout_ms: 5_000 });
+  client = createHttpClient({
+    policy: { allowLoopback: true, ownOrigins: [] },
+    ca: [pemOf(pki.root.certificate)],
+    connectTimeout_ms: 5_000,
+  });
   lookups = createHttp({ policy: { allowLoopback: true, ownOrigins: [] }, ca: [pemOf(pki.root.certificate)] });
 });
-afterAll(() => { client.close(); });
-afterEach(() => { for (const end of ends.splice(0)) end(); });
+afterAll(() => {
+  client.close();
+});
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
 
-const host = (from = pki, changes: Partial<NewCertificate> = {}): Leaf => from.leaf("smp", "localhost", { subject: { CN: "localhost" }, ...changes });
-const identity = (leaf: Leaf, issuer = pki): ServerOptions => ({ key: leaf.privateKey.export({ type: "pkcs8", format: "pem" }), cert: pemOf(leaf.certificate) + pemOf(issuer.smp.certificate) });
+const host = (from = pki, changes: Partial<NewCertificate> = {}): Leaf =>
+  from.leaf("smp", "localhost", { subject: { CN: "localhost" }, ...changes });
+const identity = (leaf: Leaf, issuer = pki): ServerOptions => ({
+  key: leaf.privateKey.export({ type: "pkcs8", format: "pem" }),
+  cert: pemOf(leaf.certificate) + pemOf(issuer.smp.certificate),
+});
 
 interface Peer {
   readonly url: string;
@@ -52,90 +64,189 @@ interface Peer {
   readonly ports: Set<number | undefined>;
 }
 /** @param answer  of a body. @default ok */
-async function serve(make: (listener: Parameters<typeof createHttpServer>[1]) => Server | ReturnType<typeof createServer>, answer: (body: Buffer) => Promise<string> = () => Promise.resolve("ok")): Promise<Peer> {
+async function serve(
+  make: (listener: Parameters<typeof createHttpServer>[1]) => Server | ReturnType<typeof createServer>,
+  answer: (body: Buffer) => Promise<string> = () => Promise.resolve("ok"),
+): Promise<Peer> {
   const [bodies, ports]: [string[], Set<number | undefined>] = [[], new Set()];
   const server = make((request, response) => {
     ports.add(request.socket.remotePort);
     const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => {
-      const body = Buffer.concat(chunks);
-      bodies.push(body.toString("latin1"));
-      void answer(body).then((text) => response.setHeader("content-type", "application/soap+xml").end(text));
-    });
+    request
+      .on("data", (chunk: Buffer) => chunks.push(chunk))
+      .on("end", () => {
+        const body = Buffer.concat(chunks);
+        bodies.push(body.toString("latin1"));
+        void answer(body).then((text) => response.setHeader("content-type", "application/soap+xml").end(text));
+      });
   });
   server.on("tlsClientError", () => undefined);
-  await new Promise<void>((resolve) => { server.listen(0, "localhost", resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "localhost", resolve);
+  });
   ends.push(() => {
     server.closeAllConnections();
     server.close();
   });
   return { url: `https://localhost:${(server.address() as AddressInfo).port}/as4`, bodies, ports };
 }
-const secure = (options: ServerOptions): ((listener: Parameters<typeof createHttpServer>[1]) => ReturnType<typeof createServer>) => (listener) => createServer(options, listener);
+const secure =
+  (options: ServerOptions): ((listener: Parameters<typeof createHttpServer>[1]) => ReturnType<typeof createServer>) =>
+  (listener) =>
+    createServer(options, listener);
 
-const post = ({ url }: Pick<Peer, "url">): Promise<HttpResult> => client.post({ url, contentType: "text/plain", body: Buffer.from("the message"), responseBytesMax: 1_000, timeout_ms: 5_000 });
+const post = ({ url }: Pick<Peer, "url">): Promise<HttpResult> =>
+  client.post({
+    url,
+    contentType: "text/plain",
+    body: Buffer.from("the message"),
+    responseBytesMax: 1_000,
+    timeout_ms: 5_000,
+  });
 
 describe("a server that proves its name", () => {
-  test.each(["TLSv1.2", "TLSv1.3"] as const)("is told with %s and its certificate, also on a connection that was kept", async (version) => {
-    const leaf = host();
-    const peer = await serve(secure({ ...identity(leaf), minVersion: version, maxVersion: version }));
-    const tlsCertificateSha256 = createHash("sha256").update(leaf.certificate).digest("hex");
-    for (let i = 0; i < 3; i += 1) expect(await post(peer)).toMatchObject({ kind: "response", status: 200, connection: { tlsVersion: version, tlsCertificateSha256 } });
-    expect(peer.ports.size).toBe(1);
-    expect(peer.bodies).toEqual(["the message", "the message", "the message"]);
-  });
+  test.each(["TLSv1.2", "TLSv1.3"] as const)(
+    "is told with %s and its certificate, also on a connection that was kept",
+    async (version) => {
+      const leaf = host();
+      const peer = await serve(secure({ ...identity(leaf), minVersion: version, maxVersion: version }));
+      const tlsCertificateSha256 = createHash("sha256").update(leaf.certificate).digest("hex");
+      for (let i = 0; i < 3; i += 1)
+        expect(await post(peer)).toMatchObject({
+          kind: "response",
+          status: 200,
+          connection: { tlsVersion: version, tlsCertificateSha256 },
+        });
+      expect(peer.ports.size).toBe(1);
+      expect(peer.bodies).toEqual(["the message", "the message", "the message"]);
+    },
+  );
 });
 
 describe("nothing is transmitted to", () => {
   const servers: readonly (readonly [string, () => Promise<Peer>])[] = [
     ["a server of an authority that nobody knows", () => serve(secure(identity(host(other), other)))],
     ["a server under another name", () => serve(secure(identity(host(pki, { subject: { CN: "elsewhere.example" } }))))],
-    ["a server whose certificate has ended", () => serve(secure(identity(host(pki, { notAfter: systemClock.now() - 1_000 }))))],
-    ["a server whose certificate is not valid yet", () => serve(secure(identity(host(pki, { notBefore: systemClock.now() + 86_400_000 }))))],
-    ["a server with the certificate of its own making", () => {
-      const own = accessPoint("localhost");
-      return serve(secure({ key: own.privateKey.export({ type: "pkcs8", format: "pem" }), cert: pemOf(own.certificate) }));
-    }],
-    ["a server that speaks TLS 1.1", () => serve(secure({ ...identity(host()), minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "ALL:@SECLEVEL=0" }))],
+    [
+      "a server whose certificate has ended",
+      () => serve(secure(identity(host(pki, { notAfter: systemClock.now() - 1_000 })))),
+    ],
+    [
+      "a server whose certificate is not valid yet",
+      () => serve(secure(identity(host(pki, { notBefore: systemClock.now() + 86_400_000 })))),
+    ],
+    [
+      "a server with the certificate of its own making",
+      () => {
+        const own = accessPoint("localhost");
+        return serve(
+          secure({ key: own.privateKey.export({ type: "pkcs8", format: "pem" }), cert: pemOf(own.certificate) }),
+        );
+      },
+    ],
+    [
+      "a server that speaks TLS 1.1",
+      () =>
+        serve(secure({ ...identity(host()), minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "ALL:@SECLEVEL=0" })),
+    ],
     ["a server that speaks no TLS", () => serve((listener) => createHttpServer(listener))],
   ];
   test.each(servers)("%s", async (_, start) => {
     const peer = await start();
     expect(await post(peer)).toEqual({ kind: "failed", fault: "tls", uploaded: false });
     // The client towards SMPs and revocation services is another one, under the same rule.
-    expect(await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 })).toMatchObject({ kind: "failed", failure: expect.stringMatching(/^(tls|connection)$/) as string });
+    expect(
+      await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 }),
+    ).toMatchObject({ kind: "failed", failure: expect.stringMatching(/^(tls|connection)$/) as string });
     expect(peer.bodies).toEqual([]);
   });
 
   test("and the same of a server that proves its name is an answer", async () => {
     const peer = await serve(secure(identity(host())));
-    expect(await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 })).toMatchObject({ kind: "answer", status: 200 });
+    expect(
+      await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 }),
+    ).toMatchObject({ kind: "answer", status: 200 });
   });
 });
 
 describe("an answer without a signature", () => {
   const [us, them] = [accessPoint("PSK000001"), accessPoint("PSK000002")];
   const [sender, receiver] = ["0245:2020202020" as ParticipantId, "0245:1234567890" as ParticipantId];
-  const unsignedError = (code: EbmsErrorCode) => async (body: Buffer): Promise<string> => {
-    const refToMessageId = /<eb:MessageId>([^<]+)</.exec(body.toString("latin1"))?.[1] ?? "";
-    const signal = await buildError({ id: randomUUID(), signer: them, messageId: `${randomUUID()}@peer`, timestamp: "2026-11-20T10:00:00Z", refToMessageId }, { code }, inThread);
-    return Buffer.from(signal.body).toString().replace(/<wsse:Security.*<\/wsse:Security>/s, "");
-  };
+  const unsignedError =
+    (code: EbmsErrorCode) =>
+    async (body: Buffer): Promise<string> => {
+      const refToMessageId = /<eb:MessageId>([^<]+)</.exec(body.toString("latin1"))?.[1] ?? "";
+      const signal = await buildError(
+        {
+          id: randomUUID(),
+          signer: them,
+          messageId: `${randomUUID()}@peer`,
+          timestamp: "2026-11-20T10:00:00Z",
+          refToMessageId,
+        },
+        { code },
+        inThread,
+      );
+      return Buffer.from(signal.body)
+        .toString()
+        .replace(/<wsse:Security.*<\/wsse:Security>/s, "");
+    };
 
-  test.each([["EBMS:4001", "already_handed_over"], ["EBMS:0103", "peer_refused"]] as const)("%s is believed of a server that has proven its name, and the evidence names its certificate: %s", async (code, kind) => {
-    const leaf = host();
-    const peer = await serve(secure(identity(leaf)), unsignedError(code));
-    const archive = memoryArchive();
-    const transport = createAs4Transport({
-      endpoints: { find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }), forget: () => undefined },
-      trust: trustIn(them), own: ownOf(us), crypto: inThread, http: client, receivers: createReceivers(systemClock), evidence: archive, clock: systemClock, log: silentLog,
-    });
-    const outcome = await transport.deliver({
-      documentId: randomUUID() as DocumentId, firmId: randomUUID() as FirmId, attempt: 2, sender, receiver, documentTypeId: INVOICE_TYPE, processId: BILLING_PROCESS,
-      as4MessageId: `${randomUUID()}@kurier`, sbdhInstanceId: randomUUID(), createdAt: systemClock.now(), countryC1: "SK",
-      payload: Buffer.from(sampleInvoice({ sender, receiver, senderName: "A", receiverName: "B", number: "1", issueDate: "2026-11-20", lines: 1 })),
-    }, new AbortController().signal);
-    expect(outcome).toMatchObject({ kind, code });
-    expect(archive.stored[0]?.record.facts.connection).toMatchObject({ tlsVersion: "TLSv1.3", tlsCertificateSha256: createHash("sha256").update(leaf.certificate).digest("hex") });
-  });
+  test.each([
+    ["EBMS:4001", "already_handed_over"],
+    ["EBMS:0103", "peer_refused"],
+  ] as const)(
+    "%s is believed of a server that has proven its name, and the evidence names its certificate: %s",
+    async (code, kind) => {
+      const leaf = host();
+      const peer = await serve(secure(identity(leaf)), unsignedError(code));
+      const archive = memoryArchive();
+      const transport = createAs4Transport({
+        endpoints: {
+          find: () => Promise.resolve({ kind: "endpoint", url: peer.url, certificate: them.certificate }),
+          forget: () => undefined,
+        },
+        trust: trustIn(them),
+        own: ownOf(us),
+        crypto: inThread,
+        http: client,
+        receivers: createReceivers(systemClock),
+        evidence: archive,
+        clock: systemClock,
+        log: silentLog,
+      });
+      const outcome = await transport.deliver(
+        {
+          documentId: randomUUID() as DocumentId,
+          firmId: randomUUID() as FirmId,
+          attempt: 2,
+          sender,
+          receiver,
+          documentTypeId: INVOICE_TYPE,
+          processId: BILLING_PROCESS,
+          as4MessageId: `${randomUUID()}@kurier`,
+          sbdhInstanceId: randomUUID(),
+          createdAt: systemClock.now(),
+          countryC1: "SK",
+          payload: Buffer.from(
+            sampleInvoice({
+              sender,
+              receiver,
+              senderName: "A",
+              receiverName: "B",
+              number: "1",
+              issueDate: "2026-11-20",
+              lines: 1,
+            }),
+          ),
+        },
+        new AbortController().signal,
+      );
+      expect(outcome).toMatchObject({ kind, code });
+      expect(archive.stored[0]?.record.facts.connection).toMatchObject({
+        tlsVersion: "TLSv1.3",
+        tlsCertificateSha256: createHash("sha256").update(leaf.certificate).digest("hex"),
+      });
+    },
+  );
 });

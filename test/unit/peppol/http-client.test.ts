@@ -3,44 +3,80 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { createHttpClient, type HttpClient, type HttpResult, type PostRequest } from "../../../engine/peppol/network/http-client.js";
+import {
+  createHttpClient,
+  type HttpClient,
+  type HttpResult,
+  type PostRequest,
+} from "../../../engine/peppol/network/http-client.js";
 
 let client: HttpClient;
 const ends: (() => void)[] = [];
 
-beforeEach(() => { client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] }, connectTimeout_ms: 2_000 }); });
+beforeEach(() => {
+  client = createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] }, connectTimeout_ms: 2_000 });
+});
 afterEach(() => {
   client.close();
   for (const end of ends.splice(0)) end();
 });
 
-const listen = (server: Server | TcpServer): Promise<string> => new Promise((resolve) => {
-  server.listen(0, "127.0.0.1", () => { resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/as4`); });
-  ends.push(() => { server.close(); });
-});
+const listen = (server: Server | TcpServer): Promise<string> =>
+  new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}/as4`);
+    });
+    ends.push(() => {
+      server.close();
+    });
+  });
 
-const serve = (handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> => listen(createHttpServer(handler));
+const serve = (handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> =>
+  listen(createHttpServer(handler));
 /** A peer without HTTP: gets the socket, says what it likes. */
-const serveRaw = (handler: (socket: Socket) => void): Promise<string> => listen(createTcpServer((socket) => {
-  ends.push(() => { socket.destroy(); });
-  socket.on("error", () => undefined);
-  handler(socket);
-}));
+const serveRaw = (handler: (socket: Socket) => void): Promise<string> =>
+  listen(
+    createTcpServer((socket) => {
+      ends.push(() => {
+        socket.destroy();
+      });
+      socket.on("error", () => undefined);
+      handler(socket);
+    }),
+  );
 
 const post = (url: string, changes: Partial<PostRequest> = {}): Promise<HttpResult> =>
-  client.post({ url, contentType: "text/plain", body: Buffer.from("the message"), responseBytesMax: 1_000, timeout_ms: 2_000, ...changes });
+  client.post({
+    url,
+    contentType: "text/plain",
+    body: Buffer.from("the message"),
+    responseBytesMax: 1_000,
+    timeout_ms: 2_000,
+    ...changes,
+  });
 
 describe("an answer", () => {
   test("comes back whole, with the length announced and the content type sent", async () => {
     const seen: (string | undefined)[] = [];
     const url = await serve((request, response) => {
       const chunks: Buffer[] = [];
-      request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => {
-        seen.push(request.headers["content-type"], request.headers["content-length"], Buffer.concat(chunks).toString());
-        response.writeHead(202, { "content-type": "application/soap+xml" }).end("the answer");
-      });
+      request
+        .on("data", (chunk: Buffer) => chunks.push(chunk))
+        .on("end", () => {
+          seen.push(
+            request.headers["content-type"],
+            request.headers["content-length"],
+            Buffer.concat(chunks).toString(),
+          );
+          response.writeHead(202, { "content-type": "application/soap+xml" }).end("the answer");
+        });
     });
-    expect(await post(url)).toMatchObject({ kind: "response", status: 202, contentType: "application/soap+xml", body: Buffer.from("the answer") });
+    expect(await post(url)).toMatchObject({
+      kind: "response",
+      status: 202,
+      contentType: "application/soap+xml",
+      body: Buffer.from("the answer"),
+    });
     expect(seen).toEqual(["text/plain", "11", "the message"]);
   });
 
@@ -48,7 +84,9 @@ describe("an answer", () => {
     const ports = new Set<number | undefined>();
     const url = await serve((request, response) => {
       ports.add(request.socket.remotePort);
-      request.resume().on("end", () => { response.end("ok"); });
+      request.resume().on("end", () => {
+        response.end("ok");
+      });
     });
     await post(url);
     await post(url);
@@ -75,7 +113,9 @@ describe("an answer", () => {
     let hits = 0;
     const url = await serve((request, response) => {
       hits += 1;
-      request.resume().on("end", () => { response.writeHead(307, { location: "/elsewhere" }).end(); });
+      request.resume().on("end", () => {
+        response.writeHead(307, { location: "/elsewhere" }).end();
+      });
     });
     expect(await post(url)).toMatchObject({ kind: "response", status: 307 });
     expect(hits).toBe(1);
@@ -90,42 +130,75 @@ describe("a peer that misbehaves", () => {
   });
 
   test("hangs after it has the message: the message may be there", async () => {
-    const url = await serve((request) => { request.resume(); });
+    const url = await serve((request) => {
+      request.resume();
+    });
     expect(await post(url, { timeout_ms: 200 })).toEqual({ kind: "failed", fault: "timeout", uploaded: true });
   });
 
   test("hangs in the middle of its answer", async () => {
-    const url = await serveRaw((socket) => { socket.on("data", () => { socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"); }); });
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
+      });
+    });
     expect(await post(url, { timeout_ms: 200 })).toEqual({ kind: "failed", fault: "timeout", uploaded: true });
   });
 
   test("resets after the upload: the message may be there", async () => {
-    const url = await serveRaw((socket) => { socket.on("data", () => { socket.resetAndDestroy(); }); });
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.resetAndDestroy();
+      });
+    });
     expect(await post(url)).toEqual({ kind: "failed", fault: "reset", uploaded: true });
   });
 
   test("resets in the middle of a large upload: it has not got all of it", async () => {
-    const url = await serveRaw((socket) => { socket.once("data", () => { socket.resetAndDestroy(); }); });
-    expect(await post(url, { body: Buffer.alloc(64 * 1024 * 1024) })).toMatchObject({ kind: "failed", uploaded: false });
+    const url = await serveRaw((socket) => {
+      socket.once("data", () => {
+        socket.resetAndDestroy();
+      });
+    });
+    expect(await post(url, { body: Buffer.alloc(64 * 1024 * 1024) })).toMatchObject({
+      kind: "failed",
+      uploaded: false,
+    });
   });
 
   test("breaks its answer off", async () => {
-    const url = await serveRaw((socket) => { socket.on("data", () => { socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"); }); });
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
+      });
+    });
     expect(await post(url)).toEqual({ kind: "failed", fault: "reset", uploaded: true });
   });
 
   test("answers more than may be read", async () => {
-    const url = await serve((request, response) => { request.resume().on("end", () => { response.end(Buffer.alloc(2_000)); }); });
+    const url = await serve((request, response) => {
+      request.resume().on("end", () => {
+        response.end(Buffer.alloc(2_000));
+      });
+    });
     expect(await post(url)).toEqual({ kind: "failed", fault: "too_large", uploaded: true });
   });
 
   test("never ends its headers", async () => {
-    const url = await serveRaw((socket) => { socket.on("data", () => { socket.write(`HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`); }); });
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`);
+      });
+    });
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
   });
 
   test("speaks no HTTP", async () => {
-    const url = await serveRaw((socket) => { socket.on("data", () => { socket.end("220 mail.example ESMTP\r\n"); }); });
+    const url = await serveRaw((socket) => {
+      socket.on("data", () => {
+        socket.end("220 mail.example ESMTP\r\n");
+      });
+    });
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
   });
 });
@@ -133,22 +206,45 @@ describe("a peer that misbehaves", () => {
 describe("what we end ourselves", () => {
   test("an abort ends the exchange at once", async () => {
     const abort = new AbortController();
-    const url = await serve((request) => { request.resume().on("end", () => { abort.abort(); }); });
+    const url = await serve((request) => {
+      request.resume().on("end", () => {
+        abort.abort();
+      });
+    });
     expect(await post(url, { signal: abort.signal })).toEqual({ kind: "failed", fault: "aborted", uploaded: true });
     expect(await post(url, { signal: abort.signal })).toEqual({ kind: "failed", fault: "aborted", uploaded: false });
   });
 
-  test.each(["not a url", "ftp://example.com/", "https://user:pass@example.com/", "http://example.com/as4", "https://example.com:8443/"])("%s is not called", async (url) => {
+  test.each([
+    "not a url",
+    "ftp://example.com/",
+    "https://user:pass@example.com/",
+    "http://example.com/as4",
+    "https://example.com:8443/",
+  ])("%s is not called", async (url) => {
     expect(await post(url)).toEqual({ kind: "failed", fault: "bad_url", uploaded: false });
   });
 
-  test.each(["https://10.0.0.1/", "https://169.254.169.254/", "https://[fd00::1]/"])("a private address is not called: %s", async (url) => {
-    expect(await post(url)).toEqual({ kind: "failed", fault: "address_refused", uploaded: false });
-  });
+  test.each(["https://10.0.0.1/", "https://169.254.169.254/", "https://[fd00::1]/"])(
+    "a private address is not called: %s",
+    async (url) => {
+      expect(await post(url)).toEqual({ kind: "failed", fault: "address_refused", uploaded: false });
+    },
+  );
 
   test("a name of which one address is private is not called", async () => {
-    const guarded = createHttpClient({ policy: { allowLoopback: false, ownOrigins: [] }, resolve: async () => ["93.184.216.34", "127.0.0.1"] });
-    expect(await guarded.post({ url: "https://peer.example/", contentType: "a/b", body: Buffer.from("x"), responseBytesMax: 10, timeout_ms: 1_000 }))
-      .toEqual({ kind: "failed", fault: "address_refused", uploaded: false });
+    const guarded = createHttpClient({
+      policy: { allowLoopback: false, ownOrigins: [] },
+      resolve: async () => ["93.184.216.34", "127.0.0.1"],
+    });
+    expect(
+      await guarded.post({
+        url: "https://peer.example/",
+        contentType: "a/b",
+        body: Buffer.from("x"),
+        responseBytesMax: 10,
+        timeout_ms: 1_000,
+      }),
+    ).toEqual({ kind: "failed", fault: "address_refused", uploaded: false });
   });
 });

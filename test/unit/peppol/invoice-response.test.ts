@@ -2,30 +2,56 @@
 import { expect, test } from "vitest";
 
 import type { ParticipantId } from "../../../engine/base/ids.js";
-import { buildInvoiceResponse, type NewInvoiceResponse, readInvoiceResponse, RESPONSE_CODES, RESPONSE_OF_STATUS, type ResponseStatus } from "../../../engine/peppol/responses/invoice-response.js";
+import {
+  buildInvoiceResponse,
+  type NewInvoiceResponse,
+  readInvoiceResponse,
+  RESPONSE_CODES,
+  RESPONSE_OF_STATUS,
+  type ResponseStatus,
+} from "../../../engine/peppol/responses/invoice-response.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
 
 const BASE: NewInvoiceResponse = {
-  id: "0197a000-0000-7000-8000-000000000001", issuedAt: Date.parse("2026-11-20T09:00:00Z"), code: "AB", note: undefined,
-  sender: { participant: "0245:2020202020" as ParticipantId, name: "Buyer & sons" }, receiver: { participant: "0245:1010101010" as ParticipantId, name: "Seller <a.s.>" },
+  id: "0197a000-0000-7000-8000-000000000001",
+  issuedAt: Date.parse("2026-11-20T09:00:00Z"),
+  code: "AB",
+  note: undefined,
+  sender: { participant: "0245:2020202020" as ParticipantId, name: "Buyer & sons" },
+  receiver: { participant: "0245:1010101010" as ParticipantId, name: "Seller <a.s.>" },
   invoice: { number: "F-2026/1", issueDate: "2026-11-19", typeCode: "380" },
 };
-const findings = (bytes: Buffer): string[] => validateDocument(bytes, { day: "2026-11-20", limits: SCAN_LIMITS }).findings.map(({ ruleId }) => ruleId);
+const findings = (bytes: Buffer): string[] =>
+  validateDocument(bytes, { day: "2026-11-20", limits: SCAN_LIMITS }).findings.map(({ ruleId }) => ruleId);
 
-test.each(RESPONSE_CODES.flatMap((code) => [undefined, "", "The order number is missing.", "x\u{1}".repeat(5_000)].map((note) => [code, note] as const)))(
-  "a response %s with note %j passes grammar and rules without a warning, and is read back", (code, note) => {
-    const bytes = buildInvoiceResponse({ ...BASE, code, note });
-    expect(findings(bytes)).toEqual([]);
-    expect(readInvoiceResponse(bytes)).toMatchObject({
-      id: BASE.id, issuedAt: BASE.issuedAt, code, sender: BASE.sender.participant, receiver: BASE.receiver.participant, invoice: BASE.invoice,
-    });
+test.each(
+  RESPONSE_CODES.flatMap((code) =>
+    [undefined, "", "The order number is missing.", "x\u{1}".repeat(5_000)].map((note) => [code, note] as const),
+  ),
+)("a response %s with note %j passes grammar and rules without a warning, and is read back", (code, note) => {
+  const bytes = buildInvoiceResponse({ ...BASE, code, note });
+  expect(findings(bytes)).toEqual([]);
+  expect(readInvoiceResponse(bytes)).toMatchObject({
+    id: BASE.id,
+    issuedAt: BASE.issuedAt,
+    code,
+    sender: BASE.sender.participant,
+    receiver: BASE.receiver.participant,
+    invoice: BASE.invoice,
   });
+});
 
 test("each answer of a firm has its code", () => {
   const expected: Record<ResponseStatus, string> = {
-    received: "AB", in_process: "IP", under_query: "UQ", conditionally_accepted: "CA", rejected: "RE", accepted: "AP", paid: "PD",
+    received: "AB",
+    in_process: "IP",
+    under_query: "UQ",
+    conditionally_accepted: "CA",
+    rejected: "RE",
+    accepted: "AP",
+    paid: "PD",
   };
   expect(RESPONSE_OF_STATUS).toEqual(expected);
 });
@@ -34,7 +60,9 @@ test("an answer without the number of its invoice, or of another kind, is refuse
   const text = buildInvoiceResponse(BASE).toString();
   expect(readInvoiceResponse(Buffer.from(text.replace("F-2026/1", " ")))).toBe("invoice");
   expect(readInvoiceResponse(Buffer.from(text.replace(">AB<", ">ZZ<")))).toBe("code");
-  expect(readInvoiceResponse(Buffer.from(text.replace("trns:invoice_response:3", "trns:order_response:3")))).toBe("customization");
+  expect(readInvoiceResponse(Buffer.from(text.replace("trns:invoice_response:3", "trns:order_response:3")))).toBe(
+    "customization",
+  );
   expect(readInvoiceResponse(Buffer.from(text.replace("2026-11-20", "2026-11-31")))).toBe("issued");
   expect(readInvoiceResponse(Buffer.from("<x/>"))).toBe("not_readable");
 });
@@ -47,10 +75,16 @@ describeConformance("published invoice responses", "documents/invoice-response",
       const read = readInvoiceResponse(conformanceBytes("documents/invoice-response", file));
       expect({ file, fault: typeof read === "string" ? read : undefined }).toEqual({ file, fault: undefined });
     }
-    const rejected = readInvoiceResponse(conformanceBytes("documents/invoice-response", "T111-uc004b-Rejected requesting reissue.xml"));
+    const rejected = readInvoiceResponse(
+      conformanceBytes("documents/invoice-response", "T111-uc004b-Rejected requesting reissue.xml"),
+    );
     expect(rejected).toMatchObject({
-      code: "RE", invoice: { number: "inv021", issueDate: undefined, typeCode: "380" },
-      reasons: [{ list: "OPStatusReason", code: "REF", text: undefined }, { list: "OPStatusAction", code: "NIN", text: undefined }],
+      code: "RE",
+      invoice: { number: "inv021", issueDate: undefined, typeCode: "380" },
+      reasons: [
+        { list: "OPStatusReason", code: "REF", text: undefined },
+        { list: "OPStatusAction", code: "NIN", text: undefined },
+      ],
     });
   });
 });

@@ -5,7 +5,17 @@ import { type Admission, createReceivers, type Receivers } from "../../../engine
 import { fakeClock } from "../../support/fake-clock.js";
 
 const LIMITS = {
-  attempts_per_receiver_max: 6, attempts_per_slow_receiver_max: 3, attempts_slow_max: 5, receiver_quick_ms: 1_000, receiver_place_wait_ms: 0, breaker_failures: 2, breaker_pause_first_ms: 1_000, breaker_pause_max_ms: 4_000, receiver_retry_min_ms: 100, receiver_retry_max_ms: 10_000, receivers_max: 5,
+  attempts_per_receiver_max: 6,
+  attempts_per_slow_receiver_max: 3,
+  attempts_slow_max: 5,
+  receiver_quick_ms: 1_000,
+  receiver_place_wait_ms: 0,
+  breaker_failures: 2,
+  breaker_pause_first_ms: 1_000,
+  breaker_pause_max_ms: 4_000,
+  receiver_retry_min_ms: 100,
+  receiver_retry_max_ms: 10_000,
+  receivers_max: 5,
 };
 
 const setUp = (limits: Partial<typeof LIMITS> = {}): { clock: ReturnType<typeof fakeClock>; receivers: Receivers } => {
@@ -29,7 +39,11 @@ describe("places", () => {
 
   test("a place is free again when an attempt ends, and leaving twice frees one", async () => {
     const { receivers } = setUp();
-    const [first] = [admitted(await receivers.admit("a")), admitted(await receivers.admit("a")), admitted(await receivers.admit("a"))];
+    const [first] = [
+      admitted(await receivers.admit("a")),
+      admitted(await receivers.admit("a")),
+      admitted(await receivers.admit("a")),
+    ];
     first?.leave("passed");
     first?.leave("passed");
     admitted(await receivers.admit("a"));
@@ -42,7 +56,9 @@ describe("places", () => {
     clock.advance(3_000);
     one.leave("passed");
     for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("slow"));
-    const waits = (await Promise.all(Array.from({ length: 5 }, () => receivers.admit("slow")))).map((admission) => (admission.kind === "later" ? admission.retryAfter_ms : -1));
+    const waits = (await Promise.all(Array.from({ length: 5 }, () => receivers.admit("slow")))).map((admission) =>
+      admission.kind === "later" ? admission.retryAfter_ms : -1,
+    );
     // 3 s an attempt and three places: one a second.
     expect(waits).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
     for (let i = 0; i < 1_000; i += 1) await receivers.admit("slow");
@@ -53,12 +69,19 @@ describe("places", () => {
 test("those who find a receiver full that has not answered yet do not come again together", async () => {
   const { receivers } = setUp();
   for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("new"));
-  const waits = (await Promise.all(Array.from({ length: 4 }, () => receivers.admit("new")))).map((admission) => (admission.kind === "later" ? admission.retryAfter_ms : -1));
+  const waits = (await Promise.all(Array.from({ length: 4 }, () => receivers.admit("new")))).map((admission) =>
+    admission.kind === "later" ? admission.retryAfter_ms : -1,
+  );
   expect(waits).toEqual([333, 667, 1_000, 1_333]);
 });
 
 describe("the pace of a receiver", () => {
-  const pass = async (receivers: Receivers, clock: ReturnType<typeof fakeClock>, key: string, took_ms: number): Promise<void> => {
+  const pass = async (
+    receivers: Receivers,
+    clock: ReturnType<typeof fakeClock>,
+    key: string,
+    took_ms: number,
+  ): Promise<void> => {
     const attempt = admitted(await receivers.admit(key));
     clock.advance(took_ms);
     attempt.leave("passed");
@@ -73,13 +96,20 @@ describe("the pace of a receiver", () => {
     const { clock, receivers } = setUp();
     await pass(receivers, clock, "quick", 50);
     await pass(receivers, clock, "slow", 2_000);
-    expect([await fill(receivers, "quick"), await fill(receivers, "slow"), await fill(receivers, "unknown")]).toEqual([6, 3, 3]);
+    expect([await fill(receivers, "quick"), await fill(receivers, "slow"), await fill(receivers, "unknown")]).toEqual([
+      6, 3, 3,
+    ]);
   });
 
   test("slow ones together leave places for the others", async () => {
     const { clock, receivers } = setUp();
     for (const key of ["a", "b", "c"]) await pass(receivers, clock, key, 2_000);
-    expect([await fill(receivers, "a"), await fill(receivers, "b"), await fill(receivers, "c"), await fill(receivers, "new")]).toEqual([3, 2, 0, 3]);
+    expect([
+      await fill(receivers, "a"),
+      await fill(receivers, "b"),
+      await fill(receivers, "c"),
+      await fill(receivers, "new"),
+    ]).toEqual([3, 2, 0, 3]);
   });
 
   test("who finds a quick one full waits, and is let in as soon as a place is free, the first to come first", async () => {
@@ -122,13 +152,17 @@ describe("the pace of a receiver", () => {
     // The first place that a failure frees is given on; the second failure opens the breaker.
     const waiting = [patient.receivers.admit("a"), patient.receivers.admit("a")];
     for (const attempt of failing) attempt.leave("failed");
-    expect((await Promise.all(waiting)).map((admission) => (admission.kind === "later" ? admission.reason : admission.kind))).toEqual(["admitted", "down"]);
+    expect(
+      (await Promise.all(waiting)).map((admission) => (admission.kind === "later" ? admission.reason : admission.kind)),
+    ).toEqual(["admitted", "down"]);
     for (const attempt of held) attempt.leave("passed");
   });
 });
 
 describe("the breaker", () => {
-  const fail = async (receivers: Receivers, times: number): Promise<void> => { for (let i = 0; i < times; i += 1) admitted(await receivers.admit("down")).leave("failed"); };
+  const fail = async (receivers: Receivers, times: number): Promise<void> => {
+    for (let i = 0; i < times; i += 1) admitted(await receivers.admit("down")).leave("failed");
+  };
 
   test("opens after failures in a row, and one success between them starts the count anew", async () => {
     const { receivers } = setUp();
@@ -168,7 +202,11 @@ describe("the breaker", () => {
 
   test("attempts that were under way when it opened do not make the pause longer", async () => {
     const { receivers } = setUp();
-    const three = [admitted(await receivers.admit("a")), admitted(await receivers.admit("a")), admitted(await receivers.admit("a"))];
+    const three = [
+      admitted(await receivers.admit("a")),
+      admitted(await receivers.admit("a")),
+      admitted(await receivers.admit("a")),
+    ];
     for (const attempt of three) attempt.leave("failed");
     expect(await receivers.admit("a")).toMatchObject({ retryAfter_ms: 1_100 });
   });
@@ -176,7 +214,11 @@ describe("the breaker", () => {
 
 test("only so many receivers are remembered, and never one that is being talked to is forgotten", async () => {
   const { receivers } = setUp();
-  const kept = [admitted(await receivers.admit("kept")), admitted(await receivers.admit("kept")), admitted(await receivers.admit("kept"))];
+  const kept = [
+    admitted(await receivers.admit("kept")),
+    admitted(await receivers.admit("kept")),
+    admitted(await receivers.admit("kept")),
+  ];
   for (let i = 0; i < 100; i += 1) admitted(await receivers.admit(`r${i}`)).leave("passed");
   expect((await receivers.admit("kept")).kind).toBe("later");
   for (const attempt of kept) attempt.leave("passed");

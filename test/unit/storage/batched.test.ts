@@ -15,13 +15,25 @@ interface Statement<I, O> {
 }
 
 /** A statement whose end the test decides. */
-function held<I, O>(): { readonly statements: Statement<I, O>[]; readonly run: (sql: Sql, items: readonly I[]) => Promise<readonly O[]> } {
+function held<I, O>(): {
+  readonly statements: Statement<I, O>[];
+  readonly run: (sql: Sql, items: readonly I[]) => Promise<readonly O[]>;
+} {
   const statements: Statement<I, O>[] = [];
-  return { statements, run: (_, items) => new Promise((resolve, reject) => { statements.push({ items, end: resolve, fail: reject }); }) };
+  return {
+    statements,
+    run: (_, items) =>
+      new Promise((resolve, reject) => {
+        statements.push({ items, end: resolve, fail: reject });
+      }),
+  };
 }
 
 /** Until everything that follows from what was done has happened. */
-const settled = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const settled = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 test("a call that comes alone is a statement at once; those that come while two are under way share the next", async () => {
   const { statements, run } = held<number, string>();
@@ -81,20 +93,27 @@ test("large calls go in statements of their own", async () => {
 
 test("one call that cannot be answered fails alone; its neighbours get their answers", async () => {
   const calls: (readonly number[])[] = [];
-  const call = batched<number, number>((_, items) => {
-    calls.push(items);
-    return items.includes(3) ? Promise.reject(new Error("poison")) : Promise.resolve(items.map((item) => item * 10));
-  }, { max: 10 });
+  const call = batched<number, number>(
+    (_, items) => {
+      calls.push(items);
+      return items.includes(3) ? Promise.reject(new Error("poison")) : Promise.resolve(items.map((item) => item * 10));
+    },
+    { max: 10 },
+  );
   const sql = pool();
   const answers = await Promise.allSettled([1, 2, 3, 4].map((item) => call(sql, item)));
-  expect(answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error).message))).toEqual([10, 20, "poison", 40]);
+  expect(
+    answers.map((answer) => (answer.status === "fulfilled" ? answer.value : (answer.reason as Error).message)),
+  ).toEqual([10, 20, "poison", 40]);
   expect(calls).toEqual([[1], [2], [3, 4], [3], [4]]);
 });
 
 test("a call whose connection was lost is made once more: what was written is found by the repeat", async () => {
   const lost = Object.assign(new Error("closed"), { code: "CONNECTION_CLOSED" });
   let tries = 0;
-  const call = batched<number, number>((_, items) => (++tries === 1 ? Promise.reject(lost) : Promise.resolve(items)), { max: 10 });
+  const call = batched<number, number>((_, items) => (++tries === 1 ? Promise.reject(lost) : Promise.resolve(items)), {
+    max: 10,
+  });
   expect(await call(pool(), 7)).toBe(7);
   const away = batched<number, number>(() => Promise.reject(lost), { max: 10 });
   await expect(away(pool(), 7)).rejects.toBe(lost);
@@ -118,5 +137,14 @@ test("more than may wait are refused for now, and nothing of them is done", asyn
 });
 
 test("numbered rows become answers in the order of the calls; a call without a row gets none", () => {
-  expect(inOrder(["a", "b", "c"], [{ n: "3", value: 30 }, { n: "1", value: 10 }], ({ value }) => value)).toEqual([10, undefined, 30]);
+  expect(
+    inOrder(
+      ["a", "b", "c"],
+      [
+        { n: "3", value: 30 },
+        { n: "1", value: 10 },
+      ],
+      ({ value }) => value,
+    ),
+  ).toEqual([10, undefined, 30]);
 });

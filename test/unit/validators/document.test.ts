@@ -14,7 +14,8 @@ function read(xml: string): XmlDocument {
   return scanned.document;
 }
 
-const invoice = (): XmlDocument => read(`${HEAD}>
+const invoice = (): XmlDocument =>
+  read(`${HEAD}>
   <cbc:ID schemeID="a" xmlns:t="urn:test" t:unit="b">1</cbc:ID>
   <cbc:Note>x</cbc:Note>
   <cac:InvoiceLine><cbc:ID>1</cbc:ID><cac:Item><cbc:Name>A</cbc:Name></cac:Item></cac:InvoiceLine>
@@ -23,7 +24,9 @@ const invoice = (): XmlDocument => read(`${HEAD}>
 </Invoice>`);
 
 test("names are interned: the same integer in every document, whatever prefix it writes", () => {
-  const d = read(`<i:Invoice xmlns:i="${NS.Invoice}"><ID xmlns="${NS.cbc}">1</ID><q:ID xmlns:q="${NS.cbc}">2</q:ID></i:Invoice>`);
+  const d = read(
+    `<i:Invoice xmlns:i="${NS.Invoice}"><ID xmlns="${NS.cbc}">1</ID><q:ID xmlns:q="${NS.cbc}">2</q:ID></i:Invoice>`,
+  );
   expect(d.name(0)).toBe(roots.Invoice);
   expect([d.name(1), d.name(2)]).toEqual([cbc.ID, cbc.ID]);
   expect(nameOf(cbc.ID)).toEqual({ namespace: NS.cbc, local: "ID" });
@@ -73,9 +76,16 @@ test("attributes: declarations are not among them; absent is undefined", () => {
 });
 
 test("locations use the usual prefixes, and positions only where siblings share a name", () => {
-  const d = read(`<x:Invoice xmlns:x="${NS.Invoice}" xmlns:q="${NS.cac}" xmlns:b="${NS.cbc}"><b:ID/><q:InvoiceLine/><q:InvoiceLine><b:ID/><z xmlns="urn:z"/></q:InvoiceLine></x:Invoice>`);
+  const d = read(
+    `<x:Invoice xmlns:x="${NS.Invoice}" xmlns:q="${NS.cac}" xmlns:b="${NS.cbc}"><b:ID/><q:InvoiceLine/><q:InvoiceLine><b:ID/><z xmlns="urn:z"/></q:InvoiceLine></x:Invoice>`,
+  );
   expect(Array.from({ length: d.count }, (_, e) => d.path(e))).toEqual([
-    "/Invoice", "/Invoice/cbc:ID", "/Invoice/cac:InvoiceLine[1]", "/Invoice/cac:InvoiceLine[2]", "/Invoice/cac:InvoiceLine[2]/cbc:ID", "/Invoice/cac:InvoiceLine[2]/z",
+    "/Invoice",
+    "/Invoice/cbc:ID",
+    "/Invoice/cac:InvoiceLine[1]",
+    "/Invoice/cac:InvoiceLine[2]",
+    "/Invoice/cac:InvoiceLine[2]/cbc:ID",
+    "/Invoice/cac:InvoiceLine[2]/z",
   ]);
 });
 
@@ -98,8 +108,14 @@ test("text nodes are the pieces between child elements, comments and instruction
 
 test("prefixes inside values resolve as they are in scope", () => {
   const d = read('<a xmlns="urn:d" xmlns:p="urn:1"><b xmlns:p="urn:2" xmlns=\'\'><c/></b></a>');
-  expect([d.namespaceOf(0, "p"), d.namespaceOf(2, "p"), d.namespaceOf(0, ""), d.namespaceOf(2, ""), d.namespaceOf(2, "q"), d.namespaceOf(2, "xml")])
-    .toEqual(["urn:1", "urn:2", "urn:d", "", undefined, NS.xml]);
+  expect([
+    d.namespaceOf(0, "p"),
+    d.namespaceOf(2, "p"),
+    d.namespaceOf(0, ""),
+    d.namespaceOf(2, ""),
+    d.namespaceOf(2, "q"),
+    d.namespaceOf(2, "xml"),
+  ]).toEqual(["urn:1", "urn:2", "urn:d", "", undefined, NS.xml]);
 });
 
 test("a document is gone after the next scan into the same object, and none of its values shows up again", () => {

@@ -17,8 +17,10 @@ const party = (role: string, endpoint: string): string =>
   `</cac:PartyIdentification><cac:PartyLegalEntity><cbc:RegistrationName>Name</cbc:RegistrationName></cac:PartyLegalEntity></cac:${role}>`;
 const named = (role: string): string =>
   `<cac:${role}><cac:PartyIdentification><cbc:ID schemeID="0192">987654325</cbc:ID></cac:PartyIdentification><cac:PartyName><cbc:Name>Name</cbc:Name></cac:PartyName></cac:${role}>`;
-const CONTACT = "<cac:Contact><cbc:Name>Jens</cbc:Name><cbc:Telephone>23</cbc:Telephone><cbc:ElectronicMail>a@b.c</cbc:ElectronicMail></cac:Contact>";
-const REASON = '<cac:Status><cbc:StatusReasonCode listID="OPStatusReason">REF</cbc:StatusReasonCode><cbc:StatusReason>Text</cbc:StatusReason>' +
+const CONTACT =
+  "<cac:Contact><cbc:Name>Jens</cbc:Name><cbc:Telephone>23</cbc:Telephone><cbc:ElectronicMail>a@b.c</cbc:ElectronicMail></cac:Contact>";
+const REASON =
+  '<cac:Status><cbc:StatusReasonCode listID="OPStatusReason">REF</cbc:StatusReasonCode><cbc:StatusReason>Text</cbc:StatusReason>' +
   "<cac:Condition><cbc:AttributeID>BT-48</cbc:AttributeID><cbc:Description>EU1</cbc:Description></cac:Condition></cac:Status>";
 const RESPONSE = `<?xml version="1.0" encoding="UTF-8"?><ApplicationResponse xmlns="urn:oasis:names:specification:ubl:schema:xsd:ApplicationResponse-2"
   xmlns:cac="urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2" xmlns:cbc="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">
@@ -39,7 +41,8 @@ function change(piece: RegExp, by = "", occurrence = 1): string {
 }
 
 const UNKNOWN = "<cbc:Description>unknown here</cbc:Description>";
-const SENDER = /(?<=<cac:SenderParty>)/u, RECEIVER = /(?<=<cac:ReceiverParty>)/u;
+const SENDER = /(?<=<cac:SenderParty>)/u,
+  RECEIVER = /(?<=<cac:ReceiverParty>)/u;
 
 /** rule → a response that breaks it; the other rules it breaks come behind it. */
 const BROKEN: Readonly<Record<string, readonly [document: string, ...also: string[]]>> = {
@@ -50,14 +53,25 @@ const BROKEN: Readonly<Record<string, readonly [document: string, ...also: strin
   "PEPPOL-T111-B00105": [change(/<cac:SenderParty>.*<\/cac:SenderParty>/u)],
   "PEPPOL-T111-B00106": [change(/<cac:ReceiverParty>.*<\/cac:ReceiverParty>/u)],
   "PEPPOL-T111-B00107": [change(/<cac:DocumentResponse>.*<\/cac:DocumentResponse>/u)],
-  "PEPPOL-T111-B00108": [change(/<ApplicationResponse /u, '<ApplicationResponse xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:schemaLocation="a b" '), "PEPPOL-COMMON-R003"],
+  "PEPPOL-T111-B00108": [
+    change(
+      /<ApplicationResponse /u,
+      '<ApplicationResponse xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:schemaLocation="a b" ',
+    ),
+    "PEPPOL-COMMON-R003",
+  ],
   "PEPPOL-T111-B00109": [change(/<cac:SenderParty>/u, `${UNKNOWN}<cac:SenderParty>`)],
   "PEPPOL-T111-B00801": [change(/<cbc:EndpointID.*?<\/cbc:EndpointID>/u)],
   "PEPPOL-T111-B00802": [change(/<cac:PartyLegalEntity>.*?<\/cac:PartyLegalEntity>/u)],
   "PEPPOL-T111-B00803": [change(SENDER, UNKNOWN)],
   "PEPPOL-T111-B00901": [change(/<cbc:EndpointID schemeID="0088">/u, "<cbc:EndpointID>")],
   "PEPPOL-T111-B00902": [change(/<cbc:EndpointID schemeID="0088">/u, '<cbc:EndpointID schemeID="9999">')],
-  "PEPPOL-T111-B01101": [change(/<cac:PartyIdentification>.*?<\/cac:PartyIdentification>/u, `<cac:PartyIdentification>${UNKNOWN}</cac:PartyIdentification>`)],
+  "PEPPOL-T111-B01101": [
+    change(
+      /<cac:PartyIdentification>.*?<\/cac:PartyIdentification>/u,
+      `<cac:PartyIdentification>${UNKNOWN}</cac:PartyIdentification>`,
+    ),
+  ],
   "PEPPOL-T111-B01201": [change(/<cbc:ID schemeID="0184">/u, '<cbc:ID schemeID="9999">')],
   "PEPPOL-T111-B01401": [change(/<cbc:RegistrationName>Name<\/cbc:RegistrationName>/u, UNKNOWN), "PEPPOL-T111-B01402"],
   "PEPPOL-T111-B01402": [change(/<cac:PartyLegalEntity>/u, `<cac:PartyLegalEntity>${UNKNOWN}`)],
@@ -67,9 +81,18 @@ const BROKEN: Readonly<Record<string, readonly [document: string, ...also: strin
   "PEPPOL-T111-B02003": [change(RECEIVER, UNKNOWN)],
   "PEPPOL-T111-B02101": [change(/<cbc:EndpointID schemeID="0088">/u, "<cbc:EndpointID>", 2)],
   "PEPPOL-T111-B02102": [change(/<cbc:EndpointID schemeID="0088">/u, '<cbc:EndpointID schemeID="9999">', 2)],
-  "PEPPOL-T111-B02301": [change(/<cac:PartyIdentification>.*?<\/cac:PartyIdentification>/u, `<cac:PartyIdentification>${UNKNOWN}</cac:PartyIdentification>`, 2)],
+  "PEPPOL-T111-B02301": [
+    change(
+      /<cac:PartyIdentification>.*?<\/cac:PartyIdentification>/u,
+      `<cac:PartyIdentification>${UNKNOWN}</cac:PartyIdentification>`,
+      2,
+    ),
+  ],
   "PEPPOL-T111-B02401": [change(/<cbc:ID schemeID="0184">/u, '<cbc:ID schemeID="9999">', 2)],
-  "PEPPOL-T111-B02601": [change(/<cbc:RegistrationName>Name<\/cbc:RegistrationName>/u, UNKNOWN, 2), "PEPPOL-T111-B02602"],
+  "PEPPOL-T111-B02601": [
+    change(/<cbc:RegistrationName>Name<\/cbc:RegistrationName>/u, UNKNOWN, 2),
+    "PEPPOL-T111-B02602",
+  ],
   "PEPPOL-T111-B02602": [change(/<cac:PartyLegalEntity>/u, `<cac:PartyLegalEntity>${UNKNOWN}`, 2)],
   "PEPPOL-T111-B02801": [change(/<cac:Response>.*<\/cac:Response>/u)],
   "PEPPOL-T111-B02802": [change(/<cac:DocumentReference>.*<\/cac:DocumentReference>/u)],
@@ -127,17 +150,25 @@ test("every published rule is there, and every one but those that cannot fail or
 });
 
 test("the billing process with response is a process of its own", () => {
-  expect(failed(change(/urn:fdc:peppol.eu:poacc:bis:invoice_response:3/u, "urn:peppol:bis:billing_with_response"))).toEqual([]);
+  expect(
+    failed(change(/urn:fdc:peppol.eu:poacc:bis:invoice_response:3/u, "urn:peppol:bis:billing_with_response")),
+  ).toEqual([]);
 });
 
 test("a reason PPD without explanation is one finding, whatever the status", () => {
-  expect(failed(change(/>REF<.*?<cac:Condition>/u, ">PPD</cbc:StatusReasonCode><cac:Condition>"))).toEqual(["PEPPOL-T111-R004"]);
+  expect(failed(change(/>REF<.*?<cac:Condition>/u, ">PPD</cbc:StatusReasonCode><cac:Condition>"))).toEqual([
+    "PEPPOL-T111-R004",
+  ]);
 });
 
 describeConformance("published invoice responses", "documents/invoice-response", () => {
   test("break no rule", () => {
     const files = conformanceFiles("documents/invoice-response", ".xml");
-    for (const file of files) expect({ file, found: failed(conformanceBytes("documents/invoice-response", file)) }).toEqual({ file, found: [] });
+    for (const file of files)
+      expect({ file, found: failed(conformanceBytes("documents/invoice-response", file)) }).toEqual({
+        file,
+        found: [],
+      });
     expect(files.length).toBeGreaterThan(0);
   });
 });

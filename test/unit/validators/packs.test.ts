@@ -17,35 +17,60 @@ import { conformance, conformanceBytes, conformanceFiles, describeConformance } 
 
 const OPTIONS: ValidateOptions = { limits: SCAN_LIMITS, day: "2026-11-20" };
 let folder: string;
-beforeAll(() => { folder = mkdtempSync(join(tmpdir(), "packs-")); });
-afterAll(() => { rmSync(folder, { recursive: true, force: true }); });
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "packs-"));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** A release of one schema that refuses every document it is for. */
 function ownRelease(name: string, context: string, test: string): string {
   const file = join(folder, `${name}.sch`);
-  writeFileSync(file, `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><title>${name}</title>
+  writeFileSync(
+    file,
+    `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><title>${name}</title>
     <ns prefix="i" uri="${NS.Invoice}"/><ns prefix="cbc" uri="${NS.cbc}"/><ns prefix="o" uri="urn:orders"/>
-    <pattern><rule context="${context}"><assert id="${name}-1" test="${test}" flag="fatal">never</assert></rule></pattern></schema>`);
+    <pattern><rule context="${context}"><assert id="${name}-1" test="${test}" flag="fatal">never</assert></rule></pattern></schema>`,
+  );
   return file;
 }
 
-async function imported(id: string, context: string, test: string, options: { layer: "peppol" | `pack:${string}`; mandatoryFrom?: string }): Promise<Packs> {
+async function imported(
+  id: string,
+  context: string,
+  test: string,
+  options: { layer: "peppol" | `pack:${string}`; mandatoryFrom?: string },
+): Promise<Packs> {
   const rulesDir = mkdtempSync(join(folder, "rules-"));
   const release = mkdtempSync(join(folder, "release-"));
   const file = ownRelease(id, context, test);
   writeFileSync(join(release, "own.sch"), (await import("node:fs")).readFileSync(file));
-  importRules({ source: release, rulesDir, id, layers: { "own.sch": options.layer }, ...(options.mandatoryFrom === undefined ? {} : { mandatoryFrom: options.mandatoryFrom }) });
+  importRules({
+    source: release,
+    rulesDir,
+    id,
+    layers: { "own.sch": options.layer },
+    ...(options.mandatoryFrom === undefined ? {} : { mandatoryFrom: options.mandatoryFrom }),
+  });
   setActive(rulesDir, id, true);
   return loadPacks(rulesDir);
 }
-const ids = (bytes: Buffer, packs: Packs, options = OPTIONS): string[] => validateDocument(bytes, options, packs).findings.map(({ layer, ruleId }) => `${layer} ${ruleId}`);
+const ids = (bytes: Buffer, packs: Packs, options = OPTIONS): string[] =>
+  validateDocument(bytes, options, packs).findings.map(({ layer, ruleId }) => `${layer} ${ruleId}`);
 
 describe("a pack of the operator", () => {
   test("for the Peppol layer takes the place of the built-in Peppol rules, and the report names its hash", async () => {
     const packs = await imported("mine", "/i:Invoice", "false()", { layer: "peppol" });
     const report = validateDocument(invoiceWithLines(1), OPTIONS, packs);
-    expect(report.findings).toMatchObject([{ layer: "peppol", ruleId: "mine-1", severity: "fatal", location: "/Invoice" }]);
-    expect(report.ruleSets.map(({ id, layer }) => `${layer} ${id}`)).toEqual(["schema ubl", "en16931 en16931", "peppol pack:mine"]);
+    expect(report.findings).toMatchObject([
+      { layer: "peppol", ruleId: "mine-1", severity: "fatal", location: "/Invoice" },
+    ]);
+    expect(report.ruleSets.map(({ id, layer }) => `${layer} ${id}`)).toEqual([
+      "schema ubl",
+      "en16931 en16931",
+      "peppol pack:mine",
+    ]);
     expect(report.ruleSets[2]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 
@@ -77,17 +102,27 @@ describeConformance("the official release as a pack", "schematron/peppol-3.0.21"
     setActive(rulesDir, "official", true);
     const packs = await loadPacks(rulesDir);
     const documents = ["peppol-3.0.21", "self-billing-3.0.21", "en16931"].flatMap((directory) =>
-      conformanceFiles(`documents/${directory}`, ".xml").map((file) => conformanceBytes("documents", directory, file)).filter((bytes) => bytes.length < 200_000));
+      conformanceFiles(`documents/${directory}`, ".xml")
+        .map((file) => conformanceBytes("documents", directory, file))
+        .filter((bytes) => bytes.length < 200_000),
+    );
     expect(documents.length).toBeGreaterThan(50);
     for (const bytes of documents) {
       const builtIn = validateDocument(bytes, OPTIONS);
       const official = validateDocument(bytes, OPTIONS, packs);
-      const sorted = (findings: typeof builtIn.findings): string[] => findings.map(({ layer, ruleId, location }) => `${layer} ${ruleId} ${location}`).sort();
+      const sorted = (findings: typeof builtIn.findings): string[] =>
+        findings.map(({ layer, ruleId, location }) => `${layer} ${ruleId} ${location}`).sort();
       expect(sorted(official.findings)).toEqual(sorted(builtIn.findings));
       expect(official.profile).toBe(builtIn.profile);
-      if (builtIn.profile !== "en16931") expect(official.ruleSets.filter(({ id }) => id.startsWith("pack:official")).map(({ layer }) => layer)).toEqual(["en16931", "peppol"]);
+      if (builtIn.profile !== "en16931")
+        expect(official.ruleSets.filter(({ id }) => id.startsWith("pack:official")).map(({ layer }) => layer)).toEqual([
+          "en16931",
+          "peppol",
+        ]);
     }
     const selfBilling = invoiceWithLines(1).toString().replace(CUSTOMIZATION.billing, CUSTOMIZATION.selfBilling);
-    expect(validateDocument(Buffer.from(selfBilling), OPTIONS, packs).ruleSets.find(({ layer }) => layer === "peppol")?.id).toMatch(/UBL-SB/);
+    expect(
+      validateDocument(Buffer.from(selfBilling), OPTIONS, packs).ruleSets.find(({ layer }) => layer === "peppol")?.id,
+    ).toMatch(/UBL-SB/);
   });
 });

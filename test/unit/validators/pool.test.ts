@@ -14,13 +14,24 @@ const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20", fairnessKey: "0245:202
 let bundle: WorkerBundle;
 let pool: ValidatorPool | undefined;
 
-beforeAll(async () => { bundle = await bundleWorker("fixtures/hostile-worker.ts"); });
-afterEach(async () => { await pool?.stop(); pool = undefined; });
+beforeAll(async () => {
+  bundle = await bundleWorker("fixtures/hostile-worker.ts");
+});
+afterEach(async () => {
+  await pool?.stop();
+  pool = undefined;
+});
 afterAll(() => bundle.remove());
 
 function open(changes: Partial<PoolOptions> = {}): ValidatorPool {
   pool = createPool({
-    threads: { small: 1, large: 1 }, queueMax: 1_000, queueBytesMax: 100_000_000, jobTimeoutMs: 1_000, preload: ["validate"], workerFile: bundle.file, ...changes,
+    threads: { small: 1, large: 1 },
+    queueMax: 1_000,
+    queueBytesMax: 100_000_000,
+    jobTimeoutMs: 1_000,
+    preload: ["validate"],
+    workerFile: bundle.file,
+    ...changes,
   });
   return pool;
 }
@@ -45,71 +56,99 @@ test("from the sources the built worker is found", { timeout: 60_000 }, async ()
 test("under load documents travel in batches, and every one gets its own report", async () => {
   const workers = open();
   const numbers = Array.from({ length: 100 }, (_, n) => `N-${n}`);
-  const reports = await Promise.all(numbers.map((number) => workers.validate(invoiceWithLines(1, { number }), OPTIONS)));
+  const reports = await Promise.all(
+    numbers.map((number) => workers.validate(invoiceWithLines(1, { number }), OPTIONS)),
+  );
   expect(reports.map(({ facts }) => facts?.documentNumber)).toEqual(numbers);
   const { batches, jobs } = workers.stats();
   expect(jobs).toBe(100);
   expect(batches).toBeLessThan(20);
 });
 
-test.each([["busy", "timeout"], ["exit", "exit"], ["memory", "memory"]] as const)(
+test.each([
+  ["busy", "timeout"],
+  ["exit", "exit"],
+  ["memory", "memory"],
+] as const)(
   "a document that makes two workers end (%s) is quarantined; those in its batch get their reports",
   async (marker, reason) => {
     const poisoned: QuarantinedJob[] = [];
-    const workers = open({ onQuarantine: (job) => { poisoned.push(job); }, heapMiB: { small: 64, large: 64 } });
+    const workers = open({
+      onQuarantine: (job) => {
+        poisoned.push(job);
+      },
+      heapMiB: { small: 64, large: 64 },
+    });
     const bad = trap(marker, 1);
-    const documents = [...Array.from({ length: 8 }, (_, n) => invoiceWithLines(1, { number: `A-${n}` })), bad, ...Array.from({ length: 8 }, (_, n) => invoiceWithLines(1, { number: `B-${n}` }))];
+    const documents = [
+      ...Array.from({ length: 8 }, (_, n) => invoiceWithLines(1, { number: `A-${n}` })),
+      bad,
+      ...Array.from({ length: 8 }, (_, n) => invoiceWithLines(1, { number: `B-${n}` })),
+    ];
     const reports = await Promise.all(documents.map((bytes) => workers.validate(bytes, OPTIONS)));
     expect(reports.filter(({ valid }) => valid)).toHaveLength(16);
     expect(reports[8]?.findings).toMatchObject([{ ruleId: "ENGINE-QUARANTINED", severity: "fatal" }]);
     expect(workers.stats()).toMatchObject({ quarantined: 1, restarts: { [reason]: 2 } });
-    expect(poisoned).toMatchObject([{ kind: "validate", reason, sha256: reports[8]?.payloadSha256, input: { bytes: bad } }]);
+    expect(poisoned).toMatchObject([
+      { kind: "validate", reason, sha256: reports[8]?.payloadSha256, input: { bytes: bad } },
+    ]);
     // The same bytes again are answered without a worker.
     expect((await workers.validate(bad, OPTIONS)).findings[0]?.ruleId).toBe("ENGINE-QUARANTINED");
     expect(workers.stats().restarts[reason]).toBe(2);
   },
 );
 
-test("hostile documents of every kind are answered by name, and the same worker goes on", { timeout: 60_000 }, async () => {
-  const workers = open({ jobTimeoutMs: 20_000, largeBytes: 1_000_000_000 });
-  const good = invoiceWithLines(1).toString();
-  const into = (xml: string): string => good.replace("<cbc:BuyerReference>", `${xml}<cbc:BuyerReference>`);
-  const amount = (value: string): string => good.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/, `$1${value}`);
-  const hostile: readonly (readonly [xml: string | Buffer, rule: string])[] = [
-    [`<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "${"&a;".repeat(1_000)}">]><a>${"&b;".repeat(1_000)}</a>`, "XML-DOCTYPE"],
-    ['<!DOCTYPE a [<!ENTITY x SYSTEM "http://169.254.169.254/">]><a>&x;</a>', "XML-DOCTYPE"],
-    ["<a>".repeat(100_000), "XML-LIMIT-DEPTH"],
-    [`<a ${Array.from({ length: 300_000 }, (_, i) => `b${i}=""`).join(" ")}/>`, "XML-LIMIT-ATTRIBUTES"],
-    [`<a>${Array.from({ length: 300_000 }, (_, i) => `<b xmlns:p${i}="u"/>`).join("")}</a>`, "XML-LIMIT-NAMESPACES"],
-    [into("<cbc:Note>x</cbc:Note>".repeat(200_000)), "UBL-GRAMMAR-ORDER"],
-    [into("<cac:AllowanceCharge/>".repeat(100_000)), "UBL-GRAMMAR-ORDER"],
-    [Buffer.alloc(100_000_000, 0x20), "XML-LIMIT-PAYLOAD"],
-    [`<a>${"x".repeat(19_000_000)}</a>`, "UBL-ROOT"],
-    [good.replace("<cbc:BuyerReference>", "<cbc:BuyerReference>\0"), "XML-CHARACTER"],
-    [Buffer.from(good, "utf16le"), "XML-ENCODING"],
-    [good.slice(0, 2_000), "XML-TRUNCATED"],
-    [good + good, "XML-DECLARATION"],
-    [`${good}<Invoice/>`, "XML-SECOND-ROOT"],
-    [amount("1e999999"), "UBL-GRAMMAR-VALUE"],
-    [amount("9".repeat(400)), "BR-CO-16"],
-    [amount("9".repeat(1_000_000)), "!err:FORG0001"],
-    [good.replace(/(<cbc:IssueDate>)[^<]*/, "$12026-02-30"), "UBL-GRAMMAR-VALUE"],
-    [good.replace(/(<cbc:IssueDate>)[^<]*/, "$1-0001-01-01"), "PEPPOL-EN16931-F001"],
-  ];
-  for (const [xml, rule] of hostile) {
-    const report = await workers.validate(Buffer.from(xml), OPTIONS);
-    expect([rule, report.valid]).toEqual([rule, false]);
-    expect(report.findings.map(({ ruleId }) => ruleId)).toContain(rule);
-  }
-  expect((await workers.validate(invoiceWithLines(1), OPTIONS)).valid).toBe(true);
-  expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
-});
+test(
+  "hostile documents of every kind are answered by name, and the same worker goes on",
+  { timeout: 60_000 },
+  async () => {
+    const workers = open({ jobTimeoutMs: 20_000, largeBytes: 1_000_000_000 });
+    const good = invoiceWithLines(1).toString();
+    const into = (xml: string): string => good.replace("<cbc:BuyerReference>", `${xml}<cbc:BuyerReference>`);
+    const amount = (value: string): string => good.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/, `$1${value}`);
+    const hostile: readonly (readonly [xml: string | Buffer, rule: string])[] = [
+      [
+        `<!DOCTYPE a [<!ENTITY a "ha"><!ENTITY b "${"&a;".repeat(1_000)}">]><a>${"&b;".repeat(1_000)}</a>`,
+        "XML-DOCTYPE",
+      ],
+      ['<!DOCTYPE a [<!ENTITY x SYSTEM "http://169.254.169.254/">]><a>&x;</a>', "XML-DOCTYPE"],
+      ["<a>".repeat(100_000), "XML-LIMIT-DEPTH"],
+      [`<a ${Array.from({ length: 300_000 }, (_, i) => `b${i}=""`).join(" ")}/>`, "XML-LIMIT-ATTRIBUTES"],
+      [`<a>${Array.from({ length: 300_000 }, (_, i) => `<b xmlns:p${i}="u"/>`).join("")}</a>`, "XML-LIMIT-NAMESPACES"],
+      [into("<cbc:Note>x</cbc:Note>".repeat(200_000)), "UBL-GRAMMAR-ORDER"],
+      [into("<cac:AllowanceCharge/>".repeat(100_000)), "UBL-GRAMMAR-ORDER"],
+      [Buffer.alloc(100_000_000, 0x20), "XML-LIMIT-PAYLOAD"],
+      [`<a>${"x".repeat(19_000_000)}</a>`, "UBL-ROOT"],
+      [good.replace("<cbc:BuyerReference>", "<cbc:BuyerReference>\0"), "XML-CHARACTER"],
+      [Buffer.from(good, "utf16le"), "XML-ENCODING"],
+      [good.slice(0, 2_000), "XML-TRUNCATED"],
+      [good + good, "XML-DECLARATION"],
+      [`${good}<Invoice/>`, "XML-SECOND-ROOT"],
+      [amount("1e999999"), "UBL-GRAMMAR-VALUE"],
+      [amount("9".repeat(400)), "BR-CO-16"],
+      [amount("9".repeat(1_000_000)), "!err:FORG0001"],
+      [good.replace(/(<cbc:IssueDate>)[^<]*/, "$12026-02-30"), "UBL-GRAMMAR-VALUE"],
+      [good.replace(/(<cbc:IssueDate>)[^<]*/, "$1-0001-01-01"), "PEPPOL-EN16931-F001"],
+    ];
+    for (const [xml, rule] of hostile) {
+      const report = await workers.validate(Buffer.from(xml), OPTIONS);
+      expect([rule, report.valid]).toEqual([rule, false]);
+      expect(report.findings.map(({ ruleId }) => ruleId)).toContain(rule);
+    }
+    expect((await workers.validate(invoiceWithLines(1), OPTIONS)).valid).toBe(true);
+    expect(workers.stats().restarts).toEqual({ timeout: 0, memory: 0, exit: 0 });
+  },
+);
 
 test("a full queue refuses with PoolBusy, and what it had accepted is finished", async () => {
   const workers = open({ queueMax: 5 });
-  const outcomes = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)));
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 12 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)),
+  );
   const refused = outcomes.filter((o) => o.status === "rejected");
-  expect(refused.map((o) => o.reason as unknown)).toSatisfy((reasons: unknown[]) => reasons.every((reason) => reason instanceof PoolBusy && reason.lane === "small"));
+  expect(refused.map((o) => o.reason as unknown)).toSatisfy((reasons: unknown[]) =>
+    reasons.every((reason) => reason instanceof PoolBusy && reason.lane === "small"),
+  );
   // One was taken by the idle thread at once, five waited.
   expect(outcomes.length - refused.length).toBe(6);
   expect(workers.stats().refused).toBe(6);
@@ -118,7 +157,8 @@ test("a full queue refuses with PoolBusy, and what it had accepted is finished",
 test("a participant with one document does not wait for another's two hundred", async () => {
   const workers = open();
   const done: string[] = [];
-  const send = (fairnessKey: string): Promise<unknown> => workers.validate(invoiceWithLines(1), { ...OPTIONS, fairnessKey }).then(() => done.push(fairnessKey));
+  const send = (fairnessKey: string): Promise<unknown> =>
+    workers.validate(invoiceWithLines(1), { ...OPTIONS, fairnessKey }).then(() => done.push(fairnessKey));
   await Promise.all([...Array.from({ length: 200 }, () => send("many")), send("one")]);
   expect(done).toHaveLength(201);
   expect(done.indexOf("one")).toBeLessThan(40);
@@ -134,7 +174,12 @@ test("waiting bytes are bounded too", async () => {
 test("a large document has a lane of its own: small ones are judged while it hangs", async () => {
   const workers = open({ jobTimeoutMs: 2_000, largeBytes: 20_000 });
   let largeDone = false;
-  const large = workers.validate(Buffer.concat([trap("busy", 1), Buffer.alloc(30_000, " ")]), OPTIONS).then((report) => { largeDone = true; return report; });
+  const large = workers
+    .validate(Buffer.concat([trap("busy", 1), Buffer.alloc(30_000, " ")]), OPTIONS)
+    .then((report) => {
+      largeDone = true;
+      return report;
+    });
   const small = await Promise.all([1, 2, 3].map((n) => workers.validate(invoiceWithLines(n), OPTIONS)));
   expect(small.every(({ valid }) => valid)).toBe(true);
   expect(largeDone).toBe(false);
@@ -166,7 +211,9 @@ test("other kinds of work that kill two workers are refused with JobQuarantined"
 
 test("stop finishes what was accepted and then refuses", async () => {
   const workers = open();
-  const reports = Promise.all(Array.from({ length: 20 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)));
+  const reports = Promise.all(
+    Array.from({ length: 20 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)),
+  );
   await workers.stop();
   expect((await reports).every(({ valid }) => valid)).toBe(true);
   await expect(workers.validate(invoiceWithLines(1), OPTIONS)).rejects.toBeInstanceOf(PoolBusy);

@@ -35,7 +35,15 @@ const REFUSED: readonly (readonly [promise: string, xml: string | Buffer, fault:
   ["a DOCTYPE in small letters", "<!doctype a><a/>", "XML-DOCTYPE"],
   ["a DOCTYPE behind the root", "<a/><!DOCTYPE a>", "XML-DOCTYPE"],
   ["a DOCTYPE inside the root", "<a><!DOCTYPE a></a>", "XML-DOCTYPE"],
-  ["billion laughs", `<!DOCTYPE l [<!ENTITY a "ha">${"b".repeat(9).split("").map((c, i) => `<!ENTITY ${c}${i} "&a;&a;">`).join("")}]><l>&b8;</l>`, "XML-DOCTYPE"],
+  [
+    "billion laughs",
+    `<!DOCTYPE l [<!ENTITY a "ha">${"b"
+      .repeat(9)
+      .split("")
+      .map((c, i) => `<!ENTITY ${c}${i} "&a;&a;">`)
+      .join("")}]><l>&b8;</l>`,
+    "XML-DOCTYPE",
+  ],
   ["an external entity", '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>', "XML-DOCTYPE"],
   ["an entity that nobody declared", "<a>&nbsp;</a>", "XML-REFERENCE"],
   ["an ampersand by itself", "<a>Smith & Sons</a>", "XML-REFERENCE"],
@@ -74,7 +82,11 @@ const REFUSED: readonly (readonly [promise: string, xml: string | Buffer, fault:
   ["an attribute twice", '<a b="1" b="2"/>', "XML-ATTRIBUTE-REPEATED"],
   ["an attribute twice by its expanded name", '<a xmlns:p="u" xmlns:q="u" p:b="1" q:b="2"/>', "XML-ATTRIBUTE-REPEATED"],
   ["a declaration twice", '<a xmlns:p="u" xmlns:p="v"/>', "XML-ATTRIBUTE-REPEATED"],
-  ["an attribute twice among many", `<a ${Array.from({ length: 20 }, (_, i) => `b${i}="1"`).join(" ")} b7="2"/>`, "XML-ATTRIBUTE-REPEATED"],
+  [
+    "an attribute twice among many",
+    `<a ${Array.from({ length: 20 }, (_, i) => `b${i}="1"`).join(" ")} b7="2"/>`,
+    "XML-ATTRIBUTE-REPEATED",
+  ],
   ["an attribute without value", "<a b/>", "XML-ATTRIBUTE"],
   ["an attribute without quotes", "<a b=c/>", "XML-ATTRIBUTE"],
   ["attributes without white space between them", '<a b="1"c="2"/>', "XML-ATTRIBUTE"],
@@ -99,16 +111,24 @@ const REFUSED: readonly (readonly [promise: string, xml: string | Buffer, fault:
 ];
 
 describe("refused by name", () => {
-  test.each(REFUSED)("%s", (_, xml, fault) => { expect(verdict(xml)).toBe(fault); });
+  test.each(REFUSED)("%s", (_, xml, fault) => {
+    expect(verdict(xml)).toBe(fault);
+  });
 
   test("every fault of the catalogue is shown by an example", () => {
-    const shown = new Set<string>([...REFUSED.map(([, , fault]) => fault), ...Object.keys(XML_FAULTS).filter((id) => id.startsWith("XML-LIMIT-"))]);
+    const shown = new Set<string>([
+      ...REFUSED.map(([, , fault]) => fault),
+      ...Object.keys(XML_FAULTS).filter((id) => id.startsWith("XML-LIMIT-")),
+    ]);
     expect(Object.keys(XML_FAULTS).filter((id) => !shown.has(id))).toEqual([]);
   });
 
   test("a refusal is one fatal finding with line and place", () => {
     const scanned = scan("<a>\n <b>\n  <c>&x;</c>\n </b>\n</a>");
-    expect(scanned).toMatchObject({ kind: "refused", findings: [{ ruleId: "XML-REFERENCE", layer: "xml", severity: "fatal", location: "/a/b/c", line: 3 }] });
+    expect(scanned).toMatchObject({
+      kind: "refused",
+      findings: [{ ruleId: "XML-REFERENCE", layer: "xml", severity: "fatal", location: "/a/b/c", line: 3 }],
+    });
   });
 });
 
@@ -116,7 +136,8 @@ describe("limits, exactly", () => {
   const nested = (n: number): string => "<a>".repeat(n) + "</a>".repeat(n);
   const attributes = (n: number): string => `<a ${Array.from({ length: n }, (_, i) => `b${i}="1"`).join(" ")}/>`;
   const siblings = (n: number): string => `<a>${"<b/>".repeat(n - 1)}</a>`;
-  const declarations = (n: number): string => `<a>${Array.from({ length: n }, (_, i) => `<b xmlns:p${i % 7}="u${i}"/>`).join("")}</a>`;
+  const declarations = (n: number): string =>
+    `<a>${Array.from({ length: n }, (_, i) => `<b xmlns:p${i % 7}="u${i}"/>`).join("")}</a>`;
   const names = (n: number): string => `<a>${Array.from({ length: n - 1 }, (_, i) => `<b${i}/>`).join("")}</a>`;
 
   test.each([
@@ -178,7 +199,9 @@ describe("read as XML prescribes", () => {
     ["a document with a byte order mark", "\ufeff<a>1</a>", "1"],
     ["single quotes in the declaration", "<?xml version='1.0' encoding='utf-8' standalone='yes'?><a>1</a>", "1"],
     ["a comment before and behind the root", "<!-- x --><a>1</a><!-- y --><?p?>\n", "1"],
-  ])("%s", (_, xml, text) => { expect(read(xml)).toBe(text); });
+  ])("%s", (_, xml, text) => {
+    expect(read(xml)).toBe(text);
+  });
 
   test.each([
     ["white space becomes spaces", '<a b="1\t2\n3\r\n4"/>', "1 2 3 4"],
@@ -186,7 +209,9 @@ describe("read as XML prescribes", () => {
     ["references", '<a b="&lt;&#x41;&amp;"/>', "<A&"],
     ["the other quote", `<a b='"'/>`, '"'],
     ["beyond ASCII", '<a b="č>"/>', "č>"],
-  ])("attribute: %s", (_, xml, value) => { expect(attribute(xml)).toBe(value); });
+  ])("attribute: %s", (_, xml, value) => {
+    expect(attribute(xml)).toBe(value);
+  });
 
   test("bytes in the middle of a larger buffer are read alone", () => {
     const slab = Buffer.from("<x/><a>1</a><y/>");

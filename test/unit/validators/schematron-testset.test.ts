@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { describeConformance } from "../../support/conformance.js";
-import { expectedDocuments, expectedResults, marksBroken, readTestSet, readUnitFolder, UNIT_FOLDERS } from "../../support/testset.js";
+import {
+  expectedDocuments,
+  expectedResults,
+  marksBroken,
+  readTestSet,
+  readUnitFolder,
+  UNIT_FOLDERS,
+} from "../../support/testset.js";
 
 test("an embedded document keeps its bytes and gains the namespaces that were in scope", () => {
   const set = `\n<?xml version="1.0"?><testSet xmlns="http://difi.no/xsd/vefa/validator/1.0" xmlns:cbc="urn:b" configuration="tc434-ubl">
@@ -9,12 +16,26 @@ test("an embedded document keeps its bytes and gains the namespaces that were in
   const [only, ...others] = readTestSet(set, "en16931-invoice", "BR-01.xml");
   expect(others).toEqual([]);
   expect(only).toMatchObject({ key: "units/en16931-invoice/BR-01.xml#1", configuration: "tc434-ubl" });
-  expect(only?.marks).toEqual([{ kind: "success", rule: "BR-02" }, { kind: "error", rule: "BR-01", number: 2 }]);
-  expect(only?.document.toString()).toBe(`<Invoice xmlns:cbc="urn:b" xmlns="urn:i" a='1'><cbc:ID>ä &amp; <![CDATA[<]]></cbc:ID></Invoice>`);
+  expect(only?.marks).toEqual([
+    { kind: "success", rule: "BR-02" },
+    { kind: "error", rule: "BR-01", number: 2 },
+  ]);
+  expect(only?.document.toString()).toBe(
+    `<Invoice xmlns:cbc="urn:b" xmlns="urn:i" a='1'><cbc:ID>ä &amp; <![CDATA[<]]></cbc:ID></Invoice>`,
+  );
 });
 
 test("a mark is broken when its rule is silent, fires too often, or fires although it should not", () => {
-  expect(marksBroken([{ kind: "error", rule: "A" }, { kind: "warning", rule: "B", number: 2 }, { kind: "success", rule: "C" }], ["A", "A", "B", "B", "X"])).toEqual([]);
+  expect(
+    marksBroken(
+      [
+        { kind: "error", rule: "A" },
+        { kind: "warning", rule: "B", number: 2 },
+        { kind: "success", rule: "C" },
+      ],
+      ["A", "A", "B", "B", "X"],
+    ),
+  ).toEqual([]);
   expect(marksBroken([{ kind: "error", rule: "A" }], ["B"])).toHaveLength(1);
   expect(marksBroken([{ kind: "error", rule: "A", number: 1 }], ["A", "A"])).toHaveLength(1);
   expect(marksBroken([{ kind: "success", rule: "A" }], ["A"])).toHaveLength(1);
@@ -34,7 +55,9 @@ describeConformance("the official unit tests", "units", () => {
     const expected = expectedResults();
     const broken = UNIT_FOLDERS.flatMap(readUnitFolder).flatMap((unit) => {
       const lists = expected[unit.key];
-      return marksBroken(unit.marks, [...(lists?.en16931 ?? []), ...(lists?.peppol ?? [])]).map((problem) => `${unit.key}: ${problem}`);
+      return marksBroken(unit.marks, [...(lists?.en16931 ?? []), ...(lists?.peppol ?? [])]).map(
+        (problem) => `${unit.key}: ${problem}`,
+      );
     });
     expect(broken).toEqual([]);
   });

@@ -2,18 +2,29 @@
 import { CEN, codeList } from "./code-list.js";
 
 /** BT-3 of an Invoice. */
-export const INVOICE_TYPES = codeList("UNTDID 1001, invoices", CEN, `
+export const INVOICE_TYPES = codeList(
+  "UNTDID 1001, invoices",
+  CEN,
+  `
   71 80 81 82 84 102 130 202 203 204 211 218 219 295 325 326 331 380 382 383 384 385 386 387 388 389 390 393 394 395
   456 457 471 472 473 500 501 527 553 575 623 633 751 780 817 870 875 876 877 935
-`);
+`,
+);
 
 /** BT-3 of a CreditNote. */
-export const CREDIT_NOTE_TYPES = codeList("UNTDID 1001, credit notes", CEN, `
+export const CREDIT_NOTE_TYPES = codeList(
+  "UNTDID 1001, credit notes",
+  CEN,
+  `
   81 83 261 262 296 308 381 396 420 458 502 503 532
-`);
+`,
+);
 
 /** BT-21, between # marks at the start of a note. */
-export const NOTE_SUBJECTS = codeList("UNTDID 4451", CEN, `
+export const NOTE_SUBJECTS = codeList(
+  "UNTDID 4451",
+  CEN,
+  `
   AAA AAB AAC AAD AAE AAF AAG AAI AAJ AAK AAL AAM AAN AAO AAP AAQ AAR AAS AAT AAU AAV AAW AAX AAY AAZ ABA ABB ABC
   ABD ABE ABF ABG ABH ABI ABJ ABK ABL ABM ABN ABO ABP ABQ ABR ABS ABT ABU ABV ABW ABX ABZ ACA ACB ACC ACD ACE ACF
   ACG ACH ACI ACJ ACK ACL ACM ACN ACO ACP ACQ ACR ACS ACT ACU ACV ACW ACX ACY ACZ ADA ADB ADC ADD ADE ADF ADG ADH
@@ -28,22 +39,35 @@ export const NOTE_SUBJECTS = codeList("UNTDID 4451", CEN, `
   CHG CIP CLP CLR COI CUR CUS DAR DCL DEL DIN DOC DUT EUR FBC GBL GEN GS7 HAN HAZ ICN IIN IMI IND INS INV IRP ITR
   ITS LAN LIN LOI MCO MDH MKS ORI OSI PAC PAI PAY PKG PKT PMD PMT PRD PRF PRI PUR QIN QQD QUT RAH REG RET REV RQR
   SAF SIC SIN SLR SPA SPG SPH SPP SPT SRN SSR SUR TCA TDT TRA TRR TXD WHI ZZZ
-`);
+`,
+);
 
 /** BT-8. */
-export const TAX_POINT_DATES = codeList("UNTDID 2005, restricted", CEN, `
+export const TAX_POINT_DATES = codeList(
+  "UNTDID 2005, restricted",
+  CEN,
+  `
   3 35 432
-`);
+`,
+);
 
 /** BT-81. */
-export const PAYMENT_MEANS = codeList("UNTDID 4461", CEN, `
+export const PAYMENT_MEANS = codeList(
+  "UNTDID 4461",
+  CEN,
+  `
   1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41
   42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 74 75 76 77 78 91 92 93 94
   95 96 97 98 ZZZ
-`);
+`,
+);
 
 /** Formats of an attached document (BT-125). */
-export const ATTACHMENT_TYPES = codeList("MIME, restricted", CEN, `
+export const ATTACHMENT_TYPES = codeList(
+  "MIME, restricted",
+  CEN,
+  `
   application/pdf image/png image/jpeg text/csv
   application/vnd.openxmlformats-officedocument.spreadsheetml.sheet application/vnd.oasis.opendocument.spreadsheet
-`);
+`,
+);

@@ -13,7 +13,14 @@ import { CATEGORY, categoryBit, categoryOf, isVat, rawBit } from "./vat-categori
 /** The distinct texts of the elements at a path. */
 function textsOf(doc: XmlDocument, e: ElementId, path: Path): ReadonlySet<string> {
   const texts = new Set<string>();
-  path.each(doc, e, (d, found) => { texts.add(d.text(found)); }, undefined);
+  path.each(
+    doc,
+    e,
+    (d, found) => {
+      texts.add(d.text(found));
+    },
+    undefined,
+  );
   return texts;
 }
 
@@ -40,12 +47,22 @@ export class En16931Facts implements Facts {
   /** Texts of the seller; asked of the payee's parent. */
   readonly sellerNames = textsAt("cac:AccountingSupplierParty/cac:Party/cac:PartyName/cbc:Name");
   readonly sellerIds = textsAt("cac:AccountingSupplierParty/cac:Party/cac:PartyIdentification/cbc:ID");
-  readonly sellerLegalNames = textsAt("cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:RegistrationName");
+  readonly sellerLegalNames = textsAt(
+    "cac:AccountingSupplierParty/cac:Party/cac:PartyLegalEntity/cbc:RegistrationName",
+  );
   /** Names of the payee. */
   readonly payeeNames = textsAt("cac:PartyName/cbc:Name");
   readonly #answers: readonly LastAnswer<unknown>[] = [
-    this.isAllowance, this.isCharge, this.sumOfLines, this.sumOfAllowances, this.sumOfCharges, this.taxCurrencies, this.sellerNames,
-    this.sellerIds, this.sellerLegalNames, this.payeeNames,
+    this.isAllowance,
+    this.isCharge,
+    this.sumOfLines,
+    this.sumOfAllowances,
+    this.sumOfCharges,
+    this.taxCurrencies,
+    this.sellerNames,
+    this.sellerIds,
+    this.sellerLegalNames,
+    this.payeeNames,
   ];
 
   #linesKnown = false;
@@ -166,7 +183,15 @@ export class En16931Facts implements Facts {
     const doc = this.#document;
     const all = doc.all(cac.AllowanceCharge);
     const billing = doc.name(0) === roots.Invoice || doc.name(0) === roots.CreditNote;
-    for (const codes of [this.#allowances, this.#charges, this.#anyIndicator, this.#documentAllowances, this.#documentCharges, this.#documentAny]) codes.clear();
+    for (const codes of [
+      this.#allowances,
+      this.#charges,
+      this.#anyIndicator,
+      this.#documentAllowances,
+      this.#documentCharges,
+      this.#documentAny,
+    ])
+      codes.clear();
     for (let i = 0; i < all.length; i += 1) {
       const e = all[i] ?? NONE;
       const atTop = doc.parent(e) === 0 && billing;
@@ -225,7 +250,13 @@ function addCategories(doc: XmlDocument, allowance: ElementId, codes: Codes): vo
 }
 
 /** Adds the categories of an AllowanceCharge whose indicator has that value; an unreadable indicator is an error of the place. */
-function addIndicated(doc: XmlDocument, allowance: ElementId, charge: boolean, codes: Codes, atTop: Codes | undefined): void {
+function addIndicated(
+  doc: XmlDocument,
+  allowance: ElementId,
+  charge: boolean,
+  codes: Codes,
+  atTop: Codes | undefined,
+): void {
   try {
     if (!hasChargeIndicator(doc, allowance, charge)) return;
   } catch (error) {
@@ -242,7 +273,8 @@ function sumOfLines(doc: XmlDocument): Decimal {
   let sum = ZERO;
   for (const name of [cac.InvoiceLine, cac.CreditNoteLine]) {
     const lines = doc.all(name);
-    for (let i = 0; i < lines.length; i += 1) sum = add(sum, childDecimal(doc, lines[i] ?? NONE, cbc.LineExtensionAmount) ?? ZERO);
+    for (let i = 0; i < lines.length; i += 1)
+      sum = add(sum, childDecimal(doc, lines[i] ?? NONE, cbc.LineExtensionAmount) ?? ZERO);
   }
   return sum;
 }

@@ -30,7 +30,8 @@ function anyParty(doc: XmlDocument, role: NameId, test: (doc: XmlDocument, party
 }
 
 function hasTaxId(doc: XmlDocument, party: ElementId): boolean {
-  for (let e = doc.child(party, cac.PartyTaxScheme); e !== NONE; e = doc.nextSame(e)) if (doc.has(e, cbc.CompanyID)) return true;
+  for (let e = doc.child(party, cac.PartyTaxScheme); e !== NONE; e = doc.nextSame(e))
+    if (doc.has(e, cbc.CompanyID)) return true;
   return false;
 }
 
@@ -43,6 +44,7 @@ export function hasVatId(doc: XmlDocument, party: ElementId): boolean {
 }
 
 function hasLegalId(doc: XmlDocument, party: ElementId): boolean {
-  for (let e = doc.child(party, cac.PartyLegalEntity); e !== NONE; e = doc.nextSame(e)) if (doc.has(e, cbc.CompanyID)) return true;
+  for (let e = doc.child(party, cac.PartyLegalEntity); e !== NONE; e = doc.nextSame(e))
+    if (doc.has(e, cbc.CompanyID)) return true;
   return false;
 }

@@ -62,7 +62,9 @@ class Group {
     if (this.#isOpen(bit, rate) && errors?.has(rate) === false) errors.set(rate, error);
   }
 
-  #isOpen(bit: number, rate: RateKey): boolean { return this.#errors[slot(bit)] === undefined || this.#spared[slot(bit)]?.has(rate) === true; }
+  #isOpen(bit: number, rate: RateKey): boolean {
+    return this.#errors[slot(bit)] === undefined || this.#spared[slot(bit)]?.has(rate) === true;
+  }
 
   add(bit: number, amount: Decimal): void {
     this.#totals[slot(bit)] = add(this.#totals[slot(bit)] ?? ZERO, amount);
@@ -166,9 +168,17 @@ export class Sums {
   }
 
   /** The same for one rate; S, L and M only. @throws RuleError */
-  ofRate(kind: "invoice" | "creditNote", bit: number, rate: RateKey): [lines: Decimal, charges: Decimal, allowances: Decimal] {
+  ofRate(
+    kind: "invoice" | "creditNote",
+    bit: number,
+    rate: RateKey,
+  ): [lines: Decimal, charges: Decimal, allowances: Decimal] {
     this.#read();
-    return [this.#lines[kind].totalAt(bit, rate), this.#charges.totalAt(bit, rate), this.#allowances.totalAt(bit, rate)];
+    return [
+      this.#lines[kind].totalAt(bit, rate),
+      this.#charges.totalAt(bit, rate),
+      this.#allowances.totalAt(bit, rate),
+    ];
   }
 
   /** A line of that category and rate, or else an allowance or charge, stands somewhere in the document. @throws RuleError */
@@ -202,13 +212,23 @@ export class Sums {
       this.#add(doc, e, ALLOWANCE, this.#allowanceRates, undefined);
       return;
     }
-    const indicators = orError(() => ({ isCharge: hasChargeIndicator(doc, e, true), isAllowance: hasChargeIndicator(doc, e, false) }));
+    const indicators = orError(() => ({
+      isCharge: hasChargeIndicator(doc, e, true),
+      isAllowance: hasChargeIndicator(doc, e, false),
+    }));
     if (indicators instanceof RuleError) {
       this.#charges.fail(NONE, indicators);
       this.#allowances.fail(NONE, indicators);
     }
-    const { isCharge, isAllowance } = indicators instanceof RuleError ? { isCharge: false, isAllowance: false } : indicators;
-    this.#add(doc, e, ALLOWANCE, this.#allowanceRates, isCharge ? this.#charges : isAllowance ? this.#allowances : undefined);
+    const { isCharge, isAllowance } =
+      indicators instanceof RuleError ? { isCharge: false, isAllowance: false } : indicators;
+    this.#add(
+      doc,
+      e,
+      ALLOWANCE,
+      this.#allowanceRates,
+      isCharge ? this.#charges : isAllowance ? this.#allowances : undefined,
+    );
     if (isCharge && isAllowance) this.#add(doc, e, ALLOWANCE, this.#allowanceRates, this.#allowances);
   }
 
@@ -229,10 +249,20 @@ export class Sums {
 
   /** The category and rate of an element are looked at before its amount; what stands before an error counts. */
   #addRated(
-    doc: XmlDocument, e: ElementId, kind: Kind, bits: number, rates: Rates, group: Group | undefined, amount: Decimal | RuleError | undefined,
+    doc: XmlDocument,
+    e: ElementId,
+    kind: Kind,
+    bits: number,
+    rates: Rates,
+    group: Group | undefined,
+    amount: Decimal | RuleError | undefined,
   ): void {
     const keys = new Set<RateKey>();
-    const error = orError(() => { eachCategory(doc, e, kind, (category) => { this.#addKey(doc, category, keys); }); });
+    const error = orError(() => {
+      eachCategory(doc, e, kind, (category) => {
+        this.#addKey(doc, category, keys);
+      });
+    });
     for (const bit of CODES) {
       if ((bits & bit) === 0) continue;
       for (const key of keys) {
@@ -275,6 +305,8 @@ function eachCategory(doc: XmlDocument, e: ElementId, kind: Kind, visit: (catego
 /** Bits of the categories of a line or allowance. @throws RuleError XPTY0004 */
 function codesOf(doc: XmlDocument, e: ElementId, kind: Kind): number {
   let bits = 0;
-  eachCategory(doc, e, kind, (category) => { bits |= categoryOf(doc, category); });
+  eachCategory(doc, e, kind, (category) => {
+    bits |= categoryOf(doc, category);
+  });
   return bits;
 }

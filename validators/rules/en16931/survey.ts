@@ -37,15 +37,20 @@ class Restrictions {
 
   constructor() {
     for (const [path, id] of forbiddenElements()) this.#addPath(path, this.#add(0, notUsed(id, path)));
-    for (const [path, id, term] of triples(SINGLE_ELEMENTS)) this.#addPath(path, this.#add(1, onlyOnce(id, path, term)));
-    for (const [path, id] of pairs(FORBIDDEN_ANYWHERE)) this.#addPlace(this.elements, path, this.#add(0, notUsed(id, path)));
-    for (const [path, id] of pairs(FORBIDDEN_ATTRIBUTES)) this.#addPlace(this.attributes, path, this.#add(0, notUsed(id, path)));
+    for (const [path, id, term] of triples(SINGLE_ELEMENTS))
+      this.#addPath(path, this.#add(1, onlyOnce(id, path, term)));
+    for (const [path, id] of pairs(FORBIDDEN_ANYWHERE))
+      this.#addPlace(this.elements, path, this.#add(0, notUsed(id, path)));
+    for (const [path, id] of pairs(FORBIDDEN_ATTRIBUTES))
+      this.#addPlace(this.attributes, path, this.#add(0, notUsed(id, path)));
     this.#addPlace(this.attributes, "//@name", this.#add(0, NAME_ATTRIBUTES), nameId("cbc:PaymentMeansCode"));
     this.#addPlace(this.attributes, "cac:PaymentMeans/cbc:PaymentMeansCode/@name", this.#add(1, PAYMENT_MEANS_TEXTS));
   }
 
   #addPath(path: string, mark: number): void {
-    const both = path.startsWith("LINE/") ? ["cac:InvoiceLine", "cac:CreditNoteLine"].map((line) => path.replace("LINE", line)) : [path];
+    const both = path.startsWith("LINE/")
+      ? ["cac:InvoiceLine", "cac:CreditNoteLine"].map((line) => path.replace("LINE", line))
+      : [path];
     for (const one of both) this.#paths.push({ names: one.split("/").map(nameId), mark });
   }
 
@@ -86,7 +91,8 @@ interface TreeNode {
 
 /** "path rule" and "path rule term" tables, word by word. */
 const pairs = (table: string): [string, string][] => chunks(table, 2).map(([path = "", id = ""]) => [path, id]);
-const triples = (table: string): [string, string, string][] => chunks(table, 3).map(([path = "", id = "", term = ""]) => [path, id, term]);
+const triples = (table: string): [string, string, string][] =>
+  chunks(table, 3).map(([path = "", id = "", term = ""]) => [path, id, term]);
 
 function chunks(table: string, size: number): string[][] {
   const words = table.trim().split(/\s+/u);
@@ -95,14 +101,16 @@ function chunks(table: string, size: number): string[][] {
 
 function forbiddenElements(): [path: string, id: string][] {
   let parent = "";
-  return FORBIDDEN_ELEMENTS.trim().split(/\s+/u).flatMap((word): [string, string][] => {
-    const [child = "", number] = word.split("=");
-    if (number === undefined) {
-      parent = child === "/" ? "" : child;
-      return [];
-    }
-    return [[parent + child, `UBL-CR-${number}`]];
-  });
+  return FORBIDDEN_ELEMENTS.trim()
+    .split(/\s+/u)
+    .flatMap((word): [string, string][] => {
+      const [child = "", number] = word.split("=");
+      if (number === undefined) {
+        parent = child === "/" ? "" : child;
+        return [];
+      }
+      return [[parent + child, `UBL-CR-${number}`]];
+    });
 }
 
 /** "LINE/cac:Item/cbc:Keyword" as people read it. */
@@ -110,7 +118,8 @@ const readable = (path: string): string => path.replace(/^\/\//u, "").replace(/^
 
 function notUsed(id: string, path: string): AssertFacts {
   const [element = "", attribute] = readable(path).split(/\/?@/u);
-  const what = attribute === undefined ? element : `The attribute ${attribute}${element === "" ? "" : ` of ${element}`}`;
+  const what =
+    attribute === undefined ? element : `The attribute ${attribute}${element === "" ? "" : ` of ${element}`}`;
   const where = path.startsWith("LINE/") ? " in the lines of" : " in";
   return assertFacts(warning(id, "", `${what} is not used${where} EN 16931 invoices; remove it.`, () => true));
 }
@@ -118,10 +127,17 @@ function notUsed(id: string, path: string): AssertFacts {
 const onlyOnce = (id: string, path: string, term: string): AssertFacts =>
   assertFacts(fatal(id, term, `${readable(path)} may occur only once; keep one and remove the others.`, () => true));
 
-const NAME_ATTRIBUTES = assertFacts(warning("UBL-DT-18", "",
-  "The attribute name is used on cbc:PaymentMeansCode only; remove it elsewhere.", () => true));
-const PAYMENT_MEANS_TEXTS = assertFacts(fatal("UBL-SR-46", "BT-82",
-  "Give the text of the payment means (attribute name of cbc:PaymentMeansCode) only once.", () => true));
+const NAME_ATTRIBUTES = assertFacts(
+  warning("UBL-DT-18", "", "The attribute name is used on cbc:PaymentMeansCode only; remove it elsewhere.", () => true),
+);
+const PAYMENT_MEANS_TEXTS = assertFacts(
+  fatal(
+    "UBL-SR-46",
+    "BT-82",
+    "Give the text of the payment means (attribute name of cbc:PaymentMeansCode) only once.",
+    () => true,
+  ),
+);
 
 function assertFacts({ id, severity, terms, message }: AssertFacts): AssertFacts {
   return { id, severity, terms, message };
@@ -170,7 +186,8 @@ class Trie {
   constructor(root: TreeNode) {
     const nodes = flatten(root);
     let columns = 0;
-    for (const node of nodes) for (const name of node.children.keys()) if (this.#columns[name] === 0) this.#columns[name] = columns += 1;
+    for (const node of nodes)
+      for (const name of node.children.keys()) if (this.#columns[name] === 0) this.#columns[name] = columns += 1;
     this.#width = columns + 1;
     const inner = nodes.filter((node) => node.children.size > 0);
     this.#next = new Uint16Array(this.#width * (inner.length + 1));

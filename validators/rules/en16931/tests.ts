@@ -20,10 +20,11 @@ export function present(...paths: readonly string[]): En16931Test {
 /** normalize-space(path) != "" for one of the paths. @throws RuleError XPTY0004 when a path leads to several elements. */
 export function filled(...paths: readonly string[]): En16931Test {
   const all = paths.map(at);
-  return (doc, e) => all.some((path) => {
-    const found = path.one(doc, e);
-    return found !== NONE && !isBlank(doc.text(found));
-  });
+  return (doc, e) =>
+    all.some((path) => {
+      const found = path.one(doc, e);
+      return found !== NONE && !isBlank(doc.text(found));
+    });
 }
 
 /** string-length(path) > 1. @throws RuleError XPTY0004 */
@@ -60,4 +61,5 @@ export const decimalsOf = (id: string, terms: string, name: string): En16931Asse
   fatal(id, terms, `${name} may have at most two decimals; round it.`, twoDecimals(nameId(name)));
 
 /** Asserts of the official file that always hold: kept so that the catalogue is complete. */
-export const alwaysHolds = (id: string, terms: string, message: string): En16931Assert => fatal(id, terms, message, () => true);
+export const alwaysHolds = (id: string, terms: string, message: string): En16931Assert =>
+  fatal(id, terms, message, () => true);

@@ -10,18 +10,57 @@ import { isTaxOf } from "./vat.js";
 import { isVat, vatCategory } from "./vat-categories.js";
 
 /** cac:LegalMonetaryTotal */
-export const MONETARY_TOTAL: Rule<En16931Facts> = rule("cac:LegalMonetaryTotal",
-  fatal("BR-12", "BT-106", "The sum of line net amounts is missing; add cbc:LineExtensionAmount.", present("cbc:LineExtensionAmount")),
-  fatal("BR-13", "BT-109", "The total without VAT is missing; add cbc:TaxExclusiveAmount.", present("cbc:TaxExclusiveAmount")),
-  fatal("BR-14", "BT-112", "The total with VAT is missing; add cbc:TaxInclusiveAmount.", present("cbc:TaxInclusiveAmount")),
+export const MONETARY_TOTAL: Rule<En16931Facts> = rule(
+  "cac:LegalMonetaryTotal",
+  fatal(
+    "BR-12",
+    "BT-106",
+    "The sum of line net amounts is missing; add cbc:LineExtensionAmount.",
+    present("cbc:LineExtensionAmount"),
+  ),
+  fatal(
+    "BR-13",
+    "BT-109",
+    "The total without VAT is missing; add cbc:TaxExclusiveAmount.",
+    present("cbc:TaxExclusiveAmount"),
+  ),
+  fatal(
+    "BR-14",
+    "BT-112",
+    "The total with VAT is missing; add cbc:TaxInclusiveAmount.",
+    present("cbc:TaxInclusiveAmount"),
+  ),
   fatal("BR-15", "BT-115", "The amount due is missing; add cbc:PayableAmount.", present("cbc:PayableAmount")),
-  fatal("BR-CO-10", "BT-106 BT-131", "cbc:LineExtensionAmount must equal the sum of the net amounts of all lines; recalculate it.", isSumOfLines),
-  fatal("BR-CO-11", "BT-92 BT-107", "cbc:AllowanceTotalAmount must equal the sum of the document level allowances; recalculate it, or leave it out when there are none.",
-    isSumOfAllowances(cbc.AllowanceTotalAmount, false)),
-  fatal("BR-CO-12", "BT-99 BT-108", "cbc:ChargeTotalAmount must equal the sum of the document level charges; recalculate it, or leave it out when there are none.",
-    isSumOfAllowances(cbc.ChargeTotalAmount, true)),
-  fatal("BR-CO-13", "BT-106 BT-107 BT-108 BT-109", "cbc:TaxExclusiveAmount must equal the line total minus allowances plus charges; recalculate it.", isTotalWithoutVat),
-  fatal("BR-CO-16", "BT-112 BT-113 BT-114 BT-115", "cbc:PayableAmount must equal the total with VAT minus the paid amount plus the rounding amount; recalculate it.", isAmountDue),
+  fatal(
+    "BR-CO-10",
+    "BT-106 BT-131",
+    "cbc:LineExtensionAmount must equal the sum of the net amounts of all lines; recalculate it.",
+    isSumOfLines,
+  ),
+  fatal(
+    "BR-CO-11",
+    "BT-92 BT-107",
+    "cbc:AllowanceTotalAmount must equal the sum of the document level allowances; recalculate it, or leave it out when there are none.",
+    isSumOfAllowances(cbc.AllowanceTotalAmount, false),
+  ),
+  fatal(
+    "BR-CO-12",
+    "BT-99 BT-108",
+    "cbc:ChargeTotalAmount must equal the sum of the document level charges; recalculate it, or leave it out when there are none.",
+    isSumOfAllowances(cbc.ChargeTotalAmount, true),
+  ),
+  fatal(
+    "BR-CO-13",
+    "BT-106 BT-107 BT-108 BT-109",
+    "cbc:TaxExclusiveAmount must equal the line total minus allowances plus charges; recalculate it.",
+    isTotalWithoutVat,
+  ),
+  fatal(
+    "BR-CO-16",
+    "BT-112 BT-113 BT-114 BT-115",
+    "cbc:PayableAmount must equal the total with VAT minus the paid amount plus the rounding amount; recalculate it.",
+    isAmountDue,
+  ),
   decimalsOf("BR-DEC-09", "BT-106", "cbc:LineExtensionAmount"),
   decimalsOf("BR-DEC-10", "BT-107", "cbc:AllowanceTotalAmount"),
   decimalsOf("BR-DEC-11", "BT-108", "cbc:ChargeTotalAmount"),
@@ -29,35 +68,92 @@ export const MONETARY_TOTAL: Rule<En16931Facts> = rule("cac:LegalMonetaryTotal",
   decimalsOf("BR-DEC-14", "BT-112", "cbc:TaxInclusiveAmount"),
   decimalsOf("BR-DEC-16", "BT-113", "cbc:PrepaidAmount"),
   decimalsOf("BR-DEC-17", "BT-114", "cbc:PayableRoundingAmount"),
-  decimalsOf("BR-DEC-18", "BT-115", "cbc:PayableAmount"));
+  decimalsOf("BR-DEC-18", "BT-115", "cbc:PayableAmount"),
+);
 
 /** cac:TaxTotal of the document. */
-export const TAX_TOTAL: Rule<En16931Facts> = rule("/Invoice/cac:TaxTotal | /CreditNote/cac:TaxTotal",
-  fatal("BR-CO-14", "BT-110 BT-117", "The VAT total must equal the sum of the tax amounts of its cac:TaxSubtotal; recalculate cbc:TaxAmount.", (doc, e) => {
-    const tax = childDecimal(doc, e, cbc.TaxAmount);
-    return !doc.has(e, cac.TaxSubtotal) || (tax !== undefined && eq(tax, roundTo(sumOfChildren(doc, e, cac.TaxSubtotal, cbc.TaxAmount), 2)));
-  }));
+export const TAX_TOTAL: Rule<En16931Facts> = rule(
+  "/Invoice/cac:TaxTotal | /CreditNote/cac:TaxTotal",
+  fatal(
+    "BR-CO-14",
+    "BT-110 BT-117",
+    "The VAT total must equal the sum of the tax amounts of its cac:TaxSubtotal; recalculate cbc:TaxAmount.",
+    (doc, e) => {
+      const tax = childDecimal(doc, e, cbc.TaxAmount);
+      return (
+        !doc.has(e, cac.TaxSubtotal) ||
+        (tax !== undefined && eq(tax, roundTo(sumOfChildren(doc, e, cac.TaxSubtotal, cbc.TaxAmount), 2)))
+      );
+    },
+  ),
+);
 
 /** cac:TaxTotal/cac:TaxSubtotal */
-export const TAX_SUBTOTAL: Rule<En16931Facts> = rule("cac:TaxTotal/cac:TaxSubtotal",
-  fatal("BR-45", "BT-116", "The taxable amount of the VAT breakdown is missing; add cbc:TaxableAmount.", present("cbc:TaxableAmount")),
-  fatal("BR-46", "BT-117", "The tax amount of the VAT breakdown is missing; add cbc:TaxAmount.", present("cbc:TaxAmount")),
-  fatal("BR-47", "BT-118", "The VAT breakdown has no VAT category code; add cac:TaxCategory/cbc:ID with cac:TaxScheme VAT.",
-    (doc, e) => someVatCategory(doc, e, (category) => doc.has(category, cbc.ID))),
-  fatal("BR-48", "BT-119", "The VAT breakdown has no VAT rate; add cac:TaxCategory/cbc:Percent (only category O has none).",
-    (doc, e) => someVatCategory(doc, e, (category) => doc.has(category, cbc.Percent)) ||
-      someVatCategory(doc, e, (category) => normalizeSpace(childText(doc, category, cbc.ID)) === "O")),
-  fatal("BR-CO-17", "BT-116 BT-117 BT-119", "The tax amount must equal the taxable amount times the VAT rate, rounded to two decimals; recalculate cbc:TaxAmount.", isTaxOfSubtotal),
+export const TAX_SUBTOTAL: Rule<En16931Facts> = rule(
+  "cac:TaxTotal/cac:TaxSubtotal",
+  fatal(
+    "BR-45",
+    "BT-116",
+    "The taxable amount of the VAT breakdown is missing; add cbc:TaxableAmount.",
+    present("cbc:TaxableAmount"),
+  ),
+  fatal(
+    "BR-46",
+    "BT-117",
+    "The tax amount of the VAT breakdown is missing; add cbc:TaxAmount.",
+    present("cbc:TaxAmount"),
+  ),
+  fatal(
+    "BR-47",
+    "BT-118",
+    "The VAT breakdown has no VAT category code; add cac:TaxCategory/cbc:ID with cac:TaxScheme VAT.",
+    (doc, e) => someVatCategory(doc, e, (category) => doc.has(category, cbc.ID)),
+  ),
+  fatal(
+    "BR-48",
+    "BT-119",
+    "The VAT breakdown has no VAT rate; add cac:TaxCategory/cbc:Percent (only category O has none).",
+    (doc, e) =>
+      someVatCategory(doc, e, (category) => doc.has(category, cbc.Percent)) ||
+      someVatCategory(doc, e, (category) => normalizeSpace(childText(doc, category, cbc.ID)) === "O"),
+  ),
+  fatal(
+    "BR-CO-17",
+    "BT-116 BT-117 BT-119",
+    "The tax amount must equal the taxable amount times the VAT rate, rounded to two decimals; recalculate cbc:TaxAmount.",
+    isTaxOfSubtotal,
+  ),
   decimalsOf("BR-DEC-19", "BT-116", "cbc:TaxableAmount"),
-  decimalsOf("BR-DEC-20", "BT-117", "cbc:TaxAmount"));
+  decimalsOf("BR-DEC-20", "BT-117", "cbc:TaxAmount"),
+);
 
 /** Asserts of the document element about totals. */
 export const DOCUMENT_TOTALS: readonly En16931Assert[] = [
-  fatal("BR-CO-15", "BT-109 BT-110 BT-112", "The total with VAT must equal the total without VAT plus the VAT total in the invoice currency, of which there must be exactly one.", isTotalWithVat),
-  fatal("BR-CO-18", "BG-23", "The VAT breakdown is missing; add at least one cac:TaxTotal/cac:TaxSubtotal.", present("cac:TaxTotal/cac:TaxSubtotal")),
+  fatal(
+    "BR-CO-15",
+    "BT-109 BT-110 BT-112",
+    "The total with VAT must equal the total without VAT plus the VAT total in the invoice currency, of which there must be exactly one.",
+    isTotalWithVat,
+  ),
+  fatal(
+    "BR-CO-18",
+    "BG-23",
+    "The VAT breakdown is missing; add at least one cac:TaxTotal/cac:TaxSubtotal.",
+    present("cac:TaxTotal/cac:TaxSubtotal"),
+  ),
   // The official paths look for the currency codes inside the amounts, where none can be.
-  fatal("BR-DEC-13", "BT-110", "The VAT total may have at most two decimals; round it.", taxAmountDecimals(cbc.DocumentCurrencyCode)),
-  fatal("BR-DEC-15", "BT-111", "The VAT total in accounting currency may have at most two decimals; round it.", taxAmountDecimals(cbc.TaxCurrencyCode)),
+  fatal(
+    "BR-DEC-13",
+    "BT-110",
+    "The VAT total may have at most two decimals; round it.",
+    taxAmountDecimals(cbc.DocumentCurrencyCode),
+  ),
+  fatal(
+    "BR-DEC-15",
+    "BT-111",
+    "The VAT total in accounting currency may have at most two decimals; round it.",
+    taxAmountDecimals(cbc.TaxCurrencyCode),
+  ),
 ];
 
 function isSumOfLines(doc: XmlDocument, e: ElementId, facts: En16931Facts): boolean {
@@ -68,7 +164,8 @@ function isSumOfLines(doc: XmlDocument, e: ElementId, facts: En16931Facts): bool
 /** Sum of one child's amounts over the children of a name. */
 function sumOfChildren(doc: XmlDocument, e: ElementId, name: NameId, amount: NameId): Decimal {
   let sum = ZERO;
-  for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c)) sum = add(sum, childDecimal(doc, c, amount) ?? ZERO);
+  for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c))
+    sum = add(sum, childDecimal(doc, c, amount) ?? ZERO);
   return sum;
 }
 
@@ -173,7 +270,8 @@ function taxAmountDecimals(currencyCode: NameId): En16931Test {
 
 function hasOwnCurrency(doc: XmlDocument, amount: ElementId, currencyCode: NameId): boolean {
   const currency = doc.attr(amount, attr.currencyID);
-  for (let c = doc.child(amount, currencyCode); c !== NONE; c = doc.nextSame(c)) if (doc.text(c) === currency) return true;
+  for (let c = doc.child(amount, currencyCode); c !== NONE; c = doc.nextSame(c))
+    if (doc.text(c) === currency) return true;
   return false;
 }
 

@@ -6,7 +6,16 @@ import { childText, normalizeSpace } from "../values.js";
 
 /** One bit per category code, so that "which categories occur" is one number. */
 export const CATEGORY = {
-  AE: 1, E: 2, G: 4, K: 8, L: 16, M: 32, O: 64, S: 128, Z: 256, B: 512,
+  AE: 1,
+  E: 2,
+  G: 4,
+  K: 8,
+  L: 16,
+  M: 32,
+  O: 64,
+  S: 128,
+  Z: 256,
+  B: 512,
   /** Any other code, a missing one included. */
   other: 1024,
 } as const;
@@ -29,18 +38,76 @@ export interface VatFamily {
 
 /** In the order of the official file. */
 export const VAT_FAMILIES: readonly VatFamily[] = [
-  { family: "AE", code: "AE", title: "reverse charge", seller: "any", buyer: "vat or legal", rate: "zero", reason: "required" },
+  {
+    family: "AE",
+    code: "AE",
+    title: "reverse charge",
+    seller: "any",
+    buyer: "vat or legal",
+    rate: "zero",
+    reason: "required",
+  },
   { family: "E", code: "E", title: "exempt from VAT", seller: "any", buyer: "free", rate: "zero", reason: "required" },
-  { family: "G", code: "G", title: "export outside the EU", seller: "vat", buyer: "free", rate: "zero", reason: "required" },
-  { family: "IC", code: "K", title: "intra-community supply", seller: "vat", buyer: "vat", rate: "zero", reason: "required" },
-  { family: "AF", code: "L", title: "IGIC, Canary Islands", seller: "any", buyer: "free", rate: "not negative", reason: "forbidden" },
-  { family: "AG", code: "M", title: "IPSI, Ceuta and Melilla", seller: "any", buyer: "free", rate: "not negative", reason: "forbidden" },
-  { family: "O", code: "O", title: "not subject to VAT", seller: "none", buyer: "free", rate: "absent", reason: "required" },
-  { family: "S", code: "S", title: "standard rated", seller: "any", buyer: "free", rate: "positive", reason: "forbidden" },
+  {
+    family: "G",
+    code: "G",
+    title: "export outside the EU",
+    seller: "vat",
+    buyer: "free",
+    rate: "zero",
+    reason: "required",
+  },
+  {
+    family: "IC",
+    code: "K",
+    title: "intra-community supply",
+    seller: "vat",
+    buyer: "vat",
+    rate: "zero",
+    reason: "required",
+  },
+  {
+    family: "AF",
+    code: "L",
+    title: "IGIC, Canary Islands",
+    seller: "any",
+    buyer: "free",
+    rate: "not negative",
+    reason: "forbidden",
+  },
+  {
+    family: "AG",
+    code: "M",
+    title: "IPSI, Ceuta and Melilla",
+    seller: "any",
+    buyer: "free",
+    rate: "not negative",
+    reason: "forbidden",
+  },
+  {
+    family: "O",
+    code: "O",
+    title: "not subject to VAT",
+    seller: "none",
+    buyer: "free",
+    rate: "absent",
+    reason: "required",
+  },
+  {
+    family: "S",
+    code: "S",
+    title: "standard rated",
+    seller: "any",
+    buyer: "free",
+    rate: "positive",
+    reason: "forbidden",
+  },
   { family: "Z", code: "Z", title: "zero rated", seller: "any", buyer: "free", rate: "zero", reason: "forbidden" },
 ];
 
-const BITS: ReadonlyMap<string, number> = new Map<string, number>(Object.entries(CATEGORY).filter(([code]) => code !== "other"));
+const BITS: ReadonlyMap<string, number> = new Map<string, number>(
+  Object.entries(CATEGORY).filter(([code]) => code !== "other"),
+);
 
 /** Bit of a code as written, white space included. */
 export const rawBit = (text: string): number => BITS.get(text) ?? CATEGORY.other;
@@ -53,7 +120,8 @@ export const categoryOf = (doc: XmlDocument, e: ElementId): number => categoryBi
 
 /** Some TaxScheme of the element is VAT, in any case and with white space. @throws RuleError XPTY0004 */
 export function isVat(doc: XmlDocument, e: ElementId): boolean {
-  for (let scheme = doc.child(e, cac.TaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) if (isVatScheme(doc, scheme)) return true;
+  for (let scheme = doc.child(e, cac.TaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme))
+    if (isVatScheme(doc, scheme)) return true;
   return false;
 }
 

@@ -27,25 +27,52 @@ const BILLING_WITH_RESPONSE = "urn:peppol:bis:billing_with_response";
 const REASON_CODE = at("cac:Status/cbc:StatusReasonCode");
 const CODE_IN_STATUS = at("cbc:StatusReasonCode");
 
-const owesReason = (doc: XmlDocument, e: ElementId): boolean => CLARIFIED_CODES.includes(` ${childNormalized(doc, e, cbc.ResponseCode)} `);
-const hasReasonCode = (code: string): Test => (doc, e) => someChildIs(doc, e, cbc.StatusReasonCode, code);
+const owesReason = (doc: XmlDocument, e: ElementId): boolean =>
+  CLARIFIED_CODES.includes(` ${childNormalized(doc, e, cbc.ResponseCode)} `);
+const hasReasonCode =
+  (code: string): Test =>
+  (doc, e) =>
+    someChildIs(doc, e, cbc.StatusReasonCode, code);
 const explainsItself: Test = (doc, e) => doc.has(e, cbc.StatusReason);
 
 const isOfList = (doc: XmlDocument, e: ElementId, list: string): boolean => doc.attr(e, attr.listID) === list;
-const namesList = (list: string): Test => (doc, e) => CODE_IN_STATUS.some(doc, e, isOfList, list);
+const namesList =
+  (list: string): Test =>
+  (doc, e) =>
+    CODE_IN_STATUS.some(doc, e, isOfList, list);
 
 const EMPTY: Pattern = {
   id: "empty-elements",
-  rules: [ruleWhen("*", isEmpty, fatal("PEPPOL-COMMON-R001", "", "The element is empty. Give it a value or leave it out.", () => false))],
+  rules: [
+    ruleWhen(
+      "*",
+      isEmpty,
+      fatal("PEPPOL-COMMON-R001", "", "The element is empty. Give it a value or leave it out.", () => false),
+    ),
+  ],
 };
 
 const COMMON: Pattern = {
   id: "common",
   rules: [
-    rule("/*", warning("PEPPOL-COMMON-R003", "", "The document should not name the location of a schema. Remove the attribute schemaLocation.", hasNoSchemaLocation)),
-    rule("cbc:IssueDate | cbc:DueDate | cbc:TaxPointDate | cbc:StartDate | cbc:EndDate | cbc:ActualDeliveryDate",
-      fatal("PEPPOL-COMMON-R030", "", "Write the date as YYYY-MM-DD, without time zone, and make it a day of the calendar.",
-        (doc, e) => codePoints(doc.text(e)) === 10 && parseDate(doc.text(e)) !== undefined)),
+    rule(
+      "/*",
+      warning(
+        "PEPPOL-COMMON-R003",
+        "",
+        "The document should not name the location of a schema. Remove the attribute schemaLocation.",
+        hasNoSchemaLocation,
+      ),
+    ),
+    rule(
+      "cbc:IssueDate | cbc:DueDate | cbc:TaxPointDate | cbc:StartDate | cbc:EndDate | cbc:ActualDeliveryDate",
+      fatal(
+        "PEPPOL-COMMON-R030",
+        "",
+        "Write the date as YYYY-MM-DD, without time zone, and make it a day of the calendar.",
+        (doc, e) => codePoints(doc.text(e)) === 10 && parseDate(doc.text(e)) !== undefined,
+      ),
+    ),
     IDENTIFIER_RULE,
   ],
 };
@@ -53,19 +80,56 @@ const COMMON: Pattern = {
 const ANSWER: Pattern = {
   id: "answer",
   rules: [
-    ruleWhen("cac:Response", owesReason,
-      fatal("PEPPOL-T111-R001", "", "The statuses CA, UQ and RE owe a reason. Add cac:Status/cbc:StatusReasonCode.", (doc, e) => REASON_CODE.exists(doc, e))),
-    ruleWhen("cac:Status", hasReasonCode("OTH"),
-      warning("PEPPOL-T111-R002", "", "The reason OTH should be explained. Add cbc:StatusReason.", explainsItself)),
-    rule("cbc:CustomizationID",
-      fatal("PEPPOL-T111-R003", "", `cbc:CustomizationID must begin with ${INVOICE_RESPONSE_CUSTOMIZATION}.`,
-        (doc, e) => normalizeSpace(doc.text(e)).startsWith(INVOICE_RESPONSE_CUSTOMIZATION))),
-    ruleWhen("cac:Status", hasReasonCode("PPD"),
-      fatal("PEPPOL-T111-R004", "", "The reason PPD (partially paid) must be explained. Add cbc:StatusReason.", explainsItself),
+    ruleWhen(
+      "cac:Response",
+      owesReason,
+      fatal(
+        "PEPPOL-T111-R001",
+        "",
+        "The statuses CA, UQ and RE owe a reason. Add cac:Status/cbc:StatusReasonCode.",
+        (doc, e) => REASON_CODE.exists(doc, e),
+      ),
+    ),
+    ruleWhen(
+      "cac:Status",
+      hasReasonCode("OTH"),
+      warning("PEPPOL-T111-R002", "", "The reason OTH should be explained. Add cbc:StatusReason.", explainsItself),
+    ),
+    rule(
+      "cbc:CustomizationID",
+      fatal(
+        "PEPPOL-T111-R003",
+        "",
+        `cbc:CustomizationID must begin with ${INVOICE_RESPONSE_CUSTOMIZATION}.`,
+        (doc, e) => normalizeSpace(doc.text(e)).startsWith(INVOICE_RESPONSE_CUSTOMIZATION),
+      ),
+    ),
+    ruleWhen(
+      "cac:Status",
+      hasReasonCode("PPD"),
+      fatal(
+        "PEPPOL-T111-R004",
+        "",
+        "The reason PPD (partially paid) must be explained. Add cbc:StatusReason.",
+        explainsItself,
+      ),
       // The published condition asks whether a comparison exists, and a comparison always does.
-      fatal("PEPPOL-T111-R005", "", "The reason PPD (partially paid) belongs to the status PD. Change one of them.", () => true)),
-    rule("cbc:ProfileID",
-      fatal("PEPPOL-T111-R008", "", `cbc:ProfileID must be ${INVOICE_RESPONSE_PROFILE} or ${BILLING_WITH_RESPONSE}.`, isResponseProfile)),
+      fatal(
+        "PEPPOL-T111-R005",
+        "",
+        "The reason PPD (partially paid) belongs to the status PD. Change one of them.",
+        () => true,
+      ),
+    ),
+    rule(
+      "cbc:ProfileID",
+      fatal(
+        "PEPPOL-T111-R008",
+        "",
+        `cbc:ProfileID must be ${INVOICE_RESPONSE_PROFILE} or ${BILLING_WITH_RESPONSE}.`,
+        isResponseProfile,
+      ),
+    ),
   ],
 };
 
@@ -77,17 +141,35 @@ function isResponseProfile(doc: XmlDocument, e: ElementId): boolean {
 const CLARIFICATIONS: Pattern = {
   id: "clarifications",
   rules: [
-    ruleWhen("cac:Status", namesList("OPStatusAction"),
-      fatal("PEPPOL-T111-R006", "", "The code is not in the list OPStatusAction: NOA, PIN, NIN, CNF, CNP, CNA, OTH.",
-        (doc, e) => STATUS_ACTIONS.has(childNormalized(doc, e, cbc.StatusReasonCode)))),
-    ruleWhen("cac:Status", namesList("OPStatusReason"),
-      fatal("PEPPOL-T111-R007", "", "The code is not in the list OPStatusReason: NON, REF, LEG, REC, QUA, DEL, PRI, QTY, ITM, PAY, PPD, UNR, FIN, OTH.",
-        (doc, e) => STATUS_REASONS.has(childNormalized(doc, e, cbc.StatusReasonCode)))),
+    ruleWhen(
+      "cac:Status",
+      namesList("OPStatusAction"),
+      fatal(
+        "PEPPOL-T111-R006",
+        "",
+        "The code is not in the list OPStatusAction: NOA, PIN, NIN, CNF, CNP, CNA, OTH.",
+        (doc, e) => STATUS_ACTIONS.has(childNormalized(doc, e, cbc.StatusReasonCode)),
+      ),
+    ),
+    ruleWhen(
+      "cac:Status",
+      namesList("OPStatusReason"),
+      fatal(
+        "PEPPOL-T111-R007",
+        "",
+        "The code is not in the list OPStatusReason: NON, REF, LEG, REC, QUA, DEL, PRI, QTY, ITM, PAY, PPD, UNR, FIN, OTH.",
+        (doc, e) => STATUS_REASONS.has(childNormalized(doc, e, cbc.StatusReasonCode)),
+      ),
+    ),
   ],
 };
 
 /** A rule set of its own: one per worker. */
-export const invoiceResponseRules = (): RuleSet => ruleSet({
-  id: "peppol-invoice-response", version: INVOICE_RESPONSE_VERSION, layer: "peppol", facts: NO_FACTS,
-  patterns: [EMPTY, COMMON, { id: "structure", rules: basicRules() }, ANSWER, CLARIFICATIONS],
-});
+export const invoiceResponseRules = (): RuleSet =>
+  ruleSet({
+    id: "peppol-invoice-response",
+    version: INVOICE_RESPONSE_VERSION,
+    layer: "peppol",
+    facts: NO_FACTS,
+    patterns: [EMPTY, COMMON, { id: "structure", rules: basicRules() }, ANSWER, CLARIFICATIONS],
+  });

@@ -11,9 +11,16 @@ import { fatal, rule, type Assert, type Rule, type Test } from "../rule.js";
 import { normalizeSpace } from "../values.js";
 import { CLARIFICATION_LISTS, DOCUMENT_CODES, RESPONSE_CODES, STATUS_ACTIONS, STATUS_REASONS } from "./codes.js";
 
-interface CodeSet { readonly name: string; readonly codes: ReadonlySet<string> }
+interface CodeSet {
+  readonly name: string;
+  readonly codes: ReadonlySet<string>;
+}
 
-interface AttributeModel { readonly term: string; readonly required: boolean; readonly list: CodeSet }
+interface AttributeModel {
+  readonly term: string;
+  readonly required: boolean;
+  readonly list: CodeSet;
+}
 
 interface ElementModel {
   readonly term: string;
@@ -25,13 +32,27 @@ interface ElementModel {
   readonly open?: boolean;
 }
 
-const must = (term: string, more: Omit<ElementModel, "term" | "required"> = {}): ElementModel => ({ term, required: true, ...more });
+const must = (term: string, more: Omit<ElementModel, "term" | "required"> = {}): ElementModel => ({
+  term,
+  required: true,
+  ...more,
+});
 const may = (term: string, more: Omit<ElementModel, "term" | "required"> = {}): ElementModel => ({ term, ...more });
 
-const ADDRESS = must("cbc:EndpointID", { attribute: { term: "schemeID", required: true, list: { name: "electronic address schemes (EAS)", codes: EAS.codes } } });
+const ADDRESS = must("cbc:EndpointID", {
+  attribute: { term: "schemeID", required: true, list: { name: "electronic address schemes (EAS)", codes: EAS.codes } },
+});
 const PARTY_ID = may("cac:PartyIdentification", {
   open: true,
-  children: [must("cbc:ID", { attribute: { term: "schemeID", required: false, list: { name: "identifier schemes (ISO 6523)", codes: ICD.codes } } })],
+  children: [
+    must("cbc:ID", {
+      attribute: {
+        term: "schemeID",
+        required: false,
+        list: { name: "identifier schemes (ISO 6523)", codes: ICD.codes },
+      },
+    }),
+  ],
 });
 const LEGAL_NAME = must("cac:PartyLegalEntity", { children: [must("cbc:RegistrationName")] });
 const CONTACT = may("cac:Contact", { children: [may("cbc:Name"), may("cbc:Telephone"), may("cbc:ElectronicMail")] });
@@ -41,7 +62,11 @@ const STATUS = may("cac:Status", {
   children: [
     may("cbc:StatusReasonCode", {
       list: { name: "clarification reasons and actions", codes: new Set([...STATUS_REASONS, ...STATUS_ACTIONS]) },
-      attribute: { term: "listID", required: true, list: { name: "clarification lists (OPStatusReason, OPStatusAction)", codes: CLARIFICATION_LISTS } },
+      attribute: {
+        term: "listID",
+        required: true,
+        list: { name: "clarification lists (OPStatusReason, OPStatusAction)", codes: CLARIFICATION_LISTS },
+      },
     }),
     may("cbc:StatusReason"),
     may("cac:Condition", { children: [must("cbc:AttributeID"), may("cbc:Description")] }),
@@ -49,20 +74,40 @@ const STATUS = may("cac:Status", {
 });
 
 const RESPONSE = must("cac:Response", {
-  children: [must("cbc:ResponseCode", { list: { name: "invoice status codes (AB, IP, UQ, CA, RE, AP, PD)", codes: RESPONSE_CODES } }), may("cbc:EffectiveDate"), STATUS],
+  children: [
+    must("cbc:ResponseCode", {
+      list: { name: "invoice status codes (AB, IP, UQ, CA, RE, AP, PD)", codes: RESPONSE_CODES },
+    }),
+    may("cbc:EffectiveDate"),
+    STATUS,
+  ],
 });
 
 const REFERENCE = must("cac:DocumentReference", {
-  children: [must("cbc:ID"), may("cbc:IssueDate"), must("cbc:DocumentTypeCode", { list: { name: "document name codes (UNTDID 1001)", codes: DOCUMENT_CODES } })],
+  children: [
+    must("cbc:ID"),
+    may("cbc:IssueDate"),
+    must("cbc:DocumentTypeCode", { list: { name: "document name codes (UNTDID 1001)", codes: DOCUMENT_CODES } }),
+  ],
 });
 
 const MODEL: ElementModel = must("ApplicationResponse", {
   children: [
-    must("cbc:CustomizationID"), must("cbc:ProfileID"), must("cbc:ID"), must("cbc:IssueDate"), may("cbc:IssueTime"), may("cbc:Note"),
+    must("cbc:CustomizationID"),
+    must("cbc:ProfileID"),
+    must("cbc:ID"),
+    must("cbc:IssueDate"),
+    may("cbc:IssueTime"),
+    may("cbc:Note"),
     must("cac:SenderParty", { children: [ADDRESS, PARTY_ID, LEGAL_NAME, CONTACT] }),
     must("cac:ReceiverParty", { children: [ADDRESS, PARTY_ID, LEGAL_NAME] }),
     must("cac:DocumentResponse", {
-      children: [RESPONSE, REFERENCE, may("cac:IssuerParty", { children: NAMED_PARTY }), may("cac:RecipientParty", { children: NAMED_PARTY })],
+      children: [
+        RESPONSE,
+        REFERENCE,
+        may("cac:IssuerParty", { children: NAMED_PARTY }),
+        may("cac:RecipientParty", { children: NAMED_PARTY }),
+      ],
     }),
   ],
 });
@@ -81,17 +126,36 @@ function elementRules(model: ElementModel, above: string, numbering: { last: num
   const claims = [...claimsAbout(model), ...(model.term === "ApplicationResponse" ? [noSchemaLocation] : [])];
   const number = (index: number): string => `PEPPOL-T111-B${element}${String(index + 1).padStart(2, "0")}`;
   const known = (model.children ?? []).flatMap((child) => elementRules(child, path, numbering));
-  const others = model.children === undefined || model.open === true ? [] :
-    [rule(`${path}/*`, fatal(number(claims.length), "", `${model.term} of an invoice response has no such element. Remove it.`, () => false))];
+  const others =
+    model.children === undefined || model.open === true
+      ? []
+      : [
+          rule(
+            `${path}/*`,
+            fatal(
+              number(claims.length),
+              "",
+              `${model.term} of an invoice response has no such element. Remove it.`,
+              () => false,
+            ),
+          ),
+        ];
   return [rule(path, ...claims.map((claim, index) => claim(number(index)))), ...known, ...others];
 }
 
 type Claim = (id: string) => Assert;
 
-const noSchemaLocation: Claim = (id) => fatal(id, "", "The document names the location of a schema. Remove the attribute schemaLocation.", hasNoSchemaLocation);
+const noSchemaLocation: Claim = (id) =>
+  fatal(
+    id,
+    "",
+    "The document names the location of a schema. Remove the attribute schemaLocation.",
+    hasNoSchemaLocation,
+  );
 
 export const hasNoSchemaLocation: Test = (doc, e) => {
-  for (let i = 0; i < doc.attrCount(e); i += 1) if (doc.expanded(doc.attrName(e, i)).local === "schemaLocation") return false;
+  for (let i = 0; i < doc.attrCount(e); i += 1)
+    if (doc.expanded(doc.attrName(e, i)).local === "schemaLocation") return false;
   return true;
 };
 
@@ -99,22 +163,35 @@ export const hasNoSchemaLocation: Test = (doc, e) => {
 function claimsAbout(model: ElementModel): Claim[] {
   const { list, attribute } = model;
   return [
-    ...(model.children ?? []).filter((child) => child.required === true).map((child): Claim => {
-      const name = nameId(child.term);
-      return (id) => fatal(id, "", `${model.term} needs ${child.term}. Add it.`, (doc, e) => doc.has(e, name));
-    }),
-    ...(list === undefined ? [] : [(id: string) => fatal(id, "", `The code in ${model.term} is not one of the ${list.name}.`,
-      (doc: XmlDocument, e: ElementId) => list.codes.has(normalizeSpace(textNode(doc, e))))]),
+    ...(model.children ?? [])
+      .filter((child) => child.required === true)
+      .map((child): Claim => {
+        const name = nameId(child.term);
+        return (id) => fatal(id, "", `${model.term} needs ${child.term}. Add it.`, (doc, e) => doc.has(e, name));
+      }),
+    ...(list === undefined
+      ? []
+      : [
+          (id: string) =>
+            fatal(
+              id,
+              "",
+              `The code in ${model.term} is not one of the ${list.name}.`,
+              (doc: XmlDocument, e: ElementId) => list.codes.has(normalizeSpace(textNode(doc, e))),
+            ),
+        ]),
     ...(attribute === undefined ? [] : attributeClaims(model.term, attribute)),
   ];
 }
 
 function attributeClaims(element: string, { term, required, list }: AttributeModel): Claim[] {
   const name = nameId(`@${term}`);
-  const present: Claim = (id) => fatal(id, "", `${element} needs the attribute ${term}. Add it.`, (doc, e) => doc.attr(e, name) !== undefined);
-  const listed: Claim = (id) => fatal(id, "", `The attribute ${term} of ${element} is not one of the ${list.name}.`, (doc, e) => {
-    const value = doc.attr(e, name);
-    return value === undefined || list.codes.has(value);
-  });
+  const present: Claim = (id) =>
+    fatal(id, "", `${element} needs the attribute ${term}. Add it.`, (doc, e) => doc.attr(e, name) !== undefined);
+  const listed: Claim = (id) =>
+    fatal(id, "", `The attribute ${term} of ${element} is not one of the ${list.name}.`, (doc, e) => {
+      const value = doc.attr(e, name);
+      return value === undefined || list.codes.has(value);
+    });
   return required ? [present, listed] : [listed];
 }

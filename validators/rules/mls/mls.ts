@@ -42,11 +42,24 @@ function partyAsserts(first: number, who: string, endpoint: Path): readonly Asse
   const id = (offset: number): string => `SCH-MLS-${String(first + offset).padStart(2, "0")}`;
   return [
     fatal(id(0), "", `The ${who} has no electronic address. Add cbc:EndpointID.`, (doc, e) => endpoint.exists(doc, e)),
-    fatal(id(1), "", `The electronic address of the ${who} is empty. Give the service provider identifier.`, (doc, e) => pathNormalized(doc, e, endpoint) !== ""),
-    fatal(id(2), "", `The electronic address of the ${who} is no service provider identifier: six digits, optionally followed by - and a part, and . and a part.`,
-      (doc, e) => PROVIDER_ID.test(pathNormalized(doc, e, endpoint))),
-    fatal(id(3), "", `The electronic address of the ${who} names no scheme. Add schemeID.`, (doc, e) => endpoint.some(doc, e, hasScheme, undefined)),
-    fatal(id(4), "", `The electronic address of the ${who} must have scheme 0242 (service providers).`, (doc, e) => endpoint.some(doc, e, isProviderScheme, undefined)),
+    fatal(
+      id(1),
+      "",
+      `The electronic address of the ${who} is empty. Give the service provider identifier.`,
+      (doc, e) => pathNormalized(doc, e, endpoint) !== "",
+    ),
+    fatal(
+      id(2),
+      "",
+      `The electronic address of the ${who} is no service provider identifier: six digits, optionally followed by - and a part, and . and a part.`,
+      (doc, e) => PROVIDER_ID.test(pathNormalized(doc, e, endpoint)),
+    ),
+    fatal(id(3), "", `The electronic address of the ${who} names no scheme. Add schemeID.`, (doc, e) =>
+      endpoint.some(doc, e, hasScheme, undefined),
+    ),
+    fatal(id(4), "", `The electronic address of the ${who} must have scheme 0242 (service providers).`, (doc, e) =>
+      endpoint.some(doc, e, isProviderScheme, undefined),
+    ),
   ];
 }
 
@@ -64,48 +77,147 @@ function hasIssue(doc: XmlDocument, e: ElementId, code: string): boolean {
   return false;
 }
 
-const DOCUMENT_RULE: Rule = rule("/ApplicationResponse",
-  fatal("SCH-MLS-01", "", `cbc:CustomizationID must be ${MLS_CUSTOMIZATION}.`, (doc, e) => childNormalized(doc, e, cbc.CustomizationID) === MLS_CUSTOMIZATION),
-  fatal("SCH-MLS-02", "", `cbc:ProfileID must be ${MLS_PROFILE}.`, (doc, e) => childNormalized(doc, e, cbc.ProfileID) === MLS_PROFILE),
-  fatal("SCH-MLS-03", "", "The status has no identifier. Fill cbc:ID.", (doc, e) => childNormalized(doc, e, cbc.ID) !== ""),
-  fatal("SCH-MLS-04", "", "Write the issue date as YYYY-MM-DD, without time zone.", (doc, e) => codePoints(childNormalized(doc, e, cbc.IssueDate)) === 10),
+const DOCUMENT_RULE: Rule = rule(
+  "/ApplicationResponse",
+  fatal(
+    "SCH-MLS-01",
+    "",
+    `cbc:CustomizationID must be ${MLS_CUSTOMIZATION}.`,
+    (doc, e) => childNormalized(doc, e, cbc.CustomizationID) === MLS_CUSTOMIZATION,
+  ),
+  fatal(
+    "SCH-MLS-02",
+    "",
+    `cbc:ProfileID must be ${MLS_PROFILE}.`,
+    (doc, e) => childNormalized(doc, e, cbc.ProfileID) === MLS_PROFILE,
+  ),
+  fatal(
+    "SCH-MLS-03",
+    "",
+    "The status has no identifier. Fill cbc:ID.",
+    (doc, e) => childNormalized(doc, e, cbc.ID) !== "",
+  ),
+  fatal(
+    "SCH-MLS-04",
+    "",
+    "Write the issue date as YYYY-MM-DD, without time zone.",
+    (doc, e) => codePoints(childNormalized(doc, e, cbc.IssueDate)) === 10,
+  ),
   fatal("SCH-MLS-05", "", "The issue time is missing. Add cbc:IssueTime.", (doc, e) => doc.has(e, cbc.IssueTime)),
-  fatal("SCH-MLS-06", "", "The issue time has no time zone. End it with Z or an offset such as +02:00.", (doc, e) => ZONED.test(childNormalized(doc, e, cbc.IssueTime))),
+  fatal("SCH-MLS-06", "", "The issue time has no time zone. End it with Z or an offset such as +02:00.", (doc, e) =>
+    ZONED.test(childNormalized(doc, e, cbc.IssueTime)),
+  ),
   ...partyAsserts(7, "sender", at("cac:SenderParty/cbc:EndpointID")),
   ...partyAsserts(12, "receiver", at("cac:ReceiverParty/cbc:EndpointID")),
-  fatal("SCH-MLS-17", "", "A status answers exactly one document: give one cac:DocumentResponse.", (doc, e) => doc.countChildren(e, cac.DocumentResponse) === 1));
+  fatal(
+    "SCH-MLS-17",
+    "",
+    "A status answers exactly one document: give one cac:DocumentResponse.",
+    (doc, e) => doc.countChildren(e, cac.DocumentResponse) === 1,
+  ),
+);
 
-const RESPONSE_RULE: Rule = rule("/ApplicationResponse/cac:DocumentResponse",
-  fatal("SCH-MLS-18", "", "The response code is missing. Add cac:Response/cbc:ResponseCode.", (doc, e) => CODE.exists(doc, e)),
-  fatal("SCH-MLS-19", "", "The response code must be AP, AB or RE.", (doc, e) => MLS_RESPONSE_CODES.has(pathNormalized(doc, e, CODE))),
-  fatal("SCH-MLS-20", "", "A rejection (RE) needs a description. Add cac:Response/cbc:Description.", (doc, e) => !isNegative(doc, e) || DESCRIPTION.exists(doc, e)),
-  fatal("SCH-MLS-21", "", "The description of a rejection (RE) must say something.", (doc, e) => !isNegative(doc, e) || pathNormalized(doc, e, DESCRIPTION) !== ""),
-  fatal("SCH-MLS-22", "", "A status refers to exactly one document: give one cac:DocumentReference.", (doc, e) => doc.countChildren(e, cac.DocumentReference) === 1),
-  fatal("SCH-MLS-23", "", "A rejection (RE) needs at least one issue. Add cac:LineResponse.", (doc, e) => !isNegative(doc, e) || doc.has(e, cac.LineResponse)),
-  fatal("SCH-MLS-24", "", "A rejection (RE) needs at least one issue with the reason BV, FD or SV.", (doc, e) => !isNegative(doc, e) || hasFailure(doc, e)),
-  fatal("SCH-MLS-25", "", "Only a rejection (RE) may carry an issue with the reason BV, FD or SV. Change the response code or the issues.",
-    (doc, e) => isNegative(doc, e) || !hasFailure(doc, e)));
+const RESPONSE_RULE: Rule = rule(
+  "/ApplicationResponse/cac:DocumentResponse",
+  fatal("SCH-MLS-18", "", "The response code is missing. Add cac:Response/cbc:ResponseCode.", (doc, e) =>
+    CODE.exists(doc, e),
+  ),
+  fatal("SCH-MLS-19", "", "The response code must be AP, AB or RE.", (doc, e) =>
+    MLS_RESPONSE_CODES.has(pathNormalized(doc, e, CODE)),
+  ),
+  fatal(
+    "SCH-MLS-20",
+    "",
+    "A rejection (RE) needs a description. Add cac:Response/cbc:Description.",
+    (doc, e) => !isNegative(doc, e) || DESCRIPTION.exists(doc, e),
+  ),
+  fatal(
+    "SCH-MLS-21",
+    "",
+    "The description of a rejection (RE) must say something.",
+    (doc, e) => !isNegative(doc, e) || pathNormalized(doc, e, DESCRIPTION) !== "",
+  ),
+  fatal(
+    "SCH-MLS-22",
+    "",
+    "A status refers to exactly one document: give one cac:DocumentReference.",
+    (doc, e) => doc.countChildren(e, cac.DocumentReference) === 1,
+  ),
+  fatal(
+    "SCH-MLS-23",
+    "",
+    "A rejection (RE) needs at least one issue. Add cac:LineResponse.",
+    (doc, e) => !isNegative(doc, e) || doc.has(e, cac.LineResponse),
+  ),
+  fatal(
+    "SCH-MLS-24",
+    "",
+    "A rejection (RE) needs at least one issue with the reason BV, FD or SV.",
+    (doc, e) => !isNegative(doc, e) || hasFailure(doc, e),
+  ),
+  fatal(
+    "SCH-MLS-25",
+    "",
+    "Only a rejection (RE) may carry an issue with the reason BV, FD or SV. Change the response code or the issues.",
+    (doc, e) => isNegative(doc, e) || !hasFailure(doc, e),
+  ),
+);
 
 const ISSUE = "/ApplicationResponse/cac:DocumentResponse/cac:LineResponse";
 
 /** A rule set of its own: one per worker. */
-export const mlsRules = (): RuleSet => ruleSet({
-  id: "peppol-mls", version: MLS_VERSION, layer: "peppol", facts: NO_FACTS,
-  patterns: [{
-    id: "default",
-    rules: [
-      DOCUMENT_RULE,
-      RESPONSE_RULE,
-      rule("/ApplicationResponse/cac:DocumentResponse/cac:DocumentReference",
-        fatal("SCH-MLS-26", "", "The reference must name the document: fill cbc:ID with its SBDH instance identifier.", (doc, e) => childNormalized(doc, e, cbc.ID) !== "")),
-      rule(ISSUE,
-        fatal("SCH-MLS-27", "", "The issue has no location. Fill cac:LineReference/cbc:LineID, with NA if there is none.", (doc, e) => pathNormalized(doc, e, LINE_ID) !== "")),
-      rule(`${ISSUE}/cac:Response`,
-        fatal("SCH-MLS-28", "", "The issue has no description. Add cbc:Description.", (doc, e) => doc.has(e, cbc.Description)),
-        fatal("SCH-MLS-29", "", "The description of the issue must say something.", (doc, e) => childNormalized(doc, e, cbc.Description) !== ""),
-        fatal("SCH-MLS-30", "", "The issue has no status. Add cac:Status with a reason code.", (doc, e) => doc.has(e, cac.Status))),
-      rule(`${ISSUE}/cac:Response/cac:Status`,
-        fatal("SCH-MLS-31", "", "The reason code must be BV, BW, FD or SV.", (doc, e) => MLS_REASON_CODES.has(childNormalized(doc, e, cbc.StatusReasonCode)))),
+export const mlsRules = (): RuleSet =>
+  ruleSet({
+    id: "peppol-mls",
+    version: MLS_VERSION,
+    layer: "peppol",
+    facts: NO_FACTS,
+    patterns: [
+      {
+        id: "default",
+        rules: [
+          DOCUMENT_RULE,
+          RESPONSE_RULE,
+          rule(
+            "/ApplicationResponse/cac:DocumentResponse/cac:DocumentReference",
+            fatal(
+              "SCH-MLS-26",
+              "",
+              "The reference must name the document: fill cbc:ID with its SBDH instance identifier.",
+              (doc, e) => childNormalized(doc, e, cbc.ID) !== "",
+            ),
+          ),
+          rule(
+            ISSUE,
+            fatal(
+              "SCH-MLS-27",
+              "",
+              "The issue has no location. Fill cac:LineReference/cbc:LineID, with NA if there is none.",
+              (doc, e) => pathNormalized(doc, e, LINE_ID) !== "",
+            ),
+          ),
+          rule(
+            `${ISSUE}/cac:Response`,
+            fatal("SCH-MLS-28", "", "The issue has no description. Add cbc:Description.", (doc, e) =>
+              doc.has(e, cbc.Description),
+            ),
+            fatal(
+              "SCH-MLS-29",
+              "",
+              "The description of the issue must say something.",
+              (doc, e) => childNormalized(doc, e, cbc.Description) !== "",
+            ),
+            fatal("SCH-MLS-30", "", "The issue has no status. Add cac:Status with a reason code.", (doc, e) =>
+              doc.has(e, cac.Status),
+            ),
+          ),
+          rule(
+            `${ISSUE}/cac:Response/cac:Status`,
+            fatal("SCH-MLS-31", "", "The reason code must be BV, BW, FD or SV.", (doc, e) =>
+              MLS_REASON_CODES.has(childNormalized(doc, e, cbc.StatusReasonCode)),
+            ),
+          ),
+        ],
+      },
     ],
-  }],
-});
+  });

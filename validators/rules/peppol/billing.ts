@@ -23,22 +23,39 @@ import { BILLING, SELF_BILLING, type Variant } from "./variant.js";
 /** Release that the tables encode; mandatory since 2026-08-17. */
 export const PEPPOL_BILLING_VERSION = "3.0.21";
 
-const NATIONAL: readonly Pattern<PeppolFacts>[] =
-  [NORWAY, DENMARK, ITALY, SWEDEN, GREECE, GREECE_DOMESTIC, ICELAND, NETHERLANDS, GERMANY];
+const NATIONAL: readonly Pattern<PeppolFacts>[] = [
+  NORWAY,
+  DENMARK,
+  ITALY,
+  SWEDEN,
+  GREECE,
+  GREECE_DOMESTIC,
+  ICELAND,
+  NETHERLANDS,
+  GERMANY,
+];
 
-const transactionRules = (variant: Variant): readonly Rule<PeppolFacts>[] => [...DOCUMENT_RULES, ...lineRules(variant), IDENTIFIER_RULE];
+const transactionRules = (variant: Variant): readonly Rule<PeppolFacts>[] => [
+  ...DOCUMENT_RULES,
+  ...lineRules(variant),
+  IDENTIFIER_RULE,
+];
 
 /** A rule set of its own, with facts of its own: one per worker. */
-const peppolRules = (variant: Variant): RuleSet => ruleSet({
-  id: variant.id, version: PEPPOL_BILLING_VERSION, layer: "peppol", facts: new PeppolFacts(variant),
-  patterns: [
-    EMPTY_ELEMENTS,
-    PROJECT_REFERENCE,
-    { id: "transaction", rules: transactionRules(variant) },
-    ...(variant.national ? NATIONAL : []),
-    codePattern(variant),
-  ],
-});
+const peppolRules = (variant: Variant): RuleSet =>
+  ruleSet({
+    id: variant.id,
+    version: PEPPOL_BILLING_VERSION,
+    layer: "peppol",
+    facts: new PeppolFacts(variant),
+    patterns: [
+      EMPTY_ELEMENTS,
+      PROJECT_REFERENCE,
+      { id: "transaction", rules: transactionRules(variant) },
+      ...(variant.national ? NATIONAL : []),
+      codePattern(variant),
+    ],
+  });
 
 /** Rules of invoices and credit notes from the seller, with all national groups. */
 export const peppolBilling = (): RuleSet => peppolRules(BILLING);

@@ -35,8 +35,12 @@ class Memo<T> {
 }
 
 const ROOT = 0;
-const SUPPLIER_COUNTRY = at("cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
-const CUSTOMER_COUNTRY = at("cac:AccountingCustomerParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
+const SUPPLIER_COUNTRY = at(
+  "cac:AccountingSupplierParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode",
+);
+const CUSTOMER_COUNTRY = at(
+  "cac:AccountingCustomerParty/cac:Party/cac:PostalAddress/cac:Country/cbc:IdentificationCode",
+);
 const REPRESENTATIVE_COUNTRY = at("cac:TaxRepresentativeParty/cac:PostalAddress/cac:Country/cbc:IdentificationCode");
 const SUPPLIER_SCHEMES = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
 const CUSTOMER_SCHEMES = at("cac:AccountingCustomerParty/cac:Party/cac:PartyTaxScheme");
@@ -64,12 +68,19 @@ export class PeppolFacts implements Facts {
   /** "01", "02" or "Unknown". @throws RuleError XPTY0004 (when asked) for a second ProfileID */
   readonly profile: Memo<string>;
   /** Country of the seller: VAT prefix, else that of the tax representative, else the address, else XX. In upper case. */
-  readonly supplierCountry = new Memo((doc) =>
-    vatCountry(doc, SUPPLIER_SCHEMES) ?? vatCountry(doc, REPRESENTATIVE_SCHEMES) ?? addressCountry(doc, SUPPLIER_COUNTRY));
+  readonly supplierCountry = new Memo(
+    (doc) =>
+      vatCountry(doc, SUPPLIER_SCHEMES) ??
+      vatCountry(doc, REPRESENTATIVE_SCHEMES) ??
+      addressCountry(doc, SUPPLIER_COUNTRY),
+  );
   /** The same without the tax representative. */
-  readonly accountingSupplierCountry = new Memo((doc) =>
-    vatCountry(doc, SUPPLIER_SCHEMES) ?? addressCountry(doc, SUPPLIER_COUNTRY));
-  readonly customerCountry = new Memo((doc) => vatCountry(doc, CUSTOMER_SCHEMES) ?? addressCountry(doc, CUSTOMER_COUNTRY));
+  readonly accountingSupplierCountry = new Memo(
+    (doc) => vatCountry(doc, SUPPLIER_SCHEMES) ?? addressCountry(doc, SUPPLIER_COUNTRY),
+  );
+  readonly customerCountry = new Memo(
+    (doc) => vatCountry(doc, CUSTOMER_SCHEMES) ?? addressCountry(doc, CUSTOMER_COUNTRY),
+  );
   /** Country of the address as written, "" without one. @throws RuleError XPTY0004 (when asked) for a second one */
   readonly supplierAddress = new Memo((doc) => pathText(doc, ROOT, SUPPLIER_COUNTRY));
   readonly customerAddress = new Memo((doc) => pathText(doc, ROOT, CUSTOMER_COUNTRY));
@@ -91,12 +102,25 @@ export class PeppolFacts implements Facts {
     this.variant = variant;
     this.profile = new Memo((doc) => {
       const id = childNormalized(doc, ROOT, cbc.ProfileID);
-      return id === variant.profile ? "01" : SHARED_PROFILES.get(id) ?? "Unknown";
+      return id === variant.profile ? "01" : (SHARED_PROFILES.get(id) ?? "Unknown");
     });
-    this.#all = [this.profile, this.supplierCountry, this.accountingSupplierCountry, this.customerCountry, this.supplierAddress,
-      this.customerAddress, this.representativeAddress, this.supplierIsSwedish, this.supplierHasSwedishVat,
-      this.customerIsSwedish, this.sellerIsInGreece, this.hasOrderReference,
-      this.currencies, this.#periodStarts, this.#periodEnds];
+    this.#all = [
+      this.profile,
+      this.supplierCountry,
+      this.accountingSupplierCountry,
+      this.customerCountry,
+      this.supplierAddress,
+      this.customerAddress,
+      this.representativeAddress,
+      this.supplierIsSwedish,
+      this.supplierHasSwedishVat,
+      this.customerIsSwedish,
+      this.sellerIsInGreece,
+      this.hasOrderReference,
+      this.currencies,
+      this.#periodStarts,
+      this.#periodEnds,
+    ];
   }
 
   reset(): void {
@@ -135,7 +159,8 @@ export class PeppolFacts implements Facts {
 }
 
 /** Whether an address country is this one, in any case and with white space around it. */
-export const countryIs = (written: string, country: string): boolean => normalizeSpace(written).toUpperCase() === country;
+export const countryIs = (written: string, country: string): boolean =>
+  normalizeSpace(written).toUpperCase() === country;
 
 /** Greece is GR in addresses and EL in VAT numbers. */
 export const isGreek = (country: string): boolean => country === "GR" || country === "EL";
@@ -146,9 +171,14 @@ export const isGreek = (country: string): boolean => country === "GR" || country
  */
 function vatCountry(doc: XmlDocument, schemes: Path): string | undefined {
   const prefixes: string[] = [];
-  schemes.each(doc, ROOT, (_, scheme, into) => {
-    if (isVatScheme(doc, scheme)) into.push(substring(childText(doc, scheme, cbc.CompanyID), 1, 2));
-  }, prefixes);
+  schemes.each(
+    doc,
+    ROOT,
+    (_, scheme, into) => {
+      if (isVatScheme(doc, scheme)) into.push(substring(childText(doc, scheme, cbc.CompanyID), 1, 2));
+    },
+    prefixes,
+  );
   if (prefixes.length > 1) throw new RuleError("FORG0006");
   const prefix = prefixes[0] ?? "";
   return prefix === "" ? undefined : normalizeSpace(prefix).toUpperCase();
@@ -173,7 +203,8 @@ function someParty(doc: XmlDocument, role: number, passes: (doc: XmlDocument, pa
   return false;
 }
 
-export const isInSweden = (doc: XmlDocument, party: ElementId): boolean => ADDRESS_COUNTRY.some(doc, party, textIs, "SE");
+export const isInSweden = (doc: XmlDocument, party: ElementId): boolean =>
+  ADDRESS_COUNTRY.some(doc, party, textIs, "SE");
 
 export function isInSwedenWithVat(doc: XmlDocument, party: ElementId): boolean {
   if (!isInSweden(doc, party)) return false;

@@ -69,9 +69,14 @@ export function isItalianTaxCode(text: string): boolean {
 
 /** Letters 1–6, 9 and 16; integers 7–8, 10–11 and 15; positions 12–14 are free. */
 function isPersonalTaxCode(value: string): boolean {
-  return isLetters(substring(value, 1, 6)) && isCastableAsInteger(substring(value, 7, 2)) &&
-    isLetters(substring(value, 9, 1)) && isCastableAsInteger(substring(value, 10, 2)) &&
-    isCastableAsInteger(substring(value, 15, 1)) && isLetters(substring(value, 16, 1));
+  return (
+    isLetters(substring(value, 1, 6)) &&
+    isCastableAsInteger(substring(value, 7, 2)) &&
+    isLetters(substring(value, 9, 1)) &&
+    isCastableAsInteger(substring(value, 10, 2)) &&
+    isCastableAsInteger(substring(value, 15, 1)) &&
+    isLetters(substring(value, 16, 1))
+  );
 }
 
 const isLetters = (text: string): boolean => /^[A-Za-z]*$/u.test(text);
@@ -135,7 +140,11 @@ const ABN_WEIGHTS = [10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19] as const;
 export function isAustralianBusiness(text: string): boolean {
   const value = normalizeSpace(text);
   if (!/^[0-9]{11}$/u.test(value)) return false;
-  return ABN_WEIGHTS.reduce((sum, weight, index) => sum + (digitAt(value, index) - (index === 0 ? 1 : 0)) * weight, 0) % 89 === 0;
+  return (
+    ABN_WEIGHTS.reduce((sum, weight, index) => sum + (digitAt(value, index) - (index === 0 ? 1 : 0)) * weight, 0) %
+      89 ===
+    0
+  );
 }
 
 /** Greek TIN (AFM): nine digits, powers of two as weights; what follows the ninth is not looked at. */
@@ -160,7 +169,10 @@ export function isIban(text: string): boolean {
   return rest === 1;
 }
 
-const form = (pattern: RegExp): IdentifierCheck => (text) => pattern.test(normalizeSpace(text));
+const form =
+  (pattern: RegExp): IdentifierCheck =>
+  (text) =>
+    pattern.test(normalizeSpace(text));
 
 /** Dutch VAT number, also where it is not an electronic address. */
 export const isDutchVat = form(/^NL[0-9]{9}B[0-9]{2}$/u);

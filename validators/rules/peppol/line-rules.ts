@@ -1,7 +1,23 @@
 /** Peppol rules that calculate: allowances and charges, payment, currencies, periods, lines and prices. */
 import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc, roots, type NameId } from "../../xml/names.js";
-import { abs, add, decimal, div, eq, HUNDRED, isZero, le, mul, ONE, roundTo, sign, sub, ZERO, type Decimal } from "../decimal.js";
+import {
+  abs,
+  add,
+  decimal,
+  div,
+  eq,
+  HUNDRED,
+  isZero,
+  le,
+  mul,
+  ONE,
+  roundTo,
+  sign,
+  sub,
+  ZERO,
+  type Decimal,
+} from "../decimal.js";
 import { at } from "../path.js";
 import { fatal, rule, RuleError, ruleWhen, type Rule } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
@@ -10,7 +26,8 @@ import { childDecimal, decimalOf, normalizeSpace } from "../values.js";
 import { childNormalized, someChildIs, textNode, toDate } from "./xpath.js";
 
 const TOLERANCE = decimal("0.02");
-const ALLOWANCES = "Invoice/cac:AllowanceCharge | Invoice/cac:InvoiceLine/cac:AllowanceCharge | " +
+const ALLOWANCES =
+  "Invoice/cac:AllowanceCharge | Invoice/cac:InvoiceLine/cac:AllowanceCharge | " +
   "CreditNote/cac:AllowanceCharge | CreditNote/cac:CreditNoteLine/cac:AllowanceCharge";
 const PRICE_AMOUNT = at("cac:Price/cbc:PriceAmount");
 const BASE_QUANTITY = at("cac:Price/cbc:BaseQuantity");
@@ -24,19 +41,41 @@ const hasPercentage = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cb
 const hasBase = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cbc.BaseAmount);
 
 const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
-  ruleWhen(ALLOWANCES, (doc, e) => hasPercentage(doc, e) && !hasBase(doc, e),
-    fatal("PEPPOL-EN16931-R041", "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
-      "The allowance or charge has a percentage but no base amount. Add cbc:BaseAmount or drop the percentage.", () => false)),
-  ruleWhen(ALLOWANCES, (doc, e) => !hasPercentage(doc, e) && hasBase(doc, e),
-    fatal("PEPPOL-EN16931-R042", "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
-      "The allowance or charge has a base amount but no percentage. Add cbc:MultiplierFactorNumeric or drop the base amount.", () => false)),
-  rule(ALLOWANCES,
-    fatal("PEPPOL-EN16931-R040", "BT-92 BT-93 BT-94 BT-99 BT-100 BT-101 BT-136 BT-137 BT-138 BT-141 BT-142 BT-143",
+  ruleWhen(
+    ALLOWANCES,
+    (doc, e) => hasPercentage(doc, e) && !hasBase(doc, e),
+    fatal(
+      "PEPPOL-EN16931-R041",
+      "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
+      "The allowance or charge has a percentage but no base amount. Add cbc:BaseAmount or drop the percentage.",
+      () => false,
+    ),
+  ),
+  ruleWhen(
+    ALLOWANCES,
+    (doc, e) => !hasPercentage(doc, e) && hasBase(doc, e),
+    fatal(
+      "PEPPOL-EN16931-R042",
+      "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
+      "The allowance or charge has a base amount but no percentage. Add cbc:MultiplierFactorNumeric or drop the base amount.",
+      () => false,
+    ),
+  ),
+  rule(
+    ALLOWANCES,
+    fatal(
+      "PEPPOL-EN16931-R040",
+      "BT-92 BT-93 BT-94 BT-99 BT-100 BT-101 BT-136 BT-137 BT-138 BT-141 BT-142 BT-143",
       "The amount of the allowance or charge is not its base amount times its percentage (0.02 of difference is tolerated). Recalculate it.",
-      isPercentageOfBase),
-    fatal("PEPPOL-EN16931-R043", "BG-20 BG-21 BG-27 BG-28",
+      isPercentageOfBase,
+    ),
+    fatal(
+      "PEPPOL-EN16931-R043",
+      "BG-20 BG-21 BG-27 BG-28",
       "cbc:ChargeIndicator must say true for a charge or false for an allowance.",
-      (doc, e) => isTrueOrFalse(chargeIndicatorText(doc, e)))),
+      (doc, e) => isTrueOrFalse(chargeIndicatorText(doc, e)),
+    ),
+  ),
 ];
 
 function isPercentageOfBase(doc: XmlDocument, e: ElementId): boolean {
@@ -70,32 +109,54 @@ function chargeIndicatorText(doc: XmlDocument, e: ElementId): string {
 const isDirectDebit = (code: string): boolean => code === "49" || code === "59";
 
 /** `cac:TaxTotal/cbc:TaxAmount` counts where the total has a breakdown: the other one is in the accounting currency. */
-const CURRENCY_AMOUNTS = "cbc:Amount | cbc:BaseAmount | cbc:PriceAmount | cac:TaxTotal/cbc:TaxAmount | cbc:TaxableAmount | " +
+const CURRENCY_AMOUNTS =
+  "cbc:Amount | cbc:BaseAmount | cbc:PriceAmount | cac:TaxTotal/cbc:TaxAmount | cbc:TaxableAmount | " +
   "cbc:LineExtensionAmount | cbc:TaxExclusiveAmount | cbc:TaxInclusiveAmount | cbc:AllowanceTotalAmount | " +
   "cbc:ChargeTotalAmount | cbc:PrepaidAmount | cbc:PayableRoundingAmount | cbc:PayableAmount";
 
 const isNotAccountingTotal = (doc: XmlDocument, e: ElementId): boolean =>
-  doc.name(e) !== cbc.TaxAmount || doc.name(doc.parent(e)) === cac.TaxSubtotal || doc.has(doc.parent(e), cac.TaxSubtotal);
+  doc.name(e) !== cbc.TaxAmount ||
+  doc.name(doc.parent(e)) === cac.TaxSubtotal ||
+  doc.has(doc.parent(e), cac.TaxSubtotal);
 
 const currencyRule = (variant: Variant): Rule<PeppolFacts> =>
-  ruleWhen(variant.subtotalCurrencyIsChecked ? `${CURRENCY_AMOUNTS} | cac:TaxSubtotal/cbc:TaxAmount` : CURRENCY_AMOUNTS,
+  ruleWhen(
+    variant.subtotalCurrencyIsChecked ? `${CURRENCY_AMOUNTS} | cac:TaxSubtotal/cbc:TaxAmount` : CURRENCY_AMOUNTS,
     isNotAccountingTotal,
-    fatal("PEPPOL-EN16931-R051", "BT-5",
+    fatal(
+      "PEPPOL-EN16931-R051",
+      "BT-5",
       "The amount is in another currency than the document. Use the document currency (BT-5); only the VAT total in accounting currency may differ.",
       (doc, e, facts) => {
         const currency = doc.attr(e, attr.currencyID);
         return currency !== undefined && facts.currencies.of(doc).has(currency);
-      }));
+      },
+    ),
+  );
 
 const PERIOD_RULES: readonly Rule<PeppolFacts>[] = [
-  ruleWhen("Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:StartDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:StartDate",
+  ruleWhen(
+    "Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:StartDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:StartDate",
     (doc, e, facts) => facts.periodStarts(doc, invoiceOf(doc, e)).length > 0,
-    fatal("PEPPOL-EN16931-R110", "BT-73 BT-134", "The line period starts before the invoicing period. Correct one of the two dates.",
-      (doc, e, facts) => comparesWith(doc, e, facts.periodStarts(doc, invoiceOf(doc, e)), (line, period) => line >= period))),
-  ruleWhen("Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:EndDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:EndDate",
+    fatal(
+      "PEPPOL-EN16931-R110",
+      "BT-73 BT-134",
+      "The line period starts before the invoicing period. Correct one of the two dates.",
+      (doc, e, facts) =>
+        comparesWith(doc, e, facts.periodStarts(doc, invoiceOf(doc, e)), (line, period) => line >= period),
+    ),
+  ),
+  ruleWhen(
+    "Invoice/cac:InvoiceLine/cac:InvoicePeriod/cbc:EndDate | CreditNote/cac:CreditNoteLine/cac:InvoicePeriod/cbc:EndDate",
     (doc, e, facts) => facts.periodEnds(doc, invoiceOf(doc, e)).length > 0,
-    fatal("PEPPOL-EN16931-R111", "BT-74 BT-135", "The line period ends after the invoicing period. Correct one of the two dates.",
-      (doc, e, facts) => comparesWith(doc, e, facts.periodEnds(doc, invoiceOf(doc, e)), (line, period) => line <= period))),
+    fatal(
+      "PEPPOL-EN16931-R111",
+      "BT-74 BT-135",
+      "The line period ends after the invoicing period. Correct one of the two dates.",
+      (doc, e, facts) =>
+        comparesWith(doc, e, facts.periodEnds(doc, invoiceOf(doc, e)), (line, period) => line <= period),
+    ),
+  ),
 ];
 
 /** From a date of a line period up to the invoice: period, line, invoice. */
@@ -105,7 +166,12 @@ const invoiceOf = (doc: XmlDocument, e: ElementId): ElementId => doc.parent(doc.
  * Compares the date of a line with that of the document; an element without text compares false.
  * @throws RuleError FORG0001 for a text that is no date, XPTY0004 for several dates of the document
  */
-function comparesWith(doc: XmlDocument, e: ElementId, dates: readonly string[], holds: (line: number, period: number) => boolean): boolean {
+function comparesWith(
+  doc: XmlDocument,
+  e: ElementId,
+  dates: readonly string[],
+  holds: (line: number, period: number) => boolean,
+): boolean {
   const text = textNode(doc, e);
   if (text === "") return false;
   const line = toDate(text);
@@ -114,23 +180,39 @@ function comparesWith(doc: XmlDocument, e: ElementId, dates: readonly string[], 
 }
 
 const LINE_RULES: readonly Rule<PeppolFacts>[] = [
-  rule("cac:InvoiceLine | cac:CreditNoteLine",
-    fatal("PEPPOL-EN16931-R120", "BT-129 BT-131 BT-136 BT-141 BT-146 BT-149",
+  rule(
+    "cac:InvoiceLine | cac:CreditNoteLine",
+    fatal(
+      "PEPPOL-EN16931-R120",
+      "BT-129 BT-131 BT-136 BT-141 BT-146 BT-149",
       "The line net amount is not quantity × (net price / base quantity) + charges − allowances (0.02 of difference is tolerated). Recalculate the line.",
-      isLineAmountRight),
-    fatal("PEPPOL-EN16931-R121", "BT-149", "The price base quantity must be greater than zero.",
-      (doc, e) => {
-        const quantity = BASE_QUANTITY.one(doc, e);
-        return quantity === NONE || sign(decimalOf(doc, quantity)) > 0;
-      }),
-    fatal("PEPPOL-EN16931-R100", "BT-128", "The line names several invoiced objects. Keep one cac:DocumentReference.",
-      (doc, e) => doc.countChildren(e, cac.DocumentReference) <= 1),
-    fatal("PEPPOL-EN16931-R101", "BT-128", "A cac:DocumentReference of a line identifies the invoiced object: give it the document type code 130.",
-      (doc, e) => !doc.has(e, cac.DocumentReference) || someReferenceIsObject(doc, e))),
+      isLineAmountRight,
+    ),
+    fatal("PEPPOL-EN16931-R121", "BT-149", "The price base quantity must be greater than zero.", (doc, e) => {
+      const quantity = BASE_QUANTITY.one(doc, e);
+      return quantity === NONE || sign(decimalOf(doc, quantity)) > 0;
+    }),
+    fatal(
+      "PEPPOL-EN16931-R100",
+      "BT-128",
+      "The line names several invoiced objects. Keep one cac:DocumentReference.",
+      (doc, e) => doc.countChildren(e, cac.DocumentReference) <= 1,
+    ),
+    fatal(
+      "PEPPOL-EN16931-R101",
+      "BT-128",
+      "A cac:DocumentReference of a line identifies the invoiced object: give it the document type code 130.",
+      (doc, e) => !doc.has(e, cac.DocumentReference) || someReferenceIsObject(doc, e),
+    ),
+  ),
 ];
 
 function someReferenceIsObject(doc: XmlDocument, line: ElementId): boolean {
-  for (let reference = doc.child(line, cac.DocumentReference); reference !== NONE; reference = doc.nextSame(reference)) {
+  for (
+    let reference = doc.child(line, cac.DocumentReference);
+    reference !== NONE;
+    reference = doc.nextSame(reference)
+  ) {
     if (someChildIs(doc, reference, cbc.DocumentTypeCode, "130")) return true;
   }
   return false;
@@ -142,13 +224,14 @@ function isLineAmountRight(doc: XmlDocument, line: ElementId): boolean {
   const price = pathDecimal(doc, line, PRICE_AMOUNT) ?? ZERO;
   const written = pathDecimal(doc, line, BASE_QUANTITY) ?? ONE;
   const base = isZero(written) ? ONE : written;
-  const gross = mul(quantity, base === ONE ? price : div(price, base) ?? ZERO);
+  const gross = mul(quantity, base === ONE ? price : (div(price, base) ?? ZERO));
   if (!doc.has(line, cac.AllowanceCharge)) return isClose(amount, gross);
   return isClose(amount, sub(add(gross, lineCharges(doc, line, "true")), lineCharges(doc, line, "false")));
 }
 
 /** Invoices count InvoicedQuantity, everything else CreditedQuantity. */
-const quantityName = (doc: XmlDocument): NameId => (doc.name(ROOT) === roots.Invoice ? cbc.InvoicedQuantity : cbc.CreditedQuantity);
+const quantityName = (doc: XmlDocument): NameId =>
+  doc.name(ROOT) === roots.Invoice ? cbc.InvoicedQuantity : cbc.CreditedQuantity;
 
 function pathDecimal(doc: XmlDocument, e: ElementId, path: typeof PRICE_AMOUNT): Decimal | undefined {
   const found = path.one(doc, e);
@@ -168,14 +251,31 @@ function lineCharges(doc: XmlDocument, line: ElementId, indicator: string): Deci
 }
 
 const PRICE_RULES: readonly Rule<PeppolFacts>[] = [
-  rule("cac:Price/cac:AllowanceCharge",
-    fatal("PEPPOL-EN16931-R044", "BT-147", "A price can have a discount but no charge: cbc:ChargeIndicator must be false here.",
-      (doc, e) => childNormalized(doc, e, cbc.ChargeIndicator) === "false"),
-    fatal("PEPPOL-EN16931-R046", "BT-146 BT-147 BT-148", "The net price is not the gross price minus the discount. Correct one of the three amounts.",
-      isNetPriceRight)),
-  ruleWhen("cac:Price/cbc:BaseQuantity", (doc, e) => doc.attr(e, attr.unitCode) !== undefined,
-    fatal("PEPPOL-EN16931-R130", "BT-130 BT-150", "The price base quantity is in another unit than the quantity of the line. Use the same unit code.",
-      hasUnitOfLine)),
+  rule(
+    "cac:Price/cac:AllowanceCharge",
+    fatal(
+      "PEPPOL-EN16931-R044",
+      "BT-147",
+      "A price can have a discount but no charge: cbc:ChargeIndicator must be false here.",
+      (doc, e) => childNormalized(doc, e, cbc.ChargeIndicator) === "false",
+    ),
+    fatal(
+      "PEPPOL-EN16931-R046",
+      "BT-146 BT-147 BT-148",
+      "The net price is not the gross price minus the discount. Correct one of the three amounts.",
+      isNetPriceRight,
+    ),
+  ),
+  ruleWhen(
+    "cac:Price/cbc:BaseQuantity",
+    (doc, e) => doc.attr(e, attr.unitCode) !== undefined,
+    fatal(
+      "PEPPOL-EN16931-R130",
+      "BT-130 BT-150",
+      "The price base quantity is in another unit than the quantity of the line. Use the same unit code.",
+      hasUnitOfLine,
+    ),
+  ),
 ];
 
 function isNetPriceRight(doc: XmlDocument, e: ElementId): boolean {
@@ -199,9 +299,16 @@ function hasUnitOfLine(doc: XmlDocument, e: ElementId): boolean {
 /** The middle of the transaction pattern, in its official order. */
 export const lineRules = (variant: Variant): readonly Rule<PeppolFacts>[] => [
   ...ALLOWANCE_RULES,
-  ruleWhen("cac:PaymentMeans", (doc, e) => isDirectDebit(childNormalized(doc, e, cbc.PaymentMeansCode)),
-    fatal("PEPPOL-EN16931-R061", "BT-81 BT-89", "Payment by direct debit needs a mandate reference. Add cac:PaymentMandate/cbc:ID.",
-      (doc, e) => MANDATE.exists(doc, e))),
+  ruleWhen(
+    "cac:PaymentMeans",
+    (doc, e) => isDirectDebit(childNormalized(doc, e, cbc.PaymentMeansCode)),
+    fatal(
+      "PEPPOL-EN16931-R061",
+      "BT-81 BT-89",
+      "Payment by direct debit needs a mandate reference. Add cac:PaymentMandate/cbc:ID.",
+      (doc, e) => MANDATE.exists(doc, e),
+    ),
+  ),
   currencyRule(variant),
   ...PERIOD_RULES,
   ...LINE_RULES,

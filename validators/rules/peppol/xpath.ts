@@ -13,7 +13,8 @@ import { RuleError } from "../rule.js";
 import { childText, isBlank, normalizeSpace, parseDate } from "../values.js";
 
 /** `normalize-space(child)`. @throws RuleError XPTY0004 when there are several children of that name */
-export const childNormalized = (doc: XmlDocument, e: ElementId, name: NameId): string => normalizeSpace(childText(doc, e, name));
+export const childNormalized = (doc: XmlDocument, e: ElementId, name: NameId): string =>
+  normalizeSpace(childText(doc, e, name));
 
 /** Text of the only element at a path, "" without one. @throws RuleError XPTY0004 when there are several */
 export function pathText(doc: XmlDocument, e: ElementId, path: Path): string {
@@ -22,7 +23,8 @@ export function pathText(doc: XmlDocument, e: ElementId, path: Path): string {
 }
 
 /** `normalize-space(path)`. @throws RuleError XPTY0004 when there are several elements at the path */
-export const pathNormalized = (doc: XmlDocument, e: ElementId, path: Path): string => normalizeSpace(pathText(doc, e, path));
+export const pathNormalized = (doc: XmlDocument, e: ElementId, path: Path): string =>
+  normalizeSpace(pathText(doc, e, path));
 
 /** An attribute of the only element at a path, "" without one. @throws RuleError XPTY0004 when several elements carry it */
 export function pathAttribute(doc: XmlDocument, e: ElementId, path: Path, attribute: NameId): string {
@@ -32,13 +34,18 @@ export function pathAttribute(doc: XmlDocument, e: ElementId, path: Path, attrib
   return found[0] ?? "";
 }
 
-function pushAttribute(doc: XmlDocument, e: ElementId, into: { readonly attribute: NameId; readonly found: string[] }): void {
+function pushAttribute(
+  doc: XmlDocument,
+  e: ElementId,
+  into: { readonly attribute: NameId; readonly found: string[] },
+): void {
   const value = doc.attr(e, into.attribute);
   if (value !== undefined && into.found.length < 2) into.found.push(value);
 }
 
 /** Nothing but character data inside: one text node, or none. Spares the walk over the markup. */
-const hasPlainText = (doc: XmlDocument, e: ElementId): boolean => ((doc.flags[e] ?? 0) & (FLAG.elements | FLAG.marked)) === 0;
+const hasPlainText = (doc: XmlDocument, e: ElementId): boolean =>
+  ((doc.flags[e] ?? 0) & (FLAG.elements | FLAG.marked)) === 0;
 
 /** `text()` where one item is allowed: a comment splits text in two. @throws RuleError XPTY0004 when there are several */
 export function textNode(doc: XmlDocument, e: ElementId): string {
@@ -115,6 +122,7 @@ export function substring(text: string, start: number, length = Infinity): strin
 /** Offset that lies `count` code points behind another. */
 function offsetOf(text: string, from: number, count: number): number {
   let offset = from;
-  for (let left = count; left > 0 && offset < text.length; left -= 1) offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
+  for (let left = count; left > 0 && offset < text.length; left -= 1)
+    offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
   return offset;
 }

@@ -1,8 +1,35 @@
 /** Translates function calls: the functions of XPath 2.0 that rules use, as one table, and those the source defines. */
-import { arrayCode, atomTypeOf, booleanCode, emptyCode, isExactType, isNodeType, itemOf, nativeCode, oneItem, stringCode, valueCode } from "./code.js";
+import {
+  arrayCode,
+  atomTypeOf,
+  booleanCode,
+  emptyCode,
+  isExactType,
+  isNodeType,
+  itemOf,
+  nativeCode,
+  oneItem,
+  stringCode,
+  valueCode,
+} from "./code.js";
 import type { Code } from "./code.js";
 import { constructorCall, isCastTarget } from "./casts.js";
-import { arrayOf, atomOf, atomsOf, boxed, boxedAtom, castStringOf, countOf, doubleOf, existsOf, requiredDouble, singleOf, stringOf, toDouble, truthOf } from "./derive.js";
+import {
+  arrayOf,
+  atomOf,
+  atomsOf,
+  boxed,
+  boxedAtom,
+  castStringOf,
+  countOf,
+  doubleOf,
+  existsOf,
+  requiredDouble,
+  singleOf,
+  stringOf,
+  toDouble,
+  truthOf,
+} from "./derive.js";
 import { unsupported, type Env } from "./environment.js";
 import { translateRegex } from "../runtime/regex.js";
 import { tokenize } from "../runtime/strings.js";
@@ -18,7 +45,13 @@ export function translateCall(expr: Expr & { kind: "call" }, env: Env): Code {
   const { name, args } = expr;
   if (name.namespace === XS) {
     const type = `xs:${name.local}`;
-    return isCastTarget(type) ? constructorCall(env, type, args.map((arg) => env.translate(arg, env))) : unsupported(`the function ${name.written}`);
+    return isCastTarget(type)
+      ? constructorCall(
+          env,
+          type,
+          args.map((arg) => env.translate(arg, env)),
+        )
+      : unsupported(`the function ${name.written}`);
   }
   if (name.namespace !== FN) {
     const user = env.functions(name);
@@ -28,7 +61,8 @@ export function translateCall(expr: Expr & { kind: "call" }, env: Env): Code {
   }
   const known = Object.hasOwn(FUNCTIONS, name.local) ? FUNCTIONS[name.local] : undefined;
   if (known === undefined) return unsupported(`the function ${name.written}`);
-  if (args.length < known.least || args.length > known.most) return unsupported(`${name.written} with ${args.length} arguments`);
+  if (args.length < known.least || args.length > known.most)
+    return unsupported(`${name.written} with ${args.length} arguments`);
   return known.code({ env, args: args.map((arg) => env.translate(arg, env)), exprs: args });
 }
 
@@ -41,18 +75,24 @@ function arg(call: Call, index: number): Code {
 function argOrContext(call: Call): Code {
   const { context } = call.env;
   if (call.args.length > 0) return arg(call, 0);
-  return context === undefined ? unsupported("a function of the context item where there is none (XPDY0002)") : oneItem(context);
+  return context === undefined
+    ? unsupported("a function of the context item where there is none (XPDY0002)")
+    : oneItem(context);
 }
 
 const text = (call: Call, index: number): string => stringOf(call.env.m, arg(call, index));
-const textOrContext = (call: Call): string => (call.args.length > 0 ? text(call, 0) : castStringOf(call.env.m, argOrContext(call)));
+const textOrContext = (call: Call): string =>
+  call.args.length > 0 ? text(call, 0) : castStringOf(call.env.m, argOrContext(call));
 
 /** A function of strings only, named in the run-time table. */
 const ofTexts = (count: number, name: string, make: (m: Env["m"], code: string) => Code): Row =>
-  row(count, count, (call) => make(call.env.m, `R.${name}(${call.args.map((_, index) => text(call, index)).join(", ")})`));
+  row(count, count, (call) =>
+    make(call.env.m, `R.${name}(${call.args.map((_, index) => text(call, index)).join(", ")})`),
+  );
 
 /** `contains` and the like with a method of JavaScript strings. */
-const ofMethod = (method: string): Row => row(2, 2, (call) => booleanCode(call.env.m, `${text(call, 0)}.${method}(${text(call, 1)})`));
+const ofMethod = (method: string): Row =>
+  row(2, 2, (call) => booleanCode(call.env.m, `${text(call, 0)}.${method}(${text(call, 1)})`));
 
 const FUNCTIONS: Readonly<Record<string, Row>> = {
   true: row(0, 0, ({ env }) => booleanCode(env.m, "true")),
@@ -64,14 +104,18 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   count: row(1, 1, (call) => nativeCode(call.env.m, countOf(call.env.m, arg(call, 0)))),
   position: row(0, 0, ({ env }) => nativeCode(env.m, env.position ?? unsupported("position() outside of a predicate"))),
   last: row(0, 0, ({ env }) => nativeCode(env.m, env.size ?? unsupported("last() outside of a predicate"))),
-  current: row(0, 0, ({ env }) => (env.current === undefined ? unsupported("current() where there is no context item") : oneItem(env.current))),
+  current: row(0, 0, ({ env }) =>
+    env.current === undefined ? unsupported("current() where there is no context item") : oneItem(env.current),
+  ),
 
   string: row(0, 1, (call) => stringCode(call.env.m, castStringOf(call.env.m, argOrContext(call)))),
   "normalize-space": row(0, 1, (call) => stringCode(call.env.m, `R.normalizeSpace(${textOrContext(call)})`)),
   "string-length": row(0, 1, (call) => nativeCode(call.env.m, `R.stringLength(${textOrContext(call)})`)),
   "upper-case": row(1, 1, (call) => stringCode(call.env.m, `${text(call, 0)}.toUpperCase()`)),
   "lower-case": row(1, 1, (call) => stringCode(call.env.m, `${text(call, 0)}.toLowerCase()`)),
-  concat: row(2, 64, (call) => stringCode(call.env.m, `(${call.args.map((code) => castStringOf(call.env.m, code)).join(" + ")})`)),
+  concat: row(2, 64, (call) =>
+    stringCode(call.env.m, `(${call.args.map((code) => castStringOf(call.env.m, code)).join(" + ")})`),
+  ),
   contains: row(2, 2, contains),
   "starts-with": ofMethod("startsWith"),
   "ends-with": row(2, 2, endsWith),
@@ -80,11 +124,15 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   translate: ofTexts(3, "translate", stringCode),
   substring: row(2, 3, substring),
   "string-join": row(2, 2, (call) => stringCode(call.env.m, `${textsOf(call, 0)}.join(${text(call, 1)})`)),
-  "string-to-codepoints": row(1, 1, (call) => arrayCode(call.env.m, "integer", `R.stringToCodepoints(${text(call, 0)})`)),
+  "string-to-codepoints": row(1, 1, (call) =>
+    arrayCode(call.env.m, "integer", `R.stringToCodepoints(${text(call, 0)})`),
+  ),
   "codepoints-to-string": row(1, 1, (call) => stringCode(call.env.m, `R.codepointsToString(${exactsOf(call, 0)})`)),
   matches: row(2, 3, (call) => booleanCode(call.env.m, `R.matches(${text(call, 0)}, ${pattern(call, 1, 2)})`)),
   tokenize: row(2, 3, tokenizeCall),
-  replace: row(3, 4, (call) => stringCode(call.env.m, `R.replace(${text(call, 0)}, ${pattern(call, 1, 3)}, ${text(call, 2)})`)),
+  replace: row(3, 4, (call) =>
+    stringCode(call.env.m, `R.replace(${text(call, 0)}, ${pattern(call, 1, 3)}, ${text(call, 2)})`),
+  ),
   compare: row(2, 2, (call) => optionalNative(call, `Math.sign(R.compareText(${text(call, 0)}, ${text(call, 1)}))`)),
 
   number: row(0, 1, number),
@@ -101,8 +149,16 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   "local-name": row(0, 1, (call) => nodeName(call, "local-name")),
   "namespace-uri": row(0, 1, (call) => nodeName(call, "namespace-uri")),
   data: row(1, 1, data),
-  "distinct-values": row(1, 1, (call) => arrayCode(call.env.m, "any", `R.distinctValues(${atomsOf(call.env.m, arg(call, 0), "any").code})`)),
-  "index-of": row(2, 2, (call) => arrayCode(call.env.m, "integer", `R.positionsOf(${atomsOf(call.env.m, arg(call, 0), "any").code}, ${boxedAtom(call.env.m, arg(call, 1))})`)),
+  "distinct-values": row(1, 1, (call) =>
+    arrayCode(call.env.m, "any", `R.distinctValues(${atomsOf(call.env.m, arg(call, 0), "any").code})`),
+  ),
+  "index-of": row(2, 2, (call) =>
+    arrayCode(
+      call.env.m,
+      "integer",
+      `R.positionsOf(${atomsOf(call.env.m, arg(call, 0), "any").code}, ${boxedAtom(call.env.m, arg(call, 1))})`,
+    ),
+  ),
   reverse: row(1, 1, (call) => ofArray(call, (list) => `${list}.reverse()`)),
   subsequence: row(2, 3, subsequence),
   "zero-or-one": row(1, 1, (call) => ofCard(call, "opt")),
@@ -116,12 +172,21 @@ function contains(call: Call): Code {
   const [list] = arg(call, 0).strings ?? [];
   const [, needle] = call.exprs;
   const isList = list !== undefined && arg(call, 0).strings?.length === 1 && list.startsWith(" ") && list.endsWith(" ");
-  if (isList && needle?.kind === "call" && needle.name.namespace === FN && needle.name.local === "concat" && needle.args.length === 3) {
+  if (
+    isList &&
+    needle?.kind === "call" &&
+    needle.name.namespace === FN &&
+    needle.name.local === "concat" &&
+    needle.args.length === 3
+  ) {
     const [before, middle, after] = needle.args;
     const isBlank = (expr: Expr | undefined): boolean => expr?.kind === "string" && expr.value === " ";
     if (isBlank(before) && isBlank(after) && middle !== undefined) {
       const words = m.constant(`new Set(${JSON.stringify(list.split(" ").filter((word) => word !== ""))})`);
-      return booleanCode(m, `R.listContains(${words}, ${m.text(list)}, ${castStringOf(m, call.env.translate(middle, call.env))})`);
+      return booleanCode(
+        m,
+        `R.listContains(${words}, ${m.text(list)}, ${castStringOf(m, call.env.translate(middle, call.env))})`,
+      );
     }
   }
   return booleanCode(m, `${text(call, 0)}.includes(${text(call, 1)})`);
@@ -175,7 +240,9 @@ function textsOf(call: Call, index: number): string {
 function exactsOf(call: Call, index: number): string {
   const code = arg(call, index);
   if (code.card === "none") return "[]";
-  return isExactType(code.type) ? arrayOf(call.env.m, code).code : `R.integersOf(${atomsOf(call.env.m, code, "any").code})`;
+  return isExactType(code.type)
+    ? arrayOf(call.env.m, code).code
+    : `R.integersOf(${atomsOf(call.env.m, code, "any").code})`;
 }
 
 /** The regular expression of a call: compiled at load when pattern and flags are constant. */
@@ -184,11 +251,13 @@ function pattern(call: Call, patternAt: number, flagsAt: number): string {
   const flagsCode = call.args[flagsAt];
   const source = constantText(arg(call, patternAt));
   const flags = flagsCode === undefined ? "" : constantText(flagsCode);
-  if (source === undefined || flags === undefined) return `R.regex(${text(call, patternAt)}, ${flagsCode === undefined ? m.text("") : text(call, flagsAt)})`;
+  if (source === undefined || flags === undefined)
+    return `R.regex(${text(call, patternAt)}, ${flagsCode === undefined ? m.text("") : text(call, flagsAt)})`;
   try {
     translateRegex(source, flags);
   } catch (error) {
-    if (error instanceof RuleError) return unsupported(`the regular expression ${JSON.stringify(source)} (${error.code})`);
+    if (error instanceof RuleError)
+      return unsupported(`the regular expression ${JSON.stringify(source)} (${error.code})`);
     throw error;
   }
   return m.constant(`R.translateRegex(${JSON.stringify(source)}, ${JSON.stringify(flags)})`);
@@ -201,8 +270,10 @@ function number(call: Call): Code {
   const code = argOrContext(call);
   if (code.native !== undefined) return valueCode(m, "double", "one", code.native);
   const value = atomOf(m, code);
-  if (value.type === "string" || value.type === "untyped") return valueCode(m, "double", "one", `R.numberOfText(${value.code})`);
-  if (isExactType(value.type) || value.type === "double") return valueCode(m, "double", "one", value.optional ? `(${toDouble(m, value)} ?? NaN)` : toDouble(m, value));
+  if (value.type === "string" || value.type === "untyped")
+    return valueCode(m, "double", "one", `R.numberOfText(${value.code})`);
+  if (isExactType(value.type) || value.type === "double")
+    return valueCode(m, "double", "one", value.optional ? `(${toDouble(m, value)} ?? NaN)` : toDouble(m, value));
   return valueCode(m, "double", "one", `R.numberOfAny(${boxed(m, value)})`);
 }
 
@@ -214,14 +285,23 @@ function sum(call: Call): Code {
   if (code.card === "none") return valueCode(m, "integer", "one", "R.ZERO", { native: "0" });
   const total = m.local();
   if (isExactType(type)) {
-    return valueCode(m, type, "one", m.helper(`let ${total} = R.ZERO; ${code.each("set", (item) => `${total} = R.add(${total}, ${item.atom});`)} return ${total};`));
+    return valueCode(
+      m,
+      type,
+      "one",
+      m.helper(
+        `let ${total} = R.ZERO; ${code.each("set", (item) => `${total} = R.add(${total}, ${item.atom});`)} return ${total};`,
+      ),
+    );
   }
   return valueCode(m, "any", "one", `R.aggregate("sum", ${atomsOf(m, code, "any").code})`);
 }
 
 function aggregate(call: Call, kind: "min" | "max" | "avg"): Code {
   const { m } = call.env;
-  return arg(call, 0).card === "none" ? emptyCode : valueCode(m, "any", "opt", `R.aggregate(${JSON.stringify(kind)}, ${atomsOf(m, arg(call, 0), "any").code})`);
+  return arg(call, 0).card === "none"
+    ? emptyCode
+    : valueCode(m, "any", "opt", `R.aggregate(${JSON.stringify(kind)}, ${atomsOf(m, arg(call, 0), "any").code})`);
 }
 
 function rounding(call: Call, kind: "round" | "floor" | "ceiling" | "abs", ofDouble: string): Code {
@@ -236,7 +316,12 @@ function rounding(call: Call, kind: "round" | "floor" | "ceiling" | "abs", ofDou
   if (value.type === "untyped") {
     const double = doubleOf(m, code);
     const local = m.local();
-    return valueCode(m, "double", card, m.helper(`const ${local} = ${double.code}; return ${local} === undefined ? undefined : ${ofDouble}(${local});`));
+    return valueCode(
+      m,
+      "double",
+      card,
+      m.helper(`const ${local} = ${double.code}; return ${local} === undefined ? undefined : ${ofDouble}(${local});`),
+    );
   }
   return valueCode(m, "any", card, `R.roundAny(${JSON.stringify(kind)}, ${boxed(m, value)})`);
 }
@@ -255,11 +340,13 @@ function data(call: Call): Code {
   if (code.card === "none") return emptyCode;
   const type = atomTypeOf(code.type);
   return {
-    type, card: code.card,
-    each: (need, body) => code.each(need === "any" ? "any" : "sequence", (item) => {
-      const local = m.local();
-      return `{ const ${local} = ${item.atom}; ${body(itemOf(type, local))} }`;
-    }),
+    type,
+    card: code.card,
+    each: (need, body) =>
+      code.each(need === "any" ? "any" : "sequence", (item) => {
+        const local = m.local();
+        return `{ const ${local} = ${item.atom}; ${body(itemOf(type, local))} }`;
+      }),
   };
 }
 
@@ -291,4 +378,3 @@ function optionalNative(call: Call, expression: string): Code {
   if (call.args.some((code) => code.card !== "one")) return unsupported("compare() with an argument that may be empty");
   return valueCode(m, "integer", "one", `R.fromInt(${expression})`);
 }
-

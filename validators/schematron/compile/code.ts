@@ -7,7 +7,16 @@ import type { Module } from "./module.js";
 export const NODE_TYPES = ["element", "document", "tree", "attribute", "text", "node"] as const;
 export const NUMBER_TYPES = ["integer", "decimal", "double"] as const;
 /** "tree" = element or document, "node" = any node, "any" = a value whose type is only known at run time. */
-export type ItemType = (typeof NODE_TYPES)[number] | (typeof NUMBER_TYPES)[number] | "string" | "untyped" | "boolean" | "date" | "time" | "dateTime" | "any";
+export type ItemType =
+  | (typeof NODE_TYPES)[number]
+  | (typeof NUMBER_TYPES)[number]
+  | "string"
+  | "untyped"
+  | "boolean"
+  | "date"
+  | "time"
+  | "dateTime"
+  | "any";
 export type Card = "none" | "one" | "opt" | "many";
 
 /** One item at run time: JavaScript that yields it in the form of its type (values.ts), and its typed value. */
@@ -74,21 +83,42 @@ export function itemOf(type: ItemType, code: string): Item {
   if (type === "any") return { type, code, atom: `R.atomize(d, ${code})`, atomType: "any" };
   if (!isNodeType(type)) return { type, code, atom: code, atomType: type };
   if (type === "attribute" || type === "text") {
-    return { type, code, atom: `${code}.value`, atomType: "untyped", owner: type === "attribute" ? `${code}.owner` : `${code}.parent` };
+    return {
+      type,
+      code,
+      atom: `${code}.value`,
+      atomType: "untyped",
+      owner: type === "attribute" ? `${code}.owner` : `${code}.parent`,
+    };
   }
   return { type, code, atom: type === "element" ? `d.text(${code})` : `R.nodeText(d, ${code})`, atomType: "untyped" };
 }
 
 /** Code for one present item. */
-export const oneItem = (item: Item): Code => ({ type: item.type, card: "one", single: item.code, each: (_, body) => `{ ${body(item)} }` });
+export const oneItem = (item: Item): Code => ({
+  type: item.type,
+  card: "one",
+  single: item.code,
+  each: (_, body) => `{ ${body(item)} }`,
+});
 
 /** Code for a value that an expression says; with card "opt" it may be undefined. */
-export function valueCode(m: Module, type: ItemType, card: "one" | "opt", single: string, more: Partial<Code> = {}): Code {
+export function valueCode(
+  m: Module,
+  type: ItemType,
+  card: "one" | "opt",
+  single: string,
+  more: Partial<Code> = {},
+): Code {
   return {
-    type, card, single, ...more,
+    type,
+    card,
+    single,
+    ...more,
     each: (_, body) => {
       const local = m.local();
-      const guarded = card === "one" ? body(itemOf(type, local)) : `if (${local} !== undefined) { ${body(itemOf(type, local))} }`;
+      const guarded =
+        card === "one" ? body(itemOf(type, local)) : `if (${local} !== undefined) { ${body(itemOf(type, local))} }`;
       return `{ const ${local} = ${single}; ${guarded} }`;
     },
   };
@@ -97,7 +127,9 @@ export function valueCode(m: Module, type: ItemType, card: "one" | "opt", single
 /** Code for an array that an expression says, its items in the form of `type`. */
 export function arrayCode(m: Module, type: ItemType, array: string, more: Partial<Code> = {}): Code {
   return {
-    type, card: "many", ...more,
+    type,
+    card: "many",
+    ...more,
     each: (_, body) => {
       const local = m.local();
       return `for (const ${local} of ${array}) { ${body(itemOf(type, local))} }`;
@@ -108,11 +140,14 @@ export function arrayCode(m: Module, type: ItemType, array: string, more: Partia
 export const emptyCode: Code = { type: "any", card: "none", each: () => "", truth: "false" };
 
 /** A whole number known as a plain JavaScript number. */
-export const nativeCode = (m: Module, native: string): Code => valueCode(m, "integer", "one", `R.fromInt(${native})`, { native });
+export const nativeCode = (m: Module, native: string): Code =>
+  valueCode(m, "integer", "one", `R.fromInt(${native})`, { native });
 
-export const booleanCode = (m: Module, expression: string): Code => valueCode(m, "boolean", "one", expression, { truth: expression });
+export const booleanCode = (m: Module, expression: string): Code =>
+  valueCode(m, "boolean", "one", expression, { truth: expression });
 
 export const stringCode = (m: Module, expression: string): Code => valueCode(m, "string", "one", expression);
 
 /** A string literal. */
-export const textCode = (m: Module, text: string): Code => valueCode(m, "string", "one", m.text(text), { strings: [text] });
+export const textCode = (m: Module, text: string): Code =>
+  valueCode(m, "string", "one", m.text(text), { strings: [text] });

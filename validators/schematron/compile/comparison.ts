@@ -8,7 +8,14 @@ import type { Comparison, Expr } from "../xpath/ast.js";
 /** How a pair is compared; "dynamic" when a type is unknown, or the pair is a type error to be raised at run time. */
 type Way = "text" | "boolean" | "exact" | "double" | "dynamic";
 
-const MIRROR: Readonly<Record<Comparison, Comparison>> = { "=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<=" };
+const MIRROR: Readonly<Record<Comparison, Comparison>> = {
+  "=": "=",
+  "!=": "!=",
+  "<": ">",
+  "<=": ">=",
+  ">": "<",
+  ">=": "<=",
+};
 
 export function translateComparison(expr: Expr & { kind: "compare" }, env: Env): Code {
   const [left, right] = [env.translate(expr.left, env), env.translate(expr.right, env)];
@@ -26,7 +33,12 @@ function valueComparison(op: Comparison, left: Code, right: Code, env: Env): Cod
   const { m } = env;
   const first = m.local();
   const compared = `R.compareValue(${JSON.stringify(op)}, ${first}, ${boxedAtom(m, right)})`;
-  return valueCode(m, "boolean", "opt", m.helper(`const ${first} = ${boxedAtom(m, left)}; return ${first} === undefined ? undefined : ${compared};`));
+  return valueCode(
+    m,
+    "boolean",
+    "opt",
+    m.helper(`const ${first} = ${boxedAtom(m, left)}; return ${first} === undefined ? undefined : ${compared};`),
+  );
 }
 
 function wayOf(a: ItemType, b: ItemType): Way {
@@ -42,9 +54,15 @@ function wayOf(a: ItemType, b: ItemType): Way {
 function pair(way: Way, op: Comparison, a: Value, b: Value): string {
   switch (way) {
     case "text":
-      return op === "=" || op === "!=" ? `${a.code} ${jsOperator(op)} ${b.code}` : `R.compareText(${a.code}, ${b.code}) ${op} 0`;
+      return op === "=" || op === "!="
+        ? `${a.code} ${jsOperator(op)} ${b.code}`
+        : `R.compareText(${a.code}, ${b.code}) ${op} 0`;
     case "exact":
-      return op === "=" ? `R.eq(${a.code}, ${b.code})` : op === "!=" ? `!R.eq(${a.code}, ${b.code})` : `R.cmp(${a.code}, ${b.code}) ${op} 0`;
+      return op === "="
+        ? `R.eq(${a.code}, ${b.code})`
+        : op === "!="
+          ? `!R.eq(${a.code}, ${b.code})`
+          : `R.cmp(${a.code}, ${b.code}) ${op} 0`;
     case "boolean":
       return `${asBoolean(a)} ${jsOperator(op)} ${asBoolean(b)}`;
     case "double":
@@ -57,7 +75,11 @@ function pair(way: Way, op: Comparison, a: Value, b: Value): string {
 const jsOperator = (op: Comparison): string => (op === "=" ? "===" : op === "!=" ? "!==" : op);
 const asBoolean = (value: Value): string => (value.type === "untyped" ? `R.booleanOf(${value.code})` : value.code);
 const asDouble = (value: Value): string =>
-  value.type === "untyped" ? `R.doubleOf(${value.code})` : value.type === "double" ? value.code : `R.toDouble(${value.code})`;
+  value.type === "untyped"
+    ? `R.doubleOf(${value.code})`
+    : value.type === "double"
+      ? value.code
+      : `R.toDouble(${value.code})`;
 
 /** True when some pair satisfies the operator. */
 function generalComparison(op: Comparison, left: Code, right: Code, env: Env): string {
@@ -71,9 +93,12 @@ function generalComparison(op: Comparison, left: Code, right: Code, env: Env): s
   }
   if (right.card === "many") return manyToMany(op, way, left, right, env);
   const other = atomOf(m, right);
-  if (left.card !== "many" && left.native === undefined && left.strings === undefined) return oneToOne(op, way, atomOf(m, left), other, env);
+  if (left.card !== "many" && left.native === undefined && left.strings === undefined)
+    return oneToOne(op, way, atomOf(m, left), other, env);
   if (right.strings !== undefined || right.native !== undefined) {
-    return m.helper(`${left.each("any", (item) => `if (${pair(way, op, value(item), other)}) return true;`)} return false;`);
+    return m.helper(
+      `${left.each("any", (item) => `if (${pair(way, op, value(item), other)}) return true;`)} return false;`,
+    );
   }
   const local = m.local();
   const named: Value = { code: local, type: other.type, optional: false };
@@ -89,9 +114,12 @@ function generalComparison(op: Comparison, left: Code, right: Code, env: Env): s
 function oneToOne(op: Comparison, way: Way, left: Value, right: Value, env: Env): string {
   const { m } = env;
   const [a, b] = [m.local(), m.local()];
-  const absent = (value: Value, local: string): string => (value.optional ? ` if (${local} === undefined) return false;` : "");
+  const absent = (value: Value, local: string): string =>
+    value.optional ? ` if (${local} === undefined) return false;` : "";
   const test = pair(way, op, { ...left, code: a, optional: false }, { ...right, code: b, optional: false });
-  return m.helper(`const ${a} = ${left.code};${absent(left, a)} const ${b} = ${right.code};${absent(right, b)} return ${test};`);
+  return m.helper(
+    `const ${a} = ${left.code};${absent(left, a)} const ${b} = ${right.code};${absent(right, b)} return ${test};`,
+  );
 }
 
 /** The cheaper side is evaluated once, the other one is the loop. */
@@ -110,7 +138,8 @@ function manyToMany(op: Comparison, way: Way, left: Code, right: Code, env: Env)
     const loop = left.each("any", (item) => `if (${list}.has(${item.atom})) return true;`);
     return m.helper(`const ${list} = new Set(${atoms.code}); if (${list}.size > 0) { ${loop} } return false;`);
   }
-  const test = (item: Item): string => pair(way, op, { code: item.atom, type: item.atomType, optional: false }, { code: other, type, optional: false });
+  const test = (item: Item): string =>
+    pair(way, op, { code: item.atom, type: item.atomType, optional: false }, { code: other, type, optional: false });
   const loop = left.each("any", (item) => `for (const ${other} of ${list}) if (${test(item)}) return true;`);
   return m.helper(`const ${list} = ${atoms.code}; if (${list}.length > 0) { ${loop} } return false;`);
 }

@@ -50,15 +50,26 @@ class Compiler {
     const patterns = schema.patterns.map((pattern) => this.pattern(pattern, globals));
     this.checkLets();
     return {
-      code: this.m.print(`{ asserts: ${JSON.stringify(this.asserts)},\npatterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`),
-      asserts: this.asserts, patterns: schema.patterns.length,
+      code: this.m.print(
+        `{ asserts: ${JSON.stringify(this.asserts)},\npatterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`,
+      ),
+      asserts: this.asserts,
+      patterns: schema.patterns.length,
       rules: schema.patterns.reduce((sum, pattern) => sum + pattern.rules.length, 0),
     };
   }
 
   private env(variables: ReadonlyMap<string, Variable>): Env {
     // The table of functions is asked when it is used, by when it is complete.
-    return { m: this.m, context: undefined, current: undefined, variables, functions: (name) => this.functions(name), translate, memoised: false };
+    return {
+      m: this.m,
+      context: undefined,
+      current: undefined,
+      variables,
+      functions: (name) => this.functions(name),
+      translate,
+      memoised: false,
+    };
   }
 
   /** Lets of schema and patterns: evaluated at most once per document, with the document node as context item. */
@@ -71,18 +82,24 @@ class Compiler {
       const state: { code?: Code; busy?: boolean } = {};
       variables.set(declared.name, {
         constant: true,
-        code: () => state.code ??= this.at(declared.place, () => {
-          if (state.busy === true) throw new Unsupported(`the variable $${declared.name} that needs itself`);
-          state.busy = true;
-          return memoised(this.m, translate(expr, { ...this.env(variables), context: document, current: document, memoised: true }));
-        }),
+        code: () =>
+          (state.code ??= this.at(declared.place, () => {
+            if (state.busy === true) throw new Unsupported(`the variable $${declared.name} that needs itself`);
+            state.busy = true;
+            return memoised(
+              this.m,
+              translate(expr, { ...this.env(variables), context: document, current: document, memoised: true }),
+            );
+          })),
       });
     }
     for (const declared of lets) {
-      this.later.push(() => this.at(declared.place, () => {
-        const code = variables.get(declared.name)?.code();
-        return code === undefined || code.card === "none" ? "" : code.each("any", () => "");
-      }));
+      this.later.push(() =>
+        this.at(declared.place, () => {
+          const code = variables.get(declared.name)?.code();
+          return code === undefined || code.card === "none" ? "" : code.each("any", () => "");
+        }),
+      );
     }
     return variables;
   }
@@ -105,12 +122,17 @@ class Compiler {
     const env = this.env(variables);
     const context = this.parse(rule.context, rule.place);
     const matches = this.at(rule.place, () => translateContext(context, env, e));
-    const judge = this.judge(rule, env, matches.some(({ name }) => name === "document"));
+    const judge = this.judge(
+      rule,
+      env,
+      matches.some(({ name }) => name === "document"),
+    );
     return matches.map((match) => this.matchEntry(match, e, judge));
   }
 
   private matchEntry({ name, condition }: Match, e: string, judge: string): string {
-    const names = name === undefined ? "undefined" : name === "document" ? '"document"' : this.m.name(name.namespace, name.local);
+    const names =
+      name === undefined ? "undefined" : name === "document" ? '"document"' : this.m.name(name.namespace, name.local);
     if (condition === "true") return `{ name: ${names}, matches: undefined, judge: ${judge} }`;
     const matches = this.m.reserveFunction();
     this.m.defineFunction(matches, e, `return ${condition};`);
@@ -129,7 +151,11 @@ class Compiler {
     });
     const surveyed = this.surveyed(rule, ofDocument);
     const counts = rule.lets.length + 1;
-    const tests = rule.asserts.map((assert) => this.at(assert.place, () => this.assertStatement(assert, inner, frame, surveyed.tests.get(assert)?.(`${frame}[${counts}]`))));
+    const tests = rule.asserts.map((assert) =>
+      this.at(assert.place, () =>
+        this.assertStatement(assert, inner, frame, surveyed.tests.get(assert)?.(`${frame}[${counts}]`)),
+      ),
+    );
     const chunks: string[] = [];
     for (let i = 0; i < tests.length; i += ASSERTS_PER_FUNCTION) {
       const chunk = m.reserveFunction();
@@ -138,38 +164,65 @@ class Compiler {
     }
     const e = m.local();
     const survey = surveyed.trie === undefined ? [] : [`R.survey(d, ${e}, ${surveyed.trie})`];
-    m.defineFunction(name, e, `const ${frame} = [${[e, ...rule.lets.map(() => "U"), ...survey].join(", ")}]; ${chunks.join(" ")}`);
+    m.defineFunction(
+      name,
+      e,
+      `const ${frame} = [${[e, ...rule.lets.map(() => "U"), ...survey].join(", ")}]; ${chunks.join(" ")}`,
+    );
     return name;
   }
 
   /** Asserts that one walk can judge together, each with its test over the counts of the walk. */
-  private surveyed(rule: SourceRule, ofDocument: boolean): { trie?: string; tests: Map<SourceAssert, (counts: string) => string> } {
+  private surveyed(
+    rule: SourceRule,
+    ofDocument: boolean,
+  ): { trie?: string; tests: Map<SourceAssert, (counts: string) => string> } {
     const limits = rule.asserts.flatMap((assert) => {
-      const limit = ofDocument || assert.kind === "report" ? undefined : pathLimitOf(this.parse(assert.test, assert.place));
+      const limit =
+        ofDocument || assert.kind === "report" ? undefined : pathLimitOf(this.parse(assert.test, assert.place));
       return limit === undefined ? [] : [{ assert, limit }];
     });
     if (limits.length < SURVEYED_MIN) return { tests: new Map() };
     return {
-      trie: trieConstant(this.m, limits.map(({ limit }) => limit)),
-      tests: new Map(limits.map(({ assert, limit }, index) => [assert, (counts) => `(${counts}[${index}] <= ${limit.most})`])),
+      trie: trieConstant(
+        this.m,
+        limits.map(({ limit }) => limit),
+      ),
+      tests: new Map(
+        limits.map(({ assert, limit }, index) => [assert, (counts) => `(${counts}[${index}] <= ${limit.most})`]),
+      ),
     };
   }
 
   /** A let of a rule: evaluated at most once per element, when something asks for it. */
   private localLet(declared: Let, env: Env, frame: string, slot: number): Variable {
-    return this.at(declared.place, () => this.localVariable(parseXPath(declared.value, this.schema.namespaces), env, frame, slot));
+    return this.at(declared.place, () =>
+      this.localVariable(parseXPath(declared.value, this.schema.namespaces), env, frame, slot),
+    );
   }
 
   private localVariable(expr: Expr, env: Env, frame: string, slot: number): Variable {
     const { m } = this;
     const code = translate(expr, env);
-    if (code.strings !== undefined || code.card === "none" || isConstant(expr, env)) return { constant: isConstant(expr, env), code: () => code };
+    if (code.strings !== undefined || code.card === "none" || isConstant(expr, env))
+      return { constant: isConstant(expr, env), code: () => code };
     if (code.native !== undefined) {
       const native = m.lazy(frame, slot, code.native);
       return { constant: false, code: () => nativeCode(m, native) };
     }
-    const lazy = m.lazy(frame, slot, code.card === "many" ? arrayOf(m, code).code : code.type === "boolean" && code.card === "one" ? truthOf(m, code) : singleOf(m, code).code);
-    const value = code.card === "many" ? arrayCode(m, code.type, lazy) : valueCode(m, code.type, code.card === "one" ? "one" : "opt", lazy);
+    const lazy = m.lazy(
+      frame,
+      slot,
+      code.card === "many"
+        ? arrayOf(m, code).code
+        : code.type === "boolean" && code.card === "one"
+          ? truthOf(m, code)
+          : singleOf(m, code).code,
+    );
+    const value =
+      code.card === "many"
+        ? arrayCode(m, code.type, lazy)
+        : valueCode(m, code.type, code.card === "one" ? "one" : "opt", lazy);
     return { constant: false, code: () => value };
   }
 
@@ -179,9 +232,15 @@ class Compiler {
     const test = surveyed ?? truthOf(m, translate(this.parse(assert.test, assert.place), env));
     const index = this.asserts.length;
     const isConstantText = assert.message.every((part) => part.kind === "text");
-    const written = assert.message.map((part) => (part.kind === "text" ? part.text : "…")).join("").replace(/\s+/g, " ").trim();
+    const written = assert.message
+      .map((part) => (part.kind === "text" ? part.text : "…"))
+      .join("")
+      .replace(/\s+/g, " ")
+      .trim();
     this.asserts.push({ id: assert.id, severity: assert.severity, message: written, terms: termsOf(written) });
-    const message = isConstantText ? "" : `, () => R.messageText(${assert.message.map((part) => this.messagePart(part, assert.place, env)).join(", ")})`;
+    const message = isConstantText
+      ? ""
+      : `, () => R.messageText(${assert.message.map((part) => this.messagePart(part, assert.place, env)).join(", ")})`;
     return `if (${assert.kind === "assert" ? `!${test}` : test}) g[1](${index}, ${frame}[0]${message});`;
   }
 
@@ -201,10 +260,13 @@ class Compiler {
     try {
       return make();
     } catch (error) {
-      if (error instanceof Unsupported) throw new SourceError(place.file, place.line, `not supported: ${error.message}`);
-      if (error instanceof XPathError) throw new SourceError(place.file, place.line, `XPath: ${error.message} (character ${error.offset + 1})`);
+      if (error instanceof Unsupported)
+        throw new SourceError(place.file, place.line, `not supported: ${error.message}`);
+      if (error instanceof XPathError)
+        throw new SourceError(place.file, place.line, `XPath: ${error.message} (character ${error.offset + 1})`);
       // A chain of thousands of operators is a tree as deep.
-      if (error instanceof RangeError) throw new SourceError(place.file, place.line, "XPath: the expression is nested too deeply");
+      if (error instanceof RangeError)
+        throw new SourceError(place.file, place.line, "XPath: the expression is nested too deeply");
       throw error;
     }
   }
@@ -212,4 +274,3 @@ class Compiler {
 
 /** Business terms that a message names: "BT-109", "BG-20". */
 const termsOf = (message: string): string[] => [...new Set(message.match(/\bB[TG]-[0-9]+\b/g) ?? [])];
-

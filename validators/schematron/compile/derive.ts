@@ -11,11 +11,13 @@ export function truthOf(m: Module, code: Code): string {
   if (code.truth !== undefined) return code.truth;
   if (code.card === "none") return "false";
   if (code.native !== undefined) return `(${code.native} !== 0)`;
-  if (isNodeType(code.type)) return code.card === "one" ? "true" : m.helper(`${code.each("any", () => "return true;")} return false;`);
+  if (isNodeType(code.type))
+    return code.card === "one" ? "true" : m.helper(`${code.each("any", () => "return true;")} return false;`);
   if (code.card === "many") return `R.booleanOfItems(${arrayOf(m, code, "any").code})`;
   const value = singleOf(m, code);
   if (value.type === "boolean") return value.optional ? `(${value.code} === true)` : value.code;
-  if (value.type === "string" || value.type === "untyped") return value.optional ? `((${value.code} ?? "") !== "")` : `(${value.code} !== "")`;
+  if (value.type === "string" || value.type === "untyped")
+    return value.optional ? `((${value.code} ?? "") !== "")` : `(${value.code} !== "")`;
   return `R.booleanOfAtomic(${boxed(m, value)})`;
 }
 
@@ -40,15 +42,31 @@ export const singleOf = (m: Module, code: Code): Value => onlyOne(m, code, code.
 
 /** The typed value of the item, or undefined; more than one is the error XPTY0004. */
 export const atomOf = (m: Module, code: Code): Value =>
-  onlyOne(m, code, isNodeType(code.type) || code.type === "any" ? undefined : code.single, (item) => item.atom, atomTypeOf(code.type));
+  onlyOne(
+    m,
+    code,
+    isNodeType(code.type) || code.type === "any" ? undefined : code.single,
+    (item) => item.atom,
+    atomTypeOf(code.type),
+  );
 
-function onlyOne(m: Module, code: Code, single: string | undefined, pick: (item: Item) => string, type: ItemType): Value {
+function onlyOne(
+  m: Module,
+  code: Code,
+  single: string | undefined,
+  pick: (item: Item) => string,
+  type: ItemType,
+): Value {
   const optional = code.card !== "one";
   if (single !== undefined) return { code: single, type, optional };
   if (code.card === "none") return { code: "undefined", type, optional };
   const local = m.local();
   const guard = code.card === "many" ? `if (${local} !== undefined) R.fail("XPTY0004"); ` : "";
-  return { code: m.helper(`let ${local}; ${code.each("set", (item) => `${guard}${local} = ${pick(item)};`)} return ${local};`), type, optional };
+  return {
+    code: m.helper(`let ${local}; ${code.each("set", (item) => `${guard}${local} = ${pick(item)};`)} return ${local};`),
+    type,
+    optional,
+  };
 }
 
 /** A value in the form of type "any", undefined kept. */
@@ -56,21 +74,31 @@ export function boxed(m: Module, value: Value): string {
   const converted = convert(value.code, value.type, "any");
   if (converted === value.code || !value.optional) return converted;
   const local = m.local();
-  return m.helper(`const ${local} = ${value.code}; return ${local} === undefined ? undefined : ${convert(local, value.type, "any")};`);
+  return m.helper(
+    `const ${local} = ${value.code}; return ${local} === undefined ? undefined : ${convert(local, value.type, "any")};`,
+  );
 }
 
 /** Typed value in the form "any". */
 export const boxedAtom = (m: Module, code: Code): string => boxed(m, atomOf(m, code));
 
 /** An array of the items, in the form of `type` or of their own. */
-export function arrayOf(m: Module, code: Code, type: ItemType = code.type): { readonly code: string; readonly type: ItemType } {
+export function arrayOf(
+  m: Module,
+  code: Code,
+  type: ItemType = code.type,
+): { readonly code: string; readonly type: ItemType } {
   const local = m.local();
   const push = (item: Item): string => `${local}.push(${convert(item.code, item.type, type)});`;
   return { code: m.helper(`const ${local} = []; ${code.each("sequence", push)} return ${local};`), type };
 }
 
 /** An array of the typed values of the items. */
-export function atomsOf(m: Module, code: Code, type: ItemType = atomTypeOf(code.type)): { readonly code: string; readonly type: ItemType } {
+export function atomsOf(
+  m: Module,
+  code: Code,
+  type: ItemType = atomTypeOf(code.type),
+): { readonly code: string; readonly type: ItemType } {
   const local = m.local();
   const push = (item: Item): string => `${local}.push(${convert(item.atom, item.atomType, type)});`;
   return { code: m.helper(`const ${local} = []; ${code.each("sequence", push)} return ${local};`), type };
@@ -88,7 +116,9 @@ export function stringOf(m: Module, code: Code): string {
 /** fn:string of at most one item, numbers and booleans included. */
 export function castStringOf(m: Module, code: Code): string {
   const atomType = atomTypeOf(code.type);
-  return atomType === "string" || atomType === "untyped" || code.card === "none" ? stringOf(m, code) : `R.stringOf(d, ${boxed(m, singleOf(m, code))})`;
+  return atomType === "string" || atomType === "untyped" || code.card === "none"
+    ? stringOf(m, code)
+    : `R.stringOf(d, ${boxed(m, singleOf(m, code))})`;
 }
 
 /** At most one number as xs:double: untyped values are cast, strings are type errors. */
@@ -101,7 +131,11 @@ export function doubleOf(m: Module, code: Code): { readonly code: string; readon
 export function toDouble(m: Module, value: Value): string {
   if (value.type === "double") return value.code;
   const change = (code: string): string =>
-    isExactType(value.type) ? `R.toDouble(${code})` : value.type === "untyped" ? `R.doubleOf(${code})` : `R.numberOf(R.numeric(${convert(code, value.type, "any")}))`;
+    isExactType(value.type)
+      ? `R.toDouble(${code})`
+      : value.type === "untyped"
+        ? `R.doubleOf(${code})`
+        : `R.numberOf(R.numeric(${convert(code, value.type, "any")}))`;
   return value.optional ? mapPresent(m, value.code, change) : change(value.code);
 }
 
@@ -123,15 +157,27 @@ export function memoised(m: Module, code: Code): Code {
   if (code.card === "many") {
     const array = (): Code => arrayCode(m, code.type, m.memo(arrayOf(m, code).code));
     return {
-      type: code.type, card: "many", names: code.names, each: (need, body) => array().each(need, body),
-      get truth() { return isNodeType(code.type) ? m.memo(truthOf(m, code)) : undefined; },
+      type: code.type,
+      card: "many",
+      names: code.names,
+      each: (need, body) => array().each(need, body),
+      get truth() {
+        return isNodeType(code.type) ? m.memo(truthOf(m, code)) : undefined;
+      },
     };
   }
   const { card, native } = code;
   const once = (): Code => valueCode(m, code.type, card, m.memo(singleOf(m, code).code));
   return {
-    type: code.type, card, each: (need, body) => once().each(need, body), native: native === undefined ? undefined : m.memo(native),
-    get single() { return once().single; },
-    get truth() { return m.memo(truthOf(m, code)); },
+    type: code.type,
+    card,
+    each: (need, body) => once().each(need, body),
+    native: native === undefined ? undefined : m.memo(native),
+    get single() {
+      return once().single;
+    },
+    get truth() {
+      return m.memo(truthOf(m, code));
+    },
   };
 }

@@ -48,9 +48,17 @@ export function unsupported(construct: string): never {
 }
 
 /** The environment of a predicate or step: another context item, unknown position. */
-export const withContext = (env: Env, context: Item, position?: string, size?: string): Env => ({ ...env, context, position, size });
+export const withContext = (env: Env, context: Item, position?: string, size?: string): Env => ({
+  ...env,
+  context,
+  position,
+  size,
+});
 
-export const withVariable = (env: Env, name: string, variable: Variable): Env => ({ ...env, variables: new Map([...env.variables, [name, variable]]) });
+export const withVariable = (env: Env, name: string, variable: Variable): Env => ({
+  ...env,
+  variables: new Map([...env.variables, [name, variable]]),
+});
 
 /** Whether an expression has one value per document wherever it stands. */
 export function isConstant(expr: Expr, env: Env): boolean {

@@ -19,7 +19,11 @@ import { XPathError } from "../xpath/lexer.js";
 const FORMS_MAX = 64;
 
 /** The functions of a schema, by expanded name. */
-export function userFunctions(sources: readonly SourceFunction[], namespaces: Namespaces, env: Env): (name: Name) => UserFunction | undefined {
+export function userFunctions(
+  sources: readonly SourceFunction[],
+  namespaces: Namespaces,
+  env: Env,
+): (name: Name) => UserFunction | undefined {
   const table = new Map<string, UserFunction>();
   const lookup = (name: Name): UserFunction | undefined => table.get(`${name.namespace} ${name.local}/`);
   const inner: Env = { ...env, context: undefined, current: undefined, functions: lookup };
@@ -40,7 +44,10 @@ class FunctionWriter {
   private readonly namespaces: Namespaces;
   private readonly env: Env;
   private readonly m: Module;
-  private readonly forms = new Map<string, { readonly name: string; readonly result: () => Code; readonly card: Code["card"] }>();
+  private readonly forms = new Map<
+    string,
+    { readonly name: string; readonly result: () => Code; readonly card: Code["card"] }
+  >();
   private readonly result: SequenceType | undefined;
   private slots = 0;
   /** Parsed once; a syntax error is found also when the function is never called. */
@@ -56,7 +63,10 @@ class FunctionWriter {
   }
 
   define(): UserFunction {
-    const parameters = this.parameters().map((element) => ({ name: this.attribute(element, "name"), type: this.type(element) }));
+    const parameters = this.parameters().map((element) => ({
+      name: this.attribute(element, "name"),
+      type: this.type(element),
+    }));
     return { parameters, call: (args) => this.call(parameters, args) };
   }
 
@@ -71,7 +81,10 @@ class FunctionWriter {
     });
     const key = values.map((value) => `${value.type} ${value.card}`).join(",");
     const form = this.forms.get(key) ?? this.at(this.source.element, () => this.write(key, parameters, values));
-    const frame = [...values.map((value) => (value.card === "many" ? arrayOf(this.m, value).code : singleOf(this.m, value).code)), ...Array<string>(this.slots).fill("U")];
+    const frame = [
+      ...values.map((value) => (value.card === "many" ? arrayOf(this.m, value).code : singleOf(this.m, value).code)),
+      ...Array<string>(this.slots).fill("U"),
+    ];
     return this.typedResult(`${form.name}(d, g, [${frame.join(", ")}])`, form.result());
   }
 
@@ -79,40 +92,68 @@ class FunctionWriter {
   private typedResult(call: string, sample: Code): Code {
     if (sample.card === "many") return arrayCode(this.m, sample.type, call);
     if (sample.card === "none") return emptyCode;
-    return sample.type === "boolean" && sample.card === "one" ? booleanCode(this.m, call) : valueCode(this.m, sample.type, sample.card, call);
+    return sample.type === "boolean" && sample.card === "one"
+      ? booleanCode(this.m, call)
+      : valueCode(this.m, sample.type, sample.card, call);
   }
 
-  private write(key: string, parameters: UserFunction["parameters"], values: readonly Code[]): { name: string; result: () => Code; card: Code["card"] } {
-    if (this.forms.size >= FORMS_MAX) throw new SourceError(this.source.file, this.source.element.line, `${this.source.name} is called with too many combinations of types`);
+  private write(
+    key: string,
+    parameters: UserFunction["parameters"],
+    values: readonly Code[],
+  ): { name: string; result: () => Code; card: Code["card"] } {
+    if (this.forms.size >= FORMS_MAX)
+      throw new SourceError(
+        this.source.file,
+        this.source.element.line,
+        `${this.source.name} is called with too many combinations of types`,
+      );
     const name = this.m.reserveFunction();
     const frame = this.m.local();
     this.slots = 0;
     let env: Env = this.env;
     values.forEach((value, index) => {
       const slot = `${frame}[${index}]`;
-      const code = value.card === "many" ? arrayCode(this.m, value.type, slot) : value.card === "none" ? emptyCode : valueCode(this.m, value.type, value.card, slot);
+      const code =
+        value.card === "many"
+          ? arrayCode(this.m, value.type, slot)
+          : value.card === "none"
+            ? emptyCode
+            : valueCode(this.m, value.type, value.card, slot);
       env = withVariable(env, parameters[index]?.name ?? "", { constant: false, code: () => code });
     });
     // A recursive call sees the declared type, since the body is not known yet.
     const declared = this.result;
     let body: Code | undefined;
     const form = {
-      name, card: "many" as const,
-      result: (): Code => body ?? (declared === undefined ? unsupported(`the recursive function ${this.source.name} without a declared type`) : this.declaredCode(declared)),
+      name,
+      card: "many" as const,
+      result: (): Code =>
+        body ??
+        (declared === undefined
+          ? unsupported(`the recursive function ${this.source.name} without a declared type`)
+          : this.declaredCode(declared)),
     };
     this.forms.set(key, form);
     const content = this.constructorCode(this.instructions(this.source.element), env, frame, values.length);
     const result = declared === undefined ? content : converted(env, content, declared);
     body = result;
-    this.m.defineFunction(name, frame, `return ${result.card === "many" ? arrayOf(this.m, result).code : singleOf(this.m, result).code};`);
+    this.m.defineFunction(
+      name,
+      frame,
+      `return ${result.card === "many" ? arrayOf(this.m, result).code : singleOf(this.m, result).code};`,
+    );
     return form;
   }
 
   /** A code of the declared type; used for its type alone. */
   private declaredCode(type: SequenceType): Code {
-    if (!type.item.startsWith("xs:")) return unsupported(`the recursive function ${this.source.name} of type ${type.item}`);
+    if (!type.item.startsWith("xs:"))
+      return unsupported(`the recursive function ${this.source.name} of type ${type.item}`);
     const item = type.item.slice(3) as Code["type"];
-    return type.occurrence === "*" || type.occurrence === "+" ? arrayCode(this.m, item, "[]") : valueCode(this.m, item, type.occurrence === "?" ? "opt" : "one", "undefined");
+    return type.occurrence === "*" || type.occurrence === "+"
+      ? arrayCode(this.m, item, "[]")
+      : valueCode(this.m, item, type.occurrence === "?" ? "opt" : "one", "undefined");
   }
 
   /** Instructions after the parameters; white space between elements is nothing. */
@@ -129,7 +170,8 @@ class FunctionWriter {
     const codes: Code[] = [];
     for (const instruction of instructions) {
       if ("text" in instruction) codes.push(this.textNode(this.m.text(instruction.text)));
-      else if (instruction.element.namespace === XSL && instruction.element.local === "variable") inner = this.variable(instruction.element, inner, frame, base);
+      else if (instruction.element.namespace === XSL && instruction.element.local === "variable")
+        inner = this.variable(instruction.element, inner, frame, base);
       else codes.push(this.at(instruction.element, () => this.instruction(instruction.element, inner, frame, base)));
     }
     return sequenceCode(this.m, codes);
@@ -146,8 +188,20 @@ class FunctionWriter {
   private declared(element: SourceElement, env: Env, frame: string, base: number): Env {
     const slot = base + this.slots++;
     const code = this.variableCode(element, env, frame, base);
-    const lazy = this.m.lazy(frame, slot, code.native ?? (code.card === "many" ? arrayOf(this.m, code).code : singleOf(this.m, code).code));
-    const variable: Variable = { constant: false, code: () => (code.strings !== undefined || code.card === "none" ? code : code.native === undefined ? this.typedResult(lazy, code) : nativeCode(this.m, lazy)) };
+    const lazy = this.m.lazy(
+      frame,
+      slot,
+      code.native ?? (code.card === "many" ? arrayOf(this.m, code).code : singleOf(this.m, code).code),
+    );
+    const variable: Variable = {
+      constant: false,
+      code: () =>
+        code.strings !== undefined || code.card === "none"
+          ? code
+          : code.native === undefined
+            ? this.typedResult(lazy, code)
+            : nativeCode(this.m, lazy),
+    };
     return withVariable(env, this.attribute(element, "name"), variable);
   }
 
@@ -162,8 +216,11 @@ class FunctionWriter {
     const content = this.constructorCode(instructions, env, frame, base);
     if (type !== undefined) return converted(env, content, type);
     const [only] = instructions;
-    if (instructions.length === 1 && only !== undefined && "text" in only) return valueCode(this.m, "untyped", "one", this.m.text(only.text));
-    return this.textNode(content.card === "none" ? this.m.text("") : `R.treeText(${arrayOf(this.m, content, "any").code})`);
+    if (instructions.length === 1 && only !== undefined && "text" in only)
+      return valueCode(this.m, "untyped", "one", this.m.text(only.text));
+    return this.textNode(
+      content.card === "none" ? this.m.text("") : `R.treeText(${arrayOf(this.m, content, "any").code})`,
+    );
   }
 
   private instruction(element: SourceElement, env: Env, frame: string, base: number): Code {
@@ -176,7 +233,12 @@ class FunctionWriter {
       case "text":
         return this.textNode(this.m.text(textOf(element)));
       case "if":
-        return chooseCode(this.m, truthOf(this.m, translate(this.expression(element, "test"), env)), this.constructorCode(this.instructions(element), env, frame, base), emptyCode);
+        return chooseCode(
+          this.m,
+          truthOf(this.m, translate(this.expression(element, "test"), env)),
+          this.constructorCode(this.instructions(element), env, frame, base),
+          emptyCode,
+        );
       case "choose":
         return this.choose(elementsOf(element), env, frame, base);
       default:
@@ -190,7 +252,12 @@ class FunctionWriter {
     const content = this.constructorCode(this.instructions(first), env, frame, base);
     if (first.local === "otherwise") return content;
     if (first.local !== "when") return unsupported(`<${first.tag}>`);
-    return chooseCode(this.m, truthOf(this.m, translate(this.expression(first, "test"), env)), content, this.choose(rest, env, frame, base));
+    return chooseCode(
+      this.m,
+      truthOf(this.m, translate(this.expression(first, "test"), env)),
+      content,
+      this.choose(rest, env, frame, base),
+    );
   }
 
   /** A text node: the values with a separator between, a blank by default. */
@@ -211,7 +278,11 @@ class FunctionWriter {
   private parseAll(element: SourceElement): void {
     for (const child of elementsOf(element)) {
       const written = child.attributes.get("select") ?? child.attributes.get("test");
-      if (written !== undefined) this.parsed.set(child, this.at(child, () => parseXPath(written, this.namespaces)));
+      if (written !== undefined)
+        this.parsed.set(
+          child,
+          this.at(child, () => parseXPath(written, this.namespaces)),
+        );
       this.parseAll(child);
     }
   }
@@ -231,9 +302,14 @@ class FunctionWriter {
       return make();
     } catch (error) {
       if (error instanceof Unsupported || error instanceof XPathError) {
-        throw new SourceError(this.source.file, element.line, `${error instanceof Unsupported ? "not supported: " : ""}${error.message}`);
+        throw new SourceError(
+          this.source.file,
+          element.line,
+          `${error instanceof Unsupported ? "not supported: " : ""}${error.message}`,
+        );
       }
-      if (error instanceof RangeError) throw new SourceError(this.source.file, element.line, "XPath: the expression is nested too deeply");
+      if (error instanceof RangeError)
+        throw new SourceError(this.source.file, element.line, "XPath: the expression is nested too deeply");
       throw error;
     }
   }

@@ -23,7 +23,9 @@ export function translateContext(expr: Expr, env: Env, e: string): Match[] {
 }
 
 function alternativesOf(expr: Expr): Expr[] {
-  return expr.kind === "set" && expr.op === "union" ? [...alternativesOf(expr.left), ...alternativesOf(expr.right)] : [expr];
+  return expr.kind === "set" && expr.op === "union"
+    ? [...alternativesOf(expr.left), ...alternativesOf(expr.right)]
+    : [expr];
 }
 
 function matchOf(expr: Expr, env: Env, e: string): Match {
@@ -37,7 +39,8 @@ function matchOf(expr: Expr, env: Env, e: string): Match {
   const last = expr.steps.at(-1);
   if (last === undefined || last.kind === "expr") return unsupported("a context whose last step is an expression");
   if (last.axis === "attribute") return unsupported("a context that is an attribute");
-  if (last.test.kind !== "name" && last.test.kind !== "element" && last.test.kind !== "node") return unsupported(`a context that is ${last.test.kind}()`);
+  if (last.test.kind !== "name" && last.test.kind !== "element" && last.test.kind !== "node")
+    return unsupported(`a context that is ${last.test.kind}()`);
   const { namespace, local } = last.test.kind === "name" ? last.test : { namespace: undefined, local: undefined };
   return {
     name: namespace !== undefined && local !== undefined ? { namespace, local } : undefined,
@@ -49,17 +52,21 @@ function commonName(matches: readonly Match[]): Match["name"] {
   const [first] = matches;
   if (first === undefined || first.name === undefined || first.name === "document") return undefined;
   const { namespace, local } = first.name;
-  const isSame = matches.every(({ name }) => name !== undefined && name !== "document" && name.namespace === namespace && name.local === local);
+  const isSame = matches.every(
+    ({ name }) => name !== undefined && name !== "document" && name.namespace === namespace && name.local === local,
+  );
   return isSame ? first.name : undefined;
 }
 
 /** Any alternative, its name included. */
 function disjunction(matches: readonly Match[], e: string, env: Env): string {
-  return `(${matches.map(({ name, condition }) => {
-    if (name === "document") return unsupported("/ inside a parenthesised context");
-    const named = name === undefined ? "true" : nameTest(`d.name(${e})`, { kind: "name", ...name }, env);
-    return conjunction([named, condition]);
-  }).join(" || ")})`;
+  return `(${matches
+    .map(({ name, condition }) => {
+      if (name === "document") return unsupported("/ inside a parenthesised context");
+      const named = name === undefined ? "true" : nameTest(`d.name(${e})`, { kind: "name", ...name }, env);
+      return conjunction([named, condition]);
+    })
+    .join(" || ")})`;
 }
 
 const conjunction = (tests: readonly string[]): string => {
@@ -84,7 +91,8 @@ function aboveCondition(steps: readonly Step[], rooted: boolean, env: Env, e: st
   const last = steps.at(-1);
   const before = steps.slice(0, -1);
   if (last === undefined || last.kind === "expr") return "true";
-  const isDescendant = last.axis === "descendant" || before.at(-1) === undefined && last.axis === "descendant-or-self";
+  const isDescendant =
+    last.axis === "descendant" || (before.at(-1) === undefined && last.axis === "descendant-or-self");
   if (last.axis !== "child" && !isDescendant) return unsupported(`the axis ${last.axis} in a context`);
   if (before.length === 0) return rooted && !isDescendant ? `d.parent(${e}) === -1` : "true";
   const previous = before.at(-1);
@@ -94,14 +102,18 @@ function aboveCondition(steps: readonly Step[], rooted: boolean, env: Env, e: st
   }
   if (isDescendant) return ancestorCondition(before, rooted, env, e);
   const parent = m.local();
-  return m.helper(`const ${parent} = d.parent(${e}); return ${parent} !== -1 && ${stepsCondition(before, rooted, env, parent)};`);
+  return m.helper(
+    `const ${parent} = d.parent(${e}); return ${parent} !== -1 && ${stepsCondition(before, rooted, env, parent)};`,
+  );
 }
 
 function ancestorCondition(steps: readonly Step[], rooted: boolean, env: Env, e: string): string {
   const { m } = env;
   const ancestor = m.local();
   const matched = m.helper(`return ${stepsCondition(steps, rooted, env, ancestor)};`);
-  return m.helper(`for (let ${ancestor} = d.parent(${e}); ${ancestor} !== -1; ${ancestor} = d.parent(${ancestor})) if (${matched}) return true; return false;`);
+  return m.helper(
+    `for (let ${ancestor} = d.parent(${e}); ${ancestor} !== -1; ${ancestor} = d.parent(${ancestor})) if (${matched}) return true; return false;`,
+  );
 }
 
 /** `(a | b)/c`: a parenthesised first step. */
@@ -118,12 +130,20 @@ function predicateTests(predicates: readonly Expr[], step: AxisStep | undefined,
     const item = itemOf("element", e);
     let inner: Env = { ...withContext(env, item), current: item };
     if (mayBePositional(predicate)) {
-      if (step === undefined || step.test.kind !== "name" || index > 0) return unsupported("a position in this context");
+      if (step === undefined || step.test.kind !== "name" || index > 0)
+        return unsupported("a position in this context");
       const sameName = step.test.local !== undefined;
-      inner = { ...inner, position: `R.positionOf(d, ${e}, ${sameName})`, size: `R.siblingCount(d, ${e}, ${sameName})` };
+      inner = {
+        ...inner,
+        position: `R.positionOf(d, ${e}, ${sameName})`,
+        size: `R.siblingCount(d, ${e}, ${sameName})`,
+      };
     }
     const code = env.translate(predicate, inner);
-    const test = mayBePositional(predicate) && code.native !== undefined ? `${code.native} === ${inner.position}` : truthOf(m, code);
+    const test =
+      mayBePositional(predicate) && code.native !== undefined
+        ? `${code.native} === ${inner.position}`
+        : truthOf(m, code);
     return m.helper(`try { return ${test}; } catch (error) { if (R.isRuleError(error)) return false; throw error; }`);
   });
 }

@@ -6,7 +6,8 @@ import type { SourceElement } from "../release/source-xml.js";
 export type Place = { readonly file: string; readonly line: number };
 
 export type Let = { readonly name: string; readonly value: string; readonly place: Place };
-export type MessagePart = { readonly kind: "text"; readonly text: string } | { readonly kind: "value" | "name"; readonly select: string };
+export type MessagePart =
+  { readonly kind: "text"; readonly text: string } | { readonly kind: "value" | "name"; readonly select: string };
 
 export type SourceAssert = {
   readonly id: string;
@@ -18,8 +19,17 @@ export type SourceAssert = {
   readonly place: Place;
 };
 
-export type SourceRule = { readonly context: string; readonly lets: readonly Let[]; readonly asserts: readonly SourceAssert[]; readonly place: Place };
-export type SourcePattern = { readonly id: string; readonly lets: readonly Let[]; readonly rules: readonly SourceRule[] };
+export type SourceRule = {
+  readonly context: string;
+  readonly lets: readonly Let[];
+  readonly asserts: readonly SourceAssert[];
+  readonly place: Place;
+};
+export type SourcePattern = {
+  readonly id: string;
+  readonly lets: readonly Let[];
+  readonly rules: readonly SourceRule[];
+};
 
 /** `xsl:function`, kept as XML: the compiler reads its instructions. */
 export type SourceFunction = { readonly name: string; readonly element: SourceElement; readonly file: string };

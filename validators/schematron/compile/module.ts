@@ -62,7 +62,9 @@ export class Module {
     const known = this.memos.get(call);
     if (known !== undefined) return known;
     const slot = this.slots++;
-    const memo = this.helper(`let v0_ = g[${slot}]; if (v0_ !== U) return v0_; v0_ = ${call}; g[${slot}] = v0_; return v0_;`);
+    const memo = this.helper(
+      `let v0_ = g[${slot}]; if (v0_ !== U) return v0_; v0_ = ${call}; g[${slot}] = v0_; return v0_;`,
+    );
     this.memos.set(call, memo);
     return memo;
   }
@@ -70,7 +72,9 @@ export class Module {
   /** A slot for a lazily evaluated value in a frame (an array local): returns the expression that reads it. */
   lazy(frame: string, slot: number, value: string): string {
     const local = this.local();
-    return this.helper(`let ${local} = ${frame}[${slot}]; if (${local} !== U) return ${local}; ${local} = ${value}; ${frame}[${slot}] = ${local}; return ${local};`);
+    return this.helper(
+      `let ${local} = ${frame}[${slot}]; if (${local} !== U) return ${local}; ${local} = ${value}; ${frame}[${slot}] = ${local}; return ${local};`,
+    );
   }
 
   /** Reserves a name for a function that may call itself. */
@@ -85,11 +89,18 @@ export class Module {
 
   /** The whole text. `result` is the expression that the module returns. */
   print(result: string): string {
-    const table = (map: ReadonlyMap<string, string>): string[] => Array.from(map, ([value, name]) => `const ${name} = ${value};`);
+    const table = (map: ReadonlyMap<string, string>): string[] =>
+      Array.from(map, ([value, name]) => `const ${name} = ${value};`);
     return [
-      '"use strict";', "const U = R.UNSET;", ...table(this.texts), ...table(this.names), ...table(this.constants),
-      ...Array.from(this.functions, ([text, name]) => `function ${name}${text}`), ...this.recursive,
-      `return { slots: ${this.slots}, rules: ${result} };`, "",
+      '"use strict";',
+      "const U = R.UNSET;",
+      ...table(this.texts),
+      ...table(this.names),
+      ...table(this.constants),
+      ...Array.from(this.functions, ([text, name]) => `function ${name}${text}`),
+      ...this.recursive,
+      `return { slots: ${this.slots}, rules: ${result} };`,
+      "",
     ].join("\n");
   }
 }

@@ -4,7 +4,16 @@
  */
 import { createHash } from "node:crypto";
 import type { Severity } from "../../report.js";
-import type { Let, MessagePart, Place, Schema, SourceAssert, SourceFunction, SourcePattern, SourceRule } from "./model.js";
+import type {
+  Let,
+  MessagePart,
+  Place,
+  Schema,
+  SourceAssert,
+  SourceFunction,
+  SourcePattern,
+  SourceRule,
+} from "./model.js";
 import { elementsOf, parseSource, SourceError, splitName, textOf, type SourceElement } from "../release/source-xml.js";
 import { FN, XS } from "../xpath/ast.js";
 
@@ -12,7 +21,16 @@ const SCH = "http://purl.oclc.org/dsdl/schematron";
 export const XSL = "http://www.w3.org/1999/XSL/Transform";
 
 /** Elements that explain and decide nothing. */
-const DOCUMENTATION: ReadonlySet<string> = new Set(["title", "p", "diagnostics", "properties", "icon", "see", "ns", "phase"]);
+const DOCUMENTATION: ReadonlySet<string> = new Set([
+  "title",
+  "p",
+  "diagnostics",
+  "properties",
+  "icon",
+  "see",
+  "ns",
+  "phase",
+]);
 /** Query languages whose expressions are XPath 2.0, or refused where they are more. */
 const BINDINGS: ReadonlySet<string> = new Set(["xslt2", "xpath2", "xslt3"]);
 const INCLUDES_MAX = 64;
@@ -49,16 +67,21 @@ class SchemaReader {
 
   read(text: string, file: string): Schema {
     const element = parseSource(text, file);
-    if (element.namespace !== SCH || element.local !== "schema") throw new SourceError(file, element.line, "the file is no Schematron schema");
+    if (element.namespace !== SCH || element.local !== "schema")
+      throw new SourceError(file, element.line, "the file is no Schematron schema");
     const binding = element.attributes.get("queryBinding") ?? "xslt";
-    if (!BINDINGS.has(binding.toLowerCase())) throw new SourceError(file, element.line, `the query binding ${binding} is not supported`);
+    if (!BINDINGS.has(binding.toLowerCase()))
+      throw new SourceError(file, element.line, `the query binding ${binding} is not supported`);
     const children = this.children({ element, file });
     for (const child of children) this.collectAbstract(child);
     const patterns = this.phase(children, { element, file });
     const title = children.find(({ element: child }) => child.local === "title" && child.namespace === SCH);
     const schema: Schema = {
       title: title === undefined ? "" : collapse(textOf(title.element)),
-      namespaces: this.namespaces(children), lets: [], functions: [], patterns: patterns.map((pattern, index) => this.pattern(pattern, index)),
+      namespaces: this.namespaces(children),
+      lets: [],
+      functions: [],
+      patterns: patterns.map((pattern, index) => this.pattern(pattern, index)),
     };
     return { ...schema, ...this.declarations(children) };
   }
@@ -73,7 +96,8 @@ class SchemaReader {
 
   private included(element: SourceElement, from: string): Located {
     const href = required(element, "href", from);
-    if (++this.includes > INCLUDES_MAX) throw new SourceError(from, element.line, `more than ${INCLUDES_MAX} inclusions`);
+    if (++this.includes > INCLUDES_MAX)
+      throw new SourceError(from, element.line, `more than ${INCLUDES_MAX} inclusions`);
     const [path = "", fragment] = href.split("#");
     const found = this.options.include(path, from);
     if (found === undefined) throw new SourceError(from, element.line, `the file ${href} to include is missing`);
@@ -90,31 +114,44 @@ class SchemaReader {
     if (element.local === "pattern") {
       if (isAbstract) this.abstractPatterns.set(required(element, "id", file), { element, file });
       for (const child of this.children({ element, file })) this.collectAbstract(child);
-    } else if ((element.local === "rule" && isAbstract) || (element.local === "rules")) {
+    } else if ((element.local === "rule" && isAbstract) || element.local === "rules") {
       if (element.local === "rule") this.abstractRules.set(required(element, "id", file), { element, file });
       else for (const child of this.children({ element, file })) this.collectAbstract(child);
     }
   }
 
   private namespaces(children: readonly Located[]): Map<string, string> {
-    const namespaces = new Map([["xs", XS], ["fn", FN]]);
+    const namespaces = new Map([
+      ["xs", XS],
+      ["fn", FN],
+    ]);
     for (const { element, file } of children) {
-      if (element.namespace === SCH && element.local === "ns") namespaces.set(required(element, "prefix", file), required(element, "uri", file));
+      if (element.namespace === SCH && element.local === "ns")
+        namespaces.set(required(element, "prefix", file), required(element, "uri", file));
     }
     return namespaces;
   }
 
   /** The patterns of the phase, in the order of the schema. */
   private phase(children: readonly Located[], schema: Located): Located[] {
-    const patterns = children.filter(({ element }) => element.namespace === SCH && element.local === "pattern" && element.attributes.get("abstract") !== "true");
+    const patterns = children.filter(
+      ({ element }) =>
+        element.namespace === SCH && element.local === "pattern" && element.attributes.get("abstract") !== "true",
+    );
     const wanted = this.options.phase ?? schema.element.attributes.get("defaultPhase") ?? "#ALL";
     if (wanted === "#ALL") return patterns;
     const phase = children.find(({ element }) => element.local === "phase" && element.attributes.get("id") === wanted);
-    if (phase === undefined) throw new SourceError(schema.file, schema.element.line, `the phase ${wanted} is not declared`);
+    if (phase === undefined)
+      throw new SourceError(schema.file, schema.element.line, `the phase ${wanted} is not declared`);
     const parts = this.children(phase);
     const odd = parts.find(({ element }) => !["active", "p"].includes(element.local));
-    if (odd !== undefined) throw new SourceError(odd.file, odd.element.line, `${odd.element.tag} inside a phase is not supported`);
-    const active = new Set(parts.filter(({ element }) => element.local === "active").map(({ element, file }) => required(element, "pattern", file)));
+    if (odd !== undefined)
+      throw new SourceError(odd.file, odd.element.line, `${odd.element.tag} inside a phase is not supported`);
+    const active = new Set(
+      parts
+        .filter(({ element }) => element.local === "active")
+        .map(({ element, file }) => required(element, "pattern", file)),
+    );
     return patterns.filter(({ element }) => active.has(element.attributes.get("id") ?? ""));
   }
 
@@ -122,9 +159,14 @@ class SchemaReader {
     const lets: Let[] = [];
     const functions: SourceFunction[] = [];
     for (const { element, file } of children) {
-      if (element.namespace === XSL && element.local === "function") functions.push({ name: required(element, "name", file), element, file });
+      if (element.namespace === XSL && element.local === "function")
+        functions.push({ name: required(element, "name", file), element, file });
       else if (isLet(element)) lets.push(readLet(element, file));
-      else if (element.namespace !== SCH || !(DOCUMENTATION.has(element.local) || element.local === "pattern" || element.local === "rules")) refuse(element, file);
+      else if (
+        element.namespace !== SCH ||
+        !(DOCUMENTATION.has(element.local) || element.local === "pattern" || element.local === "rules")
+      )
+        refuse(element, file);
     }
     return { lets, functions };
   }
@@ -150,8 +192,10 @@ class SchemaReader {
   private instance(id: string, element: SourceElement, file: string): Located {
     const abstract = this.abstractPatterns.get(id);
     if (abstract === undefined) throw new SourceError(file, element.line, `the abstract pattern ${id} is not declared`);
-    const parameters = elementsOf(element).filter((child) => child.local === "param")
-      .map((child) => [required(child, "name", file), required(child, "value", file)] as const).sort((a, b) => b[0].length - a[0].length);
+    const parameters = elementsOf(element)
+      .filter((child) => child.local === "param")
+      .map((child) => [required(child, "name", file), required(child, "value", file)] as const)
+      .sort((a, b) => b[0].length - a[0].length);
     return { element: substitute(abstract.element, parameters), file: abstract.file };
   }
 
@@ -164,11 +208,19 @@ class SchemaReader {
     return { context, lets, asserts, place: { file, line: element.line } };
   }
 
-  private ruleParts(source: Located, rule: SourceElement, context: string, lets: Let[], asserts: SourceAssert[], depth: number): void {
+  private ruleParts(
+    source: Located,
+    rule: SourceElement,
+    context: string,
+    lets: Let[],
+    asserts: SourceAssert[],
+    depth: number,
+  ): void {
     for (const child of this.children(source)) {
       const { element, file } = child;
       if (isLet(element)) lets.push(readLet(element, file));
-      else if (element.namespace === SCH && (element.local === "assert" || element.local === "report")) asserts.push(this.assert(element, file, rule, context));
+      else if (element.namespace === SCH && (element.local === "assert" || element.local === "report"))
+        asserts.push(this.assert(element, file, rule, context));
       else if (element.namespace === SCH && element.local === "extends") {
         if (depth > 16) throw new SourceError(file, element.line, "rules extend each other too deeply");
         this.ruleParts(this.extended(element, file), rule, context, lets, asserts, depth + 1);
@@ -187,10 +239,18 @@ class SchemaReader {
   private assert(element: SourceElement, file: string, rule: SourceElement, context: string): SourceAssert {
     const kind = element.local === "report" ? "report" : "assert";
     const test = required(element, "test", file);
-    const flag = element.attributes.get("flag") ?? element.attributes.get("role") ?? rule.attributes.get("flag") ?? rule.attributes.get("role");
+    const flag =
+      element.attributes.get("flag") ??
+      element.attributes.get("role") ??
+      rule.attributes.get("flag") ??
+      rule.attributes.get("role");
     return {
-      kind, test, severity: severityOf(flag), id: element.attributes.get("id") ?? this.stableId(`${kind}\n${context}\n${test}`),
-      message: readMessage(element, file), place: { file, line: element.line },
+      kind,
+      test,
+      severity: severityOf(flag),
+      id: element.attributes.get("id") ?? this.stableId(`${kind}\n${context}\n${test}`),
+      message: readMessage(element, file),
+      place: { file, line: element.line },
     };
   }
 
@@ -204,20 +264,34 @@ class SchemaReader {
 }
 
 const isLet = (element: SourceElement): boolean =>
-  (element.namespace === SCH && element.local === "let") || (element.namespace === XSL && element.local === "variable" && element.attributes.has("select"));
+  (element.namespace === SCH && element.local === "let") ||
+  (element.namespace === XSL && element.local === "variable" && element.attributes.has("select"));
 
 function readLet(element: SourceElement, file: string): Let {
   const isXsl = element.namespace === XSL;
-  if (isXsl && element.attributes.has("as")) throw new SourceError(file, element.line, "as on an xsl:variable outside of a function is not supported");
-  if (!isXsl && elementsOf(element).length > 0) throw new SourceError(file, element.line, "a let with content is not supported");
-  return { name: required(element, "name", file), value: required(element, isXsl ? "select" : "value", file), place: placeOf(element, file) };
+  if (isXsl && element.attributes.has("as"))
+    throw new SourceError(file, element.line, "as on an xsl:variable outside of a function is not supported");
+  if (!isXsl && elementsOf(element).length > 0)
+    throw new SourceError(file, element.line, "a let with content is not supported");
+  return {
+    name: required(element, "name", file),
+    value: required(element, isXsl ? "select" : "value", file),
+    place: placeOf(element, file),
+  };
 }
 
 const placeOf = (element: SourceElement, file: string): Place => ({ file, line: element.line });
 
 /** `fatal`, `error` and `warning` as they are; what only informs is a warning; no flag, or another word, is an error. */
 const SEVERITIES: Readonly<Record<string, Severity>> = {
-  fatal: "fatal", error: "error", warning: "warning", warn: "warning", information: "warning", info: "warning", hint: "warning", notice: "warning",
+  fatal: "fatal",
+  error: "error",
+  warning: "warning",
+  warn: "warning",
+  information: "warning",
+  info: "warning",
+  hint: "warning",
+  notice: "warning",
 };
 
 const severityOf = (flag: string | undefined): Severity => {
@@ -232,7 +306,9 @@ function readMessage(element: SourceElement, file: string): MessagePart[] {
     if (child.namespace !== SCH) return refuse(child, file);
     if (child.local === "value-of") return [{ kind: "value", select: required(child, "select", file) }];
     if (child.local === "name") return [{ kind: "name", select: child.attributes.get("path") ?? "." }];
-    return child.local === "emph" || child.local === "span" || child.local === "dir" ? readMessage(child, file) : refuse(child, file);
+    return child.local === "emph" || child.local === "span" || child.local === "dir"
+      ? readMessage(child, file)
+      : refuse(child, file);
   });
 }
 
@@ -259,15 +335,32 @@ function find(element: SourceElement, id: string): SourceElement | undefined {
 
 /** Replaces `$name` in every attribute below an abstract pattern. */
 function substitute(element: SourceElement, parameters: readonly (readonly [string, string])[]): SourceElement {
-  const attributes = new Map(Array.from(element.attributes, ([name, value]) =>
-    [name, parameters.reduce((text, [parameter, replacement]) => text.replaceAll(`$${parameter}`, replacement), value)] as const));
-  return { ...element, attributes, children: element.children.map((child) => (typeof child === "string" ? child : substitute(child, parameters))) };
+  const attributes = new Map(
+    Array.from(
+      element.attributes,
+      ([name, value]) =>
+        [
+          name,
+          parameters.reduce((text, [parameter, replacement]) => text.replaceAll(`$${parameter}`, replacement), value),
+        ] as const,
+    ),
+  );
+  return {
+    ...element,
+    attributes,
+    children: element.children.map((child) => (typeof child === "string" ? child : substitute(child, parameters))),
+  };
 }
 
 /** The expanded name of a declaration: functions must have a prefix. */
-export function expandName(written: string, namespaces: ReadonlyMap<string, string>, place: Place): { namespace: string; local: string; written: string } {
+export function expandName(
+  written: string,
+  namespaces: ReadonlyMap<string, string>,
+  place: Place,
+): { namespace: string; local: string; written: string } {
   const [prefix, local] = splitName(written);
   const namespace = namespaces.get(prefix);
-  if (prefix === "" || namespace === undefined) throw new SourceError(place.file, place.line, `the function name ${written} has no declared prefix`);
+  if (prefix === "" || namespace === undefined)
+    throw new SourceError(place.file, place.line, `the function name ${written} has no declared prefix`);
   return { namespace, local, written };
 }

@@ -1,5 +1,18 @@
 /** Translates XPath expressions. Paths, comparisons and function calls have files of their own. */
-import { arrayCode, booleanCode, convert, emptyCode, isExactType, isNodeType, itemOf, joinTypes, nativeCode, oneItem, textCode, valueCode } from "./code.js";
+import {
+  arrayCode,
+  booleanCode,
+  convert,
+  emptyCode,
+  isExactType,
+  isNodeType,
+  itemOf,
+  joinTypes,
+  nativeCode,
+  oneItem,
+  textCode,
+  valueCode,
+} from "./code.js";
 import type { Card, Code, Item, ItemType, Need } from "./code.js";
 import { translateCall } from "./calls.js";
 import { castCode, castableCode } from "./casts.js";
@@ -11,10 +24,25 @@ import { dependenceOf } from "../xpath/ast.js";
 import type { Arithmetic, Binding, Expr } from "../xpath/ast.js";
 
 /** Kinds worth evaluating once per document when nothing in them varies. */
-const HEAVY: ReadonlySet<Expr["kind"]> = new Set(["path", "call", "compare", "set", "for", "quantified", "arith", "filter"]);
+const HEAVY: ReadonlySet<Expr["kind"]> = new Set([
+  "path",
+  "call",
+  "compare",
+  "set",
+  "for",
+  "quantified",
+  "arith",
+  "filter",
+]);
 
 export function translate(expr: Expr, env: Env): Code {
-  if (env.memoised || !HEAVY.has(expr.kind) || !isConstant(expr, env) || !JSON.stringify(expr).includes('"kind":"path"')) return translateKind(expr, env);
+  if (
+    env.memoised ||
+    !HEAVY.has(expr.kind) ||
+    !isConstant(expr, env) ||
+    !JSON.stringify(expr).includes('"kind":"path"')
+  )
+    return translateKind(expr, env);
   if (expr.kind === "call" && PASSED_ON.has(expr.name.local)) return translateKind(expr, env);
   return memoised(env.m, translateKind(expr, { ...env, memoised: true }));
 }
@@ -25,31 +53,58 @@ const PASSED_ON: ReadonlySet<string> = new Set(["not", "exists", "empty", "boole
 function translateKind(expr: Expr, env: Env): Code {
   const { m } = env;
   switch (expr.kind) {
-    case "string": return textCode(m, expr.value);
-    case "integer": return integerLiteral(expr.text, env);
-    case "decimal": return valueCode(m, "decimal", "one", m.constant(`R.decimal(${JSON.stringify(expr.text)})`));
-    case "double": return valueCode(m, "double", "one", `${Number(expr.text)}`);
-    case "variable": return variable(expr.name, env);
-    case "context": return env.context === undefined ? unsupported("the context item where there is none (XPDY0002)") : oneItem(env.context);
-    case "sequence": return sequence(expr.items, env);
-    case "or": return booleanCode(m, `(${expr.items.map((item) => truthOf(m, translate(item, env))).join(" || ")})`);
-    case "and": return booleanCode(m, `(${expr.items.map((item) => truthOf(m, translate(item, env))).join(" && ")})`);
-    case "compare": return translateComparison(expr, env);
-    case "nodeCompare": return nodeComparison(expr, env);
-    case "arith": return arithmetic(expr.op, translate(expr.left, env), translate(expr.right, env), env);
-    case "negate": return negation(translate(expr.operand, env), env);
-    case "range": return range(expr, env);
-    case "set": return expr.op === "union" ? union(expr, env) : selection(expr, env);
-    case "cast": return castCode(env, translate(expr.operand, env), expr.type);
-    case "castable": return castableCode(env, translate(expr.operand, env), expr.type);
-    case "instance": return unsupported("instance of");
-    case "treat": return unsupported("treat as");
-    case "if": return conditional(expr, env);
-    case "for": return forLoop(expr.bindings, expr.body, env);
-    case "quantified": return quantified(expr, env);
-    case "call": return translateCall(expr, env);
-    case "path": return translatePath(expr, env);
-    case "filter": return filter(translate(expr.primary, env), expr.predicates, env);
+    case "string":
+      return textCode(m, expr.value);
+    case "integer":
+      return integerLiteral(expr.text, env);
+    case "decimal":
+      return valueCode(m, "decimal", "one", m.constant(`R.decimal(${JSON.stringify(expr.text)})`));
+    case "double":
+      return valueCode(m, "double", "one", `${Number(expr.text)}`);
+    case "variable":
+      return variable(expr.name, env);
+    case "context":
+      return env.context === undefined
+        ? unsupported("the context item where there is none (XPDY0002)")
+        : oneItem(env.context);
+    case "sequence":
+      return sequence(expr.items, env);
+    case "or":
+      return booleanCode(m, `(${expr.items.map((item) => truthOf(m, translate(item, env))).join(" || ")})`);
+    case "and":
+      return booleanCode(m, `(${expr.items.map((item) => truthOf(m, translate(item, env))).join(" && ")})`);
+    case "compare":
+      return translateComparison(expr, env);
+    case "nodeCompare":
+      return nodeComparison(expr, env);
+    case "arith":
+      return arithmetic(expr.op, translate(expr.left, env), translate(expr.right, env), env);
+    case "negate":
+      return negation(translate(expr.operand, env), env);
+    case "range":
+      return range(expr, env);
+    case "set":
+      return expr.op === "union" ? union(expr, env) : selection(expr, env);
+    case "cast":
+      return castCode(env, translate(expr.operand, env), expr.type);
+    case "castable":
+      return castableCode(env, translate(expr.operand, env), expr.type);
+    case "instance":
+      return unsupported("instance of");
+    case "treat":
+      return unsupported("treat as");
+    case "if":
+      return conditional(expr, env);
+    case "for":
+      return forLoop(expr.bindings, expr.body, env);
+    case "quantified":
+      return quantified(expr, env);
+    case "call":
+      return translateCall(expr, env);
+    case "path":
+      return translatePath(expr, env);
+    case "filter":
+      return filter(translate(expr.primary, env), expr.predicates, env);
   }
 }
 
@@ -71,10 +126,15 @@ const REPEATED_MAX = 4000;
 
 /** Runs `body` for the items of several codes in turn; through an array when the body would be repeated too much. */
 function inTurn(m: Env["m"], codes: readonly Code[], type: ItemType, need: Need, body: (item: Item) => string): string {
-  const widen = (item: Item): Item => (item.type === type || (isNodeType(type) && isNodeType(item.type)) ? item : itemOf(type, convert(item.code, item.type, type)));
+  const widen = (item: Item): Item =>
+    item.type === type || (isNodeType(type) && isNodeType(item.type))
+      ? item
+      : itemOf(type, convert(item.code, item.type, type));
   const trial = body(itemOf(type, m.local()));
   if (trial.length * codes.length <= REPEATED_MAX) {
-    return codes.map((code) => code.each(need, (item) => (type === "any" ? bound(m, widen(item), body) : body(widen(item))))).join(" ");
+    return codes
+      .map((code) => code.each(need, (item) => (type === "any" ? bound(m, widen(item), body) : body(widen(item)))))
+      .join(" ");
   }
   const [list, local] = [m.local(), m.local()];
   const filled = codes.map((code) => code.each(need, (item) => `${list}.push(${widen(item).code});`)).join(" ");
@@ -86,7 +146,11 @@ function bound(m: Env["m"], item: Item, body: (item: Item) => string): string {
   return `{ const ${local} = ${item.code}; ${body(itemOf(item.type, local))} }`;
 }
 
-const sequence = (items: readonly Expr[], env: Env): Code => sequenceCode(env.m, items.map((item) => translate(item, env)));
+const sequence = (items: readonly Expr[], env: Env): Code =>
+  sequenceCode(
+    env.m,
+    items.map((item) => translate(item, env)),
+  );
 
 /** The items of several codes in turn. */
 export function sequenceCode(m: Env["m"], all: readonly Code[]): Code {
@@ -95,20 +159,31 @@ export function sequenceCode(m: Env["m"], all: readonly Code[]): Code {
   if (first === undefined) return emptyCode;
   if (rest.length === 0) return first;
   const type = rest.reduce((joined, code) => joinTypes(joined, code.type), first.type);
-  const strings = codes.every((code) => code.strings !== undefined) ? codes.flatMap((code) => code.strings ?? []) : undefined;
+  const strings = codes.every((code) => code.strings !== undefined)
+    ? codes.flatMap((code) => code.strings ?? [])
+    : undefined;
   if (strings !== undefined) return { ...arrayCode(m, "string", m.constant(JSON.stringify(strings))), strings };
   const truth = isNodeType(first.type) ? `(${codes.map((code) => truthOf(m, code)).join(" || ")})` : undefined;
-  return { type, card: "many", each: (need, body) => inTurn(m, codes, type, need, body), ...(isNodeType(type) ? { truth } : {}) };
+  return {
+    type,
+    card: "many",
+    each: (need, body) => inTurn(m, codes, type, need, body),
+    ...(isNodeType(type) ? { truth } : {}),
+  };
 }
 
 function nodeComparison(expr: Expr & { kind: "nodeCompare" }, env: Env): Code {
   const { m } = env;
   const [left, right] = [translate(expr.left, env), translate(expr.right, env)];
-  if (![left, right].every((code) => isNodeType(code.type) || code.card === "none")) return unsupported(`${expr.op} between values that are no nodes`);
+  if (![left, right].every((code) => isNodeType(code.type) || code.card === "none"))
+    return unsupported(`${expr.op} between values that are no nodes`);
   const [a, b] = [m.local(), m.local()];
-  const test = expr.op === "is" ? `R.sameNode(${a}, ${b})` : `R.nodeOrder(${a}, ${b}) ${expr.op === "<<" ? "<" : ">"} 0`;
-  const call = m.helper(`const ${a} = ${singleOf(m, left).code}; const ${b} = ${singleOf(m, right).code}; `
-    + `return ${a} === undefined || ${b} === undefined ? undefined : ${test};`);
+  const test =
+    expr.op === "is" ? `R.sameNode(${a}, ${b})` : `R.nodeOrder(${a}, ${b}) ${expr.op === "<<" ? "<" : ">"} 0`;
+  const call = m.helper(
+    `const ${a} = ${singleOf(m, left).code}; const ${b} = ${singleOf(m, right).code}; ` +
+      `return ${a} === undefined || ${b} === undefined ? undefined : ${test};`,
+  );
   return valueCode(m, "boolean", "opt", call, { truth: `(${call} === true)` });
 }
 
@@ -126,26 +201,53 @@ function arithmetic(op: Arithmetic, left: Code, right: Code, env: Env): Code {
   if (isExactType(a.type) && isExactType(b.type)) {
     const type: ItemType = op === "idiv" ? "integer" : op === "div" || a.type !== b.type ? "decimal" : a.type;
     const direct: Partial<Record<Arithmetic, string>> = { "+": "R.add", "-": "R.sub", "*": "R.mul" };
-    return valueCode(m, type, card, operation(m, a, b, (x, y) => (direct[op] === undefined ? `R.arithExact(${JSON.stringify(op)}, ${x}, ${y})` : `${direct[op]}(${x}, ${y})`)));
+    return valueCode(
+      m,
+      type,
+      card,
+      operation(m, a, b, (x, y) =>
+        direct[op] === undefined ? `R.arithExact(${JSON.stringify(op)}, ${x}, ${y})` : `${direct[op]}(${x}, ${y})`,
+      ),
+    );
   }
-  const isNumeric = (value: Value): boolean => isExactType(value.type) || value.type === "double" || value.type === "untyped";
+  const isNumeric = (value: Value): boolean =>
+    isExactType(value.type) || value.type === "double" || value.type === "untyped";
   const inForm = (value: Value, code: string): Value => ({ ...value, code });
   if (!isNumeric(a) || !isNumeric(b)) {
     const [x, y] = [inForm(a, boxed(m, a)), inForm(b, boxed(m, b))];
-    return valueCode(m, "any", "opt", operation(m, x, y, (left, right) => `R.arithAny(${JSON.stringify(op)}, ${left}, ${right})`));
+    return valueCode(
+      m,
+      "any",
+      "opt",
+      operation(m, x, y, (left, right) => `R.arithAny(${JSON.stringify(op)}, ${left}, ${right})`),
+    );
   }
   const [x, y] = [inForm(a, toDouble(m, a)), inForm(b, toDouble(m, b))];
-  if (op === "idiv") return valueCode(m, "integer", card, operation(m, x, y, (left, right) => `R.idivDouble(${left}, ${right})`));
+  if (op === "idiv")
+    return valueCode(
+      m,
+      "integer",
+      card,
+      operation(m, x, y, (left, right) => `R.idivDouble(${left}, ${right})`),
+    );
   const symbol = { "+": "+", "-": "-", "*": "*", div: "/", mod: "%" }[op];
-  return valueCode(m, "double", card, operation(m, x, y, (left, right) => `(${left} ${symbol} ${right})`));
+  return valueCode(
+    m,
+    "double",
+    card,
+    operation(m, x, y, (left, right) => `(${left} ${symbol} ${right})`),
+  );
 }
 
 /** Applies an operator to two values: the left one first; when it is empty the right one is not evaluated, as in Saxon. */
 function operation(m: Env["m"], a: Value, b: Value, apply: (left: string, right: string) => string): string {
   if (!a.optional && !b.optional) return apply(a.code, b.code);
   const [left, right] = [m.local(), m.local()];
-  const absent = (value: Value, local: string): string => (value.optional ? `if (${local} === undefined) return undefined; ` : "");
-  return m.helper(`const ${left} = ${a.code}; ${absent(a, left)}const ${right} = ${b.code}; ${absent(b, right)}return ${apply(left, right)};`);
+  const absent = (value: Value, local: string): string =>
+    value.optional ? `if (${local} === undefined) return undefined; ` : "";
+  return m.helper(
+    `const ${left} = ${a.code}; ${absent(a, left)}const ${right} = ${b.code}; ${absent(b, right)}return ${apply(left, right)};`,
+  );
 }
 
 function negation(operand: Code, env: Env): Code {
@@ -162,22 +264,32 @@ function negation(operand: Code, env: Env): Code {
 function range(expr: Expr & { kind: "range" }, env: Env): Code {
   const { m } = env;
   const [from, to] = [translate(expr.from, env), translate(expr.to, env)];
-  const bounds = [from, to].map((code) => (isExactType(code.type) ? singleOf(m, code).code : `R.castOrFail(${boxedAtom(m, code)}, "integer")`));
+  const bounds = [from, to].map((code) =>
+    isExactType(code.type) ? singleOf(m, code).code : `R.castOrFail(${boxedAtom(m, code)}, "integer")`,
+  );
   return arrayCode(m, "integer", `R.range(${bounds.join(", ")})`);
 }
 
 function union(expr: Expr & { kind: "set" }, env: Env): Code {
   const { m } = env;
-  const codes = branchesOf(expr).map((branch) => translate(branch, env)).filter((code) => code.card !== "none");
+  const codes = branchesOf(expr)
+    .map((branch) => translate(branch, env))
+    .filter((code) => code.card !== "none");
   const [first, ...rest] = codes;
   if (first === undefined) return emptyCode;
   if (!codes.every((code) => isNodeType(code.type))) return unsupported("a union of values that are no nodes");
   const type = rest.reduce((joined, code) => joinTypes(joined, code.type), first.type);
   const disjoint = areDisjoint(codes);
   return {
-    type, card: "many", downward: codes.every((code) => code.downward === true),
-    names: codes.every((code) => code.names !== undefined) ? new Set(codes.flatMap((code) => [...(code.names ?? [])])) : undefined,
-    get truth() { return `(${codes.map((code) => truthOf(m, code)).join(" || ")})`; },
+    type,
+    card: "many",
+    downward: codes.every((code) => code.downward === true),
+    names: codes.every((code) => code.names !== undefined)
+      ? new Set(codes.flatMap((code) => [...(code.names ?? [])]))
+      : undefined,
+    get truth() {
+      return `(${codes.map((code) => truthOf(m, code)).join(" || ")})`;
+    },
     each: (need, body) => {
       if (need === "any" || (need === "set" && disjoint)) return inTurn(m, codes, type, need, body);
       const [list, local] = [m.local(), m.local()];
@@ -205,13 +317,23 @@ function selection(expr: Expr & { kind: "set" }, env: Env): Code {
   const { m } = env;
   const [left, right] = [translate(expr.left, env), translate(expr.right, env)];
   if (left.card === "none") return emptyCode;
-  if (!isNodeType(left.type) || (right.card !== "none" && !isNodeType(right.type))) return unsupported(`${expr.op} of values that are no nodes`);
-  return arrayCode(m, left.type, `R.selectNodes(${arrayOf(m, left).code}, ${arrayOf(m, right).code}, ${expr.op === "intersect"})`);
+  if (!isNodeType(left.type) || (right.card !== "none" && !isNodeType(right.type)))
+    return unsupported(`${expr.op} of values that are no nodes`);
+  return arrayCode(
+    m,
+    left.type,
+    `R.selectNodes(${arrayOf(m, left).code}, ${arrayOf(m, right).code}, ${expr.op === "intersect"})`,
+  );
 }
 
 function conditional(expr: Expr & { kind: "if" }, env: Env): Code {
   const { m } = env;
-  return chooseCode(m, truthOf(m, translate(expr.test, env)), translate(expr.then, env), translate(expr.otherwise, env));
+  return chooseCode(
+    m,
+    truthOf(m, translate(expr.test, env)),
+    translate(expr.then, env),
+    translate(expr.otherwise, env),
+  );
 }
 
 /** One of two codes, by a condition. */
@@ -219,19 +341,33 @@ export function chooseCode(m: Env["m"], condition: string, then: Code, otherwise
   const present = [then, otherwise].filter((code) => code.card !== "none");
   const type = present.length === 0 ? "any" : present.map((code) => code.type).reduce(joinTypes);
   const isMany = present.some((code) => code.card === "many");
-  const card: Card = isMany ? "many" : present.length === 2 && present.every((code) => code.card === "one") ? "one" : "opt";
+  const card: Card = isMany
+    ? "many"
+    : present.length === 2 && present.every((code) => code.card === "one")
+      ? "one"
+      : "opt";
   const branch = (code: Code): string => {
     const value = singleOf(m, code);
     return value.optional && type === "any" ? boxed(m, value) : convert(value.code, value.type, type);
   };
   if (!isMany) {
     const isBoolean = type === "boolean" && card === "one";
-    const natives = then.native !== undefined && otherwise.native !== undefined ? { native: `(${condition} ? ${then.native} : ${otherwise.native})` } : {};
+    const natives =
+      then.native !== undefined && otherwise.native !== undefined
+        ? { native: `(${condition} ? ${then.native} : ${otherwise.native})` }
+        : {};
     const single = `(${condition} ? ${branch(then)} : ${branch(otherwise)})`;
-    return valueCode(m, type, card === "one" ? "one" : "opt", single, { ...natives, ...(isBoolean ? { truth: `(${condition} ? ${truthOf(m, then)} : ${truthOf(m, otherwise)})` } : {}) });
+    return valueCode(m, type, card === "one" ? "one" : "opt", single, {
+      ...natives,
+      ...(isBoolean ? { truth: `(${condition} ? ${truthOf(m, then)} : ${truthOf(m, otherwise)})` } : {}),
+    });
   }
   const side = (code: Code, need: Need, body: (item: Item) => string): string => inTurn(m, [code], type, need, body);
-  return { type, card, each: (need, body) => `if (${condition}) { ${side(then, need, body)} } else { ${side(otherwise, need, body)} }` };
+  return {
+    type,
+    card,
+    each: (need, body) => `if (${condition}) { ${side(then, need, body)} } else { ${side(otherwise, need, body)} }`,
+  };
 }
 
 /** Binds the variables one inside the other and hands the environment to `inner`. */
@@ -244,14 +380,16 @@ function bindings(list: readonly Binding[], env: Env, need: Need, inner: (env: E
 /** `some $x in S satisfies E = $x` says `E = S`, which can be a look-up, as long as E does not read $x. */
 function asComparison(list: readonly Binding[], test: Expr): Expr | undefined {
   const [binding, ...others] = list;
-  if (binding === undefined || others.length > 0 || test.kind !== "compare" || !test.general || test.op !== "=") return undefined;
+  if (binding === undefined || others.length > 0 || test.kind !== "compare" || !test.general || test.op !== "=")
+    return undefined;
   const isVariable = (side: Expr): boolean => side.kind === "variable" && side.name === binding.name;
   const other = isVariable(test.right) ? test.left : isVariable(test.left) ? test.right : undefined;
   if (other === undefined || dependenceOf(other).variables.has(binding.name)) return undefined;
   return { ...test, left: other, right: binding.value };
 }
 
-const withItem = (env: Env, name: string, item: Item): Env => withVariable(env, name, { constant: false, code: () => oneItem(item) });
+const withItem = (env: Env, name: string, item: Item): Env =>
+  withVariable(env, name, { constant: false, code: () => oneItem(item) });
 
 function forLoop(list: readonly Binding[], body: Expr, env: Env): Code {
   const types: Code[] = [];
@@ -262,7 +400,12 @@ function forLoop(list: readonly Binding[], body: Expr, env: Env): Code {
   const present = types.filter((code) => code.card !== "none");
   if (present.length === 0) return emptyCode;
   const type = present.map((code) => code.type).reduce(joinTypes);
-  return { type, card: "many", each: (_, run) => bindings(list, env, "sequence", (inner) => inTurn(env.m, [translate(body, inner)], type, "sequence", run)) };
+  return {
+    type,
+    card: "many",
+    each: (_, run) =>
+      bindings(list, env, "sequence", (inner) => inTurn(env.m, [translate(body, inner)], type, "sequence", run)),
+  };
 }
 
 function quantified(expr: Expr & { kind: "quantified" }, env: Env): Code {
@@ -270,6 +413,10 @@ function quantified(expr: Expr & { kind: "quantified" }, env: Env): Code {
   const plain = expr.every ? undefined : asComparison(expr.bindings, expr.test);
   if (plain !== undefined) return translate(plain, env);
   const [test, hit, end] = expr.every ? ["!", "false", "true"] : ["", "true", "false"];
-  return booleanCode(m, m.helper(`${bindings(expr.bindings, env, "any", (inner) => `if (${test}${truthOf(m, translate(expr.test, inner))}) return ${hit};`)} return ${end};`));
+  return booleanCode(
+    m,
+    m.helper(
+      `${bindings(expr.bindings, env, "any", (inner) => `if (${test}${truthOf(m, translate(expr.test, inner))}) return ${hit};`)} return ${end};`,
+    ),
+  );
 }
-

@@ -13,7 +13,8 @@ export function decodeSource(bytes: Uint8Array, file: string): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const declared = DECLARATION.exec(buffer.toString("latin1", 0, 256))?.[1]?.toLowerCase() ?? "utf-8";
   if (LATIN.has(declared)) return buffer.toString("latin1");
-  if (declared !== "utf-8" && declared !== "utf8") throw new SourceError(file, 1, `the encoding ${declared} is not supported`);
+  if (declared !== "utf-8" && declared !== "utf8")
+    throw new SourceError(file, 1, `the encoding ${declared} is not supported`);
   if (!isUtf8(buffer)) throw new SourceError(file, 1, "the file is no UTF-8");
   return buffer.toString("utf8");
 }

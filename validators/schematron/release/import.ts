@@ -50,79 +50,128 @@ export function importRules(options: ImportOptions): ImportResult {
   const schemas = compileRelease(files, options.phase);
   if (schemas.length === 0) throw new ReleaseError(`${basename(options.source)} holds no Schematron schema`);
   const id = options.id ?? idOf(options.source);
-  if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(id)) throw new ReleaseError(`${JSON.stringify(id)} is no id of a pack: lower case letters, digits, dot, hyphen`);
+  if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(id))
+    throw new ReleaseError(`${JSON.stringify(id)} is no id of a pack: lower case letters, digits, dot, hyphen`);
   const tests = files.flatMap((file) => (file.path.toLowerCase().endsWith(".xml") ? testsOf(file) : []));
   const kept = files.filter((file) => /\.(?:sch|xsd)$/i.test(file.path));
   const manifest: Manifest = {
-    format: 1, id, compiler: COMPILER_VERSION, active: false, importedFrom: basename(options.source),
+    format: 1,
+    id,
+    compiler: COMPILER_VERSION,
+    active: false,
+    importedFrom: basename(options.source),
     ...(options.mandatoryFrom === undefined ? {} : { mandatoryFrom: options.mandatoryFrom }),
-    sources: kept.map((file) => ({ path: file.path, sha256: file.sha256, ...optional("known", knownRelease(file.sha256)) })),
-    schemas: schemas.map((schema, index) => describe(schema, index, options.layers?.[schema.file] ?? layerOf(schema.compiled, id))),
-    xsds: kept.filter((file) => /\.xsd$/i.test(file.path)).map((file) => ({ file: file.path, namespace: targetNamespace(file) })),
+    sources: kept.map((file) => ({
+      path: file.path,
+      sha256: file.sha256,
+      ...optional("known", knownRelease(file.sha256)),
+    })),
+    schemas: schemas.map((schema, index) =>
+      describe(schema, index, options.layers?.[schema.file] ?? layerOf(schema.compiled, id)),
+    ),
+    xsds: kept
+      .filter((file) => /\.xsd$/i.test(file.path))
+      .map((file) => ({ file: file.path, namespace: targetNamespace(file) })),
   };
   return { manifest, directory: writePack(options.rulesDir, manifest, schemas, kept), tests };
 }
 
-const optional = <K extends string>(key: K, value: string | undefined): Partial<Record<K, string>> => (value === undefined ? {} : { [key]: value }) as Partial<Record<K, string>>;
+const optional = <K extends string>(key: K, value: string | undefined): Partial<Record<K, string>> =>
+  (value === undefined ? {} : { [key]: value }) as Partial<Record<K, string>>;
 
 /** "peppol-bis 3.0.22.zip" → "peppol-bis-3.0.22". */
-const idOf = (source: string): string => basename(source).replace(/\.zip$/i, "").toLowerCase().replace(/[^a-z0-9.-]+/g, "-").replace(/^[-.]+/, "");
+const idOf = (source: string): string =>
+  basename(source)
+    .replace(/\.zip$/i, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]+/g, "-")
+    .replace(/^[-.]+/, "");
 
 /** Compiles every schema among the files; files that are only included by others are none. */
 export function compileRelease(files: readonly ReleaseFile[], phase?: string): CompiledSchema[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
-  return files.filter((file) => /\.sch$/i.test(file.path) && isSchema(file)).map((file) => {
-    const schema = readSchema(decodeSource(file.bytes, file.path), file.path, {
-      include: (href, from) => {
-        const found = byPath.get(posix.normalize(posix.join(posix.dirname(from), href)));
-        return found === undefined ? undefined : { file: found.path, text: decodeSource(found.bytes, found.path) };
-      },
-      ...(phase === undefined ? {} : { phase }),
+  return files
+    .filter((file) => /\.sch$/i.test(file.path) && isSchema(file))
+    .map((file) => {
+      const schema = readSchema(decodeSource(file.bytes, file.path), file.path, {
+        include: (href, from) => {
+          const found = byPath.get(posix.normalize(posix.join(posix.dirname(from), href)));
+          return found === undefined ? undefined : { file: found.path, text: decodeSource(found.bytes, found.path) };
+        },
+        ...(phase === undefined ? {} : { phase }),
+      });
+      return { file: file.path, schema, compiled: compileSchema(schema) };
     });
-    return { file: file.path, schema, compiled: compileSchema(schema) };
-  });
 }
 
-const isSchema = (file: ReleaseFile): boolean => parseSource(decodeSource(file.bytes, file.path), file.path).local === "schema";
+const isSchema = (file: ReleaseFile): boolean =>
+  parseSource(decodeSource(file.bytes, file.path), file.path).local === "schema";
 
 function testsOf(file: ReleaseFile): { file: string; tests: EmbeddedTest[] }[] {
   const start = file.bytes.toString("latin1", 0, 4096);
-  return isTestSet(start) ? [{ file: file.path, tests: readTests(decodeSource(file.bytes, file.path), file.path) }] : [];
+  return isTestSet(start)
+    ? [{ file: file.path, tests: readTests(decodeSource(file.bytes, file.path), file.path) }]
+    : [];
 }
 
 /** The layer of the chain that a schema belongs to, by the ids it uses; anything else is a layer of its own. */
 function layerOf(compiled: Compiled, id: string): Layer {
   const ids = compiled.asserts.map((assert) => assert.id);
-  const share = (pattern: RegExp): number => ids.filter((assertId) => pattern.test(assertId)).length / Math.max(ids.length, 1);
+  const share = (pattern: RegExp): number =>
+    ids.filter((assertId) => pattern.test(assertId)).length / Math.max(ids.length, 1);
   if (share(/^(?:BR-|UBL-)/) > 0.9) return "en16931";
   return ids.some((assertId) => assertId.startsWith("PEPPOL-EN16931-")) ? "peppol" : `pack:${id}`;
 }
 
 function describe({ file, schema, compiled }: CompiledSchema, index: number, layer: Layer): ManifestSchemaEntry {
   return {
-    file, title: schema.title, layer, code: `${index}.rules.js`, codeSha256: sha256(compiled.code),
-    patterns: compiled.patterns, rules: compiled.rules, asserts: compiled.asserts.length,
-    roots: rootsOf(schema), customizations: customizationsOf(schema),
+    file,
+    title: schema.title,
+    layer,
+    code: `${index}.rules.js`,
+    codeSha256: sha256(compiled.code),
+    patterns: compiled.patterns,
+    rules: compiled.rules,
+    asserts: compiled.asserts.length,
+    roots: rootsOf(schema),
+    customizations: customizationsOf(schema),
   };
 }
 
 /** Document elements that absolute contexts begin with. */
 function rootsOf(schema: Schema): string[] {
   const contexts = schema.patterns.flatMap((pattern) => pattern.rules.map((rule) => rule.context)).join(" | ");
-  const names = Array.from(contexts.matchAll(/(?:^|[|(\s])\/([\w.-]+):([\w.-]+)/g), ([, prefix = "", local = ""]) => `{${schema.namespaces.get(prefix) ?? ""}}${local}`);
+  const names = Array.from(
+    contexts.matchAll(/(?:^|[|(\s])\/([\w.-]+):([\w.-]+)/g),
+    ([, prefix = "", local = ""]) => `{${schema.namespaces.get(prefix) ?? ""}}${local}`,
+  );
   return [...new Set(names)].sort();
 }
 
 /** Literals that a test compares the CustomizationID with. */
 function customizationsOf(schema: Schema): string[] {
-  const tests = schema.patterns.flatMap((pattern) => pattern.rules.flatMap((rule) => rule.asserts.map((assert) => assert.test)));
-  return [...new Set(tests.flatMap((test) => Array.from(test.matchAll(/CustomizationID[^'"]*['"](urn:[^'"]+)['"]/g), ([, literal = ""]) => literal)))];
+  const tests = schema.patterns.flatMap((pattern) =>
+    pattern.rules.flatMap((rule) => rule.asserts.map((assert) => assert.test)),
+  );
+  return [
+    ...new Set(
+      tests.flatMap((test) =>
+        Array.from(test.matchAll(/CustomizationID[^'"]*['"](urn:[^'"]+)['"]/g), ([, literal = ""]) => literal),
+      ),
+    ),
+  ];
 }
 
-const targetNamespace = (file: ReleaseFile): string => parseSource(decodeSource(file.bytes, file.path), file.path).attributes.get("targetNamespace") ?? "";
+const targetNamespace = (file: ReleaseFile): string =>
+  parseSource(decodeSource(file.bytes, file.path), file.path).attributes.get("targetNamespace") ?? "";
 
 /** Writes beside the place and moves there, so that a reader sees the old pack or the new one, never half of one. */
-function writePack(rulesDir: string, manifest: Manifest, schemas: readonly CompiledSchema[], sources: readonly ReleaseFile[]): string {
+function writePack(
+  rulesDir: string,
+  manifest: Manifest,
+  schemas: readonly CompiledSchema[],
+  sources: readonly ReleaseFile[],
+): string {
   mkdirSync(rulesDir, { recursive: true, mode: 0o755 });
   const directory = join(rulesDir, manifest.id);
   const temporary = mkdtempSync(join(rulesDir, `.${manifest.id}-`));

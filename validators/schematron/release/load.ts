@@ -57,7 +57,12 @@ function refusalOf(check: () => void): { refusal?: Refusal } {
 }
 
 const packIds = (rulesDir: string): string[] =>
-  existsSync(rulesDir) ? readdirSync(rulesDir, { withFileTypes: true }).filter((entry) => entry.isDirectory() && !entry.name.startsWith(".")).map((entry) => entry.name).sort() : [];
+  existsSync(rulesDir)
+    ? readdirSync(rulesDir, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+        .map((entry) => entry.name)
+        .sort()
+    : [];
 
 /**
  * Loads one pack: about 10 ms for the billing rules.
@@ -78,7 +83,9 @@ export function loadPack(rulesDir: string, id: string): LoadedPack {
 
 /** The active packs, sorted by id. @throws PackRefused for the first that must not run */
 export const loadActivePacks = (rulesDir: string): LoadedPack[] =>
-  packIds(rulesDir).filter((id) => readManifest(rulesDir, id).active).map((id) => loadPack(rulesDir, id));
+  packIds(rulesDir)
+    .filter((id) => readManifest(rulesDir, id).active)
+    .map((id) => loadPack(rulesDir, id));
 
 /** Switches a pack on or off for the next start. @throws PackRefused when it could not be loaded */
 export function setActive(rulesDir: string, id: string, active: boolean): Manifest {
@@ -94,7 +101,11 @@ export function recompilePack(rulesDir: string, id: string): ImportResult {
   checkSources(rulesDir, old);
   const layers = Object.fromEntries(old.schemas.map((schema) => [schema.file, schema.layer as Layer]));
   const result = importRules({
-    source: join(rulesDir, id, "sources"), rulesDir, id, layers, ...(old.mandatoryFrom === undefined ? {} : { mandatoryFrom: old.mandatoryFrom }),
+    source: join(rulesDir, id, "sources"),
+    rulesDir,
+    id,
+    layers,
+    ...(old.mandatoryFrom === undefined ? {} : { mandatoryFrom: old.mandatoryFrom }),
   });
   const manifest: Manifest = { ...result.manifest, importedFrom: old.importedFrom, active: old.active };
   writeManifest(result.directory, manifest);
@@ -116,11 +127,13 @@ const isMissing = (error: unknown): boolean => error instanceof Error && "code" 
 /** Returns the code of every schema, whose hash has been compared. */
 function checkPack(rulesDir: string, manifest: Manifest): string[] {
   const { id } = manifest;
-  if (manifest.compiler !== COMPILER_VERSION) throw new PackRefused(id, "compiler", "it was compiled by another version; compile it again");
+  if (manifest.compiler !== COMPILER_VERSION)
+    throw new PackRefused(id, "compiler", "it was compiled by another version; compile it again");
   checkSources(rulesDir, manifest);
   return manifest.schemas.map((schema) => {
     const code = readIfThere(join(rulesDir, id, schema.code));
-    if (code === undefined || sha256(code) !== schema.codeSha256) throw new PackRefused(id, "code", "its compiled code has changed; import it again");
+    if (code === undefined || sha256(code) !== schema.codeSha256)
+      throw new PackRefused(id, "code", "its compiled code has changed; import it again");
     return code.toString("utf8");
   });
 }
@@ -128,7 +141,8 @@ function checkPack(rulesDir: string, manifest: Manifest): string[] {
 function checkSources(rulesDir: string, manifest: Manifest): void {
   for (const source of manifest.sources) {
     const bytes = readIfThere(join(rulesDir, manifest.id, "sources", ...source.path.split("/")));
-    if (bytes === undefined || sha256(bytes) !== source.sha256) throw new PackRefused(manifest.id, "sources", `its source ${source.path} has changed; import it again`);
+    if (bytes === undefined || sha256(bytes) !== source.sha256)
+      throw new PackRefused(manifest.id, "sources", `its source ${source.path} has changed; import it again`);
   }
 }
 

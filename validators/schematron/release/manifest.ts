@@ -15,18 +15,24 @@ export const manifestSchema = z.strictObject({
   /** Name of the folder or archive, without its path. */
   importedFrom: file,
   sources: z.array(z.strictObject({ path: file, sha256: hash, known: z.string().optional() })),
-  schemas: z.array(z.strictObject({
-    /** Source file of the schema. */
-    file, title: z.string(),
-    /** Layer its findings are reported under. */
-    layer: z.string(),
-    code: file, codeSha256: hash,
-    patterns: z.number(), rules: z.number(), asserts: z.number(),
-    /** Document elements its absolute contexts name, {namespace}local. */
-    roots: z.array(z.string()),
-    /** CustomizationIDs that its tests compare with. */
-    customizations: z.array(z.string()),
-  })),
+  schemas: z.array(
+    z.strictObject({
+      /** Source file of the schema. */
+      file,
+      title: z.string(),
+      /** Layer its findings are reported under. */
+      layer: z.string(),
+      code: file,
+      codeSha256: hash,
+      patterns: z.number(),
+      rules: z.number(),
+      asserts: z.number(),
+      /** Document elements its absolute contexts name, {namespace}local. */
+      roots: z.array(z.string()),
+      /** CustomizationIDs that its tests compare with. */
+      customizations: z.array(z.string()),
+    }),
+  ),
   /** XSDs of the release, with the namespace each describes. */
   xsds: z.array(z.strictObject({ file, namespace: z.string() })),
 });

@@ -4,7 +4,11 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
 import { readZip } from "./zip.js";
 
-export type ReleaseFile = { /** Relative, with "/". */ readonly path: string; readonly bytes: Buffer; readonly sha256: string };
+export type ReleaseFile = {
+  /** Relative, with "/". */ readonly path: string;
+  readonly bytes: Buffer;
+  readonly sha256: string;
+};
 
 const LIMITS = { entries: 4_000, bytes: 128 * 1024 * 1024, depth: 8 } as const;
 /** What a release is made of; other files (documentation, style sheets compiled elsewhere) are not read. */
@@ -25,8 +29,13 @@ export class ReleaseError extends Error {
 export function readRelease(source: string): ReleaseFile[] {
   const stats = statSync(source, { throwIfNoEntry: false });
   if (stats === undefined) throw new ReleaseError(`${basename(source)} does not exist`);
-  const files = stats.isDirectory() ? readFolder(source)
-    : readZip(readFileSync(source), LIMITS, (name) => WANTED.test(name)).map(({ name, bytes }) => ({ path: name, bytes, sha256: sha256(bytes) }));
+  const files = stats.isDirectory()
+    ? readFolder(source)
+    : readZip(readFileSync(source), LIMITS, (name) => WANTED.test(name)).map(({ name, bytes }) => ({
+        path: name,
+        bytes,
+        sha256: sha256(bytes),
+      }));
   if (files.length === 0) throw new ReleaseError(`${basename(source)} holds no Schematron, XSD or XML file`);
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -41,7 +50,8 @@ function readFolder(root: string): ReleaseFile[] {
       if (entry.isDirectory()) visit(path, depth + 1);
       else if (entry.isFile() && WANTED.test(entry.name)) {
         left -= statSync(path).size;
-        if (left < 0 || files.length >= LIMITS.entries) throw new ReleaseError(`the release has more than ${LIMITS.entries} files or ${LIMITS.bytes} bytes`);
+        if (left < 0 || files.length >= LIMITS.entries)
+          throw new ReleaseError(`the release has more than ${LIMITS.entries} files or ${LIMITS.bytes} bytes`);
         const bytes = readFileSync(path);
         files.push({ path: relative(root, path).split(sep).join("/"), bytes, sha256: sha256(bytes) });
       }
@@ -60,10 +70,11 @@ const KNOWN: Readonly<Record<string, string>> = {
   "3c4d9d9161eca5f0a7e02d8a83975a90838439364d7c34007e8e4a32f342be1e": "EN 16931 UBL as of Peppol BIS Billing 3.0.19",
   "2840f5158f7bbdbf3b3f5d2ea391b9ac9e649e1fdbba8502bd8c15ec52924f23": "Peppol BIS Billing 3.0.19",
   "2e62d3e97370ab133958c45a735532a621c072b9a95a2fa6b3a04900346e34fb": "Peppol BIS Self-Billing 3.0.21",
-  "f8234c0ec97317a5c4b690d414b0daae386031c9ac9a8ea3a5f693f5098a4cd9": "Peppol BIS Billing 3.0.21",
-  "cac14962aceeef164c2be6d537fb21f1b9bc3e4f74aabf5e3fd1254170f72d88": "Peppol End User Statistics Reporting 1.1.4",
+  f8234c0ec97317a5c4b690d414b0daae386031c9ac9a8ea3a5f693f5098a4cd9: "Peppol BIS Billing 3.0.21",
+  cac14962aceeef164c2be6d537fb21f1b9bc3e4f74aabf5e3fd1254170f72d88: "Peppol End User Statistics Reporting 1.1.4",
   "236a76ad14d76c184d036bb0b440b44a532d283b83782803792f4ef907315171": "Peppol Transaction Statistics Reporting 1.0.4",
 };
 
 /** The official release a file is, or undefined: not known, or changed. */
-export const knownRelease = (hash: string): string | undefined => (Object.hasOwn(KNOWN, hash) ? KNOWN[hash] : undefined);
+export const knownRelease = (hash: string): string | undefined =>
+  Object.hasOwn(KNOWN, hash) ? KNOWN[hash] : undefined;

@@ -143,7 +143,17 @@ class SourceReader {
     const namespace = scope.get(prefix) ?? (prefix === "xml" ? "http://www.w3.org/XML/1998/namespace" : "");
     if (prefix !== "" && namespace === "") this.fail(`the prefix ${prefix} is not declared`);
     const element: SourceElement = {
-      tag, namespace, local, attributes, scope, declared: new Set(own.keys()), children: [], line: this.lineAt(start), start, nameEnd, end: -1,
+      tag,
+      namespace,
+      local,
+      attributes,
+      scope,
+      declared: new Set(own.keys()),
+      children: [],
+      line: this.lineAt(start),
+      start,
+      nameEnd,
+      end: -1,
     };
     if (parent === undefined) this.root = element;
     else parent.children.push(element);
@@ -181,7 +191,8 @@ class SourceReader {
     return text.replace(/&([^;&\s]*);?/g, (whole, name: string) => {
       const code = /^#x([0-9a-fA-F]{1,6})$/.exec(name)?.[1];
       const decimal = /^#([0-9]{1,7})$/.exec(name)?.[1];
-      const value = code !== undefined ? Number.parseInt(code, 16) : decimal !== undefined ? Number(decimal) : undefined;
+      const value =
+        code !== undefined ? Number.parseInt(code, 16) : decimal !== undefined ? Number(decimal) : undefined;
       if (value !== undefined && value <= 0x10ffff && whole.endsWith(";")) return String.fromCodePoint(value);
       const entity = ENTITIES[name];
       if (entity === undefined || !whole.endsWith(";")) this.fail("an entity other than the five predefined ones");

@@ -27,12 +27,21 @@ export function readTests(text: string, file: string): EmbeddedTest[] {
   const trimmed = text.trimStart();
   const set = parseSource(trimmed, file);
   const configuration = set.attributes.get("configuration") ?? "";
-  return elementsOf(set).filter((child) => child.local === "test").flatMap((test, index) => {
-    const assert = elementsOf(test).find((child) => child.local === "assert");
-    const embedded = elementsOf(test).at(-1);
-    if (assert === undefined || embedded === undefined || embedded === assert) return [];
-    return [{ position: index + 1, configuration, marks: elementsOf(assert).flatMap(markOf), document: standalone(trimmed, embedded) }];
-  });
+  return elementsOf(set)
+    .filter((child) => child.local === "test")
+    .flatMap((test, index) => {
+      const assert = elementsOf(test).find((child) => child.local === "assert");
+      const embedded = elementsOf(test).at(-1);
+      if (assert === undefined || embedded === undefined || embedded === assert) return [];
+      return [
+        {
+          position: index + 1,
+          configuration,
+          marks: elementsOf(assert).flatMap(markOf),
+          document: standalone(trimmed, embedded),
+        },
+      ];
+    });
 }
 
 /** Whether a file is a testSet, judged by its beginning. */
@@ -47,12 +56,15 @@ function markOf(element: SourceElement): Mark[] {
 
 /** The element's own text, with the declarations it inherits written into its start tag. */
 function standalone(text: string, element: SourceElement): Buffer {
-  const inherited = [...element.scope].filter(([prefix]) => !element.declared.has(prefix))
-    .map(([prefix, uri]) => ` xmlns${prefix === "" ? "" : `:${prefix}`}="${escapeAttribute(uri)}"`).join("");
+  const inherited = [...element.scope]
+    .filter(([prefix]) => !element.declared.has(prefix))
+    .map(([prefix, uri]) => ` xmlns${prefix === "" ? "" : `:${prefix}`}="${escapeAttribute(uri)}"`)
+    .join("");
   return Buffer.from(text.slice(element.start, element.nameEnd) + inherited + text.slice(element.nameEnd, element.end));
 }
 
-const escapeAttribute = (value: string): string => value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
+const escapeAttribute = (value: string): string =>
+  value.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/"/g, "&quot;");
 
 /** The marks that `failed` disagrees with, as sentences: empty when the test passes. Other ids may fire freely. */
 export function marksBroken(marks: readonly Mark[], failed: readonly string[]): string[] {
@@ -61,6 +73,8 @@ export function marksBroken(marks: readonly Mark[], failed: readonly string[]): 
     // On `success` the number counts evaluations that held; only absence can be checked.
     if (mark.kind === "success") return times === 0 ? [] : [`${mark.rule} fired ${times} times and should not`];
     if (times === 0) return [`${mark.rule} did not fire`];
-    return mark.number === undefined || mark.number === times ? [] : [`${mark.rule} fired ${times} times, not ${mark.number}`];
+    return mark.number === undefined || mark.number === times
+      ? []
+      : [`${mark.rule} fired ${times} times, not ${mark.number}`];
   });
 }

@@ -23,7 +23,12 @@ export type CorpusDocument = { readonly name: string; readonly document: XmlDocu
  * Runs both on every document and compares multisets of id, severity and place.
  * @param only  ids to compare; default: all. Imported releases may know ids that the built-in rules do not.
  */
-export function verifyRules(builtIn: RuleSet, imported: RuleSet, corpus: Iterable<CorpusDocument>, only?: ReadonlySet<string>): { documents: number; differences: Difference[] } {
+export function verifyRules(
+  builtIn: RuleSet,
+  imported: RuleSet,
+  corpus: Iterable<CorpusDocument>,
+  only?: ReadonlySet<string>,
+): { documents: number; differences: Difference[] } {
   const differences: Difference[] = [];
   let documents = 0;
   for (const { name, document } of corpus) {
@@ -58,12 +63,19 @@ export function sharedIds(a: RuleSet, b: RuleSet): Set<string> {
  * Runs official tests and returns what is broken, as sentences. A mark counts only for rules that the sets know.
  * @param read  bytes of a test → the document, or undefined when it cannot be read
  */
-export function verifyTests(ruleSets: readonly RuleSet[], tests: readonly EmbeddedTest[], read: (bytes: Buffer) => XmlDocument | undefined): string[] {
+export function verifyTests(
+  ruleSets: readonly RuleSet[],
+  tests: readonly EmbeddedTest[],
+  read: (bytes: Buffer) => XmlDocument | undefined,
+): string[] {
   const known = new Set(ruleSets.flatMap((rules) => rules.catalogue.map(({ id }) => id)));
   return tests.flatMap((test) => {
     const document = read(test.document);
     if (document === undefined) return [`test ${test.position} cannot be read`];
     const failed = ruleSets.flatMap((rules) => rules.run(document, FINDINGS_MAX).findings.map(({ ruleId }) => ruleId));
-    return marksBroken(test.marks.filter(({ rule }) => known.has(rule)), failed).map((problem) => `test ${test.position}: ${problem}`);
+    return marksBroken(
+      test.marks.filter(({ rule }) => known.has(rule)),
+      failed,
+    ).map((problem) => `test ${test.position}: ${problem}`);
   });
 }

@@ -25,7 +25,8 @@ export type XsdValidator = {
   readonly dispose: () => void;
 };
 
-const MESSAGE = "The document does not follow the XML schema of its type at this place. Compare the element with the schema: its name, its position, its attributes and the form of its value.";
+const MESSAGE =
+  "The document does not follow the XML schema of its type at this place. Compare the element with the schema: its name, its position, its attributes and the form of its value.";
 
 type Library = typeof LibraryTypes;
 
@@ -52,7 +53,8 @@ export async function loadXsd(file: string, root: string, layer: Layer): Promise
     release();
   }
   return {
-    layer, dispose: () => validator.dispose(),
+    layer,
+    dispose: () => validator.dispose(),
     validate: (bytes, findingsMax) => {
       const document = XmlDocument.fromBuffer(bytes);
       try {
@@ -60,7 +62,9 @@ export async function loadXsd(file: string, root: string, layer: Layer): Promise
         return [];
       } catch (error) {
         if (!(error instanceof XmlValidateError)) throw error;
-        return error.details.slice(0, findingsMax).map(({ line }) => ({ ruleId: "XSD", severity: "error" as const, line, message: MESSAGE, terms: [] }));
+        return error.details
+          .slice(0, findingsMax)
+          .map(({ line }) => ({ ruleId: "XSD", severity: "error" as const, line, message: MESSAGE, terms: [] }));
       } finally {
         document.dispose();
       }
@@ -72,7 +76,9 @@ async function loadLibrary(): Promise<Library> {
   try {
     return await import("libxml2-wasm");
   } catch {
-    throw new XsdUnavailable("this rule pack has an XSD, which needs the package libxml2-wasm; install it (npm install libxml2-wasm) or switch the pack off");
+    throw new XsdUnavailable(
+      "this rule pack has an XSD, which needs the package libxml2-wasm; install it (npm install libxml2-wasm) or switch the pack off",
+    );
   }
 }
 

@@ -16,7 +16,8 @@ function compareNodes(a: Node, b: Node): number {
   return a instanceof TextNode && b instanceof TextNode ? a.index - b.index : 0;
 }
 
-export const sameNode = (a: Node, b: Node): boolean => a === b || (typeof a !== "number" && typeof b !== "number" && compareNodes(a, b) === 0);
+export const sameNode = (a: Node, b: Node): boolean =>
+  a === b || (typeof a !== "number" && typeof b !== "number" && compareNodes(a, b) === 0);
 
 export const nodeOrder = (a: Node, b: Node): number => compareNodes(a, b);
 
@@ -65,7 +66,8 @@ export function childOf(doc: XmlDocument, node: number, name: NameId): ElementId
 }
 
 /** First child element of an element or of the document node. */
-export const firstOf = (doc: XmlDocument, node: number): ElementId => (node >= 0 ? doc.first(node) : doc.count > 0 ? 0 : -1);
+export const firstOf = (doc: XmlDocument, node: number): ElementId =>
+  node >= 0 ? doc.first(node) : doc.count > 0 ? 0 : -1;
 
 /** One past the last descendant. */
 export const endOf = (doc: XmlDocument, node: number): number => (node >= 0 ? doc.end(node) : doc.count);
@@ -99,7 +101,11 @@ export function positionOf(doc: XmlDocument, e: ElementId, sameName: boolean): n
   const parent = doc.parent(e);
   if (parent < 0) return 1;
   let position = 0;
-  for (let c = sameName ? doc.child(parent, doc.name(e)) : doc.first(parent); c !== -1; c = sameName ? doc.nextSame(c) : doc.next(c)) {
+  for (
+    let c = sameName ? doc.child(parent, doc.name(e)) : doc.first(parent);
+    c !== -1;
+    c = sameName ? doc.nextSame(c) : doc.next(c)
+  ) {
     position++;
     if (c === e) return position;
   }
@@ -111,12 +117,21 @@ export function siblingCount(doc: XmlDocument, e: ElementId, sameName: boolean):
   const parent = doc.parent(e);
   if (parent < 0) return 1;
   let count = 0;
-  for (let c = sameName ? doc.child(parent, doc.name(e)) : doc.first(parent); c !== -1; c = sameName ? doc.nextSame(c) : doc.next(c)) count++;
+  for (
+    let c = sameName ? doc.child(parent, doc.name(e)) : doc.first(parent);
+    c !== -1;
+    c = sameName ? doc.nextSame(c) : doc.next(c)
+  )
+    count++;
   return count;
 }
 
 /** Elements of an axis that needs the whole document, in document order. */
-export function axisElements(doc: XmlDocument, node: number, axis: "preceding" | "following" | "preceding-sibling" | "following-sibling" | "ancestor"): ElementId[] {
+export function axisElements(
+  doc: XmlDocument,
+  node: number,
+  axis: "preceding" | "following" | "preceding-sibling" | "following-sibling" | "ancestor",
+): ElementId[] {
   if (node < 0) return [];
   if (axis === "ancestor") return ancestors(doc, node);
   const found: ElementId[] = [];
@@ -169,8 +184,19 @@ function writtenName(doc: XmlDocument, e: ElementId): string {
 const NAME_END = /[ \t\r\n/>]/g;
 const NON_ASCII = /[\x80-\xff]/;
 
-export function nodeName(doc: XmlDocument, node: Item | undefined, part: "name" | "local-name" | "namespace-uri"): string {
-  const id = typeof node === "number" ? (node < 0 ? undefined : doc.name(node)) : node instanceof Attribute ? node.name : undefined;
+export function nodeName(
+  doc: XmlDocument,
+  node: Item | undefined,
+  part: "name" | "local-name" | "namespace-uri",
+): string {
+  const id =
+    typeof node === "number"
+      ? node < 0
+        ? undefined
+        : doc.name(node)
+      : node instanceof Attribute
+        ? node.name
+        : undefined;
   if (id === undefined) return "";
   if (part === "name") return typeof node === "number" ? writtenName(doc, node) : doc.prefixed(id);
   const { namespace, local } = doc.expanded(id);

@@ -1,7 +1,20 @@
 /** Arithmetic and comparison of XPath 2.0 at run time; the generated code calls the variant its types ask for. */
 import * as exact from "../../rules/decimal.js";
 import { Decimal } from "../../rules/decimal.js";
-import { cast, Double, fail, isNode, isTrue, Moment, nodeText, numberOf, parseBoolean, parseDouble, textOf, Untyped } from "./values.js";
+import {
+  cast,
+  Double,
+  fail,
+  isNode,
+  isTrue,
+  Moment,
+  nodeText,
+  numberOf,
+  parseBoolean,
+  parseDouble,
+  textOf,
+  Untyped,
+} from "./values.js";
 import type { Atomic, AtomicType, Item } from "./values.js";
 import type { Arithmetic, Comparison } from "../xpath/ast.js";
 import type { XmlDocument } from "../../xml/document.js";
@@ -30,11 +43,16 @@ export function arithExact(op: Arithmetic, a: Decimal, b: Decimal): Decimal {
 /** Arithmetic in xs:double. */
 function arithDouble(op: Exclude<Arithmetic, "idiv">, a: number, b: number): number {
   switch (op) {
-    case "+": return a + b;
-    case "-": return a - b;
-    case "*": return a * b;
-    case "div": return a / b;
-    case "mod": return a % b;
+    case "+":
+      return a + b;
+    case "-":
+      return a - b;
+    case "*":
+      return a * b;
+    case "div":
+      return a / b;
+    case "mod":
+      return a % b;
   }
 }
 
@@ -82,12 +100,18 @@ const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit 
 /** Whether `order` (-1, 0, 1; NaN = not comparable) satisfies the operator. */
 export function holds(op: Comparison, order: number): boolean {
   switch (op) {
-    case "=": return order === 0;
-    case "!=": return order !== 0;
-    case "<": return order < 0;
-    case "<=": return order <= 0;
-    case ">": return order > 0;
-    case ">=": return order >= 0;
+    case "=":
+      return order === 0;
+    case "!=":
+      return order !== 0;
+    case "<":
+      return order < 0;
+    case "<=":
+      return order <= 0;
+    case ">":
+      return order > 0;
+    case ">=":
+      return order >= 0;
   }
 }
 
@@ -146,7 +170,10 @@ export function aggregate(kind: "sum" | "min" | "max" | "avg", values: readonly 
   const items = values.map((value) => (value instanceof Untyped ? new Double(doubleOf(value.value)) : value));
   if (items.length === 0) return kind === "sum" ? exact.ZERO : undefined;
   if (kind === "min" || kind === "max") return extreme(kind, items);
-  const total = items.reduce<Atomic | undefined>((sum, item) => (sum === undefined ? numeric(item) : arithAny("+", sum, item)), undefined);
+  const total = items.reduce<Atomic | undefined>(
+    (sum, item) => (sum === undefined ? numeric(item) : arithAny("+", sum, item)),
+    undefined,
+  );
   return kind === "sum" ? total : arithAny("div", total, exact.fromInt(items.length));
 }
 
@@ -160,7 +187,8 @@ function extreme(kind: "min" | "max", items: readonly Atomic[]): Maybe<Atomic> {
 }
 
 /** fn:round of an xs:double: a half towards plus infinity. */
-export const roundDouble = (value: number): number => (Number.isInteger(value) || !Number.isFinite(value) ? value : Math.floor(value + 0.5));
+export const roundDouble = (value: number): number =>
+  Number.isInteger(value) || !Number.isFinite(value) ? value : Math.floor(value + 0.5);
 
 /** fn:round, floor, ceiling, abs of a number whose type is only known now. */
 export function roundAny(kind: "round" | "floor" | "ceiling" | "abs", value: Maybe<Atomic>): Maybe<Atomic> {
@@ -192,7 +220,8 @@ export function bounded(value: Maybe<Decimal>, lowest: string, highest: string):
 }
 
 export const withinBounds = (value: Decimal, lowest: string, highest: string): boolean =>
-  (lowest === "" || exact.ge(value, exact.decimal(lowest))) && (highest === "" || exact.le(value, exact.decimal(highest)));
+  (lowest === "" || exact.ge(value, exact.decimal(lowest))) &&
+  (highest === "" || exact.le(value, exact.decimal(highest)));
 
 /** `1 to 3`: a range longer than the bound is refused rather than allocated. */
 const RANGE_MAX = 100_000;

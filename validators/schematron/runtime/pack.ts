@@ -18,7 +18,10 @@ type Entry = {
   readonly matches: ((doc: XmlDocument, state: State, e: ElementId) => boolean) | undefined;
   readonly judge: Judge;
 };
-type Generated = { readonly slots: number; readonly rules: { readonly asserts: readonly AssertFacts[]; readonly patterns: readonly (readonly Entry[])[] } };
+type Generated = {
+  readonly slots: number;
+  readonly rules: { readonly asserts: readonly AssertFacts[]; readonly patterns: readonly (readonly Entry[])[] };
+};
 
 /** Candidates of one pattern for one element name, in the order of the rules. */
 type Candidates = readonly Entry[];
@@ -51,8 +54,14 @@ class PackRunner {
     this.generated = generated;
     const { patterns } = generated.rules;
     const select = (wanted: Entry["name"]): Candidates[] =>
-      patterns.map((entries) => entries.filter(({ name }) => name === wanted || (name === undefined && wanted !== "document"))).filter((entries) => entries.length > 0);
-    const names = new Set(patterns.flatMap((entries) => entries.flatMap(({ name }) => (typeof name === "number" ? [name] : []))));
+      patterns
+        .map((entries) =>
+          entries.filter(({ name }) => name === wanted || (name === undefined && wanted !== "document")),
+        )
+        .filter((entries) => entries.length > 0);
+    const names = new Set(
+      patterns.flatMap((entries) => entries.flatMap(({ name }) => (typeof name === "number" ? [name] : []))),
+    );
     this.lists = Array.from({ length: internedNames() }, (_, name) => (names.has(name) ? select(name) : undefined));
     this.wildcards = select(undefined);
     this.ofDocument = select("document");
@@ -69,14 +78,23 @@ class PackRunner {
       if (facts === undefined || findings.length >= findingsMax) {
         dropped++;
         if (facts?.severity !== "warning") droppedInvalid = true;
-      } else findings.push({ ruleId: facts.id, severity: facts.severity, element: Math.max(e, 0), message: text, terms: facts.terms });
+      } else
+        findings.push({
+          ruleId: facts.id,
+          severity: facts.severity,
+          element: Math.max(e, 0),
+          message: text,
+          terms: facts.terms,
+        });
     };
     try {
       this.judgeAll(doc, this.newState(sink));
     } catch (error) {
-      if (error instanceof RuleError) return { findings: [engineFinding(this.firstError(doc) ?? error.code)], dropped: 0, droppedInvalid: false };
+      if (error instanceof RuleError)
+        return { findings: [engineFinding(this.firstError(doc) ?? error.code)], dropped: 0, droppedInvalid: false };
       // Recursion of a pack's own function that never ends.
-      if (error instanceof RangeError) return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
+      if (error instanceof RangeError)
+        return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
       throw error;
     }
     return { findings, dropped, droppedInvalid };
@@ -95,8 +113,19 @@ class PackRunner {
     try {
       for (const entries of this.generated.rules.patterns) {
         const named = new Map<NameId, Candidates>();
-        const candidatesOf = (name: NameId): Candidates => named.get(name) ?? remember(named, name, entries.filter((entry) => entry.name === name || entry.name === undefined));
-        judgeFirst(entries.filter((entry) => entry.name === "document"), doc, state, DOCUMENT);
+        const candidatesOf = (name: NameId): Candidates =>
+          named.get(name) ??
+          remember(
+            named,
+            name,
+            entries.filter((entry) => entry.name === name || entry.name === undefined),
+          );
+        judgeFirst(
+          entries.filter((entry) => entry.name === "document"),
+          doc,
+          state,
+          DOCUMENT,
+        );
         for (let e = 0; e < doc.count; e++) judgeFirst(candidatesOf(doc.name(e)), doc, state, e);
       }
     } catch (error) {

@@ -10,7 +10,8 @@
  */
 import { RuleError } from "../../rules/rule.js";
 
-const NAME_START = ":_A-Za-z\\u{c0}-\\u{d6}\\u{d8}-\\u{f6}\\u{f8}-\\u{2ff}\\u{370}-\\u{37d}\\u{37f}-\\u{1fff}\\u{200c}\\u{200d}\\u{2070}-\\u{218f}\\u{2c00}-\\u{2fef}\\u{3001}-\\u{d7ff}\\u{f900}-\\u{fdcf}\\u{fdf0}-\\u{fffd}\\u{10000}-\\u{effff}";
+const NAME_START =
+  ":_A-Za-z\\u{c0}-\\u{d6}\\u{d8}-\\u{f6}\\u{f8}-\\u{2ff}\\u{370}-\\u{37d}\\u{37f}-\\u{1fff}\\u{200c}\\u{200d}\\u{2070}-\\u{218f}\\u{2c00}-\\u{2fef}\\u{3001}-\\u{d7ff}\\u{f900}-\\u{fdcf}\\u{fdf0}-\\u{fffd}\\u{10000}-\\u{effff}";
 const NAME_CHAR = `${NAME_START}\\-.0-9\\u{b7}\\u{300}-\\u{36f}\\u{203f}\\u{2040}`;
 
 /** Multi-character escapes as contents of a class. The upper-case letter is the complement. */
@@ -21,8 +22,12 @@ const NOT_WORD = "[\\p{P}\\p{Z}\\p{C}]";
 const SINGLE_ESCAPES = "\\|.-^?*+{}()[]$";
 /** The Unicode blocks that occur in practice; JavaScript knows no blocks. */
 const BLOCKS: Readonly<Record<string, string>> = {
-  IsBasicLatin: "\\u{0}-\\u{7f}", "IsLatin-1Supplement": "\\u{80}-\\u{ff}", "IsLatinExtended-A": "\\u{100}-\\u{17f}",
-  "IsLatinExtended-B": "\\u{180}-\\u{24f}", IsGreek: "\\u{370}-\\u{3ff}", IsCyrillic: "\\u{400}-\\u{4ff}",
+  IsBasicLatin: "\\u{0}-\\u{7f}",
+  "IsLatin-1Supplement": "\\u{80}-\\u{ff}",
+  "IsLatinExtended-A": "\\u{100}-\\u{17f}",
+  "IsLatinExtended-B": "\\u{180}-\\u{24f}",
+  IsGreek: "\\u{370}-\\u{3ff}",
+  IsCyrillic: "\\u{400}-\\u{4ff}",
 };
 const CATEGORY = /^(?:L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|Z[slp]?|S[mcko]?|C[cfon]?)$/;
 const LENGTH_MAX = 65_536;
@@ -60,7 +65,8 @@ function stripSpace(pattern: string): string {
 }
 
 /** One code point as a literal that means nothing else anywhere in a pattern. */
-const literal = (char: string): string => (/^[A-Za-z0-9 ]$/.test(char) ? char : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
+const literal = (char: string): string =>
+  /^[A-Za-z0-9 ]$/.test(char) ? char : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 
 class Translator {
   private readonly chars: readonly string[];
@@ -110,7 +116,11 @@ class Translator {
         return this.openGroup();
       case ")":
         return this.closeGroup();
-      case "{": case "}": case "*": case "+": case "?":
+      case "{":
+      case "}":
+      case "*":
+      case "+":
+      case "?":
         return this.quantifier();
       case "]":
         return this.fail();

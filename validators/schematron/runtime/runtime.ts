@@ -23,18 +23,26 @@ const atLeastOne = <T>(items: readonly T[]): readonly T[] => (items.length === 0
 function convertTo(value: Atomic, target: values.AtomicType): Atomic {
   if (value instanceof Untyped) return operators.castOrFail(value, target) ?? fail("XPTY0004");
   if (target === "double" && value instanceof Decimal) return new Double(decimals.toDouble(value));
-  const isType = target === "string" ? typeof value === "string"
-    : target === "boolean" ? typeof value === "boolean"
-      : target === "decimal" ? value instanceof Decimal
-        : target === "integer" ? value instanceof Decimal && decimals.isInteger(value)
-          : target === "double" ? value instanceof Double
-            : value instanceof values.Moment && value.kind === target;
+  const isType =
+    target === "string"
+      ? typeof value === "string"
+      : target === "boolean"
+        ? typeof value === "boolean"
+        : target === "decimal"
+          ? value instanceof Decimal
+          : target === "integer"
+            ? value instanceof Decimal && decimals.isInteger(value)
+            : target === "double"
+              ? value instanceof Double
+              : value instanceof values.Moment && value.kind === target;
   return isType ? value : fail("XPTY0004");
 }
 
 /** A numeric predicate: whether it names this position. */
 const isPosition = (value: Atomic | undefined, position: number): boolean =>
-  value instanceof Decimal ? decimals.toDouble(value) === position : value instanceof Double && value.value === position;
+  value instanceof Decimal
+    ? decimals.toDouble(value) === position
+    : value instanceof Double && value.value === position;
 
 /** A predicate whose type is only known now. */
 const isSelected = (value: Atomic | undefined, position: number): boolean =>
@@ -63,7 +71,11 @@ function integersOf(items: readonly Atomic[]): Decimal[] {
 function valueKey(value: Atomic): string {
   if (value instanceof Decimal) return `n${decimals.toText(value)}`;
   if (value instanceof Double) return `n${Number.isInteger(value.value) ? BigInt(value.value) : value.value}`;
-  return typeof value === "boolean" ? `b${value}` : value instanceof values.Moment ? `${value.kind}${value.instant}` : `s${values.textOf(value)}`;
+  return typeof value === "boolean"
+    ? `b${value}`
+    : value instanceof values.Moment
+      ? `${value.kind}${value.instant}`
+      : `s${values.textOf(value)}`;
 }
 
 function distinctValues(items: readonly Atomic[]): Atomic[] {
@@ -73,7 +85,9 @@ function distinctValues(items: readonly Atomic[]): Atomic[] {
 }
 
 const positionsOf = (items: readonly Atomic[], wanted: Atomic | undefined): Decimal[] =>
-  wanted === undefined ? [] : items.flatMap((item, index) => (valueKey(item) === valueKey(wanted) ? [decimals.fromInt(index + 1)] : []));
+  wanted === undefined
+    ? []
+    : items.flatMap((item, index) => (valueKey(item) === valueKey(wanted) ? [decimals.fromInt(index + 1)] : []));
 
 function subsequence<T>(items: readonly T[], start: number, length: number): T[] {
   const from = operators.roundDouble(start);
@@ -102,9 +116,36 @@ function treeText(items: readonly values.Item[]): string {
 }
 
 export const runtime = {
-  ...decimals, ...nodes, ...operators, ...strings, ...values,
+  ...decimals,
+  ...nodes,
+  ...operators,
+  ...strings,
+  ...values,
   // Two modules have a `range`, `sign` or `round` of their own; the exact ones win where generated code means numbers.
-  round: decimals.round, floor: decimals.floor, ceiling: decimals.ceiling, abs: decimals.abs,
-  makeTrie, survey, isRuleError, joinAtoms, messageText, treeText, UNSET, internName, translateRegex, isNode,
-  required, atLeastOne, convertTo, isPosition, isSelected, indexOf, numberOfAny, stringsOf, integersOf, distinctValues, positionsOf, subsequence,
+  round: decimals.round,
+  floor: decimals.floor,
+  ceiling: decimals.ceiling,
+  abs: decimals.abs,
+  makeTrie,
+  survey,
+  isRuleError,
+  joinAtoms,
+  messageText,
+  treeText,
+  UNSET,
+  internName,
+  translateRegex,
+  isNode,
+  required,
+  atLeastOne,
+  convertTo,
+  isPosition,
+  isSelected,
+  indexOf,
+  numberOfAny,
+  stringsOf,
+  integersOf,
+  distinctValues,
+  positionsOf,
+  subsequence,
 } as const;

@@ -24,7 +24,8 @@ export function substring(text: string, start: number, length: number): string {
 }
 
 /** fn:substring without a length. */
-export const substringFrom = (text: string, start: number): string => (Number.isNaN(start) ? "" : substring(text, start, Infinity));
+export const substringFrom = (text: string, start: number): string =>
+  Number.isNaN(start) ? "" : substring(text, start, Infinity);
 
 export function substringBefore(text: string, mark: string): string {
   const at = text.indexOf(mark);
@@ -48,15 +49,23 @@ export function translate(text: string, from: string, to: string): string {
   return result;
 }
 
-export const stringToCodepoints = (text: string): Decimal[] => Array.from(text, (char) => fromInt(char.codePointAt(0) ?? 0));
+export const stringToCodepoints = (text: string): Decimal[] =>
+  Array.from(text, (char) => fromInt(char.codePointAt(0) ?? 0));
 
 export function codepointsToString(codes: readonly Decimal[]): string {
-  return codes.map((code) => {
-    const point = toDouble(code);
-    const allowed = point === 9 || point === 10 || point === 13 || (point >= 32 && point <= 0xd7ff) || (point >= 0xe000 && point <= 0xfffd)
-      || (point >= 0x10000 && point <= 0x10ffff);
-    return allowed ? String.fromCodePoint(point) : fail("FOCH0001");
-  }).join("");
+  return codes
+    .map((code) => {
+      const point = toDouble(code);
+      const allowed =
+        point === 9 ||
+        point === 10 ||
+        point === 13 ||
+        (point >= 32 && point <= 0xd7ff) ||
+        (point >= 0xe000 && point <= 0xfffd) ||
+        (point >= 0x10000 && point <= 0x10ffff);
+      return allowed ? String.fromCodePoint(point) : fail("FOCH0001");
+    })
+    .join("");
 }
 
 /** Whether ` text ` stands in `haystack`, a list with single blanks between and around its words; `words` are its words. */
@@ -99,7 +108,10 @@ export function replace(text: string, pattern: RegExp, replacement: string): str
   if (pattern.test("")) fail("FORX0003");
   const pieces = parseReplacement(replacement);
   return text.replace(new RegExp(pattern.source, `${pattern.flags}g`), (...args: unknown[]) => {
-    const groups = args.slice(0, args.findIndex((arg) => typeof arg === "number"));
+    const groups = args.slice(
+      0,
+      args.findIndex((arg) => typeof arg === "number"),
+    );
     return pieces.map((piece) => (typeof piece === "string" ? piece : expandGroup(piece.digits, groups))).join("");
   });
 }

@@ -15,11 +15,20 @@ type TrieNode = { readonly marks: number[]; readonly children: Map<NameId, TrieN
 export type Trie = { readonly root: TrieNode; readonly counts: Int32Array };
 
 /** What a surveyed assert says: at most `most` elements at the end of the path. */
-export type PathLimit = { readonly path: readonly { readonly namespace: string; readonly local: string }[]; readonly most: number };
+export type PathLimit = {
+  readonly path: readonly { readonly namespace: string; readonly local: string }[];
+  readonly most: number;
+};
 
 /** Recognises a test that only limits a plain path below the context. */
 export function pathLimitOf(test: Expr): PathLimit | undefined {
-  if (test.kind === "compare" && test.op === "<=" && test.general && test.left.kind === "call" && test.right.kind === "integer") {
+  if (
+    test.kind === "compare" &&
+    test.op === "<=" &&
+    test.general &&
+    test.left.kind === "call" &&
+    test.right.kind === "integer"
+  ) {
     const path = isFunction(test.left, "count") ? plainPath(test.left.args[0]) : undefined;
     return path === undefined ? undefined : { path, most: Number(test.right.text) };
   }
@@ -29,13 +38,15 @@ export function pathLimitOf(test: Expr): PathLimit | undefined {
   return path === undefined ? undefined : { path, most: 0 };
 }
 
-const isFunction = (call: Expr & { kind: "call" }, local: string): boolean => call.name.namespace === FN && call.name.local === local && call.args.length === 1;
+const isFunction = (call: Expr & { kind: "call" }, local: string): boolean =>
+  call.name.namespace === FN && call.name.local === local && call.args.length === 1;
 
 function plainPath(expr: Expr | undefined): PathLimit["path"] | undefined {
   if (expr?.kind !== "path" || expr.rooted) return undefined;
   const names: { namespace: string; local: string }[] = [];
   for (const step of expr.steps) {
-    if (step.kind !== "axis" || step.axis !== "child" || step.predicates.length > 0 || step.test.kind !== "name") return undefined;
+    if (step.kind !== "axis" || step.axis !== "child" || step.predicates.length > 0 || step.test.kind !== "name")
+      return undefined;
     const { namespace, local } = step.test;
     if (namespace === undefined || local === undefined) return undefined;
     names.push({ namespace, local });
@@ -45,7 +56,9 @@ function plainPath(expr: Expr | undefined): PathLimit["path"] | undefined {
 
 /** The constant that holds the trie of some limits; the n-th counts the n-th path. */
 export function trieConstant(m: Module, limits: readonly PathLimit[]): string {
-  const paths = limits.map(({ path }) => `[${path.map(({ namespace, local }) => m.name(namespace, local)).join(", ")}]`);
+  const paths = limits.map(
+    ({ path }) => `[${path.map(({ namespace, local }) => m.name(namespace, local)).join(", ")}]`,
+  );
   return m.constant(`R.makeTrie([${paths.join(", ")}])`);
 }
 

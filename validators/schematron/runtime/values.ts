@@ -13,7 +13,16 @@
  * | xs:date, time, …     | Moment                              | Moment                           |
  * The empty sequence, where at most one item can be, is undefined.
  */
-import { Decimal, fromDouble, isInteger, parseDecimal, parseInteger, toDouble, toText, truncate } from "../../rules/decimal.js";
+import {
+  Decimal,
+  fromDouble,
+  isInteger,
+  parseDecimal,
+  parseInteger,
+  toDouble,
+  toText,
+  truncate,
+} from "../../rules/decimal.js";
 import { RuleError } from "../../rules/rule.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 
@@ -84,7 +93,8 @@ export function fail(code: string): never {
   throw new RuleError(code);
 }
 
-export const isNode = (item: Item): item is Node => typeof item === "number" || item instanceof Attribute || item instanceof TextNode;
+export const isNode = (item: Item): item is Node =>
+  typeof item === "number" || item instanceof Attribute || item instanceof TextNode;
 
 /** String value of a node. */
 export function nodeText(doc: XmlDocument, node: Node): string {
@@ -93,7 +103,8 @@ export function nodeText(doc: XmlDocument, node: Node): string {
 }
 
 /** fn:data of one item. */
-export const atomize = (doc: XmlDocument, item: Item): Atomic => (isNode(item) ? new Untyped(nodeText(doc, item)) : item);
+export const atomize = (doc: XmlDocument, item: Item): Atomic =>
+  isNode(item) ? new Untyped(nodeText(doc, item)) : item;
 
 /** White space of XML collapsed at both ends, as simple types other than string do. */
 export const trim = (text: string): string => text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "");
@@ -114,7 +125,8 @@ export function normalizeSpace(text: string): string {
 const normalizeSlowly = (text: string): string => trim(text).replace(/[ \t\r\n]+/g, " ");
 
 /** The name of the simple type of an atomic value, as casts and error messages use it. */
-export type AtomicType = "string" | "untyped" | "boolean" | "integer" | "decimal" | "double" | "date" | "time" | "dateTime";
+export type AtomicType =
+  "string" | "untyped" | "boolean" | "integer" | "decimal" | "double" | "date" | "time" | "dateTime";
 
 export function textOf(value: Atomic): string {
   if (typeof value === "string") return value;
@@ -175,11 +187,16 @@ export function parseMoment(kind: Moment["kind"], text: string): Moment | undefi
   if (match === null) return undefined;
   const [year = 0, month = 1, day = 1] = kind === "time" ? [1972, 12, 31] : match.slice(1, 4).map(Number);
   const [hour = 0, minute = 0, second = 0] = match.slice(4, 7).map(Number);
-  if (!isDay(year, month, day) || hour > 24 || minute > 59 || second > 59 || (hour === 24 && minute + second > 0)) return undefined;
+  if (!isDay(year, month, day) || hour > 24 || minute > 59 || second > 59 || (hour === 24 && minute + second > 0))
+    return undefined;
   const millis = Number(`0.${match[7] ?? ""}0`) * 1000;
   const clock = ((hour % 24) * 60 + minute) * 60_000 + second * 1000 + millis;
   const nextDay = hour === 24 && kind === "dateTime" ? 86_400_000 : 0;
-  return new Moment(kind, daysOf(year, month, day) * 86_400_000 + clock + nextDay - zoneMinutes(match[8]) * 60_000, written);
+  return new Moment(
+    kind,
+    daysOf(year, month, day) * 86_400_000 + clock + nextDay - zoneMinutes(match[8]) * 60_000,
+    written,
+  );
 }
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -196,7 +213,9 @@ function daysOf(year: number, month: number, day: number): number {
   const era = Math.floor(shifted / 400);
   const yearOfEra = shifted - era * 400;
   const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
-  return era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468;
+  return (
+    era * 146_097 + yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear - 719_468
+  );
 }
 
 function zoneMinutes(zone: string | undefined): number {
@@ -231,17 +250,26 @@ export function cast(value: Atomic, target: AtomicType): Cast {
     const parsed = FROM_TEXT[target](textOf(value));
     return parsed === undefined ? { error: "FORG0001" } : { value: parsed };
   }
-  if (target === "boolean" || target === "double" || target === "decimal" || target === "integer") return castNumber(value, target);
+  if (target === "boolean" || target === "double" || target === "decimal" || target === "integer")
+    return castNumber(value, target);
   return castMoment(value, target);
 }
 
-function castNumber(value: boolean | Decimal | Double | Moment, target: "boolean" | "double" | "decimal" | "integer"): Cast {
+function castNumber(
+  value: boolean | Decimal | Double | Moment,
+  target: "boolean" | "double" | "decimal" | "integer",
+): Cast {
   if (value instanceof Moment) return { error: "XPTY0004" };
   if (target === "boolean") return { value: typeof value === "boolean" ? value : isTrue(value) };
   if (target === "double") return { value: new Double(numberOf(value)) };
-  const exact = typeof value === "boolean" ? parseDecimal(value ? "1" : "0") : value instanceof Double ? fromDouble(value.value) : value;
+  const exact =
+    typeof value === "boolean"
+      ? parseDecimal(value ? "1" : "0")
+      : value instanceof Double
+        ? fromDouble(value.value)
+        : value;
   if (exact === undefined) return { error: "FOCA0002" };
-  return { value: target === "decimal" || isInteger(exact) && exact.scale === 0 ? exact : truncate(exact) };
+  return { value: target === "decimal" || (isInteger(exact) && exact.scale === 0) ? exact : truncate(exact) };
 }
 
 /** A date and time can become a date or a time, a date a date and time. */
@@ -250,16 +278,21 @@ function castMoment(value: boolean | Decimal | Double | Moment, target: "date" |
   if (value.kind === target) return { value };
   if (value.kind === "time" || (value.kind === "date" && target === "time")) return { error: "XPTY0004" };
   const zone = /(?:Z|[+-][0-9:]{5})$/.exec(value.text.slice(10))?.[0] ?? "";
-  const text = target === "date" ? value.text.slice(0, value.text.indexOf("T")) + zone
-    : target === "time" ? value.text.slice(value.text.indexOf("T") + 1)
-      : `${value.text.slice(0, value.text.length - zone.length)}T00:00:00${zone}`;
+  const text =
+    target === "date"
+      ? value.text.slice(0, value.text.indexOf("T")) + zone
+      : target === "time"
+        ? value.text.slice(value.text.indexOf("T") + 1)
+        : `${value.text.slice(0, value.text.length - zone.length)}T00:00:00${zone}`;
   const moment = parseMoment(target, text);
   return moment === undefined ? { error: "FORG0001" } : { value: moment };
 }
 
 /** Effective boolean value of a number. */
 export const isTrue = (value: Decimal | Double): boolean =>
-  value instanceof Double ? value.value !== 0 && !Number.isNaN(value.value) : value.small !== 0 || value.big !== undefined;
+  value instanceof Double
+    ? value.value !== 0 && !Number.isNaN(value.value)
+    : value.small !== 0 || value.big !== undefined;
 
 export const numberOf = (value: boolean | Decimal | Double): number =>
   typeof value === "boolean" ? (value ? 1 : 0) : value instanceof Double ? value.value : toDouble(value);

@@ -1,8 +1,18 @@
 /** The tree of an XPath 2.0 expression as the parser builds it, and what can be said about it without types. */
 
 export const AXES = [
-  "child", "descendant", "attribute", "self", "descendant-or-self", "following-sibling", "following",
-  "parent", "ancestor", "preceding-sibling", "preceding", "ancestor-or-self",
+  "child",
+  "descendant",
+  "attribute",
+  "self",
+  "descendant-or-self",
+  "following-sibling",
+  "following",
+  "parent",
+  "ancestor",
+  "preceding-sibling",
+  "preceding",
+  "ancestor-or-self",
 ] as const;
 export type Axis = (typeof AXES)[number];
 
@@ -11,7 +21,12 @@ export type NodeTest =
   | { readonly kind: "name"; readonly namespace: string | undefined; readonly local: string | undefined }
   | { readonly kind: "node" | "text" | "element" | "document" | "comment" | "processing-instruction" };
 
-export type AxisStep = { readonly kind: "axis"; readonly axis: Axis; readonly test: NodeTest; readonly predicates: readonly Expr[] };
+export type AxisStep = {
+  readonly kind: "axis";
+  readonly axis: Axis;
+  readonly test: NodeTest;
+  readonly predicates: readonly Expr[];
+};
 /** A step that is no axis step: `a/xs:decimal(.)`, `a/(b|c)[1]`. */
 export type ExprStep = { readonly kind: "expr"; readonly expr: Expr; readonly predicates: readonly Expr[] };
 export type Step = AxisStep | ExprStep;
@@ -37,7 +52,13 @@ export type Expr =
   | { readonly kind: "context" }
   | { readonly kind: "sequence"; readonly items: readonly Expr[] }
   | { readonly kind: "or" | "and"; readonly items: readonly Expr[] }
-  | { readonly kind: "compare"; readonly op: Comparison; readonly general: boolean; readonly left: Expr; readonly right: Expr }
+  | {
+      readonly kind: "compare";
+      readonly op: Comparison;
+      readonly general: boolean;
+      readonly left: Expr;
+      readonly right: Expr;
+    }
   | { readonly kind: "nodeCompare"; readonly op: "is" | "<<" | ">>"; readonly left: Expr; readonly right: Expr }
   | { readonly kind: "arith"; readonly op: Arithmetic; readonly left: Expr; readonly right: Expr }
   | { readonly kind: "negate"; readonly operand: Expr }
@@ -56,12 +77,42 @@ export const FN = "http://www.w3.org/2005/xpath-functions";
 export const XS = "http://www.w3.org/2001/XMLSchema";
 
 /** Functions that read the context item when they have no argument. */
-const IMPLICIT_CONTEXT = new Set(["string", "normalize-space", "string-length", "number", "name", "local-name", "namespace-uri", "root"]);
+const IMPLICIT_CONTEXT = new Set([
+  "string",
+  "normalize-space",
+  "string-length",
+  "number",
+  "name",
+  "local-name",
+  "namespace-uri",
+  "root",
+]);
 
 /** Functions whose result is never a number, so that a predicate made of them cannot be a position. */
 const NOT_NUMERIC = new Set([
-  "not", "exists", "empty", "boolean", "true", "false", "contains", "starts-with", "ends-with", "matches", "string", "normalize-space",
-  "concat", "substring", "substring-before", "substring-after", "translate", "upper-case", "lower-case", "string-join", "replace", "name", "local-name",
+  "not",
+  "exists",
+  "empty",
+  "boolean",
+  "true",
+  "false",
+  "contains",
+  "starts-with",
+  "ends-with",
+  "matches",
+  "string",
+  "normalize-space",
+  "concat",
+  "substring",
+  "substring-before",
+  "substring-after",
+  "translate",
+  "upper-case",
+  "lower-case",
+  "string-join",
+  "replace",
+  "name",
+  "local-name",
 ]);
 
 /** What an expression reads from outside itself. */
@@ -76,7 +127,10 @@ export function dependenceOf(expr: Expr): Dependence {
 
 function visit(expr: Expr, found: Dependence, bound: ReadonlySet<string>): void {
   switch (expr.kind) {
-    case "string": case "integer": case "decimal": case "double":
+    case "string":
+    case "integer":
+    case "decimal":
+    case "double":
       return;
     case "variable":
       if (!bound.has(expr.name)) found.variables.add(expr.name);
@@ -84,14 +138,23 @@ function visit(expr: Expr, found: Dependence, bound: ReadonlySet<string>): void 
     case "context":
       found.context = true;
       return;
-    case "sequence": case "or": case "and":
+    case "sequence":
+    case "or":
+    case "and":
       for (const item of expr.items) visit(item, found, bound);
       return;
-    case "compare": case "nodeCompare": case "arith": case "set":
+    case "compare":
+    case "nodeCompare":
+    case "arith":
+    case "set":
       visit(expr.left, found, bound);
       visit(expr.right, found, bound);
       return;
-    case "negate": case "cast": case "castable": case "instance": case "treat":
+    case "negate":
+    case "cast":
+    case "castable":
+    case "instance":
+    case "treat":
       visit(expr.operand, found, bound);
       return;
     case "range":
@@ -167,7 +230,15 @@ export function mayBePositional(predicate: Expr): boolean {
 
 function mayBeNumeric(expr: Expr): boolean {
   switch (expr.kind) {
-    case "string": case "or": case "and": case "compare": case "nodeCompare": case "quantified": case "castable": case "instance": case "set":
+    case "string":
+    case "or":
+    case "and":
+    case "compare":
+    case "nodeCompare":
+    case "quantified":
+    case "castable":
+    case "instance":
+    case "set":
       return false;
     case "path": {
       const last = expr.steps.at(-1);

@@ -67,14 +67,25 @@ function skipComment(text: string, from: number): number {
 function readToken(text: string, at: number): { value: Token; end: number } {
   const first = text.charAt(at);
   if (first === '"' || first === "'") return readString(text, at, first);
-  const tries: readonly [RegExp, Token["kind"]][] = [[VARIABLE, "variable"], [NUMBER, "number"], [QNAME, "name"], [SYMBOL, "symbol"]];
+  const tries: readonly [RegExp, Token["kind"]][] = [
+    [VARIABLE, "variable"],
+    [NUMBER, "number"],
+    [QNAME, "name"],
+    [SYMBOL, "symbol"],
+  ];
   for (const [pattern, kind] of tries) {
     pattern.lastIndex = at;
     const match = pattern.exec(text);
     if (match === null) continue;
     // "child::a" is an axis and not the name "child:" + ":a".
-    const written = kind === "name" && text.startsWith("::", at + match[0].indexOf(":")) ? match[0].slice(0, match[0].indexOf(":")) : match[0];
-    return { value: { kind, text: kind === "variable" ? (match[1] ?? "") : written, offset: at }, end: at + written.length };
+    const written =
+      kind === "name" && text.startsWith("::", at + match[0].indexOf(":"))
+        ? match[0].slice(0, match[0].indexOf(":"))
+        : match[0];
+    return {
+      value: { kind, text: kind === "variable" ? (match[1] ?? "") : written, offset: at },
+      end: at + written.length,
+    };
   }
   throw new XPathError(`unexpected character ${JSON.stringify(first)}`, at);
 }

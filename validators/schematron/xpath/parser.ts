@@ -3,7 +3,19 @@
  * namespaces given; what the grammar has and the compiler does not is refused here, by name.
  */
 import { AXES, FN, mayBePositional, XS } from "./ast.js";
-import type { Arithmetic, Axis, AxisStep, Binding, Comparison, Expr, Name, NodeTest, Occurrence, SequenceType, Step } from "./ast.js";
+import type {
+  Arithmetic,
+  Axis,
+  AxisStep,
+  Binding,
+  Comparison,
+  Expr,
+  Name,
+  NodeTest,
+  Occurrence,
+  SequenceType,
+  Step,
+} from "./ast.js";
 import { tokenize, XPathError, type Token } from "./lexer.js";
 
 /** Prefix → namespace URI; "" names the default element namespace. */
@@ -19,9 +31,26 @@ export function parseXPath(text: string, namespaces: Namespaces): Expr {
   return new Parser(tokenize(text), namespaces).parse();
 }
 
-const VALUE_COMPARISONS: Readonly<Record<string, Comparison>> = { eq: "=", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" };
+const VALUE_COMPARISONS: Readonly<Record<string, Comparison>> = {
+  eq: "=",
+  ne: "!=",
+  lt: "<",
+  le: "<=",
+  gt: ">",
+  ge: ">=",
+};
 const GENERAL_COMPARISONS: ReadonlySet<string> = new Set(["=", "!=", "<", "<=", ">", ">="]);
-const KIND_TESTS: ReadonlySet<string> = new Set(["node", "text", "element", "document-node", "comment", "processing-instruction", "attribute", "schema-element", "schema-attribute"]);
+const KIND_TESTS: ReadonlySet<string> = new Set([
+  "node",
+  "text",
+  "element",
+  "document-node",
+  "comment",
+  "processing-instruction",
+  "attribute",
+  "schema-element",
+  "schema-attribute",
+]);
 const DESCENDANTS: AxisStep = { kind: "axis", axis: "descendant-or-self", test: { kind: "node" }, predicates: [] };
 
 class Parser {
@@ -68,7 +97,8 @@ class Parser {
   }
 
   private expect(text: string): void {
-    if (this.token.text !== text || this.token.kind === "string") this.fail(`expected ${JSON.stringify(text)} and found ${JSON.stringify(this.token.text)}`);
+    if (this.token.text !== text || this.token.kind === "string")
+      this.fail(`expected ${JSON.stringify(text)} and found ${JSON.stringify(this.token.text)}`);
     this.at++;
   }
 
@@ -245,8 +275,12 @@ class Parser {
   /** instance of, treat as, castable as, cast as: in this order of binding, loosest first. */
   private typed(): Expr {
     const operand = this.unary();
-    const words: readonly (readonly [string, string, "cast" | "castable" | "treat" | "instance"])[] =
-      [["cast", "as", "cast"], ["castable", "as", "castable"], ["treat", "as", "treat"], ["instance", "of", "instance"]];
+    const words: readonly (readonly [string, string, "cast" | "castable" | "treat" | "instance"])[] = [
+      ["cast", "as", "cast"],
+      ["castable", "as", "castable"],
+      ["treat", "as", "treat"],
+      ["instance", "of", "instance"],
+    ];
     let expr = operand;
     for (const [first, second, kind] of words) {
       if (!this.isName(first) || this.peek(1).kind !== "name" || this.peek(1).text !== second) continue;
@@ -319,7 +353,9 @@ class Parser {
     }
     const [first] = steps;
     if (!rooted && steps.length === 1 && first !== undefined && first.kind === "expr") {
-      return first.predicates.length === 0 ? first.expr : { kind: "filter", primary: first.expr, predicates: first.predicates };
+      return first.predicates.length === 0
+        ? first.expr
+        : { kind: "filter", primary: first.expr, predicates: first.predicates };
     }
     return { kind: "path", rooted, steps: mergeDescendants(steps) };
   }
@@ -381,7 +417,14 @@ class Parser {
     if (!this.takeSymbol(")")) this.fail(`the node test ${text}(…) with an argument is not supported`);
     if (text === "document-node") return { kind: "document" };
     if (text === "attribute") return { kind: "name", namespace: undefined, local: undefined };
-    if (text === "node" || text === "text" || text === "element" || text === "comment" || text === "processing-instruction") return { kind: text };
+    if (
+      text === "node" ||
+      text === "text" ||
+      text === "element" ||
+      text === "comment" ||
+      text === "processing-instruction"
+    )
+      return { kind: text };
     return this.fail(`the node test ${text}() is not supported`);
   }
 
@@ -391,7 +434,10 @@ class Parser {
     if (token.kind === "string") return { kind: "string", value: token.text };
     if (token.kind === "variable") return { kind: "variable", name: token.text };
     if (token.kind === "number") {
-      return { kind: /[eE]/.test(token.text) ? "double" : token.text.includes(".") ? "decimal" : "integer", text: token.text };
+      return {
+        kind: /[eE]/.test(token.text) ? "double" : token.text.includes(".") ? "decimal" : "integer",
+        text: token.text,
+      };
     }
     if (token.kind === "symbol" && token.text === ".") return { kind: "context" };
     if (token.kind === "symbol" && token.text === "(") return this.parenthesised();

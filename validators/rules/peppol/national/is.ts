@@ -37,7 +37,11 @@ function hasLongAccount(doc: XmlDocument, e: ElementId, code: string): boolean {
 /** Ids of the supporting documents described as EINDAGI (the last day of payment); undefined without such a document. */
 function finalDueDates(doc: XmlDocument, e: ElementId): string[] | undefined {
   let dates: string[] | undefined;
-  for (let reference = doc.child(e, cac.AdditionalDocumentReference); reference !== NONE; reference = doc.nextSame(reference)) {
+  for (
+    let reference = doc.child(e, cac.AdditionalDocumentReference);
+    reference !== NONE;
+    reference = doc.nextSame(reference)
+  ) {
     if (!someChildIs(doc, reference, cbc.DocumentDescription, "EINDAGI")) continue;
     dates ??= [];
     for (let id = doc.child(reference, cbc.ID); id !== NONE; id = doc.nextSame(id)) dates.push(doc.text(id));
@@ -57,7 +61,10 @@ function isFinalDueDateADate(doc: XmlDocument, e: ElementId): boolean {
 function isDueBeforeFinalDate(doc: XmlDocument, e: ElementId): boolean {
   const dates = finalDueDates(doc, e);
   if (dates === undefined) return true;
-  const last = dates.map((date) => Buffer.from(date)).sort(Buffer.compare).at(-1);
+  const last = dates
+    .map((date) => Buffer.from(date))
+    .sort(Buffer.compare)
+    .at(-1);
   for (let due = doc.child(e, cbc.DueDate); due !== NONE; due = doc.nextSame(due)) {
     if (last !== undefined && Buffer.compare(Buffer.from(doc.text(due)), last) <= 0) return true;
   }
@@ -70,24 +77,69 @@ export const ICELAND: Pattern<PeppolFacts> = {
   id: "iceland",
   concerns: isIcelandic,
   rules: [
-    ruleWhen("CreditNote | Invoice", (doc, _, facts) => isIcelandic(doc, facts),
-      warning("IS-R-001", "BT-3", "The document of an Icelandic seller should be of type 380 or 381.",
-        (doc, e) => isInvoiceType(childNormalized(doc, e, cbc.InvoiceTypeCode)) || isInvoiceType(childNormalized(doc, e, cbc.CreditNoteTypeCode))),
-      fatal("IS-R-002", "BT-30", "An Icelandic seller must give its kennitala: a legal registration identifier with scheme 0196.",
-        (doc, e) => SELLER_ID.some(doc, e, isKennitala, undefined)),
-      fatal("IS-R-003", "BT-35 BT-38", "An Icelandic seller needs street and post code in its address.",
-        (doc, e) => SELLER_STREET.exists(doc, e) && SELLER_POST_CODE.exists(doc, e)),
-      fatal("IS-R-006", "BT-81 BT-84", "Payment means 9 needs an account identifier of 12 digits.", (doc, e) => hasLongAccount(doc, e, "9")),
-      fatal("IS-R-007", "BT-81 BT-84", "Payment means 42 needs an account identifier of 12 digits.", (doc, e) => hasLongAccount(doc, e, "42")),
-      fatal("IS-R-008", "BT-122", "The supporting document EINDAGI must have a date as its identifier, written YYYY-MM-DD.", isFinalDueDateADate),
-      fatal("IS-R-009", "BT-9 BT-122", "A document with EINDAGI must have a due date. Add cbc:DueDate.",
-        (doc, e) => finalDueDates(doc, e) === undefined || doc.has(e, cbc.DueDate)),
-      fatal("IS-R-010", "BT-9 BT-122", "The date of EINDAGI lies before the due date. It must be the same day or later.", isDueBeforeFinalDate)),
-    ruleWhen("CreditNote/cac:AccountingCustomerParty | Invoice/cac:AccountingCustomerParty",
+    ruleWhen(
+      "CreditNote | Invoice",
+      (doc, _, facts) => isIcelandic(doc, facts),
+      warning(
+        "IS-R-001",
+        "BT-3",
+        "The document of an Icelandic seller should be of type 380 or 381.",
+        (doc, e) =>
+          isInvoiceType(childNormalized(doc, e, cbc.InvoiceTypeCode)) ||
+          isInvoiceType(childNormalized(doc, e, cbc.CreditNoteTypeCode)),
+      ),
+      fatal(
+        "IS-R-002",
+        "BT-30",
+        "An Icelandic seller must give its kennitala: a legal registration identifier with scheme 0196.",
+        (doc, e) => SELLER_ID.some(doc, e, isKennitala, undefined),
+      ),
+      fatal(
+        "IS-R-003",
+        "BT-35 BT-38",
+        "An Icelandic seller needs street and post code in its address.",
+        (doc, e) => SELLER_STREET.exists(doc, e) && SELLER_POST_CODE.exists(doc, e),
+      ),
+      fatal("IS-R-006", "BT-81 BT-84", "Payment means 9 needs an account identifier of 12 digits.", (doc, e) =>
+        hasLongAccount(doc, e, "9"),
+      ),
+      fatal("IS-R-007", "BT-81 BT-84", "Payment means 42 needs an account identifier of 12 digits.", (doc, e) =>
+        hasLongAccount(doc, e, "42"),
+      ),
+      fatal(
+        "IS-R-008",
+        "BT-122",
+        "The supporting document EINDAGI must have a date as its identifier, written YYYY-MM-DD.",
+        isFinalDueDateADate,
+      ),
+      fatal(
+        "IS-R-009",
+        "BT-9 BT-122",
+        "A document with EINDAGI must have a due date. Add cbc:DueDate.",
+        (doc, e) => finalDueDates(doc, e) === undefined || doc.has(e, cbc.DueDate),
+      ),
+      fatal(
+        "IS-R-010",
+        "BT-9 BT-122",
+        "The date of EINDAGI lies before the due date. It must be the same day or later.",
+        isDueBeforeFinalDate,
+      ),
+    ),
+    ruleWhen(
+      "CreditNote/cac:AccountingCustomerParty | Invoice/cac:AccountingCustomerParty",
       (doc, _, facts) => isIcelandic(doc, facts) && facts.customerAddress.of(doc) === "IS",
-      fatal("IS-R-004", "BT-47", "An Icelandic buyer of an Icelandic seller must give its kennitala: a legal registration identifier with scheme 0196.",
-        (doc, e) => BUYER_ID.some(doc, e, isKennitala, undefined)),
-      fatal("IS-R-005", "BT-50 BT-53", "An Icelandic buyer of an Icelandic seller needs street and post code in its address.",
-        (doc, e) => BUYER_STREET.exists(doc, e) && BUYER_POST_CODE.exists(doc, e))),
+      fatal(
+        "IS-R-004",
+        "BT-47",
+        "An Icelandic buyer of an Icelandic seller must give its kennitala: a legal registration identifier with scheme 0196.",
+        (doc, e) => BUYER_ID.some(doc, e, isKennitala, undefined),
+      ),
+      fatal(
+        "IS-R-005",
+        "BT-50 BT-53",
+        "An Icelandic buyer of an Icelandic seller needs street and post code in its address.",
+        (doc, e) => BUYER_STREET.exists(doc, e) && BUYER_POST_CODE.exists(doc, e),
+      ),
+    ),
   ],
 };

@@ -30,10 +30,21 @@ export const NORWAY: Pattern<PeppolFacts> = {
   id: "norway",
   concerns: (doc, facts) => facts.supplierCountry.of(doc) === "NO",
   rules: [
-    ruleWhen("cac:AccountingSupplierParty/cac:Party", (doc, _, facts) => facts.supplierCountry.of(doc) === "NO",
-      warning("NO-R-002", "BT-32", "Most Norwegian sellers are entered in Foretaksregisteret and must say so: add a tax registration with scheme TAX and that word.",
-        isInRegister),
-      fatal("NO-R-001", "BT-31", "A Norwegian VAT number is NO, a valid nine-digit organisation number and MVA. Correct the number.",
-        isVatNumberRight)),
+    ruleWhen(
+      "cac:AccountingSupplierParty/cac:Party",
+      (doc, _, facts) => facts.supplierCountry.of(doc) === "NO",
+      warning(
+        "NO-R-002",
+        "BT-32",
+        "Most Norwegian sellers are entered in Foretaksregisteret and must say so: add a tax registration with scheme TAX and that word.",
+        isInRegister,
+      ),
+      fatal(
+        "NO-R-001",
+        "BT-31",
+        "A Norwegian VAT number is NO, a valid nine-digit organisation number and MVA. Correct the number.",
+        isVatNumberRight,
+      ),
+    ),
   ],
 };

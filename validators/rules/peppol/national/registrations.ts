@@ -7,14 +7,20 @@ import { pathNormalized } from "../xpath.js";
 const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
 
 /** Whether the registration is of this kind: VAT, TAX. @throws RuleError XPTY0004 when it has several schemes */
-export const isRegistration = (doc: XmlDocument, scheme: ElementId, kind: string): boolean => pathNormalized(doc, scheme, SCHEME_ID) === kind;
+export const isRegistration = (doc: XmlDocument, scheme: ElementId, kind: string): boolean =>
+  pathNormalized(doc, scheme, SCHEME_ID) === kind;
 
 /** Texts of all CompanyIDs in the registrations of a party that pass. */
-export function companyIds(doc: XmlDocument, party: ElementId, passes: (doc: XmlDocument, scheme: ElementId) => boolean): string[] {
+export function companyIds(
+  doc: XmlDocument,
+  party: ElementId,
+  passes: (doc: XmlDocument, scheme: ElementId) => boolean,
+): string[] {
   const numbers: string[] = [];
   for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {
     if (!passes(doc, scheme)) continue;
-    for (let number = doc.child(scheme, cbc.CompanyID); number !== NONE; number = doc.nextSame(number)) numbers.push(doc.text(number));
+    for (let number = doc.child(scheme, cbc.CompanyID); number !== NONE; number = doc.nextSame(number))
+      numbers.push(doc.text(number));
   }
   return numbers;
 }
