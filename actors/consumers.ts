@@ -4,16 +4,18 @@ import { Refusal } from "../engine/base/errors.js";
 import type { DueDocuments, WakeUp } from "../engine/documents/delivery/due.js";
 import type { StreamConsumer, Streams } from "../engine/events/streams.js";
 import { createWake } from "../engine/events/wake.js";
-import { type DocumentId, parseDocumentId } from "../engine/base/ids.js";
+import { parseDocumentId } from "../engine/base/ids.js";
+import type { DocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
-import { errorFields, type Log } from "../engine/base/log.js";
+import { errorFields } from "../engine/base/log.js";
+import type { Log } from "../engine/base/log.js";
 import type { Json } from "../engine/storage/sql.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorSystem } from "./system.js";
 
 function documentIdOf(body: Json): DocumentId | undefined {
   if (body === null || typeof body !== "object" || Array.isArray(body)) return undefined;
-  const { documentId } = body as { documentId?: Json };
+  const { documentId } = body as { readonly documentId?: Json };
   return typeof documentId === "string" ? parseDocumentId(documentId) : undefined;
 }
 

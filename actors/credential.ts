@@ -13,11 +13,11 @@ type RenewRequest = Parameters<Identity["renewTokens"]>[0];
 
 export type CredentialProtocol = {
   /** Exchanges a secret for tokens. */
-  Issue: { readonly ask: TokenRequest; readonly reply: TokenPair };
+  readonly Issue: { readonly ask: TokenRequest; readonly reply: TokenPair };
   /** Consumes a refresh token for its successor. */
-  Renew: { readonly ask: RenewRequest; readonly reply: TokenPair };
+  readonly Renew: { readonly ask: RenewRequest; readonly reply: TokenPair };
   /** Ends a token of either kind. */
-  Revoke: { readonly ask: { readonly token: string; readonly receivedAt: Instant }; readonly reply: null };
+  readonly Revoke: { readonly ask: { readonly token: string; readonly receivedAt: Instant }; readonly reply: null };
 };
 
 export type CredentialKind = ActorKind<CredentialProtocol, null>;

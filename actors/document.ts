@@ -1,38 +1,32 @@
 /** One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long turns: workers and the network. */
-import { dispatchDocument, type DispatchPorts } from "../engine/documents/delivery/dispatch.js";
-import { type DutyPorts, judge, release } from "../engine/documents/inbound/mls-duties.js";
+import { dispatchDocument } from "../engine/documents/delivery/dispatch.js";
+import type { DispatchPorts } from "../engine/documents/delivery/dispatch.js";
+import { judge, release } from "../engine/documents/inbound/mls-duties.js";
+import type { DutyPorts } from "../engine/documents/inbound/mls-duties.js";
 import type { Provider } from "../engine/documents/provider.js";
-import {
-  respond,
-  type RespondPorts,
-  type RespondReply,
-  type RespondRequest,
-} from "../engine/documents/inbound/respond.js";
-import {
-  acceptSend,
-  type SendPorts,
-  type SendReply,
-  type SendRequest,
-  withBatches,
-} from "../engine/documents/accept/send.js";
+import { respond } from "../engine/documents/inbound/respond.js";
+import type { RespondPorts, RespondReply, RespondRequest } from "../engine/documents/inbound/respond.js";
+import { acceptSend, withBatches } from "../engine/documents/accept/send.js";
+import type { SendPorts, SendReply, SendRequest } from "../engine/documents/accept/send.js";
 import { recordingExchanges } from "../engine/documents/delivery/service-dispatch.js";
-import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/inbound/statuses.js";
+import { followStatus } from "../engine/documents/inbound/statuses.js";
+import type { ReadStatus, StatusPorts } from "../engine/documents/inbound/statuses.js";
 import type { DocumentId, ReceivedDocumentId } from "../engine/base/ids.js";
 import type { ActorKind } from "./system.js";
 
 export type DocumentProtocol = {
   /** Checks and commits a new document under this actor's id. */
-  Accept: { readonly ask: SendRequest; readonly reply: SendReply };
+  readonly Accept: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Makes the next attempt if it is due; answers whether one was made. */
-  Dispatch: { readonly ask: null; readonly reply: boolean };
+  readonly Dispatch: { readonly ask: null; readonly reply: boolean };
   /** Does what a status of others says of this document. */
-  Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
+  readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
-  Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
+  readonly Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
   /** Shows the received document of this actor's id to its firm if it has been held too long; answers whether it was. */
-  Release: { readonly ask: null; readonly reply: boolean };
+  readonly Release: { readonly ask: null; readonly reply: boolean };
   /** Answers the received document of this actor's id for the firm that received it. */
-  Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };
+  readonly Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };
 };
 
 export type DocumentKind = ActorKind<DocumentProtocol, null>;

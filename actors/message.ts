@@ -1,18 +1,21 @@
 /** One message between providers that is no customer's document: ours on its way out, or a status that is about no document of ours. */
-import { attemptMessage, type ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";
-import { type ReportPorts, submitDueReports } from "../engine/documents/reports.js";
-import { followStatus, type ReadStatus, type StatusPorts } from "../engine/documents/inbound/statuses.js";
+import { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
+import type { ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";
+import { submitDueReports } from "../engine/documents/reports.js";
+import type { ReportPorts } from "../engine/documents/reports.js";
+import { followStatus } from "../engine/documents/inbound/statuses.js";
+import type { ReadStatus, StatusPorts } from "../engine/documents/inbound/statuses.js";
 import type { ActorKind } from "./system.js";
 
 type Leased = Parameters<typeof attemptMessage>[1];
 
 export type MessageProtocol = {
   /** Makes the attempt that this node has leased. */
-  Attempt: { readonly ask: Leased; readonly reply: null };
+  readonly Attempt: { readonly ask: Leased; readonly reply: null };
   /** Settles a received status of this actor's id that names no document of ours. */
-  Settle: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
+  readonly Settle: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Makes the reports that are due; answers how many. */
-  Report: { readonly ask: null; readonly reply: number };
+  readonly Report: { readonly ask: null; readonly reply: number };
 };
 
 export type MessageKind = ActorKind<MessageProtocol, null>;

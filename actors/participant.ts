@@ -1,8 +1,10 @@
 /** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
 import type { Instant } from "../engine/base/clock.js";
-import { createInbound, type InboundPorts } from "../engine/documents/inbound/inbound.js";
+import { createInbound } from "../engine/documents/inbound/inbound.js";
+import type { InboundPorts } from "../engine/documents/inbound/inbound.js";
 import { acknowledge } from "../engine/documents/inbound/inbox.js";
-import { nextDocumentId, type SendReply, type SendRequest } from "../engine/documents/accept/send.js";
+import { nextDocumentId } from "../engine/documents/accept/send.js";
+import type { SendReply, SendRequest } from "../engine/documents/accept/send.js";
 import { Refusal } from "../engine/base/errors.js";
 import type { ParticipantId, ReceivedDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
@@ -12,14 +14,14 @@ import type { ActorKind, ActorSystem } from "./system.js";
 
 export type ParticipantProtocol = {
   /** Claims the idempotency key for this node and hands the request to a document actor, which answers the asker. */
-  ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
+  readonly ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Marks a received document as processed; answers when it first was. */
-  Acknowledge: {
+  readonly Acknowledge: {
     readonly ask: { readonly participant: ParticipantId; readonly id: ReceivedDocumentId };
     readonly reply: Instant;
   };
   /** Stores what another access point hands over for this participant. */
-  Receive: { readonly ask: InboundExchange; readonly reply: InboundOutcome };
+  readonly Receive: { readonly ask: InboundExchange; readonly reply: InboundOutcome };
 };
 
 /** The keys in flight. Forgetting them is harmless: the unique index is the law, this is the politeness. */

@@ -2,25 +2,24 @@
  * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers in
  * seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres decides.
  */
-import {
-  changeRegistration,
-  checkRegistration,
-  type RegistrationPorts,
-  type RegistrationRequest,
-  type RegistrationResult,
-  type SettledState,
-  settleReview,
+import { changeRegistration, checkRegistration, settleReview } from "../engine/peppol/discovery/registrations.js";
+import type {
+  RegistrationPorts,
+  RegistrationRequest,
+  RegistrationResult,
+  SettledState,
 } from "../engine/peppol/discovery/registrations.js";
-import { type ParticipantId, participantKey } from "../engine/base/ids.js";
+import { participantKey } from "../engine/base/ids.js";
+import type { ParticipantId } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 export type RegistrationProtocol = {
-  ChangeRegistration: {
+  readonly ChangeRegistration: {
     readonly ask: { readonly participant: ParticipantId; readonly request: RegistrationRequest };
     readonly reply: RegistrationResult;
   };
-  CheckRegistration: { readonly ask: ParticipantId; readonly reply: RegistrationResult };
-  SettleReview: {
+  readonly CheckRegistration: { readonly ask: ParticipantId; readonly reply: RegistrationResult };
+  readonly SettleReview: {
     readonly ask: { readonly participant: ParticipantId; readonly state: SettledState };
     readonly reply: RegistrationResult;
   };

@@ -5,8 +5,10 @@
 import { leaseDuties, overdueHeld } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
 import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
-import { keyOfStatus, type ReadStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
-import { createWake, type Wake } from "../engine/events/wake.js";
+import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
+import type { ReadStatus } from "../engine/documents/inbound/statuses.js";
+import { createWake } from "../engine/events/wake.js";
+import type { Wake } from "../engine/events/wake.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
 import type { DocumentKind } from "./document.js";

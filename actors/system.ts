@@ -10,7 +10,8 @@ import { dispatch, spawnStateless, start, stop } from "nact";
 
 import { Refusal } from "../engine/base/errors.js";
 import { LIMITS } from "../engine/base/limits.js";
-import { errorFields, type Log } from "../engine/base/log.js";
+import { errorFields } from "../engine/base/log.js";
+import type { Log } from "../engine/base/log.js";
 import type { Metrics } from "../engine/base/metrics.js";
 
 /** What an actor kind is asked and what it answers, by command name. */

@@ -2,15 +2,12 @@
  * One tenant: what an operator makes of it takes turns, so that two who register one participant make one firm of it.
  * Short turns; between nodes the unique indexes decide.
  */
-import { createKey, type NewKey } from "../engine/identity/keys.js";
-import {
-  type MadeFirm,
-  type MadeIntegrator,
-  makeFirm,
-  makeIntegrator,
-  type RegistrationPorts,
-} from "../engine/identity/registration.js";
-import { type ParticipantId, participantKey } from "../engine/base/ids.js";
+import { createKey } from "../engine/identity/keys.js";
+import type { NewKey } from "../engine/identity/keys.js";
+import { makeFirm, makeIntegrator } from "../engine/identity/registration.js";
+import type { MadeFirm, MadeIntegrator, RegistrationPorts } from "../engine/identity/registration.js";
+import { participantKey } from "../engine/base/ids.js";
+import type { ParticipantId } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type NewFirm = { readonly name: string; readonly participantId: ParticipantId };
@@ -18,9 +15,9 @@ type NewIntegrator = { readonly name: string };
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
 export type TenantProtocol = {
-  CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | "participant_taken" };
-  CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
-  CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
+  readonly CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | "participant_taken" };
+  readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
+  readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
 
 export type TenantKind = ActorKind<TenantProtocol, null>;

@@ -10,17 +10,17 @@ import { join } from "node:path";
 
 import { systemClock } from "../engine/base/clock.js";
 import { sampleInvoice } from "../engine/invoices/sample-invoice.js";
-import { newId, type ParticipantId } from "../engine/base/ids.js";
+import { newId } from "../engine/base/ids.js";
+import type { ParticipantId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
 import {
-  type As4Crypto,
   buildReceipt,
   buildUserMessage,
-  type BuiltMessage,
   commonName,
   openUserMessage,
   readAnswer,
 } from "../engine/peppol/as4/messages.js";
+import type { As4Crypto, BuiltMessage } from "../engine/peppol/as4/messages.js";
 import { createHttpClient } from "../engine/peppol/network/http-client.js";
 import { BILLING_CAPABILITIES } from "../engine/peppol/envelope/identifiers.js";
 import { ensureDevelopmentPki } from "../engine/peppol/pki/development.js";
@@ -30,9 +30,11 @@ import { openFileEvidence } from "../engine/storage/evidence/store-file.js";
 import { createPool } from "../validators/pool.js";
 import { signatureTasks } from "../validators/signature.js";
 import { perUnit, processorTime } from "./cpu.js";
-import { type BenchEngine, freePort, makeFirms, startBenchEngine } from "./engine.js";
+import { freePort, makeFirms, startBenchEngine } from "./engine.js";
+import type { BenchEngine } from "./engine.js";
 import { refusedOf, runLoad } from "./load.js";
-import { type AccessPointKey, accessPointKey, rate, rsaLimit } from "./rsa.js";
+import { accessPointKey, rate, rsaLimit } from "./rsa.js";
+import type { AccessPointKey } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
 const CONNECTIONS = 96;
@@ -323,7 +325,7 @@ async function evidenceFigure(options: BenchOptions, engine: BenchEngine): Promi
 
 /** Every answered message has exactly one document and one record of evidence. @throws Error otherwise */
 async function checkRows(engine: BenchEngine, answered: number): Promise<void> {
-  const [row] = await engine.sql<{ documents: number; evidence: number }[]>`
+  const [row] = await engine.sql<{ readonly documents: number; readonly evidence: number }[]>`
     select (select count(*)::integer from received_document) as documents, (select count(*)::integer from evidence where envelope_bytes > 0 and outcome = 'stored' and firm_id is not null) as evidence`;
   if (row?.documents !== answered || row.evidence !== answered)
     throw new Error(

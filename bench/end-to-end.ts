@@ -4,7 +4,8 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { systemClock } from "../engine/base/clock.js";
 import { perUnit, processorTime } from "./cpu.js";
-import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
+import { makeFirms, startBenchEngine } from "./engine.js";
+import type { BenchEngine } from "./engine.js";
 import { refusedOf, runLoad, runPacedLoad } from "./load.js";
 import { accessPointKey, rsaLimit } from "./rsa.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
@@ -57,7 +58,15 @@ async function drained(
  * @throws Error otherwise
  */
 async function checkRows({ sql }: BenchEngine, accepted: number, underWay: number): Promise<void> {
-  const [row] = await sql<{ documents: number; arrived: number; sent: number; received: number; twice: number }[]>`
+  const [row] = await sql<
+    {
+      readonly documents: number;
+      readonly arrived: number;
+      readonly sent: number;
+      readonly received: number;
+      readonly twice: number;
+    }[]
+  >`
     select (select count(*)::integer from document) as documents,
       (select count(*)::integer from document as d join received_document as r on r.as4_message_id = d.as4_message_id and r.payload_sha256 = d.payload_sha256) as arrived,
       (select count(distinct document_id)::integer from evidence where direction = 'outbound' and outcome = 'receipt') as sent,
@@ -136,7 +145,7 @@ async function steady(
   if (refusedOf(load) > 0) throw new Error(`the engine refused ${refusedOf(load)} documents`);
   const { accepted, delivered } = await counts(engine);
   await drained(engine, options);
-  const [row] = await engine.sql<{ p50: number; p99: number; p999: number }[]>`
+  const [row] = await engine.sql<{ readonly p50: number; readonly p99: number; readonly p999: number }[]>`
     select (1000 * percentile_cont(0.5) within group (order by t))::float8 as p50, (1000 * percentile_cont(0.99) within group (order by t))::float8 as p99, (1000 * percentile_cont(0.999) within group (order by t))::float8 as p999
     from (select extract(epoch from min(h.occurred_at) - d.created_at) as t from document as d join document_history as h on h.document_id = d.id and h.status = 'delivered' where d.created_at >= ${started} group by d.id) as x`;
   return {

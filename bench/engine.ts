@@ -1,5 +1,6 @@
 /** An engine process for benchmarks: embedded Postgres with full durability, many firms with a token each. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -11,11 +12,13 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../engine/base/clock.js";
 import { childEnvironment } from "../engine/base/config.js";
 import { runningEmbeddedPostgres } from "../engine/embedded/embedded.js";
-import { readSandbox, type Sandbox } from "../engine/identity/sandbox.js";
+import { readSandbox } from "../engine/identity/sandbox.js";
+import type { Sandbox } from "../engine/identity/sandbox.js";
 import { newId } from "../engine/base/ids.js";
 import { BILLING_CAPABILITIES } from "../engine/peppol/envelope/identifiers.js";
 import { insertBenchFirms } from "./rows.js";
-import { openSql, type Sql } from "../engine/storage/sql.js";
+import { openSql } from "../engine/storage/sql.js";
+import type { Sql } from "../engine/storage/sql.js";
 
 const START_PATIENCE_MS = 30_000;
 const POLL_MS = 20;
@@ -138,7 +141,7 @@ export async function makeFirms(engine: BenchEngine, count: number): Promise<Ben
             client_secret: firm.clientSecret,
           }),
         });
-        const body = (await answer.json()) as { access_token?: string };
+        const body = (await answer.json()) as { readonly access_token?: string };
         if (body.access_token === undefined) throw new Error(`no token for a bench firm: ${answer.status}`);
         firm.token = body.access_token;
       }),

@@ -4,8 +4,10 @@ import { createHash, randomUUID } from "node:crypto";
 import { systemClock } from "../engine/base/clock.js";
 import { newId } from "../engine/base/ids.js";
 import { fillBenchInbox } from "./rows.js";
-import { type BenchFirm, freePort, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadRequest, type LoadResult, runLoad } from "./load.js";
+import { freePort, makeFirms, startBenchEngine } from "./engine.js";
+import type { BenchFirm } from "./engine.js";
+import { runLoad } from "./load.js";
+import type { LoadRequest, LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
@@ -45,7 +47,7 @@ async function checkPage(url: string, firm: BenchFirm, items: number): Promise<s
   const answer = await fetch(`${url}/sapi/v1/document/receive`, {
     headers: { authorization: `Bearer ${firm.token}`, "x-peppol-participant-id": firm.participantId },
   });
-  const page = (await answer.json()) as { documents: unknown[] };
+  const page = (await answer.json()) as { readonly documents: unknown[] };
   if (page.documents.length !== items)
     throw new Error(`expected a page of ${items} documents, got ${page.documents.length}`);
   return createHash("sha256").update(JSON.stringify(page)).digest("hex").slice(0, 12);

@@ -1,5 +1,6 @@
 /** `send-latency`: how long a client waits for its 202 when the node is half busy. */
-import { type BenchEngine, makeFirms, startBenchEngine } from "./engine.js";
+import { makeFirms, startBenchEngine } from "./engine.js";
+import type { BenchEngine } from "./engine.js";
 import { refusedOf, runLoad, runPacedLoad } from "./load.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
@@ -13,7 +14,7 @@ const CAPACITY_SECONDS = 5;
 
 /** Every 202 has exactly one row; what was under way when a load ended may have one too. @throws Error otherwise */
 async function checkRows({ sql }: BenchEngine, accepted: number, underWay: number): Promise<void> {
-  const [row] = await sql<{ documents: number }[]>`select count(*)::integer as documents from document`;
+  const [row] = await sql<{ readonly documents: number }[]>`select count(*)::integer as documents from document`;
   const documents = row?.documents ?? 0;
   if (documents < accepted || documents > accepted + underWay)
     throw new Error(`${accepted} answers of 202, but ${documents} documents`);

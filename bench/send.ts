@@ -2,11 +2,14 @@
 import { randomUUID } from "node:crypto";
 
 import { perUnit, processorTime } from "./cpu.js";
-import { type BenchEngine, freePort, makeFirms, startBenchEngine } from "./engine.js";
-import { type LoadResult, refusedOf, runLoad } from "./load.js";
+import { freePort, makeFirms, startBenchEngine } from "./engine.js";
+import type { BenchEngine } from "./engine.js";
+import { refusedOf, runLoad } from "./load.js";
+import type { LoadResult } from "./load.js";
 import { LIMIT_SERVER, startPeer } from "./peers/start.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
-import { firmsFor, requests, type Template, templateOf } from "./send-requests.js";
+import { firmsFor, requests, templateOf } from "./send-requests.js";
+import type { Template } from "./send-requests.js";
 
 const CONNECTIONS = 64;
 /** More than any node accepts a second: how many firms are needed. */
@@ -27,7 +30,7 @@ const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
  * @throws Error otherwise
  */
 async function checkRows(engine: BenchEngine, accepted: number, underWay: number): Promise<void> {
-  const [row] = await engine.sql<{ documents: number; payloads: number }[]>`
+  const [row] = await engine.sql<{ readonly documents: number; readonly payloads: number }[]>`
     select (select count(*)::integer from document) as documents, (select count(*)::integer from payload as p join document as d on d.id = p.document_id) as payloads`;
   const documents = row?.documents ?? 0;
   if (documents < accepted || documents > accepted + underWay || row?.payloads !== documents)

@@ -15,7 +15,8 @@ import { validateDocument } from "../validators/validate.js";
 import { SCAN_LIMITS } from "../validators/xml/limits.js";
 import { releaseDocument } from "../validators/xml/scanner.js";
 import { invoiceWithLines } from "./documents.js";
-import { type PhiveTime, preparePhive, timePhive } from "./peers/phive.js";
+import { preparePhive, timePhive } from "./peers/phive.js";
+import type { PhiveTime } from "./peers/phive.js";
 import type { Bench, BenchOptions, Figure } from "./runner.js";
 
 const DAY = "2026-11-20";

@@ -2,7 +2,8 @@
 import { ConfigError } from "../engine/base/config.js";
 import { EmbeddedError } from "../engine/embedded/embedded.js";
 import { MigrationError } from "../engine/storage/migrate.js";
-import { type Command, EXIT, UsageError } from "./commands/command.js";
+import { EXIT, UsageError } from "./commands/command.js";
+import type { Command } from "./commands/command.js";
 import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";

@@ -1,9 +1,12 @@
 /** The only composition root: starts every part in order, and stops them in the opposite one. */
 import { parseCidr } from "../engine/base/addresses.js";
-import { assertTimeZoneData, type Clock, systemClock } from "../engine/base/clock.js";
-import { type Config, ConfigError } from "../engine/base/config.js";
+import { assertTimeZoneData, systemClock } from "../engine/base/clock.js";
+import type { Clock } from "../engine/base/clock.js";
+import { ConfigError } from "../engine/base/config.js";
+import type { Config } from "../engine/base/config.js";
 import { claimDataDir } from "../engine/embedded/embedded.js";
-import { ensureSandbox, type Sandbox } from "../engine/identity/sandbox.js";
+import { ensureSandbox } from "../engine/identity/sandbox.js";
+import type { Sandbox } from "../engine/identity/sandbox.js";
 import { LIMIT_RELATIONS } from "../engine/base/limits.js";
 import { createLog } from "../engine/base/log.js";
 import { createMetrics } from "../engine/base/metrics.js";
@@ -11,7 +14,8 @@ import { migrationStatus } from "../engine/storage/migrate.js";
 import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/pipeline.js";
 import type { ServerForm } from "./http/server.js";
-import { type Base, listen, portOf, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
+import { listen, portOf, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
+import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startWork } from "./start/work.js";
 

@@ -6,7 +6,8 @@ import ts from "typescript";
 import { describe, expect, test } from "vitest";
 
 import { LIMIT_RELATIONS } from "../engine/base/limits.js";
-import { fileOfSpecifier, parse, readSources, readTests, type Source } from "./support/sources.js";
+import { fileOfSpecifier, parse, readSources, readTests } from "./support/sources.js";
+import type { Source } from "./support/sources.js";
 
 const sources = readSources();
 

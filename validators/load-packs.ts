@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import type { PackGrammar, PackRules, Packs } from "./packs.js";
 import type { Layer } from "./report.js";
-import { loadActivePacks, type LoadedPack } from "./schematron/release/load.js";
+import { loadActivePacks } from "./schematron/release/load.js";
+import type { LoadedPack } from "./schematron/release/load.js";
 import { loadXsd } from "./schematron/release/xsd.js";
 import { NS } from "./xml/names.js";
 

@@ -260,7 +260,7 @@ class LaneOfWorkers {
   #waitingBytes = 0;
   #runningJobs = 0;
   #busyThreads = 0;
-  #whenIdle: (() => void)[] = [];
+  readonly #whenIdle: (() => void)[] = [];
   readonly #batches = new Map<AbortController, Int32Array>();
 
   constructor(lane: Lane, options: PoolOptions, events: LaneEvents) {

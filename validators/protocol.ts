@@ -33,9 +33,9 @@ export interface ValidateInput {
 
 /** Every kind of task: input and output. A new kind is a row here and a row of the table in worker.ts. */
 export interface Tasks extends SignatureTasks {
-  validate: { input: ValidateInput; output: Report };
+  readonly validate: { readonly input: ValidateInput; readonly output: Report };
   /** Reads a document without judging it. */
-  parse: { input: ParseInput; output: ParseOutput };
+  readonly parse: { readonly input: ParseInput; readonly output: ParseOutput };
 }
 export type TaskKind = "validate" | "parse" | SignatureTaskKind;
 

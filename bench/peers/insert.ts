@@ -1,5 +1,6 @@
 /** What the peers insert into: one table, one row a request, committed as durably as the engine commits. */
-import { openSql, type Sql } from "../../engine/storage/sql.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
 
 export function openPeerSql(): Sql {
   const url = process.argv[3];

@@ -1,7 +1,8 @@
 /** Limit (a): uWebSockets.js, JSON.parse and one fsynced insert; no authentication, no validation, no limits. */
 import { createServer } from "node:http";
 
-import { loadUws, type Uws } from "../../gateway/http/uws-binding.js";
+import { loadUws } from "../../gateway/http/uws-binding.js";
+import type { Uws } from "../../gateway/http/uws-binding.js";
 import { createPeerTable, insertPeer, openPeerSql, peerPort } from "./insert.js";
 
 const uws = loadUws();
@@ -26,8 +27,8 @@ function serveUws(binding: Uws): void {
       chunks.push(Buffer.from(Buffer.from(chunk)));
       if (!last) return;
       const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as {
-        metadata: { documentId: string };
-        payload: string;
+        readonly metadata: { readonly documentId: string };
+        readonly payload: string;
       };
       insertPeer(sql, body.metadata.documentId, body.payload).then(
         () => {
@@ -64,8 +65,8 @@ function serveNode(): void {
     });
     request.on("end", () => {
       const body = JSON.parse(Buffer.concat(chunks).toString("utf8")) as {
-        metadata: { documentId: string };
-        payload: string;
+        readonly metadata: { readonly documentId: string };
+        readonly payload: string;
       };
       insertPeer(sql, body.metadata.documentId, body.payload).then(
         () => {

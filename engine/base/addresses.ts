@@ -130,7 +130,7 @@ function parseGroups(text: string, last: boolean): number[] | undefined {
   return bytes;
 }
 
-function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
+function longestZeroRun(groups: readonly number[]): { readonly start: number; readonly length: number } {
   let best = { start: 0, length: 0 };
   let start = 0;
   for (let i = 0; i <= groups.length; i++) {

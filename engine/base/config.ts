@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 
-import { LOG_LEVELS, type LogLevel } from "./log.js";
+import { LOG_LEVELS } from "./log.js";
+import type { LogLevel } from "./log.js";
 
 export const ENVIRONMENTS = ["sandbox", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];

@@ -31,7 +31,7 @@ interface ErrorRow {
 
 const row = (
   status: number,
-  codes: { sapi: string; auth?: string; enterprise?: string; retryable?: boolean },
+  codes: { readonly sapi: string; readonly auth?: string; readonly enterprise?: string; readonly retryable?: boolean },
   message: string,
 ): ErrorRow => ({
   status,

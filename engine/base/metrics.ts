@@ -153,7 +153,12 @@ export const METRICS = {
   cert_expiry_timestamp_seconds: { kind: "gauge", help: "When a certificate in use expires.", labels: ["usage"] },
 } as const satisfies Record<
   string,
-  { kind: "counter" | "gauge" | "histogram"; help: string; labels: readonly string[]; buckets?: readonly number[] }
+  {
+    readonly kind: "counter" | "gauge" | "histogram";
+    readonly help: string;
+    readonly labels: readonly string[];
+    readonly buckets?: readonly number[];
+  }
 >;
 
 export type MetricName = keyof typeof METRICS;

@@ -3,7 +3,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 
 import type { Clock } from "../base/clock.js";
-import { type FirmId, newId, newMessageId, type ParticipantId } from "../base/ids.js";
+import { newId, newMessageId } from "../base/ids.js";
+import type { FirmId, ParticipantId } from "../base/ids.js";
 import { INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../peppol/responses/invoice-response.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../peppol/responses/mls.js";
 import { providerOfSeat } from "../peppol/seats.js";

@@ -1,5 +1,6 @@
 /** The monthly reports: made when a month is over, once, and sent like any message of ours. Only the production network is reported. */
-import { type Clock, type Instant, isoInstant } from "../base/clock.js";
+import { isoInstant } from "../base/clock.js";
+import type { Clock, Instant } from "../base/clock.js";
 import type { Environment } from "../base/config.js";
 import type { FirmId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
@@ -7,16 +8,14 @@ import type { Log } from "../base/log.js";
 import {
   buildEusr,
   buildTsr,
-  type DueReport,
   dueReports,
-  type Month,
   monthBounds,
   monthOf,
   REPORT_DOCUMENT_TYPES,
   REPORT_PROCESS,
   REPORT_RECEIVER,
-  type ReportType,
 } from "../peppol/reporting.js";
+import type { DueReport, Month, ReportType } from "../peppol/reporting.js";
 import {
   countEndUsers,
   countFirmExchanges,
@@ -26,8 +25,10 @@ import {
   submitReport,
 } from "../storage/reporting.js";
 import type { Sealer } from "../storage/sealer.js";
-import { orTemporary, type Sql } from "../storage/sql.js";
-import { newServiceMessage, type Provider } from "./provider.js";
+import { orTemporary } from "../storage/sql.js";
+import type { Sql } from "../storage/sql.js";
+import { newServiceMessage } from "./provider.js";
+import type { Provider } from "./provider.js";
 
 export interface ReportPorts {
   readonly sql: Sql;

@@ -47,7 +47,7 @@ const SHARED_COPY = "/var/lib/kurier";
 const succeeds = (
   file: string,
   args: readonly string[],
-  as: { uid?: number; gid?: number; env?: Record<string, string> } = {},
+  as: { readonly uid?: number; readonly gid?: number; readonly env?: Record<string, string> } = {},
 ): boolean => spawnSync(file, [...args], { stdio: "ignore", timeout: PROBE_TIMEOUT_MS, cwd: "/", ...as }).status === 0;
 
 /**
@@ -73,7 +73,7 @@ export function asUser(
   privileges: Privileges,
   file: string,
   args: readonly string[],
-): { file: string; args: readonly string[]; uid?: number; gid?: number } {
+): { readonly file: string; readonly args: readonly string[]; readonly uid?: number; readonly gid?: number } {
   switch (privileges.kind) {
     case "self":
       return { file, args };

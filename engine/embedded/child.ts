@@ -20,7 +20,7 @@ const LAST_WORDS_MAX = 20;
 const LAST_WORDS_CHARS_MAX = 500;
 
 /** State letter and start time (clock ticks after boot) of a Linux process. */
-function procStat(pid: number): { state: string; startedAt: string } | undefined {
+function procStat(pid: number): { readonly state: string; readonly startedAt: string } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -20,7 +20,7 @@ export interface DataDir {
   release(): void;
 }
 
-const ownerOf = (text: string): { pid: number; identity: string } => {
+const ownerOf = (text: string): { readonly pid: number; readonly identity: string } => {
   const [pid = "", identity = ""] = text.split("\n");
   return { pid: Number(pid), identity };
 };

@@ -65,7 +65,7 @@ const urlOf = (socketDir: string): string =>
   `postgres://kurier@localhost/postgres?host=${encodeURIComponent(socketDir)}`;
 
 /** Lines of postmaster.pid: 1 process id, 2 directory, 3 start, 4 port, 5 socket directory, 6 address, 7 memory, 8 state. */
-function readPidFile(directory: string): { pid: number; lines: string[] } | undefined {
+function readPidFile(directory: string): { readonly pid: number; readonly lines: string[] } | undefined {
   try {
     const lines = readFileSync(join(directory, "postmaster.pid"), "latin1").split("\n");
     return { pid: Number(lines[0]), lines };
@@ -224,7 +224,10 @@ function checkVersion(directory: string, binaries: Binaries): void {
 }
 
 /** Where the socket lies: in the data directory, or in a private temporary folder when that path is too long for a socket. */
-function chooseSocketDir(directory: string, privileges: Privileges): { setting: string; path: string; remove(): void } {
+function chooseSocketDir(
+  directory: string,
+  privileges: Privileges,
+): { readonly setting: string; readonly path: string; remove(): void } {
   if (Buffer.byteLength(join(directory, SOCKET)) <= SOCKET_PATH_BYTES_MAX)
     return { setting: ".", path: directory, remove: () => undefined };
   const path = mkdtempSync(join(tmpdir(), "kurier-"));

@@ -76,7 +76,7 @@ export interface Lanes {
 /** @param count  tasks at once. */
 export function createLanes(count: number): Lanes {
   let busy = 0;
-  let waiters: { holds: () => boolean; resolve: () => void }[] = [];
+  let waiters: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
   const when = (holds: () => boolean): Promise<void> =>
     holds()
       ? Promise.resolve()

@@ -73,7 +73,10 @@ const streamConfig = (
   max_age: STREAMS[stream].retention === "queue" ? 0 : nanos(LIMITS.stream_copy_age_ms),
 });
 
-const consumerConfig = (durable: string, ackWait_ms: number): Partial<ConsumerConfig> & { durable_name: string } => ({
+const consumerConfig = (
+  durable: string,
+  ackWait_ms: number,
+): Partial<ConsumerConfig> & { readonly durable_name: string } => ({
   durable_name: durable,
   ack_policy: AckPolicy.Explicit,
   ack_wait: nanos(ackWait_ms),
@@ -164,8 +167,8 @@ async function ensureConsumer(
   return broker.client.consumers.get(brokerName(stream), durable);
 }
 
-const decode = (message: JsMsg): { key: string; body: Json } => {
-  const envelope = message.json<{ key: string; body: Json }>();
+const decode = (message: JsMsg): { readonly key: string; readonly body: Json } => {
+  const envelope = message.json<{ readonly key: string; readonly body: Json }>();
   return { key: envelope.key, body: envelope.body };
 };
 
@@ -303,7 +306,7 @@ export function openJetStream(options: JetStreamOptions): Streams {
   const consume = async (
     stream: StreamName,
     consumer: string,
-    { concurrency }: { concurrency: number },
+    { concurrency }: { readonly concurrency: number },
     handler: StreamHandler,
   ): Promise<StreamConsumer> => {
     const loop: Loop = {

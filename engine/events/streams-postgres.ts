@@ -42,7 +42,7 @@ interface Loop extends DeliveryContext, ConsumerLoop {
 
 /** Deletes finished messages together: those that finish while one statement runs go with the next. */
 function createFinisher(sql: Sql): (id: string) => Promise<void> {
-  let waiting: { id: string; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  let waiting: { readonly id: string; readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
   let running = false;
   const flush = async (): Promise<void> => {
     running = true;
@@ -152,7 +152,7 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
   const consume = async (
     stream: StreamName,
     consumer: string,
-    { concurrency }: { concurrency: number },
+    { concurrency }: { readonly concurrency: number },
     handler: StreamHandler,
   ): Promise<StreamConsumer> => {
     const loop: Loop = {

@@ -1,6 +1,8 @@
 /** Where a key may be used from: a list of addresses and networks, empty for anywhere. */
-import { formatAddress, inCidr, parseAddress, parseCidr, type Address, type Cidr } from "../base/addresses.js";
-import { Refusal, type ErrorDetail } from "../base/errors.js";
+import { formatAddress, inCidr, parseAddress, parseCidr } from "../base/addresses.js";
+import type { Address, Cidr } from "../base/addresses.js";
+import { Refusal } from "../base/errors.js";
+import type { ErrorDetail } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 
 /** IPv6 networks whose addresses carry an IPv4 address in a way that only some routers undo: nobody can say whom they name. */

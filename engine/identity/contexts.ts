@@ -1,6 +1,8 @@
 /** For whom a call may be made: the firm or the participant, decided from the caller and the present state of the binding. */
-import { Refusal, type ErrorName } from "../base/errors.js";
-import { participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../base/ids.js";
+import { Refusal } from "../base/errors.js";
+import type { ErrorName } from "../base/errors.js";
+import { participantKey } from "../base/ids.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
 import type { Scope } from "../base/scopes.js";
 import type { BindingRow, Interface } from "../storage/identity/bindings.js";
 import type { ParticipantRow } from "../storage/identity/firms.js";

@@ -1,8 +1,10 @@
 /** Firms, participants, integrators and bindings as an operator makes them. */
 import type { Clock } from "../base/clock.js";
-import { newId, participantKey, type FirmId, type IntegratorId, type ParticipantId } from "../base/ids.js";
+import { newId, participantKey } from "../base/ids.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
 import type { Scope } from "../base/scopes.js";
-import { putBinding, revokeBinding, type Interface } from "../storage/identity/bindings.js";
+import { putBinding, revokeBinding } from "../storage/identity/bindings.js";
+import type { Interface } from "../storage/identity/bindings.js";
 import { insertFirm, insertIntegrator, insertParticipant } from "../storage/identity/firms.js";
 import type { Json, Sql } from "../storage/sql.js";
 

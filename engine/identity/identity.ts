@@ -8,33 +8,34 @@ import { randomUUID } from "node:crypto";
 import type { Clock, Instant } from "../base/clock.js";
 import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
-import { errorFields, type Log } from "../base/log.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
 import { findBindingByCustomerRef } from "../storage/identity/bindings.js";
 import type { Channel, ChannelOptions } from "../storage/channel.js";
-import { deactivateKey, replaceIpAllowlist, type KeyDeactivation } from "../storage/identity/keys.js";
+import { deactivateKey, replaceIpAllowlist } from "../storage/identity/keys.js";
+import type { KeyDeactivation } from "../storage/identity/keys.js";
 import type { Sealer } from "../storage/sealer.js";
-import { orTemporary, type Sql } from "../storage/sql.js";
+import { orTemporary } from "../storage/sql.js";
+import type { Sql } from "../storage/sql.js";
 import { parseAllowlist } from "./allowlist.js";
 import { createAuthenticator } from "./authenticator.js";
 import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
-import { createChanges, type ChangeKind, type Changes } from "./nodes/changes.js";
+import { createChanges } from "./nodes/changes.js";
+import type { ChangeKind, Changes } from "./nodes/changes.js";
 import { customerContext, firmContext, participantContext } from "./contexts.js";
 import { revokeConsent } from "./firms.js";
 import { pruneIdentity } from "./maintenance.js";
-import { bindingKey, createMemory, type Memory } from "./nodes/memory.js";
-import { createPeers, type Peers } from "./nodes/peers.js";
+import { bindingKey, createMemory } from "./nodes/memory.js";
+import type { Memory } from "./nodes/memory.js";
+import { createPeers } from "./nodes/peers.js";
+import type { Peers } from "./nodes/peers.js";
 import { createRevocations } from "./tokens/revocations.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
-import { createSigningKeys, type PublicJwk } from "./tokens/signing-keys.js";
-import {
-  issueTokens,
-  renewTokens,
-  revokeToken,
-  type TokenDeps,
-  type TokenPair,
-  type TokenRequest,
-} from "./tokens/tokens.js";
+import { createSigningKeys } from "./tokens/signing-keys.js";
+import type { PublicJwk } from "./tokens/signing-keys.js";
+import { issueTokens, renewTokens, revokeToken } from "./tokens/tokens.js";
+import type { TokenDeps, TokenPair, TokenRequest } from "./tokens/tokens.js";
 
 export interface IdentityOptions {
   readonly sql: Sql;

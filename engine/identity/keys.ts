@@ -1,11 +1,14 @@
 /** API keys: made with a secret that is shown once, ended for good. */
 import type { Clock } from "../base/clock.js";
-import { newId, type FirmId, type IntegratorId, type KeyId } from "../base/ids.js";
+import { newId } from "../base/ids.js";
+import type { FirmId, IntegratorId, KeyId } from "../base/ids.js";
 import type { Scope } from "../base/scopes.js";
-import { insertKey, type KeyCreation } from "../storage/identity/keys.js";
+import { insertKey } from "../storage/identity/keys.js";
+import type { KeyCreation } from "../storage/identity/keys.js";
 import type { Sql } from "../storage/sql.js";
 import { parseAllowlist } from "./allowlist.js";
-import { newSecret, sha256, shownPrefix, type SecretEnvironment } from "./tokens/secrets.js";
+import { newSecret, sha256, shownPrefix } from "./tokens/secrets.js";
+import type { SecretEnvironment } from "./tokens/secrets.js";
 
 /** A firm's key, an integrator's central key, or an integrator's key for one firm. */
 export type KeyOwner =

@@ -1,6 +1,7 @@
 /** Tenants as an operator makes them: a firm with its first participant and key, an integrator with its first key. */
 import type { Clock } from "../base/clock.js";
-import { type FirmId, type IntegratorId, type KeyId, type ParticipantId, participantKey } from "../base/ids.js";
+import { participantKey } from "../base/ids.js";
+import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
 import { SCOPES } from "../base/scopes.js";
 import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";

@@ -4,13 +4,16 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "
 import { join } from "node:path";
 
 import type { Clock } from "../base/clock.js";
-import { type FirmId, type IntegratorId, type ParticipantId, participantKey } from "../base/ids.js";
+import { participantKey } from "../base/ids.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
-import { type Scope, SCOPES } from "../base/scopes.js";
+import { SCOPES } from "../base/scopes.js";
+import type { Scope } from "../base/scopes.js";
 import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";
 import type { Sql } from "../storage/sql.js";
 import { bindFirm, createFirm, createIntegrator, registerParticipant } from "./firms.js";
-import { createKey, type KeyOwner } from "./keys.js";
+import { createKey } from "./keys.js";
+import type { KeyOwner } from "./keys.js";
 import { FIRM_KEY_SCOPES } from "./scopes.js";
 
 interface SandboxFirm {
@@ -107,7 +110,7 @@ async function demoKey(
   owner: KeyOwner,
   scopes: readonly Scope[],
   name: string,
-): Promise<{ clientId: string; clientSecret: string }> {
+): Promise<{ readonly clientId: string; readonly clientSecret: string }> {
   const key = await createKey({ ...deps, environment: "sandbox" }, { owner, scopes, name });
   if (typeof key === "string") throw new Error(`the sandbox could not make a key: ${key}`);
   return { clientId: key.id, clientSecret: key.secret };

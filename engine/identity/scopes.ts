@@ -1,6 +1,7 @@
 /** What a token allows in the end: the scopes that everything involved agrees on. */
 import { Refusal } from "../base/errors.js";
-import { SCOPES, isScope, type Scope } from "../base/scopes.js";
+import { SCOPES, isScope } from "../base/scopes.js";
+import type { Scope } from "../base/scopes.js";
 
 /** What a firm key can do unless its maker says otherwise. @source spec/rulings.md, section 4 */
 export const FIRM_KEY_SCOPES: readonly Scope[] = [

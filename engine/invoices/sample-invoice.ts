@@ -1,5 +1,6 @@
 /** A complete Peppol BIS Billing 3.0 invoice of any length: for the demo, for load tests, for trying things out. */
-import { addDays, type LocalDay } from "../base/clock.js";
+import { addDays } from "../base/clock.js";
+import type { LocalDay } from "../base/clock.js";
 import type { ParticipantId } from "../base/ids.js";
 
 export interface SampleInvoice {

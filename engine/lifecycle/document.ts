@@ -1,5 +1,6 @@
 /** The life of an outbound document. */
-import { type LifecycleTable, type Move, moveOf } from "./machine.js";
+import { moveOf } from "./machine.js";
+import type { LifecycleTable, Move } from "./machine.js";
 
 /** @source spec/enterprise.md, Outbound document lifecycle */
 export const OUTBOUND_STATES = [

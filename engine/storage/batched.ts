@@ -7,7 +7,8 @@
  */
 import { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
-import { isUnknownOutcome, type Sql } from "./sql.js";
+import { isUnknownOutcome } from "./sql.js";
+import type { Sql } from "./sql.js";
 
 export interface BatchOptions<I> {
   /** Calls that one statement answers at most. */

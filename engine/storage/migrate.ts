@@ -108,7 +108,9 @@ const wasAppliedByAnother = (error: unknown): boolean =>
   error instanceof Error && "constraint_name" in error && error.constraint_name === "schema_migration_pkey";
 
 async function checkServer(sql: Sql): Promise<void> {
-  const [row] = await sql<{ version: number }[]>`select current_setting('server_version_num')::integer as version`;
+  const [row] = await sql<
+    { readonly version: number }[]
+  >`select current_setting('server_version_num')::integer as version`;
   if ((row?.version ?? 0) < SERVER_VERSION_MIN) {
     throw new MigrationError(
       `This Postgres is version ${Math.trunc((row?.version ?? 0) / 10_000)}; the engine needs version 15 or newer.`,

@@ -43,7 +43,7 @@ export async function releaseOutbox(sql: Sql, ids: readonly string[], after_ms: 
 
 /** Rows that wait and the age of the oldest, in seconds. */
 export async function readOutboxStatus(sql: Sql): Promise<{ readonly pending: number; readonly oldestAge_s: number }> {
-  const [row] = await sql<{ pending: number; oldestAge_s: number }[]>`
+  const [row] = await sql<{ readonly pending: number; readonly oldestAge_s: number }[]>`
     select count(*)::integer as pending, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as "oldestAge_s" from outbox`;
   return row ?? { pending: 0, oldestAge_s: 0 };
 }

@@ -4,7 +4,7 @@ import type { Sql } from "./sql.js";
 
 /** Says that a node is alive and forgets the dead. @returns ids of the nodes that are alive, this one included */
 export async function beatNode(sql: Sql, nodeId: string): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
+  const rows = await sql<{ readonly id: string }[]>`
     with beat as (
       insert into node (id, seen_at) values (${nodeId}, clock_timestamp())
       on conflict (id) do update set seen_at = clock_timestamp()

@@ -36,7 +36,11 @@ export interface NewRegistrationOperation {
 /** Claims a participant for one operation. The claim is durable before anything is sent. */
 export async function beginRegistration(sql: Sql, wanted: NewRegistrationOperation): Promise<BegunRegistration> {
   const [row] = await sql<
-    { verdict: BegunRegistration["verdict"]; migration_key_id: string | null; migration_key_sealed: Buffer | null }[]
+    {
+      readonly verdict: BegunRegistration["verdict"];
+      readonly migration_key_id: string | null;
+      readonly migration_key_sealed: Buffer | null;
+    }[]
   >`
     select verdict, migration_key_id, migration_key_sealed from begin_registration(
       ${wanted.key}, ${wanted.participant}, ${wanted.smpId}, ${wanted.operation}, ${wanted.id}, ${new Date(wanted.now)}, ${wanted.lease_ms},
@@ -59,7 +63,7 @@ export interface EndedRegistration {
 
 /** Writes what came of an operation. @returns the state now; undefined when the operation took too long and counts as interrupted */
 export async function endRegistration(sql: Sql, ended: EndedRegistration): Promise<RegistrationState | undefined> {
-  const [row] = await sql<{ state: RegistrationState }[]>`
+  const [row] = await sql<{ readonly state: RegistrationState }[]>`
     select state from end_registration(${ended.key}, ${ended.id}, ${ended.state ?? null}, ${ended.outcome}, ${ended.code}, ${new Date(ended.now)})`;
   return row?.state;
 }
@@ -133,7 +137,7 @@ export async function findRegistration(sql: Sql, key: string): Promise<Registrat
 /** How many participants are in each state. */
 export async function censusOfRegistrations(sql: Sql): Promise<ReadonlyMap<RegistrationState, number>> {
   const rows = await sql<
-    { state: RegistrationState; count: number }[]
+    { readonly state: RegistrationState; readonly count: number }[]
   >`select state, count(*)::integer as count from registration group by state`;
   return new Map(REGISTRATION_STATES.map((state) => [state, rows.find((row) => row.state === state)?.count ?? 0]));
 }

@@ -2,7 +2,8 @@
 import type { Instant } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
 import type { OutboundState } from "../lifecycle/document.js";
-import { type NewServiceMessage, serviceMessageJson } from "./documents/service-messages.js";
+import { serviceMessageJson } from "./documents/service-messages.js";
+import type { NewServiceMessage } from "./documents/service-messages.js";
 import type { Sql } from "./sql.js";
 
 export interface Period {
@@ -27,14 +28,14 @@ export interface TransactionCountRow {
 export async function countTransactions(sql: Sql, period: Period): Promise<TransactionCountRow[]> {
   const rows = await sql<
     {
-      direction: "incoming" | "outgoing";
-      peer_seat: string;
-      document_type_id: string;
-      process_id: string;
-      transport_profile: string;
-      c1: string | null;
-      c4_country: string | null;
-      n: number;
+      readonly direction: "incoming" | "outgoing";
+      readonly peer_seat: string;
+      readonly document_type_id: string;
+      readonly process_id: string;
+      readonly transport_profile: string;
+      readonly c1: string | null;
+      readonly c4_country: string | null;
+      readonly n: number;
     }[]
   >`
     select direction, case direction when 'incoming' then c2_seat else c3_seat end as peer_seat, document_type_id, process_id, transport_profile,
@@ -66,12 +67,12 @@ export interface EndUserCountRow {
 export async function countEndUsers(sql: Sql, period: Period): Promise<EndUserCountRow[]> {
   const rows = await sql<
     {
-      document_type_id: string | null;
-      process_id: string | null;
-      country: string | null;
-      sending: number;
-      receiving: number;
-      either: number;
+      readonly document_type_id: string | null;
+      readonly process_id: string | null;
+      readonly country: string | null;
+      readonly sending: number;
+      readonly receiving: number;
+      readonly either: number;
     }[]
   >`
     select document_type_id, process_id, country, count(distinct end_user) filter (where direction = 'outgoing')::integer as sending,
@@ -94,7 +95,7 @@ export async function countEndUsers(sql: Sql, period: Period): Promise<EndUserCo
 
 /** The last month that was reported, by report type. */
 export async function lastSubmissions(sql: Sql): Promise<ReadonlyMap<string, string>> {
-  const rows = await sql<{ report_type: string; month: string }[]>`
+  const rows = await sql<{ readonly report_type: string; readonly month: string }[]>`
     select report_type, to_char(max(period), 'YYYY-MM') as month from report_submission group by report_type`;
   return new Map(rows.map((row) => [row.report_type, row.month]));
 }
@@ -133,13 +134,13 @@ export async function listSubmissions(
 ): Promise<SubmissionRow[]> {
   const rows = await sql<
     {
-      id: string;
-      report_type: string;
-      month: string;
-      status: OutboundState;
-      sha256: string;
-      made_at: Date;
-      delivered_at: Date | null;
+      readonly id: string;
+      readonly report_type: string;
+      readonly month: string;
+      readonly status: OutboundState;
+      readonly sha256: string;
+      readonly made_at: Date;
+      readonly delivered_at: Date | null;
     }[]
   >`
     select m.id, r.report_type, to_char(r.period, 'YYYY-MM') as month, m.status, m.payload_sha256 as sha256, r.made_at, m.delivered_at
@@ -167,7 +168,12 @@ export interface FirmCountRow {
 /** A firm's own business documents and responses of a period. */
 export async function countFirmExchanges(sql: Sql, firmId: FirmId, period: Period): Promise<FirmCountRow[]> {
   const rows = await sql<
-    { direction: "incoming" | "outgoing"; document_type_id: string; process_id: string; n: number }[]
+    {
+      readonly direction: "incoming" | "outgoing";
+      readonly document_type_id: string;
+      readonly process_id: string;
+      readonly n: number;
+    }[]
   >`
     select direction, document_type_id, process_id, count(*)::integer as n
     from exchange

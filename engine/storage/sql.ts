@@ -21,7 +21,7 @@ export interface SqlOptions {
 }
 
 /** Reads `?host=/directory`, libpq's form of a Unix socket, which postgres.js would send to the server as a setting. */
-export function connectionTarget(text: string): { url: string; path?: string } {
+export function connectionTarget(text: string): { readonly url: string; readonly path?: string } {
   const url = new URL(text);
   const directory = url.searchParams.get("host");
   if (directory?.startsWith("/") !== true) return { url: text };

@@ -39,7 +39,7 @@ export async function putStreamMessages(
 /** Takes due messages of a consumer; they are due again when `lease_ms` has passed. */
 export function claimStreamMessages(
   sql: Sql,
-  claim: { stream: string; consumer: string; limit: number; lease_ms: number },
+  claim: { readonly stream: string; readonly consumer: string; readonly limit: number; readonly lease_ms: number },
 ): PromiseLike<StreamRow[]> {
   return sql<StreamRow[]>`
     with due as (
@@ -82,8 +82,10 @@ export async function deleteOldStreamMessages(sql: Sql, stream: string, age_ms: 
 }
 
 /** Messages per stream and the age of the oldest, in seconds. */
-export function readStreamStatus(sql: Sql): PromiseLike<{ stream: string; pending: number; oldestAge_s: number }[]> {
-  return sql<{ stream: string; pending: number; oldestAge_s: number }[]>`
+export function readStreamStatus(
+  sql: Sql,
+): PromiseLike<{ readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]> {
+  return sql<{ readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>`
     select stream, count(*)::integer as pending, extract(epoch from now() - min(published_at))::float8 as "oldestAge_s"
     from stream_message
     group by stream`;

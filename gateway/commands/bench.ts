@@ -2,7 +2,8 @@
 import { join } from "node:path";
 
 import { colour, print } from "./terminal.js";
-import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command } from "./command.js";
 
 export const benchCommand: Command = {
   name: "bench",

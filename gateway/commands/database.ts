@@ -4,7 +4,8 @@ import type { Config } from "../../engine/base/config.js";
 import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { silentLog } from "../../engine/base/log.js";
 import { migrate } from "../../engine/storage/migrate.js";
-import { openSql, type Sql } from "../../engine/storage/sql.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
 
 export interface CommandDatabase {
   readonly url: string;

@@ -4,9 +4,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { canonicalDocumentTypeId } from "../../engine/peppol/envelope/identifiers.js";
-import { readSandbox, type Sandbox } from "../../engine/identity/sandbox.js";
+import { readSandbox } from "../../engine/identity/sandbox.js";
+import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { colour, print } from "./terminal.js";
-import { type Command, EXIT } from "./command.js";
+import { EXIT } from "./command.js";
+import type { Command } from "./command.js";
 
 /** How long the demo waits for a delivery before it says that it failed. */
 const DELIVERY_PATIENCE_MS = 30_000;
@@ -123,7 +125,7 @@ async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) =>
     await call("GET", `${sandbox.baseUrl}/documents/${id}/events`, { authorization: sender.authorization }),
     200,
     "events",
-  ).json["events"] as { eventType: string; occurredAt: string }[];
+  ).json["events"] as { readonly eventType: string; readonly occurredAt: string }[];
   for (const event of events) print(colour("dim", `             ${event.occurredAt}  ${event.eventType}`));
 
   const acceptedAt = String(sent.json["receivedAt"]);
@@ -162,7 +164,10 @@ async function findReceived(
       await call("GET", `${sandbox.sapiBaseUrl}/document/receive?${query}`, headers),
       200,
       "receive",
-    ).json as { documents: { documentId: string; creationDateTime: string }[]; nextPageToken: string | null };
+    ).json as {
+      readonly documents: { readonly documentId: string; readonly creationDateTime: string }[];
+      readonly nextPageToken: string | null;
+    };
     for (const { documentId } of page.documents.filter(({ creationDateTime }) => creationDateTime >= since)) {
       const detail = expectStatus(
         await call("GET", `${sandbox.sapiBaseUrl}/document/receive/${documentId}`, headers),

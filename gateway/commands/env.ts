@@ -3,7 +3,8 @@ import { readFile, writeFile } from "node:fs/promises";
 
 import { environmentExample } from "../../engine/base/config.js";
 import { complain, print } from "./terminal.js";
-import { type Command, EXIT, parseArguments } from "./command.js";
+import { EXIT, parseArguments } from "./command.js";
+import type { Command } from "./command.js";
 
 const FILE = "deploy/env.example";
 

@@ -2,7 +2,8 @@
 import { systemClock } from "../../engine/base/clock.js";
 import { ConfigError, loadConfig } from "../../engine/base/config.js";
 import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
-import { loadTrustStore, type TrustStore } from "../../engine/peppol/pki/trust.js";
+import { loadTrustStore } from "../../engine/peppol/pki/trust.js";
+import type { TrustStore } from "../../engine/peppol/pki/trust.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
@@ -10,7 +11,8 @@ import { createSealer } from "../../engine/storage/sealer.js";
 import { signatureTasks } from "../../validators/signature.js";
 import { masterKey } from "../start/data-dir.js";
 import { colour, complain, print, progress } from "./terminal.js";
-import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command } from "./command.js";
 import { withDatabase } from "./database.js";
 
 /** A day, or an instant with its zone. @param end whether a day means its last millisecond */

@@ -1,19 +1,25 @@
 /** `kurier firms|integrators|keys create` and `keys list`: what an operator must do without SQL. */
 import { startActors } from "../../actors/system.js";
-import { tenantKind, type Tenants, tenantsThroughActors } from "../../actors/tenant.js";
+import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
+import type { Tenants } from "../../actors/tenant.js";
 import { systemClock } from "../../engine/base/clock.js";
-import { type Config, loadConfig } from "../../engine/base/config.js";
+import { loadConfig } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import type { KeyOwner } from "../../engine/identity/keys.js";
 import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
-import { type ParticipantId, parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/base/ids.js";
+import { parseFirmId, parseIntegratorId, parseParticipantId } from "../../engine/base/ids.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { registersNewFirms } from "../../engine/peppol/discovery/registrations-setup.js";
-import { REGISTRATION_RESULTS, type RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
-import { isScope, type Scope, SCOPES } from "../../engine/base/scopes.js";
+import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registrations.js";
+import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
+import { isScope, SCOPES } from "../../engine/base/scopes.js";
+import type { Scope } from "../../engine/base/scopes.js";
 import { listKeys } from "../../engine/storage/identity/keys.js";
 import { complain, print } from "./terminal.js";
-import { type Command, EXIT, type ParsedArguments, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
 import { withRegistrations } from "./participants.js";
 

@@ -3,7 +3,8 @@ import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { migrate, migrationStatus } from "../../engine/storage/migrate.js";
 import { print } from "./terminal.js";
-import { type Command, EXIT, UsageError } from "./command.js";
+import { EXIT, UsageError } from "./command.js";
+import type { Command } from "./command.js";
 import { withDatabase } from "./database.js";
 
 export const migrateCommand: Command = {

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { DOCUMENT_NAMES, openApiDocuments } from "../contract/openapi.js";
 import { apiRoutes, UNPLUGGED } from "../contract/rows.js";
 import { complain, print } from "./terminal.js";
-import { type Command, EXIT, type ExitCode, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command, ExitCode } from "./command.js";
 
 const FOLDER = join("deploy", "openapi");
 

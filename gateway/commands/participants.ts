@@ -1,28 +1,29 @@
 /** `kurier participants …`: who is found in the network at our SMP. */
 import { readFileSync } from "node:fs";
 
-import { registrationKind, type Registrations, registrationsThroughActors } from "../../actors/registration.js";
+import { registrationKind, registrationsThroughActors } from "../../actors/registration.js";
+import type { Registrations } from "../../actors/registration.js";
 import { startActors } from "../../actors/system.js";
 import { isoInstant, systemClock } from "../../engine/base/clock.js";
-import { type Config, ConfigError, loadConfig } from "../../engine/base/config.js";
+import { ConfigError, loadConfig } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import { Refusal } from "../../engine/base/errors.js";
-import { type ParticipantId, parseParticipantId } from "../../engine/base/ids.js";
+import { parseParticipantId } from "../../engine/base/ids.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { openOwnPki } from "../../engine/peppol/pki/setup.js";
 import { providerOfSeat } from "../../engine/peppol/seats.js";
 import { openRegistrationPorts } from "../../engine/peppol/discovery/registrations-setup.js";
-import {
-  REGISTRATION_RESULTS,
-  type RegistrationResult,
-  type RegistrationResultKind,
-} from "../../engine/peppol/discovery/registrations.js";
+import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registrations.js";
+import type { RegistrationResult, RegistrationResultKind } from "../../engine/peppol/discovery/registrations.js";
 import { isMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
 import { listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { masterKey } from "../start/data-dir.js";
 import { complain, print } from "./terminal.js";
-import { type Command, EXIT, type ExitCode, type ParsedArguments, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
 
 interface Registering {

@@ -11,7 +11,8 @@ import { DEVELOPMENT_SEAT, ensureDevelopmentPki } from "../../engine/peppol/pki/
 import type { Expiry } from "../../engine/peppol/pki/own-keys.js";
 import { developmentFolder, openOwnPki } from "../../engine/peppol/pki/setup.js";
 import { complain, print } from "./terminal.js";
-import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command } from "./command.js";
 
 const DAY_MS = 86_400_000;
 

@@ -9,7 +9,8 @@ import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { print } from "./terminal.js";
-import { type Command, EXIT, UsageError } from "./command.js";
+import { EXIT, UsageError } from "./command.js";
+import type { Command } from "./command.js";
 import { withDatabase } from "./database.js";
 
 export const reconcileCommand: Command = {

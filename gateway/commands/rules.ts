@@ -6,7 +6,8 @@ import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import { colour, print, progress } from "./terminal.js";
-import { type Command, EXIT, type ExitCode, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command, ExitCode } from "./command.js";
 
 function rulesDir(): string {
   const { RULES_DIR } = loadConfig();

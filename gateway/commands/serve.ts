@@ -3,7 +3,8 @@ import { loadConfig } from "../../engine/base/config.js";
 import type { Engine, Role } from "../main.js";
 import { ROLES, startEngine } from "../main.js";
 import { colour, print } from "./terminal.js";
-import { type Command, EXIT, parseArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command } from "./command.js";
 
 const roleOf = (text: string | undefined): Role => {
   const role = ROLES.find((known) => known === (text ?? "all"));

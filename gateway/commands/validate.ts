@@ -9,7 +9,8 @@ import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import type { Finding, Report } from "../../validators/report.js";
 import type { Packs } from "../../validators/packs.js";
 import { colour, complain, print, readStandardInput } from "./terminal.js";
-import { type Command, EXIT, type ExitCode, parseArguments, type ParsedArguments, UsageError } from "./command.js";
+import { EXIT, parseArguments, UsageError } from "./command.js";
+import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { readable } from "./rules.js";
 
 /** Names that --layer takes; findings about the bytes themselves are always shown. */

@@ -179,8 +179,8 @@ function successResponses(row: Route, components: Components): JsonObject {
 function parametersIn(place: "path" | "query", schema: z.ZodType | undefined, components: Components): JsonObject[] {
   if (schema === undefined) return [];
   const { properties = {}, required = [] } = schemaOf(schema, components) as {
-    properties?: JsonObject;
-    required?: string[];
+    readonly properties?: JsonObject;
+    readonly required?: string[];
   };
   return Object.entries(properties).map(([name, member]) => {
     const { description, ...rest } = member as JsonObject;

@@ -2,14 +2,21 @@
 import { openApiDocuments } from "./openapi.js";
 import type { SmpServer } from "../../engine/peppol/discovery/smp-server.js";
 import type { Route } from "./route.js";
-import { authRoutes, type TokenPorts } from "../routes/auth.js";
-import { type ConnectorPorts, connectorRoutes } from "../routes/connector.js";
-import { type DocumentPorts, documentRoutes } from "../routes/documents.js";
-import { type As4Ports, as4Routes, type EvidencePorts, evidenceRoutes } from "../routes/peppol.js";
-import { type ReportingPorts, reportingRoutes } from "../routes/reporting.js";
-import { type SapiPorts, sapiRoutes } from "../routes/sapi.js";
+import { authRoutes } from "../routes/auth.js";
+import type { TokenPorts } from "../routes/auth.js";
+import { connectorRoutes } from "../routes/connector.js";
+import type { ConnectorPorts } from "../routes/connector.js";
+import { documentRoutes } from "../routes/documents.js";
+import type { DocumentPorts } from "../routes/documents.js";
+import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
+import type { As4Ports, EvidencePorts } from "../routes/peppol.js";
+import { reportingRoutes } from "../routes/reporting.js";
+import type { ReportingPorts } from "../routes/reporting.js";
+import { sapiRoutes } from "../routes/sapi.js";
+import type { SapiPorts } from "../routes/sapi.js";
 import { smpRoutes } from "../routes/smp.js";
-import { type ValidationPorts, validationRoutes } from "../routes/validation.js";
+import { validationRoutes } from "../routes/validation.js";
+import type { ValidationPorts } from "../routes/validation.js";
 import { webRoutes } from "../routes/web.js";
 
 export interface PublicPorts {

@@ -65,7 +65,7 @@ export class Load {
   draining = false;
   /** Conversations whose body or answer is still awaited: those that a deadline can end. */
   readonly waiting = new Set<Conversation>();
-  private readonly idle: (() => void)[] = [];
+  readonly #idle: (() => void)[] = [];
 
   constructor(limits: ServerLimits, monotonic: () => number) {
     this.limits = limits;
@@ -73,7 +73,7 @@ export class Load {
   }
 
   leave(): void {
-    if (--this.inFlight === 0) for (const resolve of this.idle.splice(0)) resolve();
+    if (--this.inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   /** Resolves when no request is under way, or when the drain's time is over. */
@@ -86,7 +86,7 @@ export class Load {
       }, this.limits.drain_timeout_ms);
     });
     const done = new Promise<true>((resolve) => {
-      this.idle.push(() => {
+      this.#idle.push(() => {
         resolve(true);
       });
     });
@@ -122,21 +122,21 @@ export function bodyFraming(headers: HeaderList): number | undefined | "malforme
 
 export abstract class Conversation {
   protected readonly load: Load;
-  private readonly exchange: Exchange;
-  private readonly startedAt: number;
-  private chunks: Buffer[] | undefined;
-  private received = 0;
-  private kept = 0;
-  private lastByteAt: number;
-  private bodyComplete = false;
-  private answered = false;
-  private gone = false;
+  readonly #exchange: Exchange;
+  readonly #startedAt: number;
+  #chunks: Buffer[] | undefined;
+  #received = 0;
+  #kept = 0;
+  #lastByteAt: number;
+  #bodyComplete = false;
+  #answered = false;
+  #gone = false;
 
   constructor(load: Load, exchange: Exchange) {
     this.load = load;
-    this.exchange = exchange;
-    this.startedAt = load.monotonic();
-    this.lastByteAt = this.startedAt;
+    this.#exchange = exchange;
+    this.#startedAt = load.monotonic();
+    this.#lastByteAt = this.#startedAt;
     load.inFlight++;
   }
 
@@ -150,122 +150,123 @@ export abstract class Conversation {
    * @returns whether `receive` is to be called with the body
    */
   open(framing: ReturnType<typeof bodyFraming>): boolean {
-    const { exchange, load } = this;
+    const exchange = this.#exchange;
+    const { load } = this;
     if (framing === "malformed") {
       // Not at once: a form may already hold the bytes behind this head and read them as a request of their own, smuggled in.
       // While an answer is pending uws ends the connection instead, and node stops reading.
       setImmediate(() => {
-        this.refuse("malformed", true);
+        this.#refuse("malformed", true);
       });
       return false;
     }
-    if (load.inFlight > load.limits.requests_in_flight_max) return this.refuse("overloaded");
-    if (framing !== undefined && framing > exchange.bodyBytesMax) return this.refuse("body_too_large");
+    if (load.inFlight > load.limits.requests_in_flight_max) return this.#refuse("overloaded");
+    if (framing !== undefined && framing > exchange.bodyBytesMax) return this.#refuse("body_too_large");
     const first = exchange.begin();
     if (first instanceof Promise)
       void first.then((answer) => {
-        if (answer !== undefined) this.answer(answer);
+        if (answer !== undefined) this.#answer(answer);
       });
     else if (first !== undefined) {
-      this.answer(first);
+      this.#answer(first);
       return false;
     }
     if (framing !== 0) {
       load.waiting.add(this);
       return true;
     }
-    this.complete(EMPTY);
+    this.#complete(EMPTY);
     return false;
   }
 
   /** A piece of the body. @param copy of the bytes, ours to keep */
   receive(copy: Buffer, last: boolean): void {
-    if (this.answered) return;
-    this.received += copy.length;
-    if (this.received > this.exchange.bodyBytesMax) {
-      this.refuse("body_too_large");
+    if (this.#answered) return;
+    this.#received += copy.length;
+    if (this.#received > this.#exchange.bodyBytesMax) {
+      this.#refuse("body_too_large");
       return;
     }
-    if (!this.exchange.readsBody) {
-      if (last) this.complete(EMPTY);
-      else this.lastByteAt = this.load.monotonic();
+    if (!this.#exchange.readsBody) {
+      if (last) this.#complete(EMPTY);
+      else this.#lastByteAt = this.load.monotonic();
       return;
     }
-    this.kept += copy.length;
+    this.#kept += copy.length;
     this.load.bodyBytes += copy.length;
     if (this.load.bodyBytes > this.load.limits.request_bodies_bytes_max) {
-      this.refuse("bodies_full");
+      this.#refuse("bodies_full");
       return;
     }
-    if (last) this.complete(this.chunks === undefined ? copy : Buffer.concat([...this.chunks, copy]));
+    if (last) this.#complete(this.#chunks === undefined ? copy : Buffer.concat([...this.#chunks, copy]));
     else {
-      (this.chunks ??= []).push(copy);
-      this.lastByteAt = this.load.monotonic();
+      (this.#chunks ??= []).push(copy);
+      this.#lastByteAt = this.load.monotonic();
     }
   }
 
   /** The other end has gone, before or while the answer was written. */
   closed(): void {
-    if (!this.answered) {
-      this.settle();
-      this.exchange.abandon();
+    if (!this.#answered) {
+      this.#settle();
+      this.#exchange.abandon();
     }
     this.left();
   }
 
   /** The answer is with the system, or never will be: the request no longer counts. */
   protected left(): void {
-    if (this.gone) return;
-    this.gone = true;
+    if (this.#gone) return;
+    this.#gone = true;
     this.load.leave();
   }
 
   checkDeadline(now: number): void {
     const { limits } = this.load;
-    const age = now - this.startedAt;
-    if (this.bodyComplete) {
+    const age = now - this.#startedAt;
+    if (this.#bodyComplete) {
       if (age <= limits.request_timeout_ms) return;
-      this.refuse("timeout");
-      this.exchange.abandon();
+      this.#refuse("timeout");
+      this.#exchange.abandon();
       return;
     }
-    const stalled = now - this.lastByteAt > limits.request_idle_ms;
-    const slow = age > limits.request_idle_ms && this.received < (age / 1000) * limits.request_body_bytes_per_s_min;
+    const stalled = now - this.#lastByteAt > limits.request_idle_ms;
+    const slow = age > limits.request_idle_ms && this.#received < (age / 1000) * limits.request_body_bytes_per_s_min;
     if (!stalled && !slow) return;
-    this.settle();
-    this.exchange.abandon();
+    this.#settle();
+    this.#exchange.abandon();
     this.destroy();
     this.left();
   }
 
-  private complete(body: Buffer): void {
-    this.bodyComplete = true;
-    this.chunks = undefined;
-    const answer = this.exchange.finish(body);
+  #complete(body: Buffer): void {
+    this.#bodyComplete = true;
+    this.#chunks = undefined;
+    const answer = this.#exchange.finish(body);
     if (answer instanceof Promise) {
-      if (!this.answered) this.load.waiting.add(this);
+      if (!this.#answered) this.load.waiting.add(this);
       void answer.then((late) => {
-        this.answer(late);
+        this.#answer(late);
       });
-    } else this.answer(answer);
+    } else this.#answer(answer);
   }
 
-  private refuse(fault: ServerFault, close = false): false {
-    this.answer(this.exchange.refuse(fault), close);
+  #refuse(fault: ServerFault, close = false): false {
+    this.#answer(this.#exchange.refuse(fault), close);
     return false;
   }
 
-  private answer(outgoing: Outgoing, close = false): void {
-    if (this.answered) return;
-    this.settle();
+  #answer(outgoing: Outgoing, close = false): void {
+    if (this.#answered) return;
+    this.#settle();
     this.write(outgoing, close || this.load.draining);
   }
 
   /** The one answer is chosen: nothing more is read, kept or awaited. */
-  private settle(): void {
-    this.answered = true;
-    this.chunks = undefined;
+  #settle(): void {
+    this.#answered = true;
+    this.#chunks = undefined;
     this.load.waiting.delete(this);
-    this.load.bodyBytes -= this.kept;
+    this.load.bodyBytes -= this.#kept;
   }
 }

@@ -17,37 +17,37 @@ import type { Listener, ServerOptions } from "./server.js";
 const underWay = new WeakMap<Socket, Set<NodeConversation>>();
 
 class NodeConversation extends Conversation {
-  private readonly request: IncomingMessage;
-  private readonly response: ServerResponse;
-  private readonly siblings: Set<NodeConversation> | undefined;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #siblings: Set<NodeConversation> | undefined;
 
   constructor(shared: Load, exchange: Exchange, request: IncomingMessage, response: ServerResponse) {
     super(shared, exchange);
-    this.request = request;
-    this.response = response;
-    this.siblings = underWay.get(request.socket);
-    this.siblings?.add(this);
+    this.#request = request;
+    this.#response = response;
+    this.#siblings = underWay.get(request.socket);
+    this.#siblings?.add(this);
     // A reset must not become an uncaught error.
     request.on("error", () => undefined);
     response.on("error", () => undefined);
   }
 
   readBody(): void {
-    this.request.on("data", (chunk: Buffer) => {
+    this.#request.on("data", (chunk: Buffer) => {
       this.receive(chunk, false);
     });
-    this.request.on("end", () => {
+    this.#request.on("end", () => {
       this.receive(Buffer.alloc(0), true);
     });
   }
 
   protected override left(): void {
-    this.siblings?.delete(this);
+    this.#siblings?.delete(this);
     super.left();
   }
 
   protected write(answer: Outgoing, close: boolean): void {
-    const { response } = this;
+    const response = this.#response;
     if (response.destroyed) return;
     response.statusCode = answer.status;
     response.setHeader("X-Request-Id", answer.requestId);
@@ -61,12 +61,12 @@ class NodeConversation extends Conversation {
     response.end(answer.body, () => {
       this.left();
     });
-    if (!this.request.complete) this.discardRest();
+    if (!this.#request.complete) this.#discardRest();
   }
 
   /** Reads and drops what is left of a body that nobody wants, so that the connection can carry the next request; for a while. */
-  private discardRest(): void {
-    const { request } = this;
+  #discardRest(): void {
+    const request = this.#request;
     const timer = setTimeout(() => {
       if (!request.complete) request.socket.destroy();
     }, this.load.limits.request_idle_ms);
@@ -78,7 +78,7 @@ class NodeConversation extends Conversation {
   }
 
   protected destroy(): void {
-    this.request.socket.destroy();
+    this.#request.socket.destroy();
   }
 }
 

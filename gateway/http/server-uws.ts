@@ -15,7 +15,8 @@ import { Conversation, bodyFraming } from "./conversation.js";
 import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./server.js";
-import { loadUws, type HttpRequest, type HttpResponse, type ListenSocket } from "./uws-binding.js";
+import { loadUws } from "./uws-binding.js";
+import type { HttpRequest, HttpResponse, ListenSocket } from "./uws-binding.js";
 
 /** Whether a uWebSockets.js binary loads on this platform. */
 export const uwsAvailable = (): boolean => loadUws() !== undefined;
@@ -31,47 +32,47 @@ const FOR_ALL = "nosniff\r\nReferrer-Policy: no-referrer";
 const FOR_ALL_UNCACHED = `${FOR_ALL}\r\nCache-Control: no-store`;
 
 class UwsConversation extends Conversation {
-  private readonly res: HttpResponse;
-  private readonly isHead: boolean;
+  readonly #res: HttpResponse;
+  readonly #isHead: boolean;
   /** False once `res` has ended or aborted and must not be touched. */
-  private live = true;
+  #live = true;
   /** While uws itself calls us, what is written is corked already. */
-  private isCorked = true;
+  #isCorked = true;
 
   constructor(shared: Load, exchange: Exchange, res: HttpResponse, isHead: boolean) {
     super(shared, exchange);
-    this.res = res;
-    this.isHead = isHead;
+    this.#res = res;
+    this.#isHead = isHead;
     res.onAborted(() => {
-      this.live = false;
+      this.#live = false;
       this.closed();
     });
   }
 
   readBody(): void {
-    this.res.onData((chunk, last) => {
-      this.isCorked = true;
+    this.#res.onData((chunk, last) => {
+      this.#isCorked = true;
       this.receive(Buffer.copyBytesFrom(new Uint8Array(chunk)), last);
-      this.isCorked = false;
+      this.#isCorked = false;
     });
   }
 
   /** The request handler returns: from here on, writing takes a cork. */
   handlerReturns(): void {
-    this.isCorked = false;
+    this.#isCorked = false;
   }
 
   protected write(answer: Outgoing, close: boolean): void {
-    if (!this.live) return;
-    if (this.isCorked) this.writeCorked(answer, close);
+    if (!this.#live) return;
+    if (this.#isCorked) this.#writeCorked(answer, close);
     else
-      this.res.cork(() => {
-        this.writeCorked(answer, close);
+      this.#res.cork(() => {
+        this.#writeCorked(answer, close);
       });
   }
 
-  private writeCorked(answer: Outgoing, close: boolean): void {
-    const { res } = this;
+  #writeCorked(answer: Outgoing, close: boolean): void {
+    const res = this.#res;
     res.writeStatus(statusLine(answer.status));
     res.writeHeader("X-Request-Id", answer.requestId);
     res.writeHeader(
@@ -81,37 +82,37 @@ class UwsConversation extends Conversation {
     if (answer.contentType !== undefined) res.writeHeader("Content-Type", answer.contentType);
     for (const name in answer.headers) res.writeHeader(name, answer.headers[name] ?? "");
     const { body } = answer;
-    if (this.isHead || answer.status === 204) {
+    if (this.#isHead || answer.status === 204) {
       if (close) res.writeHeader("Connection", "close");
-      this.live = false;
+      this.#live = false;
       // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
       res.endWithoutBody();
       this.left();
     } else if (body.length <= STREAMED_BYTES) {
-      this.live = false;
+      this.#live = false;
       res.end(body, close);
       this.left();
-    } else this.stream(typeof body === "string" ? Buffer.from(body) : body, close);
+    } else this.#stream(typeof body === "string" ? Buffer.from(body) : body, close);
   }
 
-  private stream(body: Uint8Array, close: boolean): void {
-    const { res } = this;
+  #stream(body: Uint8Array, close: boolean): void {
+    const res = this.#res;
     if (close) res.writeHeader("Connection", "close");
     const push = (from: number): boolean => {
       const [ok, done] = res.tryEnd(body.subarray(from), body.length);
       if (done) {
-        this.live = false;
+        this.#live = false;
         this.left();
       }
       return ok;
     };
-    if (!push(0) && this.live) res.onWritable(push);
+    if (!push(0) && this.#live) res.onWritable(push);
   }
 
   protected destroy(): void {
-    if (!this.live) return;
-    this.live = false;
-    this.res.close();
+    if (!this.#live) return;
+    this.#live = false;
+    this.#res.close();
   }
 }
 

@@ -48,7 +48,7 @@ function fieldOf(prefix: string, path: readonly PropertyKey[]): string {
   return field === "" ? prefix : field;
 }
 
-function bound(issue: Extract<Issue, { code: "too_big" | "too_small" }>): string {
+function bound(issue: Extract<Issue, { readonly code: "too_big" | "too_small" }>): string {
   const isMax = issue.code === "too_big";
   const limit = String(isMax ? issue.maximum : issue.minimum);
   const unit = SIZE_WORDS[issue.origin];

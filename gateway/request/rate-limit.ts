@@ -68,9 +68,9 @@ export interface RateLimiter {
 
 /** The admissions of one key in one bucket. */
 class Window {
-  private readonly instants: Float64Array;
-  private head = 0;
-  private count = 0;
+  readonly #instants: Float64Array;
+  #head = 0;
+  #count = 0;
   /** Tokens of the present lease, and until when they may be used. */
   tokens = 0;
   tokensUntil = 0;
@@ -84,40 +84,40 @@ class Window {
   touched = 0;
 
   constructor(limit: number) {
-    this.instants = new Float64Array(limit);
+    this.#instants = new Float64Array(limit);
   }
 
-  private get oldest(): number {
-    return this.instants[this.head] ?? 0;
+  get #oldest(): number {
+    return this.#instants[this.#head] ?? 0;
   }
 
   /** Forgets admissions that have left the window. */
   expire(now: number, window_ms: number): void {
-    while (this.count > 0 && this.oldest <= now - window_ms) {
-      this.head = (this.head + 1) % this.instants.length;
-      this.count--;
+    while (this.#count > 0 && this.#oldest <= now - window_ms) {
+      this.#head = (this.#head + 1) % this.#instants.length;
+      this.#count--;
     }
   }
 
   get used(): number {
-    return this.count;
+    return this.#count;
   }
 
   add(now: number): void {
-    this.instants[(this.head + this.count) % this.instants.length] = now;
-    this.count++;
+    this.#instants[(this.#head + this.#count) % this.#instants.length] = now;
+    this.#count++;
   }
 
   /** Milliseconds until the oldest admission leaves; a whole window when there is none. */
   resetIn(now: number, window_ms: number): number {
-    return this.count === 0 ? window_ms : this.oldest + window_ms - now;
+    return this.#count === 0 ? window_ms : this.#oldest + window_ms - now;
   }
 
   /** Admissions in the last `span_ms`. */
   usedSince(instant: number): number {
     let used = 0;
-    for (let i = this.count - 1; i >= 0; i--) {
-      if ((this.instants[(this.head + i) % this.instants.length] ?? 0) < instant) break;
+    for (let i = this.#count - 1; i >= 0; i--) {
+      if ((this.#instants[(this.#head + i) % this.#instants.length] ?? 0) < instant) break;
       used++;
     }
     return used;
@@ -245,42 +245,42 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
 /** A map that keeps at most `max` entries; the least recently used goes first. */
 class Bounded<Value> {
-  private readonly entries = new Map<string, Value>();
-  private readonly max: number;
+  readonly #entries = new Map<string, Value>();
+  readonly #max: number;
 
   constructor(max: number) {
-    this.max = max;
+    this.#max = max;
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.#entries.size;
   }
 
   get(key: string): Value | undefined {
-    const value = this.entries.get(key);
+    const value = this.#entries.get(key);
     // Moved to the end: 0.1 µs, and the order of the map is the order of use.
     if (value !== undefined) {
-      this.entries.delete(key);
-      this.entries.set(key, value);
+      this.#entries.delete(key);
+      this.#entries.set(key, value);
     }
     return value;
   }
 
   set(key: string, value: Value): void {
-    this.entries.delete(key);
-    this.entries.set(key, value);
-    if (this.entries.size <= this.max) return;
-    for (const oldest of this.entries.keys()) {
-      this.entries.delete(oldest);
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
+    if (this.#entries.size <= this.#max) return;
+    for (const oldest of this.#entries.keys()) {
+      this.#entries.delete(oldest);
       return;
     }
   }
 
   /** Drops entries from the least recently used on, as long as they satisfy the claim. */
   dropWhile(claim: (value: Value) => boolean): void {
-    for (const [key, value] of this.entries) {
+    for (const [key, value] of this.#entries) {
       if (!claim(value)) return;
-      this.entries.delete(key);
+      this.#entries.delete(key);
     }
   }
 }

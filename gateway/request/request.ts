@@ -71,21 +71,21 @@ export class RouteExchange implements Exchange, AnyRequest {
   /** Whether an Authorization header came that could be a token. */
   presentedToken = false;
 
-  private readonly shared: Shared;
-  private readonly plan: Plan;
-  private readonly startedAt: number;
-  private bytes: Buffer = NO_BYTES;
-  private decodedBody: { readonly value: unknown } | undefined;
-  private knownAddress: Address | undefined;
-  private controller: AbortController | undefined;
-  private abandoned = false;
-  private isCounted = false;
+  readonly #shared: Shared;
+  readonly #plan: Plan;
+  readonly #startedAt: number;
+  #bytes: Buffer = NO_BYTES;
+  #decodedBody: { readonly value: unknown } | undefined;
+  #knownAddress: Address | undefined;
+  #controller: AbortController | undefined;
+  #abandoned = false;
+  #isCounted = false;
   /** The head's steps where one of them takes time: resolves to the refusal that ended them, or to nothing. */
-  private headResult: Promise<Outgoing | undefined> | undefined;
+  #headResult: Promise<Outgoing | undefined> | undefined;
 
   constructor(shared: Shared, plan: Plan, head: Head, pathNames: readonly string[], pathValues: readonly string[]) {
-    this.shared = shared;
-    this.plan = plan;
+    this.#shared = shared;
+    this.#plan = plan;
     this.head = head;
     this.ports = shared.ports;
     this.pathNames = pathNames;
@@ -94,13 +94,13 @@ export class RouteExchange implements Exchange, AnyRequest {
     this.readsBody = plan.row?.request.body !== undefined;
     const { clock } = shared.ports;
     this.receivedAt = clock.now();
-    this.startedAt = clock.monotonic();
+    this.#startedAt = clock.monotonic();
     const claimed = head.headers.get("x-request-id");
     this.requestId = (claimed === undefined ? undefined : parseRequestId(claimed)) ?? newRequestId();
   }
 
   get clientAddress(): Address {
-    return (this.knownAddress ??= clientAddress(this.head.peer, this.head.headers, this.shared.trustedProxies));
+    return (this.#knownAddress ??= clientAddress(this.head.peer, this.head.headers, this.#shared.trustedProxies));
   }
 
   get address(): string {
@@ -113,9 +113,9 @@ export class RouteExchange implements Exchange, AnyRequest {
 
   /** Made when first asked for: most handlers never do. */
   get signal(): AbortSignal {
-    this.controller ??= new AbortController();
-    if (this.abandoned) this.controller.abort();
-    return this.controller.signal;
+    this.#controller ??= new AbortController();
+    if (this.#abandoned) this.#controller.abort();
+    return this.#controller.signal;
   }
 
   header(name: string): string | undefined {
@@ -124,10 +124,10 @@ export class RouteExchange implements Exchange, AnyRequest {
 
   /** @throws Refusal when the body cannot be read */
   decoded(): unknown {
-    const { row } = this.plan;
+    const { row } = this.#plan;
     if (row === undefined) return undefined;
-    this.decodedBody ??= { value: decodeBody(row, this.head.headers, this.bytes) };
-    return this.decodedBody.value;
+    this.#decodedBody ??= { value: decodeBody(row, this.head.headers, this.#bytes) };
+    return this.#decodedBody.value;
   }
 
   /** The body as an object, or an empty one when it is none or cannot be read. */
@@ -142,95 +142,97 @@ export class RouteExchange implements Exchange, AnyRequest {
 
   begin(): Outgoing | undefined | Promise<Outgoing | undefined> {
     try {
-      const pending = this.run(this.plan.head);
+      const pending = this.#run(this.#plan.head);
       if (pending === undefined) return undefined;
-      this.headResult = pending.then(
+      this.#headResult = pending.then(
         () => undefined,
-        (error: unknown) => this.failed(error),
+        (error: unknown) => this.#failed(error),
       );
-      return this.headResult;
+      return this.#headResult;
     } catch (error) {
-      return this.failed(error);
+      return this.#failed(error);
     }
   }
 
   finish(bytes: Buffer): Outgoing | Promise<Outgoing> {
-    this.bytes = bytes;
-    return this.headResult === undefined ? this.handle() : this.headResult.then((refusal) => refusal ?? this.handle());
+    this.#bytes = bytes;
+    return this.#headResult === undefined
+      ? this.#handle()
+      : this.#headResult.then((refusal) => refusal ?? this.#handle());
   }
 
   refuse(fault: ServerFault): Outgoing {
     if (fault === "overloaded" || fault === "bodies_full")
       this.ports.metrics.count("http_requests_shed_total", { reason: fault });
     const message = FAULT_MESSAGES[fault];
-    return this.failed(new Refusal(FAULTS[fault], [], message === undefined ? {} : { message }));
+    return this.#failed(new Refusal(FAULTS[fault], [], message === undefined ? {} : { message }));
   }
 
   abandon(): void {
-    this.abandoned = true;
-    this.controller?.abort();
+    this.#abandoned = true;
+    this.#controller?.abort();
   }
 
   /** Runs steps one after the other; gives a promise only when one of them does. */
-  private run(steps: readonly Step[]): Promise<void> | undefined {
-    const { row } = this.plan;
+  #run(steps: readonly Step[]): Promise<void> | undefined {
+    const { row } = this.#plan;
     for (let i = 0; i < steps.length; i++) {
       const pending = steps[i]?.run(this, row as Route);
-      if (pending !== undefined) return this.runRest(steps, i + 1, pending);
+      if (pending !== undefined) return this.#runRest(steps, i + 1, pending);
     }
     return undefined;
   }
 
-  private async runRest(steps: readonly Step[], from: number, pending: Promise<void>): Promise<void> {
+  async #runRest(steps: readonly Step[], from: number, pending: Promise<void>): Promise<void> {
     await pending;
-    for (let i = from; i < steps.length; i++) await steps[i]?.run(this, this.plan.row as Route);
+    for (let i = from; i < steps.length; i++) await steps[i]?.run(this, this.#plan.row as Route);
   }
 
-  private handle(): Outgoing | Promise<Outgoing> {
+  #handle(): Outgoing | Promise<Outgoing> {
     try {
-      const pending = this.run(this.plan.body);
+      const pending = this.#run(this.#plan.body);
       if (pending !== undefined)
-        return pending.then(() => this.callHandler()).catch((error: unknown) => this.failed(error));
-      const reply = this.callHandler();
-      return reply instanceof Promise ? reply.catch((error: unknown) => this.failed(error)) : reply;
+        return pending.then(() => this.#callHandler()).catch((error: unknown) => this.#failed(error));
+      const reply = this.#callHandler();
+      return reply instanceof Promise ? reply.catch((error: unknown) => this.#failed(error)) : reply;
     } catch (error) {
-      return this.failed(error);
+      return this.#failed(error);
     }
   }
 
-  private callHandler(): Outgoing | Promise<Outgoing> {
-    const { row } = this.plan;
+  #callHandler(): Outgoing | Promise<Outgoing> {
+    const { row } = this.#plan;
     if (row === undefined) throw new Refusal("ROUTE_UNKNOWN");
     const reply = row.handler(this);
-    return reply instanceof Promise ? reply.then((late) => this.succeeded(late)) : this.succeeded(reply);
+    return reply instanceof Promise ? reply.then((late) => this.#succeeded(late)) : this.#succeeded(reply);
   }
 
-  private succeeded(reply: Reply): Outgoing {
+  #succeeded(reply: Reply): Outgoing {
     const { body } = reply;
     const raw = isRaw(body) ? body.raw : undefined;
     const text = raw ?? (body === undefined ? "" : JSON.stringify(body));
     const fallbackType = raw !== undefined && typeof raw !== "string" ? "application/octet-stream" : JSON_TYPE;
     const contentType = text.length === 0 ? reply.contentType : (reply.contentType ?? fallbackType);
-    return this.settled(reply.status, this.headersOf(reply.headers, reply.status), contentType, text);
+    return this.#settled(reply.status, this.#headersOf(reply.headers, reply.status), contentType, text);
   }
 
   /** A refusal becomes its envelope; anything else is a bug: its place goes to the log, nothing of it to the client. */
-  private failed(error: unknown): Outgoing {
+  #failed(error: unknown): Outgoing {
     let refusal: Refusal;
     if (error instanceof Refusal) refusal = error;
     else {
       this.ports.log.error("a request met a bug", {
         requestId: this.requestId,
-        route: this.plan.label,
+        route: this.#plan.label,
         ...errorFields(error),
       });
       refusal = new Refusal("INTERNAL");
     }
-    const { status, body, headers } = problem(refusal, this.plan.family, this.requestId, this.presentedToken);
-    return this.settled(status, this.headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
+    const { status, body, headers } = problem(refusal, this.#plan.family, this.requestId, this.presentedToken);
+    return this.#settled(status, this.#headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
   }
 
-  private settled(
+  #settled(
     status: number,
     headers: Readonly<Record<string, string>> | undefined,
     contentType: string | undefined,
@@ -238,22 +240,22 @@ export class RouteExchange implements Exchange, AnyRequest {
   ): Outgoing {
     const answer = { status, requestId: this.requestId, contentType, headers, body };
     // A handler that ends after its request ran out of time has been counted already.
-    if (this.isCounted) return answer;
-    this.isCounted = true;
+    if (this.#isCounted) return answer;
+    this.#isCounted = true;
     const { metrics, clock } = this.ports;
-    const { label, method } = this.plan;
+    const { label, method } = this.#plan;
     metrics.count("http_requests_total", { route: label, method, status: String(status) });
-    metrics.observe("http_request_duration_seconds", { route: label }, (clock.monotonic() - this.startedAt) / 1000);
+    metrics.observe("http_request_duration_seconds", { route: label }, (clock.monotonic() - this.#startedAt) / 1000);
     return answer;
   }
 
   /** Response headers: what the reply brings and what the rate row promises. */
-  private headersOf(
+  #headersOf(
     given: Readonly<Record<string, string>> | undefined,
     status: number,
   ): Readonly<Record<string, string>> | undefined {
     const { admission } = this;
-    const rate = this.plan.row?.rate;
+    const rate = this.#plan.row?.rate;
     const showsRate =
       admission !== undefined && rate !== undefined && (status === 429 || RATES[rate].headers === "always");
     if (given === undefined && !showsRate) return undefined;

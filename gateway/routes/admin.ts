@@ -3,17 +3,12 @@ import { z } from "zod";
 
 import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import { Refusal } from "../../engine/base/errors.js";
-import {
-  type DocumentId,
-  parseDocumentId,
-  type ParticipantId,
-  parseParticipantId,
-  parseReceivedDocumentId,
-  participantKey,
-  type ReceivedDocumentId,
-} from "../../engine/base/ids.js";
-import { OUTBOUND_STATES, type OutboundState } from "../../engine/lifecycle/document.js";
-import { INBOUND_STATES, type InboundState } from "../../engine/lifecycle/received.js";
+import { parseDocumentId, parseParticipantId, parseReceivedDocumentId, participantKey } from "../../engine/base/ids.js";
+import type { DocumentId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
+import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
+import type { OutboundState } from "../../engine/lifecycle/document.js";
+import { INBOUND_STATES } from "../../engine/lifecycle/received.js";
+import type { InboundState } from "../../engine/lifecycle/received.js";
 import type { RegistrationResult } from "../../engine/peppol/discovery/registrations.js";
 import type {
   OperatorDocument,
@@ -23,7 +18,8 @@ import type {
   OperatorReceivedDetail,
   OperatorReceivedQuery,
 } from "../../engine/storage/documents/operations.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 export interface AdminPorts {
   listFirms(): Promise<

@@ -9,9 +9,11 @@ import { Refusal } from "../../engine/base/errors.js";
 import type { Caller } from "../../engine/identity/caller.js";
 import type { TokenDoor } from "../../engine/identity/tokens/credentials.js";
 import type { Identity } from "../../engine/identity/identity.js";
-import { tokenTimes, type TokenPair } from "../../engine/identity/tokens/tokens.js";
+import { tokenTimes } from "../../engine/identity/tokens/tokens.js";
+import type { TokenPair } from "../../engine/identity/tokens/tokens.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine. */
 export type TokenPorts = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken" | "jwks">;

@@ -5,7 +5,8 @@ import type { RespondReply, RespondRequest } from "../../engine/documents/inboun
 import { parseReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-response.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 export interface ConnectorPorts {
   /** Gives the answer to the document's actor. @throws Refusal */

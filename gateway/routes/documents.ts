@@ -1,11 +1,13 @@
 /** What became of a sent document. @source spec/enterprise.md, Webhooks, events and lifecycle; spec/rulings.md, sections 5 and 13 */
 import { z } from "zod";
 
-import { type EventsRecord, type StatusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
-import { type DocumentId, type FirmId, parseDocumentId } from "../../engine/base/ids.js";
+import type { EventsRecord, StatusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
+import { parseDocumentId } from "../../engine/base/ids.js";
+import type { DocumentId, FirmId } from "../../engine/base/ids.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 export interface DocumentPorts {
@@ -92,8 +94,8 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     handler: async ({ params, firm }) => ({
       status: 200,
       body: (await ports.status(firm.firmId, params.id)) as z.input<typeof statusRecord> & {
-        externalId: string;
-        processId: string;
+        readonly externalId: string;
+        readonly processId: string;
       },
     }),
   }),

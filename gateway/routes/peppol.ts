@@ -3,11 +3,13 @@ import { z } from "zod";
 
 import type { Envelope, EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
 import { MLS_VIEW_STATES } from "../../engine/documents/reads/evidence-mls.js";
-import { type FirmId, parseUuid } from "../../engine/base/ids.js";
+import { parseUuid } from "../../engine/base/ids.js";
+import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { As4Receiver } from "../../engine/peppol/as4/receive.js";
 import { MLS_REASONS } from "../../engine/peppol/responses/mls.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 export interface As4Ports {
   readonly receive: As4Receiver;

@@ -4,8 +4,10 @@ import { z } from "zod";
 import type { Statistics, Submission } from "../../engine/documents/reports.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
-import { parseMonth, REPORT_TYPES, type ReportType } from "../../engine/peppol/reporting.js";
-import { type Route, route } from "../contract/route.js";
+import { parseMonth, REPORT_TYPES } from "../../engine/peppol/reporting.js";
+import type { ReportType } from "../../engine/peppol/reporting.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 /** Reads of the engine; each throws Refusal TEMPORARY. */
 export interface ReportingPorts {

@@ -2,21 +2,20 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 
-import { type Instant, isoInstant, isStorable } from "../../engine/base/clock.js";
+import { isoInstant, isStorable } from "../../engine/base/clock.js";
+import type { Instant } from "../../engine/base/clock.js";
 import type { Inbox, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
-import { requestFingerprint, type SendReply, type SendRequest } from "../../engine/documents/accept/send.js";
-import { type ErrorDetail, Refusal } from "../../engine/base/errors.js";
-import {
-  parseParticipantId,
-  parseReceivedDocumentId,
-  type ParticipantId,
-  qualifiedParticipant,
-  type ReceivedDocumentId,
-} from "../../engine/base/ids.js";
+import { requestFingerprint } from "../../engine/documents/accept/send.js";
+import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
+import { Refusal } from "../../engine/base/errors.js";
+import type { ErrorDetail } from "../../engine/base/errors.js";
+import { parseParticipantId, parseReceivedDocumentId, qualifiedParticipant } from "../../engine/base/ids.js";
+import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
 import type { ReceivedItem } from "../../engine/storage/documents/received.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine. */
 export interface SapiPorts {
@@ -130,7 +129,7 @@ const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).dig
 function sendRequest(
   body: SendBody,
   facts: {
-    readonly context: { firmId: SendRequest["firmId"]; participantId: ParticipantId };
+    readonly context: { readonly firmId: SendRequest["firmId"]; readonly participantId: ParticipantId };
     readonly keyId: SendRequest["keyId"];
     readonly idempotencyKey: string;
     readonly receivedAt: number;

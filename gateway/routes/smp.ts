@@ -5,7 +5,8 @@ import { Refusal } from "../../engine/base/errors.js";
 import { PARTICIPANT_SCHEME, parseParticipantId } from "../../engine/base/ids.js";
 import { DOCUMENT_TYPE_SCHEME } from "../../engine/peppol/envelope/identifiers.js";
 import type { SmpServer, SmpServerAnswer } from "../../engine/peppol/discovery/smp-server.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 /** `iso6523-actorid-upis::0245:…` → `0245:…` */
 const participant = z.string().transform((value, context) => {

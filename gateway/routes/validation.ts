@@ -6,7 +6,8 @@ import type { DocumentWorkers } from "../../engine/documents/accept/validators.j
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { SEVERITIES } from "../../validators/report.js";
-import { type Route, route } from "../contract/route.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
 export type ValidationPorts = Pick<DocumentWorkers, "report" | "parse">;

@@ -3,7 +3,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Config, ConfigError } from "../../engine/base/config.js";
+import { ConfigError } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import type { QuarantinedJob } from "../../validators/pool.js";

@@ -3,33 +3,38 @@ import { createServer } from "node:net";
 
 import { parseCidr } from "../../engine/base/addresses.js";
 import type { Clock } from "../../engine/base/clock.js";
-import { type Config, ConfigError } from "../../engine/base/config.js";
+import { ConfigError } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded/embedded.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { errorFields, type Log } from "../../engine/base/log.js";
+import { errorFields } from "../../engine/base/log.js";
+import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";
 import { migrate } from "../../engine/storage/migrate.js";
-import { openSql, type Sql } from "../../engine/storage/sql.js";
-import { createPipeline, type PipelinePorts } from "../request/pipeline.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { createPipeline } from "../request/pipeline.js";
+import type { PipelinePorts } from "../request/pipeline.js";
 import type { Route } from "../contract/route.js";
-import { startServer, type RunningServer, type ServerForm } from "../http/server.js";
+import { startServer } from "../http/server.js";
+import type { RunningServer, ServerForm } from "../http/server.js";
 
 /** What is stopped last was started first. */
 export class Stack {
   // Bounded by the parts that startEngine starts.
-  private readonly ends: (() => Promise<void> | void)[] = [];
-  private ended: Promise<void> | undefined;
+  readonly #ends: (() => Promise<void> | void)[] = [];
+  #ended: Promise<void> | undefined;
 
   add(end: () => Promise<void> | void): void {
-    this.ends.push(end);
+    this.#ends.push(end);
   }
 
   unwind(log: Log): Promise<void> {
-    return (this.ended ??= (async () => {
-      for (const end of this.ends.toReversed()) {
+    return (this.#ended ??= (async () => {
+      for (const end of this.#ends.toReversed()) {
         try {
           await end();
         } catch (error) {

@@ -18,7 +18,8 @@ import {
   FORBIDDEN_ELEMENTS,
   SINGLE_ELEMENTS,
 } from "../../validators/rules/en16931/restrictions.js";
-import { elementsOf, parseSource, type SourceElement } from "../../validators/schematron/release/source-xml.js";
+import { elementsOf, parseSource } from "../../validators/schematron/release/source-xml.js";
+import type { SourceElement } from "../../validators/schematron/release/source-xml.js";
 import { conformance, describeConformance } from "../support/conformance.js";
 
 const FILE = "schematron/peppol-3.0.21/CEN-EN16931-UBL.sch";

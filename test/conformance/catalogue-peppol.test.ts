@@ -6,7 +6,8 @@ import * as codes from "../../validators/rules/peppol/codes.js";
 import { BILLING, SELF_BILLING } from "../../validators/rules/peppol/variant.js";
 import { mlsRules } from "../../validators/rules/mls/mls.js";
 import type { RuleSet } from "../../validators/rules/rule.js";
-import { elementsOf, parseSource, type SourceElement } from "../../validators/schematron/release/source-xml.js";
+import { elementsOf, parseSource } from "../../validators/schematron/release/source-xml.js";
+import type { SourceElement } from "../../validators/schematron/release/source-xml.js";
 import { conformance, describeConformance } from "../support/conformance.js";
 
 const everything = (element: SourceElement): SourceElement[] => [element, ...elementsOf(element).flatMap(everything)];

@@ -19,8 +19,8 @@ import {
   restrictedPaths,
   shrink,
   treeOf,
-  type Tree,
 } from "../support/mutate.js";
+import type { Tree } from "../support/mutate.js";
 import { FINDINGS_MAX, importedPack, ruleSetOf } from "../support/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 import { expectedDocuments } from "../support/testset.js";

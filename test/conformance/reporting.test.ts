@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { XmlDocument, XsdValidator } from "libxml2-wasm";
 import { expect, test } from "vitest";
 
-import { buildEusr, buildTsr, type EndUserCount, type TransactionCount } from "../../engine/peppol/reporting.js";
+import { buildEusr, buildTsr } from "../../engine/peppol/reporting.js";
+import type { EndUserCount, TransactionCount } from "../../engine/peppol/reporting.js";
 import { conformance, describeConformance } from "../support/conformance.js";
 import { documentOf, failedIds, importedPack, ruleSetOf } from "../support/packs.js";
 

@@ -9,21 +9,15 @@ import { bindFirm } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { CreatedKey } from "../../engine/identity/keys.js";
 import { createAuthPorts } from "../../gateway/request/auth.js";
-import { route, type Route } from "../../gateway/contract/route.js";
+import { route } from "../../gateway/contract/route.js";
+import type { Route } from "../../gateway/contract/route.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { serverForms, startGateway, wire, type TestGateway } from "../support/gateway.js";
-import {
-  bind,
-  login,
-  makeFirm,
-  makeIntegrator,
-  makeKey,
-  newParticipantId,
-  startNode,
-  type TestFirm,
-  type TestIntegrator,
-} from "../support/identity.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { serverForms, startGateway, wire } from "../support/gateway.js";
+import type { TestGateway } from "../support/gateway.js";
+import { bind, login, makeFirm, makeIntegrator, makeKey, newParticipantId, startNode } from "../support/identity.js";
+import type { TestFirm, TestIntegrator } from "../support/identity.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 const shown = z.object({ firmId: z.string(), participantId: z.string().nullable(), scopes: z.array(z.string()) });
 const ok = { 200: { description: "For whom the call was made.", schema: shown } } as const;

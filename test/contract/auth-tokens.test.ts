@@ -10,9 +10,12 @@ import { createAuthPorts } from "../../gateway/request/auth.js";
 import { createRateLimiter } from "../../gateway/request/rate-limit.js";
 import { authRoutes } from "../../gateway/routes/auth.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { serverForms, startGateway, type TestGateway } from "../support/gateway.js";
-import { bind, makeFirm, makeIntegrator, makeKey, startNode, type TestFirm } from "../support/identity.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { serverForms, startGateway } from "../support/gateway.js";
+import type { TestGateway } from "../support/gateway.js";
+import { bind, makeFirm, makeIntegrator, makeKey, startNode } from "../support/identity.js";
+import type { TestFirm } from "../support/identity.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 type Json = Record<string, unknown>;
 interface Answer {

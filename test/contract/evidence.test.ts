@@ -6,7 +6,8 @@ import type { EvidenceRecordView } from "../../engine/documents/reads/evidence.j
 import { Refusal } from "../../engine/base/errors.js";
 import { evidenceRoutes } from "../../gateway/routes/peppol.js";
 import { http } from "../support/engine.js";
-import { serverForms, startGateway, TEST_FIRM, testCaller, type TestGateway } from "../support/gateway.js";
+import { serverForms, startGateway, TEST_FIRM, testCaller } from "../support/gateway.js";
+import type { TestGateway } from "../support/gateway.js";
 
 const SENT = "018f6a3e-0000-7000-8000-000000000001";
 const RECEIVED = "018f6a3e-0000-7000-8000-000000000002";

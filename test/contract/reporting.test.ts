@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { reportingRoutes } from "../../gateway/routes/reporting.js";
 import { http } from "../support/engine.js";
-import { serverForms, startGateway, TEST_FIRM, testCaller, type TestGateway } from "../support/gateway.js";
+import { serverForms, startGateway, TEST_FIRM, testCaller } from "../support/gateway.js";
+import type { TestGateway } from "../support/gateway.js";
 
 const ID = "018f6a3e-0000-7000-8000-000000000009";
 const BEARER = { authorization: "Bearer good" };

@@ -2,16 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { openSql, type Sql } from "../../engine/storage/sql.js";
-import {
-  accessToken,
-  invoiceXml,
-  type Mailbox,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { Mailbox, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
 import { withDatabase } from "../support/postgres.js";

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Clock } from "../../engine/base/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { makeFirm } from "../../engine/identity/registration.js";
-import { parseFirmId, type ParticipantId } from "../../engine/base/ids.js";
+import { parseFirmId } from "../../engine/base/ids.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
 import { BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import {
   buildInvoiceResponse,
@@ -20,16 +21,14 @@ import {
   accessToken,
   CREDIT_NOTE_TYPE,
   http,
-  type HttpAnswer,
   invoiceXml,
   INVOICE_TYPE,
-  type Mailbox,
   sapi,
   send,
   sendParts,
   startTestEngine,
-  type TestEngine,
 } from "../support/engine.js";
+import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
 import { eventually } from "../support/eventually.js";
 

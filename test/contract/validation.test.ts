@@ -10,7 +10,8 @@ import type { Clock } from "../../engine/base/clock.js";
 import { createKey } from "../../engine/identity/keys.js";
 import { parseFirmId } from "../../engine/base/ids.js";
 import type { Scope } from "../../engine/base/scopes.js";
-import { accessToken, http, type HttpAnswer, startTestEngine, type TestEngine } from "../support/engine.js";
+import { accessToken, http, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
 
 const VALID = invoiceWithLines(2).toString();

@@ -10,17 +10,8 @@ import { createMetrics } from "../../engine/base/metrics.js";
 import { BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import type { Receive } from "../../engine/peppol/transport.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import {
-  accessToken,
-  http,
-  type HttpAnswer,
-  invoiceXml,
-  INVOICE_TYPE,
-  type Mailbox,
-  sapi,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { accessToken, http, invoiceXml, INVOICE_TYPE, sapi, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 
 const SELLER = "0245:7777777777" as ParticipantId;

@@ -8,7 +8,8 @@ import { instantiate } from "../../validators/schematron/runtime/pack.js";
 import { documentOf } from "../support/packs.js";
 import { Random, seedFrom } from "../support/random.js";
 import { Fuzzer } from "./fuzzer.js";
-import { instrumentValidators, type Instrumented } from "./instrument.js";
+import { instrumentValidators } from "./instrument.js";
+import type { Instrumented } from "./instrument.js";
 import { openTarget, schemaOf, TARGET_NAMES } from "./targets.js";
 
 const SEED = seedFrom(20_261_126);

@@ -9,9 +9,11 @@ import { join } from "node:path";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
 import { performance } from "node:perf_hooks";
 import { Random } from "../support/random.js";
-import { Fuzzer, type Target } from "./fuzzer.js";
+import { Fuzzer } from "./fuzzer.js";
+import type { Target } from "./fuzzer.js";
 import { instrumentValidators } from "./instrument.js";
-import { openTarget, TARGET_NAMES, type TargetName } from "./targets.js";
+import { openTarget, TARGET_NAMES } from "./targets.js";
+import type { TargetName } from "./targets.js";
 
 const HANG_MS = 15_000;
 const SHARED_BYTES = 64_000;

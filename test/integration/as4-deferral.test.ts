@@ -5,7 +5,8 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { deferredUntil, dispatchDocument, type DispatchPorts } from "../../engine/documents/delivery/dispatch.js";
+import { deferredUntil, dispatchDocument } from "../../engine/documents/delivery/dispatch.js";
+import type { DispatchPorts } from "../../engine/documents/delivery/dispatch.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
@@ -16,7 +17,8 @@ import { acceptDocuments, findDueDocuments } from "../../engine/storage/document
 import { createSealer } from "../../engine/storage/sealer.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 let db: TestDatabase;

@@ -14,7 +14,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../engine/base/clock.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { buildUserMessage, type BuiltMessage, readAnswer } from "../../engine/peppol/as4/messages.js";
+import { buildUserMessage, readAnswer } from "../../engine/peppol/as4/messages.js";
+import type { BuiltMessage } from "../../engine/peppol/as4/messages.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import { ensureDevelopmentPki, loadDevelopmentKeys } from "../../engine/peppol/pki/development.js";
 import { wrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
@@ -24,8 +25,10 @@ import type { OwnKey } from "../../validators/wss/protocol.js";
 import { inThread, userMessage } from "../support/as4.js";
 import { forge } from "../support/as4-forge.js";
 import type { Edits } from "../support/as4-forge.js";
-import { type AccessPoint, accessPoint } from "../support/as4-keys.js";
-import { invoiceXml, startTestEngine, type TestEngine } from "../support/engine.js";
+import { accessPoint } from "../support/as4-keys.js";
+import type { AccessPoint } from "../support/as4-keys.js";
+import { invoiceXml, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
 
 const TYPE = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
 

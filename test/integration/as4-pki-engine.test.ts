@@ -14,8 +14,10 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { Config } from "../../engine/base/config.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { buildUserMessage, type BuiltMessage, readAnswer } from "../../engine/peppol/as4/messages.js";
-import { type AuditResult, auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import { buildUserMessage, readAnswer } from "../../engine/peppol/as4/messages.js";
+import type { BuiltMessage } from "../../engine/peppol/as4/messages.js";
+import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import type { AuditResult } from "../../engine/peppol/evidence/audit.js";
 import { BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import type { NewCertificate } from "../../engine/peppol/pki/issue.js";
@@ -26,26 +28,13 @@ import { createSealer } from "../../engine/storage/sealer.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { inThread, userMessage } from "../support/as4.js";
 import { accessPoint } from "../support/as4-keys.js";
-import { type Peer, startPeer, trustIn } from "../support/as4-peer.js";
-import {
-  accessToken,
-  INVOICE_TYPE,
-  invoiceXml,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { startPeer, trustIn } from "../support/as4-peer.js";
+import type { Peer } from "../support/as4-peer.js";
+import { accessToken, INVOICE_TYPE, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import {
-  certIdIn,
-  makeOcspAnswer,
-  makeTestPki,
-  type OcspReply,
-  parsed,
-  type RevocationServer,
-  startRevocationServer,
-} from "../support/test-pki.js";
+import { certIdIn, makeOcspAnswer, makeTestPki, parsed, startRevocationServer } from "../support/test-pki.js";
+import type { OcspReply, RevocationServer } from "../support/test-pki.js";
 import type { Leaf, TestPki } from "../support/test-pki.js";
 
 const [HOUR, DAY] = [3_600_000, 86_400_000];

@@ -11,21 +11,13 @@ import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { eventually } from "../support/eventually.js";
 import type { Direction, FaultProxy, Share } from "../support/fault-proxy.js";
-import { createOracle, type Oracle } from "../support/oracle-facts.js";
-import {
-  arrivedAs,
-  enterprise,
-  type Held,
-  type LockMode,
-  respondTo,
-  type Sent,
-  settled,
-  type Side,
-  startSide,
-  type Table,
-} from "../support/side.js";
+import { createOracle } from "../support/oracle-facts.js";
+import type { Oracle } from "../support/oracle-facts.js";
+import { arrivedAs, enterprise, respondTo, settled, startSide } from "../support/side.js";
+import type { Held, LockMode, Sent, Side, Table } from "../support/side.js";
 import { evidenceFaults } from "../support/side-evidence.js";
-import { prepareTwo, type TwoHomes, ZONE } from "../support/two-engines.js";
+import { prepareTwo, ZONE } from "../support/two-engines.js";
+import type { TwoHomes } from "../support/two-engines.js";
 
 let homes: TwoHomes;
 let a: Side;

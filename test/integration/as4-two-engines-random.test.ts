@@ -6,11 +6,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { createOracle, type Oracle } from "../support/oracle-facts.js";
+import { createOracle } from "../support/oracle-facts.js";
+import type { Oracle } from "../support/oracle-facts.js";
 import { Random, seedFrom } from "../support/random.js";
-import { arrivedAs, respondTo, type Side, startSide } from "../support/side.js";
+import { arrivedAs, respondTo, startSide } from "../support/side.js";
+import type { Side } from "../support/side.js";
 import { evidenceFaults } from "../support/side-evidence.js";
-import { prepareTwo, type TwoHomes } from "../support/two-engines.js";
+import { prepareTwo } from "../support/two-engines.js";
+import type { TwoHomes } from "../support/two-engines.js";
 
 const SEED = seedFrom(20_261_120);
 const ROUNDS = Number(process.env["KURIER_TEST_KILLS"] ?? "3");

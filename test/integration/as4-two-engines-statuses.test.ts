@@ -6,10 +6,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { createOracle, type Oracle } from "../support/oracle-facts.js";
-import { arrivedAs, enterprise, inbox, respondTo, type Sent, settled, type Side, startSide } from "../support/side.js";
+import { createOracle } from "../support/oracle-facts.js";
+import type { Oracle } from "../support/oracle-facts.js";
+import { arrivedAs, enterprise, inbox, respondTo, settled, startSide } from "../support/side.js";
+import type { Sent, Side } from "../support/side.js";
 import { evidenceFaults } from "../support/side-evidence.js";
-import { prepareTwo, type TwoHomes } from "../support/two-engines.js";
+import { prepareTwo } from "../support/two-engines.js";
+import type { TwoHomes } from "../support/two-engines.js";
 
 let homes: TwoHomes;
 let a: Side;

@@ -8,10 +8,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
 import { accessToken, http } from "../support/engine.js";
-import { createOracle, type Oracle } from "../support/oracle-facts.js";
-import { arrivedAs, enterprise, inbox, settled, type Side, startSide } from "../support/side.js";
+import { createOracle } from "../support/oracle-facts.js";
+import type { Oracle } from "../support/oracle-facts.js";
+import { arrivedAs, enterprise, inbox, settled, startSide } from "../support/side.js";
+import type { Side } from "../support/side.js";
 import { evidenceFaults, keptMetadata } from "../support/side-evidence.js";
-import { prepareTwo, type TwoHomes, ZONE } from "../support/two-engines.js";
+import { prepareTwo, ZONE } from "../support/two-engines.js";
+import type { TwoHomes } from "../support/two-engines.js";
 
 let homes: TwoHomes;
 let a: Side;

@@ -9,13 +9,17 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { findNatsServer, runningEmbeddedPostgres } from "../../engine/embedded/embedded.js";
-import { openSql, type Sql } from "../../engine/storage/sql.js";
+import { openSql } from "../../engine/storage/sql.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { accessToken, type HttpAnswer, invoiceXml, type Mailbox, send, sendParts } from "../support/engine.js";
+import { accessToken, invoiceXml, send, sendParts } from "../support/engine.js";
+import type { HttpAnswer, Mailbox } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import { type AcceptedFact as Accepted, type Facts, violations } from "../support/oracle.js";
+import { violations } from "../support/oracle.js";
+import type { AcceptedFact as Accepted, Facts } from "../support/oracle.js";
 import { databaseFacts, logOf, processFacts, RSS_MAX_BYTES } from "../support/oracle-facts.js";
-import { type EngineProcess, killEverythingOn, startEngineProcess } from "../support/process.js";
+import { killEverythingOn, startEngineProcess } from "../support/process.js";
+import type { EngineProcess } from "../support/process.js";
 
 let dataDir: string;
 

@@ -9,18 +9,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { sealPayload } from "../../engine/documents/provider.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import {
-  accessToken,
-  http,
-  type HttpAnswer,
-  invoiceXml,
-  type Mailbox,
-  sapi,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 
 const MASTER_KEY = Buffer.alloc(32, 9);

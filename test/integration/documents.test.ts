@@ -12,10 +12,11 @@ import {
   findDueDocuments,
   findPrecedent,
   listDocumentEvents,
-  type NewDocument,
   takeAttempt,
 } from "../../engine/storage/documents/documents.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import type { NewDocument } from "../../engine/storage/documents/documents.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 let db: TestDatabase;

@@ -5,7 +5,8 @@ import type { Clock } from "../../engine/base/clock.js";
 import { createDueDocuments } from "../../engine/documents/delivery/due.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { acceptDocuments } from "../../engine/storage/documents/documents.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 let db: TestDatabase;

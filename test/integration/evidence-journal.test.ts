@@ -12,17 +12,14 @@ import {
   findEvidence,
   listEvidence,
 } from "../../engine/storage/evidence/evidence.js";
-import {
-  createEvidenceJournal,
-  type EvidenceJournal,
-  type JournalEntry,
-  referencesDigest,
-} from "../../engine/storage/evidence/journal.js";
+import { createEvidenceJournal, referencesDigest } from "../../engine/storage/evidence/journal.js";
+import type { EvidenceJournal, JournalEntry } from "../../engine/storage/evidence/journal.js";
 import { EvidenceDamaged, readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence/record.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 let db: TestDatabase;
 let root: string;

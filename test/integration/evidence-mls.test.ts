@@ -3,27 +3,31 @@ import { createHash, randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { isoInstant } from "../../engine/base/clock.js";
-import { readDocumentEvidence, type EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
+import { readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
+import type { EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
 import { newServiceMessage, sealPayload } from "../../engine/documents/provider.js";
-import { newId, type DocumentId, type FirmId, type ParticipantId } from "../../engine/base/ids.js";
+import { newId } from "../../engine/base/ids.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsIssue } from "../../engine/peppol/responses/mls.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../engine/peppol/responses/mls.js";
+import type { MlsIssue } from "../../engine/peppol/responses/mls.js";
 import { acceptDocuments, findDocumentState } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
 import {
   applyStatus,
   endDuty,
-  type NewExchange,
   settleStatus,
   storeBusiness,
   storeStatus,
 } from "../../engine/storage/documents/statuses.js";
+import type { NewExchange } from "../../engine/storage/documents/statuses.js";
 import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 const US = "0245:1010101010" as ParticipantId;

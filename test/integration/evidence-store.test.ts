@@ -9,7 +9,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { type FileHandle, open as openHandle } from "node:fs/promises";
+import { open as openHandle } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
@@ -22,11 +23,12 @@ import {
   EvidenceMissing,
   evidenceRef,
   EvidenceRetained,
-  type EvidenceStore,
   EvidenceStoreFailure,
   retainedUntil,
 } from "../../engine/storage/evidence/store.js";
-import { type S3Imitation, startS3 } from "../support/s3.js";
+import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
+import { startS3 } from "../support/s3.js";
+import type { S3Imitation } from "../support/s3.js";
 
 const STORED_AT = Date.parse("2026-11-20T10:30:00Z");
 

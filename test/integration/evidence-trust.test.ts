@@ -12,7 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isoInstant, systemClock } from "../../engine/base/clock.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { buildReceipt, buildUserMessage } from "../../engine/peppol/as4/messages.js";
-import { auditEvidence, type AuditFault } from "../../engine/peppol/evidence/audit.js";
+import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import type { AuditFault } from "../../engine/peppol/evidence/audit.js";
 import { TRUST_AUDIT_FAULTS } from "../../engine/peppol/evidence/trust.js";
 import {
   BILLING_CAPABILITIES,
@@ -23,7 +24,8 @@ import {
 import { ocspQuestion } from "../../engine/peppol/pki/ocsp.js";
 import type { TrustStore } from "../../engine/peppol/pki/trust.js";
 import { serviceMetadataXml } from "../../engine/peppol/discovery/smp-document.js";
-import { createEvidenceArchive, type EvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { referencesDigest } from "../../engine/storage/evidence/journal.js";
 import type { EvidencePart, EvidencePartName, ExchangeFacts } from "../../engine/storage/evidence/record.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
@@ -31,18 +33,10 @@ import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { signEnveloped } from "../../validators/wss/enveloped.js";
 import { inThread } from "../support/as4.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
-import {
-  type Authority,
-  certIdIn,
-  type Leaf,
-  makeCrl,
-  makeOcspAnswer,
-  makeTestPki,
-  parsed,
-  type OcspReply,
-  type TestPki,
-} from "../support/test-pki.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+import { certIdIn, makeCrl, makeOcspAnswer, makeTestPki, parsed } from "../support/test-pki.js";
+import type { Authority, Leaf, OcspReply, TestPki } from "../support/test-pki.js";
 
 const AT = Date.parse("2026-11-20T10:00:00Z");
 const HOUR = 3_600_000;

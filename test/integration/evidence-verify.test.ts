@@ -8,17 +8,20 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
-import { type AuditResult, auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
+import type { AuditResult } from "../../engine/peppol/evidence/audit.js";
 import { ensureDevelopmentPki } from "../../engine/peppol/pki/development.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { inThread } from "../support/as4.js";
-import { accessToken, invoiceXml, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { PROJECT } from "../support/process.js";
 import { Random, seedFrom } from "../support/random.js";
-import { type S3Imitation, startS3 } from "../support/s3.js";
+import { startS3 } from "../support/s3.js";
+import type { S3Imitation } from "../support/s3.js";
 
 const SEED = seedFrom(20_261_120);
 const DOCUMENTS = 4;

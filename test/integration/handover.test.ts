@@ -11,7 +11,8 @@ import type { Outcome } from "../../engine/peppol/transport.js";
 import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 let db: TestDatabase;

@@ -1,7 +1,8 @@
 /** Secrets, throttling and refresh tokens on a real Postgres, on two nodes where it matters. @source design/reliability.md, 3.5 */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { failureSlot, type TokenDoor } from "../../engine/identity/tokens/credentials.js";
+import { failureSlot } from "../../engine/identity/tokens/credentials.js";
+import type { TokenDoor } from "../../engine/identity/tokens/credentials.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { CreatedKey } from "../../engine/identity/keys.js";
 import { newSecret } from "../../engine/identity/tokens/secrets.js";
@@ -19,7 +20,8 @@ import {
   refusalOf,
   startNode,
 } from "../support/identity.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 let db: TestDatabase;
 let a: Identity;

@@ -25,9 +25,10 @@ import {
   participantId,
   refusalOf,
   startNode,
-  type NodeOptions,
 } from "../support/identity.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import type { NodeOptions } from "../support/identity.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 let db: TestDatabase;
 const clock = fakeClock();

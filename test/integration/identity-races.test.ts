@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { fakeClock } from "../support/fake-clock.js";
 import { bind, makeFirm, makeIntegrator, makeKey } from "../support/identity.js";
 import { overlap } from "../support/overlap.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 let db: TestDatabase;
 const clock = fakeClock();

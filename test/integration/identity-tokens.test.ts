@@ -2,15 +2,8 @@
  * Access tokens under attack: everything but a token of ours, unchanged and of this moment, is 401.
  * @source design/reliability.md, A-01, A-02, A-15; RFC 8725
  */
-import {
-  createHmac,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  sign,
-  verify,
-  type KeyObject,
-} from "node:crypto";
+import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { Identity } from "../../engine/identity/identity.js";
@@ -21,7 +14,8 @@ import { retireSigningKey } from "../../engine/storage/identity/signing-keys.js"
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { callerOf, login, makeFirm, makeIntegrator, PUBLIC_URL, refusalOf, startNode } from "../support/identity.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 
 type Fields = Record<string, unknown>;
 

@@ -4,11 +4,13 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
 import { createCursors } from "../../engine/base/cursors.js";
-import { acknowledge, createInbox, type Inbox } from "../../engine/documents/inbound/inbox.js";
+import { acknowledge, createInbox } from "../../engine/documents/inbound/inbox.js";
+import type { Inbox } from "../../engine/documents/inbound/inbox.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
 import { openPayload } from "../../engine/documents/provider.js";
-import { readResponse, respond, type RespondRequest } from "../../engine/documents/inbound/respond.js";
+import { readResponse, respond } from "../../engine/documents/inbound/respond.js";
+import type { RespondRequest } from "../../engine/documents/inbound/respond.js";
 import { recordingExchanges } from "../../engine/documents/delivery/service-dispatch.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
@@ -26,9 +28,11 @@ import { acknowledgeReceived } from "../../engine/storage/documents/received.js"
 import { releaseServiceLeases, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { OWN, PEER_SEAT, statusBench, type StatusBench, statusNode } from "../support/statuses.js";
+import { OWN, PEER_SEAT, statusBench, statusNode } from "../support/statuses.js";
+import type { StatusBench } from "../support/statuses.js";
 
 const BUYER = "0245:2020202020" as ParticipantId;
 const SELLER = "0245:1010101010" as ParticipantId;

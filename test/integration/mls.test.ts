@@ -12,17 +12,18 @@ import { findDocumentState, takeAttempt } from "../../engine/storage/documents/d
 import { applyStatus, findDueStatuses } from "../../engine/storage/documents/statuses.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
 import {
   mlsExchange,
   PEER_SEAT,
   responseExchange,
   statusBench,
-  type StatusBench,
   statusNode,
   STRANGER_SEAT,
 } from "../support/statuses.js";
+import type { StatusBench } from "../support/statuses.js";
 
 const SENDER = "0245:1010101010";
 const clock = fakeClock();

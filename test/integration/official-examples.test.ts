@@ -6,15 +6,8 @@ import { makeFirm } from "../../engine/identity/registration.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { documentTypeId, UBL_CREDIT_NOTE, UBL_INVOICE } from "../../engine/peppol/envelope/identifiers.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../support/conformance.js";
-import {
-  accessToken,
-  type Mailbox,
-  sapi,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { accessToken, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { Mailbox, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 
 const FOLDER = "documents/peppol-3.0.21";

@@ -15,13 +15,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { type Config, loadConfig } from "../../engine/base/config.js";
+import { loadConfig } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createPki } from "../../engine/peppol/pki/pki.js";
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import { ensureDevelopmentPki, loadDevelopmentKeys, trustFolder } from "../../engine/peppol/pki/development.js";
-import { type LoadedKey, readKeyStore } from "../../engine/peppol/pki/key-store.js";
+import { readKeyStore } from "../../engine/peppol/pki/key-store.js";
+import type { LoadedKey } from "../../engine/peppol/pki/key-store.js";
 import { createOwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import { openOwnPki } from "../../engine/peppol/pki/setup.js";
 import { loadTrustStore } from "../../engine/peppol/pki/trust.js";

@@ -9,11 +9,14 @@ import { buildIfNeeded } from "../../deploy/build.mjs";
 import { systemClock } from "../../engine/base/clock.js";
 import { DEVELOPMENT_SEAT, ensureDevelopmentPki, trustFolder } from "../../engine/peppol/pki/development.js";
 import { providerOfSeat } from "../../engine/peppol/seats.js";
-import { startDnsServer, type TestDnsServer } from "../support/dns-server.js";
+import { startDnsServer } from "../support/dns-server.js";
+import type { TestDnsServer } from "../support/dns-server.js";
 import { http } from "../support/engine.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { PROJECT, startEngineProcess } from "../support/process.js";
-import { type FakeSml, type SmlRegister, smlRegister, startFakeSml } from "../support/sml.js";
+import { smlRegister, startFakeSml } from "../support/sml.js";
+import type { FakeSml, SmlRegister } from "../support/sml.js";
 import { makeTestPki } from "../support/test-pki.js";
 
 const ZONE = "participant.test";

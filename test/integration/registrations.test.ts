@@ -8,34 +8,34 @@ import { loadConfig } from "../../engine/base/config.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createResolveNaptr } from "../../engine/peppol/network/dns.js";
-import { createOwnKeys, type OwnKeys } from "../../engine/peppol/pki/own-keys.js";
+import { createOwnKeys } from "../../engine/peppol/pki/own-keys.js";
+import type { OwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import { publishedParticipants } from "../../engine/peppol/discovery/published.js";
 import {
   changeRegistration,
   checkRegistration,
   REGISTRATION_RESULTS,
-  type RegistrationPorts,
-  type RegistrationRequest,
-  type RegistrationResult,
   settleReview,
 } from "../../engine/peppol/discovery/registrations.js";
+import type {
+  RegistrationPorts,
+  RegistrationRequest,
+  RegistrationResult,
+} from "../../engine/peppol/discovery/registrations.js";
 import { openRegistrationPorts } from "../../engine/peppol/discovery/registrations-setup.js";
-import { createSmlRegistry, isMigrationKey, type Registry } from "../../engine/peppol/discovery/sml-registry.js";
+import { createSmlRegistry, isMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
+import type { Registry } from "../../engine/peppol/discovery/sml-registry.js";
 import { createSml } from "../../engine/peppol/discovery/sml.js";
 import { endRegistration, findRegistration, listRegistrations } from "../../engine/storage/registrations.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import { startDnsServer, type TestDnsServer } from "../support/dns-server.js";
+import { startDnsServer } from "../support/dns-server.js";
+import type { TestDnsServer } from "../support/dns-server.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import {
-  type FakeSml,
-  locatorFault,
-  type SmlCall,
-  type SmlRegister,
-  smlRegister,
-  startFakeSml,
-} from "../support/sml.js";
+import { locatorFault, smlRegister, startFakeSml } from "../support/sml.js";
+import type { FakeSml, SmlCall, SmlRegister } from "../support/sml.js";
 import { makeTestPki } from "../support/test-pki.js";
 
 const P = "0245:2020202020" as ParticipantId;

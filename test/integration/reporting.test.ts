@@ -21,9 +21,11 @@ import { answer, ownOf, startPeer, trustIn } from "../support/as4-peer.js";
 import { eventually } from "../support/eventually.js";
 import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { OWN, PEER_SEAT, statusBench, type StatusBench } from "../support/statuses.js";
+import { OWN, PEER_SEAT, statusBench } from "../support/statuses.js";
+import type { StatusBench } from "../support/statuses.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
 const clock = fakeClock("2026-12-01T00:00:00.000Z");

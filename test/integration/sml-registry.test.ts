@@ -3,17 +3,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
-import { createOwnKeys, type OwnIdentity } from "../../engine/peppol/pki/own-keys.js";
-import {
-  createSmlRegistry,
-  isMigrationKey,
-  newMigrationKey,
-  type Registry,
-  type RegistryOutcomeKind,
-  type SmlRegistryOptions,
-} from "../../engine/peppol/discovery/sml-registry.js";
+import { createOwnKeys } from "../../engine/peppol/pki/own-keys.js";
+import type { OwnIdentity } from "../../engine/peppol/pki/own-keys.js";
+import { createSmlRegistry, isMigrationKey, newMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
+import type { Registry, RegistryOutcomeKind, SmlRegistryOptions } from "../../engine/peppol/discovery/sml-registry.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { type FakeSml, locatorFault, type SmlAnswer, soapFault, startFakeSml } from "../support/sml.js";
+import { locatorFault, soapFault, startFakeSml } from "../support/sml.js";
+import type { FakeSml, SmlAnswer } from "../support/sml.js";
 import { makeTestPki } from "../support/test-pki.js";
 
 const P = "0245:2020202020" as ParticipantId;

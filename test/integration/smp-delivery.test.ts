@@ -11,16 +11,20 @@ import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js
 import { silentLog } from "../../engine/base/log.js";
 import { createAs4Transport } from "../../engine/peppol/as4/send.js";
 import { peerTrust, smpEndpoints } from "../../engine/peppol/as4/trust.js";
-import { createHttpClient, type HttpClient } from "../../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../../engine/peppol/network/http-client.js";
+import type { HttpClient } from "../../engine/peppol/network/http-client.js";
 import { createReceivers } from "../../engine/peppol/as4/send-gate.js";
 import type { Outcome, Transport } from "../../engine/peppol/transport.js";
 import { inThread } from "../support/as4.js";
-import { ownOf, type Peer, startPeer } from "../support/as4-peer.js";
-import { smpRecord, startDnsServer, type TestDnsServer } from "../support/dns-server.js";
-import { type MemoryArchive, memoryArchive } from "../support/evidence.js";
-import { fakeClock, type FakeClock } from "../support/fake-clock.js";
+import { ownOf, startPeer } from "../support/as4-peer.js";
+import type { Peer } from "../support/as4-peer.js";
+import { smpRecord, startDnsServer } from "../support/dns-server.js";
+import type { TestDnsServer } from "../support/dns-server.js";
+import { memoryArchive } from "../support/evidence.js";
+import type { MemoryArchive } from "../support/evidence.js";
+import { fakeClock } from "../support/fake-clock.js";
+import type { FakeClock } from "../support/fake-clock.js";
 import {
-  type FakeSmp,
   INVOICE,
   networkLookup,
   RECEIVER,
@@ -29,7 +33,9 @@ import {
   startFakeSmp,
   trustOf,
 } from "../support/smp.js";
-import { type Leaf, makeTestPki, type TestPki } from "../support/test-pki.js";
+import type { FakeSmp } from "../support/smp.js";
+import { makeTestPki } from "../support/test-pki.js";
+import type { Leaf, TestPki } from "../support/test-pki.js";
 
 const SENDER = "0245:2020202020" as ParticipantId;
 let pki: TestPki;

@@ -6,14 +6,12 @@ import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import type { As4Crypto } from "../../engine/peppol/as4/messages.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
-import { createOwnKeys, type OwnKeys } from "../../engine/peppol/pki/own-keys.js";
+import { createOwnKeys } from "../../engine/peppol/pki/own-keys.js";
+import type { OwnKeys } from "../../engine/peppol/pki/own-keys.js";
 import { createSmpLookup } from "../../engine/peppol/discovery/smp.js";
 import { createEmbeddedSource } from "../../engine/peppol/discovery/smp-source.js";
-import {
-  createSmpServer,
-  type PublishedParticipant,
-  type SmpServer,
-} from "../../engine/peppol/discovery/smp-server.js";
+import { createSmpServer } from "../../engine/peppol/discovery/smp-server.js";
+import type { PublishedParticipant, SmpServer } from "../../engine/peppol/discovery/smp-server.js";
 import { smpRoutes } from "../../gateway/routes/smp.js";
 import { inThread } from "../support/as4.js";
 import { smpRecord, startDnsServer } from "../support/dns-server.js";

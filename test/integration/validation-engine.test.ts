@@ -9,7 +9,8 @@ import { familyOf } from "../../engine/documents/accept/validators.js";
 import { importRules } from "../../validators/schematron/release/import.js";
 import { setActive } from "../../validators/schematron/release/load.js";
 import { conformance, describeConformance } from "../support/conformance.js";
-import { accessToken, http, send, sendParts, startTestEngine, type TestEngine } from "../support/engine.js";
+import { accessToken, http, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
 
 const VALID = invoiceWithLines(2).toString();
 const BROKEN = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$11.00").replace(

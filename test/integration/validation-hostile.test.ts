@@ -9,17 +9,8 @@ import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import type { Clock } from "../../engine/base/clock.js";
-import {
-  accessToken,
-  http,
-  type HttpAnswer,
-  invoiceXml,
-  type Mailbox,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { accessToken, http, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";
 
 type Hostile = readonly [what: string, make: (good: string) => string | Buffer, ruleId: string | number];
 

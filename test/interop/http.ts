@@ -1,5 +1,6 @@
 /** Bytes over HTTP as the test wants them: a server that records what arrives, and a client that chooses its framing. */
-import { createServer, request, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer, request } from "node:http";
+import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 const TIMEOUT_MS = 100_000;

@@ -9,13 +9,17 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 
-import { buildReceipt, type Answer, type OpenedMessage } from "../../engine/peppol/as4/messages.js";
+import { buildReceipt } from "../../engine/peppol/as4/messages.js";
+import type { Answer, OpenedMessage } from "../../engine/peppol/as4/messages.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../engine/peppol/as4/user-message.js";
 import { inThread } from "../support/as4.js";
 import type { AccessPoint } from "../support/as4-keys.js";
-import { type Edits, forge } from "../support/as4-forge.js";
-import { type FromPhase4, writeFixtures } from "./fixtures.js";
-import { type Exchanged, post, serve } from "./http.js";
+import { forge } from "../support/as4-forge.js";
+import type { Edits } from "../support/as4-forge.js";
+import { writeFixtures } from "./fixtures.js";
+import type { FromPhase4 } from "./fixtures.js";
+import { post, serve } from "./http.js";
+import type { Exchanged } from "./http.js";
 import {
   INVOICE_TYPE,
   invoiceOf,
@@ -28,10 +32,13 @@ import {
   UNLUCKY,
   wrap,
 } from "./payloads.js";
-import { type Phase4, type SendParameters, type SendResult, startPhase4, type Taken } from "./phase4.js";
-import { type InteropPki, makePki } from "./pki.js";
+import { startPhase4 } from "./phase4.js";
+import type { Phase4, SendParameters, SendResult, Taken } from "./phase4.js";
+import { makePki } from "./pki.js";
+import type { InteropPki } from "./pki.js";
 import { bySubjectKey, changed, flipPayload } from "./tampering.js";
-import { judge, ourEndpoint, type OurEndpointOptions, ourSend, type OurSend, type OurSent } from "./us.js";
+import { judge, ourEndpoint, ourSend } from "./us.js";
+import type { OurEndpointOptions, OurSend, OurSent } from "./us.js";
 
 /**
  * Size and compressibility. WSS4J on Java 17 decrypts slowly (20 MB that gzip cannot shrink: 15 s, 100 MB: more than 100 s),

@@ -16,23 +16,19 @@ import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js"
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { inThread } from "../support/as4.js";
-import {
-  accessToken,
-  invoiceXml,
-  type Mailbox,
-  sapi,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { accessToken, invoiceXml, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { Mailbox, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import { type Endpoint, type Exchanged, post, serve } from "./http.js";
-import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
+import { post, serve } from "./http.js";
+import type { Endpoint, Exchanged } from "./http.js";
+import { startOxalis } from "./oxalis.js";
+import type { Oxalis, SendParameters, SendResult } from "./oxalis.js";
 import { announceOxalis, buildOxalis } from "./oxalis-build.js";
-import { issueSmpKey, joinKeyStores, type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
+import { issueSmpKey, joinKeyStores, serveOxalisSmp } from "./oxalis-smp.js";
+import type { OxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, NOT_SERVED } from "./payloads.js";
-import { type InteropPki, makePki, PASSWORD } from "./pki.js";
+import { makePki, PASSWORD } from "./pki.js";
+import type { InteropPki } from "./pki.js";
 import { changed } from "./tampering.js";
 
 /** A customer of Oxalis, and one whose metadata names another key than Oxalis has. */

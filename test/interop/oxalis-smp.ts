@@ -15,7 +15,8 @@ import { signEnveloped } from "../../validators/wss/enveloped.js";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 import { BILLING, INVOICE_TYPE } from "./payloads.js";
-import { type InteropPki, PASSWORD } from "./pki.js";
+import { PASSWORD } from "./pki.js";
+import type { InteropPki } from "./pki.js";
 
 const run = promisify(execFile);
 const TIMEOUT_MS = 60_000;

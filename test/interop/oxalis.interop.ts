@@ -10,17 +10,23 @@ import { gzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 import type { Answer, OpenedMessage } from "../../engine/peppol/as4/messages.js";
-import { type Edits, forge } from "../support/as4-forge.js";
+import { forge } from "../support/as4-forge.js";
+import type { Edits } from "../support/as4-forge.js";
 import type { AccessPoint } from "../support/as4-keys.js";
-import { type Exchanged, post, serve } from "./http.js";
-import { type Oxalis, type SendParameters, type SendResult, startOxalis } from "./oxalis.js";
+import { post, serve } from "./http.js";
+import type { Exchanged } from "./http.js";
+import { startOxalis } from "./oxalis.js";
+import type { Oxalis, SendParameters, SendResult } from "./oxalis.js";
 import { announceOxalis, buildOxalis } from "./oxalis-build.js";
 import { writeOxalisFixtures } from "./oxalis-fixtures.js";
-import { issueSmpKey, type OxalisSmp, serveOxalisSmp } from "./oxalis-smp.js";
+import { issueSmpKey, serveOxalisSmp } from "./oxalis-smp.js";
+import type { OxalisSmp } from "./oxalis-smp.js";
 import { INVOICE_TYPE, invoiceOf, KiB, MiB, NOT_SERVED, RECEIVER, SENDER, wrap } from "./payloads.js";
-import { type InteropPki, makePki } from "./pki.js";
+import { makePki } from "./pki.js";
+import type { InteropPki } from "./pki.js";
 import { bySubjectKey, changed, digestsIn, flipPayload } from "./tampering.js";
-import { judge, ourEndpoint, type OurEndpointOptions, ourSend, type OurSend, type OurSent } from "./us.js";
+import { judge, ourEndpoint, ourSend } from "./us.js";
+import type { OurEndpointOptions, OurSend, OurSent } from "./us.js";
 
 const SIZES = [
   ["1 KB", KiB],

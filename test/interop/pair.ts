@@ -7,21 +7,17 @@ import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../engine/peppol/responses/in
 import { MLS_DOCUMENT_TYPE } from "../../engine/peppol/responses/mls.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
 import { unwrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
-import {
-  accessToken,
-  invoiceXml,
-  type Mailbox,
-  send,
-  sendParts,
-  startTestEngine,
-  type TestEngine,
-} from "../support/engine.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { Mailbox, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import { type Endpoint, type Exchanged, post, serve } from "./http.js";
+import { post, serve } from "./http.js";
+import type { Endpoint, Exchanged } from "./http.js";
 import { INVOICE_TYPE, NOT_SERVED, UNLUCKY } from "./payloads.js";
 import { issueSmpKey, joinKeyStores } from "./oxalis-smp.js";
-import { type Phase4, type SendParameters, type SendResult, startPhase4, type Taken } from "./phase4.js";
-import { type InteropPki, makePki, PASSWORD } from "./pki.js";
+import { startPhase4 } from "./phase4.js";
+import type { Phase4, SendParameters, SendResult, Taken } from "./phase4.js";
+import { makePki, PASSWORD } from "./pki.js";
+import type { InteropPki } from "./pki.js";
 
 /** A customer of phase4, and one whose metadata names another key than phase4 has. */
 export const THEIRS = "0245:3131313131";

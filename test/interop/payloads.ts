@@ -1,7 +1,8 @@
 /** Invoices of any size, and the standard business document around them. */
 import { createHash } from "node:crypto";
 
-import { type ParticipantId, parseParticipantId } from "../../engine/base/ids.js";
+import { parseParticipantId } from "../../engine/base/ids.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
 import { wrapDocument } from "../../engine/peppol/envelope/byte-exact.js";
 
 export const KiB = 1_024;

@@ -11,11 +11,14 @@ import {
   readInvoiceResponse,
 } from "../../engine/peppol/responses/invoice-response.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type Mls, type MlsCode, readMls } from "../../engine/peppol/responses/mls.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS, readMls } from "../../engine/peppol/responses/mls.js";
+import type { Mls, MlsCode } from "../../engine/peppol/responses/mls.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
-import { accessToken, http, type HttpAnswer, invoiceXml, sapi } from "../support/engine.js";
+import { accessToken, http, invoiceXml, sapi } from "../support/engine.js";
+import type { HttpAnswer } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
-import { OUR_PROVIDER, type Pair, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./pair.js";
+import { OUR_PROVIDER, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./pair.js";
+import type { Pair } from "./pair.js";
 import type { SendResult, Taken } from "./phase4.js";
 
 let pair: Pair;

@@ -7,15 +7,13 @@ import {
   buildUserMessage,
   openUserMessage,
   readAnswer,
-  type Answer,
-  type BuiltMessage,
-  type OpenedMessage,
-  type RefusedMessage,
 } from "../../engine/peppol/as4/messages.js";
+import type { Answer, BuiltMessage, OpenedMessage, RefusedMessage } from "../../engine/peppol/as4/messages.js";
 import type { UserMessage } from "../../engine/peppol/as4/user-message.js";
 import type { AccessPoint } from "../support/as4-keys.js";
 import { inThread, userMessage } from "../support/as4.js";
-import { type Arrived, type Endpoint, type Exchanged, type Framing, post, serve } from "./http.js";
+import { post, serve } from "./http.js";
+import type { Arrived, Endpoint, Exchanged, Framing } from "./http.js";
 
 const stamp = (): string => new Date().toISOString();
 

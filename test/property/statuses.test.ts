@@ -8,18 +8,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { STATUS_STEPS } from "../../actors/status-work.js";
 import type { FirmId } from "../../engine/base/ids.js";
-import {
-  outboundLifecycle,
-  outboundMove,
-  type OutboundState,
-  type OutboundTrigger,
-} from "../../engine/lifecycle/document.js";
+import { outboundLifecycle, outboundMove } from "../../engine/lifecycle/document.js";
+import type { OutboundState, OutboundTrigger } from "../../engine/lifecycle/document.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { InboundExchange } from "../../engine/peppol/transport.js";
 import { fakeClock } from "../support/fake-clock.js";
-import { freshDatabase, type TestDatabase } from "../support/postgres.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { mlsExchange, responseExchange, statusBench, type StatusBench } from "../support/statuses.js";
+import { mlsExchange, responseExchange, statusBench } from "../support/statuses.js";
+import type { StatusBench } from "../support/statuses.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
 const SENDER = "0245:1010101010";

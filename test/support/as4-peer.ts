@@ -1,5 +1,6 @@
 /** Another access point in this process: our receiver behind a real HTTP server, or whatever a test scripts instead. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { randomUUID } from "node:crypto";
 
@@ -7,12 +8,14 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
-import { type As4Receiver, createAs4Receiver } from "../../engine/peppol/as4/receive.js";
+import { createAs4Receiver } from "../../engine/peppol/as4/receive.js";
+import type { As4Receiver } from "../../engine/peppol/as4/receive.js";
 import type { OwnAccessPoint, PeerTrust } from "../../engine/peppol/as4/ports.js";
 import type { InboundExchange, InboundOutcome } from "../../engine/peppol/transport.js";
 import { inThread } from "./as4.js";
 import type { AccessPoint } from "./as4-keys.js";
-import { type MemoryArchive, memoryArchive } from "./evidence.js";
+import { memoryArchive } from "./evidence.js";
+import type { MemoryArchive } from "./evidence.js";
 
 /** One POST as it arrived. */
 export interface Arrived {

@@ -4,16 +4,20 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type Engine, startEngine } from "../../gateway/main.js";
+import { startEngine } from "../../gateway/main.js";
+import type { Engine } from "../../gateway/main.js";
 import type { ServerForm } from "../../gateway/http/server.js";
-import { bratislavaDay, type Clock, systemClock } from "../../engine/base/clock.js";
-import { type Config, loadConfig } from "../../engine/base/config.js";
+import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
+import type { Clock } from "../../engine/base/clock.js";
+import { loadConfig } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../engine/peppol/envelope/identifiers.js";
 import { buildIfNeeded } from "../../deploy/build.mjs";
-import { freshDatabase, type TestDatabase } from "./postgres.js";
+import { freshDatabase } from "./postgres.js";
+import type { TestDatabase } from "./postgres.js";
 
 export const INVOICE_TYPE = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
 export const CREDIT_NOTE_TYPE = BILLING_CAPABILITIES[1]?.documentTypeId ?? "";

@@ -1,5 +1,6 @@
 /** A TCP proxy in front of one listener, that can stop an exchange at a chosen octet of an HTTP message. */
-import { connect, createServer, type Socket } from "node:net";
+import { connect, createServer } from "node:net";
+import type { Socket } from "node:net";
 
 export type Direction = "request" | "response";
 

@@ -101,27 +101,27 @@ export interface WireAnswer {
 /** A bare connection: for requests that no HTTP client would send. */
 export class WireClient {
   readonly socket: Socket;
-  private received = Buffer.alloc(0);
-  private ended = false;
-  private waiters: (() => void)[] = [];
+  #received = Buffer.alloc(0);
+  #ended = false;
+  readonly #waiters: (() => void)[] = [];
 
   constructor(port: number) {
     this.socket = connect(port, "127.0.0.1");
     this.socket.on("data", (chunk: Buffer) => {
-      this.received = Buffer.concat([this.received, chunk]);
-      this.wake();
+      this.#received = Buffer.concat([this.#received, chunk]);
+      this.#wake();
     });
     this.socket.on("error", () => {
-      this.ended = true;
-      this.wake();
+      this.#ended = true;
+      this.#wake();
     });
     this.socket.on("close", () => {
-      this.ended = true;
-      this.wake();
+      this.#ended = true;
+      this.#wake();
     });
     this.socket.on("end", () => {
-      this.ended = true;
-      this.wake();
+      this.#ended = true;
+      this.#wake();
     });
   }
 
@@ -133,31 +133,31 @@ export class WireClient {
   /** The next answer, or undefined when the connection ends without one. @param toHead whether the answer has no body by its method */
   async answer(toHead = false): Promise<WireAnswer | undefined> {
     for (;;) {
-      const found = this.take(toHead);
+      const found = this.#take(toHead);
       if (found !== undefined && found.status !== 100) return found;
       if (found !== undefined) continue;
-      if (this.ended) return undefined;
-      await this.activity();
+      if (this.#ended) return undefined;
+      await this.#activity();
     }
   }
 
   /** Resolves when the other side has ended the connection. */
   async closed(): Promise<void> {
-    while (!this.ended) await this.activity();
+    while (!this.#ended) await this.#activity();
   }
 
-  private activity(): Promise<void> {
-    return new Promise((resolve) => this.waiters.push(resolve));
+  #activity(): Promise<void> {
+    return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  private wake(): void {
-    for (const waiter of this.waiters.splice(0)) waiter();
+  #wake(): void {
+    for (const waiter of this.#waiters.splice(0)) waiter();
   }
 
-  private take(toHead: boolean): WireAnswer | undefined {
-    const end = this.received.indexOf("\r\n\r\n");
+  #take(toHead: boolean): WireAnswer | undefined {
+    const end = this.#received.indexOf("\r\n\r\n");
     if (end === -1) return undefined;
-    const lines = this.received.toString("latin1", 0, end).split("\r\n");
+    const lines = this.#received.toString("latin1", 0, end).split("\r\n");
     const headers: Record<string, string> = {};
     for (const line of lines.slice(1)) {
       const colon = line.indexOf(":");
@@ -166,16 +166,16 @@ export class WireClient {
     const status = Number(lines[0]?.split(" ")[1]);
     // An error of the protocol itself has no Content-Length in one form: its body ends with the connection.
     const untilClose = headers["content-length"] === undefined && headers["connection"] === "close";
-    if (untilClose && !this.ended) return undefined;
+    if (untilClose && !this.#ended) return undefined;
     const length =
       toHead || status === 100
         ? 0
         : untilClose
-          ? this.received.length - end - 4
+          ? this.#received.length - end - 4
           : Number(headers["content-length"] ?? 0);
-    if (this.received.length < end + 4 + length) return undefined;
-    const body = this.received.toString("utf8", end + 4, end + 4 + length);
-    this.received = this.received.subarray(end + 4 + length);
+    if (this.#received.length < end + 4 + length) return undefined;
+    const body = this.#received.toString("utf8", end + 4, end + 4 + length);
+    this.#received = this.#received.subarray(end + 4 + length);
     return { status, headers, body };
   }
 }

@@ -12,7 +12,8 @@ import {
   SINGLE_ELEMENTS,
 } from "../../validators/rules/en16931/restrictions.js";
 import { scan } from "../../validators/xml/scanner.js";
-import { NONE, type XmlDocument } from "../../validators/xml/document.js";
+import { NONE } from "../../validators/xml/document.js";
+import type { XmlDocument } from "../../validators/xml/document.js";
 import { NS } from "../../validators/xml/names.js";
 import type { Random } from "./random.js";
 

@@ -4,25 +4,27 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
 import type { Sql } from "../../engine/storage/sql.js";
-import { http, type HttpAnswer, sapi, send } from "./engine.js";
-import {
-  type AcceptedFact,
-  type EventFact,
-  type EvidenceFact,
-  type ExchangeFact,
-  type Facts,
-  type HistoryFact,
-  type IncomingFact,
-  type OutgoingFact,
-  type PlaceFact,
-  type ProbeFact,
-  type ProcessFact,
-  type Reply,
-  type SideFacts,
-  violations,
+import { http, sapi, send } from "./engine.js";
+import type { HttpAnswer } from "./engine.js";
+import { violations } from "./oracle.js";
+import type {
+  AcceptedFact,
+  EventFact,
+  EvidenceFact,
+  ExchangeFact,
+  Facts,
+  HistoryFact,
+  IncomingFact,
+  OutgoingFact,
+  PlaceFact,
+  ProbeFact,
+  ProcessFact,
+  Reply,
+  SideFacts,
 } from "./oracle.js";
 import type { EngineProcess } from "./process.js";
-import { type Sent, settled, type Side, TEXT_MARKER } from "./side.js";
+import { settled, TEXT_MARKER } from "./side.js";
+import type { Sent, Side } from "./side.js";
 import type { Firm } from "./two-engines.js";
 
 type DatabaseFacts = Pick<

@@ -4,12 +4,8 @@
  * oracle-facts.ts collects them from running engines.
  * @source design/reliability.md, section 1
  */
-import {
-  ATTEMPTABLE_STATES,
-  OUTBOUND_STATES,
-  type OutboundState,
-  outboundLifecycle,
-} from "../../engine/lifecycle/document.js";
+import { ATTEMPTABLE_STATES, OUTBOUND_STATES, outboundLifecycle } from "../../engine/lifecycle/document.js";
+import type { OutboundState } from "../../engine/lifecycle/document.js";
 import type { Move } from "../../engine/lifecycle/machine.js";
 
 /** A document that a client was told is accepted, and what the same request answers when it comes again. */

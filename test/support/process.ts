@@ -1,11 +1,13 @@
 /** The engine as a process of its own, that can be killed. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { readSandbox, type Sandbox } from "../../engine/identity/sandbox.js";
+import { readSandbox } from "../../engine/identity/sandbox.js";
+import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { eventually } from "./eventually.js";
 
 export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));

@@ -3,7 +3,8 @@
  * Content-MD5, If-None-Match and the retention; serves ranges. Its faults are switched on by tests.
  */
 import { createHash, createHmac, randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface S3Imitation {

@@ -5,19 +5,11 @@ import postgres from "postgres";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { connectionTarget } from "../../engine/storage/sql.js";
-import {
-  accessToken,
-  http,
-  type HttpAnswer,
-  invoiceXml,
-  type Mailbox,
-  sapi,
-  send,
-  type SendParts,
-  sendParts,
-} from "./engine.js";
+import { accessToken, http, invoiceXml, sapi, send, sendParts } from "./engine.js";
+import type { HttpAnswer, Mailbox, SendParts } from "./engine.js";
 import { eventually } from "./eventually.js";
-import { type EngineProcess, startEngineProcess } from "./process.js";
+import { startEngineProcess } from "./process.js";
+import type { EngineProcess } from "./process.js";
 import type { AccessPointHome, Firm } from "./two-engines.js";
 
 /** A document that a client was told is accepted. */

@@ -1,12 +1,14 @@
 /** An SML for tests: its management interface over TLS with client certificates, answers that a test decides, and a register that can be kept. */
-import { createServer, type Server } from "node:https";
+import { createServer } from "node:https";
+import type { Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 
 import { pemOf } from "../../engine/peppol/pki/certificate.js";
 import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { childElements, parseXml, textOf } from "../../validators/xml/tree.js";
-import { type DnsBehaviour, smpRecord } from "./dns-server.js";
+import { smpRecord } from "./dns-server.js";
+import type { DnsBehaviour } from "./dns-server.js";
 import type { TestPki } from "./test-pki.js";
 
 /** One call as it arrived. */

@@ -1,5 +1,6 @@
 /** An SMP network for tests: a DNS server, SMPs on free ports that answer what a test decides, and a look-up over both. */
-import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { silentLog } from "../../engine/base/log.js";
@@ -7,8 +8,10 @@ import { createResolveNaptr } from "../../engine/peppol/network/dns.js";
 import { createHttp } from "../../engine/peppol/network/http.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import type { OutboundPolicy } from "../../engine/peppol/network/outbound-address.js";
-import { createPki, type Pki } from "../../engine/peppol/pki/pki.js";
-import { createSmpLookup, type SmpLookup, type SmpQuestion } from "../../engine/peppol/discovery/smp.js";
+import { createPki } from "../../engine/peppol/pki/pki.js";
+import type { Pki } from "../../engine/peppol/pki/pki.js";
+import { createSmpLookup } from "../../engine/peppol/discovery/smp.js";
+import type { SmpLookup, SmpQuestion } from "../../engine/peppol/discovery/smp.js";
 import { serviceMetadataXml } from "../../engine/peppol/discovery/smp-document.js";
 import { createNetworkSource } from "../../engine/peppol/discovery/smp-source.js";
 import { createSml } from "../../engine/peppol/discovery/sml.js";

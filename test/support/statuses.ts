@@ -2,29 +2,34 @@
 import { randomUUID } from "node:crypto";
 
 import { documentKind } from "../../actors/document.js";
-import { messageKind, type MessagePorts } from "../../actors/message.js";
+import { messageKind } from "../../actors/message.js";
+import type { MessagePorts } from "../../actors/message.js";
 import type { StatusWorkPorts } from "../../actors/status-work.js";
 import { startActors } from "../../actors/system.js";
 import { createInbound } from "../../engine/documents/inbound/inbound.js";
-import { provider, type Provider } from "../../engine/documents/provider.js";
+import { provider } from "../../engine/documents/provider.js";
+import type { Provider } from "../../engine/documents/provider.js";
 import type { Inspection, Validators } from "../../engine/documents/accept/facts.js";
 import type { DutyPorts } from "../../engine/documents/inbound/mls-duties.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import { bratislavaDay } from "../../engine/base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { newId } from "../../engine/base/ids.js";
-import { outboundMove, type OutboundTrigger } from "../../engine/lifecycle/document.js";
+import { outboundMove } from "../../engine/lifecycle/document.js";
+import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import { createLog } from "../../engine/base/log.js";
-import { createMetrics, type Metrics } from "../../engine/base/metrics.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import type { Metrics } from "../../engine/base/metrics.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode } from "../../engine/peppol/responses/mls.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../engine/peppol/responses/mls.js";
+import type { MlsCode } from "../../engine/peppol/responses/mls.js";
 import {
   buildInvoiceResponse,
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
-  type ResponseCode,
 } from "../../engine/peppol/responses/invoice-response.js";
+import type { ResponseCode } from "../../engine/peppol/responses/invoice-response.js";
 import type { EnvelopeFacts, InboundExchange, Receive, Transport } from "../../engine/peppol/transport.js";
 import {
   acceptDocuments,
@@ -32,8 +37,8 @@ import {
   findDocument,
   findDocumentState,
   listDocumentEvents,
-  type NewDocument,
 } from "../../engine/storage/documents/documents.js";
+import type { NewDocument } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { recordOutgoing } from "../../engine/storage/documents/statuses.js";
 import { validateDocument } from "../../validators/validate.js";

@@ -1,6 +1,8 @@
 /** A private PKI made in the test: root, AP and SMP authorities, leaves of every kind, an OCSP responder and a CRL server. */
-import { type KeyObject, randomBytes, sign } from "node:crypto";
-import { createServer, type Server } from "node:http";
+import { randomBytes, sign } from "node:crypto";
+import type { KeyObject } from "node:crypto";
+import { createServer } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { contextTag, TAG } from "../../engine/peppol/pki/der.js";
@@ -15,16 +17,12 @@ import {
   sequence,
   time,
 } from "../../engine/peppol/pki/der-writer.js";
-import { type Certificate, OCSP_SIGNING, readCertificate } from "../../engine/peppol/pki/certificate.js";
-import {
-  issueCertificate,
-  type KeyPair,
-  nameDer,
-  type NewCertificate,
-  newKeyPair,
-  type SubjectName,
-} from "../../engine/peppol/pki/issue.js";
-import { makeTrustStore, type TrustStore } from "../../engine/peppol/pki/trust.js";
+import { OCSP_SIGNING, readCertificate } from "../../engine/peppol/pki/certificate.js";
+import type { Certificate } from "../../engine/peppol/pki/certificate.js";
+import { issueCertificate, nameDer, newKeyPair } from "../../engine/peppol/pki/issue.js";
+import type { KeyPair, NewCertificate, SubjectName } from "../../engine/peppol/pki/issue.js";
+import { makeTrustStore } from "../../engine/peppol/pki/trust.js";
+import type { TrustStore } from "../../engine/peppol/pki/trust.js";
 import { wrapPrivateKey } from "../../validators/wss/keys.js";
 import type { OwnKey } from "../../validators/wss/protocol.js";
 

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { readTests, type EmbeddedTest } from "../../validators/schematron/release/test-set.js";
+import { readTests } from "../../validators/schematron/release/test-set.js";
+import type { EmbeddedTest } from "../../validators/schematron/release/test-set.js";
 import { conformance, conformanceFiles } from "./conformance.js";
 
 export { marksBroken, type Mark } from "../../validators/schematron/release/test-set.js";

@@ -14,9 +14,12 @@ import { providerOfSeat } from "../../engine/peppol/seats.js";
 import { smlName } from "../../engine/peppol/discovery/sml.js";
 import { importRules } from "../../validators/schematron/release/import.js";
 import { setActive } from "../../validators/schematron/release/load.js";
-import { type DnsBehaviour, smpRecord, startDnsServer, type TestDnsServer } from "./dns-server.js";
-import { type FaultProxy, startFaultProxy } from "./fault-proxy.js";
-import { freshDatabase, type TestDatabase } from "./postgres.js";
+import { smpRecord, startDnsServer } from "./dns-server.js";
+import type { DnsBehaviour, TestDnsServer } from "./dns-server.js";
+import { startFaultProxy } from "./fault-proxy.js";
+import type { FaultProxy } from "./fault-proxy.js";
+import { freshDatabase } from "./postgres.js";
+import type { TestDatabase } from "./postgres.js";
 import { freePort } from "./process.js";
 
 /** Which of the sandbox's two firms a home is there for. Each home has both; DNS says where each of them is. */

@@ -1,6 +1,8 @@
 /** Child paths of rules, "cac:Party/cac:PostalAddress", resolved to name ids once and walked without allocation. */
-import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
-import { internName, NS, type NameId } from "../xml/names.js";
+import { NONE } from "../xml/document.js";
+import type { ElementId, XmlDocument } from "../xml/document.js";
+import { internName, NS } from "../xml/names.js";
+import type { NameId } from "../xml/names.js";
 import { RuleError } from "./rule.js";
 
 const NAMESPACES: Readonly<Record<string, string>> = { cbc: NS.cbc, cac: NS.cac, ext: NS.ext };

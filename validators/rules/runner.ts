@@ -5,8 +5,10 @@
  * brings along have none and take the wildcard rules, matched by their local name.
  */
 import type { Layer } from "../report.js";
-import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
-import { internedNames, nameOf, type NameId } from "../xml/names.js";
+import { NONE } from "../xml/document.js";
+import type { ElementId, XmlDocument } from "../xml/document.js";
+import { internedNames, nameOf } from "../xml/names.js";
+import type { NameId } from "../xml/names.js";
 import { nameId } from "./path.js";
 import { RuleError } from "./rule.js";
 import type { AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
@@ -55,7 +57,7 @@ interface Candidate<F extends Facts> extends Step {
   readonly rule: Rule<F>;
   readonly pattern: number;
   /** Position in the list where the next pattern starts. */
-  next: number;
+  readonly next: number;
 }
 
 /** Stands for "this name has no list"; compared by identity. */

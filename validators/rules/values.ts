@@ -2,9 +2,12 @@
  * What the text of an element is worth to XPath 2.0: strings, indicators, decimals, dates, and the errors that a value
  * of the wrong form raises. Rules use these instead of reading text themselves.
  */
-import { NONE, type ElementId, type XmlDocument } from "../xml/document.js";
-import { cbc, type NameId } from "../xml/names.js";
-import { fromDouble, parseDecimal, sign, type Decimal } from "./decimal.js";
+import { NONE } from "../xml/document.js";
+import type { ElementId, XmlDocument } from "../xml/document.js";
+import { cbc } from "../xml/names.js";
+import type { NameId } from "../xml/names.js";
+import { fromDouble, parseDecimal, sign } from "./decimal.js";
+import type { Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;

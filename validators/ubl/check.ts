@@ -217,7 +217,7 @@ function expandQName(
   document: XmlDocument,
   e: ElementId,
   written: string,
-): { namespace: string; local: string } | undefined {
+): { readonly namespace: string; readonly local: string } | undefined {
   const colon = written.indexOf(":");
   const namespace = document.namespaceOf(e, written.slice(0, Math.max(colon, 0)));
   const local = written.slice(colon + 1);

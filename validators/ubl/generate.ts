@@ -137,7 +137,10 @@ function readType(document: XmlDocument, type: ElementId, qname: QNameOf, file: 
 }
 
 /** Follows the derivations of a value type to its built-in base; attributes of a derivation replace those of its base. */
-function resolveValue(schema: Schema, type: string): { base: string; attributes: Map<string, string> } {
+function resolveValue(
+  schema: Schema,
+  type: string,
+): { readonly base: string; readonly attributes: Map<string, string> } {
   const facts = schema.types.get(type);
   if (facts === undefined) {
     if (!type.startsWith("xs:")) throw new Error(`type ${type} is not declared`);

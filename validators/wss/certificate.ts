@@ -4,9 +4,9 @@ import type { KeyObject } from "node:crypto";
 import { decodeBase64 } from "./base64.js";
 
 export interface CertificateFacts {
-  der: Buffer;
-  key: KeyObject;
-  rsaBits: number;
+  readonly der: Buffer;
+  readonly key: KeyObject;
+  readonly rsaBits: number;
 }
 
 /** Peers repeat the same few certificates; the cache saves 60 µs of ASN.1 per message. */

@@ -20,14 +20,14 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 export interface Encryption {
-  transport: KeyTransport;
-  sealedKey: Buffer;
+  readonly transport: KeyTransport;
+  readonly sealedKey: Buffer;
   /** KeyInfo of the EncryptedKey: names the certificate the message was encrypted to. */
-  keyInfo: XmlElement;
+  readonly keyInfo: XmlElement;
   /** Content-IDs of the encrypted parts, decoded, each once. */
-  cids: string[];
+  readonly cids: string[];
   /** Those of them whose EncryptedData names a media type of XML. Not signed: it chooses how a digest is computed, no more. */
-  xmlCids: ReadonlySet<string>;
+  readonly xmlCids: ReadonlySet<string>;
 }
 
 /** Reads the one EncryptedKey and its EncryptedData elements; undefined when their structure is not the agreed one. */

@@ -10,19 +10,19 @@ import { SECURITY_REASONS } from "./protocol.js";
 import type { SecurityReason, SecurityRefused } from "./protocol.js";
 
 export interface Envelope {
-  envelope: XmlElement;
-  header: XmlElement;
-  messaging: XmlElement;
-  body: XmlElement;
+  readonly envelope: XmlElement;
+  readonly header: XmlElement;
+  readonly messaging: XmlElement;
+  readonly body: XmlElement;
   /** Absent in an unsigned signal. */
-  security: XmlElement | undefined;
+  readonly security: XmlElement | undefined;
 }
 
 /** An AS4 envelope: about 15 KB with two tokens. A part or two more stays far below these. */
 export const ENVELOPE_LIMITS: XmlTreeLimits = { bytes: 262_144, depth: 24, elements: 2_000, attributes: 32 };
 
 /** Names that may stand in a message once and in one place only. */
-const SINGLE: readonly { ns: string; local: string }[] = [
+const SINGLE: readonly { readonly ns: string; readonly local: string }[] = [
   { ns: NS.soap, local: "Envelope" },
   { ns: NS.soap, local: "Header" },
   { ns: NS.soap, local: "Body" },

@@ -20,8 +20,8 @@ export function decompress(bytes: Uint8Array, bytesMax: number): Buffer | undefi
 }
 
 interface GunzipInfo {
-  buffer: Buffer;
-  engine: { bytesWritten: number };
+  readonly buffer: Buffer;
+  readonly engine: { readonly bytesWritten: number };
 }
 
 const hasInfo = (value: unknown): value is GunzipInfo =>

@@ -6,8 +6,8 @@ import { cidOf } from "./verify.js";
 
 export interface PartInfo {
   /** Content-ID, decoded. */
-  cid: string;
-  properties: Record<string, string>;
+  readonly cid: string;
+  readonly properties: Record<string, string>;
 }
 
 const PROPERTIES_MAX = 32;

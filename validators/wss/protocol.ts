@@ -42,149 +42,149 @@ export const SECURITY_REASONS = {
 export type SecurityReason = keyof typeof SECURITY_REASONS;
 
 export interface SecurityRefused {
-  kind: "refused";
-  error: SecurityErrorCode;
-  reason: SecurityReason;
+  readonly kind: "refused";
+  readonly error: SecurityErrorCode;
+  readonly reason: SecurityReason;
   /** eb:MessageId as claimed by the refused message, when it could be read: for RefToMessageId only, never a fact. */
-  claimedMessageId?: string;
+  readonly claimedMessageId?: string;
 }
 
 /** A private key on its way to a worker: PKCS#8 under AES-256-GCM, see keys.ts. */
 export interface WrappedKey {
   /** SHA-256 of the public key (SubjectPublicKeyInfo), hex: the cache key of the workers. */
-  fingerprint: string;
-  nonce: Uint8Array;
+  readonly fingerprint: string;
+  readonly nonce: Uint8Array;
   /** Ciphertext and 16 octets of tag. */
-  sealed: Uint8Array;
+  readonly sealed: Uint8Array;
 }
 
 /** One of our own keys with its certificate (DER). */
 export interface OwnKey {
-  certificate: Uint8Array;
-  key: WrappedKey;
+  readonly certificate: Uint8Array;
+  readonly key: WrappedKey;
 }
 
 /** A ds:Reference as values: what a receipt's NonRepudiationInformation copies and what we compare it with. */
 export interface SignedReference {
-  uri: string;
-  transform: string;
+  readonly uri: string;
+  readonly transform: string;
   /** PrefixList of the transform's InclusiveNamespaces; absent when the element is. */
-  prefixList?: string;
-  digestMethod: string;
+  readonly prefixList?: string;
+  readonly digestMethod: string;
   /** Base64, without white space. */
-  digest: string;
+  readonly digest: string;
 }
 
 /** A MIME part beside the SOAP part. */
 export interface Attachment {
   /** Content-ID without angle brackets. */
-  cid: string;
-  bytes: Uint8Array;
+  readonly cid: string;
+  readonly bytes: Uint8Array;
 }
 
 export interface SealInput {
   /** The eb:Messaging element with `wsu:Id` equal to `messagingId`; all its namespaces declared on itself. */
-  messaging: string;
-  messagingId: string;
+  readonly messaging: string;
+  readonly messagingId: string;
   /** Makes the other ids of the envelope; unique per message. */
-  id: string;
-  payload: { cid: string; bytes: Uint8Array };
-  signer: OwnKey;
+  readonly id: string;
+  readonly payload: { readonly cid: string; readonly bytes: Uint8Array };
+  readonly signer: OwnKey;
   /** DER of the certificate of the receiving access point. */
-  recipient: Uint8Array;
+  readonly recipient: Uint8Array;
 }
 
 export interface SealOutput {
-  kind: "sealed";
-  soap: Uint8Array;
+  readonly kind: "sealed";
+  readonly soap: Uint8Array;
   /** IV, ciphertext and tag: the body of the second MIME part. */
-  encrypted: Uint8Array;
+  readonly encrypted: Uint8Array;
   /** The gzip octets that were signed; evidence. */
-  compressed: Uint8Array;
-  references: SignedReference[];
+  readonly compressed: Uint8Array;
+  readonly references: SignedReference[];
 }
 
 export interface OpenInput {
-  soap: Uint8Array;
-  attachments: Attachment[];
+  readonly soap: Uint8Array;
+  readonly attachments: Attachment[];
   /** Every key a sender may still have been told of: the current one, and the previous one during a roll-over. */
-  keys: OwnKey[];
+  readonly keys: OwnKey[];
   /** Cap of the decompressed payload, octets. */
-  payloadBytesMax: number;
+  readonly payloadBytesMax: number;
   /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
-  legacyOaep?: boolean;
+  readonly legacyOaep?: boolean;
 }
 
 export interface OpenedPart {
-  cid: string;
+  readonly cid: string;
   /** Properties of the part from the verified header: MimeType, CompressionType, CharacterSet. */
-  properties: Record<string, string>;
+  readonly properties: Record<string, string>;
   /** The octets the signature covers: gzip when the part was compressed, the canonical form when it was XML as such. Evidence. */
-  signedBytes: Uint8Array;
-  payload: Uint8Array;
+  readonly signedBytes: Uint8Array;
+  readonly payload: Uint8Array;
 }
 
 export interface Opened {
-  kind: "opened";
+  readonly kind: "opened";
   /** The verified eb:Messaging: business values are read from here and nowhere else. */
-  messaging: XmlElement;
+  readonly messaging: XmlElement;
   /** DER of the signing certificate. Mathematics only: whether it is trusted is the PKI's question. */
-  signer: Uint8Array;
+  readonly signer: Uint8Array;
   /** DER of the one of our certificates the message was encrypted to; absent when there was nothing to encrypt. */
-  recipient?: Uint8Array;
-  references: SignedReference[];
+  readonly recipient?: Uint8Array;
+  readonly references: SignedReference[];
   /** None or one. */
-  parts: OpenedPart[];
+  readonly parts: OpenedPart[];
 }
 
 export interface SignInput {
-  messaging: string;
-  messagingId: string;
-  id: string;
-  signer: OwnKey;
+  readonly messaging: string;
+  readonly messagingId: string;
+  readonly id: string;
+  readonly signer: OwnKey;
 }
 
 export interface SignOutput {
-  kind: "signed";
-  soap: Uint8Array;
-  references: SignedReference[];
+  readonly kind: "signed";
+  readonly soap: Uint8Array;
+  readonly references: SignedReference[];
 }
 
 export interface CheckInput {
-  soap: Uint8Array;
+  readonly soap: Uint8Array;
 }
 
 /** A signal as received. `signer` is present when a signature was there and held over Messaging and Body. */
 export interface Checked {
-  kind: "checked";
-  messaging: XmlElement;
-  signer?: Uint8Array;
-  references: SignedReference[];
+  readonly kind: "checked";
+  readonly messaging: XmlElement;
+  readonly signer?: Uint8Array;
+  readonly references: SignedReference[];
 }
 
 export interface AuditInput {
-  soap: Uint8Array;
+  readonly soap: Uint8Array;
   /** Each part with the octets that were signed: as they were before encryption. */
-  parts: Attachment[];
+  readonly parts: Attachment[];
 }
 
 export interface Audited {
-  kind: "audited";
-  messaging: XmlElement;
-  signer: Uint8Array;
+  readonly kind: "audited";
+  readonly messaging: XmlElement;
+  readonly signer: Uint8Array;
   /** DER of the certificate that the message's key was encrypted to; absent when the message does not carry it. Not signed. */
-  recipient?: Uint8Array;
-  references: SignedReference[];
+  readonly recipient?: Uint8Array;
+  readonly references: SignedReference[];
 }
 
 export interface EnvelopedSignInput {
   /** A complete document, UTF-8. The signature becomes the last child of its root. */
-  document: Uint8Array;
-  signer: OwnKey;
+  readonly document: Uint8Array;
+  readonly signer: OwnKey;
 }
 
 export interface EnvelopedVerifyInput {
-  document: Uint8Array;
+  readonly document: Uint8Array;
 }
 
 export type EnvelopedReason =
@@ -201,17 +201,17 @@ export type EnvelopedReason =
   | "nested_copy";
 
 export type EnvelopedVerified =
-  | { kind: "verified"; root: XmlElement; signer: Uint8Array; chain: Uint8Array[] }
-  | { kind: "refused"; reason: EnvelopedReason };
+  | { readonly kind: "verified"; readonly root: XmlElement; readonly signer: Uint8Array; readonly chain: Uint8Array[] }
+  | { readonly kind: "refused"; readonly reason: EnvelopedReason };
 
 /** Every task: kind → input and output. */
 export interface SignatureTasks {
-  "as4.seal": { input: SealInput; output: SealOutput };
-  "as4.open": { input: OpenInput; output: Opened | SecurityRefused };
-  "as4.sign": { input: SignInput; output: SignOutput };
-  "as4.check": { input: CheckInput; output: Checked | SecurityRefused };
-  "as4.audit": { input: AuditInput; output: Audited | SecurityRefused };
-  "enveloped.sign": { input: EnvelopedSignInput; output: Uint8Array };
-  "enveloped.verify": { input: EnvelopedVerifyInput; output: EnvelopedVerified };
+  readonly "as4.seal": { readonly input: SealInput; readonly output: SealOutput };
+  readonly "as4.open": { readonly input: OpenInput; readonly output: Opened | SecurityRefused };
+  readonly "as4.sign": { readonly input: SignInput; readonly output: SignOutput };
+  readonly "as4.check": { readonly input: CheckInput; readonly output: Checked | SecurityRefused };
+  readonly "as4.audit": { readonly input: AuditInput; readonly output: Audited | SecurityRefused };
+  readonly "enveloped.sign": { readonly input: EnvelopedSignInput; readonly output: Uint8Array };
+  readonly "enveloped.verify": { readonly input: EnvelopedVerifyInput; readonly output: EnvelopedVerified };
 }
 export type SignatureTaskKind = keyof SignatureTasks;

@@ -54,10 +54,10 @@ export const encodeCid = (cid: string): string =>
 const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("base64");
 
 interface HeaderInput {
-  messaging: string;
-  messagingId: string;
-  id: string;
-  signer: OwnKey;
+  readonly messaging: string;
+  readonly messagingId: string;
+  readonly id: string;
+  readonly signer: OwnKey;
 }
 
 /** What may stand in an id without being escaped, and after a letter is an NCName. */
@@ -67,7 +67,7 @@ const ID = /^[A-Za-z0-9._-]{1,128}$/;
 function signedHeader(
   input: HeaderInput,
   parts: readonly SignedReference[],
-): { security: string; references: SignedReference[] } {
+): { readonly security: string; readonly references: SignedReference[] } {
   if (!ID.test(input.id) || !ID.test(input.messagingId))
     throw new Error("seal: an id is not made of NCName characters");
   const references: SignedReference[] = [

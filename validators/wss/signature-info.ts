@@ -14,19 +14,19 @@ export type SignatureFault = "signature_structure" | "algorithm_not_allowed" | "
 
 export interface ParsedReference extends SignedReference {
   /** Name of the digest for node:crypto. */
-  hash: string;
-  value: Buffer;
+  readonly hash: string;
+  readonly value: Buffer;
 }
 
 export interface SignatureInfo {
-  signedInfo: XmlElement;
-  canonicalization: string;
-  inclusivePrefixes: string[] | undefined;
+  readonly signedInfo: XmlElement;
+  readonly canonicalization: string;
+  readonly inclusivePrefixes: string[] | undefined;
   /** Name of the hash of the RSA signature for node:crypto. */
-  hash: string;
-  references: ParsedReference[];
-  value: Buffer;
-  keyInfo: XmlElement;
+  readonly hash: string;
+  readonly references: ParsedReference[];
+  readonly value: Buffer;
+  readonly keyInfo: XmlElement;
 }
 
 /** Transforms a message reference may use: one per reference, chosen by what the URI points at. */

@@ -15,11 +15,11 @@ import { readSignatureInfo, referencedToken } from "./signature-info.js";
 import type { ParsedReference, SignatureInfo } from "./signature-info.js";
 
 export interface MessageSignature {
-  kind: "signature";
-  info: SignatureInfo;
-  signer: CertificateFacts;
+  readonly kind: "signature";
+  readonly info: SignatureInfo;
+  readonly signer: CertificateFacts;
   /** From the envelope down to SignedInfo. */
-  signedInfoPath: XmlElement[];
+  readonly signedInfoPath: XmlElement[];
 }
 
 /** Reads the one signature of the Security header and the certificate it names. */
@@ -27,8 +27,11 @@ export function readMessageSignature(
   envelope: Envelope,
   security: XmlElement,
   policy: SignaturePolicy,
-): MessageSignature | { kind: "fault"; reason: SecurityReason } {
-  const fault = (reason: SecurityReason): { kind: "fault"; reason: SecurityReason } => ({ kind: "fault", reason });
+): MessageSignature | { readonly kind: "fault"; readonly reason: SecurityReason } {
+  const fault = (reason: SecurityReason): { readonly kind: "fault"; readonly reason: SecurityReason } => ({
+    kind: "fault",
+    reason,
+  });
   const [signature, ...more] = childrenNamed(security, NS.ds, "Signature");
   if (signature === undefined) return fault("signature_missing");
   if (more.length > 0) return fault("nested_copy");
@@ -70,10 +73,10 @@ export const referenceValues = (references: readonly ParsedReference[]): SignedR
 
 /** The references sorted by what they point at, or the reason why they are not the set a message must sign. */
 export interface SignedSet {
-  messaging: ParsedReference;
-  body: ParsedReference;
+  readonly messaging: ParsedReference;
+  readonly body: ParsedReference;
   /** By decoded Content-ID. */
-  attachments: Map<string, ParsedReference>;
+  readonly attachments: Map<string, ParsedReference>;
 }
 
 /**

@@ -8,13 +8,13 @@
 import type { XmlAttribute, XmlDocument, XmlElement, XmlNode } from "./tree.js";
 
 export interface C14nOptions {
-  method: "exclusive" | "inclusive";
+  readonly method: "exclusive" | "inclusive";
   /** Keep comments; default false. */
-  comments?: boolean;
+  readonly comments?: boolean;
   /** Exclusive only: prefixes treated as inclusive C14N does; `#default` names the default namespace. */
-  inclusivePrefixes?: readonly string[];
+  readonly inclusivePrefixes?: readonly string[];
   /** A subtree left out of the output: the signature, for an enveloped signature. */
-  omit?: XmlElement;
+  readonly omit?: XmlElement;
 }
 
 const XML_NS = "http://www.w3.org/XML/1998/namespace";
@@ -60,46 +60,46 @@ const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit 
 type Namespaces = ReadonlyMap<string, string>;
 
 class Writer {
-  private readonly parts: string[] = [];
-  private readonly options: C14nOptions;
-  private readonly listed: readonly string[];
+  readonly #parts: string[] = [];
+  readonly #options: C14nOptions;
+  readonly #listed: readonly string[];
 
   constructor(options: C14nOptions) {
-    this.options = options;
+    this.#options = options;
     const prefixes = options.method === "exclusive" ? (options.inclusivePrefixes ?? []) : [];
-    this.listed = prefixes.map((prefix) => (prefix === "#default" ? "" : prefix));
+    this.#listed = prefixes.map((prefix) => (prefix === "#default" ? "" : prefix));
   }
 
   text(): string {
-    return this.parts.join("");
+    return this.#parts.join("");
   }
 
   /** @param scope what is declared at this element; @param rendered what the output's ancestors have written. */
   element(element: XmlElement, scope: Namespaces, rendered: Namespaces, inherited: readonly XmlAttribute[]): void {
     const name = element.prefix === "" ? element.local : `${element.prefix}:${element.local}`;
-    this.parts.push("<", name);
-    const next = this.namespaces(element, scope, rendered);
-    this.attributes(inherited.length === 0 ? element.attributes : [...inherited, ...element.attributes]);
-    this.parts.push(">");
-    for (const child of element.children) this.child(child, scope, next);
-    this.parts.push("</", name, ">");
+    this.#parts.push("<", name);
+    const next = this.#namespaces(element, scope, rendered);
+    this.#attributes(inherited.length === 0 ? element.attributes : [...inherited, ...element.attributes]);
+    this.#parts.push(">");
+    for (const child of element.children) this.#child(child, scope, next);
+    this.#parts.push("</", name, ">");
   }
 
-  private child(node: XmlNode, scope: Namespaces, rendered: Namespaces): void {
+  #child(node: XmlNode, scope: Namespaces, rendered: Namespaces): void {
     switch (node.kind) {
       case "text":
-        this.parts.push(escapeText(node.value));
+        this.#parts.push(escapeText(node.value));
         return;
       case "comment":
-        if (this.options.comments === true) this.parts.push("<!--", escapeCarriageReturn(node.value), "-->");
+        if (this.#options.comments === true) this.#parts.push("<!--", escapeCarriageReturn(node.value), "-->");
         return;
       case "element":
-        if (node !== this.options.omit) this.element(node, within(scope, node), rendered, []);
+        if (node !== this.#options.omit) this.element(node, within(scope, node), rendered, []);
     }
   }
 
-  private namespaces(element: XmlElement, scope: Namespaces, rendered: Namespaces): Namespaces {
-    const wanted = this.options.method === "inclusive" ? new Set(scope.keys()) : this.utilised(element, scope);
+  #namespaces(element: XmlElement, scope: Namespaces, rendered: Namespaces): Namespaces {
+    const wanted = this.#options.method === "inclusive" ? new Set(scope.keys()) : this.#utilised(element, scope);
     const fresh: [string, string][] = [];
     for (const prefix of wanted) {
       const ns = scope.get(prefix) ?? "";
@@ -108,23 +108,23 @@ class Writer {
     if (fresh.length === 0) return rendered;
     fresh.sort(([left], [right]) => compareCodePoints(left, right));
     for (const [prefix, ns] of fresh) {
-      this.parts.push(prefix === "" ? ' xmlns="' : ` xmlns:${prefix}="`, escapeAttribute(ns), '"');
+      this.#parts.push(prefix === "" ? ' xmlns="' : ` xmlns:${prefix}="`, escapeAttribute(ns), '"');
     }
     return new Map([...rendered, ...fresh]);
   }
 
   /** Prefixes visibly used by the element and its attributes, and the listed ones that are in scope. */
-  private utilised(element: XmlElement, scope: Namespaces): Set<string> {
+  #utilised(element: XmlElement, scope: Namespaces): Set<string> {
     const wanted = new Set([element.prefix]);
     for (const attribute of element.attributes) if (attribute.prefix !== "") wanted.add(attribute.prefix);
-    for (const prefix of this.listed) if (scope.has(prefix)) wanted.add(prefix);
+    for (const prefix of this.#listed) if (scope.has(prefix)) wanted.add(prefix);
     return wanted;
   }
 
-  private attributes(attributes: readonly XmlAttribute[]): void {
+  #attributes(attributes: readonly XmlAttribute[]): void {
     const sorted = attributes.length < 2 ? attributes : [...attributes].sort(byExpandedName);
     for (const { prefix, local, value } of sorted) {
-      this.parts.push(prefix === "" ? ` ${local}="` : ` ${prefix}:${local}="`, escapeAttribute(value), '"');
+      this.#parts.push(prefix === "" ? ` ${local}="` : ` ${prefix}:${local}="`, escapeAttribute(value), '"');
     }
   }
 }

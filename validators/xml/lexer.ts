@@ -71,16 +71,16 @@ export abstract class Lexer {
         while (TEXT_BYTES[b]! === BYTE.high);
         continue;
       }
-      at = this.rareText(kind, start, at);
+      at = this.#rareText(kind, start, at);
       b = bytes[at]!;
     }
     // Text that begins with a carriage return or a reference has not shown yet whether it is only white space.
-    if ((flags[current]! & FLAG.nonSpace) === 0) this.markNonSpace(start, at);
+    if ((flags[current]! & FLAG.nonSpace) === 0) this.#markNonSpace(start, at);
     return at;
   }
 
   /** The bytes of text that need a closer look. @returns the offset behind them */
-  private rareText(kind: number, start: number, at: number): number {
+  #rareText(kind: number, start: number, at: number): number {
     const bytes = this.bytes;
     const { flags } = this.document;
     if (kind === BYTE.bracket) {
@@ -88,7 +88,7 @@ export abstract class Lexer {
       return at + 1;
     }
     if (kind === BYTE.ampersand) {
-      const end = this.reference(at);
+      const end = this.#reference(at);
       flags[this.current]! |= WHITE_SPACE_REFERENCE.test(this.document.latin.substring(at, end))
         ? FLAG.marked
         : FLAG.marked | FLAG.nonSpace;
@@ -99,14 +99,14 @@ export abstract class Lexer {
       return at + 1;
     }
     if (kind === BYTE.ef) {
-      this.refuseNonCharacter(at);
+      this.#refuseNonCharacter(at);
       flags[this.current]! |= FLAG.nonAscii;
       return at + 1;
     }
     throw new ScanFault(at >= this.length ? "XML-TRUNCATED" : "XML-CHARACTER", Math.max(start, at));
   }
 
-  private markNonSpace(start: number, end: number): void {
+  #markNonSpace(start: number, end: number): void {
     const bytes = this.bytes;
     for (let i = start; i < end; i++) {
       if (bytes[i] === AMPERSAND) while (bytes[i] !== SEMICOLON) i++;
@@ -118,12 +118,12 @@ export abstract class Lexer {
   }
 
   /** U+FFFE and U+FFFF: valid UTF-8, not characters of XML. */
-  private refuseNonCharacter(at: number): void {
+  #refuseNonCharacter(at: number): void {
     if (this.bytes[at + 1] === 0xbf && this.bytes[at + 2]! >= 0xbe) throw new ScanFault("XML-CHARACTER", at);
   }
 
   /** One reference. @returns the offset behind its semicolon */
-  private reference(at: number): number {
+  #reference(at: number): number {
     const bytes = this.bytes;
     let end = at + 1;
     while (end - at < REFERENCE_BYTES_MAX && bytes[end] !== SEMICOLON && bytes[end] !== LESS && end < this.length)
@@ -180,7 +180,7 @@ export abstract class Lexer {
     for (let i = start; i < end; i++) {
       const kind = TEXT_BYTES[bytes[i]!]!;
       if (kind === BYTE.control) throw new ScanFault("XML-CHARACTER", i);
-      if (kind === BYTE.ef) this.refuseNonCharacter(i);
+      if (kind === BYTE.ef) this.#refuseNonCharacter(i);
     }
   }
 
@@ -205,9 +205,9 @@ export abstract class Lexer {
         at++;
       } else if (kind === BYTE.ampersand) {
         flags |= FLAG.marked;
-        at = this.reference(at);
+        at = this.#reference(at);
       } else if (kind === BYTE.ef) {
-        this.refuseNonCharacter(at);
+        this.#refuseNonCharacter(at);
         flags |= FLAG.nonAscii;
         at++;
       } else

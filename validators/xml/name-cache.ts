@@ -42,7 +42,7 @@ export class NameCache {
   #bytes = new Uint8Array(32_768);
   #bytesUsed = 0;
   /** Slots hold entry + 1; 0 is free. Lasting entries and those of the document have a table each. */
-  #lastingSlots = new Int32Array(4_096);
+  readonly #lastingSlots = new Int32Array(4_096);
   #documentSlots = new Int32Array(256);
   #lasting = 0;
   #lastingBytes = 0;

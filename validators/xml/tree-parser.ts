@@ -26,7 +26,7 @@ export function parseDocument(bytes: Uint8Array, limits: XmlTreeLimits): XmlDocu
 /** See parseXmlHead of tree.ts. */
 export function parseHead(
   bytes: Uint8Array,
-  name: { ns: string; local: string },
+  name: { readonly ns: string; readonly local: string },
   limits: XmlTreeLimits,
 ): XmlHead | XmlRefused {
   return guarded(() => {
@@ -66,281 +66,282 @@ const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', a
 
 type Scope = ReadonlyMap<string, string>;
 interface Open {
-  element: XmlElement;
-  name: string;
-  scope: Scope;
+  readonly element: XmlElement;
+  readonly name: string;
+  readonly scope: Scope;
 }
 
 class TreeParser {
-  private readonly source: string;
-  private readonly limits: XmlTreeLimits;
-  private at = 0;
-  private elements = 0;
-  private readonly open: Open[] = [];
+  readonly #source: string;
+  readonly #limits: XmlTreeLimits;
+  #at = 0;
+  #elements = 0;
+  readonly #open: Open[] = [];
 
   constructor(bytes: Uint8Array, limits: XmlTreeLimits) {
-    this.source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
-    this.limits = limits;
+    this.#source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+    this.#limits = limits;
   }
 
   document(): XmlDocument {
-    const prolog = this.prolog();
-    const root = this.startTag();
-    while (this.open.length > 0) this.content();
-    const epilog = this.misc();
-    if (this.at < this.source.length) this.refuse(this.source[this.at] === "<" ? this.markupFault() : "malformed");
-    this.checkCharacters(this.source.length);
+    const prolog = this.#prolog();
+    const root = this.#startTag();
+    while (this.#open.length > 0) this.#content();
+    const epilog = this.#misc();
+    if (this.#at < this.#source.length)
+      this.#refuse(this.#source[this.#at] === "<" ? this.#markupFault() : "malformed");
+    this.#checkCharacters(this.#source.length);
     return { kind: "document", prolog, root, epilog };
   }
 
-  head(name: { ns: string; local: string }): XmlHead {
-    this.prolog();
-    const root = this.startTag();
+  head(name: { readonly ns: string; readonly local: string }): XmlHead {
+    this.#prolog();
+    const root = this.#startTag();
     let first: XmlElement | undefined;
-    while (this.open.length > 0) {
-      this.content();
+    while (this.#open.length > 0) {
+      this.#content();
       first ??= root.children.find((node) => node.kind === "element");
       if (first === undefined) continue;
-      if (first.ns !== name.ns || first.local !== name.local) this.refuse("malformed");
-      if (this.open.length === 1) {
-        this.checkCharacters(this.at);
-        return { kind: "head", root, head: first, next: this.at };
+      if (first.ns !== name.ns || first.local !== name.local) this.#refuse("malformed");
+      if (this.#open.length === 1) {
+        this.#checkCharacters(this.#at);
+        return { kind: "head", root, head: first, next: this.#at };
       }
     }
-    return this.refuse("malformed");
+    return this.#refuse("malformed");
   }
 
-  private prolog(): XmlComment[] {
-    if (this.source.startsWith("\xef\xbb\xbf")) this.at = 3;
-    if (/^<\?xml[ \t\r\n]/.test(this.source.slice(this.at, this.at + 6))) this.declaration();
-    const comments = this.misc();
-    if (this.source[this.at] !== "<") this.refuse("malformed");
+  #prolog(): XmlComment[] {
+    if (this.#source.startsWith("\xef\xbb\xbf")) this.#at = 3;
+    if (/^<\?xml[ \t\r\n]/.test(this.#source.slice(this.#at, this.#at + 6))) this.#declaration();
+    const comments = this.#misc();
+    if (this.#source[this.#at] !== "<") this.#refuse("malformed");
     return comments;
   }
 
-  private declaration(): void {
-    DECLARATION.lastIndex = this.at;
-    const match = DECLARATION.exec(this.source);
-    if (match === null) return this.refuse("malformed");
+  #declaration(): void {
+    DECLARATION.lastIndex = this.#at;
+    const match = DECLARATION.exec(this.#source);
+    if (match === null) return this.#refuse("malformed");
     const encoding = match[1] ?? match[2] ?? "UTF-8";
-    if (encoding.toLowerCase() !== "utf-8") this.refuse("encoding");
-    this.at = DECLARATION.lastIndex;
+    if (encoding.toLowerCase() !== "utf-8") this.#refuse("encoding");
+    this.#at = DECLARATION.lastIndex;
   }
 
   /** White space and comments outside the root element. */
-  private misc(): XmlComment[] {
+  #misc(): XmlComment[] {
     const comments: XmlComment[] = [];
     for (;;) {
-      this.space();
-      if (!this.source.startsWith("<!--", this.at)) return comments;
-      comments.push(this.comment());
+      this.#space();
+      if (!this.#source.startsWith("<!--", this.#at)) return comments;
+      comments.push(this.#comment());
     }
   }
 
   /** One child of the innermost open element, or its end tag. */
-  private content(): void {
-    const parent = this.top();
-    const source = this.source;
-    if (this.at >= source.length) this.refuse("malformed");
-    if (source[this.at] !== "<") return this.text(parent.element);
-    const next = source[this.at + 1];
-    if (next === "/") return this.endTag(parent);
-    if (next === "!" && source.startsWith("<!--", this.at)) {
-      parent.element.children.push(this.comment());
-    } else if (next === "!" && source.startsWith("<![CDATA[", this.at)) {
-      this.cdata(parent.element);
+  #content(): void {
+    const parent = this.#top();
+    const source = this.#source;
+    if (this.#at >= source.length) this.#refuse("malformed");
+    if (source[this.#at] !== "<") return this.#text(parent.element);
+    const next = source[this.#at + 1];
+    if (next === "/") return this.#endTag(parent);
+    if (next === "!" && source.startsWith("<!--", this.#at)) {
+      parent.element.children.push(this.#comment());
+    } else if (next === "!" && source.startsWith("<![CDATA[", this.#at)) {
+      this.#cdata(parent.element);
     } else {
-      this.startTag();
+      this.#startTag();
     }
   }
 
-  private text(parent: XmlElement): void {
-    const start = this.at;
-    const stop = this.source.indexOf("<", start);
-    if (stop < 0) this.refuse("malformed");
-    const raw = this.source.slice(start, stop);
+  #text(parent: XmlElement): void {
+    const start = this.#at;
+    const stop = this.#source.indexOf("<", start);
+    if (stop < 0) this.#refuse("malformed");
+    const raw = this.#source.slice(start, stop);
     const forbidden = raw.indexOf("]]>");
-    if (forbidden >= 0) this.refuse("malformed", start + forbidden);
-    this.at = stop;
-    appendText(parent, this.expand(lineEnds(raw), start), start);
+    if (forbidden >= 0) this.#refuse("malformed", start + forbidden);
+    this.#at = stop;
+    appendText(parent, this.#expand(lineEnds(raw), start), start);
   }
 
-  private cdata(parent: XmlElement): void {
-    const start = this.at;
-    const stop = this.source.indexOf("]]>", start + 9);
-    if (stop < 0) this.refuse("malformed");
-    this.at = stop + 3;
-    appendText(parent, decoded(lineEnds(this.source.slice(start + 9, stop))), start);
+  #cdata(parent: XmlElement): void {
+    const start = this.#at;
+    const stop = this.#source.indexOf("]]>", start + 9);
+    if (stop < 0) this.#refuse("malformed");
+    this.#at = stop + 3;
+    appendText(parent, decoded(lineEnds(this.#source.slice(start + 9, stop))), start);
   }
 
-  private comment(): XmlComment {
-    const start = this.at;
-    const stop = this.source.indexOf("--", start + 4);
-    if (stop < 0 || this.source[stop + 2] !== ">") this.refuse("malformed");
-    this.at = stop + 3;
-    return { kind: "comment", value: decoded(lineEnds(this.source.slice(start + 4, stop))), start };
+  #comment(): XmlComment {
+    const start = this.#at;
+    const stop = this.#source.indexOf("--", start + 4);
+    if (stop < 0 || this.#source[stop + 2] !== ">") this.#refuse("malformed");
+    this.#at = stop + 3;
+    return { kind: "comment", value: decoded(lineEnds(this.#source.slice(start + 4, stop))), start };
   }
 
-  private startTag(): XmlElement {
-    const start = this.at;
-    this.elements += 1;
-    if (this.elements > this.limits.elements) this.refuse("elements");
-    if (this.open.length >= this.limits.depth) this.refuse("depth");
-    this.at += 1;
-    const name = this.name();
-    const { attributes, declarations } = this.attributes();
-    const empty = this.source[this.at] === "/";
-    if (empty) this.at += 1;
-    if (this.source[this.at] !== ">") this.refuse("malformed");
-    this.at += 1;
+  #startTag(): XmlElement {
+    const start = this.#at;
+    this.#elements += 1;
+    if (this.#elements > this.#limits.elements) this.#refuse("elements");
+    if (this.#open.length >= this.#limits.depth) this.#refuse("depth");
+    this.#at += 1;
+    const name = this.#name();
+    const { attributes, declarations } = this.#attributes();
+    const empty = this.#source[this.#at] === "/";
+    if (empty) this.#at += 1;
+    if (this.#source[this.#at] !== ">") this.#refuse("malformed");
+    this.#at += 1;
 
-    const parent = this.open.at(-1);
-    const scope = this.scopeOf(parent?.scope, declarations);
+    const parent = this.#open.at(-1);
+    const scope = this.#scopeOf(parent?.scope, declarations);
     const { prefix, local } = split(name);
     const element: XmlElement = {
       kind: "element",
       prefix,
       local,
-      ns: this.resolve(scope, prefix, start),
+      ns: this.#resolve(scope, prefix, start),
       attributes,
       declarations,
       children: [],
       start,
-      end: empty ? this.at : 0,
+      end: empty ? this.#at : 0,
     };
     for (const attribute of attributes) {
-      if (attribute.prefix !== "") attribute.ns = this.resolve(scope, attribute.prefix, start);
+      if (attribute.prefix !== "") attribute.ns = this.#resolve(scope, attribute.prefix, start);
     }
-    this.checkExpandedNames(attributes, start);
+    this.#checkExpandedNames(attributes, start);
     parent?.element.children.push(element);
-    if (!empty) this.open.push({ element, name, scope });
+    if (!empty) this.#open.push({ element, name, scope });
     return element;
   }
 
-  private endTag(current: Open): void {
-    this.at += 2;
-    if (this.name() !== current.name) this.refuse("malformed");
-    this.space();
-    if (this.source[this.at] !== ">") this.refuse("malformed");
-    this.at += 1;
-    current.element.end = this.at;
-    this.open.pop();
+  #endTag(current: Open): void {
+    this.#at += 2;
+    if (this.#name() !== current.name) this.#refuse("malformed");
+    this.#space();
+    if (this.#source[this.#at] !== ">") this.#refuse("malformed");
+    this.#at += 1;
+    current.element.end = this.#at;
+    this.#open.pop();
   }
 
-  private attributes(): { attributes: XmlAttribute[]; declarations: NamespaceDeclaration[] } {
+  #attributes(): { readonly attributes: XmlAttribute[]; readonly declarations: NamespaceDeclaration[] } {
     const attributes: XmlAttribute[] = [];
     const declarations: NamespaceDeclaration[] = [];
     const names = new Set<string>();
     for (;;) {
-      const before = this.at;
-      this.space();
-      const next = this.source[this.at];
+      const before = this.#at;
+      this.#space();
+      const next = this.#source[this.#at];
       if (next === ">" || next === "/") return { attributes, declarations };
-      if (this.at === before) this.refuse("malformed");
-      const start = this.at;
-      const name = this.name();
-      const value = this.attributeValue();
-      if (names.has(name)) this.refuse("duplicate_attribute", start);
+      if (this.#at === before) this.#refuse("malformed");
+      const start = this.#at;
+      const name = this.#name();
+      const value = this.#attributeValue();
+      if (names.has(name)) this.#refuse("duplicate_attribute", start);
       names.add(name);
-      if (names.size > this.limits.attributes) this.refuse("attributes", start);
+      if (names.size > this.#limits.attributes) this.#refuse("attributes", start);
       const { prefix, local } = split(name);
       if (name === "xmlns" || prefix === "xmlns") {
-        declarations.push(this.declared(prefix === "" ? "" : local, value, start));
+        declarations.push(this.#declared(prefix === "" ? "" : local, value, start));
       } else {
         attributes.push({ prefix, local, ns: "", value });
       }
     }
   }
 
-  private attributeValue(): string {
-    this.space();
-    if (this.source[this.at] !== "=") this.refuse("malformed");
-    this.at += 1;
-    this.space();
-    const quote = this.source[this.at];
-    if (quote !== '"' && quote !== "'") return this.refuse("malformed");
-    const start = this.at + 1;
-    const stop = this.source.indexOf(quote, start);
-    if (stop < 0) this.refuse("malformed");
-    const raw = this.source.slice(start, stop);
-    if (raw.includes("<")) this.refuse("malformed", start);
-    this.at = stop + 1;
+  #attributeValue(): string {
+    this.#space();
+    if (this.#source[this.#at] !== "=") this.#refuse("malformed");
+    this.#at += 1;
+    this.#space();
+    const quote = this.#source[this.#at];
+    if (quote !== '"' && quote !== "'") return this.#refuse("malformed");
+    const start = this.#at + 1;
+    const stop = this.#source.indexOf(quote, start);
+    if (stop < 0) this.#refuse("malformed");
+    const raw = this.#source.slice(start, stop);
+    if (raw.includes("<")) this.#refuse("malformed", start);
+    this.#at = stop + 1;
     // Literal white space becomes a space before references are replaced: `&#10;` stays a line feed.
-    return this.expand(/[\t\r\n]/.test(raw) ? lineEnds(raw).replace(/[\t\n]/g, " ") : raw, start);
+    return this.#expand(/[\t\r\n]/.test(raw) ? lineEnds(raw).replace(/[\t\n]/g, " ") : raw, start);
   }
 
-  private declared(prefix: string, ns: string, at: number): NamespaceDeclaration {
+  #declared(prefix: string, ns: string, at: number): NamespaceDeclaration {
     const xmlPrefix = prefix === "xml";
     if (prefix === "xmlns" || ns === XMLNS_NS || xmlPrefix !== (ns === XML_NS) || (prefix !== "" && ns === "")) {
-      this.refuse("namespace", at);
+      this.#refuse("namespace", at);
     }
     return { prefix, ns };
   }
 
-  private scopeOf(outer: Scope | undefined, declarations: readonly NamespaceDeclaration[]): Scope {
+  #scopeOf(outer: Scope | undefined, declarations: readonly NamespaceDeclaration[]): Scope {
     if (outer !== undefined && declarations.length === 0) return outer;
     const scope = new Map(outer ?? [["xml", XML_NS]]);
     for (const { prefix, ns } of declarations) scope.set(prefix, ns);
     return scope;
   }
 
-  private resolve(scope: Scope, prefix: string, at: number): string {
+  #resolve(scope: Scope, prefix: string, at: number): string {
     const ns = scope.get(prefix);
-    if (ns === undefined && prefix !== "") return this.refuse("namespace", at);
+    if (ns === undefined && prefix !== "") return this.#refuse("namespace", at);
     return ns ?? "";
   }
 
-  private checkExpandedNames(attributes: readonly XmlAttribute[], at: number): void {
+  #checkExpandedNames(attributes: readonly XmlAttribute[], at: number): void {
     if (attributes.length < 2) return;
     const names = new Set(attributes.map((attribute) => `${attribute.ns}\n${attribute.local}`));
-    if (names.size !== attributes.length) this.refuse("duplicate_attribute", at);
+    if (names.size !== attributes.length) this.#refuse("duplicate_attribute", at);
   }
 
   /** A qualified name; `<!` and `<?` end here, with the fault that names them. */
-  private name(): string {
-    NAME.lastIndex = this.at;
-    const match = NAME.exec(this.source);
-    if (match === null) return this.refuse(this.markupFault());
-    this.at = NAME.lastIndex;
-    if (this.source[this.at] === ":") this.refuse("namespace");
+  #name(): string {
+    NAME.lastIndex = this.#at;
+    const match = NAME.exec(this.#source);
+    if (match === null) return this.#refuse(this.#markupFault());
+    this.#at = NAME.lastIndex;
+    if (this.#source[this.#at] === ":") this.#refuse("namespace");
     const name = decoded(match[0]);
-    if (name.length !== match[0].length && !isQualifiedName(name)) this.refuse("malformed");
+    if (name.length !== match[0].length && !isQualifiedName(name)) this.#refuse("malformed");
     return name;
   }
 
-  private markupFault(): XmlFault {
-    const start = this.source.lastIndexOf("<", this.at);
-    if (this.source.startsWith("<!DOCTYPE", start)) return "doctype";
-    return this.source.startsWith("<?", start) ? "processing_instruction" : "malformed";
+  #markupFault(): XmlFault {
+    const start = this.#source.lastIndexOf("<", this.#at);
+    if (this.#source.startsWith("<!DOCTYPE", start)) return "doctype";
+    return this.#source.startsWith("<?", start) ? "processing_instruction" : "malformed";
   }
 
-  private space(): void {
-    SPACE.lastIndex = this.at;
-    SPACE.exec(this.source);
-    this.at = SPACE.lastIndex;
+  #space(): void {
+    SPACE.lastIndex = this.#at;
+    SPACE.exec(this.#source);
+    this.#at = SPACE.lastIndex;
   }
 
-  private expand(raw: string, at: number): string {
+  #expand(raw: string, at: number): string {
     const text = decoded(raw);
     if (!text.includes("&")) return text;
     return text.replace(REFERENCE, (_, named?: string, decimal?: string, hex?: string) => {
-      if (named !== undefined) return NAMED[named] ?? this.refuse("entity", at);
+      if (named !== undefined) return NAMED[named] ?? this.#refuse("entity", at);
       const code = decimal !== undefined ? Number.parseInt(decimal, 10) : Number.parseInt(hex ?? "", 16);
-      return codePointIsXmlChar(code) ? String.fromCodePoint(code) : this.refuse("entity", at);
+      return codePointIsXmlChar(code) ? String.fromCodePoint(code) : this.#refuse("entity", at);
     });
   }
 
-  private checkCharacters(length: number): void {
+  #checkCharacters(length: number): void {
     FORBIDDEN.lastIndex = 0;
-    const match = FORBIDDEN.exec(length === this.source.length ? this.source : this.source.slice(0, length));
-    if (match !== null) this.refuse("character", match.index);
+    const match = FORBIDDEN.exec(length === this.#source.length ? this.#source : this.#source.slice(0, length));
+    if (match !== null) this.#refuse("character", match.index);
   }
 
-  private top(): Open {
-    return this.open.at(-1) ?? this.refuse("malformed");
+  #top(): Open {
+    return this.#open.at(-1) ?? this.#refuse("malformed");
   }
 
-  private refuse(fault: XmlFault, at: number = this.at): never {
+  #refuse(fault: XmlFault, at: number = this.#at): never {
     throw new Refused(fault, at);
   }
 }
@@ -350,7 +351,7 @@ const decoded = (octets: string): string =>
 
 const lineEnds = (text: string): string => (text.includes("\r") ? text.replace(/\r\n?/g, "\n") : text);
 
-function split(name: string): { prefix: string; local: string } {
+function split(name: string): { readonly prefix: string; readonly local: string } {
   const colon = name.indexOf(":");
   return colon < 0 ? { prefix: "", local: name } : { prefix: name.slice(0, colon), local: name.slice(colon + 1) };
 }

@@ -9,55 +9,55 @@
 import { parseDocument, parseHead } from "./tree-parser.js";
 
 export interface XmlAttribute {
-  prefix: string;
-  local: string;
+  readonly prefix: string;
+  readonly local: string;
   /** Namespace URI; empty for an attribute without prefix. */
   ns: string;
   /** Value after entity replacement and attribute-value normalisation. */
-  value: string;
+  readonly value: string;
 }
 
 /** `xmlns:prefix="ns"`; the prefix of the default namespace is empty, and its `ns` is empty when undeclared. */
 export interface NamespaceDeclaration {
-  prefix: string;
-  ns: string;
+  readonly prefix: string;
+  readonly ns: string;
 }
 
 export interface XmlElement {
-  kind: "element";
-  prefix: string;
-  local: string;
-  ns: string;
-  attributes: XmlAttribute[];
-  declarations: NamespaceDeclaration[];
-  children: XmlNode[];
+  readonly kind: "element";
+  readonly prefix: string;
+  readonly local: string;
+  readonly ns: string;
+  readonly attributes: XmlAttribute[];
+  readonly declarations: NamespaceDeclaration[];
+  readonly children: XmlNode[];
   /** Byte offset of `<` of the start tag. */
-  start: number;
+  readonly start: number;
   /** Byte offset after `>` of the end tag; 0 while the element is open (see parseXmlHead). */
   end: number;
 }
 
 export interface XmlText {
-  kind: "text";
+  readonly kind: "text";
   value: string;
-  start: number;
+  readonly start: number;
 }
 
 export interface XmlComment {
-  kind: "comment";
-  value: string;
-  start: number;
+  readonly kind: "comment";
+  readonly value: string;
+  readonly start: number;
 }
 
 export type XmlNode = XmlElement | XmlText | XmlComment;
 
 export interface XmlDocument {
-  kind: "document";
+  readonly kind: "document";
   /** Comments before the root element. */
-  prolog: XmlComment[];
-  root: XmlElement;
+  readonly prolog: XmlComment[];
+  readonly root: XmlElement;
   /** Comments after the root element. */
-  epilog: XmlComment[];
+  readonly epilog: XmlComment[];
 }
 
 export const XML_FAULTS = [
@@ -78,20 +78,20 @@ export type XmlFault = (typeof XML_FAULTS)[number];
 
 /** Why a document was refused, and the byte offset where that was noticed. */
 export interface XmlRefused {
-  kind: "refused";
-  fault: XmlFault;
-  at: number;
+  readonly kind: "refused";
+  readonly fault: XmlFault;
+  readonly at: number;
 }
 
 export interface XmlTreeLimits {
   /** Whole document, octets. */
-  bytes: number;
+  readonly bytes: number;
   /** Open elements, the root counts 1. */
-  depth: number;
+  readonly depth: number;
   /** Elements in the document. */
-  elements: number;
+  readonly elements: number;
   /** Attributes and namespace declarations of one element. */
-  attributes: number;
+  readonly attributes: number;
 }
 
 /** An AS4 header with three certificates has 15 KB and 120 elements; an SMP answer with all extensions stays under 1 MB. */
@@ -99,11 +99,11 @@ export const XML_TREE_LIMITS: XmlTreeLimits = { bytes: 2_097_152, depth: 64, ele
 
 /** The opening of a document: its root, still open, and the first child element of the root, complete. */
 export interface XmlHead {
-  kind: "head";
-  root: XmlElement;
-  head: XmlElement;
+  readonly kind: "head";
+  readonly root: XmlElement;
+  readonly head: XmlElement;
   /** Byte offset behind the head. */
-  next: number;
+  readonly next: number;
 }
 
 /**
@@ -120,7 +120,7 @@ export const parseXml = (bytes: Uint8Array, limits: XmlTreeLimits = XML_TREE_LIM
  */
 export const parseXmlHead = (
   bytes: Uint8Array,
-  name: { ns: string; local: string },
+  name: { readonly ns: string; readonly local: string },
   limits: XmlTreeLimits = XML_TREE_LIMITS,
 ): XmlHead | XmlRefused => parseHead(bytes, name, limits);
 

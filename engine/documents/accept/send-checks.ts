@@ -1,7 +1,10 @@
 /** What a SAPI send is checked for once its UBL has been read. The order of the list is the order of precedence. */
-import { addDays, bratislavaDay, type Instant, type LocalDay } from "../../base/clock.js";
-import { type ErrorDetail, type ErrorName, Refusal } from "../../base/errors.js";
-import { type ParticipantId, participantKey } from "../../base/ids.js";
+import { addDays, bratislavaDay } from "../../base/clock.js";
+import type { Instant, LocalDay } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import type { ErrorDetail, ErrorName } from "../../base/errors.js";
+import { participantKey } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { parseDocumentType, SELF_BILLING_CUSTOMIZATION } from "../../peppol/envelope/identifiers.js";
 import type { DocumentFacts, DocumentFinding, Endpoint, Inspection } from "./facts.js";

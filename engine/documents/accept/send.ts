@@ -2,24 +2,22 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
-import { isoInstant, type Clock, type Instant } from "../../base/clock.js";
-import { type ErrorDetail, type ErrorName, Refusal } from "../../base/errors.js";
-import {
-  type DocumentId,
-  type FirmId,
-  type KeyId,
-  newDocumentId,
-  newId,
-  newMessageId,
-  type ParticipantId,
-} from "../../base/ids.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import type { ErrorDetail, ErrorName } from "../../base/errors.js";
+import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
+import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
 import type { Recipients } from "../../peppol/discovery/acceptance.js";
-import { type AcceptBatches, createAcceptBatches } from "../../storage/documents/accept-batches.js";
-import { type AcceptOutcome, findPrecedent, type NewDocument } from "../../storage/documents/documents.js";
+import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
+import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
+import { findPrecedent } from "../../storage/documents/documents.js";
+import type { AcceptOutcome, NewDocument } from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
 import type { Inspection, Validators } from "./facts.js";
 import { refuseSend } from "./send-checks.js";
 

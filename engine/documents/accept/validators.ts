@@ -3,7 +3,8 @@ import { bratislavaDay } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
-import { JobQuarantined, PoolBusy, quarantinedReport, type ValidatorPool } from "../../../validators/pool.js";
+import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
+import type { ValidatorPool } from "../../../validators/pool.js";
 import type { ParseOutput, Report, ScanLimits } from "../../../validators/protocol.js";
 import type { Inspection, Validators } from "./facts.js";
 

@@ -2,25 +2,18 @@
 import { gunzipSync } from "node:zlib";
 
 import type { Clock, Instant } from "../../base/clock.js";
-import { type DocumentId, newId, randomUnit } from "../../base/ids.js";
-import {
-  ATTEMPTABLE_STATES,
-  type OutboundState,
-  outboundMove,
-  type OutboundTrigger,
-} from "../../lifecycle/document.js";
+import { newId, randomUnit } from "../../base/ids.js";
+import type { DocumentId } from "../../base/ids.js";
+import { ATTEMPTABLE_STATES, outboundMove } from "../../lifecycle/document.js";
+import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
-import { OUTCOMES, type Outcome, type Transport } from "../../peppol/transport.js";
-import {
-  applyMove,
-  deferAttempt,
-  type MoveRow,
-  type NewEvent,
-  takeAttempt,
-  type TakenAttempt,
-} from "../../storage/documents/documents.js";
+import { OUTCOMES } from "../../peppol/transport.js";
+import type { Outcome, Transport } from "../../peppol/transport.js";
+import { applyMove, deferAttempt, takeAttempt } from "../../storage/documents/documents.js";
+import type { MoveRow, NewEvent, TakenAttempt } from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 

@@ -2,7 +2,8 @@
 import type { Clock, Instant } from "../../base/clock.js";
 import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { type DueDocument, findDueDocuments } from "../../storage/documents/documents.js";
+import { findDueDocuments } from "../../storage/documents/documents.js";
+import type { DueDocument } from "../../storage/documents/documents.js";
 import type { Json, Sql } from "../../storage/sql.js";
 
 /** A message of the dispatch stream. */

@@ -4,7 +4,8 @@
  * delivery. By default phase4 forgets the id after ten minutes, so that a later attempt of the plan is judged anew.
  * @source measured with phase4 4.4.1 and 4.5.4, test/interop
  */
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import { NOT_SERVICED } from "../../peppol/as4/ebms-errors.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { earlierRefusals } from "../../storage/documents/attempts.js";

@@ -3,18 +3,22 @@
  * no customer's document. MessageId and InstanceIdentifier are fixed with the row, so a repeat is the same message.
  */
 import type { Clock } from "../../base/clock.js";
-import { type DocumentId, participantKey, randomUnit } from "../../base/ids.js";
+import { participantKey, randomUnit } from "../../base/ids.js";
+import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { endServiceAttempt, type TakenMessage, takeServiceMessages } from "../../storage/documents/service-messages.js";
+import { endServiceAttempt, takeServiceMessages } from "../../storage/documents/service-messages.js";
+import type { TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { exchangeJson, recordOutgoing } from "../../storage/documents/statuses.js";
 import { isPassing } from "../../storage/sql.js";
 import { decideAttempt, deferredUntil, nextAttemptAt } from "./dispatch.js";
-import { openPayload, type Provider, TRANSPORT_PROFILE } from "../provider.js";
+import { openPayload, TRANSPORT_PROFILE } from "../provider.js";
+import type { Provider } from "../provider.js";
 
 export interface ServiceDispatchPorts {
   readonly sql: Sql;

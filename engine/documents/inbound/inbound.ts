@@ -5,22 +5,19 @@
 import { createHash } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
-import { type FirmId, newId, parseParticipantId, participantKey } from "../../base/ids.js";
+import { newId, parseParticipantId, participantKey } from "../../base/ids.js";
+import type { FirmId } from "../../base/ids.js";
 import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
 import { providerOfSeat } from "../../peppol/seats.js";
 import type { InboundExchange, InboundOutcome, Receive } from "../../peppol/transport.js";
 import { findOwnParticipant } from "../../storage/documents/received.js";
-import {
-  findStatusTwins,
-  type NewDuty,
-  type NewExchange,
-  type StatusKind,
-  storeBusiness,
-  storeStatus,
-} from "../../storage/documents/statuses.js";
+import { findStatusTwins, storeBusiness, storeStatus } from "../../storage/documents/statuses.js";
+import type { NewDuty, NewExchange, StatusKind } from "../../storage/documents/statuses.js";
 import { isJudged } from "./mls-duties.js";
-import { type DueStatusWork, type Provider, sealPayload, TRANSPORT_PROFILE } from "../provider.js";
-import { judgeTwins, receiveDocument, type ReceivePorts } from "./receive.js";
+import { sealPayload, TRANSPORT_PROFILE } from "../provider.js";
+import type { DueStatusWork, Provider } from "../provider.js";
+import { judgeTwins, receiveDocument } from "./receive.js";
+import type { ReceivePorts } from "./receive.js";
 
 export interface InboundPorts extends Omit<ReceivePorts, "store"> {
   readonly provider: Provider;

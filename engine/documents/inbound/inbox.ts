@@ -6,20 +6,16 @@ import { gunzipSync } from "node:zlib";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
-import { type ParticipantId, participantKey, type ReceivedDocumentId } from "../../base/ids.js";
-import { RECEIVED_STATES, type ReceivedState } from "../../lifecycle/received.js";
+import { participantKey } from "../../base/ids.js";
+import type { ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
+import { RECEIVED_STATES } from "../../lifecycle/received.js";
+import type { ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
-import {
-  acknowledgeReceived,
-  findReceived,
-  type InboxAnswer,
-  type InboxQuery,
-  listReceived,
-  type ReceivedDetail,
-  type ReceivedItem,
-} from "../../storage/documents/received.js";
+import { acknowledgeReceived, findReceived, listReceived } from "../../storage/documents/received.js";
+import type { InboxAnswer, InboxQuery, ReceivedDetail, ReceivedItem } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
 
 export interface InboxPage {
   readonly documents: readonly ReceivedItem[];

@@ -5,28 +5,27 @@
 import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import { within } from "../../events/wake.js";
-import { newId, type ReceivedDocumentId } from "../../base/ids.js";
+import { newId } from "../../base/ids.js";
+import type { ReceivedDocumentId } from "../../base/ids.js";
 import { receivedLifecycle } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { BILLING_CAPABILITIES, canonicalDocumentTypeId } from "../../peppol/envelope/identifiers.js";
 import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../peppol/responses/invoice-response.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, type MlsCode, type MlsIssue } from "../../peppol/responses/mls.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
+import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
 import { findOverdueHeld, releaseReceived } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
 import type { Sql } from "../../storage/sql.js";
-import {
-  endDuty,
-  type HeldEnd,
-  oldestPendingMls,
-  type TakenDuty,
-  takeDuties,
-} from "../../storage/documents/statuses.js";
+import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/statuses.js";
+import type { HeldEnd, TakenDuty } from "../../storage/documents/statuses.js";
 import type { DocumentFinding, Inspection, Validators } from "../accept/facts.js";
-import { newServiceMessage, openPayload, type Provider } from "../provider.js";
+import { newServiceMessage, openPayload } from "../provider.js";
+import type { Provider } from "../provider.js";
 
 export interface DutyPorts {
   readonly sql: Sql;

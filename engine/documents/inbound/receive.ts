@@ -3,16 +3,12 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
 import type { Clock } from "../../base/clock.js";
-import { type FirmId, newReceivedDocumentId, participantKey } from "../../base/ids.js";
+import { newReceivedDocumentId, participantKey } from "../../base/ids.js";
+import type { FirmId } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { InboundExchange, InboundOutcome } from "../../peppol/transport.js";
-import {
-  findOwnParticipant,
-  findTwins,
-  type NewReceivedDocument,
-  storeReceived,
-  type Twin,
-} from "../../storage/documents/received.js";
+import { findOwnParticipant, findTwins, storeReceived } from "../../storage/documents/received.js";
+import type { NewReceivedDocument, Twin } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 

@@ -1,7 +1,9 @@
 /** A firm's answer to an invoice that it received: a Peppol Invoice Response to the seller. */
-import { type Clock, type Instant, isoInstant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
-import { type FirmId, newId, type ParticipantId, type ReceivedDocumentId } from "../../base/ids.js";
+import { newId } from "../../base/ids.js";
+import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import { RECEIVED_STATES } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
@@ -11,14 +13,14 @@ import {
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
   RESPONSE_OF_STATUS,
-  type ResponseCode,
-  type ResponseParty,
-  type ResponseStatus,
 } from "../../peppol/responses/invoice-response.js";
+import type { ResponseCode, ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
 import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { addServiceMessage, listServiceMessages, type SentMessage } from "../../storage/documents/service-messages.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
+import { addServiceMessage, listServiceMessages } from "../../storage/documents/service-messages.js";
+import type { SentMessage } from "../../storage/documents/service-messages.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
 import type { DocumentFacts, Validators } from "../accept/facts.js";
 import { newServiceMessage, openPayload } from "../provider.js";
 import { isSame } from "../accept/send-checks.js";

@@ -1,25 +1,26 @@
 /** What Message Level Statuses and invoice responses do to the documents that we sent. */
-import { type Clock, isoInstant } from "../../base/clock.js";
-import { type DocumentId, newId, parseUuid, participantKey } from "../../base/ids.js";
-import {
-  ATTEMPTABLE_STATES,
-  type EventKind,
-  outboundMove,
-  type OutboundState,
-  type OutboundTrigger,
-} from "../../lifecycle/document.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
+import { newId, parseUuid, participantKey } from "../../base/ids.js";
+import type { DocumentId } from "../../base/ids.js";
+import { ATTEMPTABLE_STATES, outboundMove } from "../../lifecycle/document.js";
+import type { EventKind, OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import type { Move } from "../../lifecycle/machine.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { backoff } from "../../events/wake.js";
 import { utcDate } from "../../peppol/responses/application-response.js";
-import { type InvoiceResponse, readInvoiceResponse } from "../../peppol/responses/invoice-response.js";
-import { type Mls, type MlsCode, readMls } from "../../peppol/responses/mls.js";
+import { readInvoiceResponse } from "../../peppol/responses/invoice-response.js";
+import type { InvoiceResponse } from "../../peppol/responses/invoice-response.js";
+import { readMls } from "../../peppol/responses/mls.js";
+import type { Mls, MlsCode } from "../../peppol/responses/mls.js";
 import { providerDigits } from "../../peppol/seats.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary, type Json, type Sql } from "../../storage/sql.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Json, Sql } from "../../storage/sql.js";
 import {
   applyStatus,
   deferStatus,
@@ -28,12 +29,14 @@ import {
   findResponseTarget,
   findSaidOfDocument,
   findStatusPayload,
-  type PendingStatus,
   settleStatus,
-  type StatusContent,
-  type StatusKind,
-  type StatusOutcome,
-  type StatusTarget,
+} from "../../storage/documents/statuses.js";
+import type {
+  PendingStatus,
+  StatusContent,
+  StatusKind,
+  StatusOutcome,
+  StatusTarget,
 } from "../../storage/documents/statuses.js";
 import { openPayload } from "../provider.js";
 
@@ -55,7 +58,12 @@ export async function readStatuses(
   const said = await orTemporary(findSaidOfDocument(sql, id));
   const recordOf = (kind: StatusKind): SaidRecord | null => {
     const found = said.find((one) => one.kind === kind);
-    const meta = (found?.meta ?? {}) as { mls?: string; response?: string; issues?: Json; reasons?: Json };
+    const meta = (found?.meta ?? {}) as {
+      readonly mls?: string;
+      readonly response?: string;
+      readonly issues?: Json;
+      readonly reasons?: Json;
+    };
     return found === undefined
       ? null
       : {
@@ -243,7 +251,7 @@ async function write(
 async function settleUnsaid(
   ports: StatusPorts,
   status: PendingStatus,
-  said: Extract<Said, { kind: "unreadable" | "unread" }>,
+  said: Extract<Said, { readonly kind: "unreadable" | "unread" }>,
 ): Promise<StatusOutcome | "early"> {
   if (said.kind === "unread") return putOff(ports, status);
   await settleStatus(ports.sql, status.id, {

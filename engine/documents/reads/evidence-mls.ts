@@ -1,10 +1,13 @@
 /** The Message Level Status of a document as its firm sees it: the one that came, or the one that we sent or owe. */
 import { isoInstant } from "../../base/clock.js";
-import { type Mls, type MlsReason, readMls } from "../../peppol/responses/mls.js";
+import { readMls } from "../../peppol/responses/mls.js";
+import type { Mls, MlsReason } from "../../peppol/responses/mls.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
-import { findOwedMls, findReceivedMls, type SealedStatus } from "../../storage/documents/statuses.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
+import { findOwedMls, findReceivedMls } from "../../storage/documents/statuses.js";
+import type { SealedStatus } from "../../storage/documents/statuses.js";
 import { openPayload } from "../provider.js";
 
 /** What is known of it. `received`: it came, and counts. `owed`: it is not decided yet. The others: how far ours has come. */

@@ -2,15 +2,18 @@
 import { isoInstant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId, ReceivedDocumentId } from "../../base/ids.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import { findDocument } from "../../storage/documents/documents.js";
 import type { EvidenceEntry } from "../../storage/evidence/evidence.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../storage/evidence/store.js";
 import { findReceivedState } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
-import { type MlsView, readOwedMls, readReceivedMls } from "./evidence-mls.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
+import { readOwedMls, readReceivedMls } from "./evidence-mls.js";
+import type { MlsView } from "./evidence-mls.js";
 
 export interface EvidenceReadPorts {
   readonly sql: Sql;

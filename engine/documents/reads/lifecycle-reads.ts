@@ -3,8 +3,10 @@ import { isoInstant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId } from "../../base/ids.js";
-import { findDocument, listDocumentEvents, type DocumentRecord } from "../../storage/documents/documents.js";
-import { orTemporary, type Json, type Sql } from "../../storage/sql.js";
+import { findDocument, listDocumentEvents } from "../../storage/documents/documents.js";
+import type { DocumentRecord } from "../../storage/documents/documents.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Json, Sql } from "../../storage/sql.js";
 
 /** @source spec/rulings.md, section 5, Status record */
 export interface StatusRecord {
@@ -13,8 +15,8 @@ export interface StatusRecord {
   readonly documentType: string;
   readonly senderPeppolId: string;
   readonly receiverPeppolId: string;
-  readonly statusHistory: { status: string; timestamp: string; detail?: string }[];
-  readonly validationResult: { errors: Json[]; warnings: Json[] } | null;
+  readonly statusHistory: { readonly status: string; readonly timestamp: string; readonly detail?: string }[];
+  readonly validationResult: { readonly errors: Json[]; readonly warnings: Json[] } | null;
   readonly deliveredAt: string | null;
   readonly acknowledgedAt: string | null;
   readonly invoiceResponseStatus: string | null;
@@ -28,7 +30,7 @@ const orNull = (instant: number | null): string | null => (instant === null ? nu
 
 function validationResultOf(stored: Json): StatusRecord["validationResult"] {
   if (stored === null || typeof stored !== "object" || Array.isArray(stored)) return null;
-  const { errors, warnings } = stored as { errors?: Json; warnings?: Json };
+  const { errors, warnings } = stored as { readonly errors?: Json; readonly warnings?: Json };
   return { errors: Array.isArray(errors) ? errors : [], warnings: Array.isArray(warnings) ? warnings : [] };
 }
 
@@ -64,14 +66,14 @@ export async function readDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
 export interface EventsRecord {
   readonly documentId: DocumentId;
   readonly events: {
-    id: string;
-    eventType: string;
-    actor: "system" | "user" | "api";
-    detail: string | null;
-    meta: Json;
-    occurredAt: string;
+    readonly id: string;
+    readonly eventType: string;
+    readonly actor: "system" | "user" | "api";
+    readonly detail: string | null;
+    readonly meta: Json;
+    readonly occurredAt: string;
   }[];
-  readonly pagination: { limit: number; nextCursor: string | null; hasMore: boolean };
+  readonly pagination: { readonly limit: number; readonly nextCursor: string | null; readonly hasMore: boolean };
 }
 
 /** The timeline, oldest first. @throws Refusal NOT_FOUND, REQUEST_INVALID for a cursor of another list; TEMPORARY */

@@ -8,8 +8,10 @@
  */
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
-import { announce, openChannel, type Channel, type ChannelOptions } from "../../storage/channel.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
+import { announce, openChannel } from "../../storage/channel.js";
+import type { Channel, ChannelOptions } from "../../storage/channel.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** The triggers of migration 0001 announce on it, and nodes talk to each other. */

@@ -2,11 +2,16 @@
 import type { Clock } from "../../base/clock.js";
 import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { findBinding, type BindingRow } from "../../storage/identity/bindings.js";
-import { findParticipant, type ParticipantRow } from "../../storage/identity/firms.js";
-import { findKey, type KeyRow } from "../../storage/identity/keys.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
-import { createCache, type Cache } from "./cache.js";
+import { findBinding } from "../../storage/identity/bindings.js";
+import type { BindingRow } from "../../storage/identity/bindings.js";
+import { findParticipant } from "../../storage/identity/firms.js";
+import type { ParticipantRow } from "../../storage/identity/firms.js";
+import { findKey } from "../../storage/identity/keys.js";
+import type { KeyRow } from "../../storage/identity/keys.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
+import { createCache } from "./cache.js";
+import type { Cache } from "./cache.js";
 
 export interface Memory {
   readonly keys: Cache<KeyRow>;

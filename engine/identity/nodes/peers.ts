@@ -1,7 +1,9 @@
 /** The other nodes: who is alive, and rate windows shared with them. A node that is alone never asks Postgres for a rate. */
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
-import { beatNode, leaseRate, removeNode, type RateLease, type RateRequest } from "../../storage/rates.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
+import { beatNode, leaseRate, removeNode } from "../../storage/rates.js";
+import type { RateLease, RateRequest } from "../../storage/rates.js";
 import type { Sql } from "../../storage/sql.js";
 
 export interface Peers {

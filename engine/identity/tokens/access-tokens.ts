@@ -4,18 +4,12 @@
  * @source spec/rulings.md, section 4; RFC 8725; RFC 9068
  */
 import { SignJWT, jwtVerify } from "jose";
-import { randomUUID, type KeyObject } from "node:crypto";
+import { randomUUID } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
-import {
-  parseFirmId,
-  parseIntegratorId,
-  parseKeyId,
-  parseUuid,
-  type FirmId,
-  type IntegratorId,
-  type KeyId,
-} from "../../base/ids.js";
+import { parseFirmId, parseIntegratorId, parseKeyId, parseUuid } from "../../base/ids.js";
+import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Scope } from "../../base/scopes.js";
 import type { SecretEnvironment } from "./secrets.js";

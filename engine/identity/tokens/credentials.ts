@@ -9,12 +9,15 @@ import { randomBytes, randomUUID } from "node:crypto";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
-import { parseKeyId, type KeyId } from "../../base/ids.js";
+import { parseKeyId } from "../../base/ids.js";
+import type { KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { recordFailure } from "../../storage/identity/credentials.js";
 import { findSecretById, findSecretByPrefix } from "../../storage/identity/keys.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
-import { digestsEqual, secretEnvironment, sha256, type SecretEnvironment } from "./secrets.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
+import { digestsEqual, secretEnvironment, sha256 } from "./secrets.js";
+import type { SecretEnvironment } from "./secrets.js";
 
 /** The two specifications' windows. @source spec/sapi.md, Limits; spec/enterprise.md, Limits */
 export const CREDENTIAL_WINDOWS_MS = {

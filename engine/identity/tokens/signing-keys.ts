@@ -6,19 +6,16 @@
  * the last token it signed has expired.
  * @source design/reliability.md, A-15
  */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { Sealer } from "../../storage/sealer.js";
-import {
-  insertSigningKey,
-  lastSigningKeySeq,
-  listSigningKeys,
-  type NewSigningKey,
-  type SigningKeyRow,
-} from "../../storage/identity/signing-keys.js";
+import { insertSigningKey, lastSigningKeySeq, listSigningKeys } from "../../storage/identity/signing-keys.js";
+import type { NewSigningKey, SigningKeyRow } from "../../storage/identity/signing-keys.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** A public key as /.well-known/jwks.json shows it (RFC 7517, RFC 8037). */

@@ -4,18 +4,22 @@ import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { Scope } from "../../base/scopes.js";
-import { findKey, type KeyRow } from "../../storage/identity/keys.js";
-import { orTemporary, type Sql } from "../../storage/sql.js";
+import { findKey } from "../../storage/identity/keys.js";
+import type { KeyRow } from "../../storage/identity/keys.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
 import {
   deleteRefreshFamily,
   findRefreshFamily,
   openRefreshFamily,
   rotateRefreshFamily,
 } from "../../storage/identity/tokens.js";
-import { signAccessToken, verifyAccessToken, type TokenAudience } from "./access-tokens.js";
+import { signAccessToken, verifyAccessToken } from "./access-tokens.js";
+import type { TokenAudience } from "./access-tokens.js";
 import { isAddressAllowed } from "../allowlist.js";
 import type { Caller } from "../caller.js";
-import { authenticateClient, type ClientCredentials, type TokenDoor } from "./credentials.js";
+import { authenticateClient } from "./credentials.js";
+import type { ClientCredentials, TokenDoor } from "./credentials.js";
 import type { Revocations } from "./revocations.js";
 import { knownScopes, requestedScopes } from "../scopes.js";
 import { digestsEqual, newRefreshToken, parseRefreshToken } from "./secrets.js";

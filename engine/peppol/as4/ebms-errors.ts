@@ -60,12 +60,12 @@ export const NOT_SERVICED = "PEPPOL:NOT_SERVICED";
 /** One eb:Error as received. Texts are the peer's: compare them, never show them to a client. */
 export interface ReceivedError {
   /** As sent, also when it is not in our table. */
-  code: string;
-  severity: string;
-  detail: string | undefined;
-  description: string | undefined;
+  readonly code: string;
+  readonly severity: string;
+  readonly detail: string | undefined;
+  readonly description: string | undefined;
   /** The MessageId the error is about. */
-  refToMessageId: string | undefined;
+  readonly refToMessageId: string | undefined;
 }
 
 /** How phase4 before 4.5.0 words a duplicate inside EBMS:0004. */

@@ -32,24 +32,24 @@ export const SOAP_CONTENT_TYPE = "application/soap+xml;charset=UTF-8";
 const SOAP_MEDIA_TYPE = "application/soap+xml";
 
 export interface BuildOptions {
-  message: UserMessage;
+  readonly message: UserMessage;
   /** The standard business document, exact bytes. */
-  payload: Uint8Array;
+  readonly payload: Uint8Array;
   /** Unique per attempt, NCName characters; makes the ids of the envelope, the Content-ID and the boundary. */
-  id: string;
-  signer: OwnKey;
+  readonly id: string;
+  readonly signer: OwnKey;
   /** DER of the receiving access point's certificate, as the SMP gave it. */
-  recipient: Uint8Array;
+  readonly recipient: Uint8Array;
 }
 
 export interface BuiltMessage {
-  contentType: string;
-  body: Buffer;
-  soap: Uint8Array;
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly soap: Uint8Array;
   /** The gzip octets under the signature; evidence. */
-  compressed: Uint8Array;
+  readonly compressed: Uint8Array;
   /** What a receipt must acknowledge. */
-  references: SignedReference[];
+  readonly references: SignedReference[];
 }
 
 /** Builds one signed and encrypted user message. @throws Error when the certificate or a key of ours cannot be used. */
@@ -77,11 +77,11 @@ export async function buildUserMessage(options: BuildOptions, crypto: As4Crypto)
 
 export interface OpenOptions {
   /** Every key a sender may have been told of. */
-  keys: OwnKey[];
+  readonly keys: OwnKey[];
   /** Cap of the decompressed payload, octets. */
-  payloadBytesMax: number;
+  readonly payloadBytesMax: number;
   /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
-  legacyOaep?: boolean;
+  readonly legacyOaep?: boolean;
 }
 
 export type OpenReason =
@@ -89,30 +89,30 @@ export type OpenReason =
 
 /** `error` goes to the peer, `reason` and `detail` to our log; the two are never mixed. */
 export interface RefusedMessage {
-  kind: "refused";
-  error: EbmsErrorCode;
-  reason: OpenReason;
-  detail?: string;
+  readonly kind: "refused";
+  readonly error: EbmsErrorCode;
+  readonly reason: OpenReason;
+  readonly detail?: string;
   /** For RefToMessageId; claimed by the peer, not verified. */
-  messageId?: string;
+  readonly messageId?: string;
 }
 
 export interface OpenedMessage {
-  kind: "message";
-  message: UserMessage;
+  readonly kind: "message";
+  readonly message: UserMessage;
   /** Answer with a receipt, deliver nothing. */
-  testService: boolean;
+  readonly testService: boolean;
   /** Absent only in a test message. */
-  payload: Uint8Array | undefined;
+  readonly payload: Uint8Array | undefined;
   /** The octets the signature covers (gzip when compressed); evidence. */
-  signedPayload: Uint8Array | undefined;
-  soap: Buffer;
-  references: SignedReference[];
+  readonly signedPayload: Uint8Array | undefined;
+  readonly soap: Buffer;
+  readonly references: SignedReference[];
   /**
    * DER of the signer, whose common name equals From. Its chain, with the certificate's own signature, and revocation
    * are still to be asked of the PKI: until then it is a claim, since the message's signature does not cover it.
    */
-  signer: Uint8Array;
+  readonly signer: Uint8Array;
 }
 
 /**
@@ -165,7 +165,10 @@ function refusal(error: EbmsErrorCode, reason: OpenReason, detail?: string, mess
 }
 
 /** The SOAP part and the others, from multipart/related or from a bare SOAP body. */
-function unpack(body: Buffer, contentType: string): { soap: Buffer; attachments: Attachment[] } | RefusedMessage {
+function unpack(
+  body: Buffer,
+  contentType: string,
+): { readonly soap: Buffer; readonly attachments: Attachment[] } | RefusedMessage {
   const type = parseContentType(contentType);
   if (type?.mediaType === SOAP_MEDIA_TYPE) return { soap: body, attachments: [] };
   const mime = readMultipart(body, contentType);
@@ -185,7 +188,7 @@ function partyFault(
   message: UserMessage,
   opened: Opened,
   keys: readonly OwnKey[],
-): { error: EbmsErrorCode; detail: string } | undefined {
+): { readonly error: EbmsErrorCode; readonly detail: string } | undefined {
   if (commonName(opened.signer) !== message.fromParty) return { error: "EBMS:0101", detail: "From is not the signer" };
   const ours = opened.recipient === undefined ? keys.map((own) => own.certificate) : [opened.recipient];
   if (!ours.some((certificate) => commonName(certificate) === message.toParty))
@@ -225,13 +228,13 @@ export function seatId(certificate: Uint8Array): string | undefined {
 
 export interface SignalOptions extends SignalInfo {
   /** Unique, NCName characters; makes the ids of the envelope. */
-  id: string;
-  signer: OwnKey;
+  readonly id: string;
+  readonly signer: OwnKey;
 }
 
 export interface BuiltSignal {
-  contentType: string;
-  body: Uint8Array;
+  readonly contentType: string;
+  readonly body: Uint8Array;
 }
 
 /** Builds the signed receipt for an opened message. Send it only after the message is committed and archived. */
@@ -257,20 +260,31 @@ async function buildSignal(options: SignalOptions, messaging: string, crypto: As
 
 /** What we sent and to whom: what an answer is judged against. */
 export interface SentMessage {
-  messageId: string;
-  references: readonly SignedReference[];
+  readonly messageId: string;
+  readonly references: readonly SignedReference[];
   /** DER of the certificate we encrypted to. */
-  recipient: Uint8Array;
+  readonly recipient: Uint8Array;
 }
 
 export type Answer =
   /** The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before believing. */
-  | { kind: "receipt"; signer: Uint8Array; sameCertificate: boolean; signalId: string; timestamp: string }
+  | {
+      readonly kind: "receipt";
+      readonly signer: Uint8Array;
+      readonly sameCertificate: boolean;
+      readonly signalId: string;
+      readonly timestamp: string;
+    }
   /** The peer has this MessageId already. */
-  | { kind: "already_handed_over"; authenticated: boolean; errors: ReceivedError[] }
-  | { kind: "error"; meaning: Exclude<ErrorMeaning, "duplicate">; authenticated: boolean; errors: ReceivedError[] }
+  | { readonly kind: "already_handed_over"; readonly authenticated: boolean; readonly errors: ReceivedError[] }
+  | {
+      readonly kind: "error";
+      readonly meaning: Exclude<ErrorMeaning, "duplicate">;
+      readonly authenticated: boolean;
+      readonly errors: ReceivedError[];
+    }
   /** No answer that could be read (EBMS:0301), or one that does not prove this message (EBMS:0302). */
-  | { kind: "unconfirmed"; error: "EBMS:0301" | "EBMS:0302"; reason: string };
+  | { readonly kind: "unconfirmed"; readonly error: "EBMS:0301" | "EBMS:0302"; readonly reason: string };
 
 /** Judges the body of the HTTP response to a user message. @source design/as4.md section 18 step 11 */
 export async function readAnswer(
@@ -337,12 +351,12 @@ function sameSeat(signer: Uint8Array, recipient: Uint8Array): boolean {
 
 /** What the standard business document says about itself, to be compared with the header around it. */
 export interface EnvelopeFacts {
-  sender: string;
-  receiver: string;
-  documentType: string;
-  documentTypeScheme: string;
-  process: string;
-  processScheme: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly documentType: string;
+  readonly documentTypeScheme: string;
+  readonly process: string;
+  readonly processScheme: string;
 }
 
 /**

@@ -8,13 +8,13 @@
 
 export interface MimeLimits {
   /** Parts of one message, the SOAP part counts. */
-  partsMax: number;
+  readonly partsMax: number;
   /** Header lines of one part. */
-  headersMax: number;
+  readonly headersMax: number;
   /** Octets of all header lines of one part. */
-  headerBytesMax: number;
+  readonly headerBytesMax: number;
   /** Octets before the first delimiter and after the last one. */
-  preambleBytesMax: number;
+  readonly preambleBytesMax: number;
 }
 
 /** Peppol messages have two parts; the third lets the policy, not the parser, name the fault. */
@@ -37,21 +37,22 @@ export type MimeFault = (typeof MIME_FAULTS)[number];
 
 export interface MimePart {
   /** Header values by lower-case name. */
-  headers: Map<string, string>;
+  readonly headers: Map<string, string>;
   /** Content-ID without angle brackets; undefined when the part has none. */
-  cid: string | undefined;
+  readonly cid: string | undefined;
   /** Media type in lower case, without parameters; empty when the part does not say. */
-  mediaType: string;
-  body: Buffer;
+  readonly mediaType: string;
+  readonly body: Buffer;
 }
 
 export interface ContentType {
-  mediaType: string;
+  readonly mediaType: string;
   /** By lower-case name. */
-  parameters: Map<string, string>;
+  readonly parameters: Map<string, string>;
 }
 
-export type MimeRead = { kind: "multipart"; parts: MimePart[] } | { kind: "refused"; fault: MimeFault };
+export type MimeRead =
+  { readonly kind: "multipart"; readonly parts: MimePart[] } | { readonly kind: "refused"; readonly fault: MimeFault };
 
 class Fault extends Error {
   readonly fault: MimeFault;
@@ -111,10 +112,10 @@ function boundaryOf(type: ContentType): string {
 
 interface Delimiter {
   /** Where the part before it ends. */
-  start: number;
+  readonly start: number;
   /** Where the part behind it starts. */
-  next: number;
-  close: boolean;
+  readonly next: number;
+  readonly close: boolean;
 }
 
 function split(body: Buffer, boundary: string, limits: MimeLimits): Buffer[] {
@@ -180,7 +181,10 @@ function readPart(part: Buffer, limits: MimeLimits): MimePart {
   };
 }
 
-function readHeaders(part: Buffer, limits: MimeLimits): { headers: Map<string, string>; body: Buffer } {
+function readHeaders(
+  part: Buffer,
+  limits: MimeLimits,
+): { readonly headers: Map<string, string>; readonly body: Buffer } {
   const end = blankLine(part.subarray(0, limits.headerBytesMax + 4));
   if (end === undefined) throw new Fault("headers");
   const lines = part
@@ -203,7 +207,7 @@ function readHeaders(part: Buffer, limits: MimeLimits): { headers: Map<string, s
 }
 
 /** The empty line between headers and body; a part may start with it. */
-function blankLine(part: Buffer): { start: number; next: number } | undefined {
+function blankLine(part: Buffer): { readonly start: number; readonly next: number } | undefined {
   if (part[0] === 0x0a) return { start: 0, next: 1 };
   if (part[0] === 0x0d && part[1] === 0x0a) return { start: 0, next: 2 };
   for (let at = part.indexOf(0x0a); at >= 0; at = part.indexOf(0x0a, at + 1)) {
@@ -243,10 +247,10 @@ function checkIds(parts: readonly MimePart[], type: ContentType): void {
 
 export interface OutgoingPart {
   /** Without angle brackets; undefined leaves the header out. */
-  cid?: string;
+  readonly cid?: string;
   /** The whole Content-Type value. */
-  contentType: string;
-  body: Uint8Array;
+  readonly contentType: string;
+  readonly body: Uint8Array;
 }
 
 /**
@@ -256,7 +260,7 @@ export interface OutgoingPart {
 export function writeMultipart(
   parts: readonly OutgoingPart[],
   boundary: string,
-): { contentType: string; body: Buffer } {
+): { readonly contentType: string; readonly body: Buffer } {
   const root = parts[0];
   const rootType = root === undefined ? undefined : parseContentType(root.contentType)?.mediaType;
   if (rootType === undefined) throw new Error("writeMultipart: no root part");

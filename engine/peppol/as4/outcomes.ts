@@ -76,7 +76,7 @@ export function outcomeOfAnswer(answer: Answer, context: AnswerContext): Outcome
   }
 }
 
-function outcomeOfError(answer: Extract<Answer, { kind: "error" }>, context: AnswerContext): Outcome {
+function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, context: AnswerContext): Outcome {
   const code = firstCode(answer.errors);
   const busy: Outcome = { kind: "peer_busy", code, detail: "The receiving access point cannot take the message now." };
   const believed = answer.authenticated || context.secure;

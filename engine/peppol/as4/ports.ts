@@ -53,7 +53,7 @@ export type EndpointFound =
       /** DER. */
       readonly certificate: Uint8Array;
       /** What the PKI said of the certificate a moment ago; absent: ask it. */
-      readonly verdict?: Extract<PeerVerdict, { kind: "trusted" }>;
+      readonly verdict?: Extract<PeerVerdict, { readonly kind: "trusted" }>;
       /** The signed metadata that named the endpoint, for the evidence; absent where the operator's own routes did. */
       readonly metadata?: SignedMetadata;
     }

@@ -5,27 +5,28 @@
  */
 import { randomUUID } from "node:crypto";
 
-import { type Clock, type Instant, isoInstant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
 import { newMessageId, parseParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
 import {
-  type As4Crypto,
   buildError,
   buildReceipt,
-  type BuiltSignal,
   commonName,
   envelopeMismatch,
   openUserMessage,
-  type OpenedMessage,
   SOAP_CONTENT_TYPE,
 } from "./messages.js";
+import type { As4Crypto, BuiltSignal, OpenedMessage } from "./messages.js";
 import { trustEvidence } from "./trust.js";
 import type { OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
-import { type EbmsErrorCode, NOT_SERVICED } from "./ebms-errors.js";
+import { NOT_SERVICED } from "./ebms-errors.js";
+import type { EbmsErrorCode } from "./ebms-errors.js";
 import { unwrapDocument } from "../envelope/byte-exact.js";
 import { readSbd } from "../envelope/read.js";
 import type { InboundExchange, InboundOutcome, Receive } from "../transport.js";
@@ -103,7 +104,7 @@ async function open(
   { own, trust, crypto }: As4ReceiverPorts,
   body: Buffer,
   contentType: string,
-): Promise<OpenedMessage & { readonly verdict: Extract<PeerVerdict, { kind: "trusted" }> }> {
+): Promise<OpenedMessage & { readonly verdict: Extract<PeerVerdict, { readonly kind: "trusted" }> }> {
   const opened = await openUserMessage(
     body,
     contentType,
@@ -221,7 +222,7 @@ interface Taken {
   readonly opened: Awaited<ReturnType<typeof open>>;
   readonly arrival: Arrival;
   readonly exchange: InboundExchange;
-  readonly outcome: Extract<InboundOutcome, { kind: "stored" | "duplicate" }>;
+  readonly outcome: Extract<InboundOutcome, { readonly kind: "stored" | "duplicate" }>;
   readonly built: BuiltSignal;
   readonly referencesSha256: string;
 }

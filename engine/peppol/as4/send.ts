@@ -5,22 +5,19 @@
 import { randomUUID } from "node:crypto";
 
 import type { OwnKey } from "../../../validators/wss/protocol.js";
-import { type Clock, type Instant, isoInstant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
 import type { MlsType } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
-import {
-  type Answer,
-  type As4Crypto,
-  buildUserMessage,
-  type BuiltMessage,
-  commonName,
-  readAnswer,
-} from "./messages.js";
-import { type AnswerContext, outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js";
+import { buildUserMessage, commonName, readAnswer } from "./messages.js";
+import type { Answer, As4Crypto, BuiltMessage } from "./messages.js";
+import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js";
+import type { AnswerContext } from "./outcomes.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
 import type { HttpClient, HttpFault, HttpResult } from "../network/http-client.js";
@@ -44,8 +41,8 @@ export interface As4TransportPorts {
   readonly log: Log;
 }
 
-type Endpoint = Extract<EndpointFound, { kind: "endpoint" }>;
-type Trusted = Extract<PeerVerdict, { kind: "trusted" }>;
+type Endpoint = Extract<EndpointFound, { readonly kind: "endpoint" }>;
+type Trusted = Extract<PeerVerdict, { readonly kind: "trusted" }>;
 
 /** Whom this attempt goes to, found and checked. */
 interface Target {

@@ -15,11 +15,11 @@ const EC_NS = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
 export interface SignalInfo {
   /** MessageId of the signal itself. */
-  messageId: string;
+  readonly messageId: string;
   /** xs:dateTime with time zone. */
-  timestamp: string;
+  readonly timestamp: string;
   /** MessageId of the user message the signal answers; absent when that could not be read. */
-  refToMessageId?: string;
+  readonly refToMessageId?: string;
 }
 
 /** The header of a receipt: one part per reference of the user message's signature, with its values copied. */
@@ -35,9 +35,9 @@ export function receiptXml(id: string, info: SignalInfo, references: readonly Si
 }
 
 export interface OutgoingError {
-  code: EbmsErrorCode;
+  readonly code: EbmsErrorCode;
   /** eb:ErrorDetail: a constant of ours, nothing that came with the message. */
-  detail?: string;
+  readonly detail?: string;
 }
 
 /** The header of an error signal with one error. */
@@ -70,14 +70,14 @@ function referenceXml(reference: SignedReference): string {
 
 /** One acknowledged part, as far as it proves something. */
 export interface AcknowledgedPart {
-  digestMethod: string;
+  readonly digestMethod: string;
   /** Base64, without white space. */
-  digest: string;
+  readonly digest: string;
 }
 
 export type Signal =
-  | { kind: "receipt"; info: SignalInfo; parts: AcknowledgedPart[] }
-  | { kind: "errors"; info: SignalInfo; errors: ReceivedError[] };
+  | { readonly kind: "receipt"; readonly info: SignalInfo; readonly parts: AcknowledgedPart[] }
+  | { readonly kind: "errors"; readonly info: SignalInfo; readonly errors: ReceivedError[] };
 
 const ERRORS_MAX = 32;
 /** Longer texts of a peer are cut: they are compared and logged, never stored whole. */

@@ -9,7 +9,7 @@ import type { SmpAnswer, SmpLookup } from "../discovery/smp.js";
 const revocationOf = ({ status, source }: RevocationAnswer): "good" | "unknown" | "not_checked" =>
   status === "good" ? "good" : source === "off" || source === "none" ? "not_checked" : "unknown";
 
-type Trusted = Extract<PeerVerdict, { kind: "trusted" }>;
+type Trusted = Extract<PeerVerdict, { readonly kind: "trusted" }>;
 
 const trusted = (revocation: RevocationAnswer, issuers: readonly Uint8Array[], policy: RevocationMode): Trusted => ({
   kind: "trusted",

@@ -27,27 +27,27 @@ export const SEAT_ID = /^P[A-Z]{2}[0-9]{6}$/;
 /** The values of one user message. Identifiers are unescaped, as they stand in SMP and SBDH. */
 export interface UserMessage {
   /** RFC 2822 msg-id without angle brackets. */
-  messageId: string;
+  readonly messageId: string;
   /** xs:dateTime with time zone. */
-  timestamp: string;
+  readonly timestamp: string;
   /** Seat ids of the access points. */
-  fromParty: string;
-  toParty: string;
+  readonly fromParty: string;
+  readonly toParty: string;
   /** Process identifier and its scheme; the scheme is absent in the test service. */
-  service: string;
-  serviceType: string | undefined;
+  readonly service: string;
+  readonly serviceType: string | undefined;
   /** `busdox-docid-qns::…` */
-  action: string;
-  conversationId: string;
+  readonly action: string;
+  readonly conversationId: string;
   /** `0245:1234567890`, without scheme. */
-  originalSender: string;
-  finalRecipient: string;
+  readonly originalSender: string;
+  readonly finalRecipient: string;
 }
 
 export interface OutgoingUserMessage extends UserMessage {
   /** Content-ID of the payload part, and its href `cid:…`. */
-  payloadHref: string;
-  payloadMimeType: string;
+  readonly payloadHref: string;
+  readonly payloadMimeType: string;
 }
 
 /** Writes eb:Messaging around one unit; every namespace it uses is declared on itself. */
@@ -84,19 +84,25 @@ export function userMessageXml(id: string, message: OutgoingUserMessage): string
 
 /** A header as it stands, before any rule was asked. */
 interface RawUserMessage {
-  messageId: string | undefined;
-  timestamp: string | undefined;
-  parties: Record<
+  readonly messageId: string | undefined;
+  readonly timestamp: string | undefined;
+  readonly parties: Record<
     "From" | "To",
-    { count: number; id: string | undefined; type: string | undefined; role: string | undefined }
+    {
+      readonly count: number;
+      readonly id: string | undefined;
+      readonly type: string | undefined;
+      readonly role: string | undefined;
+    }
   >;
-  agreement: string | undefined;
-  agreementAttributes: string[];
-  service: string | undefined;
-  serviceType: string | undefined;
-  action: string | undefined;
-  conversationId: string | undefined;
-  properties: Map<string, { value: string | undefined; type: string | undefined }> | undefined;
+  readonly agreement: string | undefined;
+  readonly agreementAttributes: string[];
+  readonly service: string | undefined;
+  readonly serviceType: string | undefined;
+  readonly action: string | undefined;
+  readonly conversationId: string | undefined;
+  readonly properties:
+    Map<string, { readonly value: string | undefined; readonly type: string | undefined }> | undefined;
 }
 
 /** First rule that does not hold is the answer; `detail` names the header item in our words. */
@@ -153,8 +159,13 @@ export const USER_MESSAGE_RULES: readonly Rule[] = [
 ];
 
 export type UserMessageRead =
-  | { kind: "user_message"; message: UserMessage; testService: boolean }
-  | { kind: "refused"; error: EbmsErrorCode; detail: string; messageId: string | undefined };
+  | { readonly kind: "user_message"; readonly message: UserMessage; readonly testService: boolean }
+  | {
+      readonly kind: "refused";
+      readonly error: EbmsErrorCode;
+      readonly detail: string;
+      readonly messageId: string | undefined;
+    };
 
 /** Reads and checks the header of a user message. */
 export function readUserMessage(messaging: XmlElement): UserMessageRead {
@@ -219,7 +230,7 @@ function readParty(user: XmlElement, side: "From" | "To"): RawUserMessage["parti
 
 function readProperties(user: XmlElement): RawUserMessage["properties"] {
   const group = onlyChild(user, EB_NS, "MessageProperties");
-  const properties = new Map<string, { value: string | undefined; type: string | undefined }>();
+  const properties = new Map<string, { readonly value: string | undefined; readonly type: string | undefined }>();
   for (const element of group === undefined ? [] : childrenNamed(group, EB_NS, "Property")) {
     const name = attributeOf(element, "name") ?? "";
     if (properties.has(name)) return undefined;

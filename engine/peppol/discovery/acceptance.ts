@@ -1,6 +1,7 @@
 /** Whether a recipient is on the network and takes a document type: asked before a 202, so answered from a cache. */
 import type { Clock, Instant } from "../../base/clock.js";
-import { type ParticipantId, participantKey } from "../../base/ids.js";
+import { participantKey } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 
 /** `unknown`: the look-up failed; the document is accepted and its attempts look again. */

@@ -1,6 +1,7 @@
 /** From the configuration to the locator that we ask, and the registry that we write to. */
 import type { Clock } from "../../base/clock.js";
-import { type Config, ConfigError } from "../../base/config.js";
+import { ConfigError } from "../../base/config.js";
+import type { Config } from "../../base/config.js";
 import { participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -10,7 +11,8 @@ import type { OwnKeys } from "../pki/own-keys.js";
 import { publishedParticipants } from "./published.js";
 import type { RegistrationPorts } from "./registrations.js";
 import { createSmlRegistry, SML_MANAGEMENT_URLS } from "./sml-registry.js";
-import { createSml, type Sml, SML_ZONES } from "./sml.js";
+import { createSml, SML_ZONES } from "./sml.js";
+import type { Sml } from "./sml.js";
 
 /** The locator of SML_ZONE and DNS_SERVERS. @throws ConfigError */
 export function openSml(config: Pick<Config, "DNS_SERVERS" | "SML_ZONE" | "ENVIRONMENT">, clock: Clock): Sml {

@@ -5,21 +5,21 @@
  * @source spec/rulings.md, section 12; design/as4.md, sections 10 and 11 (MLS-2)
  */
 import type { Clock } from "../../base/clock.js";
-import { newId, type ParticipantId, participantKey } from "../../base/ids.js";
+import { newId, participantKey } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import {
   beginRegistration,
   endRegistration,
   findRegistration,
-  type RegistrationOperation,
-  type RegistrationRow,
-  type RegistrationState,
   settleRegistration,
 } from "../../storage/registrations.js";
+import type { RegistrationOperation, RegistrationRow, RegistrationState } from "../../storage/registrations.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 import type { Sml } from "./sml.js";
-import { newMigrationKey, type Registry, type RegistryOutcome } from "./sml-registry.js";
+import { newMigrationKey } from "./sml-registry.js";
+import type { Registry, RegistryOutcome } from "./sml-registry.js";
 
 export interface RegistrationPorts {
   readonly sql: Sql;

@@ -9,9 +9,11 @@ import { request } from "node:https";
 import { escapeText } from "../../../validators/xml/c14n.js";
 import { childElements, onlyChild, parseXml } from "../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../validators/xml/tree.js";
-import { PARTICIPANT_SCHEME, type ParticipantId } from "../../base/ids.js";
+import { PARTICIPANT_SCHEME } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { exchange, type HttpAnswer } from "../network/http.js";
+import { exchange } from "../network/http.js";
+import type { HttpAnswer } from "../network/http.js";
 import { pemOf } from "../pki/certificate.js";
 import type { OwnIdentity } from "../pki/own-keys.js";
 

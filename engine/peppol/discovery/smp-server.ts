@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
 import type { OwnIdentity } from "../pki/own-keys.js";

@@ -16,7 +16,8 @@ import {
   PROCESS_SCHEME,
 } from "../envelope/identifiers.js";
 import type { Pki } from "../pki/pki.js";
-import { judgeEndpoint, type SmpLookup } from "./smp.js";
+import { judgeEndpoint } from "./smp.js";
+import type { SmpLookup } from "./smp.js";
 import { AS4_TRANSPORT_PROFILE } from "./smp-document.js";
 
 const ROUTES = z.record(

@@ -6,21 +6,20 @@
  * @source design/as4.md section 10; spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
 import type { Clock, Instant } from "../../base/clock.js";
-import { PARTICIPANT_SCHEME, type ParticipantId, participantKey } from "../../base/ids.js";
+import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
-import { type OutboundPolicy, type OutboundUrl, parseOutboundUrl } from "../network/outbound-address.js";
+import { parseOutboundUrl } from "../network/outbound-address.js";
+import type { OutboundPolicy, OutboundUrl } from "../network/outbound-address.js";
 import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
 import { remember } from "../remember.js";
-import {
-  AS4_TRANSPORT_PROFILE,
-  type PublishedEndpoint,
-  readServiceMetadata,
-  type ServiceMetadata,
-} from "./smp-document.js";
+import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "./smp-document.js";
+import type { PublishedEndpoint, ServiceMetadata } from "./smp-document.js";
 import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
 
 /** @source spec/rulings.md, section 13 */
@@ -104,7 +103,7 @@ export interface SmpLookupOptions {
   readonly cache_ms?: number;
 }
 
-type Information = Extract<ServiceMetadata, { kind: "information" }>;
+type Information = Extract<ServiceMetadata, { readonly kind: "information" }>;
 
 /** What is remembered: verified information, or why there is none. */
 type Found =
@@ -207,7 +206,7 @@ async function findMetadata(options: SmpLookupOptions, key: MetadataKey): Promis
 }
 
 type Verified =
-  | Extract<Found, { kind: "none" }>
+  | Extract<Found, { readonly kind: "none" }>
   | { readonly kind: "verified"; readonly metadata: ServiceMetadata; readonly evidence: SmpEvidence };
 
 async function verified({ crypto, pki, clock }: SmpLookupOptions, result: MetadataResult): Promise<Verified> {
@@ -264,7 +263,7 @@ function isNamedBy(signer: Buffer, certificateUid: string): boolean {
   );
 }
 
-type Failed = Exclude<SmpAnswer, { status: "ready" }>;
+type Failed = Exclude<SmpAnswer, { readonly status: "ready" }>;
 type Chosen = SmpEndpoint | Failed;
 
 interface Judges {

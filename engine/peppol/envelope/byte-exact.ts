@@ -6,7 +6,8 @@
  * @source design/as4.md section 9: payload, same encoding as the envelope
  */
 import type { SbdPayload } from "./read.js";
-import { bareDocument, buildSbd, type BuiltSbd, type NewSbd } from "./build.js";
+import { bareDocument, buildSbd } from "./build.js";
+import type { BuiltSbd, NewSbd } from "./build.js";
 import { skipSpace } from "./payload.js";
 
 const DECLARATION = /^(?:\xef\xbb\xbf)?(?:<\?xml[ \t\r\n][^>]*?\?>)?/;

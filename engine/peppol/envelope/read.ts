@@ -18,8 +18,10 @@ import {
   textOf,
 } from "../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../validators/xml/tree.js";
-import { type Instant, parseInstant } from "../../base/clock.js";
-import { MLS_TYPES, type MlsType } from "../../base/config.js";
+import { parseInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import { MLS_TYPES } from "../../base/config.js";
+import type { MlsType } from "../../base/config.js";
 import { PARTICIPANT_SCHEME, parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -33,25 +35,29 @@ export const SBDH_NS = "http://www.unece.org/cefact/namespaces/StandardBusinessD
 
 /** The values of one header. Identifiers are without their schemes. */
 export interface Sbdh {
-  sender: ParticipantId;
-  receiver: ParticipantId;
-  documentType: string;
-  documentTypeScheme: string;
-  process: string;
-  processScheme: string;
-  instanceId: string;
-  createdAt: Instant;
-  standard: string;
-  typeVersion: string;
-  type: string;
-  countryC1: string;
-  mls: {
-    type: MlsType;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentType: string;
+  readonly documentTypeScheme: string;
+  readonly process: string;
+  readonly processScheme: string;
+  readonly instanceId: string;
+  readonly createdAt: Instant;
+  readonly standard: string;
+  readonly typeVersion: string;
+  readonly type: string;
+  readonly countryC1: string;
+  readonly mls: {
+    readonly type: MlsType;
     /** Where the status goes: `0242:` and the id of a service provider. Undefined: to the sending service provider itself. */
-    to: string | undefined;
+    readonly to: string | undefined;
   };
   /** Scopes that the specification does not name, as they stand; reserved names included. */
-  otherScopes: readonly { type: string; value: string; identifier: string | undefined }[];
+  readonly otherScopes: readonly {
+    readonly type: string;
+    readonly value: string;
+    readonly identifier: string | undefined;
+  }[];
 }
 
 /** Refusals in order of precedence: the first that applies is the answer. */

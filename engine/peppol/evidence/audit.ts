@@ -9,34 +9,21 @@ import { isDeepStrictEqual } from "node:util";
 import type { Audited } from "../../../validators/wss/protocol.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import {
-  CHAIN_START,
-  chainHash,
-  type EvidenceEntry,
-  evidenceHead,
-  evidenceRange,
-  listEvidence,
-} from "../../storage/evidence/evidence.js";
+import { CHAIN_START, chainHash, evidenceHead, evidenceRange, listEvidence } from "../../storage/evidence/evidence.js";
+import type { EvidenceEntry } from "../../storage/evidence/evidence.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
-import {
-  EvidenceDamaged,
-  type Manifest,
-  type ReadEvidence,
-  readEvidence,
-  sha256Hex,
-} from "../../storage/evidence/record.js";
-import {
-  digestOf,
-  EvidenceMissing,
-  type EvidenceStore,
-  isEvidenceRef,
-  retainedUntil,
-} from "../../storage/evidence/store.js";
+import { EvidenceDamaged, readEvidence, sha256Hex } from "../../storage/evidence/record.js";
+import type { Manifest, ReadEvidence } from "../../storage/evidence/record.js";
+import { digestOf, EvidenceMissing, isEvidenceRef, retainedUntil } from "../../storage/evidence/store.js";
+import type { EvidenceStore } from "../../storage/evidence/store.js";
 import type { Sql } from "../../storage/sql.js";
-import { type As4Crypto, readAnswer } from "../as4/messages.js";
-import { readUserMessage, type UserMessage } from "../as4/user-message.js";
-import { type AuditedRoot, createTrustAudit, TRUST_AUDIT_FAULTS, type TrustAudit } from "./trust.js";
+import { readAnswer } from "../as4/messages.js";
+import type { As4Crypto } from "../as4/messages.js";
+import { readUserMessage } from "../as4/user-message.js";
+import type { UserMessage } from "../as4/user-message.js";
+import { createTrustAudit, TRUST_AUDIT_FAULTS } from "./trust.js";
+import type { AuditedRoot, TrustAudit } from "./trust.js";
 import { readMultipart } from "../as4/mime.js";
 import type { TrustStore } from "../pki/trust.js";
 
@@ -151,31 +138,31 @@ function chainFaults(entry: EvidenceEntry, before: EvidenceEntry | undefined): A
 /** Reads objects whole, for their digest covers the whole; keeps the last one, which holds the next record too. */
 class ObjectReader {
   read = 0;
-  private readonly store: EvidenceStore;
-  private ref = "";
-  private bytes: Buffer | EvidenceDamaged | EvidenceMissing = Buffer.alloc(0);
+  readonly #store: EvidenceStore;
+  #ref = "";
+  #bytes: Buffer | EvidenceDamaged | EvidenceMissing = Buffer.alloc(0);
 
   constructor(store: EvidenceStore) {
-    this.store = store;
+    this.#store = store;
   }
 
   /** @throws EvidenceStoreFailure when the store is away: that is no fault of the evidence */
   async get(ref: string): Promise<Buffer | EvidenceDamaged | EvidenceMissing> {
     if (!isEvidenceRef(ref)) return new EvidenceDamaged("The entry names no object.");
-    if (ref === this.ref) return this.bytes;
-    this.ref = ref;
+    if (ref === this.#ref) return this.#bytes;
+    this.#ref = ref;
     this.read += 1;
     try {
-      const bytes = await this.store.get(ref);
-      this.bytes =
+      const bytes = await this.#store.get(ref);
+      this.#bytes =
         sha256Hex(bytes) === digestOf(ref)
           ? bytes
           : new EvidenceDamaged(`The object ${ref} has other bytes than were stored.`);
     } catch (error) {
       if (!(error instanceof EvidenceMissing)) throw error;
-      this.bytes = error;
+      this.#bytes = error;
     }
-    return this.bytes;
+    return this.#bytes;
   }
 }
 

@@ -12,20 +12,15 @@ import { LIMITS } from "../../base/limits.js";
 import type { ReadEvidence } from "../../storage/evidence/record.js";
 import type { As4Crypto } from "../as4/messages.js";
 import type { UserMessage } from "../as4/user-message.js";
-import { type Certificate, readCertificate } from "../pki/certificate.js";
-import { type Crl, readCrl } from "../pki/crl.js";
+import { readCertificate } from "../pki/certificate.js";
+import type { Certificate } from "../pki/certificate.js";
+import { readCrl } from "../pki/crl.js";
+import type { Crl } from "../pki/crl.js";
 import { members, readDer, readOrUndefined, TAG, wholeOf } from "../pki/der.js";
 import { sequence } from "../pki/der-writer.js";
 import { readOcspAnswer } from "../pki/ocsp.js";
-import {
-  findPath,
-  makeTrustStore,
-  type Path,
-  timeFault,
-  type TrustStore,
-  type Usage,
-  usageByName,
-} from "../pki/trust.js";
+import { findPath, makeTrustStore, timeFault, usageByName } from "../pki/trust.js";
+import type { Path, TrustStore, Usage } from "../pki/trust.js";
 import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "../discovery/smp-document.js";
 
 /** What can be wrong with the trust of an exchange. */

@@ -82,99 +82,100 @@ export function readNaptrAnswer(message: Buffer, id: number, name: string): DnsA
 }
 
 class Reader {
-  private readonly message: Buffer;
-  private at = HEADER_BYTES;
+  readonly #message: Buffer;
+  #at = HEADER_BYTES;
 
   constructor(message: Buffer) {
-    this.message = message;
+    this.#message = message;
   }
 
   answer(id: number, name: string): DnsAnswer {
-    const flags = this.message.readUInt16BE(2);
+    const flags = this.#message.readUInt16BE(2);
     const isResponse = (flags & 0x8000) !== 0 && (flags & 0x7800) === 0;
-    if (this.message.readUInt16BE(0) !== id || !isResponse || this.message.readUInt16BE(4) !== 1) throw new Malformed();
-    if (this.name() !== name || this.u16() !== TYPE.naptr || this.u16() !== CLASS_IN) throw new Malformed();
+    if (this.#message.readUInt16BE(0) !== id || !isResponse || this.#message.readUInt16BE(4) !== 1)
+      throw new Malformed();
+    if (this.#name() !== name || this.#u16() !== TYPE.naptr || this.#u16() !== CLASS_IN) throw new Malformed();
     const rcode = flags & 0x000f;
     const truncated = (flags & 0x0200) !== 0;
     if (truncated) return { kind: "answer", rcode, truncated, naptr: [], ttl_s: undefined };
-    const answers = this.records(this.message.readUInt16BE(6));
-    const authorities = this.records(this.message.readUInt16BE(8));
-    const { owner, ttls } = this.follow(name, answers);
+    const answers = this.#records(this.#message.readUInt16BE(6));
+    const authorities = this.#records(this.#message.readUInt16BE(8));
+    const { owner, ttls } = this.#follow(name, answers);
     const records = answers.filter((record) => record.type === TYPE.naptr && record.name === owner);
-    const naptr = records.map((record) => this.naptr(record));
+    const naptr = records.map((record) => this.#naptr(record));
     const known =
       naptr.length === 0
-        ? authorities.flatMap((record) => this.negativeTtl(record))
+        ? authorities.flatMap((record) => this.#negativeTtl(record))
         : [...ttls, ...records.map(({ ttl_s }) => ttl_s)];
     return { kind: "answer", rcode, truncated, naptr, ttl_s: known.length === 0 ? undefined : Math.min(...known) };
   }
 
   /** The last name of the chain of aliases that begins with `name`. */
-  private follow(name: string, answers: readonly DnsRecord[]): { readonly owner: string; readonly ttls: number[] } {
+  #follow(name: string, answers: readonly DnsRecord[]): { readonly owner: string; readonly ttls: number[] } {
     let owner = name;
     const ttls: number[] = [];
     for (let hops = 0; ; hops += 1) {
       const alias = answers.find((record) => record.type === TYPE.cname && record.name === owner);
       if (alias === undefined) return { owner, ttls };
       if (hops === LIMITS.dns_aliases_max) throw new Malformed();
-      this.at = alias.start;
-      owner = this.name();
+      this.#at = alias.start;
+      owner = this.#name();
       ttls.push(alias.ttl_s);
     }
   }
 
-  private records(count: number): DnsRecord[] {
+  #records(count: number): DnsRecord[] {
     if (count > LIMITS.dns_records_max) throw new Malformed();
     return Array.from({ length: count }, () => {
-      const name = this.name();
-      const type = this.u16();
-      const isInternet = this.u16() === CLASS_IN;
-      const ttl = this.u32();
-      const length = this.u16();
-      const start = this.at;
-      this.at += length;
-      if (this.at > this.message.length) throw new Malformed();
+      const name = this.#name();
+      const type = this.#u16();
+      const isInternet = this.#u16() === CLASS_IN;
+      const ttl = this.#u32();
+      const length = this.#u16();
+      const start = this.#at;
+      this.#at += length;
+      if (this.#at > this.#message.length) throw new Malformed();
       // RFC 2181 section 8: a time to live with its highest bit set is zero.
-      return { name, type: isInternet ? type : -1, ttl_s: ttl > 0x7fff_ffff ? 0 : ttl, start, end: this.at };
+      return { name, type: isInternet ? type : -1, ttl_s: ttl > 0x7fff_ffff ? 0 : ttl, start, end: this.#at };
     });
   }
 
-  private naptr({ start, end }: DnsRecord): Naptr {
-    this.at = start;
-    const order = this.u16();
-    const preference = this.u16();
-    const [flags, service, regexp] = [this.text(end), this.text(end), this.text(end)];
-    const replacement = this.name();
-    if (this.at !== end) throw new Malformed();
+  #naptr({ start, end }: DnsRecord): Naptr {
+    this.#at = start;
+    const order = this.#u16();
+    const preference = this.#u16();
+    const [flags, service, regexp] = [this.#text(end), this.#text(end), this.#text(end)];
+    const replacement = this.#name();
+    if (this.#at !== end) throw new Malformed();
     return { order, preference, flags, service, regexp, replacement };
   }
 
-  private text(end: number): string {
-    const length = this.message.readUInt8(this.at);
-    const start = this.at + 1;
-    this.at = start + length;
-    if (this.at > end) throw new Malformed();
-    return this.message.toString("latin1", start, this.at);
+  #text(end: number): string {
+    const length = this.#message.readUInt8(this.#at);
+    const start = this.#at + 1;
+    this.#at = start + length;
+    if (this.#at > end) throw new Malformed();
+    return this.#message.toString("latin1", start, this.#at);
   }
 
   /** RFC 2308: the smaller of the SOA's own time to live and its last field. */
-  private negativeTtl(record: DnsRecord): number[] {
+  #negativeTtl(record: DnsRecord): number[] {
     if (record.type !== TYPE.soa || record.end - record.start < 22) return [];
-    return [Math.min(record.ttl_s, this.message.readUInt32BE(record.end - 4))];
+    return [Math.min(record.ttl_s, this.#message.readUInt32BE(record.end - 4))];
   }
 
   /** A name in lower case; compression pointers must lead backwards, so that they end. */
-  private name(): string {
+  #name(): string {
     const labels: string[] = [];
     let chars = 0;
-    let at = this.at;
+    let at = this.#at;
     let lowest = at;
     let jumped = false;
     for (;;) {
-      const length = this.message.readUInt8(at);
+      const length = this.#message.readUInt8(at);
       if ((length & 0xc0) === 0xc0) {
-        const target = this.message.readUInt16BE(at) & 0x3fff;
-        if (!jumped) this.at = at + 2;
+        const target = this.#message.readUInt16BE(at) & 0x3fff;
+        if (!jumped) this.#at = at + 2;
         if (target >= lowest) throw new Malformed();
         jumped = true;
         lowest = target;
@@ -182,24 +183,24 @@ class Reader {
         continue;
       }
       if (length > 63) throw new Malformed();
-      if (!jumped) this.at = at + 1 + length;
+      if (!jumped) this.#at = at + 1 + length;
       if (length === 0) return labels.join(".");
       chars += length + 1;
-      if (chars > LIMITS.dns_name_chars_max + 1 || at + 1 + length > this.message.length) throw new Malformed();
-      labels.push(this.message.toString("latin1", at + 1, at + 1 + length).toLowerCase());
+      if (chars > LIMITS.dns_name_chars_max + 1 || at + 1 + length > this.#message.length) throw new Malformed();
+      labels.push(this.#message.toString("latin1", at + 1, at + 1 + length).toLowerCase());
       at += 1 + length;
     }
   }
 
-  private u16(): number {
-    const value = this.message.readUInt16BE(this.at);
-    this.at += 2;
+  #u16(): number {
+    const value = this.#message.readUInt16BE(this.#at);
+    this.#at += 2;
     return value;
   }
 
-  private u32(): number {
-    const value = this.message.readUInt32BE(this.at);
-    this.at += 4;
+  #u32(): number {
+    const value = this.#message.readUInt32BE(this.#at);
+    this.#at += 4;
     return value;
   }
 }

@@ -2,20 +2,15 @@
  * The HTTP client towards other access points: keeps connections, says whether a request was transmitted whole, bounds
  * everything, follows no redirect, and connects only to checked addresses. Outcomes of the network are values.
  */
-import { Agent as PlainAgent, type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http";
+import { Agent as PlainAgent, request as plainRequest } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
 import { LIMITS } from "../../base/limits.js";
-import {
-  guardedLookup,
-  type OutboundPolicy,
-  type OutboundUrl,
-  parseOutboundUrl,
-  type Resolve,
-  systemResolve,
-} from "./outbound-address.js";
+import { guardedLookup, parseOutboundUrl, systemResolve } from "./outbound-address.js";
+import type { OutboundPolicy, OutboundUrl, Resolve } from "./outbound-address.js";
 
 /** Why there is no response. */
 export const HTTP_FAULTS = [

@@ -8,7 +8,6 @@ import {
   bitsOf,
   contentOf,
   contextTag,
-  type Der,
   DerReader,
   integerOf,
   members,
@@ -20,6 +19,7 @@ import {
   timeOf,
   wholeOf,
 } from "./der.js";
+import type { Der } from "./der.js";
 import type { AnswerFault } from "./ocsp.js";
 
 /** One proven list. */

@@ -69,30 +69,30 @@ export function readDer(bytes: Uint8Array, tag: number): Der {
 
 /** Reads the members of a constructed node one after the other. @throws DerFault */
 export class DerReader {
-  private readonly node: Der;
-  private at: number;
+  readonly #node: Der;
+  #at: number;
 
   constructor(node: Der, tag?: number) {
     if ((node.tag & 0x20) === 0 || (tag !== undefined && node.tag !== tag)) fault();
-    this.node = node;
-    this.at = node.from;
+    this.#node = node;
+    this.#at = node.from;
   }
 
   get done(): boolean {
-    return this.at === this.node.end;
+    return this.#at === this.#node.end;
   }
 
   /** The next member, which must have this tag when one is given. */
   next(tag?: number): Der {
-    const node = nodeAt(this.node.bytes, this.at, this.node.end);
+    const node = nodeAt(this.#node.bytes, this.#at, this.#node.end);
     if (tag !== undefined && node.tag !== tag) return fault();
-    this.at = node.end;
+    this.#at = node.end;
     return node;
   }
 
   /** The next member when it has this tag. */
   optional(tag: number): Der | undefined {
-    return !this.done && this.node.bytes[this.at] === tag ? this.next(tag) : undefined;
+    return !this.done && this.#node.bytes[this.#at] === tag ? this.next(tag) : undefined;
   }
 
   /** @throws DerFault when something is left */

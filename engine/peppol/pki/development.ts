@@ -4,7 +4,8 @@
  * `trust/` is what another engine needs as PEPPOL_TRUST_DIR; `ca/` holds the authorities' keys, by which it can be given
  * leaves of its own. Private keys are readable by their owner alone.
  */
-import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,10 +13,13 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
-import { type Certificate, pemOf, readPemCertificates } from "./certificate.js";
-import { issueCertificate, newKeyPair, type SubjectName } from "./issue.js";
+import { pemOf, readPemCertificates } from "./certificate.js";
+import type { Certificate } from "./certificate.js";
+import { issueCertificate, newKeyPair } from "./issue.js";
+import type { SubjectName } from "./issue.js";
 import type { LoadedKey } from "./key-store.js";
-import { type Usage, USAGES } from "./trust.js";
+import { USAGES } from "./trust.js";
+import type { Usage } from "./trust.js";
 
 export const DEVELOPMENT_SEAT = "PSK000001";
 

@@ -1,9 +1,11 @@
 /** Makes certificates: for the development PKI and for tests. An access point of the network gets its own from OpenPeppol. */
-import { createHash, generateKeyPair, type KeyObject, randomBytes, sign } from "node:crypto";
+import { createHash, generateKeyPair, randomBytes, sign } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { promisify } from "node:util";
 
 import type { Instant } from "../../base/clock.js";
-import { KEY_USAGES, type KeyUsage } from "./certificate.js";
+import { KEY_USAGES } from "./certificate.js";
+import type { KeyUsage } from "./certificate.js";
 import { contextTag, TAG } from "./der.js";
 import { bitString, der, integer, octetString, oid, RSA_SHA256, sequence, time, TRUE } from "./der-writer.js";
 

@@ -3,12 +3,12 @@ import { createHash, verify } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { type Certificate, OCSP_SIGNING, readCertificate } from "./certificate.js";
+import { OCSP_SIGNING, readCertificate } from "./certificate.js";
+import type { Certificate } from "./certificate.js";
 import {
   bitsOf,
   contentOf,
   contextTag,
-  type Der,
   DerReader,
   integerOf,
   members,
@@ -20,6 +20,7 @@ import {
   timeOf,
   wholeOf,
 } from "./der.js";
+import type { Der } from "./der.js";
 import { integer, NULL, octetString, oid, sequence } from "./der-writer.js";
 import { signedBy } from "./trust.js";
 

@@ -7,12 +7,14 @@ import type { KeyObject } from "node:crypto";
 import type { Clock, Instant } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { readCertificate } from "./certificate.js";
 import type { LoadedKey } from "./key-store.js";
-import { findPath, type TrustStore, type Usage, USAGES } from "./trust.js";
+import { findPath, USAGES } from "./trust.js";
+import type { TrustStore, Usage } from "./trust.js";
 
 /** One of our keys; fits wherever an OwnKey is wanted. */
 export interface OwnIdentity extends OwnKey {

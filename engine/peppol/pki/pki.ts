@@ -7,10 +7,12 @@
 import type { Clock, Instant } from "../../base/clock.js";
 import type { REVOCATION_MODES } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields, type Log, type LogFields } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
+import type { Log, LogFields } from "../../base/log.js";
 import type { Certificate } from "./certificate.js";
 import type { Revocation, RevocationAnswer } from "./revocation.js";
-import { findPath, type Path, timeFault, type TrustFault, type TrustStore, type Usage } from "./trust.js";
+import { findPath, timeFault } from "./trust.js";
+import type { Path, TrustFault, TrustStore, Usage } from "./trust.js";
 import { remember } from "../remember.js";
 
 export type { Certificate } from "./certificate.js";

@@ -10,8 +10,10 @@ import { LIMITS } from "../../base/limits.js";
 import type { Http, HttpAnswer } from "../network/http.js";
 import { remember } from "../remember.js";
 import type { Certificate } from "./certificate.js";
-import { type Crl, readCrl } from "./crl.js";
-import { type AnswerFault, ocspQuestion, readOcspAnswer } from "./ocsp.js";
+import { readCrl } from "./crl.js";
+import type { Crl } from "./crl.js";
+import { ocspQuestion, readOcspAnswer } from "./ocsp.js";
+import type { AnswerFault } from "./ocsp.js";
 
 export const REVOCATION_STATUSES = ["good", "revoked", "unknown"] as const;
 export type RevocationStatus = (typeof REVOCATION_STATUSES)[number];

@@ -2,12 +2,15 @@
 import { join } from "node:path";
 
 import type { Clock } from "../../base/clock.js";
-import { type Config, ConfigError } from "../../base/config.js";
+import { ConfigError } from "../../base/config.js";
+import type { Config } from "../../base/config.js";
 import type { Log } from "../../base/log.js";
 import { ensureDevelopmentPki, loadDevelopmentKeys, trustFolder } from "./development.js";
 import { loadKeyStore } from "./key-store.js";
-import { createOwnKeys, type OwnKeys } from "./own-keys.js";
-import { loadTrustStore, type TrustStore } from "./trust.js";
+import { createOwnKeys } from "./own-keys.js";
+import type { OwnKeys } from "./own-keys.js";
+import { loadTrustStore } from "./trust.js";
+import type { TrustStore } from "./trust.js";
 
 export interface OwnPki {
   readonly store: TrustStore;

@@ -12,7 +12,8 @@ import type { Instant } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
 import { SEAT_ID } from "../as4/user-message.js";
-import { type Certificate, type KeyUsage, readCertificate, readPemCertificates } from "./certificate.js";
+import { readCertificate, readPemCertificates } from "./certificate.js";
+import type { Certificate, KeyUsage } from "./certificate.js";
 
 export const USAGES = ["ap", "smp"] as const;
 export type Usage = (typeof USAGES)[number];

@@ -3,7 +3,8 @@
  * @source validators/rules/invoice-response (facts of the release); spec/rulings.md, sections 5 and 11
  */
 import type { XmlElement } from "../../../validators/xml/tree.js";
-import { type Instant, parseInstant } from "../../base/clock.js";
+import { parseInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import { parseParticipantId } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";

@@ -2,8 +2,10 @@
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
-import { type AcceptOutcome, acceptDocuments, type NewDocument } from "./documents.js";
-import { isPassing, isUnknownOutcome, type Sql } from "../sql.js";
+import { acceptDocuments } from "./documents.js";
+import type { AcceptOutcome, NewDocument } from "./documents.js";
+import { isPassing, isUnknownOutcome } from "../sql.js";
+import type { Sql } from "../sql.js";
 
 export interface AcceptBatches {
   /**

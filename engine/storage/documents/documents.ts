@@ -1,5 +1,6 @@
 /** Statements of the outbound document: accept, take an attempt, apply a move, read. */
-import { type Instant, isoInstant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
@@ -116,13 +117,13 @@ export async function findPrecedent(
   const senderKey = request.sender.toLowerCase();
   const rows = await sql<
     {
-      same_key: boolean;
-      same_document: boolean;
-      same_payload: boolean;
-      id: string;
-      request_sha256: string;
-      reply_status: number;
-      reply_body: string;
+      readonly same_key: boolean;
+      readonly same_document: boolean;
+      readonly same_payload: boolean;
+      readonly id: string;
+      readonly request_sha256: string;
+      readonly reply_status: number;
+      readonly reply_body: string;
     }[]
   >`
     select idempotency_key = ${request.idempotencyKey} as same_key, erp_document_id = ${request.erpDocumentId} as same_document,
@@ -267,7 +268,7 @@ export interface MoveRow {
 export const applyMove = batched<MoveRow, number | undefined>(
   async (sql, moves) => {
     const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
-    const rows = await sql<{ n: string; version: number }[]>`
+    const rows = await sql<{ readonly n: string; readonly version: number }[]>`
     select m.n, a.version
     from unnest(
       ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[], ${moves.map(({ status }) => status)}::text[],
@@ -311,7 +312,7 @@ export async function findDocumentState(
   sql: Sql,
   id: DocumentId,
 ): Promise<{ readonly status: OutboundState; readonly version: number; readonly attempts: number } | undefined> {
-  const [row] = await sql<{ status: OutboundState; version: number; attempts: number }[]>`
+  const [row] = await sql<{ readonly status: OutboundState; readonly version: number; readonly attempts: number }[]>`
     select status, version, attempts from document where id = ${id}`;
   return row;
 }
@@ -347,23 +348,23 @@ const instantOrNull = (value: Date | null): Instant | null => (value === null ? 
 export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Promise<DocumentRecord | undefined> {
   const [row] = await sql<
     {
-      id: string;
-      status: OutboundState;
-      status_reason: string | null;
-      document_type_id: string;
-      process_id: string;
-      erp_document_id: string;
-      sender: string;
-      receiver: string;
-      facts: Json;
-      validation_result: Json;
-      history: { status: OutboundState; at: number; detail: string | null }[];
-      delivered_at: Date | null;
-      acknowledged_at: Date | null;
-      invoice_response_status: string | null;
-      as4_message_id: string;
-      created_at: Date;
-      updated_at: Date;
+      readonly id: string;
+      readonly status: OutboundState;
+      readonly status_reason: string | null;
+      readonly document_type_id: string;
+      readonly process_id: string;
+      readonly erp_document_id: string;
+      readonly sender: string;
+      readonly receiver: string;
+      readonly facts: Json;
+      readonly validation_result: Json;
+      readonly history: { readonly status: OutboundState; readonly at: number; readonly detail: string | null }[];
+      readonly delivered_at: Date | null;
+      readonly acknowledged_at: Date | null;
+      readonly invoice_response_status: string | null;
+      readonly as4_message_id: string;
+      readonly created_at: Date;
+      readonly updated_at: Date;
     }[]
   >`
     select d.id, d.status, d.status_reason, d.document_type_id, d.process_id, d.erp_document_id, d.sender, d.receiver, d.facts, d.validation_result,
@@ -413,13 +414,13 @@ export async function listDocumentEvents(
 ): Promise<DocumentEventRow[] | undefined> {
   const rows = await sql<
     {
-      id: string | null;
-      position: string;
-      kind: string;
-      actor: "system" | "user" | "api";
-      detail: string | null;
-      meta: Json;
-      occurred_at: Date;
+      readonly id: string | null;
+      readonly position: string;
+      readonly kind: string;
+      readonly actor: "system" | "user" | "api";
+      readonly detail: string | null;
+      readonly meta: Json;
+      readonly occurred_at: Date;
     }[]
   >`
     select e.id, e.position, e.kind, e.actor, e.detail, e.meta, e.occurred_at
@@ -461,7 +462,7 @@ export async function findDueDocuments(
   sql: Sql,
   request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
 ): Promise<DueDocument[]> {
-  const rows = await sql<{ id: string; next_attempt_at: Date }[]>`
+  const rows = await sql<{ readonly id: string; readonly next_attempt_at: Date }[]>`
     select id, next_attempt_at from document
     where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
       and (not ${request.attempted === true}::boolean or attempts >= 1 or next_attempt_at > created_at)
@@ -483,7 +484,7 @@ export async function censusOfDocuments(
   sql: Sql,
   now: Instant,
 ): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
-  const rows = await sql<{ status: OutboundState; n: number; oldest: Date | null }[]>`
+  const rows = await sql<{ readonly status: OutboundState; readonly n: number; readonly oldest: Date | null }[]>`
     select status, count(*)::integer as n, min(next_attempt_at) as oldest from document group by status`;
   const oldest = Math.min(...rows.map((row) => row.oldest?.getTime() ?? Infinity));
   return {

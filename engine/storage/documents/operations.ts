@@ -94,18 +94,25 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
     sql<Row[]>`
       select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at, created_at, updated_at
       from document where id = ${id}`,
-    sql<{ status: OutboundState; trigger: string; detail: string | null; occurred_at: Date }[]>`
+    sql<
+      {
+        readonly status: OutboundState;
+        readonly trigger: string;
+        readonly detail: string | null;
+        readonly occurred_at: Date;
+      }[]
+    >`
       select status, trigger, detail, occurred_at from document_history where document_id = ${id} order by version`,
     sql<
       {
-        number: number;
-        owner: string;
-        started_at: Date;
-        finished_at: Date | null;
-        outcome: string | null;
-        code: string | null;
-        retryable: boolean | null;
-        detail: string | null;
+        readonly number: number;
+        readonly owner: string;
+        readonly started_at: Date;
+        readonly finished_at: Date | null;
+        readonly outcome: string | null;
+        readonly code: string | null;
+        readonly retryable: boolean | null;
+        readonly detail: string | null;
       }[]
     >`
       select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt where document_id = ${id} order by number`,
@@ -195,7 +202,7 @@ export async function findOperatorReceived(
   sql: Sql,
   id: ReceivedDocumentId,
 ): Promise<OperatorReceivedDetail | undefined> {
-  const [row] = await sql<(ReceivedRow & { findings: Json })[]>`
+  const [row] = await sql<(ReceivedRow & { readonly findings: Json })[]>`
     select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at, findings
     from received_document where id = ${id}`;
   return row === undefined ? undefined : { ...receivedOf(row), findings: row.findings };
@@ -208,7 +215,9 @@ export async function listFirms(
 ): Promise<
   { readonly id: string; readonly name: string; readonly participants: string[]; readonly createdAt: Instant }[]
 > {
-  const rows = await sql<{ id: string; name: string; participants: string[]; created_at: Date }[]>`
+  const rows = await sql<
+    { readonly id: string; readonly name: string; readonly participants: string[]; readonly created_at: Date }[]
+  >`
     select f.id, f.name, coalesce(array_agg(p.id order by p.id) filter (where p.id is not null), '{}') as participants, f.created_at
     from firm as f left join participant as p on p.firm_id = f.id
     group by f.id order by f.name, f.id limit ${limit}`;
@@ -227,7 +236,9 @@ export async function listIntegrators(
 ): Promise<
   { readonly id: string; readonly name: string; readonly activeBindings: number; readonly createdAt: Instant }[]
 > {
-  const rows = await sql<{ id: string; name: string; active: number; created_at: Date }[]>`
+  const rows = await sql<
+    { readonly id: string; readonly name: string; readonly active: number; readonly created_at: Date }[]
+  >`
     select i.id, i.name, count(b.firm_id) filter (where b.state = 'active')::integer as active, i.created_at
     from integrator as i left join firm_binding as b on b.integrator_id = i.id
     group by i.id order by i.name, i.id limit ${limit}`;

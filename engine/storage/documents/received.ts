@@ -55,7 +55,15 @@ export async function findTwins(
   sql: Sql,
   ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
 ): Promise<Twin[]> {
-  const rows = await sql<{ id: string; firm_id: string; sender: string; receiver: string; payload_sha256: string }[]>`
+  const rows = await sql<
+    {
+      readonly id: string;
+      readonly firm_id: string;
+      readonly sender: string;
+      readonly receiver: string;
+      readonly payload_sha256: string;
+    }[]
+  >`
     select id, firm_id, sender, receiver, encode(payload_sha256, 'hex') as payload_sha256
     from received_document
     where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
@@ -115,7 +123,7 @@ export interface InboxAnswer {
  * @returns one answer a question
  */
 export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<InboxAnswer[]> {
-  const rows = await sql<(ItemRow & { n: string; position: string | null })[]>`
+  const rows = await sql<(ItemRow & { readonly n: string; readonly position: string | null })[]>`
     with q as (
       select * from unnest(
         ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
@@ -135,7 +143,10 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
     select q.n, null, null, null, null, null, null, null, 'HELD'
     from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key and h.status = 'HELD')
     order by 1, 3`;
-  const answers = queries.map((): { items: PlacedItem[]; isAnyHeld: boolean } => ({ items: [], isAnyHeld: false }));
+  const answers = queries.map((): { readonly items: PlacedItem[]; isAnyHeld: boolean } => ({
+    items: [],
+    isAnyHeld: false,
+  }));
   for (const row of rows) {
     const answer = answers[Number(row.n) - 1];
     if (answer === undefined) continue;
@@ -167,7 +178,9 @@ export async function findReceived(
   participantKey: string,
   id: ReceivedDocumentId,
 ): Promise<ReceivedDetail | undefined> {
-  const [row] = await sql<(ItemRow & { payload_sha256: string; key_id: string; sealed: Buffer })[]>`
+  const [row] = await sql<
+    (ItemRow & { readonly payload_sha256: string; readonly key_id: string; readonly sealed: Buffer })[]
+  >`
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id
@@ -202,7 +215,15 @@ export async function findAnswerable(
   firmId: FirmId,
   id: ReceivedDocumentId,
 ): Promise<AnswerableDocument | undefined> {
-  const [row] = await sql<{ sender: string; receiver: string; name: string; key_id: string; sealed: Buffer }[]>`
+  const [row] = await sql<
+    {
+      readonly sender: string;
+      readonly receiver: string;
+      readonly name: string;
+      readonly key_id: string;
+      readonly sealed: Buffer;
+    }[]
+  >`
     select r.sender, r.receiver, f.name, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
     where r.id = ${id} and r.firm_id = ${firmId} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
@@ -223,7 +244,9 @@ export async function findReceivedState(
   firmId: FirmId,
   id: ReceivedDocumentId,
 ): Promise<{ readonly status: InboundState; readonly as4MessageId: string; readonly receivedAt: Instant } | undefined> {
-  const [row] = await sql<{ status: InboundState; as4_message_id: string; received_at: Date }[]>`
+  const [row] = await sql<
+    { readonly status: InboundState; readonly as4_message_id: string; readonly received_at: Date }[]
+  >`
     select status, as4_message_id, received_at from received_document where id = ${id} and firm_id = ${firmId}`;
   return row === undefined
     ? undefined
@@ -235,7 +258,7 @@ export async function acknowledgeReceived(
   sql: Sql,
   request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
 ): Promise<Instant | undefined> {
-  const [row] = await sql<{ acknowledged_at: Date }[]>`
+  const [row] = await sql<{ readonly acknowledged_at: Date }[]>`
     select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey}, ${new Date(request.now)})`;
   return row?.acknowledged_at.getTime();
 }
@@ -245,7 +268,7 @@ export async function findOverdueHeld(
   sql: Sql,
   request: { readonly heldSince: Instant; readonly limit: number },
 ): Promise<ReceivedDocumentId[]> {
-  const rows = await sql<{ id: string }[]>`
+  const rows = await sql<{ readonly id: string }[]>`
     select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)} order by received_at limit ${request.limit}`;
   return rows.map(({ id }) => id as ReceivedDocumentId);
 }
@@ -266,7 +289,12 @@ export interface OwnParticipant {
 export const findOwnParticipant = batched<string, OwnParticipant | undefined>(
   async (sql, keys) => {
     const rows = await sql<
-      { key: string; firm_id: string; document_type_id: string | null; process_id: string | null }[]
+      {
+        readonly key: string;
+        readonly firm_id: string;
+        readonly document_type_id: string | null;
+        readonly process_id: string | null;
+      }[]
     >`
     select p.key, p.firm_id, c.document_type_id, c.process_id
     from participant as p left join participant_capability as c on c.participant_key = p.key

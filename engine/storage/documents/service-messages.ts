@@ -90,22 +90,22 @@ export async function takeServiceMessages(
 ): Promise<TakenMessage[]> {
   const rows = await sql<
     {
-      id: string;
-      kind: ServiceKind;
-      firm_id: string | null;
-      about: string | null;
-      status: OutboundState;
-      version: number;
-      attempt: number;
-      sender: string;
-      receiver: string;
-      document_type_id: string;
-      process_id: string;
-      as4_message_id: string;
-      sbdh_instance_id: string;
-      created_at: Date;
-      payload_key_id: string;
-      payload_sealed: Buffer;
+      readonly id: string;
+      readonly kind: ServiceKind;
+      readonly firm_id: string | null;
+      readonly about: string | null;
+      readonly status: OutboundState;
+      readonly version: number;
+      readonly attempt: number;
+      readonly sender: string;
+      readonly receiver: string;
+      readonly document_type_id: string;
+      readonly process_id: string;
+      readonly as4_message_id: string;
+      readonly sbdh_instance_id: string;
+      readonly created_at: Date;
+      readonly payload_key_id: string;
+      readonly payload_sealed: Buffer;
     }[]
   >`
     select id, kind, firm_id, about, status, version, attempt, sender, receiver, document_type_id, process_id, as4_message_id, sbdh_instance_id, created_at,
@@ -161,7 +161,7 @@ export async function endServiceAttempt(
     code: end.attempt.code ?? null,
     detail: end.attempt.detail ?? null,
   };
-  const [row] = await sql<{ received_at: Date | null }[]>`
+  const [row] = await sql<{ readonly received_at: Date | null }[]>`
     select received_at from end_service_attempt(
       ${end.id}, ${end.version}, ${end.status}, ${new Date(end.now)}, ${end.nextAttemptAt === undefined ? null : new Date(end.nextAttemptAt)},
       ${JSON.stringify(attempt)}::text::jsonb, ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
@@ -194,7 +194,15 @@ export interface SentMessage {
 
 /** Messages of one kind about one received document, oldest first. */
 export async function listServiceMessages(sql: Sql, about: string, kind: ServiceKind): Promise<SentMessage[]> {
-  const rows = await sql<{ id: string; code: string; note: string | null; status: OutboundState; created_at: Date }[]>`
+  const rows = await sql<
+    {
+      readonly id: string;
+      readonly code: string;
+      readonly note: string | null;
+      readonly status: OutboundState;
+      readonly created_at: Date;
+    }[]
+  >`
     select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind} order by created_at, id`;
   return rows.map((row) => ({
     id: row.id,

@@ -84,7 +84,7 @@ const storeBusinesses = batched<NewBusiness, boolean>(
   async (sql, items) => {
     const column = <K extends keyof NewReceivedDocument>(name: K): NewReceivedDocument[K][] =>
       items.map(({ document }) => document[name]);
-    const rows = await sql<{ n: string }[]>`
+    const rows = await sql<{ readonly n: string }[]>`
     select r.n
     from unnest(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[], ${column("sender")}::text[], ${column("receiver")}::text[],
@@ -178,7 +178,9 @@ export async function findStatusTwins(
   sql: Sql,
   ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
 ): Promise<StatusTwin[]> {
-  const rows = await sql<{ id: string; sender: string; receiver: string; payload_sha256: string }[]>`
+  const rows = await sql<
+    { readonly id: string; readonly sender: string; readonly receiver: string; readonly payload_sha256: string }[]
+  >`
     select id, sender, receiver, payload_sha256 from inbound_status
     where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
   return rows.map((row) => ({
@@ -247,7 +249,7 @@ export async function findStatusPayload(
   id: string,
 ): Promise<{ readonly keyId: string; readonly sealed: Buffer } | undefined> {
   const [row] = await sql<
-    { payload_key_id: string; payload_sealed: Buffer }[]
+    { readonly payload_key_id: string; readonly payload_sealed: Buffer }[]
   >`select payload_key_id, payload_sealed from inbound_status where id = ${id}`;
   return row === undefined ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed };
 }
@@ -262,7 +264,9 @@ export interface SaidOfDocument {
 
 /** The status and the newest response that a document has. */
 export async function findSaidOfDocument(sql: Sql, id: DocumentId): Promise<SaidOfDocument[]> {
-  const rows = await sql<{ kind: string; detail: string | null; meta: Json; occurred_at: Date }[]>`
+  const rows = await sql<
+    { readonly kind: string; readonly detail: string | null; readonly meta: Json; readonly occurred_at: Date }[]
+  >`
     select distinct on (kind) kind, detail, meta, occurred_at from document_event
     where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
     order by kind, position desc`;
@@ -513,18 +517,18 @@ export async function takeDuties(
 ): Promise<TakenDuty[]> {
   const rows = await sql<
     {
-      id: string;
-      firm_id: string;
-      sbdh_instance_id: string;
-      document_type_id: string;
-      receiver: string;
-      always: boolean;
-      received_at: Date;
-      acknowledged: boolean;
-      is_response: boolean;
-      held: boolean;
-      payload_key_id: string | null;
-      payload_sealed: Buffer | null;
+      readonly id: string;
+      readonly firm_id: string;
+      readonly sbdh_instance_id: string;
+      readonly document_type_id: string;
+      readonly receiver: string;
+      readonly always: boolean;
+      readonly received_at: Date;
+      readonly acknowledged: boolean;
+      readonly is_response: boolean;
+      readonly held: boolean;
+      readonly payload_key_id: string | null;
+      readonly payload_sealed: Buffer | null;
     }[]
   >`
     select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, held, payload_key_id, payload_sealed
@@ -564,7 +568,7 @@ export interface DutyEnd {
 
 const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolean>(
   async (sql, items) => {
-    const rows = await sql<{ n: string }[]>`
+    const rows = await sql<{ readonly n: string }[]>`
     select r.n
     from unnest(
       ${items.map(({ id }) => id)}::uuid[], ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : iso(nextAt)))}::timestamptz[], ${items.map(({ end }) => end.code ?? null)}::text[],
@@ -585,7 +589,7 @@ export const endDuty = (sql: Sql, id: string, end: DutyEnd): Promise<boolean> =>
 
 /** When the oldest document was received whose status is due and not delivered; undefined when there is none. */
 export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
-  const [row] = await sql<{ oldest: Date | null }[]>`
+  const [row] = await sql<{ readonly oldest: Date | null }[]>`
     select least(
       (select min(received_at) from mls_duty where next_at is not null),
       (select min(d.received_at) from service_message as m join mls_duty as d on d.id = m.about where m.kind = 'mls' and m.next_attempt_at is not null)
@@ -601,7 +605,7 @@ type OutgoingExchange = Omit<
 /** Records the receipt for a document of ours, once. The call says whether it is new: false also for what is no document of ours. */
 export const recordOutgoing = batched<OutgoingExchange, boolean>(
   async (sql, exchanges) => {
-    const rows = await sql<{ id: string }[]>`
+    const rows = await sql<{ readonly id: string }[]>`
     insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id, transport_profile, c1_country, end_user, exchanged_at)
     select d.id, 'outgoing', 'business', d.firm_id, e.c2_seat, e.c3_seat, d.document_type_id, d.process_id, e.transport_profile, e.c1_country, d.sender_key, e.exchanged_at
     from unnest(

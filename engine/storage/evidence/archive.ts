@@ -1,10 +1,14 @@
 /** Evidence as the rest of the engine sees it: store an exchange, find it again, read it and know that it is what was stored. */
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { type ChainPlace, type EvidenceEntry, findEvidence, findRepeatedEvidence } from "./evidence.js";
-import { createEvidenceJournal, type EvidenceJournal, type JournalEntry } from "./journal.js";
-import { EvidenceDamaged, type ReadEvidence, readEvidence, sha256Hex } from "./record.js";
-import { evidenceRef, type EvidenceRef, type EvidenceStore } from "./store.js";
+import { findEvidence, findRepeatedEvidence } from "./evidence.js";
+import type { ChainPlace, EvidenceEntry } from "./evidence.js";
+import { createEvidenceJournal } from "./journal.js";
+import type { EvidenceJournal, JournalEntry } from "./journal.js";
+import { EvidenceDamaged, readEvidence, sha256Hex } from "./record.js";
+import type { ReadEvidence } from "./record.js";
+import { evidenceRef } from "./store.js";
+import type { EvidenceRef, EvidenceStore } from "./store.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
 

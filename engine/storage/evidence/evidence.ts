@@ -43,7 +43,9 @@ const iso = (instant: Instant): string => new Date(instant).toISOString();
  * @returns their places in the same order; an entry that is there already keeps its own
  */
 export async function appendEvidence(sql: Sql, entries: readonly NewEvidence[]): Promise<ChainPlace[]> {
-  const rows = await sql<{ n: string; index: string; hash: string; previous_hash: string }[]>`
+  const rows = await sql<
+    { readonly n: string; readonly index: string; readonly hash: string; readonly previous_hash: string }[]
+  >`
     select n, index, hash, previous_hash from append_evidence(${JSON.stringify(
       entries.map((entry) => ({
         direction: entry.direction,
@@ -189,7 +191,7 @@ export async function evidenceRange(
   from: Instant | undefined,
   to: Instant | undefined,
 ): Promise<{ readonly first: number; readonly last: number } | undefined> {
-  const [row] = await sql<{ first: string | null; last: string | null }[]>`
+  const [row] = await sql<{ readonly first: string | null; readonly last: string | null }[]>`
     select min(index) as first, max(index) as last from evidence
     where (${from === undefined ? null : new Date(from)}::timestamptz is null or stored_at >= ${from === undefined ? null : new Date(from)})
       and (${to === undefined ? null : new Date(to)}::timestamptz is null or stored_at <= ${to === undefined ? null : new Date(to)})`;
@@ -199,7 +201,7 @@ export async function evidenceRange(
 /** The last place of the chain. */
 export async function evidenceHead(sql: Sql): Promise<{ readonly index: number; readonly hash: string }> {
   const [row] = await sql<
-    { index: string; hash: string }[]
+    { readonly index: string; readonly hash: string }[]
   >`select index, encode(hash, 'hex') as hash from evidence_head`;
   if (row === undefined) throw new Error("the evidence chain has no head");
   return { index: Number(row.index), hash: row.hash };

@@ -7,10 +7,14 @@
  */
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { appendEvidence, type ChainPlace, type NewEvidence } from "./evidence.js";
-import { type EvidenceRecord, sha256Hex, TAR_END, writeEvidence, type WrittenEvidence } from "./record.js";
-import { evidenceRef, type EvidenceStore, EvidenceStoreFailure } from "./store.js";
-import { isUnknownOutcome, type Sql } from "../sql.js";
+import { appendEvidence } from "./evidence.js";
+import type { ChainPlace, NewEvidence } from "./evidence.js";
+import { sha256Hex, TAR_END, writeEvidence } from "./record.js";
+import type { EvidenceRecord, WrittenEvidence } from "./record.js";
+import { evidenceRef, EvidenceStoreFailure } from "./store.js";
+import type { EvidenceStore } from "./store.js";
+import { isUnknownOutcome } from "../sql.js";
+import type { Sql } from "../sql.js";
 
 /** A record and what is looked for by it. */
 export interface JournalEntry {

@@ -5,7 +5,8 @@
  */
 import { createHash } from "node:crypto";
 
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 
 export const EVIDENCE_FORMAT = "kurier-evidence-1";
 

@@ -5,14 +5,8 @@ import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 
 import { sha256Hex } from "./record.js";
-import {
-  assertRemovable,
-  digestOf,
-  EvidenceMissing,
-  type EvidenceRef,
-  type EvidenceStore,
-  EvidenceStoreFailure,
-} from "./store.js";
+import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure } from "./store.js";
+import type { EvidenceRef, EvidenceStore } from "./store.js";
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 

@@ -8,15 +8,8 @@ import { createHash, createHmac } from "node:crypto";
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { sha256Hex } from "./record.js";
-import {
-  assertRemovable,
-  digestOf,
-  EvidenceMissing,
-  type EvidenceRef,
-  type EvidenceStore,
-  EvidenceStoreFailure,
-  retainedUntil,
-} from "./store.js";
+import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, retainedUntil } from "./store.js";
+import type { EvidenceRef, EvidenceStore } from "./store.js";
 
 export interface S3Target {
   /** `https://s3.eu-central-1.amazonaws.com`, or any other S3-compatible service. */

@@ -1,5 +1,6 @@
 /** Statements on the bindings of firms to integrators. */
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
 import type { Sql } from "../sql.js";
 
@@ -69,7 +70,7 @@ export async function revokeBinding(
   firmId: FirmId,
   now: Instant,
 ): Promise<boolean> {
-  const rows = await sql<{ revoked: boolean }[]>`
+  const rows = await sql<{ readonly revoked: boolean }[]>`
     select revoke_firm_binding(${integratorId}, ${firmId}, ${isoInstant(now)}) as revoked`;
   return rows[0]?.revoked ?? false;
 }

@@ -1,5 +1,6 @@
 /** Statements that count failed credentials for all nodes together. */
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
 
@@ -16,7 +17,7 @@ export async function recordFailure(
   now: Instant,
   window_ms: number,
 ): Promise<Instant | undefined> {
-  const rows = await sql<{ lockedUntil: Date | null }[]>`
+  const rows = await sql<{ readonly lockedUntil: Date | null }[]>`
     select record_failed_credential(${slot}, ${isoInstant(now)}, ${`${window_ms} milliseconds`}, ${`${KEPT_MS} milliseconds`},
       ${LIMITS.credential_failures_max}) as "lockedUntil"`;
   return rows[0]?.lockedUntil?.getTime();

@@ -1,5 +1,6 @@
 /** Statements on firms, their participants, and integrators. */
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import type { Json, Sql } from "../sql.js";
 
@@ -58,7 +59,7 @@ export async function insertParticipant(
   participant: { readonly key: string; readonly id: ParticipantId; readonly firmId: FirmId },
   now: Instant,
 ): Promise<FirmId | undefined> {
-  const rows = await sql<{ firmId: FirmId }[]>`
+  const rows = await sql<{ readonly firmId: FirmId }[]>`
     with added as (
       insert into participant (key, id, firm_id, registered_at)
       values (${participant.key}, ${participant.id}, ${participant.firmId}, ${isoInstant(now)})

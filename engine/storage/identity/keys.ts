@@ -1,5 +1,6 @@
 /** Statements on API keys. A secret never reaches this file, only its SHA-256. */
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
@@ -96,7 +97,7 @@ export type KeyCreation = "created" | "limit_reached" | "owner_unknown" | "not_b
 
 /** Makes a key within the limits of its owner, also when many are made at once. */
 export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise<KeyCreation> {
-  const rows = await sql<{ outcome: KeyCreation }[]>`
+  const rows = await sql<{ readonly outcome: KeyCreation }[]>`
     select create_api_key(${key.id}, ${key.keyType}, ${key.firmId ?? null}, ${key.integratorId ?? null}, ${key.scopedFirmId ?? null},
       ${key.prefix}, ${key.secretSha256}, ${[...key.scopes]}, ${[...key.ipAllowlist]}, ${key.name ?? null}, ${isoInstant(now)},
       ${LIMITS.keys_unrestricted_active_max}, ${LIMITS.keys_scoped_active_max}) as outcome`;
@@ -112,7 +113,7 @@ export async function deactivateKey(
   integratorId: IntegratorId | undefined,
   now: Instant,
 ): Promise<KeyDeactivation> {
-  const rows = await sql<{ outcome: KeyDeactivation }[]>`
+  const rows = await sql<{ readonly outcome: KeyDeactivation }[]>`
     select deactivate_api_key(${id}, ${integratorId ?? null}, ${isoInstant(now)}) as outcome`;
   return rows[0]?.outcome ?? "unknown";
 }

@@ -1,5 +1,6 @@
 /** Statements on the keys that sign access tokens. */
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import type { Json, Sql } from "../sql.js";
 
 export interface SigningKeyRow {
@@ -24,7 +25,7 @@ export async function listSigningKeys(sql: Sql, since: Instant, limit: number): 
 
 /** The highest `seq` there ever was; 0 before the first key. */
 export async function lastSigningKeySeq(sql: Sql): Promise<number> {
-  const rows = await sql<{ seq: number }[]>`select coalesce(max(seq), 0) as seq from signing_key`;
+  const rows = await sql<{ readonly seq: number }[]>`select coalesce(max(seq), 0) as seq from signing_key`;
   return rows[0]?.seq ?? 0;
 }
 

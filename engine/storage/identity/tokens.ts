@@ -1,5 +1,6 @@
 /** Statements on refresh families and revoked access tokens. */
-import { isoInstant, type Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
 import type { KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
@@ -23,7 +24,7 @@ export interface NewRefreshFamily {
 
 /** Starts a family, ends the key's oldest ones beyond LIMITS.refresh_families_per_key_max, and notes that the key was used. @returns false when the key has changed since it was read */
 export async function openRefreshFamily(sql: Sql, family: NewRefreshFamily, now: Instant): Promise<boolean> {
-  const rows = await sql<{ opened: boolean }[]>`
+  const rows = await sql<{ readonly opened: boolean }[]>`
     select open_refresh_family(${family.familySha256}, ${family.currentSha256}, ${family.keyId}, ${family.generation}, ${[...family.scopes]},
       ${isoInstant(now)}, ${isoInstant(family.expiresAt)}, ${LIMITS.refresh_families_per_key_max}) as opened`;
   return rows[0]?.opened ?? false;
@@ -46,7 +47,7 @@ export interface Rotation {
 
 /** Consumes one refresh token and puts its successor. @returns false when it was not the newest; the family is gone then */
 export async function rotateRefreshFamily(sql: Sql, rotation: Rotation, now: Instant): Promise<boolean> {
-  const rows = await sql<{ rotated: boolean }[]>`
+  const rows = await sql<{ readonly rotated: boolean }[]>`
     select rotate_refresh_family(${rotation.familySha256}, ${rotation.oldSha256}, ${rotation.newSha256}, ${rotation.generation},
       ${isoInstant(now)}, ${isoInstant(rotation.expiresAt)}) as rotated`;
   return rows[0]?.rotated ?? false;
@@ -62,7 +63,7 @@ export async function insertRevokedToken(sql: Sql, jti: string, expiresAt: Insta
 }
 
 export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
-  const rows = await sql<{ found: number }[]>`select 1 as found from revoked_token where jti = ${jti}`;
+  const rows = await sql<{ readonly found: number }[]>`select 1 as found from revoked_token where jti = ${jti}`;
   return rows.length > 0;
 }
 
@@ -71,8 +72,8 @@ export async function listRevokedTokens(
   sql: Sql,
   now: Instant,
   limit: number,
-): Promise<{ jti: string; expiresAt: Date }[]> {
-  return sql<{ jti: string; expiresAt: Date }[]>`
+): Promise<{ readonly jti: string; readonly expiresAt: Date }[]> {
+  return sql<{ readonly jti: string; readonly expiresAt: Date }[]>`
     select jti, expires_at as "expiresAt" from revoked_token where expires_at > ${isoInstant(now)} limit ${limit}`;
 }
 

@@ -1,11 +1,13 @@
 /** The promises that actors/system.ts makes and nact alone does not keep. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import { type ActorKind, type ActorSystem, startActors } from "../../../actors/system.js";
+import { startActors } from "../../../actors/system.js";
+import type { ActorKind, ActorSystem } from "../../../actors/system.js";
 import { Refusal } from "../../../engine/base/errors.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createLog } from "../../../engine/base/log.js";
-import { createMetrics, type Metrics } from "../../../engine/base/metrics.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import type { Metrics } from "../../../engine/base/metrics.js";
 
 type Gate = { readonly promise: Promise<void>; readonly open: () => void };
 function gate(): Gate {

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
 
-import { fileOfSpecifier, parse, readSources, ROOT, type Source } from "../../support/sources.js";
+import { fileOfSpecifier, parse, readSources, ROOT } from "../../support/sources.js";
+import type { Source } from "../../support/sources.js";
 
 const MIGRATIONS = join(ROOT, "engine/storage/migrations");
 const migrations = readdirSync(MIGRATIONS)

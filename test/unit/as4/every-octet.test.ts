@@ -6,13 +6,8 @@ import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import {
-  type OpenedMessage,
-  openUserMessage,
-  readAnswer,
-  type RefusedMessage,
-  type SentMessage,
-} from "../../../engine/peppol/as4/messages.js";
+import { openUserMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
+import type { OpenedMessage, RefusedMessage, SentMessage } from "../../../engine/peppol/as4/messages.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { inThread, PAYLOAD_BYTES_MAX } from "../../support/as4.js";

@@ -3,14 +3,8 @@ import { createHash, createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import {
-  type Answer,
-  buildReceipt,
-  openUserMessage,
-  type OpenedMessage,
-  readAnswer,
-  type RefusedMessage,
-} from "../../../engine/peppol/as4/messages.js";
+import { buildReceipt, openUserMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
+import type { Answer, OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4/messages.js";
 import { outcomeOfAnswer } from "../../../engine/peppol/as4/outcomes.js";
 import { readSbd } from "../../../engine/peppol/envelope/read.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";

@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { isXml } from "../../../validators/wss/part-content.js";
 import { open } from "../../support/as4.js";
 import { forge } from "../../support/as4-forge.js";
-import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
+import { accessPoint } from "../../support/as4-keys.js";
+import type { AccessPoint } from "../../support/as4-keys.js";
 
 let alice: AccessPoint;
 let bob: AccessPoint;

@@ -3,13 +3,8 @@ import { createHash, createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import {
-  type Answer,
-  openUserMessage,
-  type OpenedMessage,
-  readAnswer,
-  type RefusedMessage,
-} from "../../../engine/peppol/as4/messages.js";
+import { openUserMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
+import type { Answer, OpenedMessage, RefusedMessage } from "../../../engine/peppol/as4/messages.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { Manifest } from "../../interop/fixtures.js";

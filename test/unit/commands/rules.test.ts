@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { archiveOf } from "../../fuzz/targets.js";
 import { conformance, describeConformance } from "../../support/conformance.js";
-import { kurier, type Ran } from "./kurier.js";
+import { kurier } from "./kurier.js";
+import type { Ran } from "./kurier.js";
 
 const HOUSE =
   '<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="i" uri="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"/><ns prefix="cbc" uri="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2"/><pattern><rule context="i:Invoice"><assert id="HOUSE-01" flag="fatal" test="starts-with(cbc:ID, \'HOUSE-\')">House number.</assert></rule></pattern></schema>';

@@ -10,19 +10,19 @@ import {
   OUTBOUND_TRIGGERS,
   outboundLifecycle,
   outboundMove,
-  type OutboundState,
 } from "../../../engine/lifecycle/document.js";
+import type { OutboundState } from "../../../engine/lifecycle/document.js";
 import { isFinal, mermaid, moveOf } from "../../../engine/lifecycle/machine.js";
 import {
   INBOUND_STATES,
   INBOUND_TRIGGERS,
-  type InboundState,
-  type InboundTrigger,
   RECEIVED_STATES,
   receivedLifecycle,
 } from "../../../engine/lifecycle/received.js";
+import type { InboundState, InboundTrigger } from "../../../engine/lifecycle/received.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { OUTCOMES, type OutcomeKind } from "../../../engine/peppol/transport.js";
+import { OUTCOMES } from "../../../engine/peppol/transport.js";
+import type { OutcomeKind } from "../../../engine/peppol/transport.js";
 
 /** spec/rulings.md, section 5, one row a line: from | trigger | to | events. */
 const RULINGS: readonly [

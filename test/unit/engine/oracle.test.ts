@@ -4,7 +4,8 @@
  */
 import { expect, test } from "vitest";
 
-import { type Facts, type InvariantName, type SideFacts, violations } from "../../support/oracle.js";
+import { violations } from "../../support/oracle.js";
+import type { Facts, InvariantName, SideFacts } from "../../support/oracle.js";
 
 type Side = { -readonly [K in keyof SideFacts]: SideFacts[K] };
 

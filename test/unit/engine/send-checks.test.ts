@@ -2,12 +2,8 @@
 import { describe, expect, test } from "vitest";
 
 import type { DocumentFacts, Inspection } from "../../../engine/documents/accept/facts.js";
-import {
-  issueDeadline,
-  refuseSend,
-  SEND_CHECKS,
-  type SendSubject,
-} from "../../../engine/documents/accept/send-checks.js";
+import { issueDeadline, refuseSend, SEND_CHECKS } from "../../../engine/documents/accept/send-checks.js";
+import type { SendSubject } from "../../../engine/documents/accept/send-checks.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import {
   BILLING_CAPABILITIES,

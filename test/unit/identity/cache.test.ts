@@ -1,8 +1,10 @@
 /** The cache in front of Postgres: what was announced is never answered from before. */
 import { describe, expect, test } from "vitest";
 
-import { createCache, type Cache } from "../../../engine/identity/nodes/cache.js";
-import { fakeClock, type FakeClock } from "../../support/fake-clock.js";
+import { createCache } from "../../../engine/identity/nodes/cache.js";
+import type { Cache } from "../../../engine/identity/nodes/cache.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import type { FakeClock } from "../../support/fake-clock.js";
 
 interface World {
   readonly cache: Cache<number>;

@@ -12,23 +12,23 @@ import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { createMetrics } from "../../../engine/base/metrics.js";
-import {
-  type As4Crypto,
-  type Answer,
-  buildUserMessage,
-  type BuiltMessage,
-  readAnswer,
-} from "../../../engine/peppol/as4/messages.js";
-import { type As4Receiver, type As4Reply, createAs4Receiver } from "../../../engine/peppol/as4/receive.js";
+import { buildUserMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
+import type { As4Crypto, Answer, BuiltMessage } from "../../../engine/peppol/as4/messages.js";
+import { createAs4Receiver } from "../../../engine/peppol/as4/receive.js";
+import type { As4Receiver, As4Reply } from "../../../engine/peppol/as4/receive.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/as4/user-message.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { writeMultipart } from "../../../engine/peppol/as4/mime.js";
 import { wrapDocument } from "../../../engine/peppol/envelope/byte-exact.js";
 import { inThread, userMessage } from "../../support/as4.js";
-import { type Edits, forge } from "../../support/as4-forge.js";
-import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
-import { type MemoryInbox, memoryInbox, ownOf, trustIn } from "../../support/as4-peer.js";
-import { type MemoryArchive, memoryArchive } from "../../support/evidence.js";
+import { forge } from "../../support/as4-forge.js";
+import type { Edits } from "../../support/as4-forge.js";
+import { accessPoint } from "../../support/as4-keys.js";
+import type { AccessPoint } from "../../support/as4-keys.js";
+import { memoryInbox, ownOf, trustIn } from "../../support/as4-peer.js";
+import type { MemoryInbox } from "../../support/as4-peer.js";
+import { memoryArchive } from "../../support/evidence.js";
+import type { MemoryArchive } from "../../support/evidence.js";
 
 const sender = "0245:2020202020" as ParticipantId;
 const receiver = "0245:1234567890" as ParticipantId;

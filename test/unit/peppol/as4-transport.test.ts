@@ -16,16 +16,22 @@ import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EndpointFound } from "../../../engine/peppol/as4/ports.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
-import { createHttpClient, type HttpClient } from "../../../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../../../engine/peppol/network/http-client.js";
+import type { HttpClient } from "../../../engine/peppol/network/http-client.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
-import { createReceivers, type Receivers } from "../../../engine/peppol/as4/send-gate.js";
-import { type Exchange, type Outcome, OUTCOMES } from "../../../engine/peppol/transport.js";
+import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
+import type { Receivers } from "../../../engine/peppol/as4/send-gate.js";
+import { OUTCOMES } from "../../../engine/peppol/transport.js";
+import type { Exchange, Outcome } from "../../../engine/peppol/transport.js";
 import { inThread } from "../../support/as4.js";
-import { type AccessPoint, accessPoint } from "../../support/as4-keys.js";
-import { answer, answerWith, type Arrived, ownOf, type Peer, startPeer, trustIn } from "../../support/as4-peer.js";
-import { type MemoryArchive, memoryArchive } from "../../support/evidence.js";
+import { accessPoint } from "../../support/as4-keys.js";
+import type { AccessPoint } from "../../support/as4-keys.js";
+import { answer, answerWith, ownOf, startPeer, trustIn } from "../../support/as4-peer.js";
+import type { Arrived, Peer } from "../../support/as4-peer.js";
+import { memoryArchive } from "../../support/evidence.js";
+import type { MemoryArchive } from "../../support/evidence.js";
 
 const sender = "0245:2020202020" as ParticipantId;
 const receiver = "0245:1234567890" as ParticipantId;

@@ -5,7 +5,8 @@ import { peerTrust, smpEndpoints, trustEvidence } from "../../../engine/peppol/a
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import type { Pki, RevocationAnswer } from "../../../engine/peppol/pki/pki.js";
 import { readCertificate } from "../../../engine/peppol/pki/certificate.js";
-import { ROUTING_STATUSES, type SmpAnswer } from "../../../engine/peppol/discovery/smp.js";
+import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/smp.js";
+import type { SmpAnswer } from "../../../engine/peppol/discovery/smp.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import { memoryArchive } from "../../support/evidence.js";
 

@@ -1,12 +1,8 @@
 /** Goal: each ebMS error says the same to the sender of a message every time; what a peer words in its own way is understood. @source design/as4.md section 7 */
 import { expect, test } from "vitest";
 
-import {
-  EBMS_ERRORS,
-  type ErrorMeaning,
-  meaningOf,
-  type ReceivedError,
-} from "../../../engine/peppol/as4/ebms-errors.js";
+import { EBMS_ERRORS, meaningOf } from "../../../engine/peppol/as4/ebms-errors.js";
+import type { ErrorMeaning, ReceivedError } from "../../../engine/peppol/as4/ebms-errors.js";
 
 const received = (code: string, changes: Partial<ReceivedError> = {}): ReceivedError => ({
   code,

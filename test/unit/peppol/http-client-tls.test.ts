@@ -3,8 +3,10 @@
  * that cannot prove its name, or that speaks an older TLS. @source design/as4.md, sections 13 and 15
  */
 import { createHash, randomUUID } from "node:crypto";
-import { createServer as createHttpServer, type Server } from "node:http";
-import { createServer, type ServerOptions } from "node:https";
+import { createServer as createHttpServer } from "node:http";
+import type { Server } from "node:http";
+import { createServer } from "node:https";
+import type { ServerOptions } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
@@ -15,8 +17,10 @@ import { silentLog } from "../../../engine/base/log.js";
 import { buildError } from "../../../engine/peppol/as4/messages.js";
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
-import { createHttp, type Http } from "../../../engine/peppol/network/http.js";
-import { createHttpClient, type HttpClient, type HttpResult } from "../../../engine/peppol/network/http-client.js";
+import { createHttp } from "../../../engine/peppol/network/http.js";
+import type { Http } from "../../../engine/peppol/network/http.js";
+import { createHttpClient } from "../../../engine/peppol/network/http-client.js";
+import type { HttpClient, HttpResult } from "../../../engine/peppol/network/http-client.js";
 import { BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { pemOf } from "../../../engine/peppol/pki/certificate.js";
 import type { NewCertificate } from "../../../engine/peppol/pki/issue.js";

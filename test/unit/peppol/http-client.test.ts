@@ -1,14 +1,12 @@
 /** The client towards access points: what a bad peer can do to it is in a closed list, and nothing else happens. */
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer, type Socket } from "node:net";
+import { createServer as createHttpServer } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import type { AddressInfo, Server as TcpServer, Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-import {
-  createHttpClient,
-  type HttpClient,
-  type HttpResult,
-  type PostRequest,
-} from "../../../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../../../engine/peppol/network/http-client.js";
+import type { HttpClient, HttpResult, PostRequest } from "../../../engine/peppol/network/http-client.js";
 
 let client: HttpClient;
 const ends: (() => void)[] = [];

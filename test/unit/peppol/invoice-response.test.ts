@@ -4,12 +4,11 @@ import { expect, test } from "vitest";
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import {
   buildInvoiceResponse,
-  type NewInvoiceResponse,
   readInvoiceResponse,
   RESPONSE_CODES,
   RESPONSE_OF_STATUS,
-  type ResponseStatus,
 } from "../../../engine/peppol/responses/invoice-response.js";
+import type { NewInvoiceResponse, ResponseStatus } from "../../../engine/peppol/responses/invoice-response.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";

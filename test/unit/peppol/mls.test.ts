@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
-import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS, readMls, type Mls } from "../../../engine/peppol/responses/mls.js";
+import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS, readMls } from "../../../engine/peppol/responses/mls.js";
+import type { Mls } from "../../../engine/peppol/responses/mls.js";
 import { isSeat, providerDigits, providerOfSeat } from "../../../engine/peppol/seats.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";

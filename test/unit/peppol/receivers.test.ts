@@ -1,7 +1,8 @@
 /** Receiving access points one by one: places, the breaker, the pace at which those who wait come again. */
 import { describe, expect, test } from "vitest";
 
-import { type Admission, createReceivers, type Receivers } from "../../../engine/peppol/as4/send-gate.js";
+import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
+import type { Admission, Receivers } from "../../../engine/peppol/as4/send-gate.js";
 import { fakeClock } from "../../support/fake-clock.js";
 
 const LIMITS = {

@@ -5,7 +5,8 @@
 import { describe, expect, test } from "vitest";
 import { en16931 } from "../../../validators/rules/en16931/index.js";
 import { scan } from "../../../validators/xml/scanner.js";
-import { bytesOf, insertPath, restrictedPaths, treeOf, type Tree } from "../../support/mutate.js";
+import { bytesOf, insertPath, restrictedPaths, treeOf } from "../../support/mutate.js";
+import type { Tree } from "../../support/mutate.js";
 
 const UBL = "urn:oasis:names:specification:ubl:schema:xsd";
 const party = (

@@ -1,16 +1,7 @@
 /** How rule tables meet a document: contexts, first match, multiplicity, order, errors, bounds. */
 import { describe, expect, test } from "vitest";
-import {
-  NO_FACTS,
-  RuleError,
-  fatal,
-  rule,
-  ruleWhen,
-  warning,
-  type Facts,
-  type Pattern,
-  type RawFinding,
-} from "../../../validators/rules/rule.js";
+import { NO_FACTS, RuleError, fatal, rule, ruleWhen, warning } from "../../../validators/rules/rule.js";
+import type { Facts, Pattern, RawFinding } from "../../../validators/rules/rule.js";
 import { ruleSet } from "../../../validators/rules/runner.js";
 import { scan } from "../../../validators/xml/scanner.js";
 import type { XmlDocument } from "../../../validators/xml/document.js";

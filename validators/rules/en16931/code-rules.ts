@@ -1,6 +1,8 @@
 /** Pattern Codesmodel: every code is a value of its list. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { attr, cac, cbc, type NameId } from "../../xml/names.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { attr, cac, cbc } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
 import { COUNTRIES } from "../codes/countries.js";
 import { CURRENCIES } from "../codes/currencies.js";
 import {
@@ -14,7 +16,8 @@ import { EAS, ICD, ITEM_CLASSIFICATIONS, OBJECT_SCHEMES } from "../codes/schemes
 import { ALLOWANCE_REASONS, CHARGE_REASONS, EXEMPTION_REASONS, VAT_CATEGORIES } from "../codes/taxes.js";
 import { UNITS } from "../codes/units.js";
 import type { CodeList } from "../codes/code-list.js";
-import { fatal, type Pattern, type Rule } from "../rule.js";
+import { fatal } from "../rule.js";
+import type { Pattern, Rule } from "../rule.js";
 import { normalizeSpace } from "../values.js";
 import { isInvoicedObject } from "./conditional.js";
 import type { En16931Facts } from "./facts.js";

@@ -1,5 +1,6 @@
 /** Which VAT categories occur at one place of a document. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cbc } from "../../xml/names.js";
 import { RuleError } from "../rule.js";
 import { categoryOf, isVat, rawBit } from "./vat-categories.js";

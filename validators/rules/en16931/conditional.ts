@@ -1,8 +1,11 @@
 /** The restrictions of the document element that ask for more than the presence or the number of a path. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { attr, cac, cbc, roots, type NameId } from "../../xml/names.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { attr, cac, cbc, roots } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
 import { at } from "../path.js";
-import { fatal, warning, type Assert, type Facts } from "../rule.js";
+import { fatal, warning } from "../rule.js";
+import type { Assert, Facts } from "../rule.js";
 import { childText } from "../values.js";
 
 const supplierTaxSchemes = at("cac:AccountingSupplierParty/cac:Party/cac:PartyTaxScheme");
@@ -63,7 +66,7 @@ function companyIds(
 function addCompanyIds(
   doc: XmlDocument,
   scheme: ElementId,
-  found: { count: number; isWanted: (id: string) => boolean },
+  found: { count: number; readonly isWanted: (id: string) => boolean },
 ): void {
   for (let tax = doc.child(scheme, cac.TaxScheme); tax !== NONE; tax = doc.nextSame(tax)) {
     if (found.isWanted(childText(doc, tax, cbc.ID).toUpperCase())) {

@@ -1,10 +1,13 @@
 /** Asserts of the document element: what every invoice must have, and the VAT categories it uses. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
-import { fatal, type Rule } from "../rule.js";
+import { fatal } from "../rule.js";
+import type { Rule } from "../rule.js";
 import type { En16931Facts } from "./facts.js";
-import { filled, longerThanOne, present, type En16931Assert, type En16931Test } from "./tests.js";
+import { filled, longerThanOne, present } from "./tests.js";
+import type { En16931Assert, En16931Test } from "./tests.js";
 import { DOCUMENT_TOTALS } from "./totals.js";
 import { documentAsserts } from "./vat.js";
 import { CATEGORY } from "./vat-categories.js";

@@ -1,9 +1,13 @@
 /** What the EN 16931 rules remember about a document: VAT categories by place, tax identifiers of the parties, sums. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc, roots } from "../../xml/names.js";
-import { add, ZERO, type Decimal } from "../decimal.js";
-import { at, type Path } from "../path.js";
-import { RuleError, type Facts } from "../rule.js";
+import { add, ZERO } from "../decimal.js";
+import type { Decimal } from "../decimal.js";
+import { at } from "../path.js";
+import type { Path } from "../path.js";
+import { RuleError } from "../rule.js";
+import type { Facts } from "../rule.js";
 import { childDecimal, hasChargeIndicator, isAllowance, isCharge } from "../values.js";
 import { Codes } from "./codes-in-use.js";
 import { LastAnswer } from "./last-answer.js";

@@ -1,6 +1,8 @@
 /** Tax identifiers of the parties, wherever in the document the parties stand. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { cac, cbc, type NameId } from "../../xml/names.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { cac, cbc } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
 import { isOnlyVat } from "./vat-categories.js";
 
 /** The seller has an identifier of some tax scheme (BT-31, BT-32). */

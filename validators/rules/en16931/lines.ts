@@ -1,21 +1,16 @@
 /** Rules of lines, of allowances and charges, of periods and of notes. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
 import { windows } from "../codes/code-list.js";
 import { NOTE_SUBJECTS } from "../codes/documents.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen, type Rule } from "../rule.js";
+import { fatal, rule, ruleWhen } from "../rule.js";
+import type { Rule } from "../rule.js";
 import { codePoints, dateOf, isAllowance, isCharge, onlyChild, signOf } from "../values.js";
 import type { En16931Facts } from "./facts.js";
-import {
-  alwaysHolds,
-  decimalsOf,
-  filled,
-  hasAttribute,
-  present,
-  type En16931Assert,
-  type En16931Test,
-} from "./tests.js";
+import { alwaysHolds, decimalsOf, filled, hasAttribute, present } from "./tests.js";
+import type { En16931Assert, En16931Test } from "./tests.js";
 import { isOnlyVat, isVat } from "./vat-categories.js";
 
 type LineRule = Rule<En16931Facts>;

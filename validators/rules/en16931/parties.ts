@@ -1,10 +1,13 @@
 /** Rules of the parties, their addresses and how they are paid. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
 import { VAT_PREFIXES } from "../codes/countries.js";
 import { windows } from "../codes/code-list.js";
-import { at, type Path } from "../path.js";
-import { fatal, rule, ruleWhen, warning, type Rule } from "../rule.js";
+import { at } from "../path.js";
+import type { Path } from "../path.js";
+import { fatal, rule, ruleWhen, warning } from "../rule.js";
+import type { Rule } from "../rule.js";
 import { childText, codePoints, normalizeSpace } from "../values.js";
 import { hasChildWithText } from "./conditional.js";
 import type { En16931Facts } from "./facts.js";

@@ -4,9 +4,12 @@
  * Lines and allowances are read once, however many breakdowns there are: the official expressions add all lines up again
  * for every TaxSubtotal, which is quadratic. An error is kept with the sum it belongs to and raised when that sum is used.
  */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { cac, cbc, type NameId } from "../../xml/names.js";
-import { add, parseDecimal, toText, ZERO, type Decimal } from "../decimal.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { cac, cbc } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
+import { add, parseDecimal, toText, ZERO } from "../decimal.js";
+import type { Decimal } from "../decimal.js";
 import { RuleError } from "../rule.js";
 import { childDecimal, hasChargeIndicator, onlyChild } from "../values.js";
 import { CATEGORY, categoryOf } from "./vat-categories.js";

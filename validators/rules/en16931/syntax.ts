@@ -1,8 +1,10 @@
 /** Pattern UBL-syntax: how often parts of UBL may occur and which attributes they need. Order as in the official file. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen, type Pattern, type Rule } from "../rule.js";
+import { fatal, rule, ruleWhen } from "../rule.js";
+import type { Pattern, Rule } from "../rule.js";
 import { fractionLength, isAllowance, isCharge } from "../values.js";
 import { hasChildWithText } from "./conditional.js";
 import { INVOICE } from "./document.js";

@@ -2,7 +2,8 @@
 import { NONE } from "../../xml/document.js";
 import type { NameId } from "../../xml/names.js";
 import { at, nameId } from "../path.js";
-import { fatal, type Assert, type Test } from "../rule.js";
+import { fatal } from "../rule.js";
+import type { Assert, Test } from "../rule.js";
 import { codePoints, fractionLength, isBlank, onlyChild } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 

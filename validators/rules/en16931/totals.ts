@@ -1,11 +1,16 @@
 /** Totals of the document: LegalMonetaryTotal, TaxTotal and TaxSubtotal. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { attr, cac, cbc, type NameId } from "../../xml/names.js";
-import { add, eq, isZero, round, roundTo, sub, ZERO, type Decimal } from "../decimal.js";
-import { fatal, rule, RuleError, type Rule } from "../rule.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { attr, cac, cbc } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
+import { add, eq, isZero, round, roundTo, sub, ZERO } from "../decimal.js";
+import type { Decimal } from "../decimal.js";
+import { fatal, rule, RuleError } from "../rule.js";
+import type { Rule } from "../rule.js";
 import { childDecimal, childText, decimalOf, fractionLength, normalizeSpace } from "../values.js";
 import type { En16931Facts } from "./facts.js";
-import { decimalsOf, present, type En16931Assert, type En16931Test } from "./tests.js";
+import { decimalsOf, present } from "./tests.js";
+import type { En16931Assert, En16931Test } from "./tests.js";
 import { isTaxOf } from "./vat.js";
 import { isVat, vatCategory } from "./vat-categories.js";
 

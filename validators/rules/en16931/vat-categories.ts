@@ -1,5 +1,6 @@
 /** The VAT categories of EN 16931, and how a category group of a document is recognised. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
 import { RuleError } from "../rule.js";
 import { childText, normalizeSpace } from "../values.js";

@@ -1,5 +1,6 @@
 /** The nine families of VAT rules, BR-AE-01 … BR-Z-10, written once and cut to the facts of each category. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cbc } from "../../xml/names.js";
 import {
   abs,
@@ -17,11 +18,13 @@ import {
   roundTo,
   sub,
   toDouble,
-  type Decimal,
 } from "../decimal.js";
-import { fatal, ruleWhen, RuleError, type Assert, type Rule, type Test } from "../rule.js";
+import type { Decimal } from "../decimal.js";
+import { fatal, ruleWhen, RuleError } from "../rule.js";
+import type { Assert, Rule, Test } from "../rule.js";
 import { childDecimal, numberOf, onlyChild, signOf } from "../values.js";
-import { EVERY_CODE, type Codes } from "./codes-in-use.js";
+import { EVERY_CODE } from "./codes-in-use.js";
+import type { Codes } from "./codes-in-use.js";
 import type { En16931Facts } from "./facts.js";
 import {
   buyerHasLegalId,
@@ -31,7 +34,8 @@ import {
   sellerHasVatId,
 } from "./identifiers.js";
 import { rateKey } from "./sums.js";
-import { CATEGORY, VAT_FAMILIES, type VatFamily } from "./vat-categories.js";
+import { CATEGORY, VAT_FAMILIES } from "./vat-categories.js";
+import type { VatFamily } from "./vat-categories.js";
 
 type VatTest = Test<En16931Facts>;
 type VatRule = Rule<En16931Facts>;

@@ -7,7 +7,8 @@ import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { EAS, ICD } from "../codes/schemes.js";
 import { nameId } from "../path.js";
 import { textNode } from "../peppol/xpath.js";
-import { fatal, rule, type Assert, type Rule, type Test } from "../rule.js";
+import { fatal, rule } from "../rule.js";
+import type { Assert, Rule, Test } from "../rule.js";
 import { normalizeSpace } from "../values.js";
 import { CLARIFICATION_LISTS, DOCUMENT_CODES, RESPONSE_CODES, STATUS_ACTIONS, STATUS_REASONS } from "./codes.js";
 

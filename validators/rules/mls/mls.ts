@@ -2,11 +2,14 @@
  * Message Level Status 1.0.1: what a service provider says about a document it was given (ApplicationResponse).
  * @source conformance/schematron/mls-1.0.1 (facts: ids, contexts, conditions, code values); design/as4.md section 11
  */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
-import { at, type Path } from "../path.js";
+import { at } from "../path.js";
+import type { Path } from "../path.js";
 import { childNormalized, pathNormalized } from "../peppol/xpath.js";
-import { fatal, NO_FACTS, rule, type Assert, type Rule, type RuleSet } from "../rule.js";
+import { fatal, NO_FACTS, rule } from "../rule.js";
+import type { Assert, Rule, RuleSet } from "../rule.js";
 import { ruleSet } from "../runner.js";
 import { codePoints } from "../values.js";
 

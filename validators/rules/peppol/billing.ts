@@ -18,7 +18,8 @@ import { ITALY } from "./national/it.js";
 import { NETHERLANDS } from "./national/nl.js";
 import { NORWAY } from "./national/no.js";
 import { SWEDEN } from "./national/se.js";
-import { BILLING, SELF_BILLING, type Variant } from "./variant.js";
+import { BILLING, SELF_BILLING } from "./variant.js";
+import type { Variant } from "./variant.js";
 
 /** Release that the tables encode; mandatory since 2026-08-17. */
 export const PEPPOL_BILLING_VERSION = "3.0.21";

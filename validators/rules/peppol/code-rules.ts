@@ -2,7 +2,8 @@
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cbc } from "../../xml/names.js";
 import type { CodeList } from "../codes/code-list.js";
-import { fatal, rule, ruleWhen, type Assert, type AssertFacts, type Pattern, type Rule } from "../rule.js";
+import { fatal, rule, ruleWhen } from "../rule.js";
+import type { Assert, AssertFacts, Pattern, Rule } from "../rule.js";
 import { ADDRESS_SCHEMES, ALLOWANCE_REASONS, CHARGE_REASONS, CURRENCIES, MIME_CODES, PERIOD_CODES } from "./codes.js";
 import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";

@@ -1,8 +1,10 @@
 /** Peppol rules about the document as a whole: identifiers, notes, references, totals of VAT, parties. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen, type Pattern, type Rule } from "../rule.js";
+import { fatal, rule, ruleWhen } from "../rule.js";
+import type { Pattern, Rule } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
 import { normalizeSpace, signOf } from "../values.js";
 import { childNormalized, isEmpty, pathTextNode, someChildIs, textNode } from "./xpath.js";

@@ -1,8 +1,11 @@
 /** What the Peppol rules need to know about the whole document, each worked out at most once and only when asked for. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
-import { at, type Path } from "../path.js";
-import { RuleError, type Facts } from "../rule.js";
+import { at } from "../path.js";
+import type { Path } from "../path.js";
+import { RuleError } from "../rule.js";
+import type { Facts } from "../rule.js";
 import type { Variant } from "./variant.js";
 import { childText, normalizeSpace } from "../values.js";
 import { childNormalized, pathText, substring, textIs } from "./xpath.js";

@@ -8,8 +8,10 @@ import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
 import type { Severity } from "../../report.js";
 import { at } from "../path.js";
-import { RuleError, type AssertFacts, type Rule } from "../rule.js";
-import { IDENTIFIER_CHECKS, isDutchVat, type IdentifierCheck } from "./identifiers.js";
+import { RuleError } from "../rule.js";
+import type { AssertFacts, Rule } from "../rule.js";
+import { IDENTIFIER_CHECKS, isDutchVat } from "./identifiers.js";
+import type { IdentifierCheck } from "./identifiers.js";
 import { normalizeSpace } from "../values.js";
 import { pathNormalized } from "./xpath.js";
 

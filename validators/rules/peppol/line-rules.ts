@@ -1,25 +1,13 @@
 /** Peppol rules that calculate: allowances and charges, payment, currencies, periods, lines and prices. */
-import { NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
-import { attr, cac, cbc, roots, type NameId } from "../../xml/names.js";
-import {
-  abs,
-  add,
-  decimal,
-  div,
-  eq,
-  HUNDRED,
-  isZero,
-  le,
-  mul,
-  ONE,
-  roundTo,
-  sign,
-  sub,
-  ZERO,
-  type Decimal,
-} from "../decimal.js";
+import { NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
+import { attr, cac, cbc, roots } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
+import { abs, add, decimal, div, eq, HUNDRED, isZero, le, mul, ONE, roundTo, sign, sub, ZERO } from "../decimal.js";
+import type { Decimal } from "../decimal.js";
 import { at } from "../path.js";
-import { fatal, rule, RuleError, ruleWhen, type Rule } from "../rule.js";
+import { fatal, rule, RuleError, ruleWhen } from "../rule.js";
+import type { Rule } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";
 import { childDecimal, decimalOf, normalizeSpace } from "../values.js";

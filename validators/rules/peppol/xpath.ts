@@ -6,7 +6,8 @@
  * and nowhere else; every amount is a Decimal.
  * @source W3C XPath 2.0; XPath and XQuery Functions and Operators (2.0)
  */
-import { FLAG, NONE, type ElementId, type XmlDocument } from "../../xml/document.js";
+import { FLAG, NONE } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../xml/document.js";
 import type { NameId } from "../../xml/names.js";
 import type { Path } from "../path.js";
 import { RuleError } from "../rule.js";

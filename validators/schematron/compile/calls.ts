@@ -30,18 +30,20 @@ import {
   toDouble,
   truthOf,
 } from "./derive.js";
-import { unsupported, type Env } from "./environment.js";
+import { unsupported } from "./environment.js";
+import type { Env } from "./environment.js";
 import { translateRegex } from "../runtime/regex.js";
 import { tokenize } from "../runtime/strings.js";
 import { RuleError } from "../../rules/rule.js";
-import { FN, XS, type Expr } from "../xpath/ast.js";
+import { FN, XS } from "../xpath/ast.js";
+import type { Expr } from "../xpath/ast.js";
 
 type Call = { readonly env: Env; readonly args: readonly Code[]; readonly exprs: readonly Expr[] };
 type Row = { readonly least: number; readonly most: number; readonly code: (call: Call) => Code };
 
 const row = (least: number, most: number, code: (call: Call) => Code): Row => ({ least, most, code });
 
-export function translateCall(expr: Expr & { kind: "call" }, env: Env): Code {
+export function translateCall(expr: Expr & { readonly kind: "call" }, env: Env): Code {
   const { name, args } = expr;
   if (name.namespace === XS) {
     const type = `xs:${name.local}`;

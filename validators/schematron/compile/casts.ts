@@ -1,8 +1,10 @@
 /** Casts, castable, constructor functions (`xs:decimal(.)`) and the conversion of arguments and results to declared types. */
 import { arrayCode, atomTypeOf, booleanCode, emptyCode, isExactType, isNodeType, valueCode } from "./code.js";
 import type { Code, ItemType } from "./code.js";
-import { arrayOf, atomOf, atomsOf, boxed, singleOf, toDouble, type Value } from "./derive.js";
-import { unsupported, type Env } from "./environment.js";
+import { arrayOf, atomOf, atomsOf, boxed, singleOf, toDouble } from "./derive.js";
+import type { Value } from "./derive.js";
+import { unsupported } from "./environment.js";
+import type { Env } from "./environment.js";
 import type { SequenceType } from "../xpath/ast.js";
 
 /** Simple types a cast may name, and the bounds of those derived from xs:integer (empty = none). */

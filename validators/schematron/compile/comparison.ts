@@ -1,7 +1,8 @@
 /** Translates general (`=`) and value (`eq`) comparisons by the static types of their sides. */
 import { atomTypeOf, booleanCode, convert, emptyCode, isExactType, isNumberType, valueCode } from "./code.js";
 import type { Code, Item, ItemType } from "./code.js";
-import { atomOf, atomsOf, boxedAtom, type Value } from "./derive.js";
+import { atomOf, atomsOf, boxedAtom } from "./derive.js";
+import type { Value } from "./derive.js";
 import type { Env } from "./environment.js";
 import type { Comparison, Expr } from "../xpath/ast.js";
 
@@ -17,7 +18,7 @@ const MIRROR: Readonly<Record<Comparison, Comparison>> = {
   ">=": "<=",
 };
 
-export function translateComparison(expr: Expr & { kind: "compare" }, env: Env): Code {
+export function translateComparison(expr: Expr & { readonly kind: "compare" }, env: Env): Code {
   const [left, right] = [env.translate(expr.left, env), env.translate(expr.right, env)];
   if (left.native !== undefined && right.native !== undefined) {
     return booleanCode(env.m, `(${left.native} ${jsOperator(expr.op)} ${right.native})`);

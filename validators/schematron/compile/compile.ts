@@ -1,10 +1,13 @@
 /** Compiles a Schematron schema to JavaScript: one function per rule, one test per context, asserts in order. */
 import type { AssertFacts } from "../../rules/rule.js";
-import { arrayCode, itemOf, nativeCode, valueCode, type Code } from "./code.js";
+import { arrayCode, itemOf, nativeCode, valueCode } from "./code.js";
+import type { Code } from "./code.js";
 import { arrayOf, atomsOf, memoised, singleOf, truthOf } from "./derive.js";
-import { isConstant, Unsupported, withVariable, type Env, type UserFunction, type Variable } from "./environment.js";
+import { isConstant, Unsupported, withVariable } from "./environment.js";
+import type { Env, UserFunction, Variable } from "./environment.js";
 import { userFunctions } from "./functions.js";
-import { translateContext, type Match } from "./match.js";
+import { translateContext } from "./match.js";
+import type { Match } from "./match.js";
 import type { Let, MessagePart, Place, Schema, SourceAssert, SourcePattern, SourceRule } from "./model.js";
 import { Module } from "./module.js";
 import { SourceError } from "../release/source-xml.js";
@@ -34,68 +37,68 @@ export function compileSchema(schema: Schema): Compiled {
 }
 
 class Compiler {
-  private readonly schema: Schema;
-  private readonly m = new Module();
-  private readonly asserts: AssertFacts[] = [];
-  private functions: (name: Name) => UserFunction | undefined = () => undefined;
+  readonly #schema: Schema;
+  readonly #m = new Module();
+  readonly #asserts: AssertFacts[] = [];
+  #functions: (name: Name) => UserFunction | undefined = () => undefined;
 
   constructor(schema: Schema) {
-    this.schema = schema;
+    this.#schema = schema;
   }
 
   compile(): Compiled {
-    const { schema } = this;
-    const globals = this.globalLets(schema.lets, new Map());
-    this.functions = userFunctions(schema.functions, schema.namespaces, this.env(globals));
-    const patterns = schema.patterns.map((pattern) => this.pattern(pattern, globals));
-    this.checkLets();
+    const schema = this.#schema;
+    const globals = this.#globalLets(schema.lets, new Map());
+    this.#functions = userFunctions(schema.functions, schema.namespaces, this.#env(globals));
+    const patterns = schema.patterns.map((pattern) => this.#pattern(pattern, globals));
+    this.#checkLets();
     return {
-      code: this.m.print(
-        `{ asserts: ${JSON.stringify(this.asserts)},\npatterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`,
+      code: this.#m.print(
+        `{ asserts: ${JSON.stringify(this.#asserts)},\npatterns: [${patterns.map((rules) => `[${rules.join(", ")}]`).join(",\n")}] }`,
       ),
-      asserts: this.asserts,
+      asserts: this.#asserts,
       patterns: schema.patterns.length,
       rules: schema.patterns.reduce((sum, pattern) => sum + pattern.rules.length, 0),
     };
   }
 
-  private env(variables: ReadonlyMap<string, Variable>): Env {
+  #env(variables: ReadonlyMap<string, Variable>): Env {
     // The table of functions is asked when it is used, by when it is complete.
     return {
-      m: this.m,
+      m: this.#m,
       context: undefined,
       current: undefined,
       variables,
-      functions: (name) => this.functions(name),
+      functions: (name) => this.#functions(name),
       translate,
       memoised: false,
     };
   }
 
   /** Lets of schema and patterns: evaluated at most once per document, with the document node as context item. */
-  private globalLets(lets: readonly Let[], outer: ReadonlyMap<string, Variable>): ReadonlyMap<string, Variable> {
+  #globalLets(lets: readonly Let[], outer: ReadonlyMap<string, Variable>): ReadonlyMap<string, Variable> {
     const variables = new Map(outer);
     const document = itemOf("document", "-1");
     for (const declared of lets) {
-      const expr = this.parse(declared.value, declared.place);
+      const expr = this.#parse(declared.value, declared.place);
       // Lets see each other whatever their order; one that sees itself is refused.
       const state: { code?: Code; busy?: boolean } = {};
       variables.set(declared.name, {
         constant: true,
         code: () =>
-          (state.code ??= this.at(declared.place, () => {
+          (state.code ??= this.#at(declared.place, () => {
             if (state.busy === true) throw new Unsupported(`the variable $${declared.name} that needs itself`);
             state.busy = true;
             return memoised(
-              this.m,
-              translate(expr, { ...this.env(variables), context: document, current: document, memoised: true }),
+              this.#m,
+              translate(expr, { ...this.#env(variables), context: document, current: document, memoised: true }),
             );
           })),
       });
     }
     for (const declared of lets) {
-      this.later.push(() =>
-        this.at(declared.place, () => {
+      this.#later.push(() =>
+        this.#at(declared.place, () => {
           const code = variables.get(declared.name)?.code();
           return code === undefined || code.card === "none" ? "" : code.each("any", () => "");
         }),
@@ -105,55 +108,55 @@ class Compiler {
   }
 
   /** Lets that nothing uses are translated too, so that what they use is checked. */
-  private readonly later: (() => unknown)[] = [];
+  readonly #later: (() => unknown)[] = [];
 
-  private checkLets(): void {
-    for (const check of this.later.splice(0)) check();
+  #checkLets(): void {
+    for (const check of this.#later.splice(0)) check();
   }
 
-  private pattern(pattern: SourcePattern, globals: ReadonlyMap<string, Variable>): string[] {
-    const variables = this.globalLets(pattern.lets, globals);
-    this.checkLets();
-    return pattern.rules.flatMap((rule) => this.rule(rule, variables));
+  #pattern(pattern: SourcePattern, globals: ReadonlyMap<string, Variable>): string[] {
+    const variables = this.#globalLets(pattern.lets, globals);
+    this.#checkLets();
+    return pattern.rules.flatMap((rule) => this.#rule(rule, variables));
   }
 
-  private rule(rule: SourceRule, variables: ReadonlyMap<string, Variable>): string[] {
-    const e = this.m.local();
-    const env = this.env(variables);
-    const context = this.parse(rule.context, rule.place);
-    const matches = this.at(rule.place, () => translateContext(context, env, e));
-    const judge = this.judge(
+  #rule(rule: SourceRule, variables: ReadonlyMap<string, Variable>): string[] {
+    const e = this.#m.local();
+    const env = this.#env(variables);
+    const context = this.#parse(rule.context, rule.place);
+    const matches = this.#at(rule.place, () => translateContext(context, env, e));
+    const judge = this.#judge(
       rule,
       env,
       matches.some(({ name }) => name === "document"),
     );
-    return matches.map((match) => this.matchEntry(match, e, judge));
+    return matches.map((match) => this.#matchEntry(match, e, judge));
   }
 
-  private matchEntry({ name, condition }: Match, e: string, judge: string): string {
+  #matchEntry({ name, condition }: Match, e: string, judge: string): string {
     const names =
-      name === undefined ? "undefined" : name === "document" ? '"document"' : this.m.name(name.namespace, name.local);
+      name === undefined ? "undefined" : name === "document" ? '"document"' : this.#m.name(name.namespace, name.local);
     if (condition === "true") return `{ name: ${names}, matches: undefined, judge: ${judge} }`;
-    const matches = this.m.reserveFunction();
-    this.m.defineFunction(matches, e, `return ${condition};`);
+    const matches = this.#m.reserveFunction();
+    this.#m.defineFunction(matches, e, `return ${condition};`);
     return `{ name: ${names}, matches: ${matches}, judge: ${judge} }`;
   }
 
   /** The function that judges one element; returns its name. */
-  private judge(rule: SourceRule, env: Env, ofDocument: boolean): string {
-    const { m } = this;
+  #judge(rule: SourceRule, env: Env, ofDocument: boolean): string {
+    const m = this.#m;
     const name = m.reserveFunction();
     const frame = m.local();
     const item = itemOf(ofDocument ? "document" : "element", `${frame}[0]`);
     let inner: Env = { ...env, context: item, current: item };
     rule.lets.forEach((declared, index) => {
-      inner = withVariable(inner, declared.name, this.localLet(declared, inner, frame, index + 1));
+      inner = withVariable(inner, declared.name, this.#localLet(declared, inner, frame, index + 1));
     });
-    const surveyed = this.surveyed(rule, ofDocument);
+    const surveyed = this.#surveyed(rule, ofDocument);
     const counts = rule.lets.length + 1;
     const tests = rule.asserts.map((assert) =>
-      this.at(assert.place, () =>
-        this.assertStatement(assert, inner, frame, surveyed.tests.get(assert)?.(`${frame}[${counts}]`)),
+      this.#at(assert.place, () =>
+        this.#assertStatement(assert, inner, frame, surveyed.tests.get(assert)?.(`${frame}[${counts}]`)),
       ),
     );
     const chunks: string[] = [];
@@ -173,19 +176,19 @@ class Compiler {
   }
 
   /** Asserts that one walk can judge together, each with its test over the counts of the walk. */
-  private surveyed(
+  #surveyed(
     rule: SourceRule,
     ofDocument: boolean,
-  ): { trie?: string; tests: Map<SourceAssert, (counts: string) => string> } {
+  ): { readonly trie?: string; readonly tests: Map<SourceAssert, (counts: string) => string> } {
     const limits = rule.asserts.flatMap((assert) => {
       const limit =
-        ofDocument || assert.kind === "report" ? undefined : pathLimitOf(this.parse(assert.test, assert.place));
+        ofDocument || assert.kind === "report" ? undefined : pathLimitOf(this.#parse(assert.test, assert.place));
       return limit === undefined ? [] : [{ assert, limit }];
     });
     if (limits.length < SURVEYED_MIN) return { tests: new Map() };
     return {
       trie: trieConstant(
-        this.m,
+        this.#m,
         limits.map(({ limit }) => limit),
       ),
       tests: new Map(
@@ -195,14 +198,14 @@ class Compiler {
   }
 
   /** A let of a rule: evaluated at most once per element, when something asks for it. */
-  private localLet(declared: Let, env: Env, frame: string, slot: number): Variable {
-    return this.at(declared.place, () =>
-      this.localVariable(parseXPath(declared.value, this.schema.namespaces), env, frame, slot),
+  #localLet(declared: Let, env: Env, frame: string, slot: number): Variable {
+    return this.#at(declared.place, () =>
+      this.#localVariable(parseXPath(declared.value, this.#schema.namespaces), env, frame, slot),
     );
   }
 
-  private localVariable(expr: Expr, env: Env, frame: string, slot: number): Variable {
-    const { m } = this;
+  #localVariable(expr: Expr, env: Env, frame: string, slot: number): Variable {
+    const m = this.#m;
     const code = translate(expr, env);
     if (code.strings !== undefined || code.card === "none" || isConstant(expr, env))
       return { constant: isConstant(expr, env), code: () => code };
@@ -227,36 +230,36 @@ class Compiler {
   }
 
   /** @param surveyed  the test, when a survey has judged it */
-  private assertStatement(assert: SourceAssert, env: Env, frame: string, surveyed: string | undefined): string {
-    const { m } = this;
-    const test = surveyed ?? truthOf(m, translate(this.parse(assert.test, assert.place), env));
-    const index = this.asserts.length;
+  #assertStatement(assert: SourceAssert, env: Env, frame: string, surveyed: string | undefined): string {
+    const m = this.#m;
+    const test = surveyed ?? truthOf(m, translate(this.#parse(assert.test, assert.place), env));
+    const index = this.#asserts.length;
     const isConstantText = assert.message.every((part) => part.kind === "text");
     const written = assert.message
       .map((part) => (part.kind === "text" ? part.text : "…"))
       .join("")
       .replace(/\s+/g, " ")
       .trim();
-    this.asserts.push({ id: assert.id, severity: assert.severity, message: written, terms: termsOf(written) });
+    this.#asserts.push({ id: assert.id, severity: assert.severity, message: written, terms: termsOf(written) });
     const message = isConstantText
       ? ""
-      : `, () => R.messageText(${assert.message.map((part) => this.messagePart(part, assert.place, env)).join(", ")})`;
+      : `, () => R.messageText(${assert.message.map((part) => this.#messagePart(part, assert.place, env)).join(", ")})`;
     return `if (${assert.kind === "assert" ? `!${test}` : test}) g[1](${index}, ${frame}[0]${message});`;
   }
 
-  private messagePart(part: MessagePart, place: Place, env: Env): string {
-    const { m } = this;
+  #messagePart(part: MessagePart, place: Place, env: Env): string {
+    const m = this.#m;
     if (part.kind === "text") return m.text(part.text);
-    const code = translate(this.parse(part.kind === "name" ? `name(${part.select})` : part.select, place), env);
+    const code = translate(this.#parse(part.kind === "name" ? `name(${part.select})` : part.select, place), env);
     return code.card === "none" ? m.text("") : `R.joinAtoms(${atomsOf(m, code, "any").code}, " ")`;
   }
 
-  private parse(text: string, place: Place): Expr {
-    return this.at(place, () => parseXPath(text, this.schema.namespaces));
+  #parse(text: string, place: Place): Expr {
+    return this.#at(place, () => parseXPath(text, this.#schema.namespaces));
   }
 
   /** Adds file and line to what goes wrong. */
-  private at<T>(place: Place, make: () => T): T {
+  #at<T>(place: Place, make: () => T): T {
     try {
       return make();
     } catch (error) {

@@ -4,7 +4,8 @@
  */
 import { itemOf } from "./code.js";
 import { truthOf } from "./derive.js";
-import { unsupported, withContext, type Env } from "./environment.js";
+import { unsupported, withContext } from "./environment.js";
+import type { Env } from "./environment.js";
 import { nameTest } from "./path.js";
 import { mayBePositional } from "../xpath/ast.js";
 import type { AxisStep, Expr, ExprStep, Step } from "../xpath/ast.js";

@@ -14,33 +14,33 @@ const LOCAL = /\bv\d+_/g;
 const DECLARED = /\b(?:const|let) (v\d+_)/g;
 
 export class Module {
-  private readonly texts = new Map<string, string>();
-  private readonly names = new Map<string, string>();
-  private readonly constants = new Map<string, string>();
-  private readonly functions = new Map<string, string>();
-  private readonly memos = new Map<string, string>();
-  private readonly recursive: string[] = [];
-  private counter = 0;
-  private slots: number = STATE.firstMemo;
+  readonly #texts = new Map<string, string>();
+  readonly #names = new Map<string, string>();
+  readonly #constants = new Map<string, string>();
+  readonly #functions = new Map<string, string>();
+  readonly #memos = new Map<string, string>();
+  readonly #recursive: string[] = [];
+  #counter = 0;
+  #slots: number = STATE.firstMemo;
 
   /** A fresh local identifier. */
   local(): string {
-    return `v${this.counter++}_`;
+    return `v${this.#counter++}_`;
   }
 
   /** A string literal. */
   text(value: string): string {
-    return intern(this.texts, JSON.stringify(value), "s");
+    return intern(this.#texts, JSON.stringify(value), "s");
   }
 
   /** The id of an expanded name. */
   name(namespace: string, local: string): string {
-    return intern(this.names, `R.internName(${JSON.stringify(namespace)}, ${JSON.stringify(local)})`, "n");
+    return intern(this.#names, `R.internName(${JSON.stringify(namespace)}, ${JSON.stringify(local)})`, "n");
   }
 
   /** A value that is made once, when the module is loaded. `initial` must be built from JSON literals and `R`. */
   constant(initial: string): string {
-    return intern(this.constants, initial, "k");
+    return intern(this.#constants, initial, "k");
   }
 
   /**
@@ -53,19 +53,19 @@ export class Module {
     const renamed = new Map(order.map((local, index) => [local, `v${index}_`]));
     const rename = (text: string): string => text.replace(LOCAL, (local) => renamed.get(local) ?? local);
     const parameters = ["d", "g", ...free.map(rename)].join(", ");
-    const name = intern(this.functions, `(${parameters}) { ${rename(body)} }`, "h");
+    const name = intern(this.#functions, `(${parameters}) { ${rename(body)} }`, "h");
     return `${name}(${["d", "g", ...free].join(", ")})`;
   }
 
   /** Evaluates `call` (which uses no local) once per run. */
   memo(call: string): string {
-    const known = this.memos.get(call);
+    const known = this.#memos.get(call);
     if (known !== undefined) return known;
-    const slot = this.slots++;
+    const slot = this.#slots++;
     const memo = this.helper(
       `let v0_ = g[${slot}]; if (v0_ !== U) return v0_; v0_ = ${call}; g[${slot}] = v0_; return v0_;`,
     );
-    this.memos.set(call, memo);
+    this.#memos.set(call, memo);
     return memo;
   }
 
@@ -79,12 +79,12 @@ export class Module {
 
   /** Reserves a name for a function that may call itself. */
   reserveFunction(): string {
-    return `f${this.counter++}`;
+    return `f${this.#counter++}`;
   }
 
   /** Writes the function of a reserved name; `frame` is its parameter besides d and g. */
   defineFunction(name: string, frame: string, body: string): void {
-    this.recursive.push(`function ${name}(d, g, ${frame}) { ${body} }`);
+    this.#recursive.push(`function ${name}(d, g, ${frame}) { ${body} }`);
   }
 
   /** The whole text. `result` is the expression that the module returns. */
@@ -94,12 +94,12 @@ export class Module {
     return [
       '"use strict";',
       "const U = R.UNSET;",
-      ...table(this.texts),
-      ...table(this.names),
-      ...table(this.constants),
-      ...Array.from(this.functions, ([text, name]) => `function ${name}${text}`),
-      ...this.recursive,
-      `return { slots: ${this.slots}, rules: ${result} };`,
+      ...table(this.#texts),
+      ...table(this.#names),
+      ...table(this.#constants),
+      ...Array.from(this.#functions, ([text, name]) => `function ${name}${text}`),
+      ...this.#recursive,
+      `return { slots: ${this.#slots}, rules: ${result} };`,
       "",
     ].join("\n");
   }

@@ -2,7 +2,8 @@
 import { itemOf, isExactType, isNodeType, valueCode } from "./code.js";
 import type { Card, Code, Item, ItemType, Need } from "./code.js";
 import { arrayOf, atomOf, boxed, singleOf, truthOf } from "./derive.js";
-import { unsupported, withContext, type Env } from "./environment.js";
+import { unsupported, withContext } from "./environment.js";
+import type { Env } from "./environment.js";
 import { dependenceOf, mayBePositional } from "../xpath/ast.js";
 import type { AxisStep, Expr, ExprStep, NodeTest } from "../xpath/ast.js";
 
@@ -33,7 +34,7 @@ type Loop = {
   readonly one?: boolean;
 };
 
-export function translatePath(path: Expr & { kind: "path" }, env: Env): Code {
+export function translatePath(path: Expr & { readonly kind: "path" }, env: Env): Code {
   const [first, ...rest] = path.steps;
   if (path.rooted) return stageCode(env, applySteps(startStage(documentItem()), path.steps, env));
   if (first === undefined) return unsupported("an empty path");

@@ -14,7 +14,8 @@ import type {
   SourcePattern,
   SourceRule,
 } from "./model.js";
-import { elementsOf, parseSource, SourceError, splitName, textOf, type SourceElement } from "../release/source-xml.js";
+import { elementsOf, parseSource, SourceError, splitName, textOf } from "../release/source-xml.js";
+import type { SourceElement } from "../release/source-xml.js";
 import { FN, XS } from "../xpath/ast.js";
 
 const SCH = "http://purl.oclc.org/dsdl/schematron";
@@ -54,15 +55,15 @@ export function readSchema(text: string, file: string, options: ReadOptions): Sc
 type Located = { readonly element: SourceElement; readonly file: string };
 
 class SchemaReader {
-  private readonly options: ReadOptions;
-  private readonly abstractRules = new Map<string, Located>();
-  private readonly abstractPatterns = new Map<string, Located>();
-  private readonly ids = new Map<string, number>();
-  private includes = 0;
-  private rules = 0;
+  readonly #options: ReadOptions;
+  readonly #abstractRules = new Map<string, Located>();
+  readonly #abstractPatterns = new Map<string, Located>();
+  readonly #ids = new Map<string, number>();
+  #includes = 0;
+  #rules = 0;
 
   constructor(options: ReadOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   read(text: string, file: string): Schema {
@@ -72,34 +73,34 @@ class SchemaReader {
     const binding = element.attributes.get("queryBinding") ?? "xslt";
     if (!BINDINGS.has(binding.toLowerCase()))
       throw new SourceError(file, element.line, `the query binding ${binding} is not supported`);
-    const children = this.children({ element, file });
-    for (const child of children) this.collectAbstract(child);
-    const patterns = this.phase(children, { element, file });
+    const children = this.#children({ element, file });
+    for (const child of children) this.#collectAbstract(child);
+    const patterns = this.#phase(children, { element, file });
     const title = children.find(({ element: child }) => child.local === "title" && child.namespace === SCH);
     const schema: Schema = {
       title: title === undefined ? "" : collapse(textOf(title.element)),
-      namespaces: this.namespaces(children),
+      namespaces: this.#namespaces(children),
       lets: [],
       functions: [],
-      patterns: patterns.map((pattern, index) => this.pattern(pattern, index)),
+      patterns: patterns.map((pattern, index) => this.#pattern(pattern, index)),
     };
-    return { ...schema, ...this.declarations(children) };
+    return { ...schema, ...this.#declarations(children) };
   }
 
   /** Child elements with includes put in their place. */
-  private children(parent: Located): Located[] {
+  #children(parent: Located): Located[] {
     return elementsOf(parent.element).flatMap((element) => {
       if (element.namespace !== SCH || element.local !== "include") return [{ element, file: parent.file }];
-      return [this.included(element, parent.file)];
+      return [this.#included(element, parent.file)];
     });
   }
 
-  private included(element: SourceElement, from: string): Located {
+  #included(element: SourceElement, from: string): Located {
     const href = required(element, "href", from);
-    if (++this.includes > INCLUDES_MAX)
+    if (++this.#includes > INCLUDES_MAX)
       throw new SourceError(from, element.line, `more than ${INCLUDES_MAX} inclusions`);
     const [path = "", fragment] = href.split("#");
-    const found = this.options.include(path, from);
+    const found = this.#options.include(path, from);
     if (found === undefined) throw new SourceError(from, element.line, `the file ${href} to include is missing`);
     const root = parseSource(found.text, found.file);
     if (fragment === undefined) return { element: root, file: found.file };
@@ -108,19 +109,19 @@ class SchemaReader {
     return { element: part, file: found.file };
   }
 
-  private collectAbstract({ element, file }: Located): void {
+  #collectAbstract({ element, file }: Located): void {
     if (element.namespace !== SCH) return;
     const isAbstract = element.attributes.get("abstract") === "true";
     if (element.local === "pattern") {
-      if (isAbstract) this.abstractPatterns.set(required(element, "id", file), { element, file });
-      for (const child of this.children({ element, file })) this.collectAbstract(child);
+      if (isAbstract) this.#abstractPatterns.set(required(element, "id", file), { element, file });
+      for (const child of this.#children({ element, file })) this.#collectAbstract(child);
     } else if ((element.local === "rule" && isAbstract) || element.local === "rules") {
-      if (element.local === "rule") this.abstractRules.set(required(element, "id", file), { element, file });
-      else for (const child of this.children({ element, file })) this.collectAbstract(child);
+      if (element.local === "rule") this.#abstractRules.set(required(element, "id", file), { element, file });
+      else for (const child of this.#children({ element, file })) this.#collectAbstract(child);
     }
   }
 
-  private namespaces(children: readonly Located[]): Map<string, string> {
+  #namespaces(children: readonly Located[]): Map<string, string> {
     const namespaces = new Map([
       ["xs", XS],
       ["fn", FN],
@@ -133,17 +134,17 @@ class SchemaReader {
   }
 
   /** The patterns of the phase, in the order of the schema. */
-  private phase(children: readonly Located[], schema: Located): Located[] {
+  #phase(children: readonly Located[], schema: Located): Located[] {
     const patterns = children.filter(
       ({ element }) =>
         element.namespace === SCH && element.local === "pattern" && element.attributes.get("abstract") !== "true",
     );
-    const wanted = this.options.phase ?? schema.element.attributes.get("defaultPhase") ?? "#ALL";
+    const wanted = this.#options.phase ?? schema.element.attributes.get("defaultPhase") ?? "#ALL";
     if (wanted === "#ALL") return patterns;
     const phase = children.find(({ element }) => element.local === "phase" && element.attributes.get("id") === wanted);
     if (phase === undefined)
       throw new SourceError(schema.file, schema.element.line, `the phase ${wanted} is not declared`);
-    const parts = this.children(phase);
+    const parts = this.#children(phase);
     const odd = parts.find(({ element }) => !["active", "p"].includes(element.local));
     if (odd !== undefined)
       throw new SourceError(odd.file, odd.element.line, `${odd.element.tag} inside a phase is not supported`);
@@ -155,7 +156,7 @@ class SchemaReader {
     return patterns.filter(({ element }) => active.has(element.attributes.get("id") ?? ""));
   }
 
-  private declarations(children: readonly Located[]): { lets: Let[]; functions: SourceFunction[] } {
+  #declarations(children: readonly Located[]): { readonly lets: Let[]; readonly functions: SourceFunction[] } {
     const lets: Let[] = [];
     const functions: SourceFunction[] = [];
     for (const { element, file } of children) {
@@ -171,26 +172,26 @@ class SchemaReader {
     return { lets, functions };
   }
 
-  private pattern(located: Located, index: number): SourcePattern {
+  #pattern(located: Located, index: number): SourcePattern {
     const { element, file } = located;
     const id = element.attributes.get("id") ?? `pattern-${index + 1}`;
     const isA = element.attributes.get("is-a");
-    const source = isA === undefined ? located : this.instance(isA, element, file);
+    const source = isA === undefined ? located : this.#instance(isA, element, file);
     const lets: Let[] = [];
     const rules: SourceRule[] = [];
-    for (const child of this.children(source)) {
+    for (const child of this.#children(source)) {
       const { element: part } = child;
       if (isLet(part)) lets.push(readLet(part, child.file));
       else if (part.namespace === SCH && part.local === "rule") {
-        if (part.attributes.get("abstract") !== "true") rules.push(this.rule(child));
+        if (part.attributes.get("abstract") !== "true") rules.push(this.#rule(child));
       } else if (part.namespace !== SCH || !DOCUMENTATION.has(part.local)) refuse(part, child.file);
     }
     return { id, lets, rules };
   }
 
   /** An abstract pattern with its parameters put in, longest name first. */
-  private instance(id: string, element: SourceElement, file: string): Located {
-    const abstract = this.abstractPatterns.get(id);
+  #instance(id: string, element: SourceElement, file: string): Located {
+    const abstract = this.#abstractPatterns.get(id);
     if (abstract === undefined) throw new SourceError(file, element.line, `the abstract pattern ${id} is not declared`);
     const parameters = elementsOf(element)
       .filter((child) => child.local === "param")
@@ -199,16 +200,16 @@ class SchemaReader {
     return { element: substitute(abstract.element, parameters), file: abstract.file };
   }
 
-  private rule({ element, file }: Located): SourceRule {
-    if (++this.rules > RULES_MAX) throw new SourceError(file, element.line, `more than ${RULES_MAX} rules`);
+  #rule({ element, file }: Located): SourceRule {
+    if (++this.#rules > RULES_MAX) throw new SourceError(file, element.line, `more than ${RULES_MAX} rules`);
     const context = required(element, "context", file);
     const lets: Let[] = [];
     const asserts: SourceAssert[] = [];
-    this.ruleParts({ element, file }, element, context, lets, asserts, 0);
+    this.#ruleParts({ element, file }, element, context, lets, asserts, 0);
     return { context, lets, asserts, place: { file, line: element.line } };
   }
 
-  private ruleParts(
+  #ruleParts(
     source: Located,
     rule: SourceElement,
     context: string,
@@ -216,27 +217,27 @@ class SchemaReader {
     asserts: SourceAssert[],
     depth: number,
   ): void {
-    for (const child of this.children(source)) {
+    for (const child of this.#children(source)) {
       const { element, file } = child;
       if (isLet(element)) lets.push(readLet(element, file));
       else if (element.namespace === SCH && (element.local === "assert" || element.local === "report"))
-        asserts.push(this.assert(element, file, rule, context));
+        asserts.push(this.#assert(element, file, rule, context));
       else if (element.namespace === SCH && element.local === "extends") {
         if (depth > 16) throw new SourceError(file, element.line, "rules extend each other too deeply");
-        this.ruleParts(this.extended(element, file), rule, context, lets, asserts, depth + 1);
+        this.#ruleParts(this.#extended(element, file), rule, context, lets, asserts, depth + 1);
       } else if (element.namespace !== SCH || !DOCUMENTATION.has(element.local)) refuse(element, file);
     }
   }
 
-  private extended(element: SourceElement, file: string): Located {
-    if (element.attributes.has("href")) return this.included(element, file);
+  #extended(element: SourceElement, file: string): Located {
+    if (element.attributes.has("href")) return this.#included(element, file);
     const id = required(element, "rule", file);
-    const rule = this.abstractRules.get(id);
+    const rule = this.#abstractRules.get(id);
     if (rule === undefined) throw new SourceError(file, element.line, `the abstract rule ${id} is not declared`);
     return rule;
   }
 
-  private assert(element: SourceElement, file: string, rule: SourceElement, context: string): SourceAssert {
+  #assert(element: SourceElement, file: string, rule: SourceElement, context: string): SourceAssert {
     const kind = element.local === "report" ? "report" : "assert";
     const test = required(element, "test", file);
     const flag =
@@ -248,17 +249,17 @@ class SchemaReader {
       kind,
       test,
       severity: severityOf(flag),
-      id: element.attributes.get("id") ?? this.stableId(`${kind}\n${context}\n${test}`),
+      id: element.attributes.get("id") ?? this.#stableId(`${kind}\n${context}\n${test}`),
       message: readMessage(element, file),
       place: { file, line: element.line },
     };
   }
 
   /** An id for an assert without one: the same in every import of the same rule. */
-  private stableId(meaning: string): string {
+  #stableId(meaning: string): string {
     const id = `SCH-${createHash("sha256").update(meaning).digest("hex").slice(0, 8).toUpperCase()}`;
-    const count = (this.ids.get(id) ?? 0) + 1;
-    this.ids.set(id, count);
+    const count = (this.#ids.get(id) ?? 0) + 1;
+    this.#ids.set(id, count);
     return count === 1 ? id : `${id}-${count}`;
   }
 }
@@ -357,7 +358,7 @@ export function expandName(
   written: string,
   namespaces: ReadonlyMap<string, string>,
   place: Place,
-): { namespace: string; local: string; written: string } {
+): { readonly namespace: string; readonly local: string; readonly written: string } {
   const [prefix, local] = splitName(written);
   const namespace = namespaces.get(prefix);
   if (prefix === "" || namespace === undefined)

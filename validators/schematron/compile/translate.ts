@@ -17,8 +17,10 @@ import type { Card, Code, Item, ItemType, Need } from "./code.js";
 import { translateCall } from "./calls.js";
 import { castCode, castableCode } from "./casts.js";
 import { translateComparison } from "./comparison.js";
-import { arrayOf, atomOf, boxed, boxedAtom, memoised, singleOf, toDouble, truthOf, type Value } from "./derive.js";
-import { isConstant, unsupported, withVariable, type Env } from "./environment.js";
+import { arrayOf, atomOf, boxed, boxedAtom, memoised, singleOf, toDouble, truthOf } from "./derive.js";
+import type { Value } from "./derive.js";
+import { isConstant, unsupported, withVariable } from "./environment.js";
+import type { Env } from "./environment.js";
 import { filter, translatePath } from "./path.js";
 import { dependenceOf } from "../xpath/ast.js";
 import type { Arithmetic, Binding, Expr } from "../xpath/ast.js";
@@ -172,7 +174,7 @@ export function sequenceCode(m: Env["m"], all: readonly Code[]): Code {
   };
 }
 
-function nodeComparison(expr: Expr & { kind: "nodeCompare" }, env: Env): Code {
+function nodeComparison(expr: Expr & { readonly kind: "nodeCompare" }, env: Env): Code {
   const { m } = env;
   const [left, right] = [translate(expr.left, env), translate(expr.right, env)];
   if (![left, right].every((code) => isNodeType(code.type) || code.card === "none"))
@@ -261,7 +263,7 @@ function negation(operand: Code, env: Env): Code {
   return valueCode(m, "any", card, `R.negateAny(${boxed(m, value)})`);
 }
 
-function range(expr: Expr & { kind: "range" }, env: Env): Code {
+function range(expr: Expr & { readonly kind: "range" }, env: Env): Code {
   const { m } = env;
   const [from, to] = [translate(expr.from, env), translate(expr.to, env)];
   const bounds = [from, to].map((code) =>
@@ -270,7 +272,7 @@ function range(expr: Expr & { kind: "range" }, env: Env): Code {
   return arrayCode(m, "integer", `R.range(${bounds.join(", ")})`);
 }
 
-function union(expr: Expr & { kind: "set" }, env: Env): Code {
+function union(expr: Expr & { readonly kind: "set" }, env: Env): Code {
   const { m } = env;
   const codes = branchesOf(expr)
     .map((branch) => translate(branch, env))
@@ -313,7 +315,7 @@ function areDisjoint(codes: readonly Code[]): boolean {
   return true;
 }
 
-function selection(expr: Expr & { kind: "set" }, env: Env): Code {
+function selection(expr: Expr & { readonly kind: "set" }, env: Env): Code {
   const { m } = env;
   const [left, right] = [translate(expr.left, env), translate(expr.right, env)];
   if (left.card === "none") return emptyCode;
@@ -326,7 +328,7 @@ function selection(expr: Expr & { kind: "set" }, env: Env): Code {
   );
 }
 
-function conditional(expr: Expr & { kind: "if" }, env: Env): Code {
+function conditional(expr: Expr & { readonly kind: "if" }, env: Env): Code {
   const { m } = env;
   return chooseCode(
     m,
@@ -408,7 +410,7 @@ function forLoop(list: readonly Binding[], body: Expr, env: Env): Code {
   };
 }
 
-function quantified(expr: Expr & { kind: "quantified" }, env: Env): Code {
+function quantified(expr: Expr & { readonly kind: "quantified" }, env: Env): Code {
   const { m } = env;
   const plain = expr.every ? undefined : asComparison(expr.bindings, expr.test);
   if (plain !== undefined) return translate(plain, env);

@@ -8,14 +8,17 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, posix } from "node:path";
 import type { Layer } from "../../report.js";
-import { compileSchema, COMPILER_VERSION, type Compiled } from "../compile/compile.js";
+import { compileSchema, COMPILER_VERSION } from "../compile/compile.js";
+import type { Compiled } from "../compile/compile.js";
 import { decodeSource } from "./decode.js";
 import type { Manifest, ManifestSchemaEntry } from "./manifest.js";
 import type { Schema } from "../compile/model.js";
 import { readSchema } from "../compile/read-schema.js";
-import { knownRelease, readRelease, ReleaseError, sha256, type ReleaseFile } from "./release.js";
+import { knownRelease, readRelease, ReleaseError, sha256 } from "./release.js";
+import type { ReleaseFile } from "./release.js";
 import { parseSource } from "./source-xml.js";
-import { isTestSet, readTests, type EmbeddedTest } from "./test-set.js";
+import { isTestSet, readTests } from "./test-set.js";
+import type { EmbeddedTest } from "./test-set.js";
 
 export type ImportOptions = {
   /** Folder or ZIP archive of the release. */
@@ -107,7 +110,7 @@ export function compileRelease(files: readonly ReleaseFile[], phase?: string): C
 const isSchema = (file: ReleaseFile): boolean =>
   parseSource(decodeSource(file.bytes, file.path), file.path).local === "schema";
 
-function testsOf(file: ReleaseFile): { file: string; tests: EmbeddedTest[] }[] {
+function testsOf(file: ReleaseFile): { readonly file: string; readonly tests: EmbeddedTest[] }[] {
   const start = file.bytes.toString("latin1", 0, 4096);
   return isTestSet(start)
     ? [{ file: file.path, tests: readTests(decodeSource(file.bytes, file.path), file.path) }]

@@ -7,8 +7,10 @@ import { join } from "node:path";
 import type { Layer } from "../../report.js";
 import type { RuleSet } from "../../rules/rule.js";
 import { COMPILER_VERSION } from "../compile/compile.js";
-import { importRules, writeManifest, type ImportResult } from "./import.js";
-import { manifestSchema, type Manifest, type ManifestSchemaEntry } from "./manifest.js";
+import { importRules, writeManifest } from "./import.js";
+import type { ImportResult } from "./import.js";
+import { manifestSchema } from "./manifest.js";
+import type { Manifest, ManifestSchemaEntry } from "./manifest.js";
 import { instantiate } from "../runtime/pack.js";
 import { sha256 } from "./release.js";
 
@@ -46,7 +48,7 @@ export function listPacks(rulesDir: string): PackListing[] {
   });
 }
 
-function refusalOf(check: () => void): { refusal?: Refusal } {
+function refusalOf(check: () => void): { readonly refusal?: Refusal } {
   try {
     check();
     return {};

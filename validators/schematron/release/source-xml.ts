@@ -61,55 +61,56 @@ export const textOf = (element: SourceElement): string =>
   element.children.map((child) => (typeof child === "string" ? child : textOf(child))).join("");
 
 class SourceReader {
-  private readonly text: string;
-  private readonly file: string;
-  private readonly open: SourceElement[] = [];
-  private root: SourceElement | undefined;
-  private at = 0;
-  private countedTo = 0;
-  private line = 1;
+  readonly #text: string;
+  readonly #file: string;
+  readonly #open: SourceElement[] = [];
+  #root: SourceElement | undefined;
+  #at = 0;
+  #countedTo = 0;
+  #line = 1;
 
   constructor(text: string, file: string) {
-    this.text = text;
-    this.file = file;
+    this.#text = text;
+    this.#file = file;
   }
 
   read(): SourceElement {
-    if (this.text.length > TEXT_MAX) this.fail("the file is larger than 32 MB");
-    if (this.text.charCodeAt(0) === 0xfeff) this.at = 1;
-    while (this.at < this.text.length) this.readPiece();
-    if (this.root === undefined || this.open.length > 0) this.fail("the file ends inside an element");
-    return this.root;
+    if (this.#text.length > TEXT_MAX) this.#fail("the file is larger than 32 MB");
+    if (this.#text.charCodeAt(0) === 0xfeff) this.#at = 1;
+    while (this.#at < this.#text.length) this.#readPiece();
+    if (this.#root === undefined || this.#open.length > 0) this.#fail("the file ends inside an element");
+    return this.#root;
   }
 
-  private readPiece(): void {
-    const { text, at } = this;
-    if (text.charCodeAt(at) !== 60) this.readText();
-    else if (text.startsWith("<!--", at)) this.skipTo("-->", "a comment");
-    else if (text.startsWith("<![CDATA[", at)) this.readCdata();
-    else if (text.startsWith("<?", at)) this.skipTo("?>", "a processing instruction");
-    else if (text.startsWith("<!", at)) this.fail("a DOCTYPE is not supported");
-    else if (text.startsWith("</", at)) this.readEnd();
-    else this.readStart();
+  #readPiece(): void {
+    const text = this.#text;
+    const at = this.#at;
+    if (text.charCodeAt(at) !== 60) this.#readText();
+    else if (text.startsWith("<!--", at)) this.#skipTo("-->", "a comment");
+    else if (text.startsWith("<![CDATA[", at)) this.#readCdata();
+    else if (text.startsWith("<?", at)) this.#skipTo("?>", "a processing instruction");
+    else if (text.startsWith("<!", at)) this.#fail("a DOCTYPE is not supported");
+    else if (text.startsWith("</", at)) this.#readEnd();
+    else this.#readStart();
   }
 
-  private readText(): void {
-    const next = this.text.indexOf("<", this.at);
-    const end = next < 0 ? this.text.length : next;
-    this.addText(this.expand(this.text.slice(this.at, end).replace(/\r\n?/g, "\n")));
-    this.at = end;
+  #readText(): void {
+    const next = this.#text.indexOf("<", this.#at);
+    const end = next < 0 ? this.#text.length : next;
+    this.#addText(this.#expand(this.#text.slice(this.#at, end).replace(/\r\n?/g, "\n")));
+    this.#at = end;
   }
 
-  private readCdata(): void {
-    const from = this.at + 9;
-    this.skipTo("]]>", "a CDATA section");
-    this.addText(this.text.slice(from, this.at - 3).replace(/\r\n?/g, "\n"));
+  #readCdata(): void {
+    const from = this.#at + 9;
+    this.#skipTo("]]>", "a CDATA section");
+    this.#addText(this.#text.slice(from, this.#at - 3).replace(/\r\n?/g, "\n"));
   }
 
-  private addText(text: string): void {
-    const parent = this.open.at(-1);
+  #addText(text: string): void {
+    const parent = this.#open.at(-1);
     if (parent === undefined) {
-      if (text.trim() !== "") this.fail("text outside the root element");
+      if (text.trim() !== "") this.#fail("text outside the root element");
       return;
     }
     const last = parent.children.at(-1);
@@ -117,31 +118,31 @@ class SourceReader {
     else parent.children.push(text);
   }
 
-  private readEnd(): void {
-    const element = this.open.pop();
-    const end = this.text.indexOf(">", this.at);
-    if (element === undefined || end < 0 || this.text.slice(this.at + 2, end).trimEnd() !== element.tag) {
-      this.fail("an end tag does not match");
+  #readEnd(): void {
+    const element = this.#open.pop();
+    const end = this.#text.indexOf(">", this.#at);
+    if (element === undefined || end < 0 || this.#text.slice(this.#at + 2, end).trimEnd() !== element.tag) {
+      this.#fail("an end tag does not match");
     }
-    this.at = end + 1;
-    element.end = this.at;
+    this.#at = end + 1;
+    element.end = this.#at;
   }
 
-  private readStart(): void {
-    const start = this.at;
-    const parent = this.open.at(-1);
-    if (parent === undefined && this.root !== undefined) this.fail("a second root element");
-    if (this.open.length >= DEPTH_MAX) this.fail("elements are nested too deeply");
+  #readStart(): void {
+    const start = this.#at;
+    const parent = this.#open.at(-1);
+    if (parent === undefined && this.#root !== undefined) this.#fail("a second root element");
+    if (this.#open.length >= DEPTH_MAX) this.#fail("elements are nested too deeply");
     NAME.lastIndex = start + 1;
-    const tag = NAME.exec(this.text)?.[0];
-    if (tag === undefined) this.fail("a tag has no name");
-    this.at = NAME.lastIndex;
-    const nameEnd = this.at;
-    const { attributes, own } = this.readAttributes();
+    const tag = NAME.exec(this.#text)?.[0];
+    if (tag === undefined) this.#fail("a tag has no name");
+    this.#at = NAME.lastIndex;
+    const nameEnd = this.#at;
+    const { attributes, own } = this.#readAttributes();
     const scope = own.size === 0 && parent !== undefined ? parent.scope : new Map([...(parent?.scope ?? []), ...own]);
     const [prefix, local] = splitName(tag);
     const namespace = scope.get(prefix) ?? (prefix === "xml" ? "http://www.w3.org/XML/1998/namespace" : "");
-    if (prefix !== "" && namespace === "") this.fail(`the prefix ${prefix} is not declared`);
+    if (prefix !== "" && namespace === "") this.#fail(`the prefix ${prefix} is not declared`);
     const element: SourceElement = {
       tag,
       namespace,
@@ -150,43 +151,43 @@ class SourceReader {
       scope,
       declared: new Set(own.keys()),
       children: [],
-      line: this.lineAt(start),
+      line: this.#lineAt(start),
       start,
       nameEnd,
       end: -1,
     };
-    if (parent === undefined) this.root = element;
+    if (parent === undefined) this.#root = element;
     else parent.children.push(element);
-    if (this.text.startsWith("/>", this.at)) {
-      this.at += 2;
-      element.end = this.at;
-    } else if (this.text.charCodeAt(this.at) === 62) {
-      this.at += 1;
-      this.open.push(element);
+    if (this.#text.startsWith("/>", this.#at)) {
+      this.#at += 2;
+      element.end = this.#at;
+    } else if (this.#text.charCodeAt(this.#at) === 62) {
+      this.#at += 1;
+      this.#open.push(element);
     } else {
-      this.fail("a start tag is not closed");
+      this.#fail("a start tag is not closed");
     }
   }
 
-  private readAttributes(): { attributes: Map<string, string>; own: Map<string, string> } {
+  #readAttributes(): { readonly attributes: Map<string, string>; readonly own: Map<string, string> } {
     const attributes = new Map<string, string>();
     const own = new Map<string, string>();
-    ATTRIBUTE.lastIndex = this.at;
-    for (let match = ATTRIBUTE.exec(this.text); match !== null; match = ATTRIBUTE.exec(this.text)) {
-      this.at = ATTRIBUTE.lastIndex;
+    ATTRIBUTE.lastIndex = this.#at;
+    for (let match = ATTRIBUTE.exec(this.#text); match !== null; match = ATTRIBUTE.exec(this.#text)) {
+      this.#at = ATTRIBUTE.lastIndex;
       const name = match[1] ?? "";
-      const value = this.expand((match[2] ?? match[3] ?? "").replace(/\r\n?|[\n\t]/g, " "));
+      const value = this.#expand((match[2] ?? match[3] ?? "").replace(/\r\n?|[\n\t]/g, " "));
       const isNamespace = name === "xmlns" || name.startsWith("xmlns:");
       const target = isNamespace ? own : attributes;
       const key = isNamespace ? name.slice(6) : name;
-      if (target.has(key)) this.fail(`the attribute ${name} is repeated`);
+      if (target.has(key)) this.#fail(`the attribute ${name} is repeated`);
       target.set(key, value);
     }
-    while (/\s/.test(this.text.charAt(this.at))) this.at++;
+    while (/\s/.test(this.#text.charAt(this.#at))) this.#at++;
     return { attributes, own };
   }
 
-  private expand(text: string): string {
+  #expand(text: string): string {
     if (!text.includes("&")) return text;
     return text.replace(/&([^;&\s]*);?/g, (whole, name: string) => {
       const code = /^#x([0-9a-fA-F]{1,6})$/.exec(name)?.[1];
@@ -195,25 +196,25 @@ class SourceReader {
         code !== undefined ? Number.parseInt(code, 16) : decimal !== undefined ? Number(decimal) : undefined;
       if (value !== undefined && value <= 0x10ffff && whole.endsWith(";")) return String.fromCodePoint(value);
       const entity = ENTITIES[name];
-      if (entity === undefined || !whole.endsWith(";")) this.fail("an entity other than the five predefined ones");
+      if (entity === undefined || !whole.endsWith(";")) this.#fail("an entity other than the five predefined ones");
       return entity;
     });
   }
 
-  private skipTo(mark: string, what: string): void {
-    const end = this.text.indexOf(mark, this.at);
-    if (end < 0) this.fail(`${what} is not closed`);
-    this.at = end + mark.length;
+  #skipTo(mark: string, what: string): void {
+    const end = this.#text.indexOf(mark, this.#at);
+    if (end < 0) this.#fail(`${what} is not closed`);
+    this.#at = end + mark.length;
   }
 
-  private lineAt(offset: number): number {
-    for (let i = this.countedTo; i < offset; i++) if (this.text.charCodeAt(i) === 10) this.line++;
-    this.countedTo = Math.max(this.countedTo, offset);
-    return this.line;
+  #lineAt(offset: number): number {
+    for (let i = this.#countedTo; i < offset; i++) if (this.#text.charCodeAt(i) === 10) this.#line++;
+    this.#countedTo = Math.max(this.#countedTo, offset);
+    return this.#line;
   }
 
-  private fail(problem: string): never {
-    throw new SourceError(this.file, this.lineAt(this.at), problem);
+  #fail(problem: string): never {
+    throw new SourceError(this.#file, this.#lineAt(this.#at), problem);
   }
 }
 

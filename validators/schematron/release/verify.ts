@@ -1,7 +1,8 @@
 /** Compares rule sets over documents: imported against built-in, and against the tests a release brings along. */
 import type { RuleSet } from "../../rules/rule.js";
 import type { XmlDocument } from "../../xml/document.js";
-import { marksBroken, type EmbeddedTest } from "./test-set.js";
+import { marksBroken } from "./test-set.js";
+import type { EmbeddedTest } from "./test-set.js";
 
 /** Findings compared per document and rule set; no document of the corpora comes near. */
 const FINDINGS_MAX = 100_000;
@@ -28,7 +29,7 @@ export function verifyRules(
   imported: RuleSet,
   corpus: Iterable<CorpusDocument>,
   only?: ReadonlySet<string>,
-): { documents: number; differences: Difference[] } {
+): { readonly documents: number; readonly differences: Difference[] } {
   const differences: Difference[] = [];
   let documents = 0;
   for (const { name, document } of corpus) {

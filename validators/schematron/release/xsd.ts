@@ -84,7 +84,7 @@ async function loadLibrary(): Promise<Library> {
 
 /** Lets libxml2 read files below one folder while an XSD is compiled; returns what registers it, which returns the undoing. */
 function folderProvider(library: Library, root: string): () => () => void {
-  const files = new Map<number, { bytes: Buffer; at: number }>();
+  const files = new Map<number, { readonly bytes: Buffer; at: number }>();
   let next = 1;
   const pathOf = (name: string): string => resolve(name.replace(/^file:\/\//, ""));
   const within = (path: string): boolean => path === root || path.startsWith(join(root, "/")) || dirname(path) === root;

@@ -40,7 +40,7 @@ export function readZip(
   bytes: Buffer,
   limits: ZipLimits,
   wanted: (name: string) => boolean,
-): { name: string; bytes: Buffer }[] {
+): { readonly name: string; readonly bytes: Buffer }[] {
   const entries = readDirectory(bytes, limits.entries).filter(({ name }) => !name.endsWith("/") && wanted(name));
   let left = limits.bytes;
   return entries.map((entry) => {

@@ -1,7 +1,8 @@
 /** Node sequences at run time: order, axes that are not plain loops, names, the per-document index of attributes. */
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import type { NameId } from "../../xml/names.js";
-import { Attribute, TextNode, type Item, type Node } from "./values.js";
+import { Attribute, TextNode } from "./values.js";
+import type { Item, Node } from "./values.js";
 
 /** Position in document order; an attribute follows its element, a text node its parent's attributes. */
 function rankOf(node: Node): number {

@@ -1,8 +1,10 @@
 /** Runs compiled rules over a document: a RuleSet like the built-in ones. */
 import type { Layer } from "../../report.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
-import { internedNames, type NameId } from "../../xml/names.js";
-import { RuleError, type AssertFacts, type RawFinding, type RuleResult, type RuleSet } from "../../rules/rule.js";
+import { internedNames } from "../../xml/names.js";
+import type { NameId } from "../../xml/names.js";
+import { RuleError } from "../../rules/rule.js";
+import type { AssertFacts, RawFinding, RuleResult, RuleSet } from "../../rules/rule.js";
 import { engineFinding } from "../../rules/runner.js";
 import { STATE } from "../compile/module.js";
 import { runtime } from "./runtime.js";
@@ -44,14 +46,14 @@ export function instantiate(identity: PackIdentity, code: string): RuleSet {
 }
 
 class PackRunner {
-  private readonly generated: Generated;
+  readonly #generated: Generated;
   /** Per element name the candidates of each pattern that has any; names without rules of their own share `wildcards`. */
-  private readonly lists: readonly (readonly Candidates[] | undefined)[];
-  private readonly wildcards: readonly Candidates[];
-  private readonly ofDocument: readonly Candidates[];
+  readonly #lists: readonly (readonly Candidates[] | undefined)[];
+  readonly #wildcards: readonly Candidates[];
+  readonly #ofDocument: readonly Candidates[];
 
   constructor(generated: Generated) {
-    this.generated = generated;
+    this.#generated = generated;
     const { patterns } = generated.rules;
     const select = (wanted: Entry["name"]): Candidates[] =>
       patterns
@@ -62,9 +64,9 @@ class PackRunner {
     const names = new Set(
       patterns.flatMap((entries) => entries.flatMap(({ name }) => (typeof name === "number" ? [name] : []))),
     );
-    this.lists = Array.from({ length: internedNames() }, (_, name) => (names.has(name) ? select(name) : undefined));
-    this.wildcards = select(undefined);
-    this.ofDocument = select("document");
+    this.#lists = Array.from({ length: internedNames() }, (_, name) => (names.has(name) ? select(name) : undefined));
+    this.#wildcards = select(undefined);
+    this.#ofDocument = select("document");
   }
 
   run(doc: XmlDocument, findingsMax: number): RuleResult {
@@ -72,7 +74,7 @@ class PackRunner {
     let dropped = 0;
     let droppedInvalid = false;
     const sink: Sink = (index, e, message) => {
-      const facts = this.generated.rules.asserts[index];
+      const facts = this.#generated.rules.asserts[index];
       // The message is worked out even beyond the bound: an error in it is an error of the layer.
       const text = message?.() ?? facts?.message ?? "";
       if (facts === undefined || findings.length >= findingsMax) {
@@ -88,10 +90,10 @@ class PackRunner {
         });
     };
     try {
-      this.judgeAll(doc, this.newState(sink));
+      this.#judgeAll(doc, this.#newState(sink));
     } catch (error) {
       if (error instanceof RuleError)
-        return { findings: [engineFinding(this.firstError(doc) ?? error.code)], dropped: 0, droppedInvalid: false };
+        return { findings: [engineFinding(this.#firstError(doc) ?? error.code)], dropped: 0, droppedInvalid: false };
       // Recursion of a pack's own function that never ends.
       if (error instanceof RangeError)
         return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
@@ -100,18 +102,18 @@ class PackRunner {
     return { findings, dropped, droppedInvalid };
   }
 
-  private newState(sink: Sink): State {
-    const state: State = new Array(this.generated.slots).fill(runtime.UNSET);
+  #newState(sink: Sink): State {
+    const state: State = new Array(this.#generated.slots).fill(runtime.UNSET);
     state[STATE.attributes] = new Map();
     state[STATE.sink] = sink;
     return state;
   }
 
   /** The error that the official stylesheets report of several: they run pattern by pattern, each over all elements. */
-  private firstError(doc: XmlDocument): string | undefined {
-    const state = this.newState((_index, _e, message) => void message?.());
+  #firstError(doc: XmlDocument): string | undefined {
+    const state = this.#newState((_index, _e, message) => void message?.());
     try {
-      for (const entries of this.generated.rules.patterns) {
+      for (const entries of this.#generated.rules.patterns) {
         const named = new Map<NameId, Candidates>();
         const candidatesOf = (name: NameId): Candidates =>
           named.get(name) ??
@@ -135,10 +137,10 @@ class PackRunner {
     return undefined;
   }
 
-  private judgeAll(doc: XmlDocument, state: State): void {
-    for (const candidates of this.ofDocument) judgeFirst(candidates, doc, state, DOCUMENT);
+  #judgeAll(doc: XmlDocument, state: State): void {
+    for (const candidates of this.#ofDocument) judgeFirst(candidates, doc, state, DOCUMENT);
     for (let e = 0; e < doc.count; e++) {
-      for (const candidates of this.lists[doc.name(e)] ?? this.wildcards) judgeFirst(candidates, doc, state, e);
+      for (const candidates of this.#lists[doc.name(e)] ?? this.#wildcards) judgeFirst(candidates, doc, state, e);
     }
   }
 }

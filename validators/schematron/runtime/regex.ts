@@ -69,184 +69,184 @@ const literal = (char: string): string =>
   /^[A-Za-z0-9 ]$/.test(char) ? char : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`;
 
 class Translator {
-  private readonly chars: readonly string[];
-  private readonly flags: string;
-  private at = 0;
-  private groups = 0;
-  private readonly closed = new Set<number>();
-  private readonly open: number[] = [];
+  readonly #chars: readonly string[];
+  readonly #flags: string;
+  #at = 0;
+  #groups = 0;
+  readonly #closed = new Set<number>();
+  readonly #open: number[] = [];
 
   constructor(pattern: string, flags: string) {
-    this.chars = [...pattern];
-    this.flags = flags;
+    this.#chars = [...pattern];
+    this.#flags = flags;
   }
 
   translate(): string {
     let out = "";
-    while (this.at < this.chars.length) out += this.piece();
-    if (this.open.length > 0) this.fail();
+    while (this.#at < this.#chars.length) out += this.#piece();
+    if (this.#open.length > 0) this.#fail();
     return out;
   }
 
-  private get char(): string {
-    return this.chars[this.at] ?? "";
+  get #char(): string {
+    return this.#chars[this.#at] ?? "";
   }
 
-  private fail(): never {
+  #fail(): never {
     throw new RuleError("FORX0002");
   }
 
-  private piece(): string {
-    const c = this.char;
+  #piece(): string {
+    const c = this.#char;
     switch (c) {
       case "[":
-        return this.charClass();
+        return this.#charClass();
       case "\\":
-        return this.escape();
+        return this.#escape();
       case ".":
-        this.at++;
-        return this.flags.includes("s") ? "[\\s\\S]" : "[^\\n\\r]";
+        this.#at++;
+        return this.#flags.includes("s") ? "[\\s\\S]" : "[^\\n\\r]";
       case "^":
-        this.at++;
-        return this.flags.includes("m") ? "(?<![^\\n])" : "^";
+        this.#at++;
+        return this.#flags.includes("m") ? "(?<![^\\n])" : "^";
       case "$":
-        this.at++;
-        return this.flags.includes("m") ? "(?![^\\n])" : "$";
+        this.#at++;
+        return this.#flags.includes("m") ? "(?![^\\n])" : "$";
       case "(":
-        return this.openGroup();
+        return this.#openGroup();
       case ")":
-        return this.closeGroup();
+        return this.#closeGroup();
       case "{":
       case "}":
       case "*":
       case "+":
       case "?":
-        return this.quantifier();
+        return this.#quantifier();
       case "]":
-        return this.fail();
+        return this.#fail();
       default:
-        this.at++;
+        this.#at++;
         return c === "|" ? c : literal(c);
     }
   }
 
   /** `(?` is no group in XPath 2.0. */
-  private openGroup(): string {
-    this.at++;
-    if (this.char === "?") this.fail();
-    this.groups++;
-    this.open.push(this.groups);
+  #openGroup(): string {
+    this.#at++;
+    if (this.#char === "?") this.#fail();
+    this.#groups++;
+    this.#open.push(this.#groups);
     return "(";
   }
 
-  private closeGroup(): string {
-    this.at++;
-    const group = this.open.pop();
-    if (group === undefined) this.fail();
-    this.closed.add(group);
+  #closeGroup(): string {
+    this.#at++;
+    const group = this.#open.pop();
+    if (group === undefined) this.#fail();
+    this.#closed.add(group);
     return ")";
   }
 
-  private quantifier(): string {
-    const rest = this.chars.slice(this.at, this.at + 24).join("");
+  #quantifier(): string {
+    const rest = this.#chars.slice(this.#at, this.#at + 24).join("");
     const match = /^(?:[*+?]|\{[0-9]{1,9}(?:,[0-9]{0,9})?\})\??/.exec(rest);
-    if (match === null) this.fail();
-    this.at += match[0].length;
+    if (match === null) this.#fail();
+    this.#at += match[0].length;
     return match[0];
   }
 
-  private escape(): string {
-    const next = this.chars[this.at + 1] ?? "";
-    if (/[1-9]/.test(next)) return this.backReference();
-    const members = this.classEscape();
-    return members === undefined ? this.singleEscape() : members.startsWith("[") ? members : `[${members}]`;
+  #escape(): string {
+    const next = this.#chars[this.#at + 1] ?? "";
+    if (/[1-9]/.test(next)) return this.#backReference();
+    const members = this.#classEscape();
+    return members === undefined ? this.#singleEscape() : members.startsWith("[") ? members : `[${members}]`;
   }
 
   /** Digits are taken while the group exists and is closed. */
-  private backReference(): string {
-    this.at++;
-    let number = Number(this.char);
-    this.at++;
-    while (/[0-9]/.test(this.char) && this.closed.has(number * 10 + Number(this.char))) {
-      number = number * 10 + Number(this.char);
-      this.at++;
+  #backReference(): string {
+    this.#at++;
+    let number = Number(this.#char);
+    this.#at++;
+    while (/[0-9]/.test(this.#char) && this.#closed.has(number * 10 + Number(this.#char))) {
+      number = number * 10 + Number(this.#char);
+      this.#at++;
     }
-    if (!this.closed.has(number)) this.fail();
+    if (!this.#closed.has(number)) this.#fail();
     return `(?:\\${number})`;
   }
 
-  private singleEscape(): string {
-    const c = this.chars[this.at + 1] ?? "";
-    this.at += 2;
+  #singleEscape(): string {
+    const c = this.#chars[this.#at + 1] ?? "";
+    this.#at += 2;
     if (c === "n" || c === "r" || c === "t") return `\\${c}`;
-    if (c === "" || !SINGLE_ESCAPES.includes(c)) this.fail();
+    if (c === "" || !SINGLE_ESCAPES.includes(c)) this.#fail();
     return literal(c);
   }
 
   /** \d \p{L} …: members of a class, or a class of their own; undefined when the escape is a single character. */
-  private classEscape(): string | undefined {
-    const c = this.chars[this.at + 1] ?? "";
+  #classEscape(): string | undefined {
+    const c = this.#chars[this.#at + 1] ?? "";
     if (c === "w" || c === "W") {
-      this.at += 2;
+      this.#at += 2;
       return c === "w" ? WORD : NOT_WORD;
     }
     const members = CLASSES[c.toLowerCase()];
     if (members !== undefined) {
-      this.at += 2;
+      this.#at += 2;
       return c === c.toLowerCase() ? members : `[^${members}]`;
     }
     if (c !== "p" && c !== "P") return undefined;
-    const match = /^\{([A-Za-z0-9-]{1,40})\}/.exec(this.chars.slice(this.at + 2, this.at + 46).join(""));
+    const match = /^\{([A-Za-z0-9-]{1,40})\}/.exec(this.#chars.slice(this.#at + 2, this.#at + 46).join(""));
     const property = match?.[1];
-    if (match === null || property === undefined) this.fail();
-    this.at += 2 + match[0].length;
+    if (match === null || property === undefined) this.#fail();
+    this.#at += 2 + match[0].length;
     const block = BLOCKS[property];
     if (block !== undefined) return c === "p" ? block : `[^${block}]`;
-    if (!CATEGORY.test(property)) this.fail();
+    if (!CATEGORY.test(property)) this.#fail();
     return `\\${c}{${property}}`;
   }
 
   /** `[^a-z\d-[aeiou]]` → `[[^a-z\p{Nd}]--[aeiou]]`. */
-  private charClass(): string {
-    this.at++;
-    const negated = this.char === "^";
-    if (negated) this.at++;
+  #charClass(): string {
+    this.#at++;
+    const negated = this.#char === "^";
+    if (negated) this.#at++;
     let members = "";
     let first = true;
-    while (this.char !== "]") {
-      if (this.at >= this.chars.length) this.fail();
-      if (this.char === "-" && this.chars[this.at + 1] === "[") return this.subtraction(members, negated);
-      members += this.member(first);
+    while (this.#char !== "]") {
+      if (this.#at >= this.#chars.length) this.#fail();
+      if (this.#char === "-" && this.#chars[this.#at + 1] === "[") return this.#subtraction(members, negated);
+      members += this.#member(first);
       first = false;
     }
-    if (members === "") this.fail();
-    this.at++;
+    if (members === "") this.#fail();
+    this.#at++;
     return `[${negated ? "^" : ""}${members}]`;
   }
 
-  private subtraction(members: string, negated: boolean): string {
-    this.at++;
-    const taken = this.charClass();
-    if (this.char !== "]" || members === "") this.fail();
-    this.at++;
+  #subtraction(members: string, negated: boolean): string {
+    this.#at++;
+    const taken = this.#charClass();
+    if (this.#char !== "]" || members === "") this.#fail();
+    this.#at++;
     return `[[${negated ? "^" : ""}${members}]--${taken}]`;
   }
 
-  private member(first: boolean): string {
-    const escaped = this.char === "\\" ? this.classEscape() : undefined;
+  #member(first: boolean): string {
+    const escaped = this.#char === "\\" ? this.#classEscape() : undefined;
     if (escaped !== undefined) return escaped;
-    const from = this.classChar(first);
-    const next = this.chars[this.at + 1] ?? "";
-    if (this.char !== "-" || next === "]" || next === "[") return from;
-    this.at++;
-    return `${from}-${this.classChar(false)}`;
+    const from = this.#classChar(first);
+    const next = this.#chars[this.#at + 1] ?? "";
+    if (this.#char !== "-" || next === "]" || next === "[") return from;
+    this.#at++;
+    return `${from}-${this.#classChar(false)}`;
   }
 
-  private classChar(first: boolean): string {
-    if (this.char === "\\") return this.singleEscape();
-    const c = this.char;
-    if (c === "" || c === "[" || (c === "]" && !first)) this.fail();
-    this.at++;
+  #classChar(first: boolean): string {
+    if (this.#char === "\\") return this.#singleEscape();
+    const c = this.#char;
+    if (c === "" || c === "[" || (c === "]" && !first)) this.#fail();
+    this.#at++;
     return literal(c);
   }
 }

@@ -9,7 +9,8 @@ import { translateRegex } from "./regex.js";
 import * as strings from "./strings.js";
 import { makeTrie, survey } from "./survey.js";
 import * as values from "./values.js";
-import { Double, fail, isNode, Untyped, type Atomic } from "./values.js";
+import { Double, fail, isNode, Untyped } from "./values.js";
+import type { Atomic } from "./values.js";
 
 /** Marks a slot whose value has not been worked out. */
 const UNSET: unique symbol = Symbol("unset");

@@ -1,5 +1,6 @@
 /** String functions of XPath 2.0 that JavaScript does not have as they are: by code point, with rounded positions. */
-import { fromInt, type Decimal, toDouble } from "../../rules/decimal.js";
+import { fromInt, toDouble } from "../../rules/decimal.js";
+import type { Decimal } from "../../rules/decimal.js";
 import { translateRegex } from "./regex.js";
 import { roundDouble } from "./operators.js";
 import { fail } from "./values.js";
@@ -124,8 +125,8 @@ function expandGroup(digits: string, groups: readonly unknown[]): string {
   return (typeof group === "string" ? group : "") + digits.slice(taken);
 }
 
-function parseReplacement(text: string): (string | { digits: string })[] {
-  const pieces: (string | { digits: string })[] = [];
+function parseReplacement(text: string): (string | { readonly digits: string })[] {
+  const pieces: (string | { readonly digits: string })[] = [];
   let at = 0;
   while (at < text.length) {
     const match = /^(?:\\([\\$])|\$([0-9]+)|([^\\$]+))/.exec(text.slice(at));

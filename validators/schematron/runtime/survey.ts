@@ -5,7 +5,8 @@
  */
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import type { NameId } from "../../xml/names.js";
-import { FN, type Expr } from "../xpath/ast.js";
+import { FN } from "../xpath/ast.js";
+import type { Expr } from "../xpath/ast.js";
 import type { Module } from "../compile/module.js";
 
 /** Below this number of such asserts a rule is faster without. */
@@ -38,12 +39,12 @@ export function pathLimitOf(test: Expr): PathLimit | undefined {
   return path === undefined ? undefined : { path, most: 0 };
 }
 
-const isFunction = (call: Expr & { kind: "call" }, local: string): boolean =>
+const isFunction = (call: Expr & { readonly kind: "call" }, local: string): boolean =>
   call.name.namespace === FN && call.name.local === local && call.args.length === 1;
 
 function plainPath(expr: Expr | undefined): PathLimit["path"] | undefined {
   if (expr?.kind !== "path" || expr.rooted) return undefined;
-  const names: { namespace: string; local: string }[] = [];
+  const names: { readonly namespace: string; readonly local: string }[] = [];
   for (const step of expr.steps) {
     if (step.kind !== "axis" || step.axis !== "child" || step.predicates.length > 0 || step.test.kind !== "name")
       return undefined;

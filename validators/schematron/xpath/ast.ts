@@ -116,7 +116,7 @@ const NOT_NUMERIC = new Set([
 ]);
 
 /** What an expression reads from outside itself. */
-export type Dependence = { context: boolean; position: boolean; variables: Set<string> };
+export type Dependence = { context: boolean; position: boolean; readonly variables: Set<string> };
 
 /** Works out what `expr` reads: the context item, its position or size, and free variables. */
 export function dependenceOf(expr: Expr): Dependence {
@@ -199,7 +199,7 @@ function visitCall(name: Name, args: readonly Expr[], found: Dependence, bound: 
   if (args.length === 0 && IMPLICIT_CONTEXT.has(name.local)) found.context = true;
 }
 
-function visitPath(path: Expr & { kind: "path" }, found: Dependence, bound: ReadonlySet<string>): void {
+function visitPath(path: Expr & { readonly kind: "path" }, found: Dependence, bound: ReadonlySet<string>): void {
   path.steps.forEach((step, index) => {
     const outermost = index === 0 && !path.rooted;
     if (step.kind === "expr") {

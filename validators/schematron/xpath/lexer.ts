@@ -64,7 +64,7 @@ function skipComment(text: string, from: number): number {
   throw new XPathError("a comment is not closed", from);
 }
 
-function readToken(text: string, at: number): { value: Token; end: number } {
+function readToken(text: string, at: number): { readonly value: Token; readonly end: number } {
   const first = text.charAt(at);
   if (first === '"' || first === "'") return readString(text, at, first);
   const tries: readonly [RegExp, Token["kind"]][] = [
@@ -91,7 +91,7 @@ function readToken(text: string, at: number): { value: Token; end: number } {
 }
 
 /** A quote is doubled to stand for itself. */
-function readString(text: string, from: number, quote: string): { value: Token; end: number } {
+function readString(text: string, from: number, quote: string): { readonly value: Token; readonly end: number } {
   let value = "";
   let at = from + 1;
   for (;;) {

@@ -16,7 +16,8 @@ import type {
   SequenceType,
   Step,
 } from "./ast.js";
-import { tokenize, XPathError, type Token } from "./lexer.js";
+import { tokenize, XPathError } from "./lexer.js";
+import type { Token } from "./lexer.js";
 
 /** Prefix → namespace URI; "" names the default element namespace. */
 export type Namespaces = ReadonlyMap<string, string>;
@@ -54,227 +55,227 @@ const KIND_TESTS: ReadonlySet<string> = new Set([
 const DESCENDANTS: AxisStep = { kind: "axis", axis: "descendant-or-self", test: { kind: "node" }, predicates: [] };
 
 class Parser {
-  private readonly tokens: readonly Token[];
-  private readonly namespaces: Namespaces;
-  private at = 0;
-  private depth = 0;
+  readonly #tokens: readonly Token[];
+  readonly #namespaces: Namespaces;
+  #at = 0;
+  #depth = 0;
 
   constructor(tokens: readonly Token[], namespaces: Namespaces) {
-    this.tokens = tokens;
-    this.namespaces = namespaces;
+    this.#tokens = tokens;
+    this.#namespaces = namespaces;
   }
 
   parse(): Expr {
-    const expr = this.expr();
-    if (this.token.kind !== "end") this.fail(`unexpected ${JSON.stringify(this.token.text)}`);
+    const expr = this.#expr();
+    if (this.#token.kind !== "end") this.#fail(`unexpected ${JSON.stringify(this.#token.text)}`);
     return expr;
   }
 
-  private get token(): Token {
-    return this.tokens[this.at] ?? { kind: "end", text: "", offset: 0 };
+  get #token(): Token {
+    return this.#tokens[this.#at] ?? { kind: "end", text: "", offset: 0 };
   }
 
-  private peek(ahead: number): Token {
-    return this.tokens[this.at + ahead] ?? { kind: "end", text: "", offset: 0 };
+  #peek(ahead: number): Token {
+    return this.#tokens[this.#at + ahead] ?? { kind: "end", text: "", offset: 0 };
   }
 
-  private fail(problem: string): never {
-    throw new XPathError(problem, this.token.offset);
+  #fail(problem: string): never {
+    throw new XPathError(problem, this.#token.offset);
   }
 
-  private isSymbol(text: string): boolean {
-    return this.token.kind === "symbol" && this.token.text === text;
+  #isSymbol(text: string): boolean {
+    return this.#token.kind === "symbol" && this.#token.text === text;
   }
 
-  private isName(text: string): boolean {
-    return this.token.kind === "name" && this.token.text === text;
+  #isName(text: string): boolean {
+    return this.#token.kind === "name" && this.#token.text === text;
   }
 
-  private takeSymbol(text: string): boolean {
-    if (!this.isSymbol(text)) return false;
-    this.at++;
+  #takeSymbol(text: string): boolean {
+    if (!this.#isSymbol(text)) return false;
+    this.#at++;
     return true;
   }
 
-  private expect(text: string): void {
-    if (this.token.text !== text || this.token.kind === "string")
-      this.fail(`expected ${JSON.stringify(text)} and found ${JSON.stringify(this.token.text)}`);
-    this.at++;
+  #expect(text: string): void {
+    if (this.#token.text !== text || this.#token.kind === "string")
+      this.#fail(`expected ${JSON.stringify(text)} and found ${JSON.stringify(this.#token.text)}`);
+    this.#at++;
   }
 
-  private expr(): Expr {
-    const items = [this.exprSingle()];
-    while (this.takeSymbol(",")) items.push(this.exprSingle());
+  #expr(): Expr {
+    const items = [this.#exprSingle()];
+    while (this.#takeSymbol(",")) items.push(this.#exprSingle());
     const [first] = items;
     return items.length === 1 && first !== undefined ? first : { kind: "sequence", items };
   }
 
-  private exprSingle(): Expr {
-    this.deepen();
-    const expr = this.keywordExpr() ?? this.orExpr();
-    this.depth--;
+  #exprSingle(): Expr {
+    this.#deepen();
+    const expr = this.#keywordExpr() ?? this.#orExpr();
+    this.#depth--;
     return expr;
   }
 
-  private deepen(): void {
-    if (++this.depth > DEPTH_MAX) this.fail("the expression is nested too deeply");
+  #deepen(): void {
+    if (++this.#depth > DEPTH_MAX) this.#fail("the expression is nested too deeply");
   }
 
   /** What `parse` has deepened ends with it: a chain whose members stand inside each other in the compiled code. */
-  private chainOf<T>(parse: () => T): T {
-    const { depth } = this;
+  #chainOf<T>(parse: () => T): T {
+    const depth = this.#depth;
     const parsed = parse();
-    this.depth = depth;
+    this.#depth = depth;
     return parsed;
   }
 
-  private keywordExpr(): Expr | undefined {
-    const next = this.peek(1);
-    if (this.token.kind !== "name") return undefined;
-    if (this.token.text === "if" && next.kind === "symbol" && next.text === "(") return this.ifExpr();
+  #keywordExpr(): Expr | undefined {
+    const next = this.#peek(1);
+    if (this.#token.kind !== "name") return undefined;
+    if (this.#token.text === "if" && next.kind === "symbol" && next.text === "(") return this.#ifExpr();
     if (next.kind !== "variable") return undefined;
-    if (this.token.text === "for") return this.forExpr();
-    if (this.token.text === "some" || this.token.text === "every") return this.quantifiedExpr();
+    if (this.#token.text === "for") return this.#forExpr();
+    if (this.#token.text === "some" || this.#token.text === "every") return this.#quantifiedExpr();
     return undefined;
   }
 
-  private ifExpr(): Expr {
-    this.at += 2;
-    const test = this.expr();
-    this.expect(")");
-    this.expect("then");
-    const then = this.exprSingle();
-    this.expect("else");
-    return { kind: "if", test, then, otherwise: this.exprSingle() };
+  #ifExpr(): Expr {
+    this.#at += 2;
+    const test = this.#expr();
+    this.#expect(")");
+    this.#expect("then");
+    const then = this.#exprSingle();
+    this.#expect("else");
+    return { kind: "if", test, then, otherwise: this.#exprSingle() };
   }
 
-  private bindings(): Binding[] {
+  #bindings(): Binding[] {
     const bindings: Binding[] = [];
     do {
-      if (this.token.kind !== "variable") this.fail("expected a variable");
-      this.deepen();
-      const name = this.token.text;
-      this.at++;
-      this.expect("in");
-      bindings.push({ name, value: this.exprSingle() });
-    } while (this.takeSymbol(","));
+      if (this.#token.kind !== "variable") this.#fail("expected a variable");
+      this.#deepen();
+      const name = this.#token.text;
+      this.#at++;
+      this.#expect("in");
+      bindings.push({ name, value: this.#exprSingle() });
+    } while (this.#takeSymbol(","));
     return bindings;
   }
 
-  private forExpr(): Expr {
-    this.at++;
-    return this.chainOf(() => {
-      const bindings = this.bindings();
-      this.expect("return");
-      return { kind: "for", bindings, body: this.exprSingle() };
+  #forExpr(): Expr {
+    this.#at++;
+    return this.#chainOf(() => {
+      const bindings = this.#bindings();
+      this.#expect("return");
+      return { kind: "for", bindings, body: this.#exprSingle() };
     });
   }
 
-  private quantifiedExpr(): Expr {
-    const every = this.token.text === "every";
-    this.at++;
-    return this.chainOf(() => {
-      const bindings = this.bindings();
-      this.expect("satisfies");
-      return { kind: "quantified", every, bindings, test: this.exprSingle() };
+  #quantifiedExpr(): Expr {
+    const every = this.#token.text === "every";
+    this.#at++;
+    return this.#chainOf(() => {
+      const bindings = this.#bindings();
+      this.#expect("satisfies");
+      return { kind: "quantified", every, bindings, test: this.#exprSingle() };
     });
   }
 
-  private orExpr(): Expr {
-    return this.chain("or", () => this.chain("and", () => this.comparison()));
+  #orExpr(): Expr {
+    return this.#chain("or", () => this.#chain("and", () => this.#comparison()));
   }
 
-  private chain(kind: "or" | "and", operand: () => Expr): Expr {
+  #chain(kind: "or" | "and", operand: () => Expr): Expr {
     const first = operand();
-    if (!this.isName(kind)) return first;
+    if (!this.#isName(kind)) return first;
     const items = [first];
-    while (this.isName(kind)) {
-      this.at++;
+    while (this.#isName(kind)) {
+      this.#at++;
       items.push(operand());
     }
     return { kind, items };
   }
 
-  private comparison(): Expr {
-    const left = this.range();
-    const { kind, text } = this.token;
+  #comparison(): Expr {
+    const left = this.#range();
+    const { kind, text } = this.#token;
     if (kind === "symbol" && GENERAL_COMPARISONS.has(text)) {
-      this.at++;
-      return { kind: "compare", op: text as Comparison, general: true, left, right: this.range() };
+      this.#at++;
+      return { kind: "compare", op: text as Comparison, general: true, left, right: this.#range() };
     }
     const value = kind === "name" ? VALUE_COMPARISONS[text] : undefined;
     if (value !== undefined) {
-      this.at++;
-      return { kind: "compare", op: value, general: false, left, right: this.range() };
+      this.#at++;
+      return { kind: "compare", op: value, general: false, left, right: this.#range() };
     }
     if ((kind === "name" && text === "is") || (kind === "symbol" && (text === "<<" || text === ">>"))) {
-      this.at++;
-      return { kind: "nodeCompare", op: text as "is" | "<<" | ">>", left, right: this.range() };
+      this.#at++;
+      return { kind: "nodeCompare", op: text as "is" | "<<" | ">>", left, right: this.#range() };
     }
     return left;
   }
 
-  private range(): Expr {
-    const from = this.additive();
-    if (!this.isName("to")) return from;
-    this.at++;
-    return { kind: "range", from, to: this.additive() };
+  #range(): Expr {
+    const from = this.#additive();
+    if (!this.#isName("to")) return from;
+    this.#at++;
+    return { kind: "range", from, to: this.#additive() };
   }
 
-  private additive(): Expr {
-    return this.chainOf(() => {
-      let left = this.multiplicative();
-      while (this.isSymbol("+") || this.isSymbol("-")) {
-        this.deepen();
-        const op = this.token.text as Arithmetic;
-        this.at++;
-        left = { kind: "arith", op, left, right: this.multiplicative() };
+  #additive(): Expr {
+    return this.#chainOf(() => {
+      let left = this.#multiplicative();
+      while (this.#isSymbol("+") || this.#isSymbol("-")) {
+        this.#deepen();
+        const op = this.#token.text as Arithmetic;
+        this.#at++;
+        left = { kind: "arith", op, left, right: this.#multiplicative() };
       }
       return left;
     });
   }
 
-  private multiplicative(): Expr {
-    return this.chainOf(() => {
-      let left = this.union();
-      while (this.isSymbol("*") || this.isName("div") || this.isName("idiv") || this.isName("mod")) {
-        this.deepen();
-        const op = this.token.text as Arithmetic;
-        this.at++;
-        left = { kind: "arith", op, left, right: this.union() };
+  #multiplicative(): Expr {
+    return this.#chainOf(() => {
+      let left = this.#union();
+      while (this.#isSymbol("*") || this.#isName("div") || this.#isName("idiv") || this.#isName("mod")) {
+        this.#deepen();
+        const op = this.#token.text as Arithmetic;
+        this.#at++;
+        left = { kind: "arith", op, left, right: this.#union() };
       }
       return left;
     });
   }
 
-  private union(): Expr {
-    return this.chainOf(() => {
-      let left = this.intersect();
-      while (this.isSymbol("|") || this.isName("union")) {
-        this.deepen();
-        this.at++;
-        left = { kind: "set", op: "union", left, right: this.intersect() };
+  #union(): Expr {
+    return this.#chainOf(() => {
+      let left = this.#intersect();
+      while (this.#isSymbol("|") || this.#isName("union")) {
+        this.#deepen();
+        this.#at++;
+        left = { kind: "set", op: "union", left, right: this.#intersect() };
       }
       return left;
     });
   }
 
-  private intersect(): Expr {
-    return this.chainOf(() => {
-      let left = this.typed();
-      while (this.isName("intersect") || this.isName("except")) {
-        this.deepen();
-        const op = this.token.text as "intersect" | "except";
-        this.at++;
-        left = { kind: "set", op, left, right: this.typed() };
+  #intersect(): Expr {
+    return this.#chainOf(() => {
+      let left = this.#typed();
+      while (this.#isName("intersect") || this.#isName("except")) {
+        this.#deepen();
+        const op = this.#token.text as "intersect" | "except";
+        this.#at++;
+        left = { kind: "set", op, left, right: this.#typed() };
       }
       return left;
     });
   }
 
   /** instance of, treat as, castable as, cast as: in this order of binding, loosest first. */
-  private typed(): Expr {
-    const operand = this.unary();
+  #typed(): Expr {
+    const operand = this.#unary();
     const words: readonly (readonly [string, string, "cast" | "castable" | "treat" | "instance"])[] = [
       ["cast", "as", "cast"],
       ["castable", "as", "castable"],
@@ -283,8 +284,8 @@ class Parser {
     ];
     let expr = operand;
     for (const [first, second, kind] of words) {
-      if (!this.isName(first) || this.peek(1).kind !== "name" || this.peek(1).text !== second) continue;
-      this.at += 2;
+      if (!this.#isName(first) || this.#peek(1).kind !== "name" || this.#peek(1).text !== second) continue;
+      this.#at += 2;
       expr = { kind, operand: expr, type: this.sequenceType() };
     }
     return expr;
@@ -292,64 +293,64 @@ class Parser {
 
   /** A sequence type as written in `as` attributes is parsed by parseSequenceType. */
   sequenceType(): SequenceType {
-    const { token } = this;
-    if (token.kind !== "name") this.fail("expected a type");
-    this.at++;
+    const token = this.#token;
+    if (token.kind !== "name") this.#fail("expected a type");
+    this.#at++;
     let item = token.text;
-    if (this.takeSymbol("(")) {
-      if (!this.takeSymbol(")")) this.fail(`the type ${item}(…) with an argument is not supported`);
+    if (this.#takeSymbol("(")) {
+      if (!this.#takeSymbol(")")) this.#fail(`the type ${item}(…) with an argument is not supported`);
       item = `${item}()`;
     } else {
-      const { namespace, local } = this.expand(token.text, "");
-      if (namespace !== XS) this.fail(`the type ${token.text} is not supported`);
+      const { namespace, local } = this.#expand(token.text, "");
+      if (namespace !== XS) this.#fail(`the type ${token.text} is not supported`);
       item = `xs:${local}`;
     }
-    const occurrence = (["?", "*", "+"] as const).find((mark) => this.isSymbol(mark));
+    const occurrence = (["?", "*", "+"] as const).find((mark) => this.#isSymbol(mark));
     // In "X cast as xs:integer * 2" the star is a product; casts take one item, so only "?" can follow.
-    if (occurrence !== undefined) this.at++;
+    if (occurrence !== undefined) this.#at++;
     return { item, occurrence: occurrence ?? ("" satisfies Occurrence) };
   }
 
   atEnd(): boolean {
-    return this.token.kind === "end";
+    return this.#token.kind === "end";
   }
 
-  private unary(): Expr {
+  #unary(): Expr {
     let negative = false;
     let signed = false;
-    while (this.isSymbol("-") || this.isSymbol("+")) {
-      if (this.token.text === "-") negative = !negative;
+    while (this.#isSymbol("-") || this.#isSymbol("+")) {
+      if (this.#token.text === "-") negative = !negative;
       signed = true;
-      this.at++;
+      this.#at++;
     }
-    const operand = this.path();
+    const operand = this.#path();
     if (negative) return { kind: "negate", operand };
     return signed ? { kind: "negate", operand: { kind: "negate", operand } } : operand;
   }
 
-  private path(): Expr {
-    return this.chainOf(() => this.steps());
+  #path(): Expr {
+    return this.#chainOf(() => this.#steps());
   }
 
   /** Each step becomes a loop inside the one before it, and the predicates of the last stand inside them all. */
-  private steps(): Expr {
+  #steps(): Expr {
     const steps: Step[] = [];
     let rooted = false;
-    if (this.takeSymbol("//")) {
+    if (this.#takeSymbol("//")) {
       rooted = true;
-      steps.push(DESCENDANTS, this.step());
-    } else if (this.takeSymbol("/")) {
+      steps.push(DESCENDANTS, this.#step());
+    } else if (this.#takeSymbol("/")) {
       rooted = true;
-      if (!this.startsStep()) return { kind: "path", rooted, steps };
-      steps.push(this.step());
+      if (!this.#startsStep()) return { kind: "path", rooted, steps };
+      steps.push(this.#step());
     } else {
-      steps.push(this.step());
+      steps.push(this.#step());
     }
-    while (this.isSymbol("/") || this.isSymbol("//")) {
-      this.deepen();
-      if (this.token.text === "//") steps.push(DESCENDANTS);
-      this.at++;
-      steps.push(this.step());
+    while (this.#isSymbol("/") || this.#isSymbol("//")) {
+      this.#deepen();
+      if (this.#token.text === "//") steps.push(DESCENDANTS);
+      this.#at++;
+      steps.push(this.#step());
     }
     const [first] = steps;
     if (!rooted && steps.length === 1 && first !== undefined && first.kind === "expr") {
@@ -360,61 +361,61 @@ class Parser {
     return { kind: "path", rooted, steps: mergeDescendants(steps) };
   }
 
-  private startsStep(): boolean {
-    const { kind, text } = this.token;
+  #startsStep(): boolean {
+    const { kind, text } = this.#token;
     if (kind === "symbol") return ["@", ".", "..", "*", "("].includes(text);
     return kind !== "end";
   }
 
-  private step(): Step {
-    const axis = this.axisStep();
-    if (axis !== undefined) return { ...axis, predicates: this.predicates() };
-    return { kind: "expr", expr: this.primary(), predicates: this.predicates() };
+  #step(): Step {
+    const axis = this.#axisStep();
+    if (axis !== undefined) return { ...axis, predicates: this.#predicates() };
+    return { kind: "expr", expr: this.#primary(), predicates: this.#predicates() };
   }
 
-  private predicates(): Expr[] {
+  #predicates(): Expr[] {
     const predicates: Expr[] = [];
-    while (this.takeSymbol("[")) {
-      predicates.push(this.expr());
-      this.expect("]");
+    while (this.#takeSymbol("[")) {
+      predicates.push(this.#expr());
+      this.#expect("]");
     }
     return predicates;
   }
 
-  private axisStep(): Omit<AxisStep, "predicates"> | undefined {
-    const { kind, text } = this.token;
-    if (this.takeSymbol("..")) return { kind: "axis", axis: "parent", test: { kind: "node" } };
-    if (this.takeSymbol("@")) return { kind: "axis", axis: "attribute", test: this.nodeTest("attribute") };
-    if (this.isSymbol("*")) return { kind: "axis", axis: "child", test: this.nodeTest("child") };
+  #axisStep(): Omit<AxisStep, "predicates"> | undefined {
+    const { kind, text } = this.#token;
+    if (this.#takeSymbol("..")) return { kind: "axis", axis: "parent", test: { kind: "node" } };
+    if (this.#takeSymbol("@")) return { kind: "axis", axis: "attribute", test: this.#nodeTest("attribute") };
+    if (this.#isSymbol("*")) return { kind: "axis", axis: "child", test: this.#nodeTest("child") };
     if (kind !== "name") return undefined;
-    const next = this.peek(1);
+    const next = this.#peek(1);
     if (next.kind === "symbol" && next.text === "::") {
       const axis = AXES.find((known) => known === text);
-      if (axis === undefined) this.fail(`the axis ${text} is not supported`);
-      this.at += 2;
-      return { kind: "axis", axis, test: this.nodeTest(axis) };
+      if (axis === undefined) this.#fail(`the axis ${text} is not supported`);
+      this.#at += 2;
+      return { kind: "axis", axis, test: this.#nodeTest(axis) };
     }
     const isCall = next.kind === "symbol" && next.text === "(";
     if (isCall && !KIND_TESTS.has(text)) return undefined;
     const axis: Axis = isCall && text === "attribute" ? "attribute" : "child";
-    return { kind: "axis", axis, test: this.nodeTest(axis) };
+    return { kind: "axis", axis, test: this.#nodeTest(axis) };
   }
 
-  private nodeTest(axis: Axis): NodeTest {
-    const { kind, text } = this.token;
-    if (kind !== "name" && !this.isSymbol("*")) this.fail("expected a node test");
-    this.at++;
-    if (this.isSymbol("(") && KIND_TESTS.has(text)) return this.kindTest(text);
+  #nodeTest(axis: Axis): NodeTest {
+    const { kind, text } = this.#token;
+    if (kind !== "name" && !this.#isSymbol("*")) this.#fail("expected a node test");
+    this.#at++;
+    if (this.#isSymbol("(") && KIND_TESTS.has(text)) return this.#kindTest(text);
     if (text === "*") return { kind: "name", namespace: undefined, local: undefined };
     if (text.startsWith("*:")) return { kind: "name", namespace: undefined, local: text.slice(2) };
-    if (text.endsWith(":*")) return { kind: "name", namespace: this.namespace(text.slice(0, -2)), local: undefined };
-    const name = this.expand(text, axis === "attribute" ? "" : (this.namespaces.get("") ?? ""));
+    if (text.endsWith(":*")) return { kind: "name", namespace: this.#namespace(text.slice(0, -2)), local: undefined };
+    const name = this.#expand(text, axis === "attribute" ? "" : (this.#namespaces.get("") ?? ""));
     return { kind: "name", namespace: name.namespace, local: name.local };
   }
 
-  private kindTest(text: string): NodeTest {
-    this.expect("(");
-    if (!this.takeSymbol(")")) this.fail(`the node test ${text}(…) with an argument is not supported`);
+  #kindTest(text: string): NodeTest {
+    this.#expect("(");
+    if (!this.#takeSymbol(")")) this.#fail(`the node test ${text}(…) with an argument is not supported`);
     if (text === "document-node") return { kind: "document" };
     if (text === "attribute") return { kind: "name", namespace: undefined, local: undefined };
     if (
@@ -425,12 +426,12 @@ class Parser {
       text === "processing-instruction"
     )
       return { kind: text };
-    return this.fail(`the node test ${text}() is not supported`);
+    return this.#fail(`the node test ${text}() is not supported`);
   }
 
-  private primary(): Expr {
-    const { token } = this;
-    this.at++;
+  #primary(): Expr {
+    const token = this.#token;
+    this.#at++;
     if (token.kind === "string") return { kind: "string", value: token.text };
     if (token.kind === "variable") return { kind: "variable", name: token.text };
     if (token.kind === "number") {
@@ -440,40 +441,40 @@ class Parser {
       };
     }
     if (token.kind === "symbol" && token.text === ".") return { kind: "context" };
-    if (token.kind === "symbol" && token.text === "(") return this.parenthesised();
-    if (token.kind === "name" && this.isSymbol("(")) return this.call(token);
-    this.at--;
-    return this.fail(`unexpected ${JSON.stringify(token.text)}`);
+    if (token.kind === "symbol" && token.text === "(") return this.#parenthesised();
+    if (token.kind === "name" && this.#isSymbol("(")) return this.#call(token);
+    this.#at--;
+    return this.#fail(`unexpected ${JSON.stringify(token.text)}`);
   }
 
-  private parenthesised(): Expr {
-    if (this.takeSymbol(")")) return { kind: "sequence", items: [] };
-    const inner = this.expr();
-    this.expect(")");
+  #parenthesised(): Expr {
+    if (this.#takeSymbol(")")) return { kind: "sequence", items: [] };
+    const inner = this.#expr();
+    this.#expect(")");
     return inner;
   }
 
-  private call(token: Token): Expr {
-    const name = this.expand(token.text, FN);
-    this.expect("(");
+  #call(token: Token): Expr {
+    const name = this.#expand(token.text, FN);
+    this.#expect("(");
     const args: Expr[] = [];
-    if (!this.takeSymbol(")")) {
-      do args.push(this.exprSingle());
-      while (this.takeSymbol(","));
-      this.expect(")");
+    if (!this.#takeSymbol(")")) {
+      do args.push(this.#exprSingle());
+      while (this.#takeSymbol(","));
+      this.#expect(")");
     }
     return { kind: "call", name, args };
   }
 
-  private expand(written: string, unprefixed: string): Name {
+  #expand(written: string, unprefixed: string): Name {
     const colon = written.indexOf(":");
     if (colon < 0) return { namespace: unprefixed, local: written, written };
-    return { namespace: this.namespace(written.slice(0, colon)), local: written.slice(colon + 1), written };
+    return { namespace: this.#namespace(written.slice(0, colon)), local: written.slice(colon + 1), written };
   }
 
-  private namespace(prefix: string): string {
-    const uri = this.namespaces.get(prefix);
-    if (uri === undefined) this.fail(`the prefix ${prefix} is not declared`);
+  #namespace(prefix: string): string {
+    const uri = this.#namespaces.get(prefix);
+    if (uri === undefined) this.#fail(`the prefix ${prefix} is not declared`);
     return uri;
   }
 }

@@ -1,8 +1,12 @@
 /** Germany: seller and buyer with German addresses. */
-import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
-import { attr, cac, cbc, type NameId } from "../../../xml/names.js";
-import { at, type Path } from "../../path.js";
-import { fatal, RuleError, ruleWhen, warning, type Assert, type Pattern, type Rule, type Test } from "../../rule.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
+import { attr, cac, cbc } from "../../../xml/names.js";
+import type { NameId } from "../../../xml/names.js";
+import { at } from "../../path.js";
+import type { Path } from "../../path.js";
+import { fatal, RuleError, ruleWhen, warning } from "../../rule.js";
+import type { Assert, Pattern, Rule, Test } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { isIban } from "../identifiers.js";
 import { childText, normalizeSpace } from "../../values.js";

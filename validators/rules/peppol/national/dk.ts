@@ -2,7 +2,8 @@
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { attr, cbc, roots } from "../../../xml/names.js";
 import { at } from "../../path.js";
-import { fatal, ruleWhen, type Pattern } from "../../rule.js";
+import { fatal, ruleWhen } from "../../rule.js";
+import type { Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { childText, codePoints, isBlank, normalizeSpace } from "../../values.js";
 import { pathAttribute, pathText, pathTextNode, someChildIs, substring, toNumber } from "../xpath.js";

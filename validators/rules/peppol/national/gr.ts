@@ -1,9 +1,13 @@
 /** Greece: sellers, directly or through a tax representative, with a Greek VAT number or address. */
-import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { attr, cac, cbc } from "../../../xml/names.js";
-import { at, type Path } from "../../path.js";
-import { fatal, RuleError, ruleWhen, warning, type Pattern, type Rule, type Test } from "../../rule.js";
-import { isGreek, isVatScheme, type PeppolFacts } from "../facts.js";
+import { at } from "../../path.js";
+import type { Path } from "../../path.js";
+import { fatal, RuleError, ruleWhen, warning } from "../../rule.js";
+import type { Pattern, Rule, Test } from "../../rule.js";
+import { isGreek, isVatScheme } from "../facts.js";
+import type { PeppolFacts } from "../facts.js";
 import { isGreekTin } from "../identifiers.js";
 import { childText, codePoints, isBlank, normalizeSpace } from "../../values.js";
 import { isCastableAsInteger, pathText, someChildIs, substring, toNumber } from "../xpath.js";

@@ -1,8 +1,10 @@
 /** Iceland: sellers with an Icelandic address. */
-import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { attr, cac, cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
-import { fatal, ruleWhen, RuleError, warning, type Pattern } from "../../rule.js";
+import { fatal, ruleWhen, RuleError, warning } from "../../rule.js";
+import type { Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { codePoints, normalizeSpace, parseDate } from "../../values.js";
 import { childNormalized, someChildIs } from "../xpath.js";

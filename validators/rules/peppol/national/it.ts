@@ -2,7 +2,8 @@
 import type { XmlDocument } from "../../../xml/document.js";
 import { cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
-import { fatal, ruleWhen, type Pattern } from "../../rule.js";
+import { fatal, ruleWhen } from "../../rule.js";
+import type { Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { childNormalized } from "../xpath.js";
 import { isRegistration } from "./registrations.js";

@@ -3,8 +3,10 @@ import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { attr, cac, cbc, roots } from "../../../xml/names.js";
 import { sign } from "../../decimal.js";
 import { at } from "../../path.js";
-import { fatal, ruleWhen, type Pattern } from "../../rule.js";
-import { countryIs, type PeppolFacts } from "../facts.js";
+import { fatal, ruleWhen } from "../../rule.js";
+import type { Pattern } from "../../rule.js";
+import { countryIs } from "../facts.js";
+import type { PeppolFacts } from "../facts.js";
 import { childDecimal, isBlank } from "../../values.js";
 import { childNormalized } from "../xpath.js";
 

@@ -1,7 +1,9 @@
 /** Norway: sellers with a Norwegian VAT number or address. */
-import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { cac, cbc } from "../../../xml/names.js";
-import { fatal, ruleWhen, RuleError, warning, type Pattern } from "../../rule.js";
+import { fatal, ruleWhen, RuleError, warning } from "../../rule.js";
+import type { Pattern } from "../../rule.js";
 import type { PeppolFacts } from "../facts.js";
 import { hasMod11CheckDigit } from "../identifiers.js";
 import { childText, normalizeSpace } from "../../values.js";

@@ -1,5 +1,6 @@
 /** Tax registrations of a party (cac:PartyTaxScheme), as several countries look at them. */
-import { NONE, type ElementId, type XmlDocument } from "../../../xml/document.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { cac, cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
 import { pathNormalized } from "../xpath.js";

@@ -2,8 +2,10 @@
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
-import { fatal, ruleWhen, RuleError, warning, type Pattern } from "../../rule.js";
-import { isInSweden, isInSwedenWithVat, isVatScheme, type PeppolFacts } from "../facts.js";
+import { fatal, ruleWhen, RuleError, warning } from "../../rule.js";
+import type { Pattern } from "../../rule.js";
+import { isInSweden, isInSwedenWithVat, isVatScheme } from "../facts.js";
+import type { PeppolFacts } from "../facts.js";
 import { hasSwedishCheckDigit } from "../identifiers.js";
 import { childText, codePoints, normalizeSpace } from "../../values.js";
 import { childNormalized, isNumeric, pathNormalized, pathText, someChildIs, substring, toNumber } from "../xpath.js";
