@@ -57,6 +57,23 @@ describe("arrays", () => {
   });
 });
 
+test("no plan of ours is compiled, also where the server would compile every plan", async () => {
+  const [{ name } = { name: "" }] = await database.sql<{ readonly name: string }[]>`select current_database() as name`;
+  for (const setting of ["jit = on", "jit_above_cost = 0", "jit_inline_above_cost = 0", "jit_optimize_above_cost = 0"])
+    await database.sql.unsafe(`alter database ${name} set ${setting}`);
+  const sql = database.another();
+  const settings =
+    await sql`select name, setting, source from pg_settings where name in ('jit', 'jit_above_cost') order by name`;
+  // The database's own settings reached the connection, so that what turns compilation off is the connection itself.
+  expect(settings).toEqual([
+    { name: "jit", setting: "off", source: "client" },
+    { name: "jit_above_cost", setting: "0", source: "database" },
+  ]);
+  const [plan] = await sql`explain (analyze, format json) select sum(version) from document where attempts > 0`;
+  expect(JSON.stringify(plan)).toContain("Seq Scan");
+  expect(JSON.stringify(plan)).not.toContain("JIT");
+});
+
 /** A server that lets everybody in and dies at the first statement, as a backend does that is terminated in that moment. */
 async function dyingServer(): Promise<{ readonly url: string; close(): void }> {
   const message = (type: string, body: Buffer): Buffer => {
