@@ -1,4 +1,5 @@
 /** One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long turns: workers and the network. */
+import { documentDelivery } from "../engine/documents/delivery/chain.js";
 import { dispatchDocument } from "../engine/documents/delivery/dispatch.js";
 import type { DispatchPorts } from "../engine/documents/delivery/dispatch.js";
 import { judge, release } from "../engine/documents/inbound/mls-duties.js";
@@ -8,7 +9,6 @@ import { respond } from "../engine/documents/inbound/respond.js";
 import type { RespondPorts, RespondReply, RespondRequest } from "../engine/documents/inbound/respond.js";
 import { acceptSend, withBatches } from "../engine/documents/accept/send.js";
 import type { SendPorts, SendReply, SendRequest } from "../engine/documents/accept/send.js";
-import { recordingExchanges } from "../engine/documents/delivery/service-dispatch.js";
 import { followStatus } from "../engine/documents/inbound/statuses.js";
 import type { ReadStatus, StatusPorts } from "../engine/documents/inbound/statuses.js";
 import type { DocumentId, ReceivedDocumentId } from "../engine/base/ids.js";
@@ -33,7 +33,7 @@ export type DocumentKind = ActorKind<DocumentProtocol, null>;
 
 export interface DocumentPorts {
   readonly send: Omit<SendPorts, "batches">;
-  /** `transport` records nothing itself. */
+  /** `transport` is the bare way to another access point; see documentDelivery. */
   readonly dispatch: DispatchPorts & { readonly provider: Provider };
   readonly statuses: StatusPorts;
   readonly duties: DutyPorts;
@@ -44,7 +44,7 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
   const send = withBatches(ports.send);
   const dispatch: DispatchPorts = {
     ...ports.dispatch,
-    transport: recordingExchanges(ports.dispatch.transport, ports.dispatch),
+    transport: documentDelivery(ports.dispatch.transport, ports.dispatch),
   };
   return {
     name: "document",

@@ -1,4 +1,5 @@
 /** One message between providers that is no customer's document: ours on its way out, or a status that is about no document of ours. */
+import { messageDelivery } from "../engine/documents/delivery/chain.js";
 import { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import type { ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";
 import { submitDueReports } from "../engine/documents/reports.js";
@@ -20,18 +21,22 @@ export type MessageProtocol = {
 
 export type MessageKind = ActorKind<MessageProtocol, null>;
 
+/** `transport` is the bare way to another access point; see messageDelivery. */
 export type MessagePorts = ServiceDispatchPorts & StatusPorts & ReportPorts;
 
-export const messageKind = (ports: MessagePorts): MessageKind => ({
-  name: "message",
-  idle_ms: 0,
-  start: () => null,
-  handlers: {
-    Attempt: async (_, leased) => {
-      await attemptMessage(ports, leased);
-      return { reply: null };
+export function messageKind(ports: MessagePorts): MessageKind {
+  const dispatch: ServiceDispatchPorts = { ...ports, transport: messageDelivery(ports.transport, ports) };
+  return {
+    name: "message",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: async (_, leased) => {
+        await attemptMessage(dispatch, leased);
+        return { reply: null };
+      },
+      Settle: async (_, read, key) => ({ reply: await followStatus(ports, key, read) }),
+      Report: async () => ({ reply: await submitDueReports(ports) }),
     },
-    Settle: async (_, read, key) => ({ reply: await followStatus(ports, key, read) }),
-    Report: async () => ({ reply: await submitDueReports(ports) }),
-  },
-});
+  };
+}

@@ -19,7 +19,6 @@ import type { Cursors } from "../../engine/base/cursors.js";
 import { createDueDocuments } from "../../engine/documents/delivery/due.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import type { Validators } from "../../engine/documents/accept/facts.js";
-import { doubtHandover } from "../../engine/documents/delivery/handover.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import type { Inbox } from "../../engine/documents/inbound/inbox.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
@@ -326,10 +325,9 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   });
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
-  const bare = accessPoint === undefined ? createLoopback(receive) : doubtHandover(accessPoint.transport, { sql, log });
   let statuses: StatusWork | undefined;
   const { document, participant, message } = startPeers(ground, {
-    transport: bare,
+    transport: accessPoint?.transport ?? createLoopback(receive),
     accessPoint,
     provider: self,
     wakeStatuses: (due) => {

@@ -2,9 +2,11 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { documentDelivery } from "../../engine/documents/delivery/chain.js";
 import { dispatchDocument } from "../../engine/documents/delivery/dispatch.js";
 import { doubtHandover } from "../../engine/documents/delivery/handover.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
+import { provider } from "../../engine/documents/provider.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import type { Outcome } from "../../engine/peppol/transport.js";
@@ -35,25 +37,22 @@ async function document(): Promise<DocumentId> {
   return row.id;
 }
 
+const DISPATCH = {
+  sealer,
+  clock,
+  metrics: createMetrics(),
+  log: silentLog,
+  owner: "test/1",
+  random: () => 0.5,
+  poke: () => undefined,
+};
+
 /** Makes one attempt per outcome. @returns the state after the last, and what the last attempt is called */
 async function attempts(outcomes: readonly Outcome[]): Promise<unknown> {
   const id = await document();
   for (const outcome of outcomes) {
     const transport = doubtHandover({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
-    await dispatchDocument(
-      {
-        sql: db.sql,
-        sealer,
-        transport,
-        clock,
-        metrics: createMetrics(),
-        log: silentLog,
-        owner: "test/1",
-        random: () => 0.5,
-        poke: () => undefined,
-      },
-      id,
-    );
+    await dispatchDocument({ ...DISPATCH, sql: db.sql, transport }, id);
     clock.advance(86_400_000);
   }
   const [row] = await db.sql<{ text: string }[]>`
@@ -95,25 +94,29 @@ test.each<[string, readonly Outcome[], string]>([
   expect(await attempts(outcomes)).toBe(expected);
 });
 
+test("a handover that is not believed is no exchange in the reports, and one that is believed is", async () => {
+  const exchanged = async (outcomes: readonly Outcome[]): Promise<boolean> => {
+    const id = await document();
+    for (const outcome of outcomes) {
+      const transport = documentDelivery(
+        { deliver: () => Promise.resolve(outcome) },
+        { sql: db.sql, clock, log: silentLog, provider: provider("PSK000001", "SK") },
+      );
+      await dispatchDocument({ ...DISPATCH, sql: db.sql, transport }, id);
+      clock.advance(86_400_000);
+    }
+    return (await db.sql`select id from exchange where id = ${id}`).length === 1;
+  };
+  expect(await exchanged([REFUSED, DUPLICATE])).toBe(false);
+  expect(await exchanged([LOST, DUPLICATE])).toBe(true);
+});
+
 test("when the earlier attempts cannot be read, the document is tried again", async () => {
   const other = await freshDatabase();
   await other.sql`alter table service_attempt rename to hidden`;
   const id = await document();
   const transport = doubtHandover({ deliver: () => Promise.resolve(DUPLICATE) }, { sql: other.sql, log: silentLog });
-  await dispatchDocument(
-    {
-      sql: db.sql,
-      sealer,
-      transport,
-      clock,
-      metrics: createMetrics(),
-      log: silentLog,
-      owner: "test/1",
-      random: () => 0.5,
-      poke: () => undefined,
-    },
-    id,
-  );
+  await dispatchDocument({ ...DISPATCH, sql: db.sql, transport }, id);
   const [row] = await db.sql<{ status: string }[]>`select status from document where id = ${id}`;
   expect(row?.status).toBe("queued");
   await other.drop();

@@ -11,7 +11,7 @@ import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/m
 import { openPayload } from "../../engine/documents/provider.js";
 import { readResponse, respond } from "../../engine/documents/inbound/respond.js";
 import type { RespondRequest } from "../../engine/documents/inbound/respond.js";
-import { recordingExchanges } from "../../engine/documents/delivery/service-dispatch.js";
+import { documentDelivery } from "../../engine/documents/delivery/chain.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -312,7 +312,7 @@ test("the age of the oldest status that is due is a metric", async () => {
 
 test("a receipt for a document is recorded once for the reports; what is no document and what failed is not", async () => {
   const document = await bench.document(sellerFirm, SELLER);
-  const transport = recordingExchanges(wire, bench.ports);
+  const transport = documentDelivery(wire, bench.ports);
   const exchange: Exchange = {
     ...document,
     documentId: document.id,

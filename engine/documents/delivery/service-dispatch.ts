@@ -14,8 +14,7 @@ import type { Sealer } from "../../storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../storage/documents/service-messages.js";
 import type { TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
-import { exchangeJson, recordOutgoing } from "../../storage/documents/statuses.js";
-import { isPassing } from "../../storage/sql.js";
+import { exchangeJson } from "../../storage/documents/statuses.js";
 import { decideAttempt, deferredUntil, nextAttemptAt } from "./dispatch.js";
 import { openPayload, TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
@@ -144,37 +143,3 @@ export const leaseMessages = ({
     lease_ms: LIMITS.status_lease_ms,
     limit: LIMITS.service_messages_concurrent,
   });
-
-/**
- * The transport of documents, with a row for the reports at each receipt. A receipt that cannot be recorded because
- * Postgres is away is no outcome yet: the attempt is repeated, and the peer answers that it has the message.
- */
-export function recordingExchanges(
-  transport: Transport,
-  ports: { readonly sql: Sql; readonly clock: Clock; readonly log: Log; readonly provider: Provider },
-): Transport {
-  const { sql, clock, log, provider } = ports;
-  return {
-    deliver: async (exchange, signal) => {
-      const outcome = await transport.deliver(exchange, signal);
-      if (outcome.kind !== "receipt" && outcome.kind !== "already_handed_over") return outcome;
-      try {
-        await recordOutgoing(sql, {
-          id: exchange.documentId,
-          c2Seat: provider.seat,
-          c3Seat: outcome.peerSeat ?? provider.seat,
-          transportProfile: TRANSPORT_PROFILE,
-          c1Country: exchange.countryC1,
-          exchangedAt: clock.now(),
-        });
-        return outcome;
-      } catch (error) {
-        log.error("an exchange could not be recorded for the reports", {
-          documentId: exchange.documentId,
-          ...errorFields(error),
-        });
-        return isPassing(error) ? { kind: "internal", code: "UNRECORDED" } : outcome;
-      }
-    },
-  };
-}
