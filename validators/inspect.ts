@@ -1,5 +1,6 @@
 /** Takes the values that the owner of a document needs out of it, from the same scan that is judged. */
 import type { DocumentFacts, Endpoint } from "./report.js";
+import { firstChars } from "./text.js";
 import { NONE } from "./xml/document.js";
 import type { ElementId, XmlDocument } from "./xml/document.js";
 import { attr, cac, cbc, roots } from "./xml/names.js";
@@ -24,15 +25,15 @@ function textAt(document: XmlDocument, from: ElementId, ...path: readonly NameId
   const e = at(document, from, ...path);
   if (e === NONE) return undefined;
   const text = document.text(e).trim();
-  return text === "" ? undefined : text.slice(0, VALUE_CHARS_MAX);
+  return text === "" ? undefined : firstChars(text, VALUE_CHARS_MAX);
 }
 
 function endpointAt(document: XmlDocument, party: ElementId): Endpoint | undefined {
   const e = party === NONE ? NONE : document.child(party, cbc.EndpointID);
   if (e === NONE) return undefined;
   return {
-    schemeId: (document.attr(e, attr.schemeID) ?? "").trim().slice(0, VALUE_CHARS_MAX),
-    value: document.text(e).trim().slice(0, VALUE_CHARS_MAX),
+    schemeId: firstChars((document.attr(e, attr.schemeID) ?? "").trim(), VALUE_CHARS_MAX),
+    value: firstChars(document.text(e).trim(), VALUE_CHARS_MAX),
   };
 }
 
@@ -60,7 +61,7 @@ export function inspect(document: XmlDocument): DocumentFacts {
     ? at(document, 0, cac.ReceiverParty)
     : at(document, 0, cac.AccountingCustomerParty, cac.Party);
   return {
-    rootNamespace: namespace.slice(0, VALUE_CHARS_MAX),
+    rootNamespace: firstChars(namespace, VALUE_CHARS_MAX),
     rootLocal: local,
     customizationId: textAt(document, 0, cbc.CustomizationID),
     profileId: textAt(document, 0, cbc.ProfileID),

@@ -1,6 +1,7 @@
 /** What an invoice, credit note or response says, as plain values: for people and programs that do not read UBL. */
 import { isKnownRoot } from "./ubl/check.js";
 import type { Finding } from "./report.js";
+import { firstChars } from "./text.js";
 import { NONE } from "./xml/document.js";
 import type { ElementId, XmlDocument } from "./xml/document.js";
 import type { ScanLimits } from "./xml/limits.js";
@@ -208,7 +209,7 @@ class Summariser {
 
   #value(text: string | undefined): string | null {
     const trimmed = text?.trim() ?? "";
-    return trimmed === "" ? null : trimmed.slice(0, VALUE_CHARS_MAX);
+    return trimmed === "" ? null : firstChars(trimmed, VALUE_CHARS_MAX);
   }
 
   /** What `take` makes of the children of that name, the first `max` of them. */

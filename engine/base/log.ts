@@ -1,6 +1,8 @@
 /** The log: JSON lines on standard output, with a closed list of fields. What is not in the list cannot be logged. */
 import { pino } from "pino";
 
+import { firstChars } from "./text.js";
+
 /** Every field a log line may carry. None of them holds a secret, a token, a header or the text of a document. */
 export interface LogFields {
   readonly requestId?: string;
@@ -63,7 +65,7 @@ function allowed(fields: LogFields): Record<string, string | number> {
   for (const name of Object.keys(FIELD_NAMES) as (keyof LogFields)[]) {
     const value = fields[name];
     if (typeof value === "number") copy[name] = value;
-    else if (typeof value === "string") copy[name] = value.slice(0, TEXT_CHARS_MAX);
+    else if (typeof value === "string") copy[name] = firstChars(value, TEXT_CHARS_MAX);
   }
   return copy;
 }

@@ -6,6 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
+import { firstChars } from "../base/text.js";
 
 /** The zero-configuration default cannot work here; the message is one sentence for the operator that says what to do. */
 export class EmbeddedError extends Error {
@@ -153,7 +154,7 @@ async function spawnChild(spec: ChildSpec): Promise<Started> {
       ...text
         .split("\n")
         .filter((line) => line !== "")
-        .map((line) => line.slice(0, LAST_WORDS_CHARS_MAX)),
+        .map((line) => firstChars(line, LAST_WORDS_CHARS_MAX)),
     );
     lastWords.splice(0, lastWords.length - LAST_WORDS_MAX);
   });

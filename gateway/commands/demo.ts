@@ -6,6 +6,7 @@ import { loadConfig } from "../../engine/base/config.js";
 import { canonicalDocumentTypeId } from "../../engine/peppol/envelope/identifiers.js";
 import { readSandbox } from "../../engine/identity/sandbox.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
+import { firstChars } from "../../engine/base/text.js";
 import { colour, print } from "./terminal.js";
 import { EXIT } from "./command.js";
 import type { Command } from "./command.js";
@@ -37,7 +38,7 @@ async function call(method: string, url: string, headers: Record<string, string>
 
 function expectStatus(answer: Answer, status: number, step: string): Answer {
   if (answer.status !== status)
-    throw new DemoFailure(`${step}: expected ${status}, got ${answer.status}: ${answer.text.slice(0, 600)}`);
+    throw new DemoFailure(`${step}: expected ${status}, got ${answer.status}: ${firstChars(answer.text, 600)}`);
   return answer;
 }
 

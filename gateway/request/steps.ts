@@ -10,6 +10,7 @@ import type { Cidr } from "../../engine/base/addresses.js";
 import { Refusal } from "../../engine/base/errors.js";
 import { parseFirmId, parseParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { firstChars } from "../../engine/base/text.js";
 import { decodeSegment, parseQuery } from "./decode.js";
 import type { RouteExchange } from "./request.js";
 import { detailsOfIssues } from "./invalid.js";
@@ -123,14 +124,14 @@ function rateLimit(exchange: RouteExchange, row: Route): void | Promise<void> {
   return admitted(exchange, row, exchange.ports.admit(name, key));
 }
 
-/** Bytes of a client_id that count: ours are UUIDs or shorter prefixes. */
+/** Characters of a client_id that count: ours are UUIDs or shorter prefixes. */
 const CLIENT_ID_CHARS = 64;
 
 function rateLimitByClient(exchange: RouteExchange, row: Route): void | Promise<void> {
   if (row.rate === undefined) return;
   // A body that cannot be read counts for its address alone; that it cannot be read is said by its own step.
   const claimed = exchange.decodedOrNothing()["client_id"];
-  const client = typeof claimed === "string" ? claimed.slice(0, CLIENT_ID_CHARS) : "";
+  const client = typeof claimed === "string" ? firstChars(claimed, CLIENT_ID_CHARS) : "";
   return admitted(exchange, row, exchange.ports.admit(row.rate, `${exchange.addressGroup}\n${client}`));
 }
 

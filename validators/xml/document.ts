@@ -5,6 +5,7 @@
  * Typed arrays are read with `!` here: an ElementId is in bounds by construction, and a check per access would cost
  * more than the access.
  */
+import { firstChars, lastChars } from "../text.js";
 import { DOCUMENT_NAME_BASE, internedNames, nameOf, NS, prefixedName } from "./names.js";
 import type { ExpandedName, NameId } from "./names.js";
 import { attributeText, characterData, contentText, namespaceDeclarations } from "./text.js";
@@ -289,8 +290,8 @@ export class XmlDocument {
       steps.push(this.prefixed(this.names[x]!) + (position === 0 ? "" : `[${position}]`));
     }
     const path = `/${steps.reverse().join("/")}`;
-    if (path.length <= PATH_CHARS_MAX) return path;
-    return `${path.slice(0, PATH_CHARS_MAX / 2)}…${path.slice(-PATH_CHARS_MAX / 2)}`;
+    if (path.length <= PATH_CHARS_MAX || [...path].length <= PATH_CHARS_MAX) return path;
+    return `${firstChars(path, PATH_CHARS_MAX / 2)}…${lastChars(path, PATH_CHARS_MAX / 2)}`;
   }
 
   /** A name as reports write it: "cbc:ID". A name of this document only is written as the document wrote it. */

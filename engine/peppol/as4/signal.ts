@@ -2,6 +2,7 @@
  * ebMS signals: receipts with NonRepudiationInformation and errors, written from values and read into values.
  * @source design/as4.md sections 6, 7
  */
+import { firstChars } from "../../base/text.js";
 import { escapeAttribute } from "../../../validators/xml/c14n.js";
 import { attributeOf, childElements, childrenNamed, onlyChild, textOf } from "../../../validators/xml/tree.js";
 import type { SignedReference, XmlElement } from "../../../validators/wss/protocol.js";
@@ -118,12 +119,15 @@ function readParts(receipt: XmlElement): AcknowledgedPart[] | undefined {
   return parts.every((part) => part !== undefined) ? parts.filter((part) => part !== undefined) : undefined;
 }
 
+const shortened = (text: string | undefined): string | undefined =>
+  text === undefined ? undefined : firstChars(text, TEXT_CHARS_MAX);
+
 function readError(element: XmlElement): ReceivedError {
   return {
     code: attributeOf(element, "errorCode")?.trim() ?? "",
     severity: attributeOf(element, "severity")?.trim().toLowerCase() ?? "failure",
-    detail: textBelow(element, "ErrorDetail")?.slice(0, TEXT_CHARS_MAX),
-    description: textBelow(element, "Description")?.slice(0, TEXT_CHARS_MAX),
+    detail: shortened(textBelow(element, "ErrorDetail")),
+    description: shortened(textBelow(element, "Description")),
     refToMessageId: attributeOf(element, "refToMessageInError")?.trim(),
   };
 }

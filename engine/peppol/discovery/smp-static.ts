@@ -9,6 +9,7 @@ import type { Clock } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
 import { parseParticipantId, participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { firstChars } from "../../base/text.js";
 import {
   canonicalDocumentTypeId,
   canonicalProcessId,
@@ -76,7 +77,7 @@ export function parseStaticRoutes(text: string): ReadonlyMap<string, StaticRoute
   for (const [name, { url, certificate, documentTypes, processes }] of Object.entries(parsed.data)) {
     const participant = parseParticipantId(name);
     if (participant === undefined)
-      throw new ConfigError([`SMP_ROUTES: ${name.slice(0, 60)} is no participant id such as 0245:2020202020.`]);
+      throw new ConfigError([`SMP_ROUTES: ${firstChars(name, 60)} is no participant id such as 0245:2020202020.`]);
     routes.set(participantKey(participant), {
       url,
       certificate: Buffer.from(certificate.replace(/-----[A-Z ]+-----|\s/g, ""), "base64"),
