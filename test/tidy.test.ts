@@ -26,7 +26,7 @@ const AREAS: readonly [pattern: RegExp, area: string][] = [
   [/^engine\/invoices\//, "invoices"],
   [/^actors\//, "actors"],
   [/^gateway\/routes\//, "routes"],
-  [/^gateway\/(main|cli|contract\/rows)\.ts$/, "root"],
+  [/^gateway\/(main|cli)\.ts$/, "root"],
   [/^gateway\/(commands|start)\//, "root"],
   [/^gateway\//, "gateway"],
   [/^bench\//, "bench"],

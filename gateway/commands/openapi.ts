@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { DOCUMENT_NAMES, openApiDocuments } from "../contract/openapi.js";
-import { apiRoutes, UNPLUGGED } from "../contract/rows.js";
+import { describedOperations } from "../start/operations.js";
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode } from "./command.js";
@@ -19,7 +19,7 @@ export const openapiCommand: Command = {
       values: [name],
       options,
     } = parseArguments(args, { flags: ["write", "check"] });
-    const documents = openApiDocuments(apiRoutes(UNPLUGGED));
+    const documents = openApiDocuments(describedOperations());
     const textOf = (document: (typeof DOCUMENT_NAMES)[number]): string =>
       `${JSON.stringify(documents[document], null, 2)}\n`;
     if (options.has("write")) {

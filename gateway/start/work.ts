@@ -1,6 +1,5 @@
 /** What requests and stream messages work with: identity, workers, actors, the access point, dispatch. */
 import { consumeDispatch, watchRetries } from "../../actors/consumers.js";
-import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
 import { documentKind } from "../../actors/document.js";
 import type { DocumentKind } from "../../actors/document.js";
 import { messageKind } from "../../actors/message.js";
@@ -15,16 +14,11 @@ import { startActors } from "../../actors/system.js";
 import type { ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/base/config.js";
 import { createCursors } from "../../engine/base/cursors.js";
-import type { Cursors } from "../../engine/base/cursors.js";
 import { createDueDocuments } from "../../engine/documents/delivery/due.js";
-import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import type { Validators } from "../../engine/documents/accept/facts.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
-import type { Inbox } from "../../engine/documents/inbound/inbox.js";
-import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { DueStatusWork, Provider } from "../../engine/documents/provider.js";
-import { readStatistics, readSubmissions } from "../../engine/documents/reports.js";
 import { createValidators } from "../../engine/documents/accept/validators.js";
 import { startRelay } from "../../engine/events/outbox.js";
 import type { Relay } from "../../engine/events/outbox.js";
@@ -41,7 +35,6 @@ import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
 import { releaseLeases } from "../../engine/storage/documents/documents.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
-import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
@@ -55,8 +48,8 @@ import { keepQuarantined, masterKey, nodeName } from "./data-dir.js";
 import { createRateLimiter } from "../request/rate-limit.js";
 import type { RateLimiter } from "../request/rate-limit.js";
 import type { Route } from "../contract/route.js";
-import { publicRoutes } from "../contract/rows.js";
 import type { Base, Database } from "./infrastructure.js";
+import { publicRows } from "./operations.js";
 
 /** What runs, as the listeners and the operators need it. */
 export interface Work {
@@ -221,51 +214,6 @@ async function startDispatch(
   return statuses;
 }
 
-interface RowParts {
-  readonly identity: Identity;
-  readonly inbox: Inbox;
-  readonly document: DocumentKind;
-  readonly participant: ParticipantKind;
-  readonly validators: ReturnType<typeof createValidators>;
-  readonly archive: EvidenceArchive;
-  readonly cursors: Cursors;
-  readonly accessPoint: AccessPoint | undefined;
-}
-
-/** The rows of the public listener, plugged in. */
-function plugRows({ base: { clock, log }, sql, sealer, actors }: Ground, parts: RowParts): readonly Route[] {
-  const { identity, inbox, document, participant, validators, archive, cursors, accessPoint } = parts;
-  return publicRoutes(
-    {
-      tokens: { ...tokensThroughActors(actors, credentialKind(identity)), jwks: identity.jwks },
-      sapi: {
-        send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
-        inbox,
-        acknowledge: (owner, id) =>
-          actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }),
-      },
-      connector: { respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request) },
-      validation: validators,
-      documents: {
-        status: async (firmId, id) => {
-          const record = await readDocument(sql, firmId, id);
-          return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
-        },
-        events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
-      },
-      evidence: {
-        evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer }, firmId, id),
-        envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
-      },
-      reporting: {
-        statistics: (firmId, month) => readStatistics(sql, firmId, month, clock.now()),
-        submissions: (type) => readSubmissions(sql, type),
-      },
-    },
-    accessPoint === undefined ? undefined : { as4: { receive: accessPoint.receiver }, smp: accessPoint.smpServer },
-  );
-}
-
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
 export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
   const { config, clock, log, metrics, stack, dataDir } = base;
@@ -344,7 +292,10 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   stack.add(() => {
     clearInterval(sweeper);
   });
-  const rows = plugRows(ground, { identity, inbox, document, participant, validators, archive, cursors, accessPoint });
+  const rows = publicRows(
+    { clock, log, sql, sealer, cursors, identity, inbox, validators, archive, actors, document, participant },
+    accessPoint,
+  );
   const registering = accessPoint?.registrations;
   const registrations =
     registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));

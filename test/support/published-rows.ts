@@ -1,8 +1,8 @@
 /** The rows of the public listener without an engine behind them: for tests of what is published, not of what it does. */
 import { openApiDocuments } from "../../gateway/contract/openapi.js";
-import { UNPLUGGED, apiRoutes } from "../../gateway/contract/rows.js";
 import { webRoutes } from "../../gateway/routes/web.js";
+import { describedOperations } from "../../gateway/start/operations.js";
 
-export const publishedRows = apiRoutes(UNPLUGGED);
+export const publishedRows = describedOperations();
 export const publishedDocuments = openApiDocuments(publishedRows);
 export const referenceRows = webRoutes(publishedDocuments);

@@ -1,0 +1,106 @@
+/**
+ * Every operation of the public listener, plugged in: which routes file makes it, and from which parts of the engine.
+ *
+ * This is the one place beside its routes file that a new operation touches: a port of it is one line here. The operators'
+ * own operations are plugged in the same way in operators.ts.
+ */
+import type { ActorSystem } from "../../actors/system.js";
+import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
+import type { DocumentKind } from "../../actors/document.js";
+import type { ParticipantKind } from "../../actors/participant.js";
+import type { Clock } from "../../engine/base/clock.js";
+import type { Cursors } from "../../engine/base/cursors.js";
+import { participantKey } from "../../engine/base/ids.js";
+import type { Log } from "../../engine/base/log.js";
+import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
+import type { Inbox } from "../../engine/documents/inbound/inbox.js";
+import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
+import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
+import { readStatistics, readSubmissions } from "../../engine/documents/reports.js";
+import type { Identity } from "../../engine/identity/identity.js";
+import type { AccessPoint } from "../../engine/peppol/access-point.js";
+import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import type { Sealer } from "../../engine/storage/sealer.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { openApiDocuments } from "../contract/openapi.js";
+import { plug } from "../contract/plug.js";
+import type { Plug } from "../contract/plug.js";
+import type { Route } from "../contract/route.js";
+import { authRoutes } from "../routes/auth.js";
+import { connectorRoutes } from "../routes/connector.js";
+import { documentRoutes } from "../routes/documents.js";
+import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
+import { reportingRoutes } from "../routes/reporting.js";
+import { sapiRoutes } from "../routes/sapi.js";
+import { smpRoutes } from "../routes/smp.js";
+import { validationRoutes } from "../routes/validation.js";
+import { webRoutes } from "../routes/web.js";
+
+/** What of the running engine the ports of the rows are made of. Reads use what holds data, commands ask the actors. */
+export interface EngineParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly identity: Identity;
+  readonly inbox: Inbox;
+  readonly validators: DocumentWorkers;
+  readonly archive: EvidenceArchive;
+  readonly actors: ActorSystem;
+  readonly document: DocumentKind;
+  readonly participant: ParticipantKind;
+}
+
+/** The published contract, in the order of the reference. */
+export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
+  plug(authRoutes, ({ actors, identity }) => ({
+    ...tokensThroughActors(actors, credentialKind(identity)),
+    jwks: identity.jwks,
+  })),
+  plug(sapiRoutes, ({ actors, participant, inbox }) => ({
+    send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
+    inbox,
+    acknowledge: (owner, id) =>
+      actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }),
+  })),
+  plug(documentRoutes, ({ sql, cursors }) => ({
+    status: async (firmId, id) => {
+      const record = await readDocument(sql, firmId, id);
+      return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
+    },
+    events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
+  })),
+  plug(connectorRoutes, ({ actors, document }) => ({
+    respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
+  })),
+  plug(validationRoutes, ({ validators }) => validators),
+  plug(evidenceRoutes, ({ sql, archive, log, sealer }) => ({
+    evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer }, firmId, id),
+    envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
+  })),
+  plug(reportingRoutes, ({ sql, clock }) => ({
+    statistics: (firmId, month) => readStatistics(sql, firmId, month, clock.now()),
+    submissions: (type) => readSubmissions(sql, type),
+  })),
+];
+
+/** What other service providers call; only an access point that is in the network answers there. */
+export const NETWORK_OPERATIONS: readonly Plug<AccessPoint>[] = [
+  plug(as4Routes, ({ receiver }) => ({ receive: receiver })),
+  plug(smpRoutes, ({ smpServer }) => smpServer),
+];
+
+/** The rows of the published contract for those who only read them. */
+export const describedOperations = (): readonly Route[] =>
+  API_OPERATIONS.flatMap((operations) => operations.described());
+
+/** All rows of the public listener: the contract, the pages and documents that describe it, and the network's doors. */
+export function publicRows(parts: EngineParts, accessPoint: AccessPoint | undefined): readonly Route[] {
+  const contract = API_OPERATIONS.flatMap((operations) => operations.rows(parts));
+  return [
+    ...contract,
+    ...webRoutes(openApiDocuments(contract)),
+    ...(accessPoint === undefined ? [] : NETWORK_OPERATIONS.flatMap((operations) => operations.rows(accessPoint))),
+  ];
+}
