@@ -27,6 +27,10 @@ export const OUTBOUND_TRIGGERS = [
 ] as const;
 export type OutboundTrigger = (typeof OUTBOUND_TRIGGERS)[number];
 
+/** What begins a line of a document's history: its acceptance, and every trigger that moved it. */
+export const HISTORY_TRIGGERS = ["accepted", ...OUTBOUND_TRIGGERS] as const;
+export type HistoryTrigger = (typeof HISTORY_TRIGGERS)[number];
+
 /** @source spec/sapi.md, Events */
 export const EVENT_KINDS = [
   "document.sent",
@@ -37,6 +41,22 @@ export const EVENT_KINDS = [
   "document.response_received",
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
+
+/**
+ * Everything that the timeline of a document tells its firm; the kinds after those of the events stay there and reach no
+ * webhook. A new kind is a line here and a migration that adds it to document_event_kind_check.
+ */
+export const TIMELINE_KINDS = [
+  ...EVENT_KINDS,
+  "document.queued",
+  "document.attempt_failed",
+  "document.mls_ignored",
+  "document.response_ignored",
+] as const;
+export type TimelineKind = (typeof TIMELINE_KINDS)[number];
+
+/** Whether webhooks and pulls are told of this kind too. */
+export const isEventKind = (kind: TimelineKind): kind is EventKind => EVENT_KINDS.some((event) => event === kind);
 
 /** @source spec/rulings.md, section 5. A receipt on `queued` first tells of the transmission that it proves. */
 export const outboundLifecycle = {
@@ -69,6 +89,9 @@ export const outboundLifecycle = {
 
 /** States in which another attempt may still be made. */
 export const ATTEMPTABLE_STATES = ["queued", "sent"] as const satisfies readonly OutboundState[];
+
+/** Whether another attempt may still be made at a document in this state. */
+export const isAttemptable = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((open) => open === state);
 
 /** The move that `trigger` makes in `state`; undefined when the table has none, in which case nothing may change. */
 export const outboundMove = (

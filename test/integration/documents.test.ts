@@ -196,6 +196,28 @@ describe("accept_documents", () => {
   });
 });
 
+test("a closed list that stands in a function costs nothing: plans are those of the list itself, partial indexes included", async () => {
+  const planOf = async (from: string, condition: string): Promise<string> =>
+    (await db.sql.unsafe<{ "QUERY PLAN": string }[]>(`explain (costs off) select 1 from ${from} where ${condition}`))
+      .map((row) => row["QUERY PLAN"])
+      .join("\n");
+  const id = "00000000-0000-7000-8000-000000000000";
+  for (const [from, call, list, rest] of [
+    ["document", "document_is_open(status)", "status in ('queued', 'sent')", "next_attempt_at <= now()"],
+    ["received_document", "received_is_visible(status)", "status in ('RECEIVED', 'ACKNOWLEDGED')", `id = '${id}'`],
+    [
+      "inbound_status",
+      "status_counts(outcome)",
+      "outcome in ('applied', 'late')",
+      `document_id = '${id}' and kind = 'mls'`,
+    ],
+  ] as const)
+    expect(await planOf(from, `${call} and ${rest}`)).toBe(await planOf(from, `${list} and ${rest}`));
+  expect(await planOf("inbound_status", `status_counts(outcome) and kind = 'mls' and document_id = '${id}'`)).toContain(
+    "inbound_status_one_mls",
+  );
+});
+
 describe("attempts and moves", () => {
   const now = Date.parse("2026-11-20T10:00:00Z");
   const queued = async (): Promise<DocumentId> => {
@@ -213,7 +235,7 @@ describe("attempts and moves", () => {
       detail: "receipt",
       now,
       nextAttemptAt: undefined,
-      events: ["document.sent", "document.delivered"].map((kind) => ({ id: newId(systemClock), kind, feed: true })),
+      events: (["document.sent", "document.delivered"] as const).map((kind) => ({ id: newId(systemClock), kind })),
       attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined },
       changes: {},
     });

@@ -71,7 +71,7 @@ table document
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   with options: fillfactor=70
-  constraint document_check: CHECK (((status = ANY (ARRAY['queued'::text, 'sent'::text])) = (next_attempt_at IS NOT NULL)))
+  constraint document_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
   constraint document_check1: CHECK (((status = 'delivered'::text) <= (delivered_at IS NOT NULL)))
   constraint document_erp_document_id_check: CHECK (((char_length(erp_document_id) >= 1) AND (char_length(erp_document_id) <= 255)))
   constraint document_invoice_response_status_check: CHECK ((invoice_response_status = ANY (ARRAY['AB'::text, 'IP'::text, 'UQ'::text, 'CA'::text, 'RE'::text, 'AP'::text, 'PD'::text])))
@@ -116,6 +116,7 @@ table document_event
   occurred_at timestamp with time zone not null
   transaction_id xid8 not null default pg_current_xact_id()
   constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
+  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text])))
   constraint document_event_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_event_pkey: PRIMARY KEY (id)
   index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE feed
@@ -128,6 +129,8 @@ table document_history
   trigger text not null
   detail text
   occurred_at timestamp with time zone not null
+  constraint document_history_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
+  constraint document_history_trigger_check: CHECK ((trigger = ANY (ARRAY['accepted'::text, 'rules_refused'::text, 'transmitted'::text, 'receipt_confirmed'::text, 'attempts_exhausted'::text, 'peer_refused'::text, 'mls_ap'::text, 'mls_ab'::text, 'mls_re'::text, 'invoice_response'::text])))
   constraint document_history_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_history_pkey: PRIMARY KEY (document_id, version)
 
@@ -507,7 +510,7 @@ table service_message
   lease_until timestamp with time zone
   created_at timestamp with time zone not null
   delivered_at timestamp with time zone
-  constraint service_message_check: CHECK (((status = ANY (ARRAY['queued'::text, 'sent'::text])) = (next_attempt_at IS NOT NULL)))
+  constraint service_message_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
   constraint service_message_check1: CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL)))
   constraint service_message_kind_check: CHECK ((kind = ANY (ARRAY['mls'::text, 'invoice_response'::text, 'report'::text])))
   constraint service_message_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text])))
@@ -643,7 +646,7 @@ CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_
 AS $function$
   update received_document as r
   set status = 'ACKNOWLEDGED', acknowledged_at = coalesce(r.acknowledged_at, p_now)
-  where r.id = p_id and r.participant_key = p_participant_key and r.status in ('RECEIVED', 'ACKNOWLEDGED')
+  where r.id = p_id and r.participant_key = p_participant_key and received_is_visible(r.status)
   returning r.acknowledged_at
 $function$
 
@@ -747,7 +750,7 @@ AS $function$
   with moved as (
     update document as d
     set status = p_status, version = d.version + 1, updated_at = greatest(d.updated_at, p_now),
-      next_attempt_at = case when p_status in ('queued', 'sent') then coalesce(p_next_attempt_at, d.next_attempt_at) end,
+      next_attempt_at = case when document_is_open(p_status) then coalesce(p_next_attempt_at, d.next_attempt_at) end,
       lease_owner = case when p_attempt is null then d.lease_owner end,
       lease_until = case when p_attempt is null then d.lease_until end,
       delivered_at = coalesce(d.delivered_at, case when p_status = 'delivered' then greatest(d.updated_at, p_now) end),
@@ -903,6 +906,14 @@ begin
   return 'deactivated';
 end $function$
 
+CREATE OR REPLACE FUNCTION public.document_is_open(p_status text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select p_status in ('queued', 'sent')
+$function$
+
 CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_next_at timestamp with time zone, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
@@ -951,14 +962,14 @@ begin
   update service_message as m
   set status = p_status, version = m.version + 1, lease_owner = null, lease_until = null,
     -- A deferred attempt was not made: its number is free again.
-    attempts = m.attempts - (p_attempt ->> 'outcome' = 'deferred' and p_status in ('queued', 'sent'))::integer,
-    next_attempt_at = case when p_status in ('queued', 'sent') then p_next_attempt_at end,
+    attempts = m.attempts - (p_attempt ->> 'outcome' = 'deferred' and document_is_open(p_status))::integer,
+    next_attempt_at = case when document_is_open(p_status) then p_next_attempt_at end,
     delivered_at = case when p_status = 'delivered' then p_now end,
-    status_reason = case when p_status in ('queued', 'sent', 'delivered') then m.status_reason else p_attempt ->> 'outcome' end
+    status_reason = case when document_is_open(p_status) or p_status = 'delivered' then m.status_reason else p_attempt ->> 'outcome' end
   where m.id = p_id and m.version = p_version
   returning m.* into ended;
   if not found then return; end if;
-  if p_attempt ->> 'outcome' = 'deferred' and p_status in ('queued', 'sent') then
+  if p_attempt ->> 'outcome' = 'deferred' and document_is_open(p_status) then
     delete from service_attempt as a where a.message_id = p_id and a.number = (p_attempt ->> 'number')::integer;
   end if;
   update service_attempt as a
@@ -1093,6 +1104,14 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.received_is_visible(p_status text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select p_status in ('RECEIVED', 'ACKNOWLEDGED')
+$function$
+
 CREATE OR REPLACE FUNCTION public.record_failed_credential(p_slot integer, p_now timestamp with time zone, p_window interval, p_kept interval, p_failures_max integer)
  RETURNS timestamp with time zone
  LANGUAGE plpgsql
@@ -1187,6 +1206,14 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.status_counts(p_outcome text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select p_outcome in ('applied', 'late')
+$function$
+
 CREATE OR REPLACE FUNCTION public.submit_report(p_report_type text, p_period date, p_made_at timestamp with time zone, p_message jsonb)
  RETURNS TABLE(message_id uuid)
  LANGUAGE plpgsql
@@ -1207,7 +1234,7 @@ AS $function$
     update document as d
     set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner,
       lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
-    where d.id = p_id and d.status in ('queued', 'sent') and d.next_attempt_at <= p_now
+    where d.id = p_id and document_is_open(d.status) and d.next_attempt_at <= p_now
       and (d.lease_until is null or d.lease_until < clock_timestamp())
     returning d.*
   ), begun as (

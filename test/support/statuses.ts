@@ -157,7 +157,7 @@ export function statusBench(
         nextAttemptAt: clock.now() + 60_000,
         attempt: undefined,
         changes: {},
-        events: move.emits.map((kind) => ({ id: newId(clock), kind, feed: true })),
+        events: move.emits.map((kind) => ({ id: newId(clock), kind })),
       });
       if (trigger === "receipt_confirmed") {
         await recordOutgoing(sql, {

@@ -4,8 +4,8 @@ import { gunzipSync } from "node:zlib";
 import type { Clock, Instant } from "../../base/clock.js";
 import { newId, randomUnit } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
-import { ATTEMPTABLE_STATES, outboundMove } from "../../lifecycle/document.js";
-import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
+import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
+import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
@@ -50,13 +50,10 @@ export interface Decision {
   readonly moves: readonly {
     readonly to: OutboundState;
     readonly trigger: OutboundTrigger | undefined;
-    readonly emits: readonly string[];
+    readonly emits: readonly EventKind[];
   }[];
   readonly nextAttemptAt: Instant | undefined;
 }
-
-const isAttemptable = (state: OutboundState): boolean =>
-  ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
 
 /** Decides without I/O. A trigger that the state does not know leaves the state alone: a receipt may come twice. */
 export function decideAttempt(state: OutboundState, outcome: Outcome, next: Instant | undefined): Decision {
@@ -124,16 +121,15 @@ const describe = (outcome: Outcome): string =>
 
 function eventsOf(
   ports: DispatchPorts,
-  emits: readonly string[],
+  emits: readonly EventKind[],
   outcome: Outcome,
   taken: TakenAttempt,
   first: boolean,
 ): NewEvent[] {
-  const failed = first && emits.length === 0 ? ["document.attempt_failed"] : [];
-  return [...failed, ...emits].map((kind) => ({
+  const kinds: readonly TimelineKind[] = first && emits.length === 0 ? ["document.attempt_failed"] : emits;
+  return kinds.map((kind) => ({
     id: newId(ports.clock),
     kind,
-    feed: kind !== "document.attempt_failed",
     meta: {
       attempt: taken.attempt,
       outcome: outcome.kind,

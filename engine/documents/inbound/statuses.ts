@@ -3,8 +3,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { newId, parseUuid, participantKey } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
-import { ATTEMPTABLE_STATES, outboundMove } from "../../lifecycle/document.js";
-import type { EventKind, OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
+import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
+import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import type { Move } from "../../lifecycle/machine.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
@@ -96,12 +96,10 @@ export type StatusDecision =
 
 const TRIGGERS = { AP: "mls_ap", AB: "mls_ab", RE: "mls_re" } as const satisfies Record<MlsCode, OutboundTrigger>;
 
-const mayStillMove = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((attemptable) => attemptable === state);
-
 function decideMove(target: StatusTarget, trigger: OutboundTrigger): StatusDecision {
   const move = outboundMove(target.status, trigger);
   // A move under an attempt's feet would lose the attempt's own end.
-  if (target.leased || (move === undefined && mayStillMove(target.status))) return { outcome: "early" };
+  if (target.leased || (move === undefined && isAttemptable(target.status))) return { outcome: "early" };
   return move === undefined ? { outcome: "late" } : { outcome: "applied", trigger, move };
 }
 
@@ -215,6 +213,12 @@ function responseReading(status: PendingStatus, response: InvoiceResponse, targe
   };
 }
 
+/** What the timeline says of a status that came too late to move its document. */
+const IGNORED_KINDS = {
+  mls: "document.mls_ignored",
+  invoice_response: "document.response_ignored",
+} as const satisfies Record<StatusKind, TimelineKind>;
+
 /** Writes an applied or a late status with its document's move or mark. @returns false when the decision was stale */
 async function write(
   ports: StatusPorts,
@@ -224,14 +228,11 @@ async function write(
 ): Promise<boolean> {
   const { decision, content, meta, detail } = reading;
   const now = ports.clock.now();
-  const kinds =
-    decision.outcome === "applied"
-      ? decision.move.emits
-      : [`document.${status.kind === "mls" ? "mls" : "response"}_ignored`];
+  const kinds: readonly TimelineKind[] =
+    decision.outcome === "applied" ? decision.move.emits : [IGNORED_KINDS[status.kind]];
   const events: NewEvent[] = kinds.map((kind) => ({
     id: newId(ports.clock),
     kind,
-    feed: decision.outcome === "applied",
     meta,
     ...(detail === undefined ? {} : { detail }),
   }));

@@ -3,6 +3,7 @@ import { isoInstant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId } from "../../base/ids.js";
+import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import { findDocument, listDocumentEvents } from "../../storage/documents/documents.js";
 import type { DocumentRecord } from "../../storage/documents/documents.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -11,11 +12,11 @@ import type { Json, Sql } from "../../storage/sql.js";
 /** @source spec/rulings.md, section 5, Status record */
 export interface StatusRecord {
   readonly id: DocumentId;
-  readonly status: string;
+  readonly status: OutboundState;
   readonly documentType: string;
   readonly senderPeppolId: string;
   readonly receiverPeppolId: string;
-  readonly statusHistory: { readonly status: string; readonly timestamp: string; readonly detail?: string }[];
+  readonly statusHistory: { readonly status: OutboundState; readonly timestamp: string; readonly detail?: string }[];
   readonly validationResult: { readonly errors: Json[]; readonly warnings: Json[] } | null;
   readonly deliveredAt: string | null;
   readonly acknowledgedAt: string | null;
@@ -67,7 +68,7 @@ export interface EventsRecord {
   readonly documentId: DocumentId;
   readonly events: {
     readonly id: string;
-    readonly eventType: string;
+    readonly eventType: TimelineKind;
     readonly actor: "system" | "user" | "api";
     readonly detail: string | null;
     readonly meta: Json;

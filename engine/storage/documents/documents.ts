@@ -2,7 +2,8 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
-import type { OutboundState } from "../../lifecycle/document.js";
+import { isEventKind } from "../../lifecycle/document.js";
+import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
 import type { Json, Sql } from "../sql.js";
@@ -228,11 +229,10 @@ export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(
   { max: LIMITS.attempts_batch, key: ({ id }) => id },
 );
 
-/** One event to be written with a move. `feed` events also reach webhooks and pulls. */
+/** One event to be written with a move. */
 export interface NewEvent {
   readonly id: string;
-  readonly kind: string;
-  readonly feed: boolean;
+  readonly kind: TimelineKind;
   readonly detail?: string;
   readonly meta?: Json;
 }
@@ -243,7 +243,7 @@ export interface MoveRow {
   readonly version: number;
   readonly status: OutboundState;
   /** undefined when an attempt ended without a move: no history row is written then. */
-  readonly trigger: string | undefined;
+  readonly trigger: OutboundTrigger | undefined;
   readonly detail: string | undefined;
   readonly now: Instant;
   readonly nextAttemptAt: Instant | undefined;
@@ -264,6 +264,10 @@ export interface MoveRow {
   };
 }
 
+/** The events of a move as the SQL functions take them; `feed` says which of them webhooks and pulls are told of. */
+export const eventsJson = (events: readonly NewEvent[]): string =>
+  JSON.stringify(events.map((event) => ({ ...event, feed: isEventKind(event.kind) })));
+
 /** Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written. */
 export const applyMove = batched<MoveRow, number | undefined>(
   async (sql, moves) => {
@@ -273,7 +277,7 @@ export const applyMove = batched<MoveRow, number | undefined>(
     from unnest(
       ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[], ${moves.map(({ status }) => status)}::text[],
       ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[], ${moves.map(({ now }) => instant(now))}::timestamptz[],
-      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[], ${moves.map(({ events }) => JSON.stringify(events))}::text[],
+      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[], ${moves.map(({ events }) => eventsJson(events))}::text[],
       ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[], ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
     ) with ordinality as m (id, version, status, trigger, detail, now, next_attempt_at, events, attempt, changes, n)
     cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at, m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
@@ -398,7 +402,7 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
 export interface DocumentEventRow {
   readonly id: string;
   readonly position: string;
-  readonly kind: string;
+  readonly kind: TimelineKind;
   readonly actor: "system" | "user" | "api";
   readonly detail: string | null;
   readonly meta: Json;
@@ -416,7 +420,7 @@ export async function listDocumentEvents(
     {
       readonly id: string | null;
       readonly position: string;
-      readonly kind: string;
+      readonly kind: TimelineKind;
       readonly actor: "system" | "user" | "api";
       readonly detail: string | null;
       readonly meta: Json;

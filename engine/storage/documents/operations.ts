@@ -1,7 +1,7 @@
 /** What operators read: documents of any firm, without their content. */
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, ReceivedDocumentId } from "../../base/ids.js";
-import type { OutboundState } from "../../lifecycle/document.js";
+import type { HistoryTrigger, OutboundState } from "../../lifecycle/document.js";
 import type { InboundState } from "../../lifecycle/received.js";
 import type { Json, Sql } from "../sql.js";
 
@@ -81,7 +81,7 @@ export interface OperatorAttempt {
 export interface OperatorDocumentDetail extends OperatorDocument {
   readonly timeline: readonly {
     readonly status: OutboundState;
-    readonly trigger: string;
+    readonly trigger: HistoryTrigger;
     readonly detail: string | null;
     readonly at: Instant;
   }[];
@@ -97,7 +97,7 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
     sql<
       {
         readonly status: OutboundState;
-        readonly trigger: string;
+        readonly trigger: HistoryTrigger;
         readonly detail: string | null;
         readonly occurred_at: Date;
       }[]

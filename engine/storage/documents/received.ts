@@ -184,7 +184,7 @@ export async function findReceived(
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id
-    where r.id = ${id} and r.participant_key = ${participantKey} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
+    where r.id = ${id} and r.participant_key = ${participantKey} and received_is_visible(r.status)`;
   if (row === undefined) return undefined;
   return {
     id: row.id as ReceivedDocumentId,
@@ -226,7 +226,7 @@ export async function findAnswerable(
   >`
     select r.sender, r.receiver, f.name, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
-    where r.id = ${id} and r.firm_id = ${firmId} and r.status in ('RECEIVED', 'ACKNOWLEDGED')`;
+    where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
   return row === undefined
     ? undefined
     : {

@@ -1,10 +1,11 @@
 /** Statements of received statuses, statuses owed, and what a decision about them needs. */
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
-import type { OutboundState } from "../../lifecycle/document.js";
+import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { InboundState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
+import { eventsJson } from "./documents.js";
 import type { MoveRow } from "./documents.js";
 import type { NewReceivedDocument } from "./received.js";
 import type { NewServiceMessage } from "./service-messages.js";
@@ -265,7 +266,7 @@ export interface SaidOfDocument {
 /** The status and the newest response that a document has. */
 export async function findSaidOfDocument(sql: Sql, id: DocumentId): Promise<SaidOfDocument[]> {
   const rows = await sql<
-    { readonly kind: string; readonly detail: string | null; readonly meta: Json; readonly occurred_at: Date }[]
+    { readonly kind: TimelineKind; readonly detail: string | null; readonly meta: Json; readonly occurred_at: Date }[]
   >`
     select distinct on (kind) kind, detail, meta, occurred_at from document_event
     where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
@@ -311,7 +312,7 @@ export async function findReceivedMls(
 ): Promise<(SealedStatus & { readonly receivedAt: Instant }) | undefined> {
   const [row] = await sql<(SealedRow & { readonly received_at: Date })[]>`
     select id, code, payload_key_id, payload_sealed, payload_sha256, received_at from inbound_status
-    where document_id = ${documentId} and kind = 'mls' and outcome in ('applied', 'late')`;
+    where document_id = ${documentId} and kind = 'mls' and status_counts(outcome)`;
   return row === undefined ? undefined : { ...sealedOf(row), receivedAt: row.received_at.getTime() };
 }
 
@@ -405,7 +406,7 @@ export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<S
       null::timestamptz as responded_at, false as responded
     from document as d
     left join exchange as e on e.id = d.id
-    left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and s.outcome in ('applied', 'late')
+    left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and status_counts(s.outcome)
     where d.sbdh_instance_id = ${sbdhInstanceId}`;
   return row === undefined ? undefined : targetOf(row);
 }
@@ -435,7 +436,7 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
     from document as d
     where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey} and d.facts ->> 'documentNumber' = ${query.number}
       and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
-    order by d.status = 'delivered' desc, d.status in ('queued', 'sent') desc, d.created_at desc, d.id desc limit 1`;
+    order by d.status = 'delivered' desc, document_is_open(d.status) desc, d.created_at desc, d.id desc limit 1`;
   return row === undefined ? undefined : targetOf(row);
 }
 
@@ -460,7 +461,7 @@ export async function applyStatus(
   const rows = await sql`
     select version from apply_status(
       ${status}, ${outcome}, ${content.code}, ${content.responseId}, ${new Date(content.issuedAt)}, ${move.id}, ${move.version}, ${move.status},
-      ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)}, ${text(move.events.map(({ ...event }) => event))}::text::jsonb,
+      ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)}, ${eventsJson(move.events)}::text::jsonb,
       ${text({ ...move.changes })}::text::jsonb
     )`;
   return rows.length === 1;

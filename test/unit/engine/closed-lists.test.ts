@@ -1,0 +1,81 @@
+/**
+ * The closed lists of the program against those of the database. What the database knows is read off the committed dump of
+ * its schema, which another test holds to what the migrations make.
+ */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+import {
+  ATTEMPTABLE_STATES,
+  EVENT_KINDS,
+  HISTORY_TRIGGERS,
+  isEventKind,
+  OUTBOUND_STATES,
+  TIMELINE_KINDS,
+} from "../../../engine/lifecycle/document.js";
+import { INBOUND_STATES, RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
+import { SERVICE_KINDS } from "../../../engine/storage/documents/service-messages.js";
+import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/statuses.js";
+import { readSources } from "../../support/sources.js";
+
+const SCHEMA = readFileSync(new URL("../../integration/schema.sql", import.meta.url), "utf8");
+const literalsOf = (text: string): string[] => [...text.matchAll(/'([^']+)'/g)].map(([, literal = ""]) => literal);
+
+/** The text of one constraint, as the catalogue writes it. */
+const constraint = (name: string): string => new RegExp(`^  constraint ${name}: (.*)$`, "m").exec(SCHEMA)?.[1] ?? "";
+/** The body of one SQL function. */
+const body = (name: string): string =>
+  new RegExp(`FUNCTION public\\.${name}\\([\\s\\S]*?AS \\$function\\$([\\s\\S]*?)\\$function\\$`).exec(SCHEMA)?.[1] ??
+  "";
+
+test.each([
+  ["document_status_check", OUTBOUND_STATES],
+  ["document_history_status_check", OUTBOUND_STATES],
+  ["document_history_trigger_check", HISTORY_TRIGGERS],
+  ["document_event_kind_check", TIMELINE_KINDS],
+  ["received_document_status_check", INBOUND_STATES],
+  ["service_message_kind_check", SERVICE_KINDS],
+  ["inbound_status_kind_check", STATUS_KINDS],
+  ["inbound_status_outcome_check", STATUS_OUTCOMES],
+])("the constraint %s takes exactly the words of the program", (name, words) => {
+  expect(literalsOf(constraint(name))).toEqual([...words]);
+});
+
+test("a message of the access point has every state of a document but the one that its own rules refuse", () => {
+  expect(literalsOf(constraint("service_message_status_check"))).toEqual(
+    OUTBOUND_STATES.filter((state) => state !== "validation_failed"),
+  );
+});
+
+test.each([
+  ["document_is_open", ATTEMPTABLE_STATES],
+  ["received_is_visible", RECEIVED_STATES],
+  ["status_counts", ["applied", "late"]],
+])("the function %s says the same as the program", (name, words) => {
+  expect(literalsOf(body(name))).toEqual([...words]);
+});
+
+/** SQL as it runs today: the functions of the schema, and the statements of the program. */
+const sqlOfTheProgram = [
+  ...SCHEMA.split(/^(?=CREATE OR REPLACE FUNCTION)/m).filter((part) => part.startsWith("CREATE")),
+  ...readSources()
+    .filter(({ path }) => path.startsWith("engine/storage/"))
+    .map(({ file }) => file.getFullText()),
+];
+
+test("every kind of event that a statement names is one of the closed list", () => {
+  const named = sqlOfTheProgram.flatMap((text) => text.match(/(?<=')document\.[a-z_]+(?=')/g) ?? []);
+  expect(named).toContain("document.queued");
+  expect(named.filter((kind) => !TIMELINE_KINDS.some((known) => known === kind))).toEqual([]);
+});
+
+test("the lists of open, visible and counting states stand in one place each", () => {
+  const lists = [ATTEMPTABLE_STATES, RECEIVED_STATES, ["applied", "late"]].map(
+    (words) => `in (${words.map((word) => `'${word}'`).join(", ")}`,
+  );
+  expect(lists.map((list) => sqlOfTheProgram.filter((text) => text.includes(list)).length)).toEqual([1, 1, 1]);
+});
+
+test("webhooks and pulls are told of the kinds of the specification and of nothing else", () => {
+  expect(TIMELINE_KINDS.filter(isEventKind)).toEqual([...EVENT_KINDS]);
+});
