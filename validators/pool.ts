@@ -123,6 +123,7 @@ export interface ValidatorPool {
   stop(): Promise<void>;
 }
 
+/** Starts the worker threads and the queues in front of them. Close the pool to end the threads. */
 export function createPool(options: PoolOptions): ValidatorPool {
   // Workers inherit it at their start: without it they could not use the private keys that tasks carry.
   provideWrappingKey();

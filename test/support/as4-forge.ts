@@ -9,7 +9,7 @@ import type { XmlElement } from "../../validators/xml/tree.js";
 import { readCertificate } from "../../validators/wss/certificate.js";
 import { encryptPart } from "../../validators/wss/encryption.js";
 import { NS } from "../../validators/wss/names.js";
-import { encryptContentKey } from "../../validators/wss/oaep.js";
+import { encryptContentKey } from "../../validators/wss/coding/oaep.js";
 import { build } from "./as4.js";
 import type { AccessPoint } from "./as4-keys.js";
 

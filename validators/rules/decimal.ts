@@ -151,6 +151,7 @@ function smallAt(value: Decimal, scale: number): number {
   return Number.isSafeInteger(shifted) ? shifted : NaN;
 }
 
+/** The exact sum. */
 export function add(a: Decimal, b: Decimal): Decimal {
   const scale = a.scale > b.scale ? a.scale : b.scale;
   const total = smallAt(a, scale) + smallAt(b, scale);
@@ -159,6 +160,7 @@ export function add(a: Decimal, b: Decimal): Decimal {
     : fromBig(bigAt(a, scale) + bigAt(b, scale), scale);
 }
 
+/** The exact difference. */
 export function sub(a: Decimal, b: Decimal): Decimal {
   const scale = a.scale > b.scale ? a.scale : b.scale;
   const rest = smallAt(a, scale) - smallAt(b, scale);
@@ -167,6 +169,7 @@ export function sub(a: Decimal, b: Decimal): Decimal {
     : fromBig(bigAt(a, scale) - bigAt(b, scale), scale);
 }
 
+/** The exact product. */
 export function mul(a: Decimal, b: Decimal): Decimal {
   const scale = a.scale + b.scale;
   if (a.big === undefined && b.big === undefined) {
@@ -230,9 +233,11 @@ export function mod(a: Decimal, b: Decimal): Decimal | undefined {
   return fromBig(bigAt(a, scale) % bigAt(b, scale), scale);
 }
 
+/** The same number with the other sign. */
 export const neg = (a: Decimal): Decimal =>
   a.big === undefined ? new Decimal(0 - a.small, a.scale, undefined) : new Decimal(0, a.scale, -a.big);
 
+/** The number without its sign. */
 export const abs = (a: Decimal): Decimal => (sign(a) < 0 ? neg(a) : a);
 
 /** -1, 0 or 1. */
@@ -255,12 +260,18 @@ export function cmp(a: Decimal, b: Decimal): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
+/** Whether both are the same number; 1.0 equals 1. */
 export const eq = (a: Decimal, b: Decimal): boolean =>
   (a.scale === b.scale && a.small === b.small && a.big === b.big) || cmp(a, b) === 0;
+/** Whether they are different numbers. */
 export const ne = (a: Decimal, b: Decimal): boolean => !eq(a, b);
+/** Whether a is less than b. */
 export const lt = (a: Decimal, b: Decimal): boolean => cmp(a, b) < 0;
+/** Whether a is at most b. */
 export const le = (a: Decimal, b: Decimal): boolean => cmp(a, b) <= 0;
+/** Whether a is more than b. */
 export const gt = (a: Decimal, b: Decimal): boolean => cmp(a, b) > 0;
+/** Whether a is at least b. */
 export const ge = (a: Decimal, b: Decimal): boolean => cmp(a, b) >= 0;
 
 /** The largest integer not above `a`. */

@@ -120,6 +120,7 @@ export class RuleError extends Error {
 export const fatal = <F extends Facts>(id: string, terms: string, message: string, holds: Test<F>): Assert<F> =>
   assert("fatal", id, terms, message, holds);
 
+/** An assert whose failure leaves the document valid; see `fatal`. */
 export const warning = <F extends Facts>(id: string, terms: string, message: string, holds: Test<F>): Assert<F> =>
   assert("warning", id, terms, message, holds);
 

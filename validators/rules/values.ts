@@ -93,7 +93,9 @@ export function hasChargeIndicator(doc: XmlDocument, e: ElementId, value: boolea
   return false;
 }
 
+/** Whether an AllowanceCharge lowers the amount. */
 export const isAllowance = (doc: XmlDocument, e: ElementId): boolean => hasChargeIndicator(doc, e, false);
+/** Whether an AllowanceCharge raises the amount. */
 export const isCharge = (doc: XmlDocument, e: ElementId): boolean => hasChargeIndicator(doc, e, true);
 
 /**

@@ -9,44 +9,12 @@ import { FLAG, NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { NS, prefixedName, roots, xsi } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
+import type { GrammarFinding, GrammarResult, Report } from "./findings.js";
 import { ELEMENT_TYPES } from "./grammar.js";
 import type { ElementType, SequenceType, ValueType } from "./grammar.js";
 import { explainSequence } from "./order.js";
 import { VALUE_BASES, VALUE_CHECKS, VALUE_WORDS } from "./values.js";
 import type { ValueBase } from "./values.js";
-
-/** Rule ids of the schema layer. */
-export const GRAMMAR_RULES = [
-  "UBL-GRAMMAR-ORDER",
-  "UBL-GRAMMAR-MISSING",
-  "UBL-GRAMMAR-UNEXPECTED",
-  "UBL-GRAMMAR-REPEATED",
-  "UBL-GRAMMAR-TEXT",
-  "UBL-GRAMMAR-VALUE",
-  "UBL-GRAMMAR-ATTRIBUTE",
-  "UBL-GRAMMAR-ATTRIBUTE-MISSING",
-  "UBL-GRAMMAR-ATTRIBUTE-VALUE",
-  "UBL-GRAMMAR-EXTENSION",
-  "UBL-GRAMMAR-NIL",
-  "UBL-GRAMMAR-TYPE",
-] as const;
-export type GrammarRule = (typeof GRAMMAR_RULES)[number];
-
-/** A finding before location and line are worked out. */
-export interface GrammarFinding {
-  readonly ruleId: GrammarRule;
-  readonly severity: "error";
-  readonly element: ElementId;
-  readonly message: string;
-  readonly terms: readonly string[];
-}
-export interface GrammarResult {
-  readonly findings: readonly GrammarFinding[];
-  readonly dropped: number;
-}
-
-/** Takes findings of one document. */
-export type Report = (ruleId: GrammarRule, element: ElementId, message: string) => void;
 
 /** Roots for which there is a grammar. */
 export const isKnownRoot = (name: NameId): boolean =>

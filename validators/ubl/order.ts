@@ -2,7 +2,7 @@
 import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { prefixedName } from "../xml/names.js";
-import type { Report } from "./check.js";
+import type { Report } from "./findings.js";
 import type { SequenceType } from "./grammar.js";
 
 /** Names listed in one message. */

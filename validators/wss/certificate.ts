@@ -1,7 +1,7 @@
 /** The few facts the message layer needs from an X.509 certificate. Trust is decided elsewhere. */
 import { X509Certificate } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { decodeBase64 } from "./base64.js";
+import { decodeBase64 } from "./coding/base64.js";
 
 export interface CertificateFacts {
   readonly der: Buffer;

@@ -11,7 +11,7 @@ import { decryptParts, readEncryption } from "./encryption.js";
 import type { Encryption } from "./encryption.js";
 import { readEnvelope, refused, withClaimedId } from "./envelope.js";
 import type { Envelope } from "./envelope.js";
-import { decompress } from "./gzip.js";
+import { decompress } from "./coding/gzip.js";
 import { unwrapPrivateKey } from "./keys.js";
 import { LEGACY_KEY_TRANSPORTS, PEPPOL_KEY_TRANSPORT, PEPPOL_SIGNATURE } from "./names.js";
 import { signedOctets } from "./part-content.js";

@@ -11,10 +11,10 @@ import { attributeOf, parseXml } from "../xml/tree.js";
 import { readCertificate } from "./certificate.js";
 import { CONTENT_KEY_BYTES, encryptPart } from "./encryption.js";
 import { ENVELOPE_LIMITS } from "./envelope.js";
-import { compress } from "./gzip.js";
+import { compress } from "./coding/gzip.js";
 import { unwrapPrivateKey } from "./keys.js";
 import { ALG, NS, WSS_URI } from "./names.js";
-import { encryptContentKey } from "./oaep.js";
+import { encryptContentKey } from "./coding/oaep.js";
 import type { OwnKey, SealInput, SealOutput, SignedReference, SignInput, SignOutput } from "./protocol.js";
 
 /** Signs and encrypts one user message with one payload. @throws Error for a header or certificate that is not one. */

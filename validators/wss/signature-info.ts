@@ -5,7 +5,7 @@
  */
 import { attributeOf, childElements, onlyChild, textOf } from "../xml/tree.js";
 import type { XmlElement } from "../xml/tree.js";
-import { compactBase64, decodeBase64 } from "./base64.js";
+import { compactBase64, decodeBase64 } from "./coding/base64.js";
 import { ALG, hashOf, NS, WSS_URI } from "./names.js";
 import type { SignaturePolicy } from "./names.js";
 import type { SignedReference } from "./protocol.js";

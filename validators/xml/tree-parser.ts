@@ -11,7 +11,7 @@ import type {
   XmlHead,
   XmlRefused,
   XmlTreeLimits,
-} from "./tree.js";
+} from "./tree-nodes.js";
 
 const XML_NS = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NS = "http://www.w3.org/2000/xmlns/";
@@ -64,9 +64,12 @@ const FORBIDDEN = /[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]/g;
 const REFERENCE = /&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));|&/g;
 const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
+/** A node while the parser still writes it; readers see the readonly shape. */
+type Unfinished<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] };
+
 type Scope = ReadonlyMap<string, string>;
 interface Open {
-  readonly element: XmlElement;
+  readonly element: Unfinished<XmlElement>;
   readonly name: string;
   readonly scope: Scope;
 }
@@ -155,7 +158,7 @@ class TreeParser {
     }
   }
 
-  #text(parent: XmlElement): void {
+  #text(parent: Unfinished<XmlElement>): void {
     const start = this.#at;
     const stop = this.#source.indexOf("<", start);
     if (stop < 0) this.#refuse("malformed");
@@ -166,7 +169,7 @@ class TreeParser {
     appendText(parent, this.#expand(lineEnds(raw), start), start);
   }
 
-  #cdata(parent: XmlElement): void {
+  #cdata(parent: Unfinished<XmlElement>): void {
     const start = this.#at;
     const stop = this.#source.indexOf("]]>", start + 9);
     if (stop < 0) this.#refuse("malformed");
@@ -198,7 +201,7 @@ class TreeParser {
     const parent = this.#open.at(-1);
     const scope = this.#scopeOf(parent?.scope, declarations);
     const { prefix, local } = split(name);
-    const element: XmlElement = {
+    const element: Unfinished<XmlElement> = {
       kind: "element",
       prefix,
       local,
@@ -228,8 +231,8 @@ class TreeParser {
     this.#open.pop();
   }
 
-  #attributes(): { readonly attributes: XmlAttribute[]; readonly declarations: NamespaceDeclaration[] } {
-    const attributes: XmlAttribute[] = [];
+  #attributes(): { readonly attributes: Unfinished<XmlAttribute>[]; readonly declarations: NamespaceDeclaration[] } {
+    const attributes: Unfinished<XmlAttribute>[] = [];
     const declarations: NamespaceDeclaration[] = [];
     const names = new Set<string>();
     for (;;) {
@@ -357,9 +360,9 @@ function split(name: string): { readonly prefix: string; readonly local: string 
 }
 
 /** A CDATA section and the text around it are one text node; a comment between two texts keeps them apart. */
-function appendText(parent: XmlElement, value: string, start: number): void {
+function appendText(parent: Unfinished<XmlElement>, value: string, start: number): void {
   if (value === "") return;
   const last = parent.children.at(-1);
-  if (last?.kind === "text") last.value += value;
+  if (last?.kind === "text") parent.children[parent.children.length - 1] = { ...last, value: last.value + value };
   else parent.children.push({ kind: "text", value, start });
 }

@@ -6,105 +6,25 @@
  * data without cycles, so it survives `postMessage`; a node's ancestors are the path by which it was found.
  * Payloads do not come here: they have their own scanner.
  */
+import type { XmlDocument, XmlElement, XmlHead, XmlRefused, XmlTreeLimits } from "./tree-nodes.js";
 import { parseDocument, parseHead } from "./tree-parser.js";
 
-export interface XmlAttribute {
-  readonly prefix: string;
-  readonly local: string;
-  /** Namespace URI; empty for an attribute without prefix. */
-  ns: string;
-  /** Value after entity replacement and attribute-value normalisation. */
-  readonly value: string;
-}
-
-/** `xmlns:prefix="ns"`; the prefix of the default namespace is empty, and its `ns` is empty when undeclared. */
-export interface NamespaceDeclaration {
-  readonly prefix: string;
-  readonly ns: string;
-}
-
-export interface XmlElement {
-  readonly kind: "element";
-  readonly prefix: string;
-  readonly local: string;
-  readonly ns: string;
-  readonly attributes: XmlAttribute[];
-  readonly declarations: NamespaceDeclaration[];
-  readonly children: XmlNode[];
-  /** Byte offset of `<` of the start tag. */
-  readonly start: number;
-  /** Byte offset after `>` of the end tag; 0 while the element is open (see parseXmlHead). */
-  end: number;
-}
-
-export interface XmlText {
-  readonly kind: "text";
-  value: string;
-  readonly start: number;
-}
-
-export interface XmlComment {
-  readonly kind: "comment";
-  readonly value: string;
-  readonly start: number;
-}
-
-export type XmlNode = XmlElement | XmlText | XmlComment;
-
-export interface XmlDocument {
-  readonly kind: "document";
-  /** Comments before the root element. */
-  readonly prolog: XmlComment[];
-  readonly root: XmlElement;
-  /** Comments after the root element. */
-  readonly epilog: XmlComment[];
-}
-
-export const XML_FAULTS = [
-  "too_large",
-  "encoding",
-  "character",
-  "doctype",
-  "processing_instruction",
-  "entity",
-  "depth",
-  "elements",
-  "attributes",
-  "duplicate_attribute",
-  "namespace",
-  "malformed",
-] as const;
-export type XmlFault = (typeof XML_FAULTS)[number];
-
-/** Why a document was refused, and the byte offset where that was noticed. */
-export interface XmlRefused {
-  readonly kind: "refused";
-  readonly fault: XmlFault;
-  readonly at: number;
-}
-
-export interface XmlTreeLimits {
-  /** Whole document, octets. */
-  readonly bytes: number;
-  /** Open elements, the root counts 1. */
-  readonly depth: number;
-  /** Elements in the document. */
-  readonly elements: number;
-  /** Attributes and namespace declarations of one element. */
-  readonly attributes: number;
-}
+export type {
+  NamespaceDeclaration,
+  XmlAttribute,
+  XmlComment,
+  XmlDocument,
+  XmlElement,
+  XmlFault,
+  XmlHead,
+  XmlNode,
+  XmlRefused,
+  XmlText,
+  XmlTreeLimits,
+} from "./tree-nodes.js";
 
 /** An AS4 header with three certificates has 15 KB and 120 elements; an SMP answer with all extensions stays under 1 MB. */
 export const XML_TREE_LIMITS: XmlTreeLimits = { bytes: 2_097_152, depth: 64, elements: 20_000, attributes: 64 };
-
-/** The opening of a document: its root, still open, and the first child element of the root, complete. */
-export interface XmlHead {
-  readonly kind: "head";
-  readonly root: XmlElement;
-  readonly head: XmlElement;
-  /** Byte offset behind the head. */
-  readonly next: number;
-}
 
 /**
  * Parses a whole document.

@@ -3,7 +3,7 @@ import { constants, createHash, createPublicKey, generateKeyPairSync, publicEncr
 import { expect, test } from "vitest";
 import { LEGACY_KEY_TRANSPORTS, PEPPOL_KEY_TRANSPORT } from "../../../validators/wss/names.js";
 import type { KeyTransport } from "../../../validators/wss/names.js";
-import { decryptContentKey, encryptContentKey } from "../../../validators/wss/oaep.js";
+import { decryptContentKey, encryptContentKey } from "../../../validators/wss/coding/oaep.js";
 import { legacyOaep, mgf1Sha1, xor } from "../../support/as4-forge.js";
 
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -14,7 +14,7 @@ import type { BuiltMessage, SentMessage, SignalOptions } from "../../../engine/p
 import { NOT_SERVICED } from "../../../engine/peppol/as4/ebms-errors.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/as4/user-message.js";
 import { build, inThread, invoiceBytes, open, userMessage } from "../../support/as4.js";
-import { encryptContentKey } from "../../../validators/wss/oaep.js";
+import { encryptContentKey } from "../../../validators/wss/coding/oaep.js";
 import type { SignedReference } from "../../../validators/wss/protocol.js";
 import { forge, legacyOaep } from "../../support/as4-forge.js";
 import type { Edits } from "../../support/as4-forge.js";

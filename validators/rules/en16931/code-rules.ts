@@ -23,48 +23,46 @@ import { isInvoicedObject } from "./conditional.js";
 import type { En16931Facts } from "./facts.js";
 import type { En16931Test } from "./tests.js";
 
-/** A rule about a code that is the text of an element. */
-function textIn(
-  id: string,
-  terms: string,
-  context: string,
-  list: CodeList,
-  what: string,
-  when?: En16931Test,
-): Rule<En16931Facts> {
-  return codeRule(id, terms, context, `The ${what} is not in ${list.name}; use a code of that list.`, when, (doc, e) =>
-    isCode(list, doc.text(e)),
-  );
+/** Which code must be a value of which list. */
+interface CodeFacts {
+  readonly list: CodeList;
+  /** What the code says, as it stands in the message. */
+  readonly what: string;
+  /** Elements that the rule concerns; default all of the context. */
+  readonly when?: En16931Test;
 }
+
+/** A rule about a code that is the text of an element. */
+const textIn = (id: string, terms: string, context: string, { list, what, when }: CodeFacts): Rule<En16931Facts> =>
+  codeRule(id, terms, context, {
+    message: notInList(list, what),
+    when,
+    holds: (doc, e) => isCode(list, doc.text(e)),
+  });
 
 /** A rule about a code in an attribute; it concerns elements that have the attribute. */
-function attributeIn(
+const attributeIn = (
   id: string,
   terms: string,
   context: string,
-  name: NameId,
-  list: CodeList,
-  what: string,
-  when?: En16931Test,
-): Rule<En16931Facts> {
-  return codeRule(
-    id,
-    terms,
-    context,
-    `The ${what} is not in ${list.name}; use a code of that list.`,
-    (doc, e, facts) => doc.hasAttr(e, name) && (when === undefined || when(doc, e, facts)),
-    (doc, e) => isCode(list, doc.attr(e, name) ?? ""),
-  );
+  { name, list, what, when }: CodeFacts & { readonly name: NameId },
+): Rule<En16931Facts> =>
+  codeRule(id, terms, context, {
+    message: notInList(list, what),
+    when: (doc, e, facts) => doc.hasAttr(e, name) && (when === undefined || when(doc, e, facts)),
+    holds: (doc, e) => isCode(list, doc.attr(e, name) ?? ""),
+  });
+
+const notInList = (list: CodeList, what: string): string =>
+  `The ${what} is not in ${list.name}; use a code of that list.`;
+
+interface CodeClaim {
+  readonly message: string;
+  readonly when: En16931Test | undefined;
+  readonly holds: En16931Test;
 }
 
-function codeRule(
-  id: string,
-  terms: string,
-  context: string,
-  message: string,
-  when: En16931Test | undefined,
-  holds: En16931Test,
-): Rule<En16931Facts> {
+function codeRule(id: string, terms: string, context: string, { message, when, holds }: CodeClaim): Rule<En16931Facts> {
   const asserts = [fatal(id, terms, message, holds)];
   return when === undefined ? { context, asserts } : { context, when, asserts };
 }
@@ -100,120 +98,101 @@ function isSepaCreditor(doc: XmlDocument, id: ElementId): boolean {
 }
 
 const RULES: readonly Rule<En16931Facts>[] = [
-  codeRule(
-    "BR-CL-01",
-    "BT-3",
-    "cbc:InvoiceTypeCode | cbc:CreditNoteTypeCode",
-    "The document type is not one of the invoice or credit note codes of UNTDID 1001; use 380 for an invoice or 381 for a credit note.",
-    undefined,
-    (doc, e) => isCode(doc.name(e) === cbc.InvoiceTypeCode ? INVOICE_TYPES : CREDIT_NOTE_TYPES, doc.text(e)),
-  ),
-  codeRule(
-    "BR-CL-03",
-    "",
-    AMOUNTS,
-    `The currency of an amount is not in ${CURRENCIES.name}; set the attribute currencyID.`,
-    undefined,
-    (doc, e) => isCode(CURRENCIES, doc.attr(e, attr.currencyID) ?? ""),
-  ),
-  textIn("BR-CL-04", "BT-5", "cbc:DocumentCurrencyCode", CURRENCIES, "invoice currency"),
-  textIn("BR-CL-05", "BT-6", "cbc:TaxCurrencyCode", CURRENCIES, "accounting currency"),
-  textIn("BR-CL-06", "BT-8", "cac:InvoicePeriod/cbc:DescriptionCode", TAX_POINT_DATES, "code of the tax point date"),
-  attributeIn(
-    "BR-CL-07",
-    "BT-18 BT-128",
-    "cac:AdditionalDocumentReference/cbc:ID | cac:DocumentReference/cbc:ID",
-    attr.schemeID,
-    OBJECT_SCHEMES,
-    "scheme of the invoiced object",
-    (doc, e) => isInvoicedObject(doc, doc.parent(e)),
-  ),
-  codeRule(
-    "BR-CL-10",
-    "BT-29 BT-46 BT-60",
-    "cac:PartyIdentification/cbc:ID",
-    `The scheme of the identifier is not in ${ICD.name}; use a code of that list.`,
-    (doc, e) => doc.hasAttr(e, attr.schemeID),
-    (doc, e) => isCode(ICD, doc.attr(e, attr.schemeID) ?? "") || isSepaCreditor(doc, e),
-  ),
-  attributeIn(
-    "BR-CL-11",
-    "BT-30 BT-47 BT-61",
-    "cac:PartyLegalEntity/cbc:CompanyID",
-    attr.schemeID,
-    ICD,
-    "scheme of the legal registration",
-  ),
-  attributeIn(
-    "BR-CL-13",
-    "BT-158",
-    "cac:CommodityClassification/cbc:ItemClassificationCode",
-    attr.listID,
-    ITEM_CLASSIFICATIONS,
-    "scheme of the item classification",
-  ),
-  textIn("BR-CL-14", "BT-40 BT-55 BT-69 BT-80", "cac:Country/cbc:IdentificationCode", COUNTRIES, "country code"),
-  textIn("BR-CL-15", "BT-159", "cac:OriginCountry/cbc:IdentificationCode", COUNTRIES, "country of origin"),
-  textIn("BR-CL-16", "BT-81", "cac:PaymentMeans/cbc:PaymentMeansCode", PAYMENT_MEANS, "type of the payment means"),
-  textIn("BR-CL-17", "BT-95 BT-102 BT-118", "cac:TaxCategory/cbc:ID", VAT_CATEGORIES, "VAT category"),
-  textIn("BR-CL-18", "BT-151", "cac:ClassifiedTaxCategory/cbc:ID", VAT_CATEGORIES, "VAT category of the item"),
-  textIn(
-    "BR-CL-19",
-    "BT-98 BT-140",
-    "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode",
-    ALLOWANCE_REASONS,
-    "reason code of the allowance",
-    (doc, e, facts) => facts.isAllowance.of(doc, doc.parent(e)),
-  ),
-  textIn(
-    "BR-CL-20",
-    "BT-105 BT-145",
-    "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode",
-    CHARGE_REASONS,
-    "reason code of the charge",
-    (doc, e, facts) => facts.isCharge.of(doc, doc.parent(e)),
-  ),
-  attributeIn(
-    "BR-CL-21",
-    "BT-157",
-    "cac:StandardItemIdentification/cbc:ID",
-    attr.schemeID,
-    ICD,
-    "scheme of the item identifier",
-  ),
-  codeRule(
-    "BR-CL-22",
-    "BT-121",
-    "cbc:TaxExemptionReasonCode",
-    `The exemption reason code is not in ${EXEMPTION_REASONS.name}; use a code of that list.`,
-    undefined,
-    (doc, e) => isCode(EXEMPTION_REASONS, doc.text(e).toUpperCase()),
-  ),
-  attributeIn(
-    "BR-CL-23",
-    "BT-130 BT-150",
-    "cbc:InvoicedQuantity | cbc:BaseQuantity | cbc:CreditedQuantity",
-    attr.unitCode,
-    UNITS,
-    "unit of the quantity",
-  ),
-  codeRule(
-    "BR-CL-24",
-    "BT-125",
-    "cbc:EmbeddedDocumentBinaryObject",
-    "The format of the attached document is not admitted; attach PDF, PNG, JPEG, CSV, XLSX or ODS.",
-    (doc, e) => doc.hasAttr(e, attr.mimeCode),
-    (doc, e) => ATTACHMENT_TYPES.has(doc.attr(e, attr.mimeCode) ?? ""),
-  ),
-  attributeIn("BR-CL-25", "BT-34 BT-49", "cbc:EndpointID", attr.schemeID, EAS, "scheme of the electronic address"),
-  attributeIn(
-    "BR-CL-26",
-    "BT-71",
-    "cac:DeliveryLocation/cbc:ID",
-    attr.schemeID,
-    ICD,
-    "scheme of the delivery location",
-  ),
+  codeRule("BR-CL-01", "BT-3", "cbc:InvoiceTypeCode | cbc:CreditNoteTypeCode", {
+    message:
+      "The document type is not one of the invoice or credit note codes of UNTDID 1001; use 380 for an invoice or 381 for a credit note.",
+    when: undefined,
+    holds: (doc, e) => isCode(doc.name(e) === cbc.InvoiceTypeCode ? INVOICE_TYPES : CREDIT_NOTE_TYPES, doc.text(e)),
+  }),
+  codeRule("BR-CL-03", "", AMOUNTS, {
+    message: `The currency of an amount is not in ${CURRENCIES.name}; set the attribute currencyID.`,
+    when: undefined,
+    holds: (doc, e) => isCode(CURRENCIES, doc.attr(e, attr.currencyID) ?? ""),
+  }),
+  textIn("BR-CL-04", "BT-5", "cbc:DocumentCurrencyCode", { list: CURRENCIES, what: "invoice currency" }),
+  textIn("BR-CL-05", "BT-6", "cbc:TaxCurrencyCode", { list: CURRENCIES, what: "accounting currency" }),
+  textIn("BR-CL-06", "BT-8", "cac:InvoicePeriod/cbc:DescriptionCode", {
+    list: TAX_POINT_DATES,
+    what: "code of the tax point date",
+  }),
+  attributeIn("BR-CL-07", "BT-18 BT-128", "cac:AdditionalDocumentReference/cbc:ID | cac:DocumentReference/cbc:ID", {
+    name: attr.schemeID,
+    list: OBJECT_SCHEMES,
+    what: "scheme of the invoiced object",
+    when: (doc, e) => isInvoicedObject(doc, doc.parent(e)),
+  }),
+  codeRule("BR-CL-10", "BT-29 BT-46 BT-60", "cac:PartyIdentification/cbc:ID", {
+    message: `The scheme of the identifier is not in ${ICD.name}; use a code of that list.`,
+    when: (doc, e) => doc.hasAttr(e, attr.schemeID),
+    holds: (doc, e) => isCode(ICD, doc.attr(e, attr.schemeID) ?? "") || isSepaCreditor(doc, e),
+  }),
+  attributeIn("BR-CL-11", "BT-30 BT-47 BT-61", "cac:PartyLegalEntity/cbc:CompanyID", {
+    name: attr.schemeID,
+    list: ICD,
+    what: "scheme of the legal registration",
+  }),
+  attributeIn("BR-CL-13", "BT-158", "cac:CommodityClassification/cbc:ItemClassificationCode", {
+    name: attr.listID,
+    list: ITEM_CLASSIFICATIONS,
+    what: "scheme of the item classification",
+  }),
+  textIn("BR-CL-14", "BT-40 BT-55 BT-69 BT-80", "cac:Country/cbc:IdentificationCode", {
+    list: COUNTRIES,
+    what: "country code",
+  }),
+  textIn("BR-CL-15", "BT-159", "cac:OriginCountry/cbc:IdentificationCode", {
+    list: COUNTRIES,
+    what: "country of origin",
+  }),
+  textIn("BR-CL-16", "BT-81", "cac:PaymentMeans/cbc:PaymentMeansCode", {
+    list: PAYMENT_MEANS,
+    what: "type of the payment means",
+  }),
+  textIn("BR-CL-17", "BT-95 BT-102 BT-118", "cac:TaxCategory/cbc:ID", { list: VAT_CATEGORIES, what: "VAT category" }),
+  textIn("BR-CL-18", "BT-151", "cac:ClassifiedTaxCategory/cbc:ID", {
+    list: VAT_CATEGORIES,
+    what: "VAT category of the item",
+  }),
+  textIn("BR-CL-19", "BT-98 BT-140", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", {
+    list: ALLOWANCE_REASONS,
+    what: "reason code of the allowance",
+    when: (doc, e, facts) => facts.isAllowance.of(doc, doc.parent(e)),
+  }),
+  textIn("BR-CL-20", "BT-105 BT-145", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", {
+    list: CHARGE_REASONS,
+    what: "reason code of the charge",
+    when: (doc, e, facts) => facts.isCharge.of(doc, doc.parent(e)),
+  }),
+  attributeIn("BR-CL-21", "BT-157", "cac:StandardItemIdentification/cbc:ID", {
+    name: attr.schemeID,
+    list: ICD,
+    what: "scheme of the item identifier",
+  }),
+  codeRule("BR-CL-22", "BT-121", "cbc:TaxExemptionReasonCode", {
+    message: `The exemption reason code is not in ${EXEMPTION_REASONS.name}; use a code of that list.`,
+    when: undefined,
+    holds: (doc, e) => isCode(EXEMPTION_REASONS, doc.text(e).toUpperCase()),
+  }),
+  attributeIn("BR-CL-23", "BT-130 BT-150", "cbc:InvoicedQuantity | cbc:BaseQuantity | cbc:CreditedQuantity", {
+    name: attr.unitCode,
+    list: UNITS,
+    what: "unit of the quantity",
+  }),
+  codeRule("BR-CL-24", "BT-125", "cbc:EmbeddedDocumentBinaryObject", {
+    message: "The format of the attached document is not admitted; attach PDF, PNG, JPEG, CSV, XLSX or ODS.",
+    when: (doc, e) => doc.hasAttr(e, attr.mimeCode),
+    holds: (doc, e) => ATTACHMENT_TYPES.has(doc.attr(e, attr.mimeCode) ?? ""),
+  }),
+  attributeIn("BR-CL-25", "BT-34 BT-49", "cbc:EndpointID", {
+    name: attr.schemeID,
+    list: EAS,
+    what: "scheme of the electronic address",
+  }),
+  attributeIn("BR-CL-26", "BT-71", "cac:DeliveryLocation/cbc:ID", {
+    name: attr.schemeID,
+    list: ICD,
+    what: "scheme of the delivery location",
+  }),
 ];
 
 export const CODES: Pattern<En16931Facts> = { id: "Codesmodel", rules: RULES };

@@ -9,9 +9,9 @@ import type { Path } from "../path.js";
 import { RuleError } from "../rule.js";
 import type { Facts } from "../rule.js";
 import { childDecimal, hasChargeIndicator, isAllowance, isCharge } from "../values.js";
-import { Codes } from "./codes-in-use.js";
-import { LastAnswer } from "./last-answer.js";
-import { Sums } from "./sums.js";
+import { Codes } from "./memory/codes-in-use.js";
+import { LastAnswer } from "./memory/last-answer.js";
+import { Sums } from "./memory/sums.js";
 import { CATEGORY, categoryBit, categoryOf, isVat, rawBit } from "./vat-categories.js";
 
 /** The distinct texts of the elements at a path. */

@@ -11,7 +11,7 @@ import type { Rule } from "../rule.js";
 import { childText, codePoints, normalizeSpace } from "../values.js";
 import { hasChildWithText } from "./conditional.js";
 import type { En16931Facts } from "./facts.js";
-import type { LastAnswer } from "./last-answer.js";
+import type { LastAnswer } from "./memory/last-answer.js";
 import { hasVatId } from "./identifiers.js";
 import { filled, hasAttribute, present } from "./tests.js";
 import { isVat } from "./vat-categories.js";

@@ -23,8 +23,8 @@ import type { Decimal } from "../decimal.js";
 import { fatal, ruleWhen, RuleError } from "../rule.js";
 import type { Assert, Rule, Test } from "../rule.js";
 import { childDecimal, numberOf, onlyChild, signOf } from "../values.js";
-import { EVERY_CODE } from "./codes-in-use.js";
-import type { Codes } from "./codes-in-use.js";
+import { EVERY_CODE } from "./memory/codes-in-use.js";
+import type { Codes } from "./memory/codes-in-use.js";
 import type { En16931Facts } from "./facts.js";
 import {
   buyerHasLegalId,
@@ -33,7 +33,7 @@ import {
   sellerHasTaxId,
   sellerHasVatId,
 } from "./identifiers.js";
-import { rateKey } from "./sums.js";
+import { rateKey } from "./memory/sums.js";
 import { CATEGORY, VAT_FAMILIES } from "./vat-categories.js";
 import type { VatFamily } from "./vat-categories.js";
 

@@ -154,6 +154,7 @@ const noSchemaLocation: Claim = (id) =>
     hasNoSchemaLocation,
   );
 
+/** Holds when the document does not say where its schema lies: a receiver must not be sent elsewhere for it. */
 export const hasNoSchemaLocation: Test = (doc, e) => {
   for (let i = 0; i < doc.attrCount(e); i += 1)
     if (doc.expanded(doc.attrName(e, i)).local === "schemaLocation") return false;

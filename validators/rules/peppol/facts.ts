@@ -206,9 +206,11 @@ function someParty(doc: XmlDocument, role: number, passes: (doc: XmlDocument, pa
   return false;
 }
 
+/** Whether the address of a party names Sweden. */
 export const isInSweden = (doc: XmlDocument, party: ElementId): boolean =>
   ADDRESS_COUNTRY.some(doc, party, textIs, "SE");
 
+/** Whether a party in Sweden is also registered for VAT there; the Swedish rules on rates concern only such parties. */
 export function isInSwedenWithVat(doc: XmlDocument, party: ElementId): boolean {
   if (!isInSweden(doc, party)) return false;
   for (let scheme = doc.child(party, cac.PartyTaxScheme); scheme !== NONE; scheme = doc.nextSame(scheme)) {

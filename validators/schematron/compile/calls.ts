@@ -43,6 +43,7 @@ type Row = { readonly least: number; readonly most: number; readonly code: (call
 
 const row = (least: number, most: number, code: (call: Call) => Code): Row => ({ least, most, code });
 
+/** Translates a call of an XPath or schema function. @throws Unsupported for a function that is not known */
 export function translateCall(expr: Expr & { readonly kind: "call" }, env: Env): Code {
   const { name, args } = expr;
   if (name.namespace === XS) {

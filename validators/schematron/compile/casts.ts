@@ -35,6 +35,7 @@ const TARGETS: Readonly<
   "xs:unsignedByte": { base: "integer", lowest: "0", highest: "255" },
 };
 
+/** Whether a type name can stand behind `cast as`. */
 export const isCastTarget = (type: string): boolean => Object.hasOwn(TARGETS, type);
 
 function targetOf(type: SequenceType): { readonly base: ItemType; readonly lowest: string; readonly highest: string } {
@@ -85,6 +86,7 @@ function unwrap(env: Env, code: string): string {
   return env.m.helper(`const ${local} = ${code}; return ${local} === undefined ? undefined : ${local}.value;`);
 }
 
+/** Translates `castable as`: true when the cast would not fail. */
 export function castableCode(env: Env, operand: Code, type: SequenceType): Code {
   const { m } = env;
   const { base, lowest, highest } = targetOf(type);

@@ -55,8 +55,11 @@ export type Code = {
   readonly downward?: boolean | undefined;
 };
 
+/** Whether items of the type are nodes of the document. */
 export const isNodeType = (type: ItemType): boolean => (NODE_TYPES as readonly string[]).includes(type);
+/** Whether items of the type are exact numbers. */
 export const isExactType = (type: ItemType): boolean => type === "integer" || type === "decimal";
+/** Whether items of the type are numbers, exact or xs:double. */
 export const isNumberType = (type: ItemType): boolean => isExactType(type) || type === "double";
 
 /** The type of fn:data of an item of that type. */
@@ -143,9 +146,11 @@ export const emptyCode: Code = { type: "any", card: "none", each: () => "", trut
 export const nativeCode = (m: Module, native: string): Code =>
   valueCode(m, "integer", "one", `R.fromInt(${native})`, { native });
 
+/** Code of a single boolean, which is its own truth value. */
 export const booleanCode = (m: Module, expression: string): Code =>
   valueCode(m, "boolean", "one", expression, { truth: expression });
 
+/** Code of a single string. */
 export const stringCode = (m: Module, expression: string): Code => valueCode(m, "string", "one", expression);
 
 /** A string literal. */

@@ -18,6 +18,7 @@ const MIRROR: Readonly<Record<Comparison, Comparison>> = {
   ">=": "<=",
 };
 
+/** Translates general (`=`), value (`eq`) and node (`is`) comparisons. */
 export function translateComparison(expr: Expr & { readonly kind: "compare" }, env: Env): Code {
   const [left, right] = [env.translate(expr.left, env), env.translate(expr.right, env)];
   if (left.native !== undefined && right.native !== undefined) {

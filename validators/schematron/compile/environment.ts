@@ -43,6 +43,7 @@ export class Unsupported extends Error {
   }
 }
 
+/** Ends the compilation: the construct is not supported. The caller adds file and line. */
 export function unsupported(construct: string): never {
   throw new Unsupported(construct);
 }
@@ -55,6 +56,7 @@ export const withContext = (env: Env, context: Item, position?: string, size?: s
   size,
 });
 
+/** The environment with one more variable in scope. */
 export const withVariable = (env: Env, name: string, variable: Variable): Env => ({
   ...env,
   variables: new Map([...env.variables, [name, variable]]),

@@ -34,6 +34,7 @@ type Loop = {
   readonly one?: boolean;
 };
 
+/** Translates a path expression, step by step. */
 export function translatePath(path: Expr & { readonly kind: "path" }, env: Env): Code {
   const [first, ...rest] = path.steps;
   if (path.rooted) return stageCode(env, applySteps(startStage(documentItem()), path.steps, env));

@@ -37,6 +37,7 @@ const HEAVY: ReadonlySet<Expr["kind"]> = new Set([
   "filter",
 ]);
 
+/** Translates any expression to JavaScript. @throws Unsupported naming the construct */
 export function translate(expr: Expr, env: Env): Code {
   if (
     env.memoised ||

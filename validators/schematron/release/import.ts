@@ -195,6 +195,7 @@ function writePack(
   return directory;
 }
 
+/** Replaces the manifest of a pack at once: a reader sees the old one or the new one. */
 export function writeManifest(directory: string, manifest: Manifest): void {
   const path = join(directory, "manifest.json");
   writeFileSync(`${path}.new`, `${JSON.stringify(manifest, undefined, 2)}\n`);

@@ -19,21 +19,21 @@ export type LoadedSchema = { readonly rules: RuleSet; readonly entry: ManifestSc
 export type LoadedPack = { readonly manifest: Manifest; readonly schemas: readonly LoadedSchema[] };
 
 /** Why a pack is not loaded. "compiler" is cured by recompilePack, the others by a new import. */
-export const REFUSALS = ["manifest", "compiler", "sources", "code"] as const;
-export type Refusal = (typeof REFUSALS)[number];
+export const PACK_FAULTS = ["manifest", "compiler", "sources", "code"] as const;
+export type PackFault = (typeof PACK_FAULTS)[number];
 
 /** A pack that must not run. */
 export class PackRefused extends Error {
-  readonly reason: Refusal;
+  readonly reason: PackFault;
 
-  constructor(id: string, reason: Refusal, problem: string) {
+  constructor(id: string, reason: PackFault, problem: string) {
     super(`the rule pack ${id} is not loaded: ${problem}`);
     this.name = "PackRefused";
     this.reason = reason;
   }
 }
 
-export type PackListing = { readonly id: string; readonly manifest?: Manifest; readonly refusal?: Refusal };
+export type PackListing = { readonly id: string; readonly manifest?: Manifest; readonly refusal?: PackFault };
 
 /** The packs of a rules directory, sorted by id, with what keeps them from being loaded. */
 export function listPacks(rulesDir: string): PackListing[] {
@@ -48,7 +48,7 @@ export function listPacks(rulesDir: string): PackListing[] {
   });
 }
 
-function refusalOf(check: () => void): { readonly refusal?: Refusal } {
+function refusalOf(check: () => void): { readonly refusal?: PackFault } {
   try {
     check();
     return {};

@@ -61,6 +61,7 @@ function readFolder(root: string): ReleaseFile[] {
   return files;
 }
 
+/** SHA-256 in lower case hexadecimal digits. */
 export const sha256 = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
 /** Official files by hash: what an imported release is, whatever it was called. Facts, collected from the releases. */

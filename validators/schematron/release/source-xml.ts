@@ -1,6 +1,9 @@
 /**
  * Reads the XML of rule sources (Schematron files, testSets): small trusted-shape files of which mixed content, namespaces
  * in scope, lines and offsets matter. Documents under test never come here; they have the scanner of validators/xml.
+ *
+ * It is a reader of its own beside validators/xml/tree.ts, because that one refuses the processing instructions which
+ * rule sources carry, on purpose: it reads signed messages. Loosening it there would cost more than these lines.
  */
 
 /** A source file cannot be read or uses something the compiler does not support. Names file, line and construct. */
@@ -29,13 +32,16 @@ export type SourceElement = {
   readonly scope: ReadonlyMap<string, string>;
   /** Prefixes this element declares itself. */
   readonly declared: ReadonlySet<string>;
-  readonly children: SourceNode[];
+  readonly children: readonly SourceNode[];
   readonly line: number;
   /** Offsets in the text: from "<" to behind the final ">". `nameEnd` lies behind the name in the start tag. */
   readonly start: number;
   readonly nameEnd: number;
-  end: number;
+  readonly end: number;
 };
+
+/** An element whose end has not been read yet. */
+type OpenElement = Omit<SourceElement, "children" | "end"> & { readonly children: SourceNode[]; end: number };
 
 const DEPTH_MAX = 256;
 const TEXT_MAX = 32 * 1024 * 1024;
@@ -63,7 +69,7 @@ export const textOf = (element: SourceElement): string =>
 class SourceReader {
   readonly #text: string;
   readonly #file: string;
-  readonly #open: SourceElement[] = [];
+  readonly #open: OpenElement[] = [];
   #root: SourceElement | undefined;
   #at = 0;
   #countedTo = 0;
@@ -143,7 +149,7 @@ class SourceReader {
     const [prefix, local] = splitName(tag);
     const namespace = scope.get(prefix) ?? (prefix === "xml" ? "http://www.w3.org/XML/1998/namespace" : "");
     if (prefix !== "" && namespace === "") this.#fail(`the prefix ${prefix} is not declared`);
-    const element: SourceElement = {
+    const element: OpenElement = {
       tag,
       namespace,
       local,

@@ -17,9 +17,11 @@ function compareNodes(a: Node, b: Node): number {
   return a instanceof TextNode && b instanceof TextNode ? a.index - b.index : 0;
 }
 
+/** Whether both are one node of the document. */
 export const sameNode = (a: Node, b: Node): boolean =>
   a === b || (typeof a !== "number" && typeof b !== "number" && compareNodes(a, b) === 0);
 
+/** Document order of two nodes, for sorting. */
 export const nodeOrder = (a: Node, b: Node): number => compareNodes(a, b);
 
 /** Document order, each node once. Sorts in place. */
@@ -185,6 +187,7 @@ function writtenName(doc: XmlDocument, e: ElementId): string {
 const NAME_END = /[ \t\r\n/>]/g;
 const NON_ASCII = /[\x80-\xff]/;
 
+/** What name(), local-name() and namespace-uri() answer; "" for a node without a name. */
 export function nodeName(
   doc: XmlDocument,
   node: Item | undefined,

@@ -56,6 +56,7 @@ function arithDouble(op: Exclude<Arithmetic, "idiv">, a: number, b: number): num
   }
 }
 
+/** Whole-number division of doubles. @throws FOAR0001 by zero, FOAR0002 when the result is no number */
 export function idivDouble(a: number, b: number): Decimal {
   if (b === 0) fail("FOAR0001");
   return exact.fromDouble(Math.trunc(a / b)) ?? fail("FOAR0002");
@@ -77,6 +78,7 @@ export function numeric(value: Atomic): Decimal | Double {
   return fail("XPTY0004");
 }
 
+/** The negative of a number whose type is only known now; nothing stays nothing. */
 export function negateAny(value: Maybe<Atomic>): Maybe<Atomic> {
   if (value === undefined) return undefined;
   const number = numeric(value);
@@ -156,6 +158,7 @@ export function booleanOfItems(items: readonly Item[]): boolean {
   return items.length === 1 ? booleanOfAtomic(first) : fail("FORG0006");
 }
 
+/** Effective boolean value of a single item. */
 export function booleanOfAtomic(value: Maybe<Item>): boolean {
   if (value === undefined) return false;
   if (isNode(value)) return true;
@@ -205,11 +208,13 @@ export function castOrFail(value: Maybe<Atomic>, target: AtomicType): Maybe<Atom
   return "error" in result ? fail(result.error) : result.value;
 }
 
+/** Whether the cast of a value would not fail. */
 export const isCastable = (value: Atomic, target: AtomicType): boolean => !("error" in cast(value, target));
 
 /** Text → exact number, as `xs:decimal(.)` and `xs:integer(.)` do. */
 export const decimalOf = (text: Maybe<string>): Maybe<Decimal> =>
   text === undefined ? undefined : (exact.parseDecimal(text) ?? fail("FORG0001"));
+/** A text as xs:integer; nothing stays nothing. */
 export const integerOf = (text: Maybe<string>): Maybe<Decimal> =>
   text === undefined ? undefined : (exact.parseInteger(text) ?? fail("FORG0001"));
 
@@ -219,6 +224,7 @@ export function bounded(value: Maybe<Decimal>, lowest: string, highest: string):
   return fail("FORG0001");
 }
 
+/** Whether a number lies between two bounds, both included, which are written as text. */
 export const withinBounds = (value: Decimal, lowest: string, highest: string): boolean =>
   (lowest === "" || exact.ge(value, exact.decimal(lowest))) &&
   (highest === "" || exact.le(value, exact.decimal(highest)));
@@ -226,6 +232,7 @@ export const withinBounds = (value: Decimal, lowest: string, highest: string): b
 /** `1 to 3`: a range longer than the bound is refused rather than allocated. */
 const RANGE_MAX = 100_000;
 
+/** The whole numbers of `from to to`, both included. @throws when there are too many */
 export function range(from: Maybe<Decimal>, to: Maybe<Decimal>): Decimal[] {
   if (from === undefined || to === undefined) return [];
   if (!exact.isInteger(from) || !exact.isInteger(to)) fail("XPTY0004");

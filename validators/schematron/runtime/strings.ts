@@ -28,11 +28,13 @@ export function substring(text: string, start: number, length: number): string {
 export const substringFrom = (text: string, start: number): string =>
   Number.isNaN(start) ? "" : substring(text, start, Infinity);
 
+/** The text before the first occurrence of a mark; "" when there is none. */
 export function substringBefore(text: string, mark: string): string {
   const at = text.indexOf(mark);
   return at < 0 ? "" : text.slice(0, at);
 }
 
+/** The text behind the first occurrence of a mark; "" when there is none. */
 export function substringAfter(text: string, mark: string): string {
   const at = text.indexOf(mark);
   return at < 0 ? "" : text.slice(at + mark.length);
@@ -50,9 +52,11 @@ export function translate(text: string, from: string, to: string): string {
   return result;
 }
 
+/** The numbers of the characters of a text. */
 export const stringToCodepoints = (text: string): Decimal[] =>
   Array.from(text, (char) => fromInt(char.codePointAt(0) ?? 0));
 
+/** The text of character numbers. @throws FOCH0001 for a number that is no character of XML */
 export function codepointsToString(codes: readonly Decimal[]): string {
   return codes
     .map((code) => {
@@ -88,6 +92,7 @@ export function regex(pattern: string, flags: string): RegExp {
   return compiled;
 }
 
+/** Whether a pattern occurs anywhere in a text. */
 export const matches = (text: string, pattern: RegExp): boolean => pattern.test(text);
 
 /** fn:tokenize: the pieces between matches; a pattern that matches the empty string is an error. */

@@ -93,6 +93,7 @@ export function fail(code: string): never {
   throw new RuleError(code);
 }
 
+/** Whether an item is a node of the document. */
 export const isNode = (item: Item): item is Node =>
   typeof item === "number" || item instanceof Attribute || item instanceof TextNode;
 
@@ -128,6 +129,7 @@ const normalizeSlowly = (text: string): string => trim(text).replace(/[ \t\r\n]+
 export type AtomicType =
   "string" | "untyped" | "boolean" | "integer" | "decimal" | "double" | "date" | "time" | "dateTime";
 
+/** The string value of an item that is no node. */
 export function textOf(value: Atomic): string {
   if (typeof value === "string") return value;
   if (typeof value === "boolean") return value ? "true" : "false";
@@ -164,6 +166,7 @@ export function parseDouble(text: string): number | undefined {
   return written === "NaN" ? NaN : undefined;
 }
 
+/** A text as xs:boolean; undefined when it is none. */
 export function parseBoolean(text: string): boolean | undefined {
   if (text === "true" || text === "false") return text === "true";
   const written = trim(text);
@@ -294,5 +297,6 @@ export const isTrue = (value: Decimal | Double): boolean =>
     ? value.value !== 0 && !Number.isNaN(value.value)
     : value.small !== 0 || value.big !== undefined;
 
+/** A number or truth value as a double. */
 export const numberOf = (value: boolean | Decimal | Double): number =>
   typeof value === "boolean" ? (value ? 1 : 0) : value instanceof Double ? value.value : toDouble(value);

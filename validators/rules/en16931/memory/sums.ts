@@ -4,15 +4,15 @@
  * Lines and allowances are read once, however many breakdowns there are: the official expressions add all lines up again
  * for every TaxSubtotal, which is quadratic. An error is kept with the sum it belongs to and raised when that sum is used.
  */
-import { NONE } from "../../xml/document.js";
-import type { ElementId, XmlDocument } from "../../xml/document.js";
-import { cac, cbc } from "../../xml/names.js";
-import type { NameId } from "../../xml/names.js";
-import { add, parseDecimal, toText, ZERO } from "../decimal.js";
-import type { Decimal } from "../decimal.js";
-import { RuleError } from "../rule.js";
-import { childDecimal, hasChargeIndicator, onlyChild } from "../values.js";
-import { CATEGORY, categoryOf } from "./vat-categories.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
+import { cac, cbc } from "../../../xml/names.js";
+import type { NameId } from "../../../xml/names.js";
+import { add, parseDecimal, toText, ZERO } from "../../decimal.js";
+import type { Decimal } from "../../decimal.js";
+import { RuleError } from "../../rule.js";
+import { childDecimal, hasChargeIndicator, onlyChild } from "../../values.js";
+import { CATEGORY, categoryOf } from "../vat-categories.js";
 
 /** Categories whose sums are kept per rate; the others have one rate by definition. */
 const RATED = CATEGORY.S | CATEGORY.L | CATEGORY.M;
@@ -23,6 +23,7 @@ const SLOTS = slot(CATEGORY.other) + 1;
 /** A rate as a key: equal rates have equal keys. */
 export type RateKey = string;
 
+/** The key of a VAT rate: 20, 20.0 and 20.00 are one rate. */
 export const rateKey = (rate: Decimal): RateKey => toText(rate);
 
 const NO_RATES: ReadonlySet<RateKey> = new Set();

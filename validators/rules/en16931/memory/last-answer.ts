@@ -1,5 +1,5 @@
 /** A memory of one answer, against work that grows with the square of a document. */
-import type { ElementId, XmlDocument } from "../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
 
 /**
  * The answer for the last element asked about. Siblings ask about their parent one after the other, and a document may

@@ -5,7 +5,7 @@
  */
 import { constants, createHash, privateDecrypt, publicEncrypt } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import type { KeyTransport } from "./names.js";
+import type { KeyTransport } from "../names.js";
 
 /** Encrypts a content key to a certificate, SHA-256 in digest and MGF. */
 export const encryptContentKey = (key: KeyObject, contentKey: Uint8Array): Buffer =>

@@ -1,9 +1,9 @@
 /** Which VAT categories occur at one place of a document. */
-import { NONE } from "../../xml/document.js";
-import type { ElementId, XmlDocument } from "../../xml/document.js";
-import { cbc } from "../../xml/names.js";
-import { RuleError } from "../rule.js";
-import { categoryOf, isVat, rawBit } from "./vat-categories.js";
+import { NONE } from "../../../xml/document.js";
+import type { ElementId, XmlDocument } from "../../../xml/document.js";
+import { cbc } from "../../../xml/names.js";
+import { RuleError } from "../../rule.js";
+import { categoryOf, isVat, rawBit } from "../vat-categories.js";
 
 /** Codes of the tax categories at one place of the document, as bits of CATEGORY. */
 export class Codes {
