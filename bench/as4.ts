@@ -21,7 +21,7 @@ import {
   readAnswer,
 } from "../engine/peppol/as4/messages.js";
 import type { As4Crypto, BuiltMessage } from "../engine/peppol/as4/messages.js";
-import { createHttpClient } from "../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../engine/peppol/network/http.js";
 import { BILLING_CAPABILITIES } from "../engine/peppol/envelope/identifiers.js";
 import { ensureDevelopmentPki } from "../engine/peppol/pki/development.js";
 import { wrapDocument } from "../engine/peppol/envelope/byte-exact.js";
@@ -218,11 +218,13 @@ async function stackFigures(options: BenchOptions, from: AccessPointKey, to: Acc
   const payload = sbdOf(receiver);
   const exchange = async (): Promise<Prepared> => {
     const sent = await seal(from, to, receiver, payload, crypto);
-    const result = await http.post({
+    const result = await http.request({
+      method: "POST",
+      use: "as4",
       url: stack.url,
-      contentType: sent.contentType,
+      headers: { "content-type": sent.contentType },
       body: sent.body,
-      responseBytesMax: LIMITS.as4_answer_bytes_max,
+      bytes_max: LIMITS.as4_answer_bytes_max,
       timeout_ms: LIMITS.as4_exchange_timeout_ms,
     });
     if (result.kind !== "response") throw new Error(result.fault);

@@ -14,8 +14,8 @@ import { createAs4Receiver } from "./as4/receive.js";
 import type { As4Receiver } from "./as4/receive.js";
 import { createAs4Transport } from "./as4/send.js";
 import { peerTrust, smpEndpoints } from "./as4/trust.js";
-import { createHttp } from "./network/http.js";
-import { createHttpClient } from "./network/http-client.js";
+import { createHttpClient } from "./network/http.js";
+import type { Http } from "./network/http.js";
 import type { OutboundPolicy } from "./network/outbound-address.js";
 import { createPki } from "./pki/pki.js";
 import type { Pki } from "./pki/pki.js";
@@ -73,7 +73,8 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
     allowLoopback: config.ENVIRONMENT === "sandbox",
     ownOrigins: [new URL(publicUrl).origin],
   };
-  const http = createHttp({ policy });
+  const client = createHttpClient({ policy });
+  const http = client.request;
   const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
   const registrations = openRegistrationPorts({ config, sql, sealer, keys, clock });
   const smpServer = createSmpServer({
@@ -87,7 +88,6 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   const lookup = await openLookup(options, { pki, policy, http, smpServer });
   const own = { current: () => keys.ap(), all: () => keys.apKeys() };
   const trust = peerTrust(pki);
-  const client = createHttpClient({ policy });
   const receivers = createReceivers(clock);
   const watch = keys.watch();
   if (registrations !== undefined) await sayWhetherWeAreFound(sql, keys, log);
@@ -104,7 +104,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
       trust,
       own,
       crypto,
-      http: client,
+      http,
       receivers,
       evidence: archive,
       mlsType: config.MLS_TYPE,
@@ -138,7 +138,7 @@ async function sayWhetherWeAreFound(sql: Sql, keys: OwnKeys, log: Log): Promise<
 interface LookupParts {
   readonly pki: Pki;
   readonly policy: OutboundPolicy;
-  readonly http: ReturnType<typeof createHttp>;
+  readonly http: Http;
   readonly smpServer: SmpServer;
 }
 

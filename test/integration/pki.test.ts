@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { REVOCATION_MODES } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
-import { createHttp } from "../../engine/peppol/network/http.js";
+import { createHttpClient } from "../../engine/peppol/network/http.js";
 import { createPki } from "../../engine/peppol/pki/pki.js";
 import type { Pki, Verdict } from "../../engine/peppol/pki/pki.js";
 import { pemOf, readPemCertificates } from "../../engine/peppol/pki/certificate.js";
@@ -64,7 +64,8 @@ const open = (mode: (typeof REVOCATION_MODES)[number] = "off", store = pki.store
     log: silentLog,
     revocation: createRevocation({
       clock,
-      http: (call) => createHttp({ policy: { allowLoopback: true, ownOrigins: [] } })({ ...call, timeout_ms: 200 }),
+      http: (call) =>
+        createHttpClient({ policy: { allowLoopback: true, ownOrigins: [] } }).request({ ...call, timeout_ms: 200 }),
     }),
   });
 const reasonOf = (verdict: Verdict): string => (verdict.kind === "refused" ? verdict.reason : "trusted");
@@ -518,7 +519,10 @@ describe("revocation", () => {
       mode: "hard",
       clock,
       log: silentLog,
-      revocation: createRevocation({ clock, http: createHttp({ policy: { allowLoopback: false, ownOrigins: [] } }) }),
+      revocation: createRevocation({
+        clock,
+        http: createHttpClient({ policy: { allowLoopback: false, ownOrigins: [] } }).request,
+      }),
     });
     expect(reasonOf(await strict.check(leaf.certificate, { usage: "ap" }))).toBe("revocation_unknown");
     expect(server.asked.ocsp).toBe(0);

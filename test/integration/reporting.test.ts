@@ -10,7 +10,7 @@ import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createAs4Transport } from "../../engine/peppol/as4/send.js";
-import { createHttpClient } from "../../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../../engine/peppol/network/http.js";
 import { createReceivers } from "../../engine/peppol/as4/send-gate.js";
 import { monthBounds, REPORT_DOCUMENT_TYPES, REPORT_PROCESS, REPORT_RECEIVER } from "../../engine/peppol/reporting.js";
 import type { Exchange, Transport } from "../../engine/peppol/transport.js";
@@ -199,7 +199,7 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
     trust: trustIn(them),
     own: ownOf(us),
     crypto: inThread,
-    http: client,
+    http: client.request,
     receivers: createReceivers(clock),
     evidence: archive,
     clock,

@@ -11,8 +11,8 @@ import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js
 import { silentLog } from "../../engine/base/log.js";
 import { createAs4Transport } from "../../engine/peppol/as4/send.js";
 import { peerTrust, smpEndpoints } from "../../engine/peppol/as4/trust.js";
-import { createHttpClient } from "../../engine/peppol/network/http-client.js";
-import type { HttpClient } from "../../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../../engine/peppol/network/http.js";
+import type { HttpClient } from "../../engine/peppol/network/http.js";
 import { createReceivers } from "../../engine/peppol/as4/send-gate.js";
 import type { Outcome, Transport } from "../../engine/peppol/transport.js";
 import { inThread } from "../support/as4.js";
@@ -79,7 +79,7 @@ beforeEach(async () => {
     trust: peerTrust(trust),
     own: ownOf(us),
     crypto: inThread,
-    http,
+    http: http.request,
     receivers: createReceivers(clock),
     evidence: archive,
     clock,

@@ -120,21 +120,21 @@ describe("a recipient is not found", () => {
       () => {
         dns.answer = () => ({ naptr: [smpRecord("http://127.0.0.1:1")] });
       },
-      "lookup_failed: connection_ECONNREFUSED",
+      "lookup_failed: connect_refused_ECONNREFUSED",
     ],
     [
       "when its SMP lies in a private network",
       () => {
         dns.answer = () => ({ naptr: [smpRecord("https://10.0.0.1")] });
       },
-      "lookup_failed: refused_address_address",
+      "lookup_failed: address_refused_address",
     ],
     [
       "when its SMP is no web address",
       () => {
         dns.answer = () => ({ naptr: [smpRecord("file:///etc/passwd")] });
       },
-      "lookup_failed: refused_address_scheme",
+      "lookup_failed: bad_url_scheme",
     ],
     [
       "when its SMP fails",
@@ -480,7 +480,7 @@ describe("a redirect", () => {
       () => {
         smp.answer = () => ({ body: redirect("PSK000020", "https://10.0.0.1") });
       },
-      "lookup_failed: refused_address_address",
+      "lookup_failed: address_refused_address",
     ],
     [
       "to nothing is not",

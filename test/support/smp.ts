@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 
 import { silentLog } from "../../engine/base/log.js";
 import { createResolveNaptr } from "../../engine/peppol/network/dns.js";
-import { createHttp } from "../../engine/peppol/network/http.js";
+import { createHttpClient } from "../../engine/peppol/network/http.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import type { OutboundPolicy } from "../../engine/peppol/network/outbound-address.js";
 import { createPki } from "../../engine/peppol/pki/pki.js";
@@ -80,7 +80,7 @@ export function networkLookup(
   options: { readonly policy?: OutboundPolicy; readonly timeout_ms?: number; readonly trust?: Pki } = {},
 ): SmpLookup {
   const policy = options.policy ?? SANDBOX_POLICY;
-  const http = createHttp({ policy });
+  const http = createHttpClient({ policy }).request;
   const sml = createSml({
     zone: "participant.test",
     clock,

@@ -1,7 +1,7 @@
 /** What the answer of another access point means for the document. Pure tables; every way an exchange can end is in one of them. */
 import type { Answer } from "./messages.js";
 import { NOT_SERVICED } from "./ebms-errors.js";
-import type { HttpFault } from "../network/http-client.js";
+import type { HttpFault } from "../network/http.js";
 import type { Outcome } from "../transport.js";
 
 /** Attempts that a receiver's NOT_SERVICED is doubted for: its recipient may have moved since our look-up. */

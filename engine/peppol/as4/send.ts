@@ -20,7 +20,7 @@ import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js"
 import type { AnswerContext } from "./outcomes.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
-import type { HttpClient, HttpFault, HttpResult } from "../network/http-client.js";
+import type { Http, HttpFault, HttpResult } from "../network/http.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 import { classifyInbound } from "../responses/inbound-kind.js";
 import type { Passage, Receivers } from "./send-gate.js";
@@ -32,7 +32,7 @@ export interface As4TransportPorts {
   readonly trust: PeerTrust;
   readonly own: OwnAccessPoint;
   readonly crypto: As4Crypto;
-  readonly http: HttpClient;
+  readonly http: Http;
   readonly receivers: Receivers;
   readonly evidence: EvidenceArchive;
   /** Which status we ask for business documents; undefined says nothing, which means FAILURE_ONLY. */
@@ -147,13 +147,15 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
     };
   const message = await build(ports, exchange, target, signer, wrapped.bytes);
   const sentAt = ports.clock.now();
-  const result = await ports.http.post({
+  const result = await ports.http({
+    method: "POST",
+    use: "as4",
     url: target.endpoint.url,
     ...(target.endpoint.target === undefined ? {} : { target: target.endpoint.target }),
-    contentType: message.contentType,
+    headers: { "content-type": message.contentType },
     body: message.body,
     signal,
-    responseBytesMax: LIMITS.as4_answer_bytes_max,
+    bytes_max: LIMITS.as4_answer_bytes_max,
     timeout_ms: LIMITS.as4_exchange_timeout_ms,
   });
   const answeredAt = ports.clock.now();

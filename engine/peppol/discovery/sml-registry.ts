@@ -4,7 +4,6 @@
  * @source Peppol SML 1.3.0 (ManageBusinessIdentifierService-1.0.wsdl); design/as4.md section 10
  */
 import { randomInt } from "node:crypto";
-import { request } from "node:https";
 
 import { escapeText } from "../../../validators/xml/c14n.js";
 import { childElements, onlyChild, parseXml } from "../../../validators/xml/tree.js";
@@ -12,8 +11,8 @@ import type { XmlElement } from "../../../validators/xml/tree.js";
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { exchange } from "../network/http.js";
-import type { HttpAnswer } from "../network/http.js";
+import { createHttpClient } from "../network/http.js";
+import type { Http, HttpResult } from "../network/http.js";
 import { pemOf } from "../pki/certificate.js";
 import type { OwnIdentity } from "../pki/own-keys.js";
 
@@ -87,6 +86,10 @@ export interface SmlRegistryOptions {
 
 /** The registry's real form. The address is the operator's own: it is not judged. */
 export function createSmlRegistry(options: SmlRegistryOptions): Registry {
+  const { request } = createHttpClient({
+    policy: { allowLoopback: false, ownOrigins: [new URL(options.url).origin] },
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  });
   const call = async (
     operation: RegistryOperation,
     participant: ParticipantId,
@@ -94,7 +97,9 @@ export function createSmlRegistry(options: SmlRegistryOptions): Registry {
   ): Promise<RegistryOutcome> => {
     if (migrationKey !== undefined && !isMigrationKey(migrationKey))
       return { kind: "bad_request", code: "MIGRATION_KEY" };
-    return outcomeOf(await send(options, operation, envelope(operation, options.smpId, participant, migrationKey)));
+    return outcomeOf(
+      await send(options, request, operation, envelope(operation, options.smpId, participant, migrationKey)),
+    );
   };
   return {
     create: (participant) => call("create", participant),
@@ -118,31 +123,27 @@ function envelope(
 }
 
 function send(
-  { url, identity, ca, timeout_ms }: SmlRegistryOptions,
+  { url, identity, timeout_ms }: SmlRegistryOptions,
+  http: Http,
   operation: RegistryOperation,
   body: string,
-): Promise<HttpAnswer> {
+): Promise<HttpResult> {
   const { certificate, chain, privateKey } = identity();
-  const bytes = Buffer.from(body);
-  const sending = request(`${url.replace(/\/+$/, "")}/manageparticipantidentifier`, {
+  return http({
     method: "POST",
-    agent: false,
-    minVersion: "TLSv1.2",
-    maxHeaderSize: LIMITS.outbound_header_bytes_max,
-    // node's TLS takes keys as PEM only; the text lives as long as this call.
-    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-    cert: [certificate, ...chain.slice(0, -1)].map(pemOf).join(""),
+    url: `${url.replace(/\/+$/, "")}/manageparticipantidentifier`,
+    use: "sml",
     headers: {
-      "Content-Type": "text/xml; charset=utf-8",
-      "Content-Length": bytes.length,
-      SOAPAction: `"${ACTION}${OPERATIONS[operation].action}"`,
-      "User-Agent": "Kurier",
+      "content-type": "text/xml; charset=utf-8",
+      soapaction: `"${ACTION}${OPERATIONS[operation].action}"`,
     },
-    ...(ca === undefined ? {} : { ca: [...ca] }),
-  });
-  return exchange(sending, {
-    body: bytes,
+    body: Buffer.from(body),
     bytes_max: LIMITS.sml_answer_bytes_max,
+    // node's TLS takes keys as PEM only; the text lives as long as this call.
+    identity: {
+      key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+      cert: [certificate, ...chain.slice(0, -1)].map(pemOf).join(""),
+    },
     ...(timeout_ms === undefined ? {} : { timeout_ms }),
   });
 }
@@ -155,22 +156,10 @@ const FAULTS: Readonly<Record<string, RegistryOutcomeKind>> = {
   InternalErrorFault: "internal_error",
 };
 
-/** Codes of the network that say that nothing of the request arrived. */
-const NOT_SENT: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "CONNECT_TIMEOUT",
-]);
-
-function outcomeOf(answer: HttpAnswer): RegistryOutcome {
+function outcomeOf(answer: HttpResult): RegistryOutcome {
+  // TLS 1.3 lets us send before the server has judged our certificate, so that a refusal comes after the request.
   if (answer.kind === "failed")
-    return {
-      kind: NOT_SENT.has(answer.code) || answer.failure === "tls" ? "unreachable" : "unknown",
-      code: answer.code,
-    };
+    return { kind: answer.uploaded && answer.fault !== "tls" ? "unknown" : "unreachable", code: answer.code };
   const code = `http_${answer.status}`;
   const body = soapBody(answer.body);
   if (answer.status >= 200 && answer.status < 300)

@@ -2,7 +2,7 @@
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
-import type { Http, HttpAnswer } from "../network/http.js";
+import type { Http, HttpResult } from "../network/http.js";
 import type { Sml } from "./sml.js";
 import { pathSegment, readServiceGroup } from "./smp-document.js";
 import type { SmpServer } from "./smp-server.js";
@@ -40,12 +40,12 @@ const ACCEPT = { Accept: "application/xml, text/xml;q=0.9" } as const;
 
 /** SMPs of the network: DNS, then HTTPS. */
 export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly http: Http }): MetadataSource {
-  const get = (url: string): Promise<HttpAnswer> =>
+  const get = (url: string): Promise<HttpResult> =>
     http({ method: "GET", url, use: "smp", headers: ACCEPT, bytes_max: LIMITS.smp_answer_bytes_max });
 
   async function groupAt(base: string, participant: string): Promise<GroupResult> {
     const answer = await get(`${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}`);
-    if (answer.kind === "answer" && answer.status === 404) return { kind: "no_participant" };
+    if (answer.kind === "response" && answer.status === 404) return { kind: "no_participant" };
     if (answer.kind === "failed" || answer.status !== 200) return { kind: "failed", reason: reasonOf(answer) };
     const documentTypes = readServiceGroup(answer.body, participant);
     return documentTypes === undefined
@@ -72,7 +72,7 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
       const { base, dnsName } = located;
       const url = `${base}/${pathSegment(PARTICIPANT_SCHEME, participant)}/services/${pathSegment(documentTypeScheme, documentType)}`;
       const answer = await get(url);
-      if (answer.kind === "answer" && answer.status === 200)
+      if (answer.kind === "response" && answer.status === 200)
         return { kind: "document", bytes: answer.body, url, dnsName };
       if (answer.kind === "failed" || answer.status !== 404) return { kind: "failed", reason: reasonOf(answer) };
       // Both an unknown participant and an unknown type are 404 here; the group tells them apart.
@@ -82,8 +82,9 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
     },
     redirected: async (href) => {
       const answer = await get(href);
-      if (answer.kind === "answer" && answer.status === 200) return { kind: "document", bytes: answer.body, url: href };
-      return answer.kind === "answer" && answer.status === 404
+      if (answer.kind === "response" && answer.status === 200)
+        return { kind: "document", bytes: answer.body, url: href };
+      return answer.kind === "response" && answer.status === 404
         ? { kind: "no_document" }
         : { kind: "failed", reason: reasonOf(answer) };
     },
@@ -97,8 +98,8 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
   };
 }
 
-const reasonOf = (answer: HttpAnswer): string =>
-  answer.kind === "failed" ? `${answer.failure}_${answer.code}` : `http_${answer.status}`;
+const reasonOf = (answer: HttpResult): string =>
+  answer.kind === "failed" ? `${answer.fault}_${answer.code}` : `http_${answer.status}`;
 
 /** Our own SMP without the network: the same signed documents, through the same reader. */
 export function createEmbeddedSource(server: SmpServer): MetadataSource {

@@ -1,162 +1,278 @@
 /**
- * Calls to hosts that somebody else named: bounded in time and size, never redirected, only to checked addresses.
- * Outcomes of the network are values.
+ * The one HTTP client towards hosts that somebody else named: other access points, SMPs, revocation services, the SML.
+ *
+ * Every call is bounded in time and in size, is never redirected, and connects only to addresses that were checked. What
+ * the network does is a value and never an exception, and a failure says whether the request may have arrived.
  * @source design/reliability.md, S-01 to S-04
  */
-import { request as httpRequest } from "node:http";
+import { Agent as PlainAgent, request as plainRequest } from "node:http";
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 
 import { LIMITS } from "../../base/limits.js";
-import { guardedLookup, parseOutboundUrl, systemResolve } from "./outbound-address.js";
-import type { OutboundPolicy, OutboundUse, Resolve, UrlFault } from "./outbound-address.js";
+import { guardedLookup, OUTBOUND_USES, parseOutboundUrl, systemResolve } from "./outbound-address.js";
+import type { OutboundPolicy, OutboundUrl, OutboundUse, Resolve } from "./outbound-address.js";
 
+/** One request and the bounds of its answer. */
 export interface HttpCall {
   readonly method: "GET" | "POST";
   readonly url: string;
+  /** Decides which schemes and ports are allowed, and whether the connection is kept for the next call. */
   readonly use: OutboundUse;
+  /** The same URL, when it has been checked already. */
+  readonly target?: OutboundUrl;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Octets of the answer's body; more ends the call. */
+  /** Octets of the answer's body; a longer answer ends the call. */
   readonly bytes_max: number;
   /** Connection, request and answer together. @default LIMITS.outbound_total_ms */
   readonly timeout_ms?: number;
+  /** Certificate and key, both PEM, for a server that asks who we are. */
+  readonly identity?: { readonly cert: string; readonly key: string };
   readonly signal?: AbortSignal;
 }
 
-export const HTTP_FAILURES = [
-  "refused_address",
-  "name",
-  "connection",
+/** Every reason why a call can end without a response. */
+export const HTTP_FAULTS = [
+  "bad_url",
+  "address_refused",
+  "name_unknown",
+  "connect_refused",
+  "connect_timeout",
   "tls",
+  "reset",
   "timeout",
   "too_large",
   "aborted",
+  "protocol",
 ] as const;
-export type HttpFailure = (typeof HTTP_FAILURES)[number];
+/** Why a call ended without a response. */
+export type HttpFault = (typeof HTTP_FAULTS)[number];
 
-export type HttpAnswer =
-  | { readonly kind: "answer"; readonly status: number; readonly contentType: string; readonly body: Buffer }
-  /** `code`: a short code of ours or of the system, never text of the peer. */
-  | { readonly kind: "failed"; readonly failure: HttpFailure; readonly code: string };
-
-/** Makes one call. Never throws. */
-export type Http = (call: HttpCall) => Promise<HttpAnswer>;
-
-export interface HttpOptions {
-  readonly policy: OutboundPolicy;
-  readonly resolve?: Resolve;
-  /** Certificates of TLS servers that are trusted beside the system's; for tests and private networks. */
-  readonly ca?: readonly string[];
+/** The connection that a response came over; the TLS members are undefined for plain HTTP. */
+export interface Connection {
+  /** The address that was connected to. */
+  readonly address: string | undefined;
+  /** `TLSv1.3`. */
+  readonly tlsVersion: string | undefined;
+  /** SHA-256 of the server's certificate, hex. */
+  readonly tlsCertificateSha256: string | undefined;
 }
 
-/** The client of the engine for hosts that others have named. */
-export function createHttp(options: HttpOptions): Http {
-  return async (call) => {
-    const target = parseOutboundUrl(call.url, call.use, options.policy);
-    if (target.kind === "refused") return failed("refused_address", target.fault satisfies UrlFault);
-    if (call.signal?.aborted === true) return failed("aborted", "ABORTED");
-    const make = target.url.protocol === "https:" ? httpsRequest : httpRequest;
-    return exchange(
-      make(target.url, {
-        method: call.method,
-        agent: false,
-        lookup: guardedLookup(target, options.resolve ?? systemResolve),
-        maxHeaderSize: LIMITS.outbound_header_bytes_max,
-        headers: { "User-Agent": "Kurier", "Accept-Encoding": "identity", ...call.headers },
-        minVersion: "TLSv1.2",
-        ...(options.ca === undefined ? {} : { ca: [...options.ca] }),
-      }),
-      call,
-    );
+interface HttpResponse {
+  readonly kind: "response";
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly connection: Connection;
+}
+
+interface HttpFailed {
+  readonly kind: "failed";
+  readonly fault: HttpFault;
+  /** A short code of ours or of the system, such as `ECONNREFUSED`; never text of the peer. */
+  readonly code: string;
+  /** Whether the whole request was handed to the system, so that the peer may have it. */
+  readonly uploaded: boolean;
+}
+
+/** What came of a call: the response, whatever its status, or the fault that prevented one. */
+export type HttpResult = HttpResponse | HttpFailed;
+
+/** Makes one call. Never throws. */
+export type Http = (call: HttpCall) => Promise<HttpResult>;
+
+/** What a client is told once. */
+export interface HttpOptions {
+  readonly policy: OutboundPolicy;
+  /** @default the system's */
+  readonly resolve?: Resolve;
+  /** PEM of the authorities for TLS servers, instead of the system's; for tests and private networks. */
+  readonly ca?: readonly string[];
+  /** @default LIMITS.outbound_connect_ms */
+  readonly connectTimeout_ms?: number;
+}
+
+/** A client with connections of its own. */
+export interface HttpClient {
+  readonly request: Http;
+  /** Ends the connections that are kept. */
+  close(): void;
+}
+
+/** Makes a client; its owner closes it. */
+export function createHttpClient(options: HttpOptions): HttpClient {
+  const { policy, resolve = systemResolve, connectTimeout_ms = LIMITS.outbound_connect_ms } = options;
+  const pool = {
+    keepAlive: true,
+    maxSockets: LIMITS.peer_connections_max,
+    maxFreeSockets: LIMITS.peer_connections_max,
+    timeout: LIMITS.peer_idle_ms,
+    scheduling: "lifo",
+  } as const;
+  const plain = new PlainAgent(pool);
+  const tls = new TlsAgent(pool);
+
+  function begin({ url, ...checked }: OutboundUrl, { method, use, headers, identity }: HttpCall): ClientRequest {
+    const { keepsConnections } = OUTBOUND_USES[use];
+    const common = {
+      method,
+      lookup: guardedLookup({ url, ...checked }, resolve),
+      maxHeaderSize: LIMITS.outbound_header_bytes_max,
+      headers: { "user-agent": "Kurier", "accept-encoding": "identity", ...headers },
+    };
+    if (url.protocol !== "https:") return plainRequest(url, { ...common, agent: keepsConnections ? plain : false });
+    return tlsRequest(url, {
+      ...common,
+      agent: keepsConnections ? tls : false,
+      minVersion: "TLSv1.2",
+      rejectUnauthorized: true,
+      ...(options.ca === undefined ? {} : { ca: [...options.ca] }),
+      ...identity,
+    });
+  }
+
+  return {
+    request: async (call) => {
+      const target = call.target ?? parseOutboundUrl(call.url, call.use, policy);
+      if (target.kind === "refused")
+        return notSent(target.fault === "address" ? "address_refused" : "bad_url", target.fault);
+      if (call.signal?.aborted === true) return notSent("aborted", "ABORTED");
+      const first = await exchange(begin(target, call), call, connectTimeout_ms);
+      // A peer that closes a kept connection has not read the request, so that it is made once more on a new one.
+      return first.stale ? (await exchange(begin(target, call), call, connectTimeout_ms)).result : first.result;
+    },
+    close: () => {
+      plain.destroy();
+      tls.destroy();
+    },
   };
 }
 
-const failed = (failure: HttpFailure, code: string): HttpAnswer => ({ kind: "failed", failure, code });
+const notSent = (fault: HttpFault, code: string): HttpFailed => ({ kind: "failed", fault, code, uploaded: false });
 
-/** What a call needs of HttpCall once its request object exists. */
-export type ExchangeBounds = Pick<HttpCall, "body" | "bytes_max" | "timeout_ms" | "signal">;
+interface Exchanged {
+  readonly result: HttpResult;
+  /** Whether it failed because a kept connection had ended. */
+  readonly stale: boolean;
+}
 
-/** Sends a request and collects its answer within the bounds. */
-export function exchange(
-  request: ClientRequest,
-  { body, bytes_max, timeout_ms = LIMITS.outbound_total_ms, signal }: ExchangeBounds,
-): Promise<HttpAnswer> {
-  return new Promise((resolve) => {
-    const timers = [
-      setTimeout(() => {
-        end(failed("timeout", "TIMEOUT"));
-      }, timeout_ms),
-    ];
-    const connecting = setTimeout(
-      () => {
-        end(failed("timeout", "CONNECT_TIMEOUT"));
-      },
-      Math.min(LIMITS.outbound_connect_ms, timeout_ms),
-    );
-    timers.push(connecting);
-    const onAbort = (): void => {
-      end(failed("aborted", "ABORTED"));
+/** Sends a request and collects its response within the bounds. */
+function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: number): Promise<Exchanged> {
+  return new Promise((settle) => {
+    let connecting: NodeJS.Timeout | undefined;
+    // Nothing of the request leaves before the handshake is over, but a handshake that breaks ends the stream as if it had.
+    let established = false;
+    const finish = (result: HttpResult, stale = false): void => {
+      clearTimeout(total);
+      clearTimeout(connecting);
+      call.signal?.removeEventListener("abort", aborted);
+      settle({ result, stale });
     };
-    const end = (answer: HttpAnswer): void => {
-      for (const timer of timers) clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-      request.destroy();
-      resolve(answer);
+    const fail = (fault: HttpFault, code = fault.toUpperCase(), stale = false): void => {
+      finish({ kind: "failed", fault, code, uploaded: established && outgoing.writableFinished }, stale);
+      outgoing.destroy();
     };
-    signal?.addEventListener("abort", onAbort);
-    request.on("error", (error) => {
-      end(failureOf(error));
-    });
-    request.on("socket", (socket) => {
-      const isTls = "encrypted" in socket;
-      socket.once(isTls ? "secureConnect" : "connect", () => {
+    const aborted = (): void => {
+      fail("aborted");
+    };
+    const total = setTimeout(() => {
+      fail("timeout");
+    }, call.timeout_ms ?? LIMITS.outbound_total_ms);
+    call.signal?.addEventListener("abort", aborted);
+
+    outgoing.on("socket", (socket) => {
+      established = !socket.connecting;
+      if (established) return;
+      connecting = setTimeout(() => {
+        fail("connect_timeout");
+      }, connectTimeout_ms);
+      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
+        established = true;
         clearTimeout(connecting);
       });
     });
-    request.on("response", (response) => {
-      clearTimeout(connecting);
-      collect(response, bytes_max).then(end, (error: unknown) => {
-        end(failureOf(error));
-      });
+    outgoing.on("error", (error) => {
+      const code = codeOf(error);
+      const fault = faultOf(code);
+      fail(fault, code, fault === "reset" && outgoing.reusedSocket);
     });
-    request.end(body);
+    outgoing.on("response", (response) => {
+      collect(response, call.bytes_max, finish, fail);
+    });
+    outgoing.end(call.body);
   });
 }
 
-async function collect(response: IncomingMessage, bytes_max: number): Promise<HttpAnswer> {
-  const announced = Number(response.headers["content-length"] ?? 0);
-  if (announced > bytes_max) return failed("too_large", "TOO_LARGE");
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > bytes_max) return failed("too_large", "TOO_LARGE");
-    chunks.push(chunk);
+function collect(
+  response: IncomingMessage,
+  bytes_max: number,
+  finish: (result: HttpResponse) => void,
+  fail: (fault: HttpFault) => void,
+): void {
+  const connection = connectionOf(response.socket);
+  if (Number(response.headers["content-length"] ?? 0) > bytes_max) {
+    fail("too_large");
+    return;
   }
+  // Bounded by bytes_max.
+  const chunks: Buffer[] = [];
+  let received = 0;
+  response.on("data", (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > bytes_max) fail("too_large");
+    else chunks.push(chunk);
+  });
+  for (const broken of ["error", "aborted"])
+    response.on(broken, () => {
+      fail("reset");
+    });
+  response.on("end", () => {
+    if (!response.complete) fail("reset");
+    else
+      finish({
+        kind: "response",
+        status: response.statusCode ?? 0,
+        contentType: response.headers["content-type"] ?? "",
+        body: Buffer.concat(chunks),
+        connection,
+      });
+  });
+}
+
+function connectionOf(socket: Socket): Connection {
+  const tls = socket instanceof TLSSocket ? socket : undefined;
   return {
-    kind: "answer",
-    status: response.statusCode ?? 0,
-    contentType: response.headers["content-type"] ?? "",
-    body: Buffer.concat(chunks),
+    address: socket.remoteAddress,
+    tlsVersion: tls?.getProtocol() ?? undefined,
+    tlsCertificateSha256: tls?.getPeerCertificate().fingerprint256?.replaceAll(":", "").toLowerCase(),
   };
 }
 
-const NAME_CODES: ReadonlySet<string> = new Set(["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA"]);
-const CONNECTION_CODES: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EPIPE",
-  "ETIMEDOUT",
-  "EADDRNOTAVAIL",
-]);
+const FAULT_OF_CODE: Readonly<Record<string, HttpFault>> = {
+  EADDRESSREFUSED: "address_refused",
+  ENOTFOUND: "name_unknown",
+  EAI_AGAIN: "name_unknown",
+  EAI_FAIL: "name_unknown",
+  EAI_NODATA: "name_unknown",
+  ECONNREFUSED: "connect_refused",
+  EHOSTUNREACH: "connect_refused",
+  ENETUNREACH: "connect_refused",
+  EADDRNOTAVAIL: "connect_refused",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  ECONNABORTED: "reset",
+  ETIMEDOUT: "connect_timeout",
+};
 
-function failureOf(error: unknown): HttpAnswer {
-  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "ERROR";
-  if (code === "EADDRESSREFUSED") return failed("refused_address", "address");
-  if (NAME_CODES.has(code)) return failed("name", code);
-  if (CONNECTION_CODES.has(code) || code.startsWith("HPE_") || code === "ERROR") return failed("connection", code);
-  return failed(/CERT|TLS|SSL|SIGNATURE|ALTNAME|SELF_SIGNED/.test(code) ? "tls" : "connection", code);
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "ERROR";
+
+function faultOf(code: string): HttpFault {
+  const known = FAULT_OF_CODE[code];
+  if (known !== undefined) return known;
+  if (code.startsWith("HPE_")) return "protocol";
+  return /CERT|TLS|SSL|SIGNATURE|ALTNAME|SELF_SIGNED|EPROTO/.test(code) ? "tls" : "reset";
 }

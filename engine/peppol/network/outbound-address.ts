@@ -15,12 +15,20 @@ import { LIMITS } from "../../base/limits.js";
 
 /** What an address is wanted for. */
 export const OUTBOUND_USES = {
-  /** Access points. @source design/as4.md section 13: port 443, TLS */
-  as4: { schemes: ["https:"], ports: [443] },
-  smp: { schemes: ["https:"], ports: [443] },
+  /** Access points: many messages go to the same few. @source design/as4.md section 13: port 443, TLS */
+  as4: { schemes: ["https:"], ports: [443], keepsConnections: true },
+  smp: { schemes: ["https:"], ports: [443], keepsConnections: false },
+  /** The management interface of the SML, where each call proves who we are with the certificate of that moment. */
+  sml: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** OCSP and CRL services: their answers are signed, and they are plain HTTP by custom. */
-  revocation: { schemes: ["http:", "https:"], ports: [80, 443] },
-} as const satisfies Record<string, { readonly schemes: readonly string[]; readonly ports: readonly number[] }>;
+  revocation: { schemes: ["http:", "https:"], ports: [80, 443], keepsConnections: false },
+} as const satisfies Record<string, OutboundUseRow>;
+
+interface OutboundUseRow {
+  readonly schemes: readonly string[];
+  readonly ports: readonly number[];
+  readonly keepsConnections: boolean;
+}
 export type OutboundUse = keyof typeof OUTBOUND_USES;
 
 export interface OutboundPolicy {
@@ -108,8 +116,7 @@ export function parseOutboundUrl(text: string, use: OutboundUse, policy: Outboun
     return { kind: "url", url, loopback: true, own: false };
   }
   if (literal === undefined && !HOST_NAME.test(url.hostname)) return refused("host");
-  const { schemes, ports }: { readonly schemes: readonly string[]; readonly ports: readonly number[] } =
-    OUTBOUND_USES[use];
+  const { schemes, ports }: OutboundUseRow = OUTBOUND_USES[use];
   if (!schemes.includes(url.protocol)) return refused("scheme");
   if (!ports.includes(portOf(url))) return refused("port");
   if (literal !== undefined && !isPublicAddress(literal)) return refused("address");

@@ -7,7 +7,7 @@
  */
 import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import type { Http, HttpAnswer } from "../network/http.js";
+import type { Http, HttpResult } from "../network/http.js";
 import { remember } from "../remember.js";
 import type { Certificate } from "./certificate.js";
 import { readCrl } from "./crl.js";
@@ -171,4 +171,4 @@ interface Timed {
   readonly until?: Instant;
 }
 
-const codeOf = (answer: HttpAnswer): string => (answer.kind === "failed" ? answer.failure : `http_${answer.status}`);
+const codeOf = (answer: HttpResult): string => (answer.kind === "failed" ? answer.fault : `http_${answer.status}`);

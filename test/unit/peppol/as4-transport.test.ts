@@ -16,8 +16,8 @@ import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EndpointFound } from "../../../engine/peppol/as4/ports.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
-import { createHttpClient } from "../../../engine/peppol/network/http-client.js";
-import type { HttpClient } from "../../../engine/peppol/network/http-client.js";
+import { createHttpClient } from "../../../engine/peppol/network/http.js";
+import type { HttpClient } from "../../../engine/peppol/network/http.js";
 import { BILLING_CAPABILITIES, BILLING_PROCESS } from "../../../engine/peppol/envelope/identifiers.js";
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
@@ -124,7 +124,7 @@ async function deliver(
     trust,
     own: ownOf(us),
     crypto: inThread,
-    http,
+    http: http.request,
     receivers,
     evidence: archive,
     clock: systemClock,
