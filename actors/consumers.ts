@@ -27,7 +27,9 @@ export interface ConsumerPorts {
   readonly log: Log;
 }
 
-/** Handles wake-ups of the dispatch stream. A message that names no due document is a message too many, and harmless. */
+/**
+ * Handles wake-ups of the dispatch stream. A message that names no due document is a message too many, and harmless.
+ */
 export const consumeDispatch = (ports: ConsumerPorts): Promise<StreamConsumer> =>
   ports.streams.consume("dispatch", "dispatch", { concurrency: LIMITS.attempts_concurrent_max }, async ({ body }) => {
     const id = documentIdOf(body);

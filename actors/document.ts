@@ -1,4 +1,7 @@
-/** One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long turns: workers and the network. */
+/**
+ * One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long
+ * turns: workers and the network.
+ */
 import { documentDelivery } from "../engine/documents/delivery/chain.js";
 import { dispatchDocument } from "../engine/documents/delivery/dispatch.js";
 import type { DispatchPorts } from "../engine/documents/delivery/dispatch.js";
@@ -23,7 +26,9 @@ export type DocumentProtocol = {
   readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
   readonly Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
-  /** Shows the received document of this actor's id to its firm if it has been held too long; answers whether it was. */
+  /**
+   * Shows the received document of this actor's id to its firm if it has been held too long; answers whether it was.
+   */
   readonly Release: { readonly ask: null; readonly reply: boolean };
   /** Answers the received document of this actor's id for the firm that received it. */
   readonly Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };

@@ -1,4 +1,7 @@
-/** One message between providers that is no customer's document: ours on its way out, or a status that is about no document of ours. */
+/**
+ * One message between providers that is no customer's document: ours on its way out, or a status that is about no
+ * document of ours.
+ */
 import { messageDelivery } from "../engine/documents/delivery/chain.js";
 import { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import type { ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";

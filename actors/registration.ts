@@ -1,6 +1,7 @@
 /**
- * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers in
- * seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres decides.
+ * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers
+ * in seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres
+ * decides.
  */
 import { changeRegistration, checkRegistration, settleReview } from "../engine/peppol/discovery/registrations.js";
 import type {

@@ -1,6 +1,7 @@
 /**
- * The timers behind statuses and reports: each takes what is due from Postgres, gives it to the actor that owns it until
- * nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has written.
+ * The timers behind statuses and reports: each takes what is due from Postgres, gives it to the actor that owns it
+ * until nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has
+ * written.
  */
 import { leaseDuties, overdueHeld } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
@@ -86,7 +87,10 @@ interface Timing {
   readonly every_ms: number;
   /** What one of its batches may have made due. */
   readonly makesDue: readonly DueStatusWork[];
-  /** How many take batches beside each other: a firm's document does not wait behind another's that takes a minute to judge. */
+  /**
+   * How many take batches beside each other: a firm's document does not wait behind another's that takes a minute to
+   * judge.
+   */
   readonly abreast: number;
 }
 const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {

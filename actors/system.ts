@@ -1,10 +1,10 @@
 /**
  * One entity, one turn at a time: a typed, bounded wrapper over nact, and the only file that knows it.
  *
- * nact 7.6.2 alone was measured to lose the mailbox of a stopped actor, to overlap a stopped handler with its successor,
- * to let a mailbox grow without bound, to leave an asker waiting when a handler throws, and to print the message that
- * made it throw. Here every ask is answered, an actor is stopped only when nothing runs or waits in it, and a crash
- * report names the actor and the place, never the command.
+ * nact 7.6.2 alone was measured to lose the mailbox of a stopped actor, to overlap a stopped handler with its
+ * successor, to let a mailbox grow without bound, to leave an asker waiting when a handler throws, and to print the
+ * message that made it throw. Here every ask is answered, an actor is stopped only when nothing runs or waits in it,
+ * and a crash report names the actor and the place, never the command.
  */
 import { dispatch, spawnStateless, start, stop } from "nact";
 
@@ -49,7 +49,9 @@ export interface ActorSystem {
     command: K,
     ask: P[K]["ask"],
   ): Promise<P[K]["reply"]>;
-  /** Lets the actor finish what waits in it and drops it; a command that comes meanwhile starts a new one afterwards. */
+  /**
+   * Lets the actor finish what waits in it and drops it; a command that comes meanwhile starts a new one afterwards.
+   */
   retire<P extends Protocol, Cache>(kind: ActorKind<P, Cache>, key: string): Promise<void>;
   /** Actors in memory, by kind. */
   census(): ReadonlyMap<string, number>;
@@ -90,7 +92,8 @@ export function startActors(ports: {
 }): ActorSystem {
   const { log, metrics, monotonic } = ports;
   const system = start();
-  // nact copies the children of a parent for each of its messages (262 ms at 200,000): the parents only hold children, and hold few.
+  // nact copies the children of a parent for each of its messages (262 ms at 200,000): the parents only hold children,
+  // and hold few.
   const shards = Array.from({ length: LIMITS.actor_shards }, (_, i) =>
     spawnStateless(system, () => undefined, `shard-${i}`),
   );
@@ -118,7 +121,8 @@ export function startActors(ports: {
     const found = entries.get(path);
     if (found !== undefined) return found;
     if (entries.size >= LIMITS.actors_max) throw temporary();
-    // nact names are unique among living children; the generation keeps a successor apart from one that is just stopping.
+    // nact names are unique among living children; the generation keeps a successor apart from one that is just
+    // stopping.
     const reference = spawnStateless(
       shards[shardOf(key)] ?? system,
       (envelope: Envelope) => envelope.run(),

@@ -41,7 +41,10 @@ export interface Tenants {
   makeKey(key: NewKey): Promise<KeyOutcome>;
 }
 
-/** The operations of operators through their actors. A firm that is not there yet is its participant, an integrator its name. */
+/**
+ * The operations of operators through their actors. A firm that is not there yet is its participant, an integrator its
+ * name.
+ */
 export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Tenants => ({
   makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),
   makeIntegrator: (integrator) => actors.ask(kind, `name/${integrator.name}`, "CreateIntegrator", integrator),

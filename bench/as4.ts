@@ -1,6 +1,6 @@
 /**
- * `as4`: exchanges a second of the protocol alone, and messages a second that a node takes at /as4, opened, stored, archived
- * with fsync and receipted, against what RSA keys allow.
+ * `as4`: exchanges a second of the protocol alone, and messages a second that a node takes at /as4, opened, stored,
+ * archived with fsync and receipted, against what RSA keys allow.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -200,8 +200,8 @@ async function startStack(
 }
 
 /**
- * Whole exchanges over HTTP on this machine, the cryptography in worker threads, no store: sign, encrypt, post, decrypt,
- * verify, sign the receipt, verify it. Then the sender's half alone.
+ * Whole exchanges over HTTP on this machine, the cryptography in worker threads, no store: sign, encrypt, post,
+ * decrypt, verify, sign the receipt, verify it. Then the sender's half alone.
  */
 async function stackFigures(options: BenchOptions, from: AccessPointKey, to: AccessPointKey): Promise<Figure[]> {
   const seconds = options.tiny ? 0.2 : options.seconds;
@@ -328,7 +328,8 @@ async function evidenceFigure(options: BenchOptions, engine: BenchEngine): Promi
 /** Every answered message has exactly one document and one record of evidence. @throws Error otherwise */
 async function checkRows(engine: BenchEngine, answered: number): Promise<void> {
   const [row] = await engine.sql<{ readonly documents: number; readonly evidence: number }[]>`
-    select (select count(*)::integer from received_document) as documents, (select count(*)::integer from evidence where envelope_bytes > 0 and outcome = 'stored' and firm_id is not null) as evidence`;
+    select (select count(*)::integer from received_document) as documents, (select count(*)::integer from evidence
+      where envelope_bytes > 0 and outcome = 'stored' and firm_id is not null) as evidence`;
   if (row?.documents !== answered || row.evidence !== answered)
     throw new Error(
       `${answered} messages answered, but ${row?.documents ?? 0} documents and ${row?.evidence ?? 0} records of evidence`,

@@ -1,4 +1,6 @@
-/** `end-to-end`: how many documents a second a node takes from the API to a verified receipt, over its own SMP and /as4. */
+/**
+ * `end-to-end`: how many documents a second a node takes from the API to a verified receipt, over its own SMP and /as4.
+ */
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -12,7 +14,9 @@ import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
 
 const CONNECTIONS = 64;
-/** Documents that are accepted before the draining is measured, for each second of the run: a backlog for most of it. */
+/**
+ * Documents that are accepted before the draining is measured, for each second of the run: a backlog for most of it.
+ */
 const BACKLOG_PER_SECOND = 300;
 /** Share of the draining rate at which documents come in the steady part. */
 const STEADY_SHARE = 0.7;
@@ -30,7 +34,8 @@ interface Counts {
 async function counts({ sql }: BenchEngine): Promise<Counts> {
   const [row] = await sql<
     Counts[]
-  >`select count(*)::integer as accepted, (count(*) filter (where status = 'delivered'))::integer as delivered from document`;
+  >`select count(*)::integer as accepted, (count(*) filter (where status = 'delivered'))::integer as delivered
+    from document`;
   return row ?? { accepted: 0, delivered: 0 };
 }
 
@@ -68,10 +73,14 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
     }[]
   >`
     select (select count(*)::integer from document) as documents,
-      (select count(*)::integer from document as d join received_document as r on r.as4_message_id = d.as4_message_id and r.payload_sha256 = d.payload_sha256) as arrived,
-      (select count(distinct document_id)::integer from evidence where direction = 'outbound' and outcome = 'receipt') as sent,
-      (select count(distinct message_id)::integer from evidence where direction = 'inbound' and outcome = 'stored') as received,
-      (select count(*)::integer from (select as4_message_id from received_document group by as4_message_id having count(*) > 1) as x) as twice`;
+      (select count(*)::integer from document as d join received_document as r on r.as4_message_id = d.as4_message_id
+      and r.payload_sha256 = d.payload_sha256) as arrived,
+      (select count(distinct document_id)::integer from evidence where direction = 'outbound'
+      and outcome = 'receipt') as sent,
+      (select count(distinct message_id)::integer from evidence where direction = 'inbound'
+      and outcome = 'stored') as received,
+      (select count(*)::integer from (select as4_message_id from received_document group by as4_message_id
+        having count(*) > 1) as x) as twice`;
   if (row === undefined || row.documents < accepted || row.documents > accepted + underWay)
     throw new Error(`${accepted} answers of 202, but ${row?.documents ?? 0} documents`);
   const { documents, arrived, sent, received, twice } = row;
@@ -146,8 +155,12 @@ async function steady(
   const { accepted, delivered } = await counts(engine);
   await drained(engine, options);
   const [row] = await engine.sql<{ readonly p50: number; readonly p99: number; readonly p999: number }[]>`
-    select (1000 * percentile_cont(0.5) within group (order by t))::float8 as p50, (1000 * percentile_cont(0.99) within group (order by t))::float8 as p99, (1000 * percentile_cont(0.999) within group (order by t))::float8 as p999
-    from (select extract(epoch from min(h.occurred_at) - d.created_at) as t from document as d join document_history as h on h.document_id = d.id and h.status = 'delivered' where d.created_at >= ${started} group by d.id) as x`;
+    select (1000 * percentile_cont(0.5) within group (order by t))::float8 as p50,
+      (1000 * percentile_cont(0.99) within group (order by t))::float8 as p99,
+      (1000 * percentile_cont(0.999) within group (order by t))::float8 as p999
+    from (select extract(epoch from min(h.occurred_at) - d.created_at) as t from document as d
+      join document_history as h on h.document_id = d.id and h.status = 'delivered' where d.created_at >= ${started}
+      group by d.id) as x`;
   return {
     answers: load.answers,
     figures: [

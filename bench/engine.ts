@@ -120,7 +120,9 @@ const secretOf = (index: number): string =>
     .replace(/[^A-Za-z0-9]/g, "x")
     .slice(0, SECRET_CHARS)}`;
 
-/** Makes `count` firms, each with a participant that takes billing documents, a key and a token from the token endpoint. */
+/**
+ * Makes `count` firms, each with a participant that takes billing documents, a key and a token from the token endpoint.
+ */
 export async function makeFirms(engine: BenchEngine, count: number): Promise<BenchFirm[]> {
   const firms = Array.from({ length: count }, (_, index): BenchFirm => ({
     participantId: `0245:8${String(index).padStart(9, "0")}`,

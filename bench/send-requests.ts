@@ -1,4 +1,7 @@
-/** Bodies of SAPI sends for benchmarks, as text with holes: the client must cost as little as it can, it shares the cores. */
+/**
+ * Bodies of SAPI sends for benchmarks, as text with holes: the client must cost as little as it can, it shares the
+ * cores.
+ */
 import { randomUUID } from "node:crypto";
 
 import { bratislavaDay, systemClock } from "../engine/base/clock.js";

@@ -1,4 +1,7 @@
-/** `send`: how many invoices a node accepts, validated in full and committed, and how near that is to doing nothing but the insert. */
+/**
+ * `send`: how many invoices a node accepts, validated in full and committed, and how near that is to doing nothing but
+ * the insert.
+ */
 import { randomUUID } from "node:crypto";
 
 import { perUnit, processorTime } from "./cpu.js";
@@ -31,7 +34,8 @@ const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
  */
 async function checkRows(engine: BenchEngine, accepted: number, underWay: number): Promise<void> {
   const [row] = await engine.sql<{ readonly documents: number; readonly payloads: number }[]>`
-    select (select count(*)::integer from document) as documents, (select count(*)::integer from payload as p join document as d on d.id = p.document_id) as payloads`;
+    select (select count(*)::integer from document) as documents, (select count(*)::integer from payload as p
+      join document as d on d.id = p.document_id) as payloads`;
   const documents = row?.documents ?? 0;
   if (documents < accepted || documents > accepted + underWay || row?.payloads !== documents)
     throw new Error(`${accepted} answers of 202, but ${documents} documents`);

@@ -1,6 +1,6 @@
 /**
- * `validate`: the full chain per document, in one thread, against libxml2-wasm's parse and XSD alone, against phive on the
- * JVM, and against itself on longer documents.
+ * `validate`: the full chain per document, in one thread, against libxml2-wasm's parse and XSD alone, against phive on
+ * the JVM, and against itself on longer documents.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
@@ -43,7 +43,9 @@ interface Subject {
 const invoice = (lines: number): Buffer =>
   Buffer.from(invoiceWithLines(lines).toString().replaceAll('schemeID="0245"', 'schemeID="9950"'));
 
-/** The same invoice, right by the schema and wrong by rules: no line has a quantity, and the amount due is not the sum. */
+/**
+ * The same invoice, right by the schema and wrong by rules: no line has a quantity, and the amount due is not the sum.
+ */
 const broken = (bytes: Buffer): Buffer =>
   Buffer.from(
     bytes
@@ -69,7 +71,9 @@ function subjects(sizes: readonly number[]): Subject[] {
   ];
 }
 
-/** Median time of one run in milliseconds, over batches of at least BATCH_MS, after a warm-up of a third of the time. */
+/**
+ * Median time of one run in milliseconds, over batches of at least BATCH_MS, after a warm-up of a third of the time.
+ */
 function median(run: () => unknown, seconds: number): number {
   const now = (): number => systemClock.monotonic();
   const time = (times: number): number => {

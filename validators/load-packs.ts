@@ -23,7 +23,8 @@ export const packRules = ({ manifest, schemas }: LoadedPack): PackRules[] =>
 
 /**
  * Loads the active packs of a rules directory.
- * @throws PackRefused when one of them is not what the importer wrote; XsdUnavailable when it has an XSD that cannot be used
+ * @throws PackRefused when one of them is not what the importer wrote; XsdUnavailable when it has an XSD that cannot be
+ * used
  */
 export async function loadPacks(rulesDir: string): Promise<Packs> {
   const rules: PackRules[] = [];

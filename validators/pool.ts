@@ -282,8 +282,8 @@ class LaneOfWorkers {
       resourceLimits: { maxOldGenerationSizeMb: options.heapMiB?.[lane] ?? (lane === "small" ? 256 : 1_024) },
       workerData: { preload: options.preload ?? [] },
     });
-    // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for one
-    // are given back, and so ask for a new one.
+    // A worker died without a task: it could not start, and Piscina starts no other by itself. Batches that wait for
+    // one are given back, and so ask for a new one.
     this.#piscina.on("error", () => {
       if (this.#piscina.threads.length > 0) return;
       for (const abort of this.#waitingForStart()) abort.abort();

@@ -39,7 +39,10 @@ export interface Endpoint {
   readonly value: string;
 }
 
-/** Values that the owner needs of a document, as trimmed text; undefined where it has none. Taken out while it is judged. */
+/**
+ * Values that the owner needs of a document, as trimmed text; undefined where it has none. Taken out while it is
+ * judged.
+ */
 export interface DocumentFacts {
   readonly rootNamespace: string;
   readonly rootLocal: string;
@@ -100,7 +103,10 @@ export interface Report {
   readonly findings: readonly Finding[];
   /** Findings beyond the limit. */
   readonly dropped: number;
-  /** Name of the selection: "peppol-billing", "peppol-self-billing", "en16931", "peppol-invoice-response", "peppol-mls"; "none" when nothing could be selected. */
+  /**
+   * Name of the selection: "peppol-billing", "peppol-self-billing", "en16931", "peppol-invoice-response", "peppol-mls";
+   * "none" when nothing could be selected.
+   */
   readonly profile: string;
   readonly ruleSets: readonly RuleSetUsed[];
   readonly facts: DocumentFacts | undefined;

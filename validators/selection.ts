@@ -14,7 +14,10 @@ export interface RulesVersion {
   readonly version: string;
   /** First day, Europe/Bratislava, on which the release is mandatory. */
   readonly mandatoryFrom: string;
-  /** Makes the rule sets of the release, in chain order. Undefined: the tables are not written yet, the release before stays. */
+  /**
+   * Makes the rule sets of the release, in chain order. Undefined: the tables are not written yet, the release before
+   * stays.
+   */
   readonly make: (() => readonly RuleSet[]) | undefined;
 }
 

@@ -1,7 +1,8 @@
 /** Cuts text that strangers wrote. The only place of the workers that may. */
 
 /**
- * The first characters of a text, counted in code points: cut between the halves of one, a text is none that a database takes.
+ * The first characters of a text, counted in code points: cut between the halves of one, a text is none that a database
+ * takes.
  * @param max  code points; reads no further than it cuts
  */
 export function firstChars(text: string, max: number): string {

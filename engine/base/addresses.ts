@@ -2,8 +2,8 @@
  * Internet addresses as bytes: parsed strictly, compared exactly. Allowlists, trusted proxies and rate limits use it.
  *
  * An IPv4 address is 4 bytes, an IPv6 address 16; `::ffff:a.b.c.d` in any spelling is the IPv4 address that it carries.
- * Refused, because readers of such forms disagree on what they mean: leading zeros (octal?), fewer than four IPv4 parts,
- * zone ids, trailing dots, brackets, spaces, and a dotted tail anywhere but behind `::ffff:`.
+ * Refused, because readers of such forms disagree on what they mean: leading zeros (octal?), fewer than four IPv4
+ * parts, zone ids, trailing dots, brackets, spaces, and a dotted tail anywhere but behind `::ffff:`.
  * @source design/reliability.md, A-10
  */
 
@@ -55,7 +55,10 @@ export function inCidr(address: Address, cidr: Cidr): boolean {
   return (((address[whole] ?? 0) ^ (cidr.address[whole] ?? 0)) & mask) === 0;
 }
 
-/** The address of a socket: 4 or 16 bytes as the system gives them, mapped IPv4 taken out of its wrapping. A view of them. */
+/**
+ * The address of a socket: 4 or 16 bytes as the system gives them, mapped IPv4 taken out of its wrapping. A view of
+ * them.
+ */
 export function addressOfBytes(bytes: Uint8Array): Address {
   return bytes.length === 16 && isMapped(bytes) ? bytes.subarray(12) : bytes;
 }

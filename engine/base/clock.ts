@@ -19,15 +19,20 @@ export const systemClock: Clock = {
 const [FIRST_INSTANT, LAST_INSTANT] = [Date.parse("0001-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];
 
 /**
- * A date and time that somebody else wrote, in ISO 8601 with its zone. Fractions of a second beyond the third digit are dropped.
- * @returns undefined for what is none, and for the years before 1 and after 9999 in UTC, which Postgres does not read back
+ * A date and time that somebody else wrote, in ISO 8601 with its zone. Fractions of a second beyond the third digit are
+ * dropped.
+ * @returns undefined for what is none, and for the years before 1 and after 9999 in UTC, which Postgres does not read
+ * back
  */
 export function parseInstant(text: string): Instant | undefined {
   const instant = Date.parse(text.replace(/(\.\d{3})\d+/, "$1"));
   return instant >= FIRST_INSTANT && instant <= LAST_INSTANT ? instant : undefined;
 }
 
-/** Whether a date and time in ISO 8601, with or without zone, can be stored: a year that parseInstant takes, and a zone of the earth. */
+/**
+ * Whether a date and time in ISO 8601, with or without zone, can be stored: a year that parseInstant takes, and a zone
+ * of the earth.
+ */
 export const isStorable = (text: string): boolean =>
   parseInstant(/(?:Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`) !== undefined &&
   !/[+-](?:1[5-9]|2\d):\d\d$/.test(text);
@@ -58,7 +63,8 @@ export const addDays = (day: LocalDay, days: number): LocalDay =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 
 /**
- * Fails when the machine's time-zone data cannot tell Slovak days: Node without ICU, or tables older than the rules in force.
+ * Fails when the machine's time-zone data cannot tell Slovak days: Node without ICU, or tables older than the rules in
+ * force.
  * @throws Error that names the expectation
  */
 export function assertTimeZoneData(): void {

@@ -1,4 +1,7 @@
-/** The environment, read once: each variable is a row with its default, its meaning and its parser. The only reader of process.env. */
+/**
+ * The environment, read once: each variable is a row with its default, its meaning and its parser. The only reader of
+ * process.env.
+ */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
@@ -9,7 +12,9 @@ import type { LogLevel } from "./log.js";
 export const ENVIRONMENTS = ["sandbox", "production"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 export const SMP_MODES = ["embedded", "sml", "static"] as const;
-/** When a receiver is to answer with a Message Level Status: only of failures (the default of the network), or always. */
+/**
+ * When a receiver is to answer with a Message Level Status: only of failures (the default of the network), or always.
+ */
 export const MLS_TYPES = ["FAILURE_ONLY", "ALWAYS_SEND"] as const;
 export type MlsType = (typeof MLS_TYPES)[number];
 export const REVOCATION_MODES = ["off", "soft", "hard"] as const;
@@ -231,7 +236,9 @@ const OUR_PREFIXES = [
   "DATABASE_URL",
   "NATS_",
 ];
-/** What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP. */
+/**
+ * What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP.
+ */
 const SERVICE_NAME = /_(?:SERVICE_(?:HOST|PORT)|PORT)(?:_|$)/;
 /** Read by the tests and their tools, not by the engine. */
 const TEST_PREFIXES = ["KURIER_TEST_", "KURIER_CONFORMANCE"];
@@ -300,7 +307,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return config;
 }
 
-/** Folder of the third-party conformance data that benchmarks use where it is: beside the checkout, unless the environment names it. */
+/**
+ * Folder of the third-party conformance data that benchmarks use where it is: beside the checkout, unless the
+ * environment names it.
+ */
 export const conformanceFolder = (): string => {
   const named = process.env["KURIER_CONFORMANCE"];
   return named === undefined || named === "" ? resolve("..", "shared", "conformance") : resolve(named);

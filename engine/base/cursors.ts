@@ -1,4 +1,7 @@
-/** Opaque places in a list: a client can carry one and give it back, but neither read nor forge it, nor use it on another list. */
+/**
+ * Opaque places in a list: a client can carry one and give it back, but neither read nor forge it, nor use it on
+ * another list.
+ */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
 const MAC_BYTES = 16;

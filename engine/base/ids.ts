@@ -1,7 +1,8 @@
 /**
  * Identifiers: branded, made only by their parser or by `newId`.
  *
- * Glossary. *Participant*: a mailbox on the Peppol network, `<scheme>:<id>`. *Firm*: the company that owns participants.
+ * Glossary. *Participant*: a mailbox on the Peppol network, `<scheme>:<id>`. *Firm*: the company that owns
+ * participants.
  * *Integrator*: a partner that acts for firms through *bindings*. *Key*: an API credential of a firm or an integrator.
  * *Document*: an outbound invoice with a life of its own; an *attempt* is one try to deliver it; a *move* is one legal
  * change of its state. *Received document*: what a counterparty sent to one of our participants.
@@ -68,7 +69,9 @@ const POOL_BYTES = 8_192;
 const pool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** Random bytes, each given out once. Fetched by the pool: a call of their own for every id was 5 % of an acceptance. */
+/**
+ * Random bytes, each given out once. Fetched by the pool: a call of their own for every id was 5 % of an acceptance.
+ */
 export function randomOctets(count: number): Buffer {
   if (used + count > POOL_BYTES) {
     randomFillSync(pool);

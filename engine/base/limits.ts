@@ -20,7 +20,10 @@ export const LIMITS = {
   /** Signing keys: how long one signs, and how long before it signs it is published. Ours. */
   signing_key_active_ms: 30 * DAY_MS,
   signing_key_published_before_ms: 1 * HOUR_MS,
-  /** design/reliability.md, 2.7: at most 60 s. A token that begins this far in the future is believed; one that has ended is not. */
+  /**
+   * design/reliability.md, 2.7: at most 60 s. A token that begins this far in the future is believed; one that has
+   * ended is not.
+   */
   token_clock_skew_s: 30,
   /** A JWT longer than this is refused unread; ours have about 700 bytes. */
   token_bytes_max: 4 * KiB,
@@ -46,13 +49,18 @@ export const LIMITS = {
   /** How often a node proves to itself that announcements of changes reach it, and how long a proof is believed. */
   change_probe_ms: 500,
   change_proof_ms: 2 * SECOND_MS,
-  /** How long a change waits for a node that does not say that it knows: until that node believes its memory no more. */
+  /**
+   * How long a change waits for a node that does not say that it knows: until that node believes its memory no more.
+   */
   change_ack_timeout_ms: 2_250,
   /** A channel without a sign of life for this long is opened anew. */
   change_channel_dead_ms: 10 * SECOND_MS,
   /** Failed attempts are counted in this many slots; the check of table failed_credential has the same number. */
   credential_slots: 262_144,
-  /** Refresh families that a key keeps; the oldest go first, and whoever held one logs in again. Ours: one a process of the client. */
+  /**
+   * Refresh families that a key keeps; the oldest go first, and whoever held one logs in again. Ours: one a process of
+   * the client.
+   */
   refresh_families_per_key_max: 200,
   /** An unknown `kid` reads the signing keys again, at most this often. */
   signing_key_reload_ms: 1 * SECOND_MS,
@@ -95,7 +103,10 @@ export const LIMITS = {
   request_timeout_ms: 30 * SECOND_MS,
   /** Retry-After of a 503 that tells of passing load. Ours. */
   temporary_retry_after_s: 1,
-  /** Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB typical. */
+  /**
+   * Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB
+   * typical.
+   */
   requests_in_flight_max: 4_096,
   /** Bytes of request bodies held at once on a node. */
   request_bodies_bytes_max: 512 * MiB,
@@ -156,13 +167,19 @@ export const LIMITS = {
   /** One attempt, look-ups and transmission included; the lease outlives it. */
   attempt_timeout_ms: 60 * SECOND_MS,
   attempt_lease_ms: 90 * SECOND_MS,
-  /** Measured on two cores, one quick receiver, a run each: 258 documents a second with 48, 294 with 64, 294 and 336 with 96: what is under way shares statements. */
+  /**
+   * Measured on two cores, one quick receiver, a run each: 258 documents a second with 48, 294 with 64, 294 and 336
+   * with 96: what is under way shares statements.
+   */
   attempts_concurrent_max: 96,
   /** Attempts that are taken or ended in one statement. */
   attempts_batch: 32,
   /** Received documents that are stored in one statement. */
   receive_batch: 32,
-  /** Attempts under way to one receiving access point that answers quickly, and to one that does not, or is not known yet. */
+  /**
+   * Attempts under way to one receiving access point that answers quickly, and to one that does not, or is not known
+   * yet.
+   */
   attempts_per_receiver_max: 64,
   attempts_per_slow_receiver_max: 8,
   /** Attempts under way to all slow receivers together: the other places are for those that answer. */
@@ -225,7 +242,10 @@ export const LIMITS = {
   der_items_max: 200_000,
   crl_cache_entries: 32,
   revocation_cache_entries: 5_000,
-  /** How long a revocation answer is believed at most, whatever its nextUpdate says, and how long "unknown" is not asked again. */
+  /**
+   * How long a revocation answer is believed at most, whatever its nextUpdate says, and how long "unknown" is not asked
+   * again.
+   */
   revocation_cache_ms: 1 * HOUR_MS,
   revocation_unknown_cache_ms: 1 * MINUTE_MS,
   /** Clocks of responders may differ from ours by this much. */
@@ -260,7 +280,10 @@ export const LIMITS = {
   registration_lease_ms: 2 * MINUTE_MS,
 
   // Statuses and reports
-  /** A Message Level Status or an invoice response. One with a thousand issues has 410 KB and takes 12 ms of the event loop, up to 60 ms cold; a usual one has 2 KB. */
+  /**
+   * A Message Level Status or an invoice response. One with a thousand issues has 410 KB and takes 12 ms of the event
+   * loop, up to 60 ms cold; a usual one has 2 KB.
+   */
   status_bytes_max: 512 * KiB,
   /** cbc:ID of a status or an answer, in UTF-8: it is indexed like the ids of an envelope. */
   status_id_bytes_max: 1 * KiB,
@@ -276,14 +299,22 @@ export const LIMITS = {
   mls_received_within_ms: 25 * MINUTE_MS,
   /** How often a received document is looked at while its status waits for a confirmation, or could not be decided. */
   mls_decide_again_ms: 1 * MINUTE_MS,
-  /** How long a received document waits for its verdict before its firm sees it all the same; normally it is milliseconds. Ours. */
+  /**
+   * How long a received document waits for its verdict before its firm sees it all the same; normally it is
+   * milliseconds. Ours.
+   */
   held_max_ms: 2 * MINUTE_MS,
   /** How soon a verdict is tried again, and how often overdue documents are looked for. */
   held_again_ms: 5 * SECOND_MS,
-  /** A list of received documents waits for those that are being judged: this long first, doubled each time, up to the last. */
+  /**
+   * A list of received documents waits for those that are being judged: this long first, doubled each time, up to the
+   * last.
+   */
   held_list_first_wait_ms: 20,
   held_list_last_wait_ms: 320,
-  /** A status for a document whose own receipt is still under way is tried again: doubles from the first to the last. */
+  /**
+   * A status for a document whose own receipt is still under way is tried again: doubles from the first to the last.
+   */
   status_early_first_ms: 2 * SECOND_MS,
   status_early_max_ms: 10 * MINUTE_MS,
   /** How long such a status waits at all: the retry plan and a day. */
@@ -381,16 +412,25 @@ export const LIMITS = {
   as4_answer_bytes_max: 1 * MiB,
   /** One POST to another access point with its answer: the rest of an attempt's time is for look-up and evidence. */
   as4_exchange_timeout_ms: 45 * SECOND_MS,
-  /** Connections to one access point, and how long one is kept idle: less than the 10 s after which servers close theirs. */
+  /**
+   * Connections to one access point, and how long one is kept idle: less than the 10 s after which servers close
+   * theirs.
+   */
   peer_connections_max: 64,
   peer_idle_ms: 5 * SECOND_MS,
-  /** Failures in a row after which a receiving access point counts as down, and for how long: doubles from the first to the last. */
+  /**
+   * Failures in a row after which a receiving access point counts as down, and for how long: doubles from the first to
+   * the last.
+   */
   breaker_failures: 5,
   breaker_pause_first_ms: 10 * SECOND_MS,
   breaker_pause_max_ms: 5 * MINUTE_MS,
   /** An attempt to a receiver takes less on average: it counts as quick. */
   receiver_quick_ms: 1 * SECOND_MS,
-  /** An attempt waits for a place this long at most, when the pace of the receiver promises one; otherwise it comes again. */
+  /**
+   * An attempt waits for a place this long at most, when the pace of the receiver promises one; otherwise it comes
+   * again.
+   */
   receiver_place_wait_ms: 1 * SECOND_MS,
   /** When to come again to a receiver that is full. */
   receiver_retry_min_ms: 1 * SECOND_MS,
@@ -404,7 +444,9 @@ export const LIMITS = {
   evidence_batch_bytes_max: 64 * MiB,
   /** Exchanges that may wait for their batch; beyond, exchanges fail and are repeated. */
   evidence_queue_max: 1_024,
-  /** An answer about revocation longer than this (a list) is an object of its own, and how many such a node remembers. */
+  /**
+   * An answer about revocation longer than this (a list) is an object of its own, and how many such a node remembers.
+   */
   evidence_part_shared_bytes: 16 * KiB,
   evidence_shared_max: 256,
   /** Entries of the chain read at once by `evidence verify`. */

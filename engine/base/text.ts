@@ -1,8 +1,11 @@
-/** Cuts text that strangers wrote. The only place of the engine and the gateway that may; the workers have one of their own. */
+/**
+ * Cuts text that strangers wrote. The only place of the engine and the gateway that may; the workers have one of their
+ * own.
+ */
 
 /**
- * The first characters of a text, counted in code points. What is no text at all, half a surrogate pair or U+0000, becomes
- * U+FFFD: Postgres takes neither.
+ * The first characters of a text, counted in code points. What is no text at all, half a surrogate pair or U+0000,
+ * becomes U+FFFD: Postgres takes neither.
  * @param max  code points; reads no further than it cuts
  */
 export function firstChars(text: string, max: number): string {

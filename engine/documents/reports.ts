@@ -1,4 +1,7 @@
-/** The monthly reports: made when a month is over, once, and sent like any message of ours. Only the production network is reported. */
+/**
+ * The monthly reports: made when a month is over, once, and sent like any message of ours. Only the production network
+ * is reported.
+ */
 import { isoInstant } from "../base/clock.js";
 import type { Clock, Instant } from "../base/clock.js";
 import type { Environment } from "../base/config.js";

@@ -1,4 +1,7 @@
-/** Children that belong to a data directory: they survive our terminal, are found again after a crash, and stop in steps. */
+/**
+ * Children that belong to a data directory: they survive our terminal, are found again after a crash, and stop in
+ * steps.
+ */
 import { execFileSync, spawn } from "node:child_process";
 import type { ChildProcess, SpawnOptions } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -8,7 +11,9 @@ import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 import { firstChars } from "../base/text.js";
 
-/** The zero-configuration default cannot work here; the message is one sentence for the operator that says what to do. */
+/**
+ * The zero-configuration default cannot work here; the message is one sentence for the operator that says what to do.
+ */
 export class EmbeddedError extends Error {
   override readonly name = "EmbeddedError";
 }
@@ -94,7 +99,10 @@ export async function waitFor(condition: () => boolean | Promise<boolean>, timeo
   return false;
 }
 
-/** Sends the signals one after the other, each with its share of LIMITS.child_stop_timeout_ms, until the process is gone. */
+/**
+ * Sends the signals one after the other, each with its share of LIMITS.child_stop_timeout_ms, until the process is
+ * gone.
+ */
 export async function stopProcess(pid: number, signals: readonly NodeJS.Signals[]): Promise<boolean> {
   // 0 and negative numbers are process groups, ours first of all.
   if (!(pid > 0)) return true;
@@ -141,7 +149,9 @@ interface Started {
   readonly lastWords: readonly string[];
 }
 
-/** Starts the process in a session of its own, so that Ctrl-C reaches us and not it: we stop it when we have drained. */
+/**
+ * Starts the process in a session of its own, so that Ctrl-C reaches us and not it: we stop it when we have drained.
+ */
 async function spawnChild(spec: ChildSpec): Promise<Started> {
   const options: SpawnOptions = { cwd: spec.cwd, stdio: ["ignore", "ignore", "pipe"], detached: true };
   if (spec.env !== undefined) options.env = spec.env;

@@ -1,4 +1,7 @@
-/** The zero-configuration default: one engine per data directory, with a Postgres and a JetStream server as its children. */
+/**
+ * The zero-configuration default: one engine per data directory, with a Postgres and a JetStream server as its
+ * children.
+ */
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 

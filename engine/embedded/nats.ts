@@ -1,4 +1,7 @@
-/** A JetStream server as our child, when `nats-server` is installed: on loopback, behind a token, below DATA_DIR/streams. */
+/**
+ * A JetStream server as our child, when `nats-server` is installed: on loopback, behind a token, below
+ * DATA_DIR/streams.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
@@ -36,7 +39,10 @@ export const findNatsServer = (): string | undefined =>
     (file) => spawnSync(file, ["--version"], { stdio: "ignore", timeout: LIMITS.child_start_timeout_ms }).status === 0,
   );
 
-/** A loopback port that nobody has; the server takes it a moment later, and a collision fails the start, which is repeated. */
+/**
+ * A loopback port that nobody has; the server takes it a moment later, and a collision fails the start, which is
+ * repeated.
+ */
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer();

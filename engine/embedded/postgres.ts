@@ -64,7 +64,10 @@ const STOP_SIGNALS = ["SIGINT", "SIGQUIT"] as const;
 const urlOf = (socketDir: string): string =>
   `postgres://kurier@localhost/postgres?host=${encodeURIComponent(socketDir)}`;
 
-/** Lines of postmaster.pid: 1 process id, 2 directory, 3 start, 4 port, 5 socket directory, 6 address, 7 memory, 8 state. */
+/**
+ * Lines of postmaster.pid: 1 process id, 2 directory, 3 start, 4 port, 5 socket directory, 6 address, 7 memory, 8
+ * state.
+ */
 function readPidFile(directory: string): { readonly pid: number; readonly lines: string[] } | undefined {
   try {
     const lines = readFileSync(join(directory, "postmaster.pid"), "latin1").split("\n");
@@ -96,7 +99,10 @@ export function runningEmbeddedPostgres(dataDir: string): string | undefined {
   return urlOf(socketDir === "." ? directory : socketDir);
 }
 
-/** Whether somebody answers on the socket: a server in another container that shares the directory has a pid we cannot see. */
+/**
+ * Whether somebody answers on the socket: a server in another container that shares the directory has a pid we cannot
+ * see.
+ */
 const answers = (socket: string): Promise<boolean> =>
   new Promise((resolve) => {
     const connection = createConnection(socket);
@@ -159,7 +165,10 @@ const environmentOf = (binaries: Binaries): Record<string, string> => ({
   ...(binaries.libraryPath === undefined ? {} : { LD_LIBRARY_PATH: binaries.libraryPath }),
 });
 
-/** How the server names its own data directory: by a path of ours, or, when it may not walk that path, by where it stands. */
+/**
+ * How the server names its own data directory: by a path of ours, or, when it may not walk that path, by where it
+ * stands.
+ */
 const dataArgument = (privileges: Privileges, directory: string): string =>
   privileges.kind === "user" ? "/proc/self/cwd" : directory;
 
@@ -223,7 +232,10 @@ function checkVersion(directory: string, binaries: Binaries): void {
   );
 }
 
-/** Where the socket lies: in the data directory, or in a private temporary folder when that path is too long for a socket. */
+/**
+ * Where the socket lies: in the data directory, or in a private temporary folder when that path is too long for a
+ * socket.
+ */
 function chooseSocketDir(
   directory: string,
   privileges: Privileges,

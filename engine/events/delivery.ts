@@ -1,4 +1,6 @@
-/** What becomes of one delivered message, the same in every form of the streams; and the lanes in which handlers run. */
+/**
+ * What becomes of one delivered message, the same in every form of the streams; and the lanes in which handlers run.
+ */
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";

@@ -62,7 +62,9 @@ export async function relayBatch(
   return { claimed: rows.length, published: results.every((published) => published) };
 }
 
-/** How far the outbox and the streams are behind. What cannot be asked keeps its last value: an exposition never fails. */
+/**
+ * How far the outbox and the streams are behind. What cannot be asked keeps its last value: an exposition never fails.
+ */
 async function exposeLag({ sql, streams, metrics, log }: RelayOptions): Promise<void> {
   const asked = async <T>(component: string, question: Promise<T>): Promise<T | undefined> => {
     try {

@@ -1,4 +1,7 @@
-/** The reconciler: finds work in Postgres that no stream has woken, and wakes it. Its first pass is the recovery at the start. */
+/**
+ * The reconciler: finds work in Postgres that no stream has woken, and wakes it. Its first pass is the recovery at the
+ * start.
+ */
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
@@ -13,7 +16,8 @@ export interface ReconcileSource {
   readonly stream: StreamName;
   /**
    * Due work that nobody has taken for at least `grace_ms`, oldest first, as messages that wake it. Work that was
-   * announced a moment ago is not due: it has its message under way. Handlers must find nothing to do on a second message.
+   * announced a moment ago is not due: it has its message under way. Handlers must find nothing to do on a second
+   * message.
    */
   findWork(limit: number, grace_ms: number): Promise<readonly StreamMessage[]>;
 }
@@ -41,8 +45,8 @@ export interface Reconciler {
 }
 
 /**
- * Wakes one kind of work, as far as the stream has room: a stream that holds LIMITS.reconcile_batch messages is busy, not
- * forgetful, and refilling it would only double what it holds.
+ * Wakes one kind of work, as far as the stream has room: a stream that holds LIMITS.reconcile_batch messages is busy,
+ * not forgetful, and refilling it would only double what it holds.
  */
 async function reconcileSource(
   options: ReconcilerOptions,
@@ -78,7 +82,10 @@ export async function reconcile(
   return results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
 }
 
-/** Starts the reconciler: a pass at once, then one every LIMITS.reconcile_interval_ms, or after LIMITS.reconcile_again_ms when there is more. */
+/**
+ * Starts the reconciler: a pass at once, then one every LIMITS.reconcile_interval_ms, or after
+ * LIMITS.reconcile_again_ms when there is more.
+ */
 export function startReconciler(options: ReconcilerOptions): Reconciler {
   const wake = createWake();
   let stopping = false;

@@ -217,8 +217,8 @@ async function pull(loop: Loop, consumer: Consumer): Promise<number> {
 }
 
 /**
- * The watchdog: a consumer that brings nothing for LIMITS.stream_stalled_ms although messages wait is made anew. A queue
- * keeps its messages without a consumer; copies would go with it, so there only our side is renewed.
+ * The watchdog: a consumer that brings nothing for LIMITS.stream_stalled_ms although messages wait is made anew. A
+ * queue keeps its messages without a consumer; copies would go with it, so there only our side is renewed.
  */
 async function recreateStalled(loop: Loop, consumer: Consumer): Promise<boolean> {
   const info = await consumer.info();
@@ -229,7 +229,10 @@ async function recreateStalled(loop: Loop, consumer: Consumer): Promise<boolean>
   return true;
 }
 
-/** Pulls until it is stopped. After any failure it looks for the broker, the stream and the consumer again, and makes what is missing. */
+/**
+ * Pulls until it is stopped. After any failure it looks for the broker, the stream and the consumer again, and makes
+ * what is missing.
+ */
 async function runLoop(loop: Loop): Promise<void> {
   let consumer: Consumer | undefined;
   let failures = 0;
@@ -283,7 +286,9 @@ export function openJetStream(options: JetStreamOptions): Streams {
   const loops = new Map<Loop, () => Promise<void>>();
   const ensured = new WeakMap<Broker, Set<StreamName>>();
 
-  /** A stream that was lost with the broker's store comes back with its consumers: copies are made for those it knows. */
+  /**
+   * A stream that was lost with the broker's store comes back with its consumers: copies are made for those it knows.
+   */
   const ensureAll = async (broker: Broker, stream: StreamName): Promise<void> => {
     await ensureStream(broker, stream);
     for (const loop of loops.keys()) if (loop.stream === stream) await ensureConsumer(broker, loop);

@@ -1,4 +1,7 @@
-/** Streams in Postgres itself: the default without NATS. Rows are claimed with SKIP LOCKED, waiting consumers are told by NOTIFY. */
+/**
+ * Streams in Postgres itself: the default without NATS. Rows are claimed with SKIP LOCKED, waiting consumers are told
+ * by NOTIFY.
+ */
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";

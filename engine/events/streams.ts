@@ -1,6 +1,6 @@
 /**
- * Streams carry wake-ups and copies of events between nodes. They are never the record: a message says which row to look
- * at, it may come twice, late or not at all, and the reconciler refills a stream from Postgres.
+ * Streams carry wake-ups and copies of events between nodes. They are never the record: a message says which row to
+ * look at, it may come twice, late or not at all, and the reconciler refills a stream from Postgres.
  */
 import type { Json } from "../storage/sql.js";
 
@@ -56,9 +56,10 @@ export interface Streams {
   /** Resolves when the broker has all of them. Rejects when it may lack some: publish all of them again. */
   publish(stream: StreamName, messages: readonly StreamMessage[]): Promise<void>;
   /**
-   * Starts to handle the messages of a stream. Resolves when the consumer is known to the broker, or, when the broker is
-   * away, at once: the consumer keeps trying.
-   * @param consumer  a name shared by those who share the work; letters, digits, `-` and `_`, at most 64. On a queue all
+   * Starts to handle the messages of a stream. Resolves when the consumer is known to the broker, or, when the broker
+   * is away, at once: the consumer keeps trying.
+   * @param consumer  a name shared by those who share the work; letters, digits, `-` and `_`, at most 64. On a queue
+   * all
    *   consumers share, whatever their names.
    * @param options.concurrency  handlers at once.
    */

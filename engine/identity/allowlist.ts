@@ -5,7 +5,10 @@ import { Refusal } from "../base/errors.js";
 import type { ErrorDetail } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 
-/** IPv6 networks whose addresses carry an IPv4 address in a way that only some routers undo: nobody can say whom they name. */
+/**
+ * IPv6 networks whose addresses carry an IPv4 address in a way that only some routers undo: nobody can say whom they
+ * name.
+ */
 const AMBIGUOUS: readonly Cidr[] = ["::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"]
   .map(parseCidr)
   .filter((cidr) => cidr !== undefined);

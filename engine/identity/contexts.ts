@@ -1,4 +1,7 @@
-/** For whom a call may be made: the firm or the participant, decided from the caller and the present state of the binding. */
+/**
+ * For whom a call may be made: the firm or the participant, decided from the caller and the present state of the
+ * binding.
+ */
 import { Refusal } from "../base/errors.js";
 import type { ErrorName } from "../base/errors.js";
 import { participantKey } from "../base/ids.js";
@@ -83,7 +86,8 @@ export function firmContext(deps: ContextDeps, caller: Caller, firmId: FirmId | 
 }
 
 /**
- * The firm that an integrator's caller calls by its own name. A firm that a key is not made for is as unknown to it as none.
+ * The firm that an integrator's caller calls by its own name. A firm that a key is not made for is as unknown to it as
+ * none.
  * @throws Refusal NOT_FOUND; FIRM_FORBIDDEN where the firm is known and its consent does not cover the call
  * @source spec/enterprise.md, Connector; spec/rulings.md, section 1
  */

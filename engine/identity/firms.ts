@@ -64,14 +64,18 @@ export interface NewBinding {
   readonly state?: "pending" | "active";
 }
 
-/** Binds a firm to an integrator, or changes the binding there is. Keys and tokens that a withdrawal has ended stay ended. */
+/**
+ * Binds a firm to an integrator, or changes the binding there is. Keys and tokens that a withdrawal has ended stay
+ * ended.
+ */
 export async function bindFirm(deps: Deps, binding: NewBinding): Promise<void> {
   const { customerRef = null, state = "active", ...rest } = binding;
   await putBinding(deps.sql, { ...rest, customerRef, state }, deps.clock.now());
 }
 
 /**
- * Withdraws the firm's consent: access ends at once, the keys made for that firm end, issued tokens never work for it again.
+ * Withdraws the firm's consent: access ends at once, the keys made for that firm end, issued tokens never work for it
+ * again.
  * @returns false when there was nothing to withdraw
  * @source spec/enterprise.md, States: firm and partner binding
  */

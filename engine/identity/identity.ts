@@ -1,7 +1,8 @@
 /**
  * Identity of one node: believes tokens, decides contexts, makes and ends tokens, and keeps what it remembers true.
  *
- * Whatever a node remembers may be used only while announcements of changes arrive; without them every request asks Postgres.
+ * Whatever a node remembers may be used only while announcements of changes arrive; without them every request asks
+ * Postgres.
  */
 import { randomUUID } from "node:crypto";
 

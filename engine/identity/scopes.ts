@@ -22,7 +22,8 @@ export const knownScopes = (texts: Iterable<string>): readonly Scope[] => {
 /**
  * The scopes that key, token and consent all grant, in the order of SCOPES.
  * @param binding scopes of the firm's consent; undefined where no consent is involved
- * @source spec/enterprise.md, Authentication: effective permissions are always cut down to the scopes of the firm's consent
+ * @source spec/enterprise.md, Authentication: effective permissions are always cut down to the scopes of the firm's
+ * consent
  */
 export function effectiveScopes(
   key: Iterable<string>,

@@ -43,8 +43,8 @@ export const EVENT_KINDS = [
 export type EventKind = (typeof EVENT_KINDS)[number];
 
 /**
- * Everything that the timeline of a document tells its firm; the kinds after those of the events stay there and reach no
- * webhook. A new kind is a line here and a migration that adds it to document_event_kind_check.
+ * Everything that the timeline of a document tells its firm; the kinds after those of the events stay there and reach
+ * no webhook. A new kind is a line here and a migration that adds it to document_event_kind_check.
  */
 export const TIMELINE_KINDS = [
   ...EVENT_KINDS,

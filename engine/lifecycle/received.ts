@@ -5,7 +5,10 @@ import type { LifecycleTable } from "./machine.js";
 export const RECEIVED_STATES = ["RECEIVED", "ACKNOWLEDGED"] as const;
 export type ReceivedState = (typeof RECEIVED_STATES)[number];
 
-/** Every state; the first and the last are the provider's own. REFUSED: its sender's provider was told that it is rejected. */
+/**
+ * Every state; the first and the last are the provider's own. REFUSED: its sender's provider was told that it is
+ * rejected.
+ */
 export const INBOUND_STATES = ["HELD", ...RECEIVED_STATES, "REFUSED"] as const;
 export type InboundState = (typeof INBOUND_STATES)[number];
 
@@ -13,8 +16,8 @@ export const INBOUND_TRIGGERS = ["rules_passed", "rules_refused", "not_judged_in
 export type InboundTrigger = (typeof INBOUND_TRIGGERS)[number];
 
 /**
- * What a firm has seen is never taken back: nothing leads from RECEIVED to REFUSED. A second acknowledge stays where it is
- * and answers the first one's time. @source spec/rulings.md, section 6
+ * What a firm has seen is never taken back: nothing leads from RECEIVED to REFUSED. A second acknowledge stays where it
+ * is and answers the first one's time. @source spec/rulings.md, section 6
  */
 export const receivedLifecycle = {
   HELD: {

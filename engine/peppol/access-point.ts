@@ -125,7 +125,10 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   };
 }
 
-/** MLS-2: a provider must be found in the network to be told what became of its documents. @source design/as4.md section 11 */
+/**
+ * MLS-2: a provider must be found in the network to be told what became of its documents. @source design/as4.md section
+ * 11
+ */
 async function sayWhetherWeAreFound(sql: Sql, keys: OwnKeys, log: Log): Promise<void> {
   const own = providerOfSeat(keys.ap().seat);
   const state = own === undefined ? undefined : (await findRegistration(sql, own))?.state;

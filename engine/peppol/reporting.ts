@@ -1,6 +1,6 @@
 /**
- * Monthly reports of a service provider to OpenPEPPOL: Transaction Statistics (TSR 1.0) and End User Statistics (EUSR 1.1).
- * Months are UTC; an empty month is reported too.
+ * Monthly reports of a service provider to OpenPEPPOL: Transaction Statistics (TSR 1.0) and End User Statistics (EUSR
+ * 1.1). Months are UTC; an empty month is reported too.
  * @source design/as4.md, section 12; structure and conditions of conformance/schematron/reporting
  */
 import { escapeAttribute, escapeText } from "../../validators/xml/c14n.js";
@@ -55,7 +55,8 @@ export interface DueReport {
 
 /**
  * The reports that are due: every month from the one after the last report of a type to the last month that is over
- * since LIMITS.report_delay_ms. Without a last report, only that last month. Oldest first, at most LIMITS.report_months_max a type.
+ * since LIMITS.report_delay_ms. Without a last report, only that last month. Oldest first, at most
+ * LIMITS.report_months_max a type.
  */
 export function dueReports(now: Instant, last: Readonly<Partial<Record<ReportType, Month>>>): readonly DueReport[] {
   const over = addMonths(monthOf(now - LIMITS.report_delay_ms), -1);
@@ -152,7 +153,10 @@ interface Tally {
 const tally = ({ incoming, outgoing }: Tally): string =>
   element("Incoming", String(incoming)) + element("Outgoing", String(outgoing));
 
-/** Sums counts by what `keysOf` makes of each; in the order of the keys, so that a report is the same whenever it is made. */
+/**
+ * Sums counts by what `keysOf` makes of each; in the order of the keys, so that a report is the same whenever it is
+ * made.
+ */
 function sums(counts: readonly TransactionCount[], keysOf: (count: TransactionCount) => string): [string, Tally][] {
   const found = new Map<string, Tally>();
   for (const count of counts) {

@@ -1,4 +1,7 @@
-/** Service providers: the seat in an access point's certificate, and the participant under which the provider itself is reached. */
+/**
+ * Service providers: the seat in an access point's certificate, and the participant under which the provider itself is
+ * reached.
+ */
 import { parseParticipantId } from "../base/ids.js";
 import type { ParticipantId } from "../base/ids.js";
 

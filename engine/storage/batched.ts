@@ -1,6 +1,6 @@
 /**
- * Statements that answer many calls at once. Nobody waits on purpose: while a statement is under way, calls gather; when
- * it ends, the next one takes as many as there are. A call that comes alone is a statement of its own at once.
+ * Statements that answer many calls at once. Nobody waits on purpose: while a statement is under way, calls gather;
+ * when it ends, the next one takes as many as there are. A call that comes alone is a statement of its own at once.
  *
  * It pays with what is under way: measured from the API to the receipt, Postgres spends 2.2 ms on a document with 48
  * attempts at once and 1.5 to 2.0 ms with 96.
@@ -15,7 +15,10 @@ export interface BatchOptions<I> {
   readonly max: number;
   /** Calls with the same key never share a statement. @default any may */
   readonly key?: (item: I) => string;
-  /** Octets of a call that the statement carries or brings back; together at most LIMITS.statement_bytes_max, but one call always goes. */
+  /**
+   * Octets of a call that the statement carries or brings back; together at most LIMITS.statement_bytes_max, but one
+   * call always goes.
+   */
   readonly bytes?: (item: I) => number;
   /** Calls that may wait. @default LIMITS.statement_waiting_max */
   readonly waitingMax?: number;
@@ -90,8 +93,8 @@ class Batches<I, O> {
         resolve(answers[index] as O);
       });
     } catch (error) {
-      // One call can fail a whole statement, and must not fail its neighbours. Each runs alone, beside each other: when it
-      // is Postgres that is away, all of them know it after one timeout.
+      // One call can fail a whole statement, and must not fail its neighbours. Each runs alone, beside each other: when
+      // it is Postgres that is away, all of them know it after one timeout.
       if (batch.length > 1) await Promise.all(batch.map((call) => this.#answer([call])));
       else if (isUnknownOutcome(error) && !isRepeat) await this.#answer(batch, true);
       else batch[0]?.reject(error);
@@ -102,7 +105,8 @@ class Batches<I, O> {
 /**
  * Makes a call of one item out of a statement for many.
  *
- * @param statement answers each item, in their order; all of it is written or nothing, and what was written although its
+ * @param statement answers each item, in their order; all of it is written or nothing, and what was written although
+ * its
  *   answer was lost is found by the repeat
  * @returns the call. It throws what the statement throws for the item alone, or Refusal TEMPORARY when too many wait
  */

@@ -1,4 +1,7 @@
-/** Statements of the outbox. Rows are written by the functions that make the change they announce. Claims are database time. */
+/**
+ * Statements of the outbox. Rows are written by the functions that make the change they announce. Claims are database
+ * time.
+ */
 import type { Json, Sql } from "./sql.js";
 
 export interface OutboxRow {
@@ -44,6 +47,7 @@ export async function releaseOutbox(sql: Sql, ids: readonly string[], after_ms: 
 /** Rows that wait and the age of the oldest, in seconds. */
 export async function readOutboxStatus(sql: Sql): Promise<{ readonly pending: number; readonly oldestAge_s: number }> {
   const [row] = await sql<{ readonly pending: number; readonly oldestAge_s: number }[]>`
-    select count(*)::integer as pending, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as "oldestAge_s" from outbox`;
+    select count(*)::integer as pending, coalesce(extract(epoch from now() - min(created_at)),
+      0)::float8 as "oldestAge_s" from outbox`;
   return row ?? { pending: 0, oldestAge_s: 0 };
 }

@@ -9,7 +9,8 @@ export async function beatNode(sql: Sql, nodeId: string): Promise<string[]> {
       insert into node (id, seen_at) values (${nodeId}, clock_timestamp())
       on conflict (id) do update set seen_at = clock_timestamp()
     ), dead as (
-      delete from node where seen_at < clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval and id <> ${nodeId}
+      delete from node where seen_at < clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval
+        and id <> ${nodeId}
     )
     select id from node
     where id <> ${nodeId} and seen_at >= clock_timestamp() - ${`${LIMITS.node_dead_ms} milliseconds`}::interval`;
@@ -44,7 +45,8 @@ export interface RateLease {
 export async function leaseRate(sql: Sql, request: RateRequest): Promise<RateLease> {
   const rows = await sql<RateLease[]>`
     select granted, resets_in_ms as "resetIn_ms"
-    from lease_rate(${`${request.bucket}:${request.key}`}, ${request.want}, ${request.unused}, ${request.limit}, ${request.window_ms},
+    from lease_rate(${`${request.bucket}:${request.key}`}, ${request.want}, ${request.unused}, ${request.limit},
+    ${request.window_ms},
       ${LIMITS.rate_bucket_ms})`;
   const [lease] = rows;
   if (lease === undefined) throw new Error("lease_rate answered no row");
@@ -55,7 +57,8 @@ export async function leaseRate(sql: Sql, request: RateRequest): Promise<RateLea
 export async function pruneRates(sql: Sql): Promise<number> {
   const result = await sql`
     delete from rate_window where key in (
-      select key from rate_window where touched_at < clock_timestamp() - ${`${2 * LIMITS.rate_window_ms} milliseconds`}::interval
+      select key from rate_window where touched_at < clock_timestamp() -
+        ${`${2 * LIMITS.rate_window_ms} milliseconds`}::interval
       limit ${LIMITS.identity_prune_batch} for update skip locked)`;
   return result.count;
 }

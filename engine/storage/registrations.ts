@@ -43,7 +43,8 @@ export async function beginRegistration(sql: Sql, wanted: NewRegistrationOperati
     }[]
   >`
     select verdict, migration_key_id, migration_key_sealed from begin_registration(
-      ${wanted.key}, ${wanted.participant}, ${wanted.smpId}, ${wanted.operation}, ${wanted.id}, ${new Date(wanted.now)}, ${wanted.lease_ms},
+      ${wanted.key}, ${wanted.participant}, ${wanted.smpId}, ${wanted.operation}, ${wanted.id}, ${new Date(wanted.now)},
+      ${wanted.lease_ms},
       ${wanted.migrationKey?.keyId ?? null}, ${wanted.migrationKey?.sealed ?? null}
     )`;
   if (row === undefined) throw new Error("a registration could not be claimed");
@@ -61,14 +62,21 @@ export interface EndedRegistration {
   readonly now: Instant;
 }
 
-/** Writes what came of an operation. @returns the state now; undefined when the operation took too long and counts as interrupted */
+/**
+ * Writes what came of an operation. @returns the state now; undefined when the operation took too long and counts as
+ * interrupted
+ */
 export async function endRegistration(sql: Sql, ended: EndedRegistration): Promise<RegistrationState | undefined> {
   const [row] = await sql<{ readonly state: RegistrationState }[]>`
-    select state from end_registration(${ended.key}, ${ended.id}, ${ended.state ?? null}, ${ended.outcome}, ${ended.code}, ${new Date(ended.now)})`;
+    select state from end_registration(${ended.key}, ${ended.id}, ${ended.state ?? null}, ${ended.outcome},
+      ${ended.code}, ${new Date(ended.now)})`;
   return row?.state;
 }
 
-/** Writes what DNS (`check`) or a person (`settle`) says. @returns whether it was written: not when the state changed meanwhile, or the SML is being asked */
+/**
+ * Writes what DNS (`check`) or a person (`settle`) says. @returns whether it was written: not when the state changed
+ * meanwhile, or the SML is being asked
+ */
 export async function settleRegistration(
   sql: Sql,
   settled: {
@@ -83,7 +91,8 @@ export async function settleRegistration(
 ): Promise<boolean> {
   const rows = await sql`
     select state from settle_registration(
-      ${settled.key}, ${settled.id}, ${settled.operation}, ${settled.from}, ${settled.state}, ${settled.outcome}, ${new Date(settled.now)}
+      ${settled.key}, ${settled.id}, ${settled.operation}, ${settled.from}, ${settled.state}, ${settled.outcome},
+        ${new Date(settled.now)}
     )`;
   return rows.length === 1;
 }
@@ -129,7 +138,8 @@ const rowOf = (row: Row): RegistrationRow => ({
 /** @param key the participant's id in lower case */
 export async function findRegistration(sql: Sql, key: string): Promise<RegistrationRow | undefined> {
   const [row] = await sql<Row[]>`
-    select participant, smp_id, state, last_operation, outcome, code, operation_id is not null as under_way, migration_prepared_at, changed_at
+    select participant, smp_id, state, last_operation, outcome, code, operation_id is not null as under_way,
+      migration_prepared_at, changed_at
     from registration where participant_key = ${key}`;
   return row === undefined ? undefined : rowOf(row);
 }
@@ -148,7 +158,8 @@ export async function listRegistrations(
   page: { readonly state: RegistrationState | undefined; readonly after: string; readonly limit: number },
 ): Promise<RegistrationRow[]> {
   const rows = await sql<Row[]>`
-    select participant, smp_id, state, last_operation, outcome, code, operation_id is not null as under_way, migration_prepared_at, changed_at
+    select participant, smp_id, state, last_operation, outcome, code, operation_id is not null as under_way,
+      migration_prepared_at, changed_at
     from registration
     where participant_key > ${page.after} and (${page.state ?? null}::text is null or state = ${page.state ?? null})
     order by participant_key limit ${page.limit}`;

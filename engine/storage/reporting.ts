@@ -24,7 +24,10 @@ export interface TransactionCountRow {
   readonly count: number;
 }
 
-/** Exchanges of a period by everything that a transaction report tells apart; the senders' countries of incoming ones only. */
+/**
+ * Exchanges of a period by everything that a transaction report tells apart; the senders' countries of incoming ones
+ * only.
+ */
 export async function countTransactions(sql: Sql, period: Period): Promise<TransactionCountRow[]> {
   const rows = await sql<
     {
@@ -38,7 +41,8 @@ export async function countTransactions(sql: Sql, period: Period): Promise<Trans
       readonly n: number;
     }[]
   >`
-    select direction, case direction when 'incoming' then c2_seat else c3_seat end as peer_seat, document_type_id, process_id, transport_profile,
+    select direction, case direction when 'incoming' then c2_seat else c3_seat end as peer_seat, document_type_id,
+    process_id, transport_profile,
       case direction when 'incoming' then c1_country end as c1, c4_country, count(*)::integer as n
     from exchange where exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)}
     group by 1, 2, 3, 4, 5, 6, 7`;
@@ -63,7 +67,10 @@ export interface EndUserCountRow {
   readonly either: number;
 }
 
-/** Distinct end users of a period for every combination that the report tells apart. Providers are no end users: their statuses do not count. */
+/**
+ * Distinct end users of a period for every combination that the report tells apart. Providers are no end users: their
+ * statuses do not count.
+ */
 export async function countEndUsers(sql: Sql, period: Period): Promise<EndUserCountRow[]> {
   const rows = await sql<
     {
@@ -75,14 +82,18 @@ export async function countEndUsers(sql: Sql, period: Period): Promise<EndUserCo
       readonly either: number;
     }[]
   >`
-    select document_type_id, process_id, country, count(distinct end_user) filter (where direction = 'outgoing')::integer as sending,
-      count(distinct end_user) filter (where direction = 'incoming')::integer as receiving, count(distinct end_user)::integer as either
+    select document_type_id, process_id, country, count(distinct end_user) filter (where direction =
+    'outgoing')::integer as sending,
+      count(distinct end_user) filter (where direction = 'incoming')::integer as receiving,
+        count(distinct end_user)::integer as either
     from (
-      select document_type_id, process_id, case direction when 'incoming' then c4_country else c1_country end as country, end_user, direction
+      select document_type_id, process_id, case direction when 'incoming' then c4_country else c1_country
+        end as country, end_user, direction
       from exchange
       where exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)} and kind <> 'mls'
     ) as e
-    group by grouping sets ((document_type_id, process_id), (document_type_id, process_id, country), (document_type_id, country), (country), ())`;
+    group by grouping sets ((document_type_id, process_id), (document_type_id, process_id, country), (document_type_id,
+      country), (country), ())`;
   return rows.map((row) => ({
     documentTypeId: row.document_type_id ?? undefined,
     processId: row.process_id ?? undefined,
@@ -112,7 +123,8 @@ export async function submitReport(
 ): Promise<boolean> {
   const rows = await sql`
     select message_id from submit_report(
-      ${report.type}, ${`${report.month}-01`}::date, ${new Date(report.madeAt)}, ${JSON.stringify(serviceMessageJson(report.message))}::text::jsonb
+      ${report.type}, ${`${report.month}-01`}::date, ${new Date(report.madeAt)},
+        ${JSON.stringify(serviceMessageJson(report.message))}::text::jsonb
     )`;
   return rows.length === 1;
 }
@@ -143,7 +155,8 @@ export async function listSubmissions(
       readonly delivered_at: Date | null;
     }[]
   >`
-    select m.id, r.report_type, to_char(r.period, 'YYYY-MM') as month, m.status, m.payload_sha256 as sha256, r.made_at, m.delivered_at
+    select m.id, r.report_type, to_char(r.period, 'YYYY-MM') as month, m.status, m.payload_sha256 as sha256, r.made_at,
+      m.delivered_at
     from report_submission as r join service_message as m on m.id = r.message_id
     where ${query.type ?? null}::text is null or r.report_type = ${query.type ?? null}::text
     order by r.period desc, r.report_type limit ${query.limit}`;
@@ -177,7 +190,8 @@ export async function countFirmExchanges(sql: Sql, firmId: FirmId, period: Perio
   >`
     select direction, document_type_id, process_id, count(*)::integer as n
     from exchange
-    where firm_id = ${firmId} and exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)} and kind <> 'mls'
+    where firm_id = ${firmId} and exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)}
+      and kind <> 'mls'
     group by direction, document_type_id, process_id order by document_type_id, process_id, direction`;
   return rows.map((row) => ({
     direction: row.direction,

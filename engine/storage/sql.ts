@@ -46,18 +46,21 @@ export function openSql(options: SqlOptions): Sql {
       lock_timeout: LIMITS.db_lock_timeout_ms,
       idle_in_transaction_session_timeout: LIMITS.db_statement_timeout_ms,
       synchronous_commit: "on",
-      // Plans that are made while tables are small, or before statistics know better, read whole tables and are kept: 1,800
-      // rows for each delivered document, measured on a fresh database. A statement without an index still reads its table.
+      // Plans that are made while tables are small, or before statistics know better, read whole tables and are kept:
+      // 1,800 rows for each delivered document, measured on a fresh database. A statement without an index still reads
+      // its table.
       enable_seqscan: "off",
-      // Before PostgreSQL 18 a plan that reads a table although it should not looks dear enough to be compiled, each time:
-      // 97 and 121 documents a second with compilation, 181 and 221 without, measured on PostgreSQL 15.
+      // Before PostgreSQL 18 a plan that reads a table although it should not looks dear enough to be compiled, each
+      // time: 97 and 121 documents a second with compilation, 181 and 221 without, measured on PostgreSQL 15.
       jit: "off",
       TimeZone: "UTC",
     },
   });
 }
 
-/** Statement failures that pass: the caller may repeat. SQLSTATE classes 08, 53, 57P, lock and serialisation failures. */
+/**
+ * Statement failures that pass: the caller may repeat. SQLSTATE classes 08, 53, 57P, lock and serialisation failures.
+ */
 const PASSING = new Set([
   "40001",
   "40P01",
@@ -87,8 +90,8 @@ const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 
 /**
- * A database that is closed to connections, as for maintenance, ends each with 55000. Inside a session the same code is a
- * fault of ours, so the severity decides.
+ * A database that is closed to connections, as for maintenance, ends each with 55000. Inside a session the same code is
+ * a fault of ours, so the severity decides.
  */
 const isClosed = (error: unknown): boolean =>
   codeOf(error) === "55000" && error instanceof Error && "severity" in error && error.severity === "FATAL";

@@ -27,7 +27,8 @@ export async function putStreamMessages(
     with put as (
       insert into stream_message (stream, consumer, key, body)
       select c.stream, c.consumer, m.key, m.body::jsonb
-      from unnest(${messages.map((m) => m.key)}::text[], ${messages.map((m) => m.body)}::text[]) with ordinality as m (key, body, n)
+      from unnest(${messages.map((m) => m.key)}::text[], ${messages.map((m) => m.body)}::text[]) with ordinality as m
+        (key, body, n)
       cross join stream_consumer as c
       where c.stream = ${stream}
       order by m.n, c.consumer
@@ -77,7 +78,8 @@ export async function postponeStreamMessage(
 /** Removes what a consumer of copies has not taken for `age_ms`. */
 export async function deleteOldStreamMessages(sql: Sql, stream: string, age_ms: number): Promise<number> {
   const gone =
-    await sql`delete from stream_message where stream = ${stream} and published_at < now() - ${age_ms}::bigint * interval '1 millisecond'`;
+    await sql`delete from stream_message where stream = ${stream} and published_at < now() - ${age_ms}::bigint *
+      interval '1 millisecond'`;
   return gone.count;
 }
 

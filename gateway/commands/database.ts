@@ -1,4 +1,7 @@
-/** The database of a command: the configured one, that of the running engine, or the embedded one for as long as it takes. */
+/**
+ * The database of a command: the configured one, that of the running engine, or the embedded one for as long as it
+ * takes.
+ */
 import { systemClock } from "../../engine/base/clock.js";
 import type { Config } from "../../engine/base/config.js";
 import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";

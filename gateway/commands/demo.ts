@@ -151,7 +151,10 @@ async function poll<T>(ask: () => Promise<T | undefined>, what: string): Promise
   }
 }
 
-/** Looks through the inbox for the invoice among what was created since it was accepted; its id when the payload is the same. */
+/**
+ * Looks through the inbox for the invoice among what was created since it was accepted; its id when the payload is the
+ * same.
+ */
 async function findReceived(
   sandbox: Sandbox,
   headers: Record<string, string>,

@@ -21,8 +21,8 @@ const isNoise = (schema: JsonObject): boolean =>
   (typeof schema["pattern"] === "string" && schema["pattern"].length > PATTERN_CHARS_MAX);
 
 /**
- * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text form is
- * parsed, such as numbers in a query.
+ * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text
+ * form is parsed, such as numbers in a query.
  */
 export function schemaOf(schema: z.ZodType, components: Components): JsonObject {
   const written = z.toJSONSchema(schema, {

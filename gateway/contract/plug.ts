@@ -5,7 +5,10 @@ import type { Route } from "./route.js";
 export interface Plug<Parts> {
   /** The rows, ready to answer requests. */
   rows(parts: Parts): readonly Route[];
-  /** The same rows for those who only read them, such as the OpenAPI writer; calling a handler of theirs throws an Error. */
+  /**
+   * The same rows for those who only read them, such as the OpenAPI writer; calling a handler of theirs throws an
+   * Error.
+   */
   described(): readonly Route[];
 }
 

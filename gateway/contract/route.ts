@@ -1,8 +1,8 @@
 /**
  * A route is data: one row says how an operation is called, who may call it, what goes in and what comes out.
  *
- * The server routes by it, the pipeline checks by it, the OpenAPI documents are drawn from it. Adding an operation means
- * adding a row with a handler of a few lines; a handler contains no status of an error, it throws a Refusal.
+ * The server routes by it, the pipeline checks by it, the OpenAPI documents are drawn from it. Adding an operation
+ * means adding a row with a handler of a few lines; a handler contains no status of an error, it throws a Refusal.
  */
 import type { z } from "zod";
 
@@ -31,9 +31,9 @@ export const CREDENTIALS = ["none", "bearer", "partner", "partner_unrestricted",
 export type Credential = (typeof CREDENTIALS)[number];
 
 /**
- * For whom the call is made. `participant`: X-Peppol-Participant-Id names it, the firm follows from it. `firm`: X-Firm-Id
- * names it for a central key, the key itself otherwise. `customer`: the query's customerRef names the firm, X-Firm-Id is 400.
- * `forbidden`: X-Firm-Id is 400. `none`: the header is not looked at.
+ * For whom the call is made. `participant`: X-Peppol-Participant-Id names it, the firm follows from it. `firm`:
+ * X-Firm-Id names it for a central key, the key itself otherwise. `customer`: the query's customerRef names the firm,
+ * X-Firm-Id is 400. `forbidden`: X-Firm-Id is 400. `none`: the header is not looked at.
  * @source spec/enterprise.md, Endpoints, conventions; Connector; spec/rulings.md, sections 1 and 11
  */
 export const CONTEXTS = ["participant", "firm", "customer", "forbidden", "none"] as const;
@@ -45,7 +45,10 @@ interface IdempotencyForm {
   readonly words: string;
 }
 
-/** Forms of the header Idempotency-Key; `none` does not look at it. @source spec/sapi.md, Endpoints; spec/enterprise.md, Limits; spec/rulings.md, sections 11, 12 */
+/**
+ * Forms of the header Idempotency-Key; `none` does not look at it. @source spec/sapi.md, Endpoints; spec/enterprise.md,
+ * Limits; spec/rulings.md, sections 11, 12
+ */
 export const IDEMPOTENCY = {
   uuid: { pattern: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, words: "a UUID" },
   token: { pattern: /^[A-Za-z0-9_.:-]{8,128}$/, words: "8 to 128 characters of A-Z a-z 0-9 _ . : -" },
@@ -260,9 +263,9 @@ export interface Route extends RowBase {
 }
 
 /**
- * Makes a row. The handler's `params`, `query` and `body` have the output types of the row's zod schemas; `caller`, `firm`,
- * `participant` and `idempotencyKey` are there exactly when the row's columns promise them; what it returns must be one of
- * `responses`.
+ * Makes a row. The handler's `params`, `query` and `body` have the output types of the row's zod schemas; `caller`,
+ * `firm`, `participant` and `idempotencyKey` are there exactly when the row's columns promise them; what it returns
+ * must be one of `responses`.
  */
 export function route<
   P extends ObjectSchema = never,

@@ -5,8 +5,8 @@ import { LIMITS } from "../../engine/base/limits.js";
 import type { HeaderList } from "./headers.js";
 
 /**
- * Reads X-Forwarded-For from the right, as long as the hop that wrote the entry is a trusted proxy. The first address that
- * is none of them is the client; what stands left of it was written by the client and is not believed.
+ * Reads X-Forwarded-For from the right, as long as the hop that wrote the entry is a trusted proxy. The first address
+ * that is none of them is the client; what stands left of it was written by the client and is not believed.
  * @param peer the socket's other end
  * @param trusted networks of the operator's proxies; empty: the header is not looked at
  * @source design/reliability.md, A-11

@@ -23,7 +23,10 @@ export interface Outgoing {
   readonly status: number;
   readonly requestId: string;
   readonly contentType: string | undefined;
-  /** Beyond those that every answer has. Without a Cache-Control among them the answer is `no-store`: it belongs to one caller. */
+  /**
+   * Beyond those that every answer has. Without a Cache-Control among them the answer is `no-store`: it belongs to one
+   * caller.
+   */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly body: string | Uint8Array;
 }
@@ -106,7 +109,10 @@ export class Load {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Content-Length of a request; undefined when it has none; "malformed" when two readers could disagree on where its body ends. */
+/**
+ * Content-Length of a request; undefined when it has none; "malformed" when two readers could disagree on where its
+ * body ends.
+ */
 export function bodyFraming(headers: HeaderList): number | undefined | "malformed" {
   const lengths = headers.count("content-length");
   const encodings = headers.count("transfer-encoding");
@@ -140,7 +146,9 @@ export abstract class Conversation {
     load.inFlight++;
   }
 
-  /** Puts the answer on the wire and calls `left` when it is there. @param close the connection ends with this answer */
+  /**
+   * Puts the answer on the wire and calls `left` when it is there. @param close the connection ends with this answer
+   */
   protected abstract write(answer: Outgoing, close: boolean): void;
   /** Ends the connection without an answer. */
   protected abstract destroy(): void;
@@ -153,8 +161,8 @@ export abstract class Conversation {
     const exchange = this.#exchange;
     const { load } = this;
     if (framing === "malformed") {
-      // Not at once: a form may already hold the bytes behind this head and read them as a request of their own, smuggled in.
-      // While an answer is pending uws ends the connection instead, and node stops reading.
+      // Not at once: a form may already hold the bytes behind this head and read them as a request of their own,
+      // smuggled in. While an answer is pending uws ends the connection instead, and node stops reading.
       setImmediate(() => {
         this.#refuse("malformed", true);
       });

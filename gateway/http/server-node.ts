@@ -11,8 +11,8 @@ import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./server.js";
 
 /**
- * What each connection has under way. A pipelined request behind one whose answer closes the connection never gets a socket
- * of its own, and its response never tells that it closed: only the connection does.
+ * What each connection has under way. A pipelined request behind one whose answer closes the connection never gets a
+ * socket of its own, and its response never tells that it closed: only the connection does.
  */
 const underWay = new WeakMap<Socket, Set<NodeConversation>>();
 
@@ -64,7 +64,10 @@ class NodeConversation extends Conversation {
     if (!this.#request.complete) this.#discardRest();
   }
 
-  /** Reads and drops what is left of a body that nobody wants, so that the connection can carry the next request; for a while. */
+  /**
+   * Reads and drops what is left of a body that nobody wants, so that the connection can carry the next request; for a
+   * while.
+   */
   #discardRest(): void {
     const request = this.#request;
     const timer = setTimeout(() => {

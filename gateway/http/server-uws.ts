@@ -1,11 +1,11 @@
 /**
- * The uWebSockets.js form. The rules that keep its C++ from ending the process are kept here and nowhere else: everything is
- * read from `req` before the handler returns, `onAborted` is set first, `res` is not touched once it has ended or aborted,
- * writing happens in `cork`, chunks are copied.
+ * The uWebSockets.js form. The rules that keep its C++ from ending the process are kept here and nowhere else:
+ * everything is read from `req` before the handler returns, `onAborted` is set first, `res` is not touched once it has
+ * ended or aborted, writing happens in `cork`, chunks are copied.
  *
- * Measured with autocannon, 64 connections, a 600-byte token, server and client on a core each (Node 20, 2 vCPU, shared and
- * loaded, so in CPU time per request): a bare uws handler 8.3 µs, a row through the whole pipeline 11.9 µs (70 %), the same
- * with a path parameter and a query 16.5 µs, the same row on the node form 20.4 µs.
+ * Measured with autocannon, 64 connections, a 600-byte token, server and client on a core each (Node 20, 2 vCPU, shared
+ * and loaded, so in CPU time per request): a bare uws handler 8.3 µs, a row through the whole pipeline 11.9 µs (70 %),
+ * the same with a path parameter and a query 16.5 µs, the same row on the node form 20.4 µs.
  * @source design/reliability.md, 2.8
  */
 import { STATUS_CODES } from "node:http";
@@ -27,7 +27,10 @@ const statusLine = (status: number): string => statusLines.get(status) ?? String
 /** Answers longer than this leave in pieces as the client takes them, so that a slow reader holds no second copy. */
 const STREAMED_BYTES = 64 * 1024;
 
-/** Headers of every answer, written as the tail of another header's value: one crossing into C++ (0.3 µs) instead of three. */
+/**
+ * Headers of every answer, written as the tail of another header's value: one crossing into C++ (0.3 µs) instead of
+ * three.
+ */
 const FOR_ALL = "nosniff\r\nReferrer-Policy: no-referrer";
 const FOR_ALL_UNCACHED = `${FOR_ALL}\r\nCache-Control: no-store`;
 

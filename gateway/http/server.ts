@@ -1,6 +1,6 @@
 /**
- * The HTTP server: one interface, two forms. `uws` is uWebSockets.js and the default; `node` is node:http, for platforms
- * without a uWebSockets.js binary. Both pass the same contract suite.
+ * The HTTP server: one interface, two forms. `uws` is uWebSockets.js and the default; `node` is node:http, for
+ * platforms without a uWebSockets.js binary. Both pass the same contract suite.
  */
 import { LIMITS } from "../../engine/base/limits.js";
 import { Load } from "./conversation.js";

@@ -1,4 +1,7 @@
-/** The uWebSockets.js binary: what is used of it, and where it comes from on this platform. Loaded here, used by server-uws.ts alone. */
+/**
+ * The uWebSockets.js binary: what is used of it, and where it comes from on this platform. Loaded here, used by
+ * server-uws.ts alone.
+ */
 import { createRequire } from "node:module";
 import { arch, platform, versions } from "node:process";
 
@@ -48,13 +51,13 @@ export interface Uws {
 let loaded: Uws | undefined | "unavailable";
 
 /**
- * The binding for this Node.js and platform, from its package on npm: Linux on x64 with Node 20 and 22 (glibc ≥ 2.27), 24 and
- * 26 (glibc ≥ 2.38). Undefined elsewhere: the server then is node:http.
+ * The binding for this Node.js and platform, from its package on npm: Linux on x64 with Node 20 and 22 (glibc ≥ 2.27),
+ * 24 and 26 (glibc ≥ 2.38). Undefined elsewhere: the server then is node:http.
  */
 export function loadUws(): Uws | undefined {
   if (loaded === undefined) {
-    // Not a setting of ours: the native module reads this name from the process's environment while it loads, and has no
-    // other way to be told. Without it the header block ends at 4 KB.
+    // Not a setting of ours: the native module reads this name from the process's environment while it loads, and has
+    // no other way to be told. Without it the header block ends at 4 KB.
     process.env["UWS_HTTP_MAX_HEADERS_SIZE"] = String(LIMITS.request_header_bytes_max);
     try {
       loaded = createRequire(import.meta.url)(`@uwsjs/${platform}-${arch}-${versions.node.split(".")[0] ?? ""}`) as Uws;

@@ -1,4 +1,6 @@
-/** What came → what a schema can check: bodies by content type, query strings, path segments. Strict, in our own words. */
+/**
+ * What came → what a schema can check: bodies by content type, query strings, path segments. Strict, in our own words.
+ */
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { HeaderList } from "../http/headers.js";
@@ -38,7 +40,8 @@ export function bodyKind(row: Route, headers: HeaderList, isEmpty: boolean): Bod
 }
 
 /**
- * The body as its kind says: an object for JSON and forms, exact bytes otherwise; undefined for an empty JSON or form body.
+ * The body as its kind says: an object for JSON and forms, exact bytes otherwise; undefined for an empty JSON or form
+ * body.
  * @throws Refusal MEDIA_TYPE, BODY_MALFORMED, REQUEST_INVALID for a form field that comes twice
  */
 export function decodeBody(row: Route, headers: HeaderList, bytes: Buffer): unknown {

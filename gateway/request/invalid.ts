@@ -1,4 +1,6 @@
-/** What zod found → details in our own words. No value that a caller sent is repeated, and no sentence of the library. */
+/**
+ * What zod found → details in our own words. No value that a caller sent is repeated, and no sentence of the library.
+ */
 import type { z } from "zod";
 
 import type { ErrorDetail } from "../../engine/base/errors.js";
@@ -84,8 +86,8 @@ function words(issue: Issue): string {
 }
 
 /**
- * A schema may bring its own words, which complete a sentence that begins with the field: `.regex(…, "must be …")`. They begin
- * in lower case; the library's sentences, which are not shown, begin with a capital.
+ * A schema may bring its own words, which complete a sentence that begins with the field: `.regex(…, "must be …")`.
+ * They begin in lower case; the library's sentences, which are not shown, begin with a capital.
  */
 const ownWords = (issue: Issue): string | undefined =>
   /^[a-z]/.test(issue.message) ? issue.message.replace(/\.$/, "") : undefined;

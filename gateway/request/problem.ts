@@ -13,7 +13,10 @@ export interface Problem {
 export const CATEGORIES = ["VALIDATION", "AUTH", "PROCESSING", "TEMPORARY"] as const;
 type Category = (typeof CATEGORIES)[number];
 
-/** @source spec/rulings.md, section 3: `category` of the SAPI row; the auth family has the same. Statuses not named there are ours. */
+/**
+ * @source spec/rulings.md, section 3: `category` of the SAPI row; the auth family has the same. Statuses not named
+ * there are ours.
+ */
 const CATEGORY_OF_STATUS: Readonly<Record<number, Category>> = {
   400: "VALIDATION",
   404: "VALIDATION",

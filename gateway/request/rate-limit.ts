@@ -1,15 +1,15 @@
 /**
  * Rate limits: a sliding-window log for each API key, GCRA for unauthenticated identifiers.
  *
- * The log holds the instants of the last N admissions, N being the limit. A request passes when fewer than N of them lie in
- * (now − window, now], so that no window of that length, wherever it starts, ever holds more than N. Remaining = N − count,
- * reset = oldest + window, Retry-After = ceil(reset − now).
+ * The log holds the instants of the last N admissions, N being the limit. A request passes when fewer than N of them
+ * lie in (now − window, now], so that no window of that length, wherever it starts, ever holds more than N. Remaining =
+ * N − count, reset = oldest + window, Retry-After = ceil(reset − now).
  *
- * Several nodes share one limit through the `peers` port: an admission then needs a token as well, and tokens are leased
- * from the common store, one for each request that waits and a reserve by the node's use of the last seconds. The store
- * counts a token from its grant, so a window can hold too many only by tokens granted before it and used in it: all nodes
- * together keep at most 5 % of the limit in reserve. A reserve that is 3 s old is given back. A node alone leases nothing. A
- * node that cannot reach the store admits its share of the limit.
+ * Several nodes share one limit through the `peers` port: an admission then needs a token as well, and tokens are
+ * leased from the common store, one for each request that waits and a reserve by the node's use of the last seconds.
+ * The store counts a token from its grant, so a window can hold too many only by tokens granted before it and used in
+ * it: all nodes together keep at most 5 % of the limit in reserve. A reserve that is 3 s old is given back. A node
+ * alone leases nothing. A node that cannot reach the store admits its share of the limit.
  * @source design/reliability.md, section 5; spec/rulings.md, section 4
  */
 import type { Clock } from "../../engine/base/clock.js";
@@ -177,7 +177,8 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const takeLease = async (row: RateRow, window: Window, key: string, now: number): Promise<Lease | undefined> => {
     const unused = window.tokens;
     window.tokens = 0;
-    // Those who wait use theirs at once. What is held beyond is the error of the whole: all nodes together hold at most the share.
+    // Those who wait use theirs at once. What is held beyond is the error of the whole: all nodes together hold at most
+    // the share.
     const reserve = Math.floor((row.limit * LIMITS.rate_reserve_share) / peers.nodes());
     const want = Math.min(
       row.limit,

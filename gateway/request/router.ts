@@ -1,6 +1,6 @@
 /**
- * Path → row. Paths are compared as sent: segments between slashes, case-sensitive, no normalisation. `//`, a trailing slash,
- * `;params` and encoded dots name nothing, so the check and the handler can never see two different paths.
+ * Path → row. Paths are compared as sent: segments between slashes, case-sensitive, no normalisation. `//`, a trailing
+ * slash, `;params` and encoded dots name nothing, so the check and the handler can never see two different paths.
  * @source design/reliability.md, H-08
  */
 import type { Route } from "../contract/route.js";

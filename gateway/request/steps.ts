@@ -1,8 +1,9 @@
 /**
  * What every request goes through, in order; the first step that fails answers.
  *
- * Routing (404, 405) and the size of the body (413) come before these: the router and the server see to them. Steps that need
- * only the head run while the body still arrives, so that a stranger's 25 MB are not collected before his token is refused.
+ * Routing (404, 405) and the size of the body (413) come before these: the router and the server see to them. Steps
+ * that need only the head run while the body still arrives, so that a stranger's 25 MB are not collected before his
+ * token is refused.
  * @source spec/rulings.md, section 2
  */
 import { inCidr, parseCidr } from "../../engine/base/addresses.js";

@@ -1,5 +1,6 @@
 /**
- * Tokens: get, renew, revoke, status, under both prefixes, each with exactly its own specification's fields; public keys.
+ * Tokens: get, renew, revoke, status, under both prefixes, each with exactly its own specification's fields; public
+ * keys.
  * @source spec/sapi.md and spec/enterprise.md, Endpoints; spec/rulings.md, sections 3 and 4
  */
 import { z } from "zod";

@@ -1,4 +1,7 @@
-/** The Connector: what an integrator does with the documents of a firm that it calls by its own name. @source spec/enterprise.md, Connector; spec/rulings.md, section 11 */
+/**
+ * The Connector: what an integrator does with the documents of a firm that it calls by its own name. @source
+ * spec/enterprise.md, Connector; spec/rulings.md, section 11
+ */
 import { z } from "zod";
 
 import type { RespondReply, RespondRequest } from "../../engine/documents/inbound/respond.js";

@@ -1,4 +1,7 @@
-/** What became of a sent document. @source spec/enterprise.md, Webhooks, events and lifecycle; spec/rulings.md, sections 5 and 13 */
+/**
+ * What became of a sent document. @source spec/enterprise.md, Webhooks, events and lifecycle; spec/rulings.md, sections
+ * 5 and 13
+ */
 import { z } from "zod";
 
 import type { EventsRecord, StatusRecord } from "../../engine/documents/reads/lifecycle-reads.js";

@@ -1,4 +1,7 @@
-/** Where other access points deliver, and what is kept of every exchange. @source design/as4.md, section 3; spec/rulings.md, sections 11 and 13 */
+/**
+ * Where other access points deliver, and what is kept of every exchange. @source design/as4.md, section 3;
+ * spec/rulings.md, sections 11 and 13
+ */
 import { z } from "zod";
 
 import type { Envelope, EvidenceRecordView } from "../../engine/documents/reads/evidence.js";

@@ -107,7 +107,10 @@ const receivedId = z.object({
     .meta({ format: "uuid" }),
 });
 
-/** Members that zod cannot judge alone. @source spec/rulings.md, section 2: payloadFormat, encoding and checksum come first */
+/**
+ * Members that zod cannot judge alone. @source spec/rulings.md, section 2: payloadFormat, encoding and checksum come
+ * first
+ */
 function refuseWrapper(body: SendBody, onBehalfOf: ParticipantId): void {
   const details: ErrorDetail[] = [];
   if (body.payloadEncoding !== undefined && !/^utf-?8$/i.test(body.payloadEncoding)) {

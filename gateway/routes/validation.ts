@@ -1,4 +1,7 @@
-/** Validation and reading of documents that are not sent: with a token, and for everybody. @source spec/rulings.md, section 13 */
+/**
+ * Validation and reading of documents that are not sent: with a token, and for everybody. @source spec/rulings.md,
+ * section 13
+ */
 import { z } from "zod";
 
 import { payloadValidation, publicValidation } from "../../engine/documents/accept/validation-reads.js";

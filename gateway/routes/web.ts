@@ -1,4 +1,7 @@
-/** The API reference: a page over the published OpenAPI documents. Everything comes from this process; no other host is asked. */
+/**
+ * The API reference: a page over the published OpenAPI documents. Everything comes from this process; no other host is
+ * asked.
+ */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -10,8 +13,8 @@ import { route } from "../contract/route.js";
 import type { RawBody, Route } from "../contract/route.js";
 
 /**
- * What the page may load and do. Styles inline are the one concession: the reference component sets its own, in templates.
- * Scripts come from our files only, and nothing is evaluated.
+ * What the page may load and do. Styles inline are the one concession: the reference component sets its own, in
+ * templates. Scripts come from our files only, and nothing is evaluated.
  */
 const PAGE_POLICY = [
   "default-src 'none'",

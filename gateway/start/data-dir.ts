@@ -35,7 +35,10 @@ export function masterKey(config: Config, dataDir: string): Buffer {
   return key;
 }
 
-/** The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are nobody's. */
+/**
+ * The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are
+ * nobody's.
+ */
 export const nodeName = (dataDir: string): string => readOrCreate(join(dataDir, "node.id"), randomUUID);
 
 /** Keeps the bytes of a document that killed two workers, sealed, for the operator; the oldest are not replaced. */

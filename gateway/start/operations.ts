@@ -1,8 +1,8 @@
 /**
  * Every operation of the public listener, plugged in: which routes file makes it, and from which parts of the engine.
  *
- * This is the one place beside its routes file that a new operation touches: a port of it is one line here. The operators'
- * own operations are plugged in the same way in operators.ts.
+ * This is the one place beside its routes file that a new operation touches: a port of it is one line here. The
+ * operators' own operations are plugged in the same way in operators.ts.
  */
 import type { ActorSystem } from "../../actors/system.js";
 import { credentialKind, tokensThroughActors } from "../../actors/credential.js";

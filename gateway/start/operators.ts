@@ -70,7 +70,10 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
   });
 }
 
-/** The firm and its secret are there whatever comes of it; who is not answered in time finds the outcome in the list of registrations. */
+/**
+ * The firm and its secret are there whatever comes of it; who is not answered in time finds the outcome in the list of
+ * registrations.
+ */
 const registerNewFirm = (
   registrations: Registrations,
   participantId: ParticipantId,

@@ -2,8 +2,8 @@
  * Exact decimals: the numbers of every rule. A value is coefficient × 10^-scale, without floats and without rounding
  * except where XPath 2.0 prescribes it (`div`, `round`).
  *
- * Small values (coefficient below 2^53) are computed with plain numbers, anything larger with BigInt; which of the two a
- * value uses is invisible to callers. xs:integer is a decimal of scale 0: there is no size limit but DIGITS_MAX.
+ * Small values (coefficient below 2^53) are computed with plain numbers, anything larger with BigInt; which of the two
+ * a value uses is invisible to callers. xs:integer is a decimal of scale 0: there is no size limit but DIGITS_MAX.
  *
  * | Need                          | Call                                                      |
  * |-------------------------------|-----------------------------------------------------------|
@@ -101,7 +101,9 @@ export function parseInteger(text: string): Decimal | undefined {
   return text.includes(".") ? undefined : parseDecimal(text);
 }
 
-/** More digits than the small form surely holds: zeros that carry no value are cut first, so that "0…01" stays cheap. */
+/**
+ * More digits than the small form surely holds: zeros that carry no value are cut first, so that "0…01" stays cheap.
+ */
 function parseLong(text: string, scale: number, negative: boolean): Decimal | undefined {
   let from = 0;
   while (from < text.length && (text.charCodeAt(from) === 48 || text.charCodeAt(from) === 46)) from++;
@@ -180,8 +182,8 @@ export function mul(a: Decimal, b: Decimal): Decimal {
 }
 
 /**
- * XPath `div`: exact when the quotient ends within the scale, otherwise cut at `max(18, scale of a, scale of b)` decimals,
- * a half rounded towards zero, as Saxon-HE does.
+ * XPath `div`: exact when the quotient ends within the scale, otherwise cut at `max(18, scale of a, scale of b)`
+ * decimals, a half rounded towards zero, as Saxon-HE does.
  * @returns undefined when b is zero (FOAR0001)
  */
 export function div(a: Decimal, b: Decimal): Decimal | undefined {

@@ -264,7 +264,9 @@ class Findings implements RuleResult {
   }
 }
 
-/** What remains of a layer after a dynamic error; stored results carry the same id (design/validation.md, section 6). */
+/**
+ * What remains of a layer after a dynamic error; stored results carry the same id (design/validation.md, section 6).
+ */
 export const engineFinding = (code: string): RawFinding => ({
   ruleId: `!err:${code}`,
   severity: "fatal",

@@ -12,7 +12,9 @@ import { RuleError } from "./rule.js";
 
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 9 || code === 13;
 
-/** XPath normalize-space(): XML white space trimmed, runs of it one space. Returns the same string when nothing changes. */
+/**
+ * XPath normalize-space(): XML white space trimmed, runs of it one space. Returns the same string when nothing changes.
+ */
 export function normalizeSpace(text: string): string {
   let previous = true;
   for (let i = 0; i < text.length; i += 1) {
@@ -46,7 +48,9 @@ export function codePoints(text: string): number {
   return count;
 }
 
-/** The child of that name, or NONE, where XPath requires at most one. @throws RuleError XPTY0004 when there are several. */
+/**
+ * The child of that name, or NONE, where XPath requires at most one. @throws RuleError XPTY0004 when there are several.
+ */
 export function onlyChild(doc: XmlDocument, e: ElementId, name: NameId): ElementId {
   const child = doc.child(e, name);
   if (child !== NONE && doc.nextSame(child) !== NONE) throw new RuleError("XPTY0004");
@@ -117,8 +121,8 @@ export function signOf(doc: XmlDocument, e: ElementId): number {
 
 /**
  * The number that arithmetic makes of untyped text, exactly as written; with an exponent, the nearest double.
- * @throws RuleError FORG0001 when the text is no number, FOCA0002 when it is INF or NaN, which no decimal holds: also with
- * more than 308 digits, which as a double are INF.
+ * @throws RuleError FORG0001 when the text is no number, FOCA0002 when it is INF or NaN, which no decimal holds: also
+ * with more than 308 digits, which as a double are INF.
  */
 export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
   const text = doc.text(e);

@@ -34,7 +34,9 @@ const at = table(
   "processContents",
 );
 
-/** Modules of the signature schemas: their content is only checked for well-formedness, and one of them has a DOCTYPE. */
+/**
+ * Modules of the signature schemas: their content is only checked for well-formedness, and one of them has a DOCTYPE.
+ */
 const SKIPPED_MODULES = /XAdES|xmldsig|Signature/;
 /** Documents the grammar knows. */
 const ROOTS = ["Invoice", "CreditNote", "ApplicationResponse"] as const;
@@ -136,7 +138,9 @@ function readType(document: XmlDocument, type: ElementId, qname: QNameOf, file: 
   return { kind: "sequence", items };
 }
 
-/** Follows the derivations of a value type to its built-in base; attributes of a derivation replace those of its base. */
+/**
+ * Follows the derivations of a value type to its built-in base; attributes of a derivation replace those of its base.
+ */
 function resolveValue(
   schema: Schema,
   type: string,

@@ -2,8 +2,8 @@
  * Lexical checks of the value types of UBL, on bytes.
  *
  * The oracle is libxml2: where it differs from the letter of XML Schema, it decides, so that both give one verdict.
- * Known differences: white space around dates and behind times is refused; bytes outside the base64 alphabet are skipped;
- * years beyond ±2,147,483,647 are refused. Every check is one walk over the value.
+ * Known differences: white space around dates and behind times is refused; bytes outside the base64 alphabet are
+ * skipped; years beyond ±2,147,483,647 are refused. Every check is one walk over the value.
  */
 
 /** Built-in types that UBL values and their attributes have. */

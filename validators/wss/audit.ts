@@ -1,6 +1,6 @@
 /**
- * Checks a user message again that was checked when it was exchanged: the signature, with the octets of the parts as they
- * were before encryption. Needs no private key.
+ * Checks a user message again that was checked when it was exchanged: the signature, with the octets of the parts as
+ * they were before encryption. Needs no private key.
  */
 import { textOf } from "../xml/tree.js";
 import type { XmlElement } from "../xml/tree.js";

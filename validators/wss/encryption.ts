@@ -26,7 +26,10 @@ export interface Encryption {
   readonly keyInfo: XmlElement;
   /** Content-IDs of the encrypted parts, decoded, each once. */
   readonly cids: string[];
-  /** Those of them whose EncryptedData names a media type of XML. Not signed: it chooses how a digest is computed, no more. */
+  /**
+   * Those of them whose EncryptedData names a media type of XML. Not signed: it chooses how a digest is computed, no
+   * more.
+   */
   readonly xmlCids: ReadonlySet<string>;
 }
 

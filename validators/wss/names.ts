@@ -1,4 +1,7 @@
-/** Namespaces, algorithm identifiers and policy tables of WS-Security as Peppol AS4 uses it. @source design/as4.md sections 1, 4, 5 */
+/**
+ * Namespaces, algorithm identifiers and policy tables of WS-Security as Peppol AS4 uses it. @source design/as4.md
+ * sections 1, 4, 5
+ */
 
 const WSS = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-";
 const SWA = "http://docs.oasis-open.org/wss/oasis-wss-SwAProfile-1.1#";
@@ -43,7 +46,9 @@ export type HashTable = Readonly<Record<string, string>>;
 export const hashOf = (table: HashTable, algorithm: string): string | undefined =>
   Object.hasOwn(table, algorithm) ? table[algorithm] : undefined;
 
-/** What a verifier accepts. Peppol's is the only one in production; the known-answer tests bring tables of their own. */
+/**
+ * What a verifier accepts. Peppol's is the only one in production; the known-answer tests bring tables of their own.
+ */
 export interface SignaturePolicy {
   /** Canonicalisation of SignedInfo. */
   readonly canonicalization: readonly string[];
@@ -66,7 +71,9 @@ export const PEPPOL_ENVELOPED: SignaturePolicy = {
   canonicalization: [ALG.inclusiveC14n, ALG.exclusiveC14n],
 };
 
-/** One accepted way to transport the content key: EncryptionMethod, its DigestMethod and MGF, as node:crypto does them. */
+/**
+ * One accepted way to transport the content key: EncryptionMethod, its DigestMethod and MGF, as node:crypto does them.
+ */
 export interface KeyTransport {
   readonly method: string;
   readonly digest: string | undefined;
@@ -83,7 +90,10 @@ export const PEPPOL_KEY_TRANSPORT: KeyTransport = {
   mgfHash: "sha256",
 };
 
-/** Older stacks leave the MGF at its default, SHA-1. May be accepted; off unless the operator asks. @source design/as4.md section 5 */
+/**
+ * Older stacks leave the MGF at its default, SHA-1. May be accepted; off unless the operator asks. @source
+ * design/as4.md section 5
+ */
 export const LEGACY_KEY_TRANSPORTS: readonly KeyTransport[] = [
   { method: ALG.rsaOaep, digest: ALG.sha256, mgf: undefined, oaepHash: "sha256", mgfHash: "sha1" },
   { method: `${NS.xenc}rsa-oaep-mgf1p`, digest: ALG.sha256, mgf: undefined, oaepHash: "sha256", mgfHash: "sha1" },

@@ -1,4 +1,6 @@
-/** eb:PayloadInfo: which MIME part is which, and how it was compressed. The rest of the header is the engine's to read. */
+/**
+ * eb:PayloadInfo: which MIME part is which, and how it was compressed. The rest of the header is the engine's to read.
+ */
 import { attributeOf, childElements, childrenNamed, onlyChild, textOf } from "../xml/tree.js";
 import type { XmlElement } from "../xml/tree.js";
 import { NS } from "./names.js";

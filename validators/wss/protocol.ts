@@ -119,7 +119,10 @@ export interface OpenedPart {
   readonly cid: string;
   /** Properties of the part from the verified header: MimeType, CompressionType, CharacterSet. */
   readonly properties: Record<string, string>;
-  /** The octets the signature covers: gzip when the part was compressed, the canonical form when it was XML as such. Evidence. */
+  /**
+   * The octets the signature covers: gzip when the part was compressed, the canonical form when it was XML as such.
+   * Evidence.
+   */
   readonly signedBytes: Uint8Array;
   readonly payload: Uint8Array;
 }
@@ -172,7 +175,10 @@ export interface Audited {
   readonly kind: "audited";
   readonly messaging: XmlElement;
   readonly signer: Uint8Array;
-  /** DER of the certificate that the message's key was encrypted to; absent when the message does not carry it. Not signed. */
+  /**
+   * DER of the certificate that the message's key was encrypted to; absent when the message does not carry it. Not
+   * signed.
+   */
   readonly recipient?: Uint8Array;
   readonly references: SignedReference[];
 }

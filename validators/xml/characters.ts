@@ -6,7 +6,10 @@ const NAME_START =
 const NCNAME = `[${NAME_START}][${NAME_START}\\-.0-9\\u{B7}\\u{300}-\\u{36F}\\u{203F}-\\u{2040}]*`;
 const QNAME = new RegExp(`^${NCNAME}(?::${NCNAME})?$`, "u");
 
-/** Whether the text is a qualified name: one NCName, or two with a colon between them. @source Namespaces in XML 1.0 section 4 */
+/**
+ * Whether the text is a qualified name: one NCName, or two with a colon between them. @source Namespaces in XML 1.0
+ * section 4
+ */
 export const isQualifiedName = (text: string): boolean => QNAME.test(text);
 
 /** Whether the code point may stand in a document, also through a reference. @source XML 1.0 section 2.2 */

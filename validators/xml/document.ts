@@ -21,7 +21,9 @@ export const FLAG = {
   elements: 1,
   /** Its own character data holds bytes beyond ASCII. */
   nonAscii: 2,
-  /** Its content holds references, CDATA, comments, processing instructions or carriage returns: text needs decoding. */
+  /**
+   * Its content holds references, CDATA, comments, processing instructions or carriage returns: text needs decoding.
+   */
   marked: 4,
   /** Its own character data holds something other than white space. */
   nonSpace: 8,

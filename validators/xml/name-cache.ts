@@ -9,7 +9,10 @@ import { randomInt } from "node:crypto";
 import { grown } from "./document.js";
 import type { NameId } from "./names.js";
 
-/** Multiplier of the rolling hash `h = imul(h ^ byte, HASH_FACTOR)`; the scanner computes it while it looks for the end of a name. */
+/**
+ * Multiplier of the rolling hash `h = imul(h ^ byte, HASH_FACTOR)`; the scanner computes it while it looks for the end
+ * of a name.
+ */
 export const HASH_FACTOR = randomInt(0x2000_0000, 0x7fff_ffff) | 1;
 export const HASH_START = randomInt(1, 0x7fff_ffff) | 0;
 

@@ -1,4 +1,6 @@
-/** Namespaces in scope during a scan: prefix → namespace, both as small integers, with undo at the end of an element. */
+/**
+ * Namespaces in scope during a scan: prefix → namespace, both as small integers, with undo at the end of an element.
+ */
 import { DOCUMENT_NAME_BASE, findName, NS } from "./names.js";
 import type { NameId } from "./names.js";
 import { grown } from "./document.js";

@@ -86,7 +86,9 @@ export function contentText(content: string): string {
   return pieces.join("");
 }
 
-/** Text nodes that are children of the element with this content. Comments and instructions end a node; CDATA does not. */
+/**
+ * Text nodes that are children of the element with this content. Comments and instructions end a node; CDATA does not.
+ */
 export function characterData(content: string): string[] {
   const nodes: string[] = [];
   let depth = 0;

@@ -23,7 +23,9 @@ export type {
   XmlTreeLimits,
 } from "./tree-nodes.js";
 
-/** An AS4 header with three certificates has 15 KB and 120 elements; an SMP answer with all extensions stays under 1 MB. */
+/**
+ * An AS4 header with three certificates has 15 KB and 120 elements; an SMP answer with all extensions stays under 1 MB.
+ */
 export const XML_TREE_LIMITS: XmlTreeLimits = { bytes: 2_097_152, depth: 64, elements: 20_000, attributes: 64 };
 
 /**

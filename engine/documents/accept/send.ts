@@ -191,11 +191,12 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
 /**
  * Accepts one UBL document for sending. Safe to repeat with the same key.
  *
- * A refusal burns neither the key, nor the documentId, nor the payload. A key that was used before is answered before any
- * finding about the document; what the specification checks before it has already been checked by the caller.
+ * A refusal burns neither the key, nor the documentId, nor the payload. A key that was used before is answered before
+ * any finding about the document; what the specification checks before it has already been checked by the caller.
  * @param id the document's id if it is accepted
  * @returns the stored reply when the key was used before, otherwise the new acceptance
- * @throws Refusal of SEND_CHECKS, SAPI-PROC-002, SAPI-PROC-003, SAPI-DOC-018, SAPI-DOC-024, RECIPIENT_CAPABILITY, CHECKSUM, TEMPORARY
+ * @throws Refusal of SEND_CHECKS, SAPI-PROC-002, SAPI-PROC-003, SAPI-DOC-018, SAPI-DOC-024, RECIPIENT_CAPABILITY,
+ * CHECKSUM, TEMPORARY
  * @source spec/sapi.md, Endpoints, rule 1; spec/rulings.md, section 2
  */
 export async function acceptSend(ports: SendPorts, id: DocumentId, request: SendRequest): Promise<SendReply> {

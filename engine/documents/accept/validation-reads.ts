@@ -67,8 +67,8 @@ export function payloadValidation({
 
 /**
  * `POST /api/validate`. A document that cannot be read is valid in no layer; a layer that has no rules for this kind of
- * document finds nothing. Layers that an operator's packs add stand with Peppol's. When more was found than is told, the
- * report's own verdict stands above those of the layers.
+ * document finds nothing. Layers that an operator's packs add stand with Peppol's. When more was found than is told,
+ * the report's own verdict stands above those of the layers.
  */
 export function publicValidation({
   valid,

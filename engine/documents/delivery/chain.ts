@@ -1,6 +1,7 @@
 /**
- * What stands between an attempt and the network, composed here and nowhere else: first "I have this already" is doubted,
- * then what is left of it is recorded for the reports, so that no exchange is reported that we do not believe in.
+ * What stands between an attempt and the network, composed here and nowhere else: first "I have this already" is
+ * doubted, then what is left of it is recorded for the reports, so that no exchange is reported that we do not believe
+ * in.
  */
 import type { Clock } from "../../base/clock.js";
 import { errorFields } from "../../base/log.js";

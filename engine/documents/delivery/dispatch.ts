@@ -139,7 +139,9 @@ function eventsOf(
   }));
 }
 
-/** When a deferred document is due again; undefined when it was deferred for as long as the whole plan would have taken. */
+/**
+ * When a deferred document is due again; undefined when it was deferred for as long as the whole plan would have taken.
+ */
 export function deferredUntil(
   plan: readonly number[],
   createdAt: Instant,

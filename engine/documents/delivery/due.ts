@@ -22,8 +22,8 @@ export interface DueDocuments {
 }
 
 /**
- * What this node has woken lately for the same time is not woken again: its message is under way, and a queue that is long
- * stays as long as it is. A document that was put off has another time, and is woken for that.
+ * What this node has woken lately for the same time is not woken again: its message is under way, and a queue that is
+ * long stays as long as it is. A document that was put off has another time, and is woken for that.
  */
 export function createDueDocuments(ports: { readonly sql: Sql; readonly clock: Clock }): DueDocuments {
   const { sql, clock } = ports;

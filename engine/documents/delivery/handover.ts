@@ -1,7 +1,8 @@
 /**
- * What "I have this MessageId already" is worth. phase4 notes a MessageId once signature and decryption are done, before it
- * looks at the document: after an attempt that it refused there, it calls the next ones duplicates. Such an answer proves no
- * delivery. By default phase4 forgets the id after ten minutes, so that a later attempt of the plan is judged anew.
+ * What "I have this MessageId already" is worth. phase4 notes a MessageId once signature and decryption are done,
+ * before it looks at the document: after an attempt that it refused there, it calls the next ones duplicates. Such an
+ * answer proves no delivery. By default phase4 forgets the id after ten minutes, so that a later attempt of the plan is
+ * judged anew.
  * @source measured with phase4 4.4.1 and 4.5.4, test/interop
  */
 import { errorFields } from "../../base/log.js";

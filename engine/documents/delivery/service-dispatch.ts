@@ -1,6 +1,7 @@
 /**
- * Sends the access point's own messages over the port that documents travel on: same attempts, same plan, same lifecycle,
- * no customer's document. MessageId and InstanceIdentifier are fixed with the row, so a repeat is the same message.
+ * Sends the access point's own messages over the port that documents travel on: same attempts, same plan, same
+ * lifecycle, no customer's document. MessageId and InstanceIdentifier are fixed with the row, so a repeat is the same
+ * message.
  */
 import type { Clock } from "../../base/clock.js";
 import { participantKey, randomUnit } from "../../base/ids.js";
@@ -27,7 +28,10 @@ export interface ServiceDispatchPorts {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly provider: Provider;
-  /** Whether the exchange of a received message is in the evidence, which its receipt follows. @default always: who hands over without a network gives no receipts */
+  /**
+   * Whether the exchange of a received message is in the evidence, which its receipt follows. @default always: who
+   * hands over without a network gives no receipts
+   */
   readonly isReceipted?: (receivedId: string) => Promise<boolean>;
   /** Names this node in leases. */
   readonly owner: string;
@@ -53,7 +57,8 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
     abort.abort();
   }, LIMITS.attempt_timeout_ms);
   try {
-    // Seldom, and then for a moment; a sender that never repeats is waited for in ever longer steps, until the plan's whole time is over.
+    // Seldom, and then for a moment; a sender that never repeats is waited for in ever longer steps, until the plan's
+    // whole time is over.
     if (await isTooSoon(ports, taken))
       return {
         kind: "deferred",
@@ -105,7 +110,9 @@ function exchangeOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: O
   });
 }
 
-/** Makes one attempt at a message of ours and writes its end. Runs in the turn of the message's actor, under its lease. */
+/**
+ * Makes one attempt at a message of ours and writes its end. Runs in the turn of the message's actor, under its lease.
+ */
 export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMessage): Promise<void> {
   const outcome = await transmit(ports, taken);
   ports.metrics.count("service_messages_total", { kind: taken.kind, result: outcome.kind });

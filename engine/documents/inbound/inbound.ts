@@ -107,7 +107,10 @@ function exchangeOf(
   };
 }
 
-/** Nobody is told when the sender's provider cannot be named: its certificate has no seat, and it asked for no other place. */
+/**
+ * Nobody is told when the sender's provider cannot be named: its certificate has no seat, and it asked for no other
+ * place.
+ */
 function dutyOf(
   ports: InboundPorts,
   exchange: InboundExchange,
@@ -129,7 +132,9 @@ function dutyOf(
       };
 }
 
-/** A status about a status is never owed; one about a response is. @param firmId undefined for what is between providers */
+/**
+ * A status about a status is never owed; one about a response is. @param firmId undefined for what is between providers
+ */
 async function receiveStatus(
   ports: InboundPorts,
   exchange: InboundExchange,

@@ -41,7 +41,10 @@ export interface Inbox {
   read(participant: ParticipantId, id: ReceivedDocumentId): Promise<ReceivedDocument>;
 }
 
-/** Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal NOT_FOUND; TEMPORARY */
+/**
+ * Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal
+ * NOT_FOUND; TEMPORARY
+ */
 export async function acknowledge(
   ports: { readonly sql: Sql; readonly clock: Clock },
   participant: ParticipantId,
@@ -60,7 +63,9 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** Gathers the questions of one turn of the event loop into one statement; under load that is one round trip for dozens. */
+/**
+ * Gathers the questions of one turn of the event loop into one statement; under load that is one round trip for dozens.
+ */
 function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer> {
   let asked: Asked[] = [];
   const flush = (): void => {

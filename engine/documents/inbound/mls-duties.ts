@@ -51,8 +51,8 @@ export type DutyDecision =
   | { readonly kind: "wait"; readonly until: Instant };
 
 /**
- * Decides without I/O. A firm that confirms the document in time makes the status AP; the others get AB, which claims no
- * more than that it lies in their inbox. A response is in its document's record, which is its place.
+ * Decides without I/O. A firm that confirms the document in time makes the status AP; the others get AB, which claims
+ * no more than that it lies in their inbox. A response is in its document's record, which is its place.
  * @source design/as4.md, section 11, MLS-3
  */
 export function decideDuty(
@@ -67,7 +67,10 @@ export function decideDuty(
   return duty.kind === "business" && now < until ? { kind: "wait", until } : { kind: "say", code: "AB" };
 }
 
-/** XML and grammar findings are violations of the syntax, all others of business rules; warnings are said beside a failure only. */
+/**
+ * XML and grammar findings are violations of the syntax, all others of business rules; warnings are said beside a
+ * failure only.
+ */
 export const issueOf = ({ layer, severity, location, ruleId, message }: DocumentFinding): MlsIssue => ({
   location: location === "" ? "NA" : location,
   reason: severity === "warning" ? "BW" : layer === "xml" || layer === "schema" ? "SV" : "BV",
@@ -154,7 +157,10 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   );
 }
 
-/** A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its status any more. */
+/**
+ * A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its
+ * status any more.
+ */
 async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<void> {
   if (now - duty.receivedAt > LIMITS.status_early_ms) {
     ports.log.error("a received document could not be judged; its status is not sent");
@@ -181,8 +187,8 @@ export const overdueHeld = ({ sql, clock }: Pick<DutyPorts, "sql" | "clock">): P
   findOverdueHeld(sql, { heldSince: clock.now() - LIMITS.held_max_ms, limit: LIMITS.status_batch });
 
 /**
- * Shows a document to its firm although nobody could judge it in time: a late invoice is worse than one that breaks a rule.
- * From then on it is not rejected. Runs in the turn of its actor.
+ * Shows a document to its firm although nobody could judge it in time: a late invoice is worse than one that breaks a
+ * rule. From then on it is not rejected. Runs in the turn of its actor.
  * @returns whether it was still held
  */
 export async function release({ sql, clock, log, metrics }: DutyPorts, id: ReceivedDocumentId): Promise<boolean> {

@@ -72,7 +72,9 @@ const TYPE_CODES: ReadonlyMap<string, string> = new Map([
 ]);
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** The seller sends the invoice, in self-billing the buyer does: whose address the sender is says whose name it bears. */
+/**
+ * The seller sends the invoice, in self-billing the buyer does: whose address the sender is says whose name it bears.
+ */
 const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | undefined =>
   [
     { endpoint: facts.supplierEndpoint, name: facts.supplierName },
@@ -136,7 +138,8 @@ const replyOf = (
 });
 
 /**
- * Answers a received document. The same answer as the last one is given back and not sent again, unless that one was lost.
+ * Answers a received document. The same answer as the last one is given back and not sent again, unless that one was
+ * lost.
  * @throws Refusal NOT_FOUND, DOCUMENT_INVALID for what is no invoice or has no number, TEMPORARY
  */
 export async function respond(ports: RespondPorts, request: RespondRequest): Promise<RespondReply> {

@@ -50,7 +50,10 @@ export interface SaidRecord {
   readonly receivedAt: string;
 }
 
-/** The status and the newest response that a document has; the caller has made sure whose document it is. @throws Refusal TEMPORARY */
+/**
+ * The status and the newest response that a document has; the caller has made sure whose document it is. @throws
+ * Refusal TEMPORARY
+ */
 export async function readStatuses(
   sql: Sql,
   id: DocumentId,
@@ -149,7 +152,10 @@ type Said =
   | { readonly kind: "unreadable"; readonly fault: string }
   | { readonly kind: "unread" };
 
-/** A due status that was read, and the document of ours that it is about. Plain data: it travels to that document's actor. */
+/**
+ * A due status that was read, and the document of ours that it is about. Plain data: it travels to that document's
+ * actor.
+ */
 export interface ReadStatus {
   readonly status: PendingStatus;
   readonly said: Said;
@@ -324,8 +330,8 @@ async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): 
 }
 
 /**
- * Does what a status says, once, however often and by however many nodes it is called. Runs in the turn of `key`'s actor;
- * the status stays due until its move is written.
+ * Does what a status says, once, however often and by however many nodes it is called. Runs in the turn of `key`'s
+ * actor; the status stays due until its move is written.
  * @returns what became of it
  */
 export async function followStatus(

@@ -10,7 +10,10 @@ import { findOwedMls, findReceivedMls } from "../../storage/documents/statuses.j
 import type { SealedStatus } from "../../storage/documents/statuses.js";
 import { openPayload } from "../provider.js";
 
-/** What is known of it. `received`: it came, and counts. `owed`: it is not decided yet. The others: how far ours has come. */
+/**
+ * What is known of it. `received`: it came, and counts. `owed`: it is not decided yet. The others: how far ours has
+ * come.
+ */
 export const MLS_VIEW_STATES = [
   "received",
   "owed",
@@ -46,7 +49,9 @@ export interface MlsViewPorts {
   readonly sealer: Sealer;
 }
 
-/** @param id  of a sent document; whose it is has been checked. @returns null when none came. @throws Refusal TEMPORARY */
+/**
+ * @param id  of a sent document; whose it is has been checked. @returns null when none came. @throws Refusal TEMPORARY
+ */
 export async function readReceivedMls({ sql, sealer }: MlsViewPorts, id: string): Promise<MlsView | null> {
   const found = await orTemporary(findReceivedMls(sql, id));
   if (found === undefined) return null;
@@ -60,7 +65,10 @@ export async function readReceivedMls({ sql, sealer }: MlsViewPorts, id: string)
   };
 }
 
-/** @param id  of a received document; whose it is has been checked. @returns null when none is owed: a success that nobody asked to be told of. @throws Refusal TEMPORARY */
+/**
+ * @param id  of a received document; whose it is has been checked. @returns null when none is owed: a success that
+ * nobody asked to be told of. @throws Refusal TEMPORARY
+ */
 export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Promise<MlsView | null> {
   const found = await orTemporary(findOwedMls(sql, id));
   if (found === undefined) return null;

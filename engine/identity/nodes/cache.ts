@@ -1,9 +1,10 @@
 /**
  * A bounded cache in front of Postgres that may be believed only while announcements of changes arrive.
  *
- * An answer is kept for a short time and dropped at once when its change is announced. An answer that was under way when
- * its key was announced is given to those who asked before, and not kept. While announcements cannot be trusted every
- * question is a statement of its own: an older statement's answer might be from before the change that the asker knows of.
+ * An answer is kept for a short time and dropped at once when its change is announced. An answer that was under way
+ * when its key was announced is given to those who asked before, and not kept. While announcements cannot be trusted
+ * every question is a statement of its own: an older statement's answer might be from before the change that the asker
+ * knows of.
  */
 import type { Clock } from "../../base/clock.js";
 

@@ -2,9 +2,9 @@
  * How a change of identity reaches every node: announcements of Postgres, a proof that they arrive, and a wait for the
  * other nodes after a change of one's own.
  *
- * Announcements come in the order of their commits. A probe that a node announces to itself and hears again proves that it
- * has heard everything committed before the probe. Caches are believed for LIMITS.change_proof_ms after the last proof.
- * A change is answered when every other node has said that it heard it, or can believe nothing any more.
+ * Announcements come in the order of their commits. A probe that a node announces to itself and hears again proves that
+ * it has heard everything committed before the probe. Caches are believed for LIMITS.change_proof_ms after the last
+ * proof. A change is answered when every other node has said that it heard it, or can believe nothing any more.
  */
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";

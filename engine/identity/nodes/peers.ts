@@ -1,4 +1,7 @@
-/** The other nodes: who is alive, and rate windows shared with them. A node that is alone never asks Postgres for a rate. */
+/**
+ * The other nodes: who is alive, and rate windows shared with them. A node that is alone never asks Postgres for a
+ * rate.
+ */
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";

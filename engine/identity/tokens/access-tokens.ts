@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs that our own nodes sign and read. Nothing in a token is believed before its signature is, and nothing
- * in its header decides how it is checked: the algorithm is EdDSA and the key is one of ours.
+ * Access tokens: JWTs that our own nodes sign and read. Nothing in a token is believed before its signature is, and
+ * nothing in its header decides how it is checked: the algorithm is EdDSA and the key is one of ours.
  * @source spec/rulings.md, section 4; RFC 8725; RFC 9068
  */
 import { SignJWT, jwtVerify } from "jose";

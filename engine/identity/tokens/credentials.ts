@@ -2,8 +2,8 @@
  * Client credentials: one comparison, the same work for a known and an unknown client, and a count of failures that all
  * nodes share.
  *
- * A valid secret always passes, also while its client is locked: a lock is a brake on guessing, and must not become a way
- * to shut a tenant out. Failures are counted per client and never per secret; a success does not forgive them.
+ * A valid secret always passes, also while its client is locked: a lock is a brake on guessing, and must not become a
+ * way to shut a tenant out. Failures are counted per client and never per secret; a success does not forgive them.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 
@@ -36,7 +36,9 @@ export interface ClientCredentials {
 /** Stands in for an unknown client: an id that no key has and a digest that no secret has. */
 const DECOY = { id: randomUUID() as KeyId, secretSha256: randomBytes(32) };
 
-/** The slot in which failures of a client are counted. Two clients may share one: then both are braked a little sooner. */
+/**
+ * The slot in which failures of a client are counted. Two clients may share one: then both are braked a little sooner.
+ */
 export const failureSlot = (client: string): number =>
   sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
 

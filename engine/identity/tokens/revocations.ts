@@ -1,4 +1,7 @@
-/** The access tokens that were revoked before their time: a set in memory while announcements arrive, Postgres otherwise. */
+/**
+ * The access tokens that were revoked before their time: a set in memory while announcements arrive, Postgres
+ * otherwise.
+ */
 import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { insertRevokedToken, isTokenRevoked, listRevokedTokens } from "../../storage/identity/tokens.js";

@@ -28,7 +28,10 @@ export type SecretEnvironment = "sandbox" | "production";
 const SECRET_CHARS = 40;
 const SECRET = /^(sk_live|sk_int)_(test_)?([0-9A-Za-z]{40})$/;
 
-/** A new secret. @source spec/rulings.md, section 1: sk_live_test_ and sk_int_test_ in sandbox, sk_live_ and sk_int_ in production */
+/**
+ * A new secret. @source spec/rulings.md, section 1: sk_live_test_ and sk_int_test_ in sandbox, sk_live_ and sk_int_ in
+ * production
+ */
 export const newSecret = (keyType: KeyType, environment: SecretEnvironment): string =>
   `${keyType}_${environment === "sandbox" ? "test_" : ""}${randomBase62(SECRET_CHARS)}`;
 

@@ -1,9 +1,10 @@
 /**
- * The keys that sign access tokens: made by whichever node needs one first, shared through Postgres, published before use.
+ * The keys that sign access tokens: made by whichever node needs one first, shared through Postgres, published before
+ * use.
  *
- * A key signs for LIMITS.signing_key_active_ms. Its successor is published LIMITS.signing_key_published_before_ms earlier, so
- * that every node, and whoever reads /.well-known/jwks.json, knows it in time. A key that has stopped signing verifies until
- * the last token it signed has expired.
+ * A key signs for LIMITS.signing_key_active_ms. Its successor is published LIMITS.signing_key_published_before_ms
+ * earlier, so that every node, and whoever reads /.well-known/jwks.json, knows it in time. A key that has stopped
+ * signing verifies until the last token it signed has expired.
  * @source design/reliability.md, A-15
  */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
@@ -84,7 +85,8 @@ export function createSigningKeys(deps: Deps): SigningKeys {
     return keys.find((key) => key.privateKey !== undefined && key.signsFrom <= now && now < key.signsUntil);
   };
   const ensure = async (): Promise<void> => {
-    // The number first, the keys second: a key that another node publishes in between is either seen, or takes the number.
+    // The number first, the keys second: a key that another node publishes in between is either seen, or takes the
+    // number.
     const seq = (await lastSigningKeySeq(sql)) + 1;
     await reload();
     const coveredUntil = coverage(keys, clock.now());

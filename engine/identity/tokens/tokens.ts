@@ -1,4 +1,6 @@
-/** The token operations: a secret becomes a pair of tokens, a refresh token becomes the next pair, a token ends early. */
+/**
+ * The token operations: a secret becomes a pair of tokens, a refresh token becomes the next pair, a token ends early.
+ */
 import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
@@ -96,8 +98,8 @@ export async function issueTokens(deps: TokenDeps, request: TokenRequest): Promi
 }
 
 /**
- * Exchanges a refresh token for the next pair. A token is good once; a second use ends its whole family, because either the
- * client or a thief holds a copy.
+ * Exchanges a refresh token for the next pair. A token is good once; a second use ends its whole family, because either
+ * the client or a thief holds a copy.
  * @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED, TEMPORARY
  * @source spec/rulings.md, section 4; design/reliability.md, A-04
  */
@@ -137,8 +139,8 @@ export async function renewTokens(
 }
 
 /**
- * Ends a token early, whatever it is: an access token is blocked for the rest of its life, a refresh token takes its family
- * with it. Anything that is not a living token of ours is ended already.
+ * Ends a token early, whatever it is: an access token is blocked for the rest of its life, a refresh token takes its
+ * family with it. Anything that is not a living token of ours is ended already.
  * @returns whether other nodes must hear of it
  * @throws Refusal TEMPORARY
  * @source spec/enterprise.md, POST /auth/revoke: type is auto-detected

@@ -15,7 +15,8 @@ export const EBMS_ERRORS = {
   "EBMS:0001": { name: "ValueNotRecognized", severity: "failure", category: "Content", retryable: false },
   "EBMS:0002": { name: "FeatureNotSupported", severity: "warning", category: "Content", retryable: false },
   "EBMS:0003": { name: "ValueInconsistent", severity: "failure", category: "Content", retryable: false },
-  // "Other" is what peers answer while their own database is away; NOT_SERVICED, also 0004, is told apart by its detail.
+  // "Other" is what peers answer while their own database is away; NOT_SERVICED, also 0004, is told apart by its
+  // detail.
   "EBMS:0004": { name: "Other", severity: "failure", category: "Content", retryable: true },
   "EBMS:0005": { name: "ConnectionFailure", severity: "warning", category: "Communication", retryable: true },
   "EBMS:0006": {
@@ -34,11 +35,12 @@ export const EBMS_ERRORS = {
   "EBMS:0009": { name: "InvalidHeader", severity: "failure", category: "Unpackaging", retryable: false },
   "EBMS:0010": { name: "ProcessingModeMismatch", severity: "failure", category: "Processing", retryable: false },
   "EBMS:0011": { name: "ExternalPayloadError", severity: "failure", category: "Content", retryable: false },
-  // Nothing of it is about the document. phase4 answers so, even with "certificate is revoked", when its revocation check could
-  // ask nobody; a certificate of ours that is to blame is renewed while the plan of attempts lasts.
+  // Nothing of it is about the document. phase4 answers so, even with "certificate is revoked", when its revocation
+  // check could ask nobody; a certificate of ours that is to blame is renewed while the plan of attempts lasts.
   "EBMS:0101": { name: "FailedAuthentication", severity: "failure", category: "Processing", retryable: true },
-  // The peer may have changed its key since our look-up: the next attempt looks it up again. phase4 answers so for whatever
-  // WSS4J refuses, a signature and an unknown authority included; they cannot be told apart, and the plan ends it.
+  // The peer may have changed its key since our look-up: the next attempt looks it up again. phase4 answers so for
+  // whatever WSS4J refuses, a signature and an unknown authority included; they cannot be told apart, and the plan ends
+  // it.
   "EBMS:0102": { name: "FailedDecryption", severity: "failure", category: "Processing", retryable: true },
   "EBMS:0103": { name: "PolicyNoncompliance", severity: "failure", category: "Processing", retryable: false },
   "EBMS:0201": { name: "DysfunctionalReliability", severity: "failure", category: "Processing", retryable: true },
@@ -54,7 +56,9 @@ export type EbmsErrorCode = keyof typeof EBMS_ERRORS;
 
 export const isEbmsErrorCode = (code: string): code is EbmsErrorCode => Object.hasOwn(EBMS_ERRORS, code);
 
-/** errorDetail of EBMS:0004 for a recipient we do not serve. @source Peppol AS4 Profile 2.0.3; design/as4.md section 2 */
+/**
+ * errorDetail of EBMS:0004 for a recipient we do not serve. @source Peppol AS4 Profile 2.0.3; design/as4.md section 2
+ */
 export const NOT_SERVICED = "PEPPOL:NOT_SERVICED";
 
 /** One eb:Error as received. Texts are the peer's: compare them, never show them to a client. */
@@ -73,7 +77,9 @@ const DUPLICATE_TEXT = /already (?:been )?(?:received|processed|handled)|duplica
 
 export type ErrorMeaning = "duplicate" | "not_serviced" | "retry" | "permanent" | "warning";
 
-/** What a received error says to the sender of the message. An unknown code is permanent: repeating would not teach us. */
+/**
+ * What a received error says to the sender of the message. An unknown code is permanent: repeating would not teach us.
+ */
 export function meaningOf(error: ReceivedError): ErrorMeaning {
   const texts = `${error.detail ?? ""}\n${error.description ?? ""}`;
   if (error.code === "EBMS:4001") return "duplicate";

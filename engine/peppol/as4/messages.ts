@@ -267,7 +267,10 @@ export interface SentMessage {
 }
 
 export type Answer =
-  /** The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before believing. */
+  /**
+   * The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before
+   * believing.
+   */
   | {
       readonly kind: "receipt";
       readonly signer: Uint8Array;

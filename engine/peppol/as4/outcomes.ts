@@ -1,4 +1,7 @@
-/** What the answer of another access point means for the document. Pure tables; every way an exchange can end is in one of them. */
+/**
+ * What the answer of another access point means for the document. Pure tables; every way an exchange can end is in one
+ * of them.
+ */
 import type { Answer } from "./messages.js";
 import { NOT_SERVICED } from "./ebms-errors.js";
 import type { HttpFault } from "../network/http.js";
@@ -7,8 +10,9 @@ import type { Outcome } from "../transport.js";
 /** Attempts that a receiver's NOT_SERVICED is doubted for: its recipient may have moved since our look-up. */
 const DOUBTED_ATTEMPTS = 1;
 /**
- * The same for a NOT_SERVICED that is not signed: Oxalis says so whatever it cannot decrypt or verify, and signs it when the
- * metadata name another access point. A peer that changes its key needs time to publish it; these attempts take an hour.
+ * The same for a NOT_SERVICED that is not signed: Oxalis says so whatever it cannot decrypt or verify, and signs it
+ * when the metadata name another access point. A peer that changes its key needs time to publish it; these attempts
+ * take an hour.
  */
 const DOUBTED_UNSIGNED_ATTEMPTS = 5;
 

@@ -198,7 +198,10 @@ const replyOf = (status: number, signal: BuiltSignal): As4Reply => ({
   body: signal.body,
 });
 
-/** The receipt that this very message was answered with before; undefined when it was not, or its evidence cannot be read. */
+/**
+ * The receipt that this very message was answered with before; undefined when it was not, or its evidence cannot be
+ * read.
+ */
 async function storedReceipt(
   { evidence, log }: As4ReceiverPorts,
   messageId: string,

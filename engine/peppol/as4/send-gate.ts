@@ -1,16 +1,19 @@
 /**
  * Receiving access points, one by one: how many attempts may be under way to each, and whether one is down.
  *
- * A quick receiver has many places, and who finds them taken waits for the next one: it is free in a moment. A slow one has
- * few, and slow ones together leave places for others; who finds those taken, or the receiver down, is told when to come
- * again, so that the documents of others pass at once. Those times are handed out at the pace at which the receiver takes
- * documents. Measured on a backlog for one quick receiver: 9 documents a second when everyone had to come again.
+ * A quick receiver has many places, and who finds them taken waits for the next one: it is free in a moment. A slow one
+ * has few, and slow ones together leave places for others; who finds those taken, or the receiver down, is told when to
+ * come again, so that the documents of others pass at once. Those times are handed out at the pace at which the
+ * receiver takes documents. Measured on a backlog for one quick receiver: 9 documents a second when everyone had to
+ * come again.
  */
 import type { Clock, Instant } from "../../base/clock.js";
 import { randomUnit } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 
-/** `passed`: it answered, whatever it said. `failed`: it could not be reached or answered nothing that could be read. */
+/**
+ * `passed`: it answered, whatever it said. `failed`: it could not be reached or answered nothing that could be read.
+ */
 export type Passage = "passed" | "failed";
 
 export type Admission =
@@ -18,7 +21,10 @@ export type Admission =
   | { readonly kind: "later"; readonly reason: "full" | "down"; readonly retryAfter_ms: number };
 
 export interface Receivers {
-  /** Asks to make one attempt to a receiver; answers at once, or within LIMITS.receiver_place_wait_ms. @param key the receiver's endpoint */
+  /**
+   * Asks to make one attempt to a receiver; answers at once, or within LIMITS.receiver_place_wait_ms. @param key the
+   * receiver's endpoint
+   */
   admit(key: string): Promise<Admission>;
   /** Receivers whose breaker is open, for a gauge. */
   open(): number;

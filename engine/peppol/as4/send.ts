@@ -52,7 +52,9 @@ interface Target {
 
 const UNTRUSTED = "The certificate of the receiving access point is not trusted.";
 
-/** A look-up that gives no endpoint. @source design/reliability.md, S-08: unregistered is not a failure of the look-up */
+/**
+ * A look-up that gives no endpoint. @source design/reliability.md, S-08: unregistered is not a failure of the look-up
+ */
 function outcomeOfLookup(found: Exclude<EndpointFound, Endpoint>): Outcome {
   switch (found.kind) {
     case "unregistered":
@@ -166,7 +168,8 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   const passage =
     result.kind === "failed" || (result.status >= 500 && judged.answer?.kind !== "error") ? "failed" : "passed";
   const stale = isStale(result, judged.answer);
-  // Without its evidence an exchange proves nothing: the peer will say "duplicate" to the next attempt, and that is stored.
+  // Without its evidence an exchange proves nothing: the peer will say "duplicate" to the next attempt, and that is
+  // stored.
   if (!kept)
     return {
       outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." },

@@ -64,7 +64,9 @@ export const smpEndpoints = (lookup: Pick<SmpLookup, "lookup" | "forget">, polic
   },
 });
 
-/** What the evidence keeps of a judgement: parts of the record, and a reference where the authority's answer is long. */
+/**
+ * What the evidence keeps of a judgement: parts of the record, and a reference where the authority's answer is long.
+ */
 export async function trustEvidence(
   evidence: EvidenceArchive,
   { revocation, policy, revocationAnswer, issuers }: Trusted,

@@ -1,7 +1,7 @@
 /**
- * Participants made known in the network, and taken out of it: each operation is claimed in Postgres before the SML hears
- * of it, and its outcome written afterwards. What nobody knows the outcome of is asked of DNS, which can prove it; what DNS
- * cannot prove waits for a person. Nothing is sent a second time to find out.
+ * Participants made known in the network, and taken out of it: each operation is claimed in Postgres before the SML
+ * hears of it, and its outcome written afterwards. What nobody knows the outcome of is asked of DNS, which can prove
+ * it; what DNS cannot prove waits for a person. Nothing is sent a second time to find out.
  * @source spec/rulings.md, section 12; design/as4.md, sections 10 and 11 (MLS-2)
  */
 import type { Clock } from "../../base/clock.js";
@@ -293,7 +293,10 @@ export async function checkRegistration(
   return { kind: state === "manual_review" ? "manual_review" : "done", state, code };
 }
 
-/** What a holder in DNS proves of an operation whose answer was lost. The holder of before may only be there still: it proves nothing. */
+/**
+ * What a holder in DNS proves of an operation whose answer was lost. The holder of before may only be there still: it
+ * proves nothing.
+ */
 const PROOFS: Readonly<Record<RegistrationOperation, Partial<Record<Holder, RegistrationState>>>> = {
   register: { us: "registered", other: "unregistered" },
   unregister: { nobody: "unregistered", other: "unregistered" },

@@ -202,7 +202,8 @@ const KEY_EACH_MIN = 2;
 
 /**
  * A migration key: 24 characters, at least two of each kind, drawn by the system's random source.
- * @source Peppol SML 1.3.0: 8 to 24 characters, at least two small and two capital letters, two digits, two of @#$%()[]{}*^-!~|+=
+ * @source Peppol SML 1.3.0: 8 to 24 characters, at least two small and two capital letters, two digits, two of
+ * @#$%()[]{}*^-!~|+=
  */
 export function newMigrationKey(): string {
   const all = KEY_KINDS.join("");
@@ -217,8 +218,8 @@ export function newMigrationKey(): string {
 }
 
 /**
- * Whether the registry takes a text as a migration key. The one that another provider gives us may hold more signs than we draw:
- * the registry counts `_` among the special ones, and lets pass what is no white space.
+ * Whether the registry takes a text as a migration key. The one that another provider gives us may hold more signs than
+ * we draw: the registry counts `_` among the special ones, and lets pass what is no white space.
  * @source peppol-commons CSMLDefault.MIGRATION_CODE_PATTERN and issue #37 (the registry's own words, ERR-106)
  */
 export const isMigrationKey = (text: string): boolean =>

@@ -18,7 +18,10 @@ export const SML_ZONES = {
 
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** The DNS label of a participant: base32 of the SHA-256 of its value in lower case, without padding. @param participant `0245:…`, without scheme */
+/**
+ * The DNS label of a participant: base32 of the SHA-256 of its value in lower case, without padding. @param participant
+ * `0245:…`, without scheme
+ */
 export function smlLabel(participant: string): string {
   const digest = createHash("sha256").update(participant.toLowerCase(), "utf8").digest();
   let label = "";
@@ -59,7 +62,10 @@ export interface SmlOptions {
   readonly clock: Clock;
 }
 
-/** The locator with its cache: records live as long as DNS says, within the bounds of LIMITS; failures are not remembered. */
+/**
+ * The locator with its cache: records live as long as DNS says, within the bounds of LIMITS; failures are not
+ * remembered.
+ */
 export function createSml({ zone, resolveNaptr, clock }: SmlOptions): Sml {
   const known = new Map<string, { readonly location: SmpLocation; readonly until: Instant }>();
 

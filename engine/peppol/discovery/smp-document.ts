@@ -145,7 +145,10 @@ function certificateDer(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(compact) ? Buffer.from(compact, "base64") : undefined;
 }
 
-/** Reads a service group, which is not signed: a hint of what a participant takes, nothing to send by. @returns qualified document types, or undefined when it is not this participant's group */
+/**
+ * Reads a service group, which is not signed: a hint of what a participant takes, nothing to send by. @returns
+ * qualified document types, or undefined when it is not this participant's group
+ */
 export function readServiceGroup(bytes: Uint8Array, participant: string): string[] | undefined {
   const tree = parseXml(bytes);
   if (tree.kind === "refused" || tree.root.ns !== SMP_NS || tree.root.local !== "ServiceGroup") return undefined;

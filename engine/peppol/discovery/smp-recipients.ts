@@ -3,7 +3,9 @@ import { LIMITS } from "../../base/limits.js";
 import type { Capability, Recipients } from "./acceptance.js";
 import type { RoutingStatus, SmpLookup } from "./smp.js";
 
-/** What a routing status means for accepting a document. An endpoint that is broken today may work at the next attempt. */
+/**
+ * What a routing status means for accepting a document. An endpoint that is broken today may work at the next attempt.
+ */
 const CAPABILITY: Readonly<Record<RoutingStatus, Capability>> = {
   ready: "accepts",
   participant_not_found: "unregistered",
@@ -16,7 +18,8 @@ const CAPABILITY: Readonly<Record<RoutingStatus, Capability>> = {
 };
 
 /**
- * @param options.timeout_ms  how long an answer is waited for; then it is "unknown", and the look-up goes on for the attempt.
+ * @param options.timeout_ms  how long an answer is waited for; then it is "unknown", and the look-up goes on for the
+ * attempt.
  *   @default LIMITS.smp_before_accept_ms
  */
 export function createSmpRecipients(lookup: SmpLookup, options: { readonly timeout_ms?: number } = {}): Recipients {
@@ -28,7 +31,8 @@ export function createSmpRecipients(lookup: SmpLookup, options: { readonly timeo
         }, options.timeout_ms ?? LIMITS.smp_before_accept_ms);
         void lookup.lookup({ participant, documentType }).then(({ status, ...rest }) => {
           clearTimeout(timer);
-          // Addresses that we must not connect to and services that have not begun say nothing about what the recipient takes.
+          // Addresses that we must not connect to and services that have not begun say nothing about what the recipient
+          // takes.
           const isOffered = status === "endpoint_not_found" && "reason" in rest && rest.reason !== "no_as4";
           resolve(isOffered ? "unknown" : CAPABILITY[status]);
         });

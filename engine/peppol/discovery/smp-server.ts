@@ -1,4 +1,6 @@
-/** Our service metadata publisher: what our participants take, signed once and kept as long as nothing in it changes. */
+/**
+ * Our service metadata publisher: what our participants take, signed once and kept as long as nothing in it changes.
+ */
 import { createHash } from "node:crypto";
 
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
@@ -17,7 +19,10 @@ export interface PublishedParticipant {
 }
 
 export interface SmpServerOptions {
-  /** One of our participants by its key, undefined when it is not registered here. May throw; then the answer is "failed". */
+  /**
+   * One of our participants by its key, undefined when it is not registered here. May throw; then the answer is
+   * "failed".
+   */
   readonly find: (participantKey: string) => Promise<PublishedParticipant | undefined>;
   readonly crypto: As4Crypto;
   readonly keys: { ap(): OwnIdentity; smp(): OwnIdentity | undefined };

@@ -1,4 +1,7 @@
-/** Where signed metadata comes from: an SMP that DNS names, or our own. Bytes only; what they are worth is smp.ts' question. */
+/**
+ * Where signed metadata comes from: an SMP that DNS names, or our own. Bytes only; what they are worth is smp.ts'
+ * question.
+ */
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";

@@ -1,6 +1,7 @@
 /**
- * Look-ups from a file of the operator: for networks without an SML, for tests against one peer, for a private exchange.
- * The file's addresses are the operator's own words: any port and any network. Its certificates are checked like all others.
+ * Look-ups from a file of the operator: for networks without an SML, for tests against one peer, for a private
+ * exchange. The file's addresses are the operator's own words: any port and any network. Its certificates are checked
+ * like all others.
  */
 import { readFile } from "node:fs/promises";
 import { z } from "zod";

@@ -1,8 +1,10 @@
 /**
- * Finds where and for whom to encrypt a document: the signed metadata of its recipient, believed only after every check.
+ * Finds where and for whom to encrypt a document: the signed metadata of its recipient, believed only after every
+ * check.
  *
- * Signature by an SMP of the network, the participant and document type that were asked for, process, transport profile,
- * dates, an address on the open network, and an access point's certificate. What fails first is the routing status.
+ * Signature by an SMP of the network, the participant and document type that were asked for, process, transport
+ * profile, dates, an address on the open network, and an access point's certificate. What fails first is the routing
+ * status.
  * @source design/as4.md section 10; spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
 import type { Clock, Instant } from "../../base/clock.js";

@@ -35,7 +35,10 @@ export interface NewSbd {
 
 export type BuiltSbd =
   | { readonly kind: "built"; readonly bytes: Buffer }
-  /** `encoding`: the payload declares another encoding than UTF-8. Other faults: what the strict reader says of the result. */
+  /**
+   * `encoding`: the payload declares another encoding than UTF-8. Other faults: what the strict reader says of the
+   * result.
+   */
   | { readonly kind: "refused"; readonly fault: SbdhFault | "encoding" };
 
 /** What stands before the envelope's root element, and on both sides of the payload. */
@@ -55,8 +58,8 @@ const ORDINARY: Surroundings = {
 /**
  * Writes one document and reads it back strictly, so that nothing leaves that we would refuse.
  *
- * The payload's byte-order mark, XML declaration and the white space around it are left out, since a declaration may not
- * stand inside a document; every other byte is the payload's own.
+ * The payload's byte-order mark, XML declaration and the white space around it are left out, since a declaration may
+ * not stand inside a document; every other byte is the payload's own.
  */
 export function buildSbd(sbd: NewSbd, { declaration, before, after }: Surroundings = ORDINARY): BuiltSbd {
   const payload = bareDocument(sbd.payload);

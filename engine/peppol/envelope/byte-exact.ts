@@ -1,8 +1,8 @@
 /**
- * A document's outermost bytes on their way through a standard business document. An XML declaration may not stand inside
- * another document, but the envelope has a place for each of these bytes: its own declaration, which by the rules names the
- * same encoding, and the white space on both sides of the payload. What was handed in comes out byte for byte; a reader who
- * knows nothing of this sees an ordinary envelope.
+ * A document's outermost bytes on their way through a standard business document. An XML declaration may not stand
+ * inside another document, but the envelope has a place for each of these bytes: its own declaration, which by the
+ * rules names the same encoding, and the white space on both sides of the payload. What was handed in comes out byte
+ * for byte; a reader who knows nothing of this sees an ordinary envelope.
  * @source design/as4.md section 9: payload, same encoding as the envelope
  */
 import type { SbdPayload } from "./read.js";

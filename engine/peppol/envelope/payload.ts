@@ -30,7 +30,8 @@ export interface SbdPayload {
 
 /**
  * Finds the payload between `from` and the end tag of `root`.
- * @returns undefined when nothing, text, or something without a readable start tag stands there, or the end is not the root's.
+ * @returns undefined when nothing, text, or something without a readable start tag stands there, or the end is not the
+ * root's.
  */
 export function findPayload(bytes: Buffer, root: XmlElement, from: number, envelopeNs: string): SbdPayload | undefined {
   const name = root.prefix === "" ? root.local : `${root.prefix}:${root.local}`;
@@ -136,8 +137,8 @@ const declaration = ({ prefix, ns }: NamespaceDeclaration): string =>
   `${prefix === "" ? " xmlns" : ` xmlns:${prefix}`}="${escapeAttribute(ns)}"`;
 
 /**
- * Declarations of the envelope that the payload may rely on: prefixes that occur in it as `prefix:` and that it does not
- * declare on its root. The envelope's own namespace is not one of them: nothing of a payload stands in it.
+ * Declarations of the envelope that the payload may rely on: prefixes that occur in it as `prefix:` and that it does
+ * not declare on its root. The envelope's own namespace is not one of them: nothing of a payload stands in it.
  */
 function inheritedBy(
   payload: Buffer,

@@ -49,7 +49,10 @@ export interface Sbdh {
   readonly countryC1: string;
   readonly mls: {
     readonly type: MlsType;
-    /** Where the status goes: `0242:` and the id of a service provider. Undefined: to the sending service provider itself. */
+    /**
+     * Where the status goes: `0242:` and the id of a service provider. Undefined: to the sending service provider
+     * itself.
+     */
     readonly to: string | undefined;
   };
   /** Scopes that the specification does not name, as they stand; reserved names included. */
@@ -112,7 +115,10 @@ export interface SbdRefused {
 }
 
 export interface ReadSbdOptions {
-  /** What to do with a bad MLS_TO or MLS_TYPE. `strict` (what we send) refuses; `inbound` warns and falls back to the default. */
+  /**
+   * What to do with a bad MLS_TO or MLS_TYPE. `strict` (what we send) refuses; `inbound` warns and falls back to the
+   * default.
+   */
   readonly mode: "strict" | "inbound";
 }
 
@@ -166,7 +172,9 @@ function readHeader(element: XmlElement, mode: ReadSbdOptions["mode"]): HeaderRe
   return { header: { ...parties, ...identification, ...business, mls: mls.mls, otherScopes }, warnings: mls.warnings };
 }
 
-/** The trimmed text of the only child of this name; undefined when it is missing, comes twice, or holds more than text. */
+/**
+ * The trimmed text of the only child of this name; undefined when it is missing, comes twice, or holds more than text.
+ */
 function textBelow(element: XmlElement, local: string): string | undefined {
   const child = onlyChild(element, SBDH_NS, local);
   return child === undefined ? undefined : textOf(child)?.trim();

@@ -1,6 +1,6 @@
 /**
- * Evidence checked again, years later and offline: the chain, the objects, the records, the signatures and the receipts,
- * and whether the other side was to be believed on that day.
+ * Evidence checked again, years later and offline: the chain, the objects, the records, the signatures and the
+ * receipts, and whether the other side was to be believed on that day.
  * Nothing of it needs a private key of the access point; the master key opens the sealed payloads.
  * @source design/as4.md section 15; spec/sapi.md, Limits: archive retention
  */
@@ -80,7 +80,9 @@ export interface AuditResult {
 /** Faults reported at most: a lost store has one for every entry. */
 const FAULTS_MAX = 1_000;
 
-/** Walks the chain from the first entry stored at or after `from` to the last at or before `to`; all of it by default. */
+/**
+ * Walks the chain from the first entry stored at or after `from` to the last at or before `to`; all of it by default.
+ */
 export async function auditEvidence(
   ports: AuditPorts,
   range: { readonly from?: Instant; readonly to?: Instant } = {},

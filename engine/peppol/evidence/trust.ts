@@ -2,9 +2,9 @@
  * Whom an exchange was with, judged again as of its day: the certificates of both sides by the issuers, the revocation
  * answer and the metadata that are kept beside the message. Nobody is asked anything.
  *
- * Trust ends in a root. By default it is the one that is kept in the record, and the result names it; an auditor who has
- * roots of his own names their folder, and then only those count. Of our own certificate nothing but its name and time
- * are judged: that it was ours is what the record says.
+ * Trust ends in a root. By default it is the one that is kept in the record, and the result names it; an auditor who
+ * has roots of his own names their folder, and then only those count. Of our own certificate nothing but its name and
+ * time are judged: that it was ours is what the record says.
  * @source design/as4.md sections 8, 10, 13, 15
  */
 import type { Instant } from "../../base/clock.js";
@@ -57,7 +57,10 @@ export interface AuditedExchange extends ReadEvidence {
   readonly signer: Uint8Array;
   /** DER of the certificate that its key was encrypted to. */
   readonly recipient: Uint8Array | undefined;
-  /** What the authority said, wherever it is kept. `missing`: it should be there, which is a fault of its own, or its retention is over. */
+  /**
+   * What the authority said, wherever it is kept. `missing`: it should be there, which is a fault of its own, or its
+   * retention is over.
+   */
   readonly revocationAnswer: Buffer | "missing" | undefined;
   /** Whether its outcome rests on a receipt. */
   readonly receipted: boolean;
@@ -131,7 +134,10 @@ const certificatesIn = (bytes: Uint8Array): Certificate[] | undefined =>
     return read.length === all.length ? read : undefined;
   });
 
-/** A trust store of what is kept. The use of an authority whose name does not tell it is that of the path it was kept for. */
+/**
+ * A trust store of what is kept. The use of an authority whose name does not tell it is that of the path it was kept
+ * for.
+ */
 function keptStore(issuers: Uint8Array | undefined, usage: Usage, trust: TrustStore | undefined): TrustStore {
   const kept = makeTrustStore(
     (certificatesIn(issuers ?? Buffer.alloc(0)) ?? []).map((certificate, i) => {

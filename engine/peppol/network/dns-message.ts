@@ -28,7 +28,9 @@ export interface DnsAnswer {
   /** The answer did not fit; ask again over TCP. */
   readonly truncated: boolean;
   readonly naptr: readonly Naptr[];
-  /** Seconds: the smallest of the records used; for an empty answer what its SOA says. Undefined when nothing says it. */
+  /**
+   * Seconds: the smallest of the records used; for an empty answer what its SOA says. Undefined when nothing says it.
+   */
   readonly ttl_s: number | undefined;
 }
 

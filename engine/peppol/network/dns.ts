@@ -1,6 +1,6 @@
 /**
- * Asks DNS servers for NAPTR records: over UDP with a random id from a random port, over TCP when the answer does not fit;
- * every server a bounded number of times, every question with a timeout.
+ * Asks DNS servers for NAPTR records: over UDP with a random id from a random port, over TCP when the answer does not
+ * fit; every server a bounded number of times, every question with a timeout.
  */
 import { createSocket } from "node:dgram";
 import { getServers } from "node:dns";

@@ -1,8 +1,8 @@
 /**
  * The one HTTP client towards hosts that somebody else named: other access points, SMPs, revocation services, the SML.
  *
- * Every call is bounded in time and in size, is never redirected, and connects only to addresses that were checked. What
- * the network does is a value and never an exception, and a failure says whether the request may have arrived.
+ * Every call is bounded in time and in size, is never redirected, and connects only to addresses that were checked.
+ * What the network does is a value and never an exception, and a failure says whether the request may have arrived.
  * @source design/reliability.md, S-01 to S-04
  */
 import { Agent as PlainAgent, request as plainRequest } from "node:http";
@@ -163,7 +163,8 @@ interface Exchanged {
 function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: number): Promise<Exchanged> {
   return new Promise((settle) => {
     let connecting: NodeJS.Timeout | undefined;
-    // Nothing of the request leaves before the handshake is over, but a handshake that breaks ends the stream as if it had.
+    // Nothing of the request leaves before the handshake is over, but a handshake that breaks ends the stream as if it
+    // had.
     let established = false;
     const finish = (result: HttpResult, stale = false): void => {
       clearTimeout(total);

@@ -2,8 +2,8 @@
  * Where the engine may connect to when somebody else chose the address: endpoints and redirects of SMP answers, SMP
  * addresses from DNS, revocation services from certificates.
  *
- * A URL is checked when it is read, and every address of its name again when the connection is made; the connection goes
- * to an address that was checked, so a name that answers differently the second time gains nothing.
+ * A URL is checked when it is read, and every address of its name again when the connection is made; the connection
+ * goes to an address that was checked, so a name that answers differently the second time gains nothing.
  * @source design/reliability.md, S-01, S-02
  */
 import { lookup as systemLookup } from "node:dns";
@@ -34,11 +34,17 @@ export type OutboundUse = keyof typeof OUTBOUND_USES;
 export interface OutboundPolicy {
   /** Loopback addresses in plain HTTP on any port: for the sandbox, where the peer is this machine. */
   readonly allowLoopback: boolean;
-  /** Origins (`https://ap.example:8443`) that the operator has configured: their scheme, port and addresses are not judged. */
+  /**
+   * Origins (`https://ap.example:8443`) that the operator has configured: their scheme, port and addresses are not
+   * judged.
+   */
   readonly ownOrigins: readonly string[];
 }
 
-/** Networks that no address on the open network lies in. @source design/reliability.md, S-01; IANA special-purpose registries */
+/**
+ * Networks that no address on the open network lies in. @source design/reliability.md, S-01; IANA special-purpose
+ * registries
+ */
 const FORBIDDEN = networks([
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -110,7 +116,8 @@ export function parseOutboundUrl(text: string, use: OutboundUse, policy: Outboun
   if (url.username !== "" || url.password !== "" || /^[a-z]+:\/\/[^/?#]*@/i.test(trimmed)) return refused("userinfo");
   if (policy.ownOrigins.includes(url.origin)) return { kind: "url", url, loopback: false, own: true };
   const literal = parseAddress(url.hostname.replace(/^\[|\]$/g, ""));
-  // The URL parser turns 0x7f.1 and 2130706433 into 127.0.0.1: an address counts only in the one spelling that everybody reads alike.
+  // The URL parser turns 0x7f.1 and 2130706433 into 127.0.0.1: an address counts only in the one spelling that
+  // everybody reads alike.
   if (literal !== undefined && !writtenHost(trimmed).includes(url.hostname)) return refused("host");
   if (policy.allowLoopback && (url.hostname === "localhost" || (literal !== undefined && isLoopbackAddress(literal)))) {
     return { kind: "url", url, loopback: true, own: false };

@@ -66,7 +66,9 @@ export interface Certificate {
 
 const cache = new Map<string, Certificate | undefined>();
 
-/** Reads a certificate; undefined when the bytes are not exactly one. Remembered: a peer comes back with the same one. */
+/**
+ * Reads a certificate; undefined when the bytes are not exactly one. Remembered: a peer comes back with the same one.
+ */
 export function readCertificate(bytes: Uint8Array): Certificate | undefined {
   if (bytes.length > LIMITS.certificate_bytes_max) return undefined;
   const der = Buffer.from(bytes);
@@ -105,7 +107,8 @@ function parse(der: Buffer): Certificate | undefined {
   outer.finish();
   tbs.optional(contextTag(0));
   const serial = integerOf(tbs.next(TAG.integer));
-  // The algorithm inside the signed part must be the one outside; otherwise the signature says something else than it does.
+  // The algorithm inside the signed part must be the one outside; otherwise the signature says something else than it
+  // does.
   if (!wholeOf(tbs.next(TAG.sequence)).equals(wholeOf(algorithm))) return undefined;
   const issuer = tbs.next(TAG.sequence);
   const [notBefore, notAfter] = [...members(tbs.next(TAG.sequence))].map(timeOf);
@@ -251,7 +254,9 @@ function ocspUrlsOf(value: Der): string[] {
   return urls.slice(0, URLS_MAX);
 }
 
-/** Full names of distribution points; a list that holds only some reasons or that somebody else issues is passed over. */
+/**
+ * Full names of distribution points; a list that holds only some reasons or that somebody else issues is passed over.
+ */
 function crlUrlsOf(value: Der): string[] {
   // Bounded by the size of the certificate.
   const urls: string[] = [];

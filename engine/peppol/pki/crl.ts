@@ -59,7 +59,10 @@ function read(bytes: Uint8Array, issuer: Certificate, at: Instant): Crl | Answer
   return { revoked: list === undefined ? new Set() : serialsOf(list), thisUpdate, until };
 }
 
-/** A list with a critical extension covers something else than "all certificates of the issuer": a part, a difference, others' certificates. */
+/**
+ * A list with a critical extension covers something else than "all certificates of the issuer": a part, a difference,
+ * others' certificates.
+ */
 function hasCritical(extensions: Der): boolean {
   for (const extension of members(extensions)) if (isCritical(extension)) return true;
   return false;
@@ -72,7 +75,10 @@ function isCritical(extension: Der): boolean {
   return critical !== undefined && contentOf(critical)[0] !== 0;
 }
 
-/** An entry that only lifts a revocation stands in difference lists alone, which are refused; every entry is a revocation. */
+/**
+ * An entry that only lifts a revocation stands in difference lists alone, which are refused; every entry is a
+ * revocation.
+ */
 function serialsOf(list: Der): ReadonlySet<string> {
   const serials = new Set<string>();
   for (const entry of members(list)) serials.add(integerOf(new DerReader(entry, TAG.sequence).next(TAG.integer)));

@@ -1,7 +1,7 @@
 /**
- * DER, read strictly and without a tree: a node is a tag and a range of bytes. Lengths are definite and minimal, tags have
- * one octet, nothing lies outside its parent. A revocation list of 8 MB is walked in place; pkijs refuses lists of more
- * than a few thousand entries and takes a hundred times as long for the others.
+ * DER, read strictly and without a tree: a node is a tag and a range of bytes. Lengths are definite and minimal, tags
+ * have one octet, nothing lies outside its parent. A revocation list of 8 MB is walked in place; pkijs refuses lists of
+ * more than a few thousand entries and takes a hundred times as long for the others.
  * @source ITU-T X.690
  */
 import { LIMITS } from "../../base/limits.js";

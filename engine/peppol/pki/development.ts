@@ -1,8 +1,8 @@
 /**
  * A PKI of our own for the sandbox: root, AP and SMP authorities, and one leaf of each for us, as files of one folder.
  *
- * `trust/` is what another engine needs as PEPPOL_TRUST_DIR; `ca/` holds the authorities' keys, by which it can be given
- * leaves of its own. Private keys are readable by their owner alone.
+ * `trust/` is what another engine needs as PEPPOL_TRUST_DIR; `ca/` holds the authorities' keys, by which it can be
+ * given leaves of its own. Private keys are readable by their owner alone.
  */
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";

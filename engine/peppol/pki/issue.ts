@@ -1,4 +1,7 @@
-/** Makes certificates: for the development PKI and for tests. An access point of the network gets its own from OpenPeppol. */
+/**
+ * Makes certificates: for the development PKI and for tests. An access point of the network gets its own from
+ * OpenPeppol.
+ */
 import { createHash, generateKeyPair, randomBytes, sign } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { promisify } from "node:util";

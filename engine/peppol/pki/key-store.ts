@@ -1,4 +1,7 @@
-/** Reads PKCS#12 key stores. Private keys become KeyObjects here, and stay that. @source RFC 7292; design/as4.md section 16 */
+/**
+ * Reads PKCS#12 key stores. Private keys become KeyObjects here, and stay that. @source RFC 7292; design/as4.md section
+ * 16
+ */
 import { createPrivateKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";

@@ -1,4 +1,6 @@
-/** OCSP: the question about one certificate, and an answer read only as far as it is proven. @source RFC 6960, RFC 5019 */
+/**
+ * OCSP: the question about one certificate, and an answer read only as far as it is proven. @source RFC 6960, RFC 5019
+ */
 import { createHash, verify } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";

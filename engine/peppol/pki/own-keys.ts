@@ -1,6 +1,6 @@
 /**
- * Our own keys: the one that signs and is published now, and those that senders may still encrypt to. A new key is taken
- * up without a restart.
+ * Our own keys: the one that signs and is published now, and those that senders may still encrypt to. A new key is
+ * taken up without a restart.
  */
 import type { KeyObject } from "node:crypto";
 
@@ -49,7 +49,9 @@ export interface OwnKeys {
   apKeys(): OwnIdentity[];
   /** What signs our SMP's answers; undefined when we have no SMP key. */
   smp(): OwnIdentity | undefined;
-  /** Reads the keys again. @returns whether something changed; a store that cannot be used changes nothing and is logged */
+  /**
+   * Reads the keys again. @returns whether something changed; a store that cannot be used changes nothing and is logged
+   */
   reload(): Promise<boolean>;
   /** Reloads every LIMITS.keystore_poll_ms until stopped. */
   watch(): { stop(): void };
@@ -145,7 +147,9 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
   };
 }
 
-/** Sorts keys by the authority that has issued their certificates. @throws ConfigError when none is an access point's */
+/**
+ * Sorts keys by the authority that has issued their certificates. @throws ConfigError when none is an access point's
+ */
 function identitiesOf(keys: readonly LoadedKey[], store: TrustStore): readonly OwnIdentity[] {
   const reasons = new Set<string>();
   const identities = keys.flatMap((key): OwnIdentity[] => {

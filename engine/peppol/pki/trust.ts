@@ -81,7 +81,8 @@ export const usageByName = ({ commonName }: Certificate): Usage | undefined =>
 /**
  * Reads a folder of PEM files: roots, and authorities that are known by the words of their names or by lying in the
  * subfolders `ap` and `smp`.
- * @throws ConfigError when a file cannot be used, an authority of a use or its root is missing, or test and production mix
+ * @throws ConfigError when a file cannot be used, an authority of a use or its root is missing, or test and production
+ * mix
  */
 export function loadTrustStore(folder: string): TrustStore {
   const places: readonly (readonly [string, Usage | undefined])[] = [
@@ -159,7 +160,10 @@ export function signedBy(certificate: Certificate, issuer: Certificate): boolean
   }
 }
 
-/** Finds the path from a certificate to a root, through an authority of the use; decides everything that does not depend on time. */
+/**
+ * Finds the path from a certificate to a root, through an authority of the use; decides everything that does not depend
+ * on time.
+ */
 export function findPath(der: Uint8Array, usage: Usage, store: TrustStore): Path | TrustFault {
   const leaf = readCertificate(der);
   if (leaf === undefined) return "malformed";

@@ -1,4 +1,6 @@
-/** UBL ApplicationResponse as text and as a tree: what the Message Level Status and the Invoice Response have in common. */
+/**
+ * UBL ApplicationResponse as text and as a tree: what the Message Level Status and the Invoice Response have in common.
+ */
 import { escapeAttribute, escapeText } from "../../../validators/xml/c14n.js";
 import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../../validators/xml/tree.js";
 import type { XmlElement } from "../../../validators/xml/tree.js";

@@ -123,7 +123,10 @@ export interface ResponseReason {
 
 export interface InvoiceResponse {
   readonly id: string;
-  /** Day of issue as an instant at midnight UTC, with the time of day when the response has one: for putting responses in order. */
+  /**
+   * Day of issue as an instant at midnight UTC, with the time of day when the response has one: for putting responses
+   * in order.
+   */
   readonly issuedAt: Instant;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;

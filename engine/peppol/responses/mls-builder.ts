@@ -23,7 +23,8 @@ const issue = ({ location, reason, description }: MlsIssue): string =>
  * Writes one status and reads it back strictly, so that nothing leaves that we would refuse.
  *
  * Issues beyond LIMITS.mls_issues_max are left out, failures stay before warnings.
- * @throws Error for a status that contradicts itself (a rejection without a failure, a failure without a rejection): a bug of the caller
+ * @throws Error for a status that contradicts itself (a rejection without a failure, a failure without a rejection): a
+ * bug of the caller
  */
 export function buildMls(mls: Mls): Buffer {
   const ordered = [

@@ -10,7 +10,8 @@ import type { Sql } from "../sql.js";
 export interface AcceptBatches {
   /**
    * Commits one document; resolves after the commit.
-   * @throws Refusal SAPI-PROC-002 when a concurrent request with this key holds its row longer than LIMITS.db_lock_timeout_ms
+   * @throws Refusal SAPI-PROC-002 when a concurrent request with this key holds its row longer than
+   * LIMITS.db_lock_timeout_ms
    * @throws Refusal TEMPORARY when Postgres is away or too much waits
    */
   accept(document: NewDocument): Promise<AcceptOutcome>;
@@ -34,7 +35,10 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
   }
 }
 
-/** Documents of one sender never share a statement: their keys, numbers and payloads are compared with what is committed. */
+/**
+ * Documents of one sender never share a statement: their keys, numbers and payloads are compared with what is
+ * committed.
+ */
 const accept = batched<NewDocument, AcceptOutcome>(
   (sql, documents) =>
     documents.length > 1

@@ -68,13 +68,17 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
   const rows = await sql<AcceptRow[]>`
     select ordinal, outcome, document_id, reply_status, reply_body
     from accept_documents(
-      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[], ${column("receiver")}::text[],
+      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[],
+      ${column("receiver")}::text[],
       ${column("erpDocumentId")}::text[], ${column("documentTypeId")}::text[], ${column("processId")}::text[],
-      ${documents.map((d) => d.creationDateTime ?? null)}::timestamptz[], ${documents.map((d) => JSON.stringify(d.facts))}::text[]::jsonb[],
+      ${documents.map((d) => d.creationDateTime ?? null)}::timestamptz[],
+      ${documents.map((d) => JSON.stringify(d.facts))}::text[]::jsonb[],
       ${column("idempotencyKey")}::text[], ${column("requestSha256")}::text[], ${column("payloadSha256")}::text[],
-      ${column("replyStatus")}::smallint[], ${column("replyBody")}::text[], ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::uuid[],
+      ${column("replyStatus")}::smallint[], ${column("replyBody")}::text[], ${column("as4MessageId")}::text[],
+      ${column("sbdhInstanceId")}::uuid[],
       ${documents.map((d) => JSON.stringify(d.validationResult))}::text[]::jsonb[], ${instants}::timestamptz[],
-      ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[], ${column("payloadBytes")}::integer[],
+      ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[],
+      ${column("payloadBytes")}::integer[],
       ${column("eventId")}::uuid[]
     )`;
   const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
@@ -127,8 +131,10 @@ export async function findPrecedent(
       readonly reply_body: string;
     }[]
   >`
-    select idempotency_key = ${request.idempotencyKey} as same_key, erp_document_id = ${request.erpDocumentId} as same_document,
-      payload_sha256 = decode(${request.payloadSha256}, 'hex') as same_payload, id, encode(request_sha256, 'hex') as request_sha256,
+    select idempotency_key = ${request.idempotencyKey} as same_key,
+    erp_document_id = ${request.erpDocumentId} as same_document,
+      payload_sha256 = decode(${request.payloadSha256}, 'hex') as same_payload, id, encode(request_sha256,
+      'hex') as request_sha256,
       reply_status, reply_body
     from document
     where sender_key = ${senderKey}
@@ -217,10 +223,12 @@ const takenOf = (row: TakenRow): TakenAttempt => ({
 export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(
   async (sql, requests) => {
     const rows = await sql<TakenRow[]>`
-    select r.n, a.id, a.firm_id, a.sender, a.receiver, a.document_type_id, a.process_id, a.status, a.version, a.attempt, a.as4_message_id, a.sbdh_instance_id,
+    select r.n, a.id, a.firm_id, a.sender, a.receiver, a.document_type_id, a.process_id, a.status, a.version, a.attempt,
+    a.as4_message_id, a.sbdh_instance_id,
       a.facts, a.created_at, a.payload_key_id, a.payload_sealed
     from unnest(
-      ${requests.map(({ id }) => id)}::uuid[], ${requests.map(({ owner }) => owner)}::text[], ${requests.map(({ now }) => isoInstant(now))}::timestamptz[],
+      ${requests.map(({ id }) => id)}::uuid[], ${requests.map(({ owner }) => owner)}::text[],
+      ${requests.map(({ now }) => isoInstant(now))}::timestamptz[],
       ${requests.map(({ lease_ms }) => lease_ms)}::integer[]
     ) with ordinality as r (id, owner, now, lease_ms, n)
     cross join lateral take_attempt(r.id, r.owner, r.now, r.lease_ms) as a`;
@@ -268,19 +276,26 @@ export interface MoveRow {
 export const eventsJson = (events: readonly NewEvent[]): string =>
   JSON.stringify(events.map((event) => ({ ...event, feed: isEventKind(event.kind) })));
 
-/** Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written. */
+/**
+ * Writes a move. The call returns the new version, or undefined when the decision was stale and nothing was written.
+ */
 export const applyMove = batched<MoveRow, number | undefined>(
   async (sql, moves) => {
     const instant = (value: Instant | undefined): string | null => (value === undefined ? null : isoInstant(value));
     const rows = await sql<{ readonly n: string; readonly version: number }[]>`
     select m.n, a.version
     from unnest(
-      ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[], ${moves.map(({ status }) => status)}::text[],
-      ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[], ${moves.map(({ now }) => instant(now))}::timestamptz[],
-      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[], ${moves.map(({ events }) => eventsJson(events))}::text[],
-      ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[], ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
+      ${moves.map(({ id }) => id)}::uuid[], ${moves.map(({ version }) => version)}::integer[],
+      ${moves.map(({ status }) => status)}::text[],
+      ${moves.map(({ trigger }) => trigger ?? null)}::text[], ${moves.map(({ detail }) => detail ?? null)}::text[],
+      ${moves.map(({ now }) => instant(now))}::timestamptz[],
+      ${moves.map(({ nextAttemptAt }) => instant(nextAttemptAt))}::timestamptz[],
+      ${moves.map(({ events }) => eventsJson(events))}::text[],
+      ${moves.map(({ attempt }) => (attempt === undefined ? null : JSON.stringify(attempt)))}::text[],
+        ${moves.map(({ changes }) => JSON.stringify(changes))}::text[]
     ) with ordinality as m (id, version, status, trigger, detail, now, next_attempt_at, events, attempt, changes, n)
-    cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at, m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
+    cross join lateral apply_move(m.id, m.version, m.status, m.trigger, m.detail, m.now, m.next_attempt_at,
+      m.events::jsonb, m.attempt::jsonb, m.changes::jsonb) as a`;
     return inOrder(moves, rows, ({ version }) => version);
   },
   { max: LIMITS.attempts_batch, key: ({ id }) => id },
@@ -301,7 +316,8 @@ export async function deferAttempt(
 ): Promise<boolean> {
   const rows = await sql`
     with deferred as (
-      update document set attempts = attempts - 1, version = version + 1, lease_owner = null, lease_until = null, next_attempt_at = ${new Date(attempt.nextAttemptAt)}
+      update document set attempts = attempts - 1, version = version + 1, lease_owner = null, lease_until = null,
+        next_attempt_at = ${new Date(attempt.nextAttemptAt)}
       where id = ${attempt.id} and version = ${attempt.version} and attempts = ${attempt.number}
       returning id
     ), forgotten as (
@@ -371,8 +387,10 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
       readonly updated_at: Date;
     }[]
   >`
-    select d.id, d.status, d.status_reason, d.document_type_id, d.process_id, d.erp_document_id, d.sender, d.receiver, d.facts, d.validation_result,
-      (select jsonb_agg(jsonb_build_object('status', h.status, 'at', extract(epoch from h.occurred_at) * 1000, 'detail', h.detail) order by h.version)
+    select d.id, d.status, d.status_reason, d.document_type_id, d.process_id, d.erp_document_id, d.sender, d.receiver,
+    d.facts, d.validation_result,
+      (select jsonb_agg(jsonb_build_object('status', h.status, 'at', extract(epoch from h.occurred_at) * 1000, 'detail',
+        h.detail) order by h.version)
         from document_history as h where h.document_id = d.id) as history,
       d.delivered_at, d.acknowledged_at, d.invoice_response_status, d.as4_message_id, d.created_at, d.updated_at
     from document as d
@@ -459,8 +477,10 @@ export interface DueDocument {
 }
 
 /**
- * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has passed.
- * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was lost
+ * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has
+ * passed.
+ * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was
+ * lost
  */
 export async function findDueDocuments(
   sql: Sql,
@@ -468,7 +488,8 @@ export async function findDueDocuments(
 ): Promise<DueDocument[]> {
   const rows = await sql<{ readonly id: string; readonly next_attempt_at: Date }[]>`
     select id, next_attempt_at from document
-    where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null or lease_until < clock_timestamp())
+    where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null
+      or lease_until < clock_timestamp())
       and (not ${request.attempted === true}::boolean or attempts >= 1 or next_attempt_at > created_at)
     order by next_attempt_at limit ${request.limit}`;
   return rows.map((row) => ({ id: row.id as DocumentId, dueAt: row.next_attempt_at.getTime() }));

@@ -58,11 +58,14 @@ const documentOf = (row: Row): OperatorDocument => ({
 /** Newest first. */
 export async function listOperatorDocuments(sql: Sql, query: OperatorDocumentQuery): Promise<OperatorDocument[]> {
   const rows = await sql<Row[]>`
-    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at, created_at, updated_at
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at,
+      created_at, updated_at
     from document
     where (${query.status ?? null}::text is null or status = ${query.status ?? null})
-      and (${query.participantKey ?? null}::text is null or sender_key = ${query.participantKey ?? null} or receiver_key = ${query.participantKey ?? null})
-      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null or created_at >= ${query.since === undefined ? null : new Date(query.since)})
+      and (${query.participantKey ?? null}::text is null or sender_key = ${query.participantKey ?? null}
+        or receiver_key = ${query.participantKey ?? null})
+      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null
+        or created_at >= ${query.since === undefined ? null : new Date(query.since)})
     order by created_at desc, id desc limit ${query.limit}`;
   return rows.map(documentOf);
 }
@@ -92,7 +95,8 @@ export interface OperatorDocumentDetail extends OperatorDocument {
 export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<OperatorDocumentDetail | undefined> {
   const [[row], timeline, attempts] = await Promise.all([
     sql<Row[]>`
-      select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at, created_at, updated_at
+      select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at,
+        created_at, updated_at
       from document where id = ${id}`,
     sql<
       {
@@ -115,7 +119,8 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
         readonly detail: string | null;
       }[]
     >`
-      select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt where document_id = ${id} order by number`,
+      select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt
+      where document_id = ${id} order by number`,
   ]);
   if (row === undefined) return undefined;
   return {
@@ -191,8 +196,10 @@ export async function listOperatorReceived(sql: Sql, query: OperatorReceivedQuer
     select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at
     from received_document
     where (${query.status ?? null}::text is null or status = ${query.status ?? null})
-      and (${query.participantKey ?? null}::text is null or lower(sender) = ${query.participantKey ?? null} or participant_key = ${query.participantKey ?? null})
-      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null or received_at >= ${query.since === undefined ? null : new Date(query.since)})
+      and (${query.participantKey ?? null}::text is null or lower(sender) = ${query.participantKey ?? null}
+        or participant_key = ${query.participantKey ?? null})
+      and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null
+        or received_at >= ${query.since === undefined ? null : new Date(query.since)})
     order by position desc limit ${query.limit}`;
   return rows.map(receivedOf);
 }
@@ -203,7 +210,8 @@ export async function findOperatorReceived(
   id: ReceivedDocumentId,
 ): Promise<OperatorReceivedDetail | undefined> {
   const [row] = await sql<(ReceivedRow & { readonly findings: Json })[]>`
-    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at, findings
+    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at,
+      findings
     from received_document where id = ${id}`;
   return row === undefined ? undefined : { ...receivedOf(row), findings: row.findings };
 }
@@ -218,7 +226,8 @@ export async function listFirms(
   const rows = await sql<
     { readonly id: string; readonly name: string; readonly participants: string[]; readonly created_at: Date }[]
   >`
-    select f.id, f.name, coalesce(array_agg(p.id order by p.id) filter (where p.id is not null), '{}') as participants, f.created_at
+    select f.id, f.name, coalesce(array_agg(p.id order by p.id) filter (where p.id is not null), '{}') as participants,
+      f.created_at
     from firm as f left join participant as p on p.firm_id = f.id
     group by f.id order by f.name, f.id limit ${limit}`;
   return rows.map(({ id, name, participants, created_at }) => ({

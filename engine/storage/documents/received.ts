@@ -32,8 +32,10 @@ export interface NewReceivedDocument {
 export async function storeReceived(sql: Sql, document: NewReceivedDocument): Promise<boolean> {
   const rows = await sql`
     select id from receive_document(
-      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver}, ${document.documentTypeId},
-      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256}, ${document.as4MessageId}, ${document.sbdhInstanceId},
+      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver},
+      ${document.documentTypeId},
+      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256},
+      ${document.as4MessageId}, ${document.sbdhInstanceId},
       ${JSON.stringify(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId},
       ${document.payloadSealed.toString("base64")}, ${document.payloadBytes}, ${document.status}
     )`;
@@ -141,7 +143,8 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
     ) as r
     union all
     select q.n, null, null, null, null, null, null, null, 'HELD'
-    from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key and h.status = 'HELD')
+    from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
+      and h.status = 'HELD')
     order by 1, 3`;
   const answers = queries.map((): { readonly items: PlacedItem[]; isAnyHeld: boolean } => ({
     items: [],
@@ -172,7 +175,9 @@ export interface ReceivedDetail extends ReceivedItem {
   readonly payloadSealed: Buffer;
 }
 
-/** One received document of a participant with its sealed payload; undefined when the participant has none such to see. */
+/**
+ * One received document of a participant with its sealed payload; undefined when the participant has none such to see.
+ */
 export async function findReceived(
   sql: Sql,
   participantKey: string,
@@ -259,7 +264,8 @@ export async function acknowledgeReceived(
   request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
 ): Promise<Instant | undefined> {
   const [row] = await sql<{ readonly acknowledged_at: Date }[]>`
-    select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey}, ${new Date(request.now)})`;
+    select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey},
+      ${new Date(request.now)})`;
   return row?.acknowledged_at.getTime();
 }
 
@@ -269,7 +275,8 @@ export async function findOverdueHeld(
   request: { readonly heldSince: Instant; readonly limit: number },
 ): Promise<ReceivedDocumentId[]> {
   const rows = await sql<{ readonly id: string }[]>`
-    select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)} order by received_at limit ${request.limit}`;
+    select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)}
+      order by received_at limit ${request.limit}`;
   return rows.map(({ id }) => id as ReceivedDocumentId);
 }
 
@@ -325,6 +332,7 @@ export async function addCapabilities(
   await sql`
     insert into participant_capability (participant_key, document_type_id, process_id)
     select ${participantKey}, c.document_type_id, c.process_id
-    from unnest(${capabilities.map((c) => c.documentTypeId)}::text[], ${capabilities.map((c) => c.processId)}::text[]) as c (document_type_id, process_id)
+    from unnest(${capabilities.map((c) => c.documentTypeId)}::text[],
+      ${capabilities.map((c) => c.processId)}::text[]) as c (document_type_id, process_id)
     on conflict do nothing`;
 }

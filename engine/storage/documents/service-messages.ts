@@ -59,7 +59,8 @@ export const serviceMessageJson = (message: NewServiceMessage): Json => ({
 /** Adds a message unless its subject has one. @returns whether it was added */
 export async function addServiceMessage(sql: Sql, message: NewServiceMessage): Promise<boolean> {
   const rows = await sql`
-    insert into service_message select (jsonb_populate_record(null::service_message, ${JSON.stringify(serviceMessageJson(message))}::text::jsonb)).*
+    insert into service_message select (jsonb_populate_record(null::service_message,
+      ${JSON.stringify(serviceMessageJson(message))}::text::jsonb)).*
     on conflict (subject) do nothing returning id`;
   return rows.length === 1;
 }
@@ -108,7 +109,8 @@ export async function takeServiceMessages(
       readonly payload_sealed: Buffer;
     }[]
   >`
-    select id, kind, firm_id, about, status, version, attempt, sender, receiver, document_type_id, process_id, as4_message_id, sbdh_instance_id, created_at,
+    select id, kind, firm_id, about, status, version, attempt, sender, receiver, document_type_id, process_id,
+    as4_message_id, sbdh_instance_id, created_at,
       payload_key_id, payload_sealed
     from take_service_messages(${request.owner}, ${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
   return rows.map((row) => ({
@@ -163,13 +165,18 @@ export async function endServiceAttempt(
   };
   const [row] = await sql<{ readonly received_at: Date | null }[]>`
     select received_at from end_service_attempt(
-      ${end.id}, ${end.version}, ${end.status}, ${new Date(end.now)}, ${end.nextAttemptAt === undefined ? null : new Date(end.nextAttemptAt)},
-      ${JSON.stringify(attempt)}::text::jsonb, ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
+      ${end.id}, ${end.version}, ${end.status}, ${new Date(end.now)},
+      ${end.nextAttemptAt === undefined ? null : new Date(end.nextAttemptAt)},
+      ${JSON.stringify(attempt)}::text::jsonb,
+        ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
     )`;
   return row === undefined ? undefined : { receivedAt: row.received_at?.getTime() };
 }
 
-/** Frees the leases that a node which is known to be gone had of messages and of documents to be judged. @returns how many */
+/**
+ * Frees the leases that a node which is known to be gone had of messages and of documents to be judged. @returns how
+ * many
+ */
 export async function releaseServiceLeases(sql: Sql, node: string): Promise<number> {
   const rows = await sql`
     with messages as (
@@ -203,7 +210,8 @@ export async function listServiceMessages(sql: Sql, about: string, kind: Service
       readonly created_at: Date;
     }[]
   >`
-    select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind} order by created_at, id`;
+    select id, code, note, status, created_at from service_message where about = ${about} and kind = ${kind}
+      order by created_at, id`;
   return rows.map((row) => ({
     id: row.id,
     code: row.code,

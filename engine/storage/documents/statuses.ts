@@ -15,7 +15,10 @@ import type { Json, Sql } from "../sql.js";
 const iso = (instant: Instant): string => new Date(instant).toISOString();
 const text = (value: Json): string => JSON.stringify(value);
 
-/** A confirmed exchange with another access point. `id` is that of the document, received document, status or service message. */
+/**
+ * A confirmed exchange with another access point. `id` is that of the document, received document, status or service
+ * message.
+ */
 export interface NewExchange {
   readonly id: string;
   readonly direction: "incoming" | "outgoing";
@@ -88,19 +91,27 @@ const storeBusinesses = batched<NewBusiness, boolean>(
     const rows = await sql<{ readonly n: string }[]>`
     select r.n
     from unnest(
-      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[], ${column("sender")}::text[], ${column("receiver")}::text[],
-      ${column("documentTypeId")}::text[], ${column("processId")}::text[], ${column("creationDateTime").map(iso)}::timestamptz[], ${column("payloadSha256")}::text[],
-      ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[], ${column("facts").map(text)}::text[], ${column("receivedAt").map(iso)}::timestamptz[],
-      ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[], ${column("payloadBytes")}::integer[],
-      ${items.map(({ exchange }) => text(exchangeJson(exchange)))}::text[], ${items.map(({ document, duty }) => (duty === undefined ? null : text(dutyJson(document.id, duty))))}::text[],
+      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[],
+      ${column("sender")}::text[], ${column("receiver")}::text[],
+      ${column("documentTypeId")}::text[], ${column("processId")}::text[],
+      ${column("creationDateTime").map(iso)}::timestamptz[], ${column("payloadSha256")}::text[],
+      ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[], ${column("facts").map(text)}::text[],
+      ${column("receivedAt").map(iso)}::timestamptz[],
+      ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
+      ${column("payloadBytes")}::integer[],
+      ${items.map(({ exchange }) => text(exchangeJson(exchange)))}::text[],
+      ${items.map(({ document, duty }) => (duty === undefined ? null : text(dutyJson(document.id, duty))))}::text[],
       ${column("status")}::text[]
     ) with ordinality as r (
-      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256, as4_message_id, sbdh_instance_id, facts,
+      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256,
+      as4_message_id, sbdh_instance_id, facts,
       received_at, payload_key_id, payload_sealed, payload_bytes, exchange, duty, status, n
     )
     cross join lateral receive_business(
-      r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id, r.creation_date_time, r.payload_sha256, r.as4_message_id,
-      r.sbdh_instance_id, r.facts::jsonb, r.received_at, r.payload_key_id, r.payload_sealed, r.payload_bytes, r.exchange::jsonb, r.duty::jsonb, r.status
+      r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id, r.creation_date_time,
+      r.payload_sha256, r.as4_message_id,
+      r.sbdh_instance_id, r.facts::jsonb, r.received_at, r.payload_key_id, r.payload_sealed, r.payload_bytes,
+        r.exchange::jsonb, r.duty::jsonb, r.status
     ) as b`;
     return inOrder(items, rows, () => true).map((stored) => stored === true);
   },
@@ -111,7 +122,10 @@ const storeBusinesses = batched<NewBusiness, boolean>(
   },
 );
 
-/** Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores nothing */
+/**
+ * Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores
+ * nothing
+ */
 export const storeBusiness = (
   sql: Sql,
   document: NewReceivedDocument,
@@ -161,7 +175,8 @@ export async function storeStatus(
   };
   const rows = await sql`
     select id from receive_status(
-      ${text(row)}::text::jsonb, ${text(exchangeJson(exchange))}::text::jsonb, ${duty === undefined ? null : text(dutyJson(status.id, duty))}::text::jsonb
+      ${text(row)}::text::jsonb, ${text(exchangeJson(exchange))}::text::jsonb,
+        ${duty === undefined ? null : text(dutyJson(status.id, duty))}::text::jsonb
     )`;
   return rows.length === 1;
 }
@@ -333,7 +348,8 @@ export async function findOwedMls(sql: Sql, receivedId: string): Promise<OwedMls
       readonly delivered_at: Date | null;
     })[]
   >`
-    select d.next_at is null as decided, m.id, m.code, m.payload_key_id, m.payload_sealed, m.payload_sha256, m.status, m.delivered_at
+    select d.next_at is null as decided, m.id, m.code, m.payload_key_id, m.payload_sealed, m.payload_sha256, m.status,
+      m.delivered_at
     from mls_duty as d
     left join service_message as m on m.about = d.id and m.kind = 'mls'
     where d.id = ${receivedId}`;
@@ -402,7 +418,8 @@ const targetOf = (row: TargetRow): StatusTarget => ({
 /** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
 export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
-    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, e.c3_seat as peer_seat, e.exchanged_at, s.code as mls,
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, e.c3_seat as peer_seat,
+    e.exchanged_at, s.code as mls,
       null::timestamptz as responded_at, false as responded
     from document as d
     left join exchange as e on e.id = d.id
@@ -423,19 +440,26 @@ export interface ResponseQuery {
   readonly responseId: string;
 }
 
-/** The invoice that a response is about: delivered before others, then the newest. Undefined when there is none of ours. */
+/**
+ * The invoice that a response is about: delivered before others, then the newest. Undefined when there is none of ours.
+ */
 export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
-    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, null::text as peer_seat, null::timestamptz as exchanged_at,
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, null::text as peer_seat,
+    null::timestamptz as exchanged_at,
       null::text as mls,
-      (select max(s.issued_at) from inbound_status as s where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied') as responded_at,
+      (select max(s.issued_at) from inbound_status as s where s.document_id = d.id and s.kind = 'invoice_response'
+      and s.outcome = 'applied') as responded_at,
       exists (
         select 1 from inbound_status as s
-        where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied' and s.response_id = ${query.responseId}
+        where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied'
+          and s.response_id = ${query.responseId}
       ) as responded
     from document as d
-    where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey} and d.facts ->> 'documentNumber' = ${query.number}
-      and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
+    where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey}
+      and d.facts ->> 'documentNumber' = ${query.number}
+      and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null
+        or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
     order by d.status = 'delivered' desc, document_is_open(d.status) desc, d.created_at desc, d.id desc limit 1`;
   return row === undefined ? undefined : targetOf(row);
 }
@@ -460,7 +484,8 @@ export async function applyStatus(
 ): Promise<boolean> {
   const rows = await sql`
     select version from apply_status(
-      ${status}, ${outcome}, ${content.code}, ${content.responseId}, ${new Date(content.issuedAt)}, ${move.id}, ${move.version}, ${move.status},
+      ${status}, ${outcome}, ${content.code}, ${content.responseId}, ${new Date(content.issuedAt)}, ${move.id},
+      ${move.version}, ${move.status},
       ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)}, ${eventsJson(move.events)}::text::jsonb,
       ${text({ ...move.changes })}::text::jsonb
     )`;
@@ -482,15 +507,18 @@ export async function settleStatus(
   const { outcome, now, content, documentId, fault } = settled;
   const rows = await sql`
     update inbound_status
-    set outcome = ${outcome}, handled_at = ${new Date(now)}, next_at = null, code = ${content?.code ?? null}, response_id = ${content?.responseId ?? null},
-      issued_at = ${content === undefined ? null : new Date(content.issuedAt)}, document_id = ${documentId ?? null}, fault = ${fault ?? null}
+    set outcome = ${outcome}, handled_at = ${new Date(now)}, next_at = null, code = ${content?.code ?? null},
+    response_id = ${content?.responseId ?? null},
+      issued_at = ${content === undefined ? null : new Date(content.issuedAt)}, document_id = ${documentId ?? null},
+        fault = ${fault ?? null}
     where id = ${status} and outcome is null returning id`;
   return rows.length === 1;
 }
 
 /** Puts a status off. */
 export async function deferStatus(sql: Sql, status: string, nextAt: Instant): Promise<void> {
-  await sql`update inbound_status set next_at = ${new Date(nextAt)}, tries = tries + 1 where id = ${status} and outcome is null`;
+  await sql`update inbound_status set next_at = ${new Date(nextAt)}, tries = tries + 1 where id = ${status}
+    and outcome is null`;
 }
 
 /** A received document whose status is to be decided, under lease. */
@@ -532,7 +560,8 @@ export async function takeDuties(
       readonly payload_sealed: Buffer | null;
     }[]
   >`
-    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response, held, payload_key_id, payload_sealed
+    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response,
+      held, payload_key_id, payload_sealed
     from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit}, ${request.owner})`;
   return rows.map((row) => ({
     id: row.id,
@@ -572,7 +601,9 @@ const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolea
     const rows = await sql<{ readonly n: string }[]>`
     select r.n
     from unnest(
-      ${items.map(({ id }) => id)}::uuid[], ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : iso(nextAt)))}::timestamptz[], ${items.map(({ end }) => end.code ?? null)}::text[],
+      ${items.map(({ id }) => id)}::uuid[],
+      ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : iso(nextAt)))}::timestamptz[],
+      ${items.map(({ end }) => end.code ?? null)}::text[],
       ${items.map(({ end: { message } }) => (message === undefined ? null : text(serviceMessageJson(message))))}::text[], ${items.map(({ end }) => end.document?.to ?? null)}::text[],
       ${items.map(({ end: { document } }) => (document?.findings === undefined ? null : text(document.findings)))}::text[]
     ) with ordinality as r (id, next_at, code, message, document, findings, n)
@@ -593,7 +624,8 @@ export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
   const [row] = await sql<{ readonly oldest: Date | null }[]>`
     select least(
       (select min(received_at) from mls_duty where next_at is not null),
-      (select min(d.received_at) from service_message as m join mls_duty as d on d.id = m.about where m.kind = 'mls' and m.next_attempt_at is not null)
+      (select min(d.received_at) from service_message as m join mls_duty as d on d.id = m.about where m.kind = 'mls'
+        and m.next_attempt_at is not null)
     ) as oldest`;
   return row?.oldest?.getTime();
 }
@@ -603,15 +635,22 @@ type OutgoingExchange = Omit<
   "direction" | "kind" | "firmId" | "c4Country" | "endUser" | "documentTypeId" | "processId"
 >;
 
-/** Records the receipt for a document of ours, once. The call says whether it is new: false also for what is no document of ours. */
+/**
+ * Records the receipt for a document of ours, once. The call says whether it is new: false also for what is no document
+ * of ours.
+ */
 export const recordOutgoing = batched<OutgoingExchange, boolean>(
   async (sql, exchanges) => {
     const rows = await sql<{ readonly id: string }[]>`
-    insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id, transport_profile, c1_country, end_user, exchanged_at)
-    select d.id, 'outgoing', 'business', d.firm_id, e.c2_seat, e.c3_seat, d.document_type_id, d.process_id, e.transport_profile, e.c1_country, d.sender_key, e.exchanged_at
+    insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id,
+      transport_profile, c1_country, end_user, exchanged_at)
+    select d.id, 'outgoing', 'business', d.firm_id, e.c2_seat, e.c3_seat, d.document_type_id, d.process_id,
+      e.transport_profile, e.c1_country, d.sender_key, e.exchanged_at
     from unnest(
-      ${exchanges.map(({ id }) => id)}::uuid[], ${exchanges.map(({ c2Seat }) => c2Seat)}::text[], ${exchanges.map(({ c3Seat }) => c3Seat)}::text[],
-      ${exchanges.map(({ transportProfile }) => transportProfile)}::text[], ${exchanges.map(({ c1Country }) => c1Country)}::text[],
+      ${exchanges.map(({ id }) => id)}::uuid[], ${exchanges.map(({ c2Seat }) => c2Seat)}::text[],
+      ${exchanges.map(({ c3Seat }) => c3Seat)}::text[],
+      ${exchanges.map(({ transportProfile }) => transportProfile)}::text[],
+      ${exchanges.map(({ c1Country }) => c1Country)}::text[],
       ${exchanges.map(({ exchangedAt }) => iso(exchangedAt))}::timestamptz[]
     ) as e (id, c2_seat, c3_seat, transport_profile, c1_country, exchanged_at)
     join document as d on d.id = e.id

@@ -1,4 +1,7 @@
-/** Evidence as the rest of the engine sees it: store an exchange, find it again, read it and know that it is what was stored. */
+/**
+ * Evidence as the rest of the engine sees it: store an exchange, find it again, read it and know that it is what was
+ * stored.
+ */
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { findEvidence, findRepeatedEvidence } from "./evidence.js";
@@ -19,7 +22,10 @@ export interface EvidenceArchive {
   find(firmId: string, documentId: string): Promise<EvidenceEntry | undefined>;
   /** The record of an inbound message that came with this very signature before. */
   findRepeated(messageId: string, referencesSha256: string): Promise<EvidenceEntry | undefined>;
-  /** The record of an entry. @throws EvidenceDamaged when it is not what was stored, EvidenceMissing, EvidenceStoreFailure */
+  /**
+   * The record of an entry. @throws EvidenceDamaged when it is not what was stored, EvidenceMissing,
+   * EvidenceStoreFailure
+   */
   read(entry: EvidenceEntry): Promise<ReadEvidence>;
   /** Seals octets for a record. */
   seal(
@@ -35,7 +41,8 @@ export interface EvidenceArchive {
     sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string },
   ): Buffer;
   /**
-   * Stores octets that many records refer to and that are too large to be in each of them: once an hour, under their digest.
+   * Stores octets that many records refer to and that are too large to be in each of them: once an hour, under their
+   * digest.
    * @throws EvidenceStoreFailure
    */
   share(bytes: Buffer): Promise<EvidenceRef>;

@@ -94,8 +94,10 @@ interface Row {
 }
 
 const columns = (sql: Sql) => sql`
-  index, encode(hash, 'hex') as hash, encode(previous_hash, 'hex') as previous_hash, direction, outcome, document_id, firm_id, message_id, references_sha256,
-  object, byte_offset, byte_length, record_sha256, envelope_sha256, envelope_bytes, envelope_content_type, answer_sha256, request_at, answer_at, stored_at`;
+  index, encode(hash, 'hex') as hash, encode(previous_hash, 'hex') as previous_hash, direction, outcome, document_id,
+  firm_id, message_id, references_sha256,
+  object, byte_offset, byte_length, record_sha256, envelope_sha256, envelope_bytes, envelope_content_type,
+    answer_sha256, request_at, answer_at, stored_at`;
 
 const entryOf = (row: Row): EvidenceEntry => ({
   index: Number(row.index),
@@ -193,8 +195,10 @@ export async function evidenceRange(
 ): Promise<{ readonly first: number; readonly last: number } | undefined> {
   const [row] = await sql<{ readonly first: string | null; readonly last: string | null }[]>`
     select min(index) as first, max(index) as last from evidence
-    where (${from === undefined ? null : new Date(from)}::timestamptz is null or stored_at >= ${from === undefined ? null : new Date(from)})
-      and (${to === undefined ? null : new Date(to)}::timestamptz is null or stored_at <= ${to === undefined ? null : new Date(to)})`;
+    where (${from === undefined ? null : new Date(from)}::timestamptz is null
+      or stored_at >= ${from === undefined ? null : new Date(from)})
+      and (${to === undefined ? null : new Date(to)}::timestamptz is null
+        or stored_at <= ${to === undefined ? null : new Date(to)})`;
   return row?.first == null || row.last == null ? undefined : { first: Number(row.first), last: Number(row.last) };
 }
 

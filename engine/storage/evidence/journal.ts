@@ -1,9 +1,9 @@
 /**
- * Stores evidence in batches: exchanges that end together share one object, one sync and one statement. A record is safe
- * when `store` resolves, and not before.
+ * Stores evidence in batches: exchanges that end together share one object, one sync and one statement. A record is
+ * safe when `store` resolves, and not before.
  *
- * Measured on one disk: a file of its own for each exchange with sync, 860 a second; files of 32, 360 a second, which is
- * 11,500 exchanges.
+ * Measured on one disk: a file of its own for each exchange with sync, 860 a second; files of 32, 360 a second, which
+ * is 11,500 exchanges.
  */
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";

@@ -1,6 +1,6 @@
 /**
- * What one exchange leaves for ten years, as bytes: a tar segment with a manifest and the parts that it lists. Batches of
- * segments make an object, which `tar xf` opens without this program.
+ * What one exchange leaves for ten years, as bytes: a tar segment with a manifest and the parts that it lists. Batches
+ * of segments make an object, which `tar xf` opens without this program.
  * @source design/as4.md section 15
  */
 import { createHash } from "node:crypto";
@@ -10,7 +10,10 @@ import type { Instant } from "../../base/clock.js";
 
 export const EVIDENCE_FORMAT = "kurier-evidence-1";
 
-/** `outbound`: we sent the message and this is what came back. `inbound`: it was sent to us and this is what we answered. */
+/**
+ * `outbound`: we sent the message and this is what came back. `inbound`: it was sent to us and this is what we
+ * answered.
+ */
 export type EvidenceDirection = "outbound" | "inbound";
 
 /** One part of a record. `sealed`: `bytes` are what the sealer made of octets with the digest `plainSha256`. */
@@ -21,11 +24,11 @@ export interface EvidencePart {
 }
 
 /**
- * request: the HTTP body that was sent, as it was on the wire. payload: the octets that its signature covers (gzip), sealed.
- * answer: the body that answered. signer, recipient, answer-signer: certificates (DER). smp: the metadata that named the
- * endpoint. issuers: the certificates above the peer's up to the root (DER, one behind the other), then those above the
- * receipt's signer when they are others. smp-issuers: the same of the metadata's signer. revocation: what the authority
- * said of the peer's certificate.
+ * request: the HTTP body that was sent, as it was on the wire. payload: the octets that its signature covers (gzip),
+ * sealed. answer: the body that answered. signer, recipient, answer-signer: certificates (DER). smp: the metadata that
+ * named the endpoint. issuers: the certificates above the peer's up to the root (DER, one behind the other), then those
+ * above the receipt's signer when they are others. smp-issuers: the same of the metadata's signer. revocation: what the
+ * authority said of the peer's certificate.
  */
 export const EVIDENCE_PARTS = [
   "request",

@@ -1,6 +1,6 @@
 /**
- * Evidence in an S3 bucket with object lock: every object is put with a retention in compliance mode, so that not even the
- * bucket's owner removes it early. Signature version 4 by hand: one method, one header set, no SDK.
+ * Evidence in an S3 bucket with object lock: every object is put with a retention in compliance mode, so that not even
+ * the bucket's owner removes it early. Signature version 4 by hand: one method, one header set, no SDK.
  * @source AWS Signature Version 4; S3 PutObject, GetObject, DeleteObject
  */
 import { createHash, createHmac } from "node:crypto";

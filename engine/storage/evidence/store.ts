@@ -1,6 +1,6 @@
 /**
- * Where evidence objects live: written once under their own digest, read whole or in part, never deleted before their time.
- * Two forms, one contract: a file system and an S3 bucket with object lock.
+ * Where evidence objects live: written once under their own digest, read whole or in part, never deleted before their
+ * time. Two forms, one contract: a file system and an S3 bucket with object lock.
  */
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
@@ -19,7 +19,8 @@ export interface EvidenceStore {
    */
   put(ref: EvidenceRef, bytes: Buffer): Promise<void>;
   /**
-   * Reads an object, or a part of it. What is returned is not checked: the caller knows the digest of what it asked for.
+   * Reads an object, or a part of it. What is returned is not checked: the caller knows the digest of what it asked
+   * for.
    * @throws EvidenceMissing, EvidenceStoreFailure
    */
   get(ref: EvidenceRef, range?: { readonly offset: number; readonly length: number }): Promise<Buffer>;
@@ -59,7 +60,10 @@ export function digestOf(ref: EvidenceRef): string {
   return digest;
 }
 
-/** From when an object may be removed: the end of its hour, ten years on. @source spec/sapi.md, Limits: archive retention */
+/**
+ * From when an object may be removed: the end of its hour, ten years on. @source spec/sapi.md, Limits: archive
+ * retention
+ */
 export function retainedUntil(ref: EvidenceRef): Instant {
   const [, year, month, day, hour] = REF.exec(ref) ?? [];
   if (hour === undefined) throw new Error("not a reference to evidence");

@@ -8,7 +8,8 @@ import { openFileEvidence } from "./store-file.js";
 import { openS3Evidence, parseS3Target } from "./store-s3.js";
 
 /**
- * @param text `file:DIRECTORY`, `s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION`, or undefined for DATA_DIR/evidence
+ * @param text `file:DIRECTORY`, `s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION`, or undefined for
+ * DATA_DIR/evidence
  * @throws ConfigError
  */
 export function openEvidenceStore(text: string | undefined, dataDir: string, clock: Clock): EvidenceStore {

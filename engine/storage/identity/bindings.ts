@@ -29,7 +29,8 @@ export async function findBinding(
   firmId: FirmId,
 ): Promise<BindingRow | undefined> {
   const rows = await sql<BindingRow[]>`
-    select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes, interfaces,
+    select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes,
+    interfaces,
       revoked_generation as "revokedGeneration"
     from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}`;
   return rows[0];
@@ -42,7 +43,8 @@ export async function findBindingByCustomerRef(
   customerRef: string,
 ): Promise<BindingRow | undefined> {
   const rows = await sql<BindingRow[]>`
-    select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes, interfaces,
+    select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes,
+    interfaces,
       revoked_generation as "revokedGeneration"
     from firm_binding where integrator_id = ${integratorId} and customer_ref = ${customerRef}`;
   return rows[0];
@@ -56,10 +58,12 @@ export async function putBinding(
 ): Promise<void> {
   await sql`
     insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
-    values (${binding.integratorId}, ${binding.firmId}, ${binding.customerRef}, ${binding.state}, ${[...binding.scopes]},
+    values (${binding.integratorId}, ${binding.firmId}, ${binding.customerRef}, ${binding.state},
+    ${[...binding.scopes]},
       ${[...binding.interfaces]}, ${isoInstant(now)}, ${isoInstant(now)})
     on conflict (integrator_id, firm_id) do update set
-      customer_ref = excluded.customer_ref, state = excluded.state, scopes = excluded.scopes, interfaces = excluded.interfaces,
+      customer_ref = excluded.customer_ref, state = excluded.state, scopes = excluded.scopes,
+      interfaces = excluded.interfaces,
       updated_at = excluded.updated_at`;
 }
 

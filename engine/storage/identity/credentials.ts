@@ -18,7 +18,8 @@ export async function recordFailure(
   window_ms: number,
 ): Promise<Instant | undefined> {
   const rows = await sql<{ readonly lockedUntil: Date | null }[]>`
-    select record_failed_credential(${slot}, ${isoInstant(now)}, ${`${window_ms} milliseconds`}, ${`${KEPT_MS} milliseconds`},
+    select record_failed_credential(${slot}, ${isoInstant(now)}, ${`${window_ms} milliseconds`},
+    ${`${KEPT_MS} milliseconds`},
       ${LIMITS.credential_failures_max}) as "lockedUntil"`;
   return rows[0]?.lockedUntil?.getTime();
 }

@@ -26,13 +26,15 @@ export async function insertFirm(
 ): Promise<void> {
   await sql`
     insert into firm (id, name, ico, dic, ic_dph, address, peppol_status, sandbox, created_at)
-    values (${firm.id}, ${firm.name}, ${firm.ico}, ${firm.dic}, ${firm.icDph}, ${firm.address === null ? null : sql.json(firm.address)},
+    values (${firm.id}, ${firm.name}, ${firm.ico}, ${firm.dic}, ${firm.icDph},
+    ${firm.address === null ? null : sql.json(firm.address)},
       'not_registered', ${firm.sandbox}, ${isoInstant(now)})`;
 }
 
 export async function findFirm(sql: Sql, id: FirmId): Promise<FirmRow | undefined> {
   const rows = await sql<FirmRow[]>`
-    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox, created_at as "createdAt"
+    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox,
+      created_at as "createdAt"
     from firm where id = ${id}`;
   return rows[0];
 }
@@ -40,7 +42,8 @@ export async function findFirm(sql: Sql, id: FirmId): Promise<FirmRow | undefine
 /** Firms by name, for operators. */
 export async function listFirms(sql: Sql, limit: number): Promise<FirmRow[]> {
   return sql<FirmRow[]>`
-    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox, created_at as "createdAt"
+    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox,
+      created_at as "createdAt"
     from firm order by name, id limit ${limit}`;
 }
 
@@ -82,7 +85,8 @@ export async function findParticipant(sql: Sql, key: string): Promise<Participan
 /** Participants of one firm, oldest first. */
 export async function listParticipants(sql: Sql, firmId: FirmId, limit: number): Promise<ParticipantRow[]> {
   return sql<ParticipantRow[]>`
-    select id, firm_id as "firmId" from participant where firm_id = ${firmId} order by registered_at, key limit ${limit}`;
+    select id, firm_id as "firmId" from participant where firm_id = ${firmId} order by registered_at, key
+      limit ${limit}`;
 }
 
 export interface IntegratorRow {

@@ -28,7 +28,8 @@ export interface KeyRow {
 
 export async function findKey(sql: Sql, id: KeyId): Promise<KeyRow | undefined> {
   const rows = await sql<KeyRow[]>`
-    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId", k.scoped_firm_id as "scopedFirmId",
+    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId",
+    k.scoped_firm_id as "scopedFirmId",
       k.prefix, k.scopes, k.ip_allowlist as "ipAllowlist", k.active, k.generation, k.name, k.created_at as "createdAt",
       k.last_used_at as "lastUsedAt", coalesce(i.production_authorized, true) as "productionAuthorized",
       coalesce(i.binding_generation, 0) as "bindingGeneration"
@@ -46,7 +47,8 @@ export async function listKeys(
   const firmId = "firmId" in owner ? owner.firmId : null;
   const integratorId = "integratorId" in owner ? owner.integratorId : null;
   return sql<KeyRow[]>`
-    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId", k.scoped_firm_id as "scopedFirmId",
+    select k.id, k.key_type as "keyType", k.firm_id as "firmId", k.integrator_id as "integratorId",
+    k.scoped_firm_id as "scopedFirmId",
       k.prefix, k.scopes, k.ip_allowlist as "ipAllowlist", k.active, k.generation, k.name, k.created_at as "createdAt",
       k.last_used_at as "lastUsedAt", coalesce(i.production_authorized, true) as "productionAuthorized",
       coalesce(i.binding_generation, 0) as "bindingGeneration"
@@ -62,8 +64,8 @@ export interface SecretRow {
 
 /**
  * The digest to compare a secret with, of the active key with this id. There is always one row: for an unknown id it is
- * `decoy`, so that known and unknown clients take the same path. One unique index a statement: with both in one condition the
- * planner reads a small table to its end for an unknown client, 20 µs longer than for a known one.
+ * `decoy`, so that known and unknown clients take the same path. One unique index a statement: with both in one
+ * condition the planner reads a small table to its end for an unknown client, 20 µs longer than for a known one.
  */
 export async function findSecretById(sql: Sql, id: KeyId, decoy: SecretRow): Promise<SecretRow> {
   const rows = await sql<SecretRow[]>`
@@ -98,8 +100,10 @@ export type KeyCreation = "created" | "limit_reached" | "owner_unknown" | "not_b
 /** Makes a key within the limits of its owner, also when many are made at once. */
 export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise<KeyCreation> {
   const rows = await sql<{ readonly outcome: KeyCreation }[]>`
-    select create_api_key(${key.id}, ${key.keyType}, ${key.firmId ?? null}, ${key.integratorId ?? null}, ${key.scopedFirmId ?? null},
-      ${key.prefix}, ${key.secretSha256}, ${[...key.scopes]}, ${[...key.ipAllowlist]}, ${key.name ?? null}, ${isoInstant(now)},
+    select create_api_key(${key.id}, ${key.keyType}, ${key.firmId ?? null}, ${key.integratorId ?? null},
+    ${key.scopedFirmId ?? null},
+      ${key.prefix}, ${key.secretSha256}, ${[...key.scopes]}, ${[...key.ipAllowlist]}, ${key.name ?? null},
+      ${isoInstant(now)},
       ${LIMITS.keys_unrestricted_active_max}, ${LIMITS.keys_scoped_active_max}) as outcome`;
   return rows[0]?.outcome ?? "owner_unknown";
 }

@@ -42,14 +42,18 @@ export interface NewSigningKey {
 /** Publishes a key. @returns false when another node has published one with this `seq` */
 export async function insertSigningKey(sql: Sql, key: NewSigningKey, now: Instant): Promise<boolean> {
   const result = await sql`
-    insert into signing_key (kid, seq, alg, public_jwk, private_sealed, master_key_id, published_at, signs_from, signs_until)
-    values (${key.kid}, ${key.seq}, 'EdDSA', ${sql.json(key.publicJwk)}, ${key.privateSealed}, ${key.masterKeyId}, ${isoInstant(now)},
+    insert into signing_key (kid, seq, alg, public_jwk, private_sealed, master_key_id, published_at, signs_from,
+      signs_until)
+    values (${key.kid}, ${key.seq}, 'EdDSA', ${sql.json(key.publicJwk)}, ${key.privateSealed}, ${key.masterKeyId},
+    ${isoInstant(now)},
       ${isoInstant(key.signsFrom)}, ${isoInstant(key.signsUntil)})
     on conflict (seq) do nothing`;
   return result.count === 1;
 }
 
-/** Stops a key at once: it signs nothing more and nothing it signed is believed. @returns whether there is such a key */
+/**
+ * Stops a key at once: it signs nothing more and nothing it signed is believed. @returns whether there is such a key
+ */
 export async function retireSigningKey(sql: Sql, kid: string, now: Instant): Promise<boolean> {
   const result =
     await sql`update signing_key set retired_at = ${isoInstant(now)} where kid = ${kid} and retired_at is null`;

@@ -22,10 +22,14 @@ export interface NewRefreshFamily {
   readonly expiresAt: Instant;
 }
 
-/** Starts a family, ends the key's oldest ones beyond LIMITS.refresh_families_per_key_max, and notes that the key was used. @returns false when the key has changed since it was read */
+/**
+ * Starts a family, ends the key's oldest ones beyond LIMITS.refresh_families_per_key_max, and notes that the key was
+ * used. @returns false when the key has changed since it was read
+ */
 export async function openRefreshFamily(sql: Sql, family: NewRefreshFamily, now: Instant): Promise<boolean> {
   const rows = await sql<{ readonly opened: boolean }[]>`
-    select open_refresh_family(${family.familySha256}, ${family.currentSha256}, ${family.keyId}, ${family.generation}, ${[...family.scopes]},
+    select open_refresh_family(${family.familySha256}, ${family.currentSha256}, ${family.keyId}, ${family.generation},
+    ${[...family.scopes]},
       ${isoInstant(now)}, ${isoInstant(family.expiresAt)}, ${LIMITS.refresh_families_per_key_max}) as opened`;
   return rows[0]?.opened ?? false;
 }
@@ -45,10 +49,13 @@ export interface Rotation {
   readonly expiresAt: Instant;
 }
 
-/** Consumes one refresh token and puts its successor. @returns false when it was not the newest; the family is gone then */
+/**
+ * Consumes one refresh token and puts its successor. @returns false when it was not the newest; the family is gone then
+ */
 export async function rotateRefreshFamily(sql: Sql, rotation: Rotation, now: Instant): Promise<boolean> {
   const rows = await sql<{ readonly rotated: boolean }[]>`
-    select rotate_refresh_family(${rotation.familySha256}, ${rotation.oldSha256}, ${rotation.newSha256}, ${rotation.generation},
+    select rotate_refresh_family(${rotation.familySha256}, ${rotation.oldSha256}, ${rotation.newSha256},
+    ${rotation.generation},
       ${isoInstant(now)}, ${isoInstant(rotation.expiresAt)}) as rotated`;
   return rows[0]?.rotated ?? false;
 }
@@ -59,7 +66,8 @@ export async function deleteRefreshFamily(sql: Sql, familySha256: Uint8Array): P
 
 /** Blocks an access token for the rest of its life. Safe to repeat. */
 export async function insertRevokedToken(sql: Sql, jti: string, expiresAt: Instant): Promise<void> {
-  await sql`insert into revoked_token (jti, expires_at) values (${jti}, ${isoInstant(expiresAt)}) on conflict (jti) do nothing`;
+  await sql`insert into revoked_token (jti, expires_at) values (${jti}, ${isoInstant(expiresAt)})
+    on conflict (jti) do nothing`;
 }
 
 export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {
@@ -77,7 +85,10 @@ export async function listRevokedTokens(
     select jti, expires_at as "expiresAt" from revoked_token where expires_at > ${isoInstant(now)} limit ${limit}`;
 }
 
-/** Deletes blocked tokens that have expired. A node whose clock is behind must still find them for a while. @returns rows deleted */
+/**
+ * Deletes blocked tokens that have expired. A node whose clock is behind must still find them for a while. @returns
+ * rows deleted
+ */
 export async function pruneRevokedTokens(sql: Sql, now: Instant): Promise<number> {
   const result = await sql`
     delete from revoked_token where jti in (

@@ -43,7 +43,9 @@ export class En16931Facts implements Facts {
   readonly isCharge = new LastAnswer(isCharge);
   /** Sum of the net amounts of all lines; asked of the document element. */
   readonly sumOfLines = new LastAnswer(sumOfLines);
-  /** Sum of the allowances, and of the charges, among the children of an element; asked of LegalMonetaryTotal's parent. */
+  /**
+   * Sum of the allowances, and of the charges, among the children of an element; asked of LegalMonetaryTotal's parent.
+   */
   readonly sumOfAllowances = new LastAnswer((doc, e) => sumOfIndicated(doc, e, this.isAllowance));
   readonly sumOfCharges = new LastAnswer((doc, e) => sumOfIndicated(doc, e, this.isCharge));
   /** Currencies of //cac:TaxTotal/cbc:TaxAmount; asked of the document element. */
@@ -253,7 +255,10 @@ function addCategories(doc: XmlDocument, allowance: ElementId, codes: Codes): vo
   for (let e = doc.child(allowance, cac.TaxCategory); e !== NONE; e = doc.nextSame(e)) codes.add(doc, e);
 }
 
-/** Adds the categories of an AllowanceCharge whose indicator has that value; an unreadable indicator is an error of the place. */
+/**
+ * Adds the categories of an AllowanceCharge whose indicator has that value; an unreadable indicator is an error of the
+ * place.
+ */
 function addIndicated(
   doc: XmlDocument,
   allowance: ElementId,

@@ -2,7 +2,8 @@
  * What of UBL the EN 16931 binding does not use: facts of UBL-CR, UBL-SR and UBL-DT that are paths and nothing else.
  *
  * All are asserted of the document element, once per document however often the path occurs.
- * @source CEN-EN16931-UBL.sch 1.3.16, pattern UBL-syntax; compared with it by test/conformance/catalogue-en16931.test.ts
+ * @source CEN-EN16931-UBL.sch 1.3.16, pattern UBL-syntax; compared with it by
+ * test/conformance/catalogue-en16931.test.ts
  */
 
 /**

@@ -1,4 +1,6 @@
-/** Pattern UBL-syntax: how often parts of UBL may occur and which attributes they need. Order as in the official file. */
+/**
+ * Pattern UBL-syntax: how often parts of UBL may occur and which attributes they need. Order as in the official file.
+ */
 import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";

@@ -18,7 +18,9 @@ export function present(...paths: readonly string[]): En16931Test {
   return (doc, e) => all.some((path) => path.exists(doc, e));
 }
 
-/** normalize-space(path) != "" for one of the paths. @throws RuleError XPTY0004 when a path leads to several elements. */
+/**
+ * normalize-space(path) != "" for one of the paths. @throws RuleError XPTY0004 when a path leads to several elements.
+ */
 export function filled(...paths: readonly string[]): En16931Test {
   const all = paths.map(at);
   return (doc, e) =>

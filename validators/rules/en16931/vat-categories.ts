@@ -116,7 +116,9 @@ export const rawBit = (text: string): number => BITS.get(text) ?? CATEGORY.other
 /** Bit of a code after normalize-space(). */
 export const categoryBit = (text: string): number => BITS.get(normalizeSpace(text)) ?? CATEGORY.other;
 
-/** Bit of the category of a TaxCategory or ClassifiedTaxCategory. @throws RuleError XPTY0004 when it has several codes. */
+/**
+ * Bit of the category of a TaxCategory or ClassifiedTaxCategory. @throws RuleError XPTY0004 when it has several codes.
+ */
 export const categoryOf = (doc: XmlDocument, e: ElementId): number => categoryBit(childText(doc, e, cbc.ID));
 
 /** Some TaxScheme of the element is VAT, in any case and with white space. @throws RuleError XPTY0004 */

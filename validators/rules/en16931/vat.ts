@@ -164,8 +164,9 @@ function inBreakdownSentence({ code, title }: VatFamily): string {
 }
 
 /**
- * Rules 02 to 04 read: the category occurs and the identifiers satisfy the family, or the category does not occur. Three
- * of them look at the scheme VAT, or trim the code, on one side only; a category outside VAT then makes a difference.
+ * Rules 02 to 04 read: the category occurs and the identifiers satisfy the family, or the category does not occur.
+ * Three of them look at the scheme VAT, or trim the code, on one side only; a category outside VAT then makes a
+ * difference.
  */
 const OCCURS: ReadonlyMap<string, readonly [occurs: keyof CodeBits, occursNot: keyof CodeBits]> = new Map([
   ["S-02", ["vat", "any"]],
@@ -299,8 +300,9 @@ const DOUBLES_CLOSE_MAX = 1e12;
 const BORDER = 0.001;
 
 /**
- * taxable - 1 < sum and taxable + 1 > sum. The official expression subtracts from untyped text, which makes it xs:double
- * arithmetic: near the border, and for numbers with more digits than a double holds, the last bit decides as it does there.
+ * taxable - 1 < sum and taxable + 1 > sum. The official expression subtracts from untyped text, which makes it
+ * xs:double arithmetic: near the border, and for numbers with more digits than a double holds, the last bit decides as
+ * it does there.
  */
 function isWithinOne(value: Decimal, sum: Decimal): boolean {
   const double = toDouble(value);

@@ -1,6 +1,9 @@
 /** Code lists of the Peppol Invoice Response. Facts of the release; editions in each comment. */
 
-/** Invoice status codes (UNCL 4343, subset): received, in process, under query, conditionally accepted, rejected, accepted, paid. */
+/**
+ * Invoice status codes (UNCL 4343, subset): received, in process, under query, conditionally accepted, rejected,
+ * accepted, paid.
+ */
 export const RESPONSE_CODES: ReadonlySet<string> = new Set(["AB", "IP", "UQ", "CA", "RE", "AP", "PD"]);
 
 /** Statuses that owe a reason. */

@@ -68,7 +68,9 @@ function partyAsserts(first: number, who: string, endpoint: Path): readonly Asse
 
 const isNegative = (doc: XmlDocument, e: ElementId): boolean => pathNormalized(doc, e, CODE) === "RE";
 
-/** Some issue of the response gives one of the failures as reason. @throws RuleError XPTY0004 for several reasons in one */
+/**
+ * Some issue of the response gives one of the failures as reason. @throws RuleError XPTY0004 for several reasons in one
+ */
 const hasFailure = (doc: XmlDocument, e: ElementId): boolean => MLS_FAILURES.some((code) => hasIssue(doc, e, code));
 
 function hasIssue(doc: XmlDocument, e: ElementId, code: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * Code lists that the Peppol rules restrict, as of Peppol BIS Billing 3.0.21. The self-billing file has the same lists but
- * for the type codes. Facts of the release; a test compares every list with the published file.
+ * Code lists that the Peppol rules restrict, as of Peppol BIS Billing 3.0.21. The self-billing file has the same lists
+ * but for the type codes. Facts of the release; a test compares every list with the published file.
  */
 import { codeList } from "../codes/code-list.js";
 

@@ -1,4 +1,6 @@
-/** What the Peppol rules need to know about the whole document, each worked out at most once and only when asked for. */
+/**
+ * What the Peppol rules need to know about the whole document, each worked out at most once and only when asked for.
+ */
 import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { cac, cbc } from "../../xml/names.js";
@@ -70,7 +72,9 @@ export class PeppolFacts implements Facts {
   readonly variant: Variant;
   /** "01", "02" or "Unknown". @throws RuleError XPTY0004 (when asked) for a second ProfileID */
   readonly profile: Memo<string>;
-  /** Country of the seller: VAT prefix, else that of the tax representative, else the address, else XX. In upper case. */
+  /**
+   * Country of the seller: VAT prefix, else that of the tax representative, else the address, else XX. In upper case.
+   */
   readonly supplierCountry = new Memo(
     (doc) =>
       vatCountry(doc, SUPPLIER_SCHEMES) ??

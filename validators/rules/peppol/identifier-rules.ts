@@ -141,7 +141,9 @@ const BY_SCHEME: ReadonlyMap<string, SchemeCheck> = new Map(
 const ADDRESS_ONLY = "9907";
 const SCHEME_ID = at("cac:TaxScheme/cbc:ID");
 
-/** All identifier rules as one rule: EndpointID, PartyIdentification/ID and CompanyID have no other rule in the pattern. */
+/**
+ * All identifier rules as one rule: EndpointID, PartyIdentification/ID and CompanyID have no other rule in the pattern.
+ */
 export const IDENTIFIER_RULE: Rule = {
   context: "cbc:EndpointID | cac:PartyIdentification/cbc:ID | cbc:CompanyID",
   asserts: [],

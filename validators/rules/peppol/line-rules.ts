@@ -74,7 +74,10 @@ function isPercentageOfBase(doc: XmlDocument, e: ElementId): boolean {
   return isClose(amount, div(mul(base, percentage), HUNDRED) ?? ZERO);
 }
 
-/** `cbc:Amount` as an argument of type xs:decimal: each item is converted before it is noticed that a second is too many. */
+/**
+ * `cbc:Amount` as an argument of type xs:decimal: each item is converted before it is noticed that a second is too
+ * many.
+ */
 function firstAmount(doc: XmlDocument, e: ElementId): Decimal {
   const amount = doc.child(e, cbc.Amount);
   const value = amount === NONE ? ZERO : decimalOf(doc, amount);

@@ -2,8 +2,8 @@
  * Corners of XPath 2.0 that the Peppol rules stand on, beyond values.ts: `text()`, paths where one item is allowed,
  * `number()`, `castable as`, `substring`; with the dynamic errors of the language.
  *
- * `number()` and comparisons of untyped text with a number are xs:double by the language, so they are plain numbers here
- * and nowhere else; every amount is a Decimal.
+ * `number()` and comparisons of untyped text with a number are xs:double by the language, so they are plain numbers
+ * here and nowhere else; every amount is a Decimal.
  * @source W3C XPath 2.0; XPath and XQuery Functions and Operators (2.0)
  */
 import { FLAG, NONE } from "../../xml/document.js";
@@ -27,7 +27,9 @@ export function pathText(doc: XmlDocument, e: ElementId, path: Path): string {
 export const pathNormalized = (doc: XmlDocument, e: ElementId, path: Path): string =>
   normalizeSpace(pathText(doc, e, path));
 
-/** An attribute of the only element at a path, "" without one. @throws RuleError XPTY0004 when several elements carry it */
+/**
+ * An attribute of the only element at a path, "" without one. @throws RuleError XPTY0004 when several elements carry it
+ */
 export function pathAttribute(doc: XmlDocument, e: ElementId, path: Path, attribute: NameId): string {
   const found: string[] = [];
   path.each(doc, e, pushAttribute, { attribute, found });
@@ -48,7 +50,9 @@ function pushAttribute(
 const hasPlainText = (doc: XmlDocument, e: ElementId): boolean =>
   ((doc.flags[e] ?? 0) & (FLAG.elements | FLAG.marked)) === 0;
 
-/** `text()` where one item is allowed: a comment splits text in two. @throws RuleError XPTY0004 when there are several */
+/**
+ * `text()` where one item is allowed: a comment splits text in two. @throws RuleError XPTY0004 when there are several
+ */
 export function textNode(doc: XmlDocument, e: ElementId): string {
   if (hasPlainText(doc, e)) return doc.text(e);
   const nodes = doc.textNodes(e);
@@ -56,7 +60,10 @@ export function textNode(doc: XmlDocument, e: ElementId): string {
   return nodes[0] ?? "";
 }
 
-/** `path/text()` where one item is allowed, over all elements at the path. @throws RuleError XPTY0004 when there are several */
+/**
+ * `path/text()` where one item is allowed, over all elements at the path. @throws RuleError XPTY0004 when there are
+ * several
+ */
 export function pathTextNode(doc: XmlDocument, e: ElementId, path: Path): string {
   const found: string[] = [];
   path.each(doc, e, pushTextNodes, found);

@@ -195,7 +195,9 @@ function contains(call: Call): Code {
   return booleanCode(m, `${text(call, 0)}.includes(${text(call, 1)})`);
 }
 
-/** `tokenize('A B C', '\\s')` is how rules write code lists: split now, so that a comparison with it becomes a look-up. */
+/**
+ * `tokenize('A B C', '\\s')` is how rules write code lists: split now, so that a comparison with it becomes a look-up.
+ */
 function tokenizeCall(call: Call): Code {
   const { m } = call.env;
   const [list, source, flags] = call.args.map(constantText);

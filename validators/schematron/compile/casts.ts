@@ -1,4 +1,7 @@
-/** Casts, castable, constructor functions (`xs:decimal(.)`) and the conversion of arguments and results to declared types. */
+/**
+ * Casts, castable, constructor functions (`xs:decimal(.)`) and the conversion of arguments and results to declared
+ * types.
+ */
 import { arrayCode, atomTypeOf, booleanCode, emptyCode, isExactType, isNodeType, valueCode } from "./code.js";
 import type { Code, ItemType } from "./code.js";
 import { arrayOf, atomOf, atomsOf, boxed, singleOf, toDouble } from "./derive.js";
@@ -46,7 +49,10 @@ function targetOf(type: SequenceType): { readonly base: ItemType; readonly lowes
   return { lowest: "", highest: "", ...target };
 }
 
-/** `cast as T` and `T(…)`; without "?" an empty operand is an error of `cast as`, which constructor functions do not have. */
+/**
+ * `cast as T` and `T(…)`; without "?" an empty operand is an error of `cast as`, which constructor functions do not
+ * have.
+ */
 export function castCode(env: Env, operand: Code, type: SequenceType): Code {
   const { m } = env;
   const { base, lowest, highest } = targetOf(type);
@@ -125,8 +131,8 @@ const NODE_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The function conversion rules: an argument or result is brought to its declared type. Untyped values are cast, numbers
- * promoted; anything else of the wrong type, or too many or too few items, is XPTY0004.
+ * The function conversion rules: an argument or result is brought to its declared type. Untyped values are cast,
+ * numbers promoted; anything else of the wrong type, or too many or too few items, is XPTY0004.
  */
 export function converted(env: Env, code: Code, type: SequenceType): Code {
   if (NODE_KINDS.has(type.item)) {

@@ -1,6 +1,6 @@
 /**
- * Translates `xsl:function`: parameters, variables (lazy), sequence constructors, choose. A function is written once for
- * every combination of argument types it is called with, so that its body knows the types of its parameters.
+ * Translates `xsl:function`: parameters, variables (lazy), sequence constructors, choose. A function is written once
+ * for every combination of argument types it is called with, so that its body knows the types of its parameters.
  */
 import { SourceError, elementsOf, textOf } from "../release/source-xml.js";
 import type { SourceElement } from "../release/source-xml.js";

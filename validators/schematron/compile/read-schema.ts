@@ -283,7 +283,9 @@ function readLet(element: SourceElement, file: string): Let {
 
 const placeOf = (element: SourceElement, file: string): Place => ({ file, line: element.line });
 
-/** `fatal`, `error` and `warning` as they are; what only informs is a warning; no flag, or another word, is an error. */
+/**
+ * `fatal`, `error` and `warning` as they are; what only informs is a warning; no flag, or another word, is an error.
+ */
 const SEVERITIES: Readonly<Record<string, Severity>> = {
   fatal: "fatal",
   error: "error",

@@ -242,7 +242,9 @@ function arithmetic(op: Arithmetic, left: Code, right: Code, env: Env): Code {
   );
 }
 
-/** Applies an operator to two values: the left one first; when it is empty the right one is not evaluated, as in Saxon. */
+/**
+ * Applies an operator to two values: the left one first; when it is empty the right one is not evaluated, as in Saxon.
+ */
 function operation(m: Env["m"], a: Value, b: Value, apply: (left: string, right: string) => string): string {
   if (!a.optional && !b.optional) return apply(a.code, b.code);
   const [left, right] = [m.local(), m.local()];

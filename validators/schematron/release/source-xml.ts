@@ -1,6 +1,7 @@
 /**
- * Reads the XML of rule sources (Schematron files, testSets): small trusted-shape files of which mixed content, namespaces
- * in scope, lines and offsets matter. Documents under test never come here; they have the scanner of validators/xml.
+ * Reads the XML of rule sources (Schematron files, testSets): small trusted-shape files of which mixed content,
+ * namespaces in scope, lines and offsets matter. Documents under test never come here; they have the scanner of
+ * validators/xml.
  *
  * It is a reader of its own beside validators/xml/tree.ts, because that one refuses the processing instructions which
  * rule sources carry, on purpose: it reads signed messages. Loosening it there would cost more than these lines.

@@ -6,7 +6,10 @@
 import { elementsOf, parseSource, textOf } from "./source-xml.js";
 import type { SourceElement } from "./source-xml.js";
 
-/** What a test says about one rule: it fires (`error`, `warning`; exactly `number` times if given) or it does not (`success`). */
+/**
+ * What a test says about one rule: it fires (`error`, `warning`; exactly `number` times if given) or it does not
+ * (`success`).
+ */
 export type Mark = { readonly kind: "success" | "error" | "warning"; readonly rule: string; readonly number?: number };
 
 export type EmbeddedTest = {

@@ -82,7 +82,10 @@ async function loadLibrary(): Promise<Library> {
   }
 }
 
-/** Lets libxml2 read files below one folder while an XSD is compiled; returns what registers it, which returns the undoing. */
+/**
+ * Lets libxml2 read files below one folder while an XSD is compiled; returns what registers it, which returns the
+ * undoing.
+ */
 function folderProvider(library: Library, root: string): () => () => void {
   const files = new Map<number, { readonly bytes: Buffer; at: number }>();
   let next = 1;

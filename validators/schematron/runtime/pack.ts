@@ -47,7 +47,9 @@ export function instantiate(identity: PackIdentity, code: string): RuleSet {
 
 class PackRunner {
   readonly #generated: Generated;
-  /** Per element name the candidates of each pattern that has any; names without rules of their own share `wildcards`. */
+  /**
+   * Per element name the candidates of each pattern that has any; names without rules of their own share `wildcards`.
+   */
   readonly #lists: readonly (readonly Candidates[] | undefined)[];
   readonly #wildcards: readonly Candidates[];
   readonly #ofDocument: readonly Candidates[];

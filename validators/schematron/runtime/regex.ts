@@ -1,7 +1,8 @@
 /**
- * Translates the regular expressions of XPath 2.0 (XML Schema's, with anchors, reluctant quantifiers and back-references)
- * to those of JavaScript, flag `v`. Differences that matter: \d \w \s follow Unicode categories and XML white space,
- * `.` excludes line ends, `^` and `$` know only the line feed, classes can be subtracted, an unknown escape is an error.
+ * Translates the regular expressions of XPath 2.0 (XML Schema's, with anchors, reluctant quantifiers and
+ * back-references) to those of JavaScript, flag `v`. Differences that matter: \d \w \s follow Unicode categories and
+ * XML white space, `.` excludes line ends, `^` and `$` know only the line feed, classes can be subtracted, an unknown
+ * escape is an error.
  *
  * Time: JavaScript backtracks; a hostile pattern comes from an operator's pack only, and the kill timer of the worker
  * bounds every match.

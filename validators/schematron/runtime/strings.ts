@@ -40,7 +40,10 @@ export function substringAfter(text: string, mark: string): string {
   return at < 0 ? "" : text.slice(at + mark.length);
 }
 
-/** fn:translate: the n-th character of `from` becomes the n-th of `to`, or nothing. The first occurrence in `from` counts. */
+/**
+ * fn:translate: the n-th character of `from` becomes the n-th of `to`, or nothing. The first occurrence in `from`
+ * counts.
+ */
 export function translate(text: string, from: string, to: string): string {
   const targets = [...to];
   const map = new Map<string, string>();
@@ -73,7 +76,9 @@ export function codepointsToString(codes: readonly Decimal[]): string {
     .join("");
 }
 
-/** Whether ` text ` stands in `haystack`, a list with single blanks between and around its words; `words` are its words. */
+/**
+ * Whether ` text ` stands in `haystack`, a list with single blanks between and around its words; `words` are its words.
+ */
 export const listContains = (words: ReadonlySet<string>, haystack: string, text: string): boolean =>
   text === "" || text.includes(" ") ? haystack.includes(` ${text} `) : words.has(text);
 

@@ -210,7 +210,9 @@ function isDay(year: number, month: number, day: number): boolean {
   return day <= (DAYS[month - 1] ?? 0) + (month === 2 && leap ? 1 : 0);
 }
 
-/** Days since 1970-01-01 in the proleptic Gregorian calendar: years begin in March, so that the leap day is the last. */
+/**
+ * Days since 1970-01-01 in the proleptic Gregorian calendar: years begin in March, so that the leap day is the last.
+ */
 function daysOf(year: number, month: number, day: number): number {
   const shifted = month > 2 ? year : year - 1;
   const era = Math.floor(shifted / 400);

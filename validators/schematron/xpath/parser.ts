@@ -487,7 +487,10 @@ export function parseSequenceType(text: string, namespaces: Namespaces): Sequenc
   return type;
 }
 
-/** `//a[…]` → `descendant::a[…]` and `//(a|b)` → `(descendant::a|descendant::b)`: the same nodes, unless a predicate counts. */
+/**
+ * `//a[…]` → `descendant::a[…]` and `//(a|b)` → `(descendant::a|descendant::b)`: the same nodes, unless a predicate
+ * counts.
+ */
 function mergeDescendants(steps: readonly Step[]): Step[] {
   const merged: Step[] = [];
   for (const step of steps) {

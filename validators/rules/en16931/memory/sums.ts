@@ -1,8 +1,9 @@
 /**
  * Amounts per VAT category and rate: what the breakdown of an invoice is compared with (rules 08 of each family).
  *
- * Lines and allowances are read once, however many breakdowns there are: the official expressions add all lines up again
- * for every TaxSubtotal, which is quadratic. An error is kept with the sum it belongs to and raised when that sum is used.
+ * Lines and allowances are read once, however many breakdowns there are: the official expressions add all lines up
+ * again for every TaxSubtotal, which is quadratic. An error is kept with the sum it belongs to and raised when that sum
+ * is used.
  */
 import { NONE } from "../../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
@@ -185,7 +186,10 @@ export class Sums {
     ];
   }
 
-  /** A line of that category and rate, or else an allowance or charge, stands somewhere in the document. @throws RuleError */
+  /**
+   * A line of that category and rate, or else an allowance or charge, stands somewhere in the document. @throws
+   * RuleError
+   */
   occurs(kind: "invoice" | "creditNote", bit: number, rate: RateKey): boolean {
     this.#read();
     return this.#lineRates[kind].has(bit, rate) || this.#allowanceRates.has(bit, rate);

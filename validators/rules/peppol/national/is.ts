@@ -36,7 +36,9 @@ function hasLongAccount(doc: XmlDocument, e: ElementId, code: string): boolean {
   return !found || (accounts[0] !== undefined && codePoints(normalizeSpace(accounts[0])) === 12);
 }
 
-/** Ids of the supporting documents described as EINDAGI (the last day of payment); undefined without such a document. */
+/**
+ * Ids of the supporting documents described as EINDAGI (the last day of payment); undefined without such a document.
+ */
 function finalDueDates(doc: XmlDocument, e: ElementId): string[] | undefined {
   let dates: string[] | undefined;
   for (

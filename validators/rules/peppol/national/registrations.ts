@@ -28,7 +28,10 @@ export function companyIds(
 
 /** All numbers of VAT registrations. @throws RuleError XPTY0004 when a registration has several schemes */
 export const vatNumbers = (doc: XmlDocument, party: ElementId): string[] => companyIds(doc, party, isVat);
-/** All numbers of other tax registrations (scheme TAX). @throws RuleError XPTY0004 when a registration has several schemes */
+/**
+ * All numbers of other tax registrations (scheme TAX). @throws RuleError XPTY0004 when a registration has several
+ * schemes
+ */
 export const taxNumbers = (doc: XmlDocument, party: ElementId): string[] => companyIds(doc, party, isTax);
 
 const isVat = (doc: XmlDocument, scheme: ElementId): boolean => isRegistration(doc, scheme, "VAT");

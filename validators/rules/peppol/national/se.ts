@@ -1,4 +1,6 @@
-/** Sweden: sellers with a Swedish address, some rules only with a Swedish VAT number. Country codes count as written. */
+/**
+ * Sweden: sellers with a Swedish address, some rules only with a Swedish VAT number. Country codes count as written.
+ */
 import type { ElementId, XmlDocument } from "../../../xml/document.js";
 import { cbc } from "../../../xml/names.js";
 import { at } from "../../path.js";
