@@ -1,5 +1,6 @@
 /** Takes the values that the owner of a document needs out of it, from the same scan that is judged. */
 import type { DocumentFacts, Endpoint } from "./report.js";
+import { parseDate } from "./rules/values.js";
 import { firstChars } from "./text.js";
 import { NONE } from "./xml/document.js";
 import type { ElementId, XmlDocument } from "./xml/document.js";
@@ -37,6 +38,19 @@ function endpointAt(document: XmlDocument, party: ElementId): Endpoint | undefin
   };
 }
 
+/** The latest of the dates that the elements of a name have, or one that is no date: then none of them is taken for the latest. */
+function latestDate(document: XmlDocument, name: NameId, date: NameId): string | undefined {
+  let latest: { readonly text: string; readonly minutes: number } | undefined;
+  for (let e = document.child(0, name); e !== NONE; e = document.nextSame(e)) {
+    const text = textAt(document, e, date);
+    if (text === undefined) continue;
+    const minutes = parseDate(text);
+    if (minutes === undefined) return text;
+    if (latest === undefined || minutes > latest.minutes) latest = { text, minutes };
+  }
+  return latest?.text;
+}
+
 function precedingInvoices(document: XmlDocument): string[] {
   const ids: string[] = [];
   for (
@@ -70,8 +84,8 @@ export function inspect(document: XmlDocument): DocumentFacts {
     // A credit note has no due date of its own; it stands with the means of payment.
     dueDate: textAt(document, 0, cbc.DueDate) ?? textAt(document, 0, cac.PaymentMeans, cbc.PaymentDueDate),
     taxPointDate: textAt(document, 0, cbc.TaxPointDate),
-    deliveryDate: textAt(document, 0, cac.Delivery, cbc.ActualDeliveryDate),
-    invoicePeriodEnd: textAt(document, 0, cac.InvoicePeriod, cbc.EndDate),
+    deliveryDate: latestDate(document, cac.Delivery, cbc.ActualDeliveryDate),
+    invoicePeriodEnd: latestDate(document, cac.InvoicePeriod, cbc.EndDate),
     typeCode: textAt(document, 0, cbc.InvoiceTypeCode) ?? textAt(document, 0, cbc.CreditNoteTypeCode),
     supplierEndpoint: endpointAt(document, supplier),
     customerEndpoint: endpointAt(document, customer),

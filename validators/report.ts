@@ -56,9 +56,9 @@ export interface DocumentFacts {
   readonly dueDate: string | undefined;
   /** BT-7. */
   readonly taxPointDate: string | undefined;
-  /** BT-72. */
+  /** BT-72; the latest of several. */
   readonly deliveryDate: string | undefined;
-  /** BT-74. */
+  /** BT-74; the latest of several. */
   readonly invoicePeriodEnd: string | undefined;
   /** BT-3. */
   readonly typeCode: string | undefined;

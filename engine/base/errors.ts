@@ -202,7 +202,7 @@ export const ERRORS = {
   DOCUMENT_TYPE_MISMATCH: row(
     422,
     { sapi: "VALIDATION", enterprise: "VALIDATION_FAILED" },
-    "metadata.documentTypeId does not match the root element of the UBL.",
+    "The payload is not what metadata.documentTypeId and metadata.processId declare; make them say the same.",
   ),
   DOCUMENT_INVALID: row(
     422,
@@ -212,7 +212,7 @@ export const ERRORS = {
   RECIPIENT_CAPABILITY: row(
     422,
     { sapi: "BUSINESS", enterprise: "DOCUMENT_TYPE_NOT_SUPPORTED" },
-    "The recipient is registered but does not accept this document type.",
+    "The recipient is registered but does not accept this document type, or not in this process.",
   ),
 
   INTERNAL: row(

@@ -140,7 +140,7 @@ function startPeers(
     accessPoint?.recipients ??
     createRecipients(async (participant) => {
       const own = await findOwnParticipant(sql, participant);
-      return own?.capabilities.map((capability) => capability.documentTypeId);
+      return own?.capabilities;
     }, clock);
   const shared = {
     sql,

@@ -640,6 +640,22 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       ).toEqual([422, "BUSINESS"]);
     });
 
+    test("BUSINESS: registered recipient takes the document type in another process", async () => {
+      const other = await key("0245:7400000002");
+      await t.db
+        .sql`update participant_capability set process_id = 'urn:other' where participant_key = ${other.participantId}`;
+      const payload = invoiceXml(sender.participantId, other.participantId, { issueDate: "2026-11-20" });
+      expect(
+        codes(await send(t.sandbox, sender, sendParts(sender.participantId, other.participantId, payload))),
+      ).toEqual([422, "BUSINESS", "metadata.processId"]);
+    });
+
+    test("VALIDATION: metadata.processId is not the ProfileID of the payload", async () => {
+      const payload = invoiceXml(sender.participantId, receiver.participantId, { issueDate: "2026-11-20" });
+      const parts = sendParts(sender.participantId, receiver.participantId, payload, { processId: "urn:other" });
+      expect(codes(await send(t.sandbox, sender, parts))).toEqual([422, "VALIDATION", "metadata.processId"]);
+    });
+
     test("an unregistered recipient: the send is accepted and continues as a persistent attempt whose error is kept", async () => {
       const nobody = "0245:9999999999";
       const sent = await send(
@@ -746,6 +762,7 @@ describe.each(serverForms)("SAPI over %s", (form) => {
             sender,
             sendParts(sender.participantId, receiver.participantId, good, {
               documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE,
+              processId: INVOICE_RESPONSE_PROFILE,
             }),
           ),
         ).slice(0, 2),

@@ -573,12 +573,13 @@ test("the document types of a participant are those of its group", async () => {
   expect(await lookup.documentTypes(RECEIVER)).toEqual({ kind: "no_participant" });
 });
 
-test("before a 202 the look-up says accepts, not accepted, unregistered or unknown, and in time", async () => {
-  const ask = (timeout_ms = 1_000): Promise<string> => {
+test("before a 202 the look-up says accepts, not accepted, not in this process, unregistered or unknown, and in time", async () => {
+  const ask = (timeout_ms = 1_000, processId = INVOICE.processId): Promise<string> => {
     lookup.forget(RECEIVER);
-    return createSmpRecipients(lookup, { timeout_ms }).capability(RECEIVER, INVOICE.documentTypeId);
+    return createSmpRecipients(lookup, { timeout_ms }).capability(RECEIVER, { ...INVOICE, processId });
   };
   expect(await ask()).toBe("accepts");
+  expect(await ask(1_000, "urn:other")).toBe("process_not_accepted");
   smp.answer = (path) => (path.includes("/services/") ? { status: 404 } : { body: GROUP });
   expect(await ask()).toBe("not_accepted");
   smp.answer = () => ({ status: 404 });

@@ -1,17 +1,26 @@
 /** What a SAPI send is checked for once its UBL has been read. The order of the list is the order of precedence. */
-import { addDays, bratislavaDay } from "../../base/clock.js";
+import { bratislavaDay } from "../../base/clock.js";
 import type { Instant, LocalDay } from "../../base/clock.js";
+import { parseCalendarDay } from "../../base/dates.js";
 import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail, ErrorName } from "../../base/errors.js";
-import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { parseDocumentType, SELF_BILLING_CUSTOMIZATION } from "../../peppol/envelope/identifiers.js";
-import type { DocumentFacts, DocumentFinding, Endpoint, Inspection } from "./facts.js";
+import {
+  endpointOfRole,
+  hasDeclaredCustomization,
+  hasDeclaredProcess,
+  hasDeclaredRoot,
+  isSame,
+  otherRole,
+  senderRole,
+} from "../declared.js";
+import type { DocumentFacts, DocumentFinding, Inspection } from "./facts.js";
 
 /** The parts of a send request that the document is held against. */
 export interface SendSubject {
   readonly documentTypeId: string;
+  readonly processId: string;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly receivedAt: Instant;
@@ -30,67 +39,70 @@ const detailOf = (finding: DocumentFinding): ErrorDetail => ({
   message: finding.message,
 });
 
-/** Whether a party's electronic address is this participant. */
-export const isSame = (endpoint: Endpoint | undefined, participant: ParticipantId): boolean =>
-  endpoint !== undefined && `${endpoint.schemeId}:${endpoint.value}`.toLowerCase() === participantKey(participant);
-
-/** In self-billing the customer issues the invoice, so the customer's access point sends it. */
-function endpointsOf(facts: DocumentFacts): {
-  readonly ofSender: Endpoint | undefined;
-  readonly ofReceiver: Endpoint | undefined;
-  readonly issues: readonly [string, string];
-} {
-  return facts.customizationId === SELF_BILLING_CUSTOMIZATION
-    ? {
-        ofSender: facts.customerEndpoint,
-        ofReceiver: facts.supplierEndpoint,
-        issues: ["customer_endpoint_mismatch", "supplier_endpoint_mismatch"],
-      }
-    : {
-        ofSender: facts.supplierEndpoint,
-        ofReceiver: facts.customerEndpoint,
-        issues: ["supplier_endpoint_mismatch", "customer_endpoint_mismatch"],
-      };
-}
+const PARTY_FIELDS = [
+  { field: "metadata.senderParticipantId", does: "sends" },
+  { field: "metadata.receiverParticipantId", does: "receives" },
+] as const;
 
 function endpointMismatches(subject: SendSubject, facts: DocumentFacts): ErrorDetail[] {
-  const { ofSender, ofReceiver, issues } = endpointsOf(facts);
-  const found: ErrorDetail[] = [];
-  if (!isSame(ofSender, subject.sender)) {
-    found.push({
+  const sends = senderRole(subject.documentTypeId);
+  const parties = [
+    { ...PARTY_FIELDS[0], role: sends, participant: subject.sender },
+    { ...PARTY_FIELDS[1], role: otherRole(sends), participant: subject.receiver },
+  ];
+  return parties
+    .filter(({ role, participant }) => !isSame(endpointOfRole(facts, role), participant))
+    .map(({ role, field, does }) => ({
       code: "SAPI-DOC-025",
-      issue: issues[0],
-      field: "metadata.senderParticipantId",
-      message: "The EndpointID of the party that sends the document differs from metadata.senderParticipantId.",
-    });
-  }
-  if (!isSame(ofReceiver, subject.receiver)) {
-    found.push({
-      code: "SAPI-DOC-025",
-      issue: issues[1],
-      field: "metadata.receiverParticipantId",
-      message: "The EndpointID of the party that receives the document differs from metadata.receiverParticipantId.",
-    });
-  }
-  return found;
+      issue: `${role}_endpoint_mismatch`,
+      field,
+      message: `The EndpointID of the party that ${does} the document differs from ${field}.`,
+    }));
 }
 
 const handoffApplies = (day: LocalDay): boolean => day >= LIMITS.handoff_rules_from;
 
-/** The last day on which the invoice may be issued; undefined when the document names no day of supply. */
+/**
+ * Kinds of invoices that correct or charge what was supplied before; they, and all credit notes, have no deadline of issue.
+ * @source spec/rulings.md, section 14: 381, 383, 384 and their like (UNTDID 1001: notes, corrections, reversals)
+ */
+const WITHOUT_DEADLINE: ReadonlySet<string> = new Set([
+  "80",
+  "81",
+  "83",
+  "84",
+  "381",
+  "383",
+  "384",
+  "396",
+  "457",
+  "458",
+  "471",
+  "472",
+  "473",
+  "527",
+  "532",
+]);
+
+/**
+ * The last day on which an invoice may be issued; undefined when the document names no day of supply, or one that is none,
+ * which is a finding of the rules. Deadlines beyond the calendar's end are no deadlines.
+ */
 export function issueDeadline(
-  facts: Pick<DocumentFacts, "taxPointDate" | "deliveryDate" | "invoicePeriodEnd">,
+  facts: Pick<DocumentFacts, "rootLocal" | "typeCode" | "taxPointDate" | "deliveryDate" | "invoicePeriodEnd">,
   handoff: LocalDay,
-): LocalDay | undefined {
+): { readonly ordinal: number; readonly days: number } | undefined {
+  if (facts.rootLocal !== "Invoice" || WITHOUT_DEADLINE.has(facts.typeCode ?? "")) return undefined;
   const supply = facts.taxPointDate ?? facts.deliveryDate ?? facts.invoicePeriodEnd;
+  const day = supply === undefined ? undefined : parseCalendarDay(supply);
   const row = LIMITS.issue_deadline_days.findLast(({ from }) => from <= handoff);
-  if (supply === undefined || row === undefined || !/^\d{4}-\d{2}-\d{2}/.test(supply)) return undefined;
-  return addDays(supply.slice(0, 10), row.days);
+  return day === undefined || row === undefined ? undefined : { ordinal: day.ordinal + row.days, days: row.days };
 }
 
 function handoffMismatch(subject: SendSubject, facts: DocumentFacts): ErrorDetail[] {
   const handoff = bratislavaDay(subject.receivedAt);
-  if (!handoffApplies(handoff) || facts.issueDate?.slice(0, 10) === handoff) return [];
+  const issued = facts.issueDate === undefined ? undefined : parseCalendarDay(facts.issueDate);
+  if (!handoffApplies(handoff) || issued === undefined || issued.day === handoff) return [];
   return [
     {
       code: "SAPI-DOC-027",
@@ -105,28 +117,64 @@ function handoffMismatch(subject: SendSubject, facts: DocumentFacts): ErrorDetai
 function deadlineExceeded(subject: SendSubject, facts: DocumentFacts): ErrorDetail[] {
   const handoff = bratislavaDay(subject.receivedAt);
   const deadline = issueDeadline(facts, handoff);
-  if (!handoffApplies(handoff) || deadline === undefined || handoff <= deadline) return [];
+  const today = parseCalendarDay(handoff);
+  if (!handoffApplies(handoff) || deadline === undefined || today === undefined || today.ordinal <= deadline.ordinal)
+    return [];
   return [
     {
       code: "SAPI-DOC-028",
       issue: "handoff_date_mismatch",
       field: "payload",
       location: `/${facts.rootLocal}/cbc:IssueDate`,
-      message: `The invoice had to be issued by ${deadline}; the day of hand-off is ${handoff}.`,
+      message: `The invoice had to be issued within ${deadline.days} days of the supply; the day of hand-off is ${handoff}.`,
     },
   ];
 }
 
-function rootMismatch(subject: SendSubject, facts: DocumentFacts): ErrorDetail[] {
-  const type = parseDocumentType(subject.documentTypeId);
-  if (type !== undefined && type.rootNamespace === facts.rootNamespace && type.rootLocal === facts.rootLocal) return [];
-  return [
-    {
-      field: "metadata.documentTypeId",
-      issue: "document_type_mismatch",
-      message: "metadata.documentTypeId names another document than the root element of the payload.",
-    },
-  ];
+/** Dates that rules of ours rest on, and where they stand. */
+const DATES = [
+  ["issueDate", "cbc:IssueDate"],
+  ["taxPointDate", "cbc:TaxPointDate"],
+  ["deliveryDate", "cac:Delivery/cbc:ActualDeliveryDate"],
+  ["invoicePeriodEnd", "cac:InvoicePeriod/cbc:EndDate"],
+] as const;
+
+/** Dates that are none. The rules find them too; whatever those are, no rule on dates is passed by a date that is none. */
+const datesThatAreNone = (facts: DocumentFacts): ErrorDetail[] =>
+  DATES.filter(([name]) => facts[name] !== undefined && parseCalendarDay(facts[name]) === undefined).map(
+    ([, place]) => ({
+      ruleId: "ENGINE-DATE",
+      issue: "date_invalid",
+      severity: "fatal",
+      field: "payload",
+      location: `/${facts.rootLocal}/${place}`,
+      message: "This is no date of the calendar. Write YYYY-MM-DD.",
+    }),
+  );
+
+const mismatch = (field: string, issue: string, message: string): ErrorDetail[] => [{ field, issue, message }];
+
+/** The payload must say of itself what the metadata say of it; the first that differs is named. */
+function declarationMismatch(subject: SendSubject, facts: DocumentFacts): ErrorDetail[] {
+  if (!hasDeclaredRoot(subject, facts))
+    return mismatch(
+      "metadata.documentTypeId",
+      "document_type_mismatch",
+      "metadata.documentTypeId names another document than the root element of the payload.",
+    );
+  if (!hasDeclaredCustomization(subject, facts))
+    return mismatch(
+      "metadata.documentTypeId",
+      "document_type_mismatch",
+      "metadata.documentTypeId names another specification than the CustomizationID of the payload.",
+    );
+  if (!hasDeclaredProcess(subject, facts))
+    return mismatch(
+      "metadata.processId",
+      "process_mismatch",
+      "metadata.processId names another process than the ProfileID of the payload.",
+    );
+  return [];
 }
 
 function debitNoteWithoutOriginal(
@@ -152,12 +200,15 @@ export const SEND_CHECKS: readonly Check[] = [
     reason: "DOCUMENT_INVALID",
     find: (_, inspection) => (inspection.wellFormed ? [] : inspection.findings.map(detailOf)),
   },
-  { reason: "DOCUMENT_TYPE_MISMATCH", find: (subject, _, facts) => rootMismatch(subject, facts) },
+  { reason: "DOCUMENT_TYPE_MISMATCH", find: (subject, _, facts) => declarationMismatch(subject, facts) },
   { reason: "SAPI-DOC-025", find: (subject, _, facts) => endpointMismatches(subject, facts) },
   { reason: "SAPI-DOC-027", find: (subject, _, facts) => handoffMismatch(subject, facts) },
   { reason: "SAPI-DOC-028", find: (subject, _, facts) => deadlineExceeded(subject, facts) },
   { reason: "SAPI-DOC-029", find: debitNoteWithoutOriginal },
-  { reason: "DOCUMENT_INVALID", find: (_, inspection) => (inspection.valid ? [] : inspection.findings.map(detailOf)) },
+  {
+    reason: "DOCUMENT_INVALID",
+    find: (_, inspection, facts) => (inspection.valid ? datesThatAreNone(facts) : inspection.findings.map(detailOf)),
+  },
 ];
 
 const UNREAD: DocumentFacts = {

@@ -10,7 +10,7 @@ import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
-import type { Recipients } from "../../peppol/discovery/acceptance.js";
+import type { Capability, Recipients } from "../../peppol/discovery/acceptance.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
 import { findPrecedent } from "../../storage/documents/documents.js";
@@ -148,6 +148,21 @@ async function precedentOf(
   return undefined;
 }
 
+/** What a recipient does not take. Who is not registered, or could not be asked, is tried by the attempts. */
+const LACKING: Readonly<Record<Capability, ErrorDetail | undefined>> = {
+  accepts: undefined,
+  unregistered: undefined,
+  unknown: undefined,
+  not_accepted: {
+    field: "metadata.documentTypeId",
+    message: "Look up what the recipient accepts, or ask the recipient to register this document type.",
+  },
+  process_not_accepted: {
+    field: "metadata.processId",
+    message: "The recipient takes this document type in another process; look up in which.",
+  },
+};
+
 /** What is kept of a document in clear. Names stay in its sealed text: they may be a person's. */
 function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
   const { supplierName: _supplier, customerName: _customer, ...kept } = facts ?? {};
@@ -225,17 +240,16 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, request: Send
     throw refusal;
   }
   const capability = await orTemporary(
-    ports.recipients.capability(request.receiver, canonicalDocumentTypeId(request.documentTypeId)),
+    ports.recipients.capability(request.receiver, {
+      documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
+      processId: canonicalProcessId(request.processId),
+    }),
   );
-  if (capability === "not_accepted") {
+  const lacking = LACKING[capability];
+  if (lacking !== undefined) {
     const stored = await precedentOf(ports, request, payloadSha256, "payload");
     if (stored !== undefined) return stored;
-    throw new Refusal("RECIPIENT_CAPABILITY", [
-      {
-        field: "metadata.documentTypeId",
-        message: "Look up what the recipient accepts, or ask the recipient to register this document type.",
-      },
-    ]);
+    throw new Refusal("RECIPIENT_CAPABILITY", [lacking]);
   }
   const outcome = await ports.batches.accept(newDocument(ports, id, request, { ...inspection, payloadSha256 }));
   if (outcome.kind === "accepted") {

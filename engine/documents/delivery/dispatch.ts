@@ -16,6 +16,7 @@ import { applyMove, deferAttempt, takeAttempt } from "../../storage/documents/do
 import type { MoveRow, NewEvent, TakenAttempt } from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
+import { countryOfSender } from "../declared.js";
 
 export interface DispatchPorts {
   readonly sql: Sql;
@@ -71,12 +72,12 @@ export function decideAttempt(state: OutboundState, outcome: Outcome, next: Inst
   };
 }
 
-/** What the envelope names when the document has no supplier country. */
+/** What the envelope names when the sending party has no country. */
 const HOME_COUNTRY = "SK";
 
-function countryOf(facts: TakenAttempt["facts"]): string {
-  const country =
-    typeof facts === "object" && facts !== null && "supplierCountry" in facts ? facts["supplierCountry"] : undefined;
+/** COUNTRY_C1: the country of the party that sends. @source spec/rulings.md, section 14 */
+function countryOf({ documentTypeId, facts }: Pick<TakenAttempt, "documentTypeId" | "facts">): string {
+  const country = countryOfSender(documentTypeId, (facts ?? {}) as Parameters<typeof countryOfSender>[1]);
   return typeof country === "string" && /^[A-Z0-9]{2}$/.test(country) ? country : HOME_COUNTRY;
 }
 
@@ -99,7 +100,7 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
         as4MessageId: taken.as4MessageId,
         sbdhInstanceId: taken.sbdhInstanceId,
         createdAt: taken.createdAt,
-        countryC1: countryOf(taken.facts),
+        countryC1: countryOf(taken),
         payload,
       },
       abort.signal,

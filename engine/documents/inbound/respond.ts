@@ -23,7 +23,7 @@ import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { DocumentFacts, Validators } from "../accept/facts.js";
 import { newServiceMessage, openPayload } from "../provider.js";
-import { isSame } from "../accept/send-checks.js";
+import { isSame } from "../declared.js";
 
 export interface RespondPorts {
   readonly sql: Sql;

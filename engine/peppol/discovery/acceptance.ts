@@ -1,34 +1,47 @@
-/** Whether a recipient is on the network and takes a document type: asked before a 202, so answered from a cache. */
+/** Whether a recipient is on the network and takes a document type in a process: asked before a 202, so answered from a cache. */
 import type { Clock, Instant } from "../../base/clock.js";
 import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 
 /** `unknown`: the look-up failed; the document is accepted and its attempts look again. */
-export type Capability = "accepts" | "not_accepted" | "unregistered" | "unknown";
+export type Capability = "accepts" | "not_accepted" | "process_not_accepted" | "unregistered" | "unknown";
 
 export interface Recipients {
-  capability(receiver: ParticipantId, documentTypeId: string): Promise<Capability>;
+  capability(
+    receiver: ParticipantId,
+    offered: { readonly documentTypeId: string; readonly processId: string },
+  ): Promise<Capability>;
   /** Forgets what is known of a participant: its registration has changed here. */
   forget(receiver: string): void;
 }
 
-/** The document types a participant accepts; undefined when it is not registered. */
-export type FindDocumentTypes = (receiverKey: string) => Promise<readonly string[] | undefined>;
+/** What a participant accepts; undefined when it is not registered. */
+export type FindAccepted = (
+  receiverKey: string,
+) => Promise<readonly { readonly documentTypeId: string; readonly processId: string }[] | undefined>;
 
 interface Known {
-  readonly types: ReadonlySet<string> | undefined;
+  /** Document type → processes in which it is accepted. */
+  readonly types: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   readonly until: Instant;
 }
 
+function byType(accepted: NonNullable<Awaited<ReturnType<FindAccepted>>>): Map<string, Set<string>> {
+  const types = new Map<string, Set<string>>();
+  for (const { documentTypeId, processId } of accepted)
+    types.set(documentTypeId, (types.get(documentTypeId) ?? new Set()).add(processId));
+  return types;
+}
+
 /** Remembers answers for LIMITS.recipient_cache_ms, at most LIMITS.recipient_cache_entries of them. */
-export function createRecipients(find: FindDocumentTypes, clock: Clock): Recipients {
+export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
   const known = new Map<string, Known>();
 
   async function lookUp(key: string): Promise<Known> {
-    const types = await find(key);
+    const accepted = await find(key);
     const answer = {
-      types: types === undefined ? undefined : new Set(types),
+      types: accepted === undefined ? undefined : byType(accepted),
       until: clock.monotonic() + LIMITS.recipient_cache_ms,
     };
     known.delete(key);
@@ -39,13 +52,15 @@ export function createRecipients(find: FindDocumentTypes, clock: Clock): Recipie
   }
 
   return {
-    capability: async (receiver, documentTypeId) => {
+    capability: async (receiver, { documentTypeId, processId }) => {
       const key = participantKey(receiver);
       const remembered = known.get(key);
       const { types } =
         remembered !== undefined && remembered.until > clock.monotonic() ? remembered : await lookUp(key);
       if (types === undefined) return "unregistered";
-      return types.has(documentTypeId) ? "accepts" : "not_accepted";
+      const processes = types.get(documentTypeId);
+      if (processes === undefined) return "not_accepted";
+      return processes.has(processId) ? "accepts" : "process_not_accepted";
     },
     forget: (receiver) => {
       known.delete(receiver.toLowerCase());

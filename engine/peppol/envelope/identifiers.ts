@@ -41,6 +41,12 @@ export function parseDocumentType(id: string): DocumentType | undefined {
 export const documentTypeId = (type: DocumentType): string =>
   `${type.rootNamespace}::${type.rootLocal}##${type.customizationId}::${type.version}`;
 
+/** Whether a document type is self-billing, plain or extended (`…#conformant#…`). */
+export function isSelfBilling(documentTypeIdText: string): boolean {
+  const customization = parseDocumentType(documentTypeIdText)?.customizationId ?? "";
+  return customization === SELF_BILLING_CUSTOMIZATION || customization.startsWith(`${SELF_BILLING_CUSTOMIZATION}#`);
+}
+
 /** What a billing participant accepts: invoices and credit notes, ordinary and self-billed. */
 export const BILLING_CAPABILITIES: readonly { readonly documentTypeId: string; readonly processId: string }[] = (
   [

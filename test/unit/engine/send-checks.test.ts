@@ -5,9 +5,13 @@ import type { DocumentFacts, Inspection } from "../../../engine/documents/accept
 import { issueDeadline, refuseSend, SEND_CHECKS } from "../../../engine/documents/accept/send-checks.js";
 import type { SendSubject } from "../../../engine/documents/accept/send-checks.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
+import { parseCalendarDay } from "../../../engine/base/dates.js";
 import {
   BILLING_CAPABILITIES,
+  BILLING_CUSTOMIZATION,
+  BILLING_PROCESS,
   SELF_BILLING_CUSTOMIZATION,
+  SELF_BILLING_PROCESS,
   UBL_CREDIT_NOTE,
   UBL_INVOICE,
 } from "../../../engine/peppol/envelope/identifiers.js";
@@ -16,8 +20,8 @@ const invoiceType = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
 const facts = (changes: Partial<DocumentFacts> = {}): DocumentFacts => ({
   rootNamespace: UBL_INVOICE,
   rootLocal: "Invoice",
-  customizationId: undefined,
-  profileId: undefined,
+  customizationId: BILLING_CUSTOMIZATION,
+  profileId: BILLING_PROCESS,
   documentNumber: "1",
   issueDate: "2027-01-01",
   dueDate: undefined,
@@ -48,6 +52,7 @@ const inspection = (changes: Partial<Inspection> = {}): Inspection => ({
 });
 const subject = (changes: Partial<SendSubject> = {}): SendSubject => ({
   documentTypeId: invoiceType,
+  processId: BILLING_PROCESS,
   sender: "0245:1111111111" as ParticipantId,
   receiver: "0245:2222222222" as ParticipantId,
   receivedAt: Date.parse("2026-11-20T10:00:00Z"),
@@ -89,7 +94,7 @@ describe("order", () => {
       [late, bad(broken), "DOCUMENT_TYPE_MISMATCH"],
       [{ ...late, documentTypeId: invoiceType }, bad(broken), "SAPI-DOC-025"],
       [{ receivedAt: late.receivedAt }, bad(broken), "SAPI-DOC-027"],
-      [{ receivedAt: late.receivedAt }, bad({ ...broken, issueDate: "2027-03-01" }), "SAPI-DOC-028"],
+      [{ receivedAt: late.receivedAt }, bad({ ...broken, issueDate: "2027-03-01", typeCode: "380" }), "SAPI-DOC-028"],
       [
         { receivedAt: late.receivedAt },
         bad({ ...broken, issueDate: "2027-03-01", taxPointDate: "2027-03-01" }),
@@ -131,10 +136,26 @@ describe("rows", () => {
   test("in self-billing the customer sends", () => {
     const swapped = facts({
       customizationId: SELF_BILLING_CUSTOMIZATION,
+      profileId: SELF_BILLING_PROCESS,
       supplierEndpoint: { schemeId: "0245", value: "2222222222" },
       customerEndpoint: { schemeId: "0245", value: "1111111111" },
     });
-    expect(refusalOf(subject(), inspection({ facts: swapped }))).toBeUndefined();
+    const declared = {
+      documentTypeId: invoiceType.replace(BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION),
+      processId: SELF_BILLING_PROCESS,
+    };
+    expect(refusalOf(subject(declared), inspection({ facts: swapped }))).toBeUndefined();
+    const extension = `${SELF_BILLING_CUSTOMIZATION}#conformant#urn:x`;
+    const extended = { ...declared, documentTypeId: invoiceType.replace(BILLING_CUSTOMIZATION, extension) };
+    expect(
+      refusalOf(subject(extended), inspection({ facts: { ...swapped, customizationId: extension } })),
+    ).toBeUndefined();
+    expect(
+      refusalOf(
+        subject(extended),
+        inspection({ facts: facts({ customizationId: extension, profileId: SELF_BILLING_PROCESS }) }),
+      ),
+    ).toEqual(["SAPI-DOC-025", "customer_endpoint_mismatch"]);
   });
 
   test("422 SAPI-DOC-029: a debit note (383) lacks the original invoice number (BT-25)", () => {
@@ -182,10 +203,23 @@ describe("422 SAPI-DOC-027 and SAPI-DOC-028: from 1 January 2027, Europe/Bratisl
   });
 
   test("the day of supply is the tax point, else the delivery, else the end of the period; without any there is no deadline", () => {
-    const of = (changes: Partial<DocumentFacts>) => issueDeadline(facts(changes), "2027-06-01");
-    expect(of({ taxPointDate: "2027-01-01", deliveryDate: "2027-02-01" })).toBe("2027-01-16");
-    expect(of({ deliveryDate: "2027-02-01", invoicePeriodEnd: "2027-03-01" })).toBe("2027-02-16");
-    expect(of({ invoicePeriodEnd: "2027-03-01" })).toBe("2027-03-16");
+    const of = (changes: Partial<DocumentFacts>) => issueDeadline(facts(changes), "2027-06-01")?.ordinal;
+    const ordinal = (day: string) => parseCalendarDay(day)?.ordinal;
+    expect(of({ taxPointDate: "2027-01-01", deliveryDate: "2027-02-01" })).toBe(ordinal("2027-01-16"));
+    expect(of({ deliveryDate: "2027-02-01", invoicePeriodEnd: "2027-03-01" })).toBe(ordinal("2027-02-16"));
+    expect(of({ invoicePeriodEnd: "2027-03-01" })).toBe(ordinal("2027-03-16"));
     expect(of({})).toBeUndefined();
+  });
+
+  test.each(["381", "383", "384", "457", "527"])(
+    "a document of kind %s corrects or charges what was supplied before and has no deadline",
+    (typeCode) => {
+      expect(issueDeadline(facts({ typeCode, taxPointDate: "2020-01-01" }), "2027-06-01")).toBeUndefined();
+    },
+  );
+
+  test("no credit note has a deadline", () => {
+    const credit = { rootNamespace: UBL_CREDIT_NOTE, rootLocal: "CreditNote", taxPointDate: "2020-01-01" };
+    expect(issueDeadline(facts({ ...credit, typeCode: "381" }), "2027-06-01")).toBeUndefined();
   });
 });

@@ -1,0 +1,42 @@
+/** Calendar days that somebody else wrote: the one reading of an XSD date for all rules on dates. */
+import type { LocalDay } from "./clock.js";
+
+/** A day of the Gregorian calendar, however far away. Its zone, where one is written, does not move it. */
+export interface CalendarDay {
+  /** Days since 1970-01-01: what rules compare and add to. */
+  readonly ordinal: number;
+  /** `YYYY-MM-DD`; undefined before the year 1 and after 9999, which no column and no other format takes. */
+  readonly day: LocalDay | undefined;
+}
+
+const DATE = /^(-?)(\d{4,10})-(\d\d)-(\d\d)(?:Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?$/;
+/** The language of the UBL grammar, so that what is no day here is a finding there. */
+const YEAR_MAX = 2_147_483_647;
+
+/** Reads a trimmed text as xs:date; undefined for impossible days, the year 0 and everything else. */
+export function parseCalendarDay(text: string): CalendarDay | undefined {
+  const [, minus, digits = "", monthDigits, dayDigits] = DATE.exec(text) ?? [];
+  const [written, month, day] = [Number(digits), Number(monthDigits), Number(dayDigits)];
+  if (!(written > 0 && written <= YEAR_MAX) || (digits.length > 4 && digits.startsWith("0"))) return undefined;
+  if (!(month >= 1 && month <= 12 && day >= 1 && day <= daysIn(written, month))) return undefined;
+  const year = minus === "-" ? 1 - written : written;
+  return {
+    ordinal: ordinalOf(year, month, day),
+    day: year >= 1 && year <= 9_999 ? `${digits}-${monthDigits ?? ""}-${dayDigits ?? ""}` : undefined,
+  };
+}
+
+/** The days of February follow the year as it is written. */
+const daysIn = (year: number, month: number): number =>
+  month === 2
+    ? year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+      ? 29
+      : 28
+    : 30 + ((month + (month >> 3)) & 1);
+
+/** Years begin in March, so that the leap day is the last. */
+function ordinalOf(year: number, month: number, day: number): number {
+  const y = month > 2 ? year : year - 1;
+  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
+  return 365 * y + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 719_468;
+}
