@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import { ERRORS } from "../../engine/base/errors.js";
 import type { ErrorName } from "../../engine/base/errors.js";
+import { refusalsOfColumns } from "../request/steps.js";
 import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
 
@@ -81,34 +82,6 @@ const MEDIA_OF_KIND: Readonly<Record<BodyKind, string>> = {
   xml: BODY_KINDS.xml[0],
   raw: "*/*",
 };
-
-/** Refusals that follow from a row's columns rather than from its handler. */
-function refusalsOfColumns(row: Route): ErrorName[] {
-  const { params, query, body, accepts } = row.request;
-  const names: (ErrorName | false)[] = [
-    row.credential !== "none" && "TOKEN_INVALID",
-    row.credential !== "none" && row.credential !== "admin" && "IP_NOT_ALLOWED",
-    row.rate !== undefined && "RATE_LIMITED",
-    row.credential.startsWith("partner") && "CREDENTIAL_CLASS",
-    (row.context === "firm" || row.context === "customer" || row.context === "forbidden") && "FIRM_CONTEXT_FORBIDDEN",
-    row.context === "firm" && "FIRM_CONTEXT_REQUIRED",
-    (row.context === "firm" || row.context === "customer") && "FIRM_FORBIDDEN",
-    row.context === "customer" && "REQUEST_INVALID",
-    row.context === "customer" && "NOT_FOUND",
-    row.context === "participant" && "PARTICIPANT_REQUIRED",
-    row.context === "participant" && "PARTICIPANT_FORBIDDEN",
-    row.scopes.length > 0 && "SCOPE_MISSING",
-    row.idempotency !== "none" && "IDEMPOTENCY_KEY",
-    params !== undefined && "NOT_FOUND",
-    (query !== undefined || (body !== undefined && !accepts.includes("raw"))) && "REQUEST_INVALID",
-    body !== undefined && "BODY_TOO_LARGE",
-    body !== undefined && (accepts.includes("json") || accepts.includes("form")) && "BODY_MALFORMED",
-    body !== undefined && !accepts.includes("raw") && "MEDIA_TYPE",
-    "INTERNAL",
-    "TEMPORARY",
-  ];
-  return names.filter((name) => name !== false);
-}
 
 /** Everything that can refuse a request to the row, once each. */
 export const refusalsOf = (row: Route): ErrorName[] => [...new Set([...row.errors, ...refusalsOfColumns(row)])];

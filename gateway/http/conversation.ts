@@ -35,7 +35,7 @@ export interface Outgoing {
 export type ServerFault = "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "timeout";
 
 /** One request as the pipeline sees it. None of its functions throws or rejects. */
-export interface Exchange {
+export interface PipelineRequest {
   /** More body than this is refused with `body_too_large`. */
   readonly bodyBytesMax: number;
   /** False: the body is not kept, only counted. */
@@ -128,7 +128,7 @@ export function bodyFraming(headers: HeaderList): number | undefined | "malforme
 
 export abstract class Conversation {
   protected readonly load: Load;
-  readonly #exchange: Exchange;
+  readonly #request: PipelineRequest;
   readonly #startedAt: number;
   #chunks: Buffer[] | undefined;
   #received = 0;
@@ -138,9 +138,9 @@ export abstract class Conversation {
   #answered = false;
   #gone = false;
 
-  constructor(load: Load, exchange: Exchange) {
+  constructor(load: Load, request: PipelineRequest) {
     this.load = load;
-    this.#exchange = exchange;
+    this.#request = request;
     this.#startedAt = load.monotonic();
     this.#lastByteAt = this.#startedAt;
     load.inFlight++;
@@ -158,7 +158,7 @@ export abstract class Conversation {
    * @returns whether `receive` is to be called with the body
    */
   open(framing: ReturnType<typeof bodyFraming>): boolean {
-    const exchange = this.#exchange;
+    const request = this.#request;
     const { load } = this;
     if (framing === "malformed") {
       // Not at once: a form may already hold the bytes behind this head and read them as a request of their own,
@@ -169,8 +169,8 @@ export abstract class Conversation {
       return false;
     }
     if (load.inFlight > load.limits.requests_in_flight_max) return this.#refuse("overloaded");
-    if (framing !== undefined && framing > exchange.bodyBytesMax) return this.#refuse("body_too_large");
-    const first = exchange.begin();
+    if (framing !== undefined && framing > request.bodyBytesMax) return this.#refuse("body_too_large");
+    const first = request.begin();
     if (first instanceof Promise)
       void first.then((answer) => {
         if (answer !== undefined) this.#answer(answer);
@@ -191,11 +191,11 @@ export abstract class Conversation {
   receive(copy: Buffer, last: boolean): void {
     if (this.#answered) return;
     this.#received += copy.length;
-    if (this.#received > this.#exchange.bodyBytesMax) {
+    if (this.#received > this.#request.bodyBytesMax) {
       this.#refuse("body_too_large");
       return;
     }
-    if (!this.#exchange.readsBody) {
+    if (!this.#request.readsBody) {
       if (last) this.#complete(EMPTY);
       else this.#lastByteAt = this.load.monotonic();
       return;
@@ -217,7 +217,7 @@ export abstract class Conversation {
   closed(): void {
     if (!this.#answered) {
       this.#settle();
-      this.#exchange.abandon();
+      this.#request.abandon();
     }
     this.left();
   }
@@ -235,14 +235,14 @@ export abstract class Conversation {
     if (this.#bodyComplete) {
       if (age <= limits.request_timeout_ms) return;
       this.#refuse("timeout");
-      this.#exchange.abandon();
+      this.#request.abandon();
       return;
     }
     const stalled = now - this.#lastByteAt > limits.request_idle_ms;
     const slow = age > limits.request_idle_ms && this.#received < (age / 1000) * limits.request_body_bytes_per_s_min;
     if (!stalled && !slow) return;
     this.#settle();
-    this.#exchange.abandon();
+    this.#request.abandon();
     this.destroy();
     this.left();
   }
@@ -250,7 +250,7 @@ export abstract class Conversation {
   #complete(body: Buffer): void {
     this.#bodyComplete = true;
     this.#chunks = undefined;
-    const answer = this.#exchange.finish(body);
+    const answer = this.#request.finish(body);
     if (answer instanceof Promise) {
       if (!this.#answered) this.load.waiting.add(this);
       void answer.then((late) => {
@@ -260,7 +260,7 @@ export abstract class Conversation {
   }
 
   #refuse(fault: ServerFault, close = false): false {
-    this.#answer(this.#exchange.refuse(fault), close);
+    this.#answer(this.#request.refuse(fault), close);
     return false;
   }
 

@@ -6,9 +6,9 @@ import type { AddressInfo, Socket } from "node:net";
 import { parseAddress } from "../../engine/base/addresses.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { Conversation, bodyFraming } from "./conversation.js";
-import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
+import type { Head, Load, Outgoing, PipelineRequest } from "./conversation.js";
 import { HeaderList } from "./headers.js";
-import type { Listener, ServerOptions } from "./server.js";
+import type { Listener, ServerOptions } from "./listener.js";
 
 /**
  * What each connection has under way. A pipelined request behind one whose answer closes the connection never gets a
@@ -21,8 +21,8 @@ class NodeConversation extends Conversation {
   readonly #response: ServerResponse;
   readonly #siblings: Set<NodeConversation> | undefined;
 
-  constructor(shared: Load, exchange: Exchange, request: IncomingMessage, response: ServerResponse) {
-    super(shared, exchange);
+  constructor(shared: Load, pipelined: PipelineRequest, request: IncomingMessage, response: ServerResponse) {
+    super(shared, pipelined);
     this.#request = request;
     this.#response = response;
     this.#siblings = underWay.get(request.socket);

@@ -12,9 +12,9 @@ import { STATUS_CODES } from "node:http";
 
 import { addressOfBytes } from "../../engine/base/addresses.js";
 import { Conversation, bodyFraming } from "./conversation.js";
-import type { Exchange, Head, Load, Outgoing } from "./conversation.js";
+import type { Head, Load, Outgoing, PipelineRequest } from "./conversation.js";
 import { HeaderList } from "./headers.js";
-import type { Listener, ServerOptions } from "./server.js";
+import type { Listener, ServerOptions } from "./listener.js";
 import { loadUws } from "./uws-binding.js";
 import type { HttpRequest, HttpResponse, ListenSocket } from "./uws-binding.js";
 
@@ -42,8 +42,8 @@ class UwsConversation extends Conversation {
   /** While uws itself calls us, what is written is corked already. */
   #isCorked = true;
 
-  constructor(shared: Load, exchange: Exchange, res: HttpResponse, isHead: boolean) {
-    super(shared, exchange);
+  constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, isHead: boolean) {
+    super(shared, pipelined);
     this.#res = res;
     this.#isHead = isHead;
     res.onAborted(() => {

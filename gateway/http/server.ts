@@ -4,36 +4,10 @@
  */
 import { LIMITS } from "../../engine/base/limits.js";
 import { Load } from "./conversation.js";
-import type { Exchange, Head, ServerLimits } from "./conversation.js";
+import type { ServerLimits } from "./conversation.js";
+import type { ServerForm, ServerOptions } from "./listener.js";
 import { listenNode } from "./server-node.js";
 import { listenUws, uwsAvailable } from "./server-uws.js";
-
-export type ServerForm = "uws" | "node";
-
-export interface ServerOptions {
-  readonly host: string;
-  /** 0 takes any free one. */
-  readonly port: number;
-  /** @default "uws" where its binary loads, else "node" */
-  readonly form?: ServerForm;
-  /** Several processes may listen on this port and share its connections (uws on Linux). @default false */
-  readonly sharesPort?: boolean;
-  /** @default LIMITS */
-  readonly limits?: Partial<ServerLimits>;
-  /** Milliseconds that never go back. */
-  readonly monotonic: () => number;
-  /** Called once for each request, when its head is there. Must not throw. */
-  readonly onRequest: (head: Head) => Exchange;
-}
-
-/** What a form gives: how to stop listening and how to end every connection. */
-export interface Listener {
-  readonly port: number;
-  /** Refuses new connections; connections that have nothing under way end where the form can tell. */
-  stopAccepting(): void;
-  /** Ends every connection at once. */
-  closeAll(): Promise<void>;
-}
 
 export interface RunningServer {
   readonly port: number;

@@ -2,7 +2,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 
 import type { Identity } from "../../engine/identity/identity.js";
-import type { PipelinePorts } from "./pipeline.js";
+import type { PipelinePorts } from "./ports.js";
 
 export type AuthPorts = Pick<
   PipelinePorts,

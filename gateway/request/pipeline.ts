@@ -1,51 +1,13 @@
 /** The ordered steps of every request and the status that leaves at each. */
 import type { Cidr } from "../../engine/base/addresses.js";
-import type { Clock, Instant } from "../../engine/base/clock.js";
 import { Refusal } from "../../engine/base/errors.js";
-import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "../../engine/identity/caller.js";
-import type { FirmId, ParticipantId } from "../../engine/base/ids.js";
-import type { Log } from "../../engine/base/log.js";
-import type { Metrics } from "../../engine/base/metrics.js";
-import type { Exchange, Head } from "../http/conversation.js";
-import { RouteExchange } from "./request.js";
-import type { Plan } from "./request.js";
-import type { Family, RateName, Route } from "../contract/route.js";
+import type { Family, Route } from "../contract/route.js";
+import type { Head, PipelineRequest } from "../http/conversation.js";
+import type { Plan } from "./plan.js";
+import type { PipelinePorts } from "./ports.js";
+import { RoutedRequest } from "./request.js";
 import { createRouter } from "./router.js";
 import { STEPS } from "./steps.js";
-
-/** The limiter's answer to one request. Times are Unix seconds and seconds, as the headers carry them. */
-export interface Admission {
-  readonly allowed: boolean;
-  readonly limit: number;
-  readonly remaining: number;
-  /** Unix seconds at which the oldest counted admission leaves the window. */
-  readonly resetAt: number;
-  /** Whole seconds until a repeat may pass; 0 when allowed. */
-  readonly retryAfter_s: number;
-}
-
-/** What the pipeline asks of the rest of the engine. Each may answer at once or later; at once is faster. */
-export interface PipelinePorts {
-  /** @throws Refusal TOKEN_INVALID */
-  authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
-  /** Whether this is the operator's token; compares in constant time. */
-  authenticateAdmin(token: string): boolean;
-  /** Counts one request. Never throws: without its peers it counts alone. */
-  admit(row: RateName, key: string): Admission | Promise<Admission>;
-  /**
-   * The firm of a call with context `firm`. @param firmId the header X-Firm-Id; undefined when it is absent, which only
-   * a key of one firm may do: the pipeline has checked that.
-   * @throws Refusal FIRM_FORBIDDEN
-   */
-  firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;
-  /** The firm that an integrator calls so. @throws Refusal NOT_FOUND, FIRM_FORBIDDEN */
-  customerContext(caller: Caller, customerRef: string): CustomerContext | Promise<CustomerContext>;
-  /** @throws Refusal PARTICIPANT_FORBIDDEN */
-  participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  readonly clock: Clock;
-}
 
 export interface PipelineOptions {
   readonly rows: readonly Route[];
@@ -66,7 +28,7 @@ const FAMILY_OF_PREFIX: readonly (readonly [string, Family])[] = [
  * Makes the function that a server calls for each request.
  * @throws Error when two rows claim one path and method
  */
-export function createPipeline(options: PipelineOptions): (head: Head) => Exchange {
+export function createPipeline(options: PipelineOptions): (head: Head) => PipelineRequest {
   const { rows, ports, trustedProxies = [] } = options;
   const router = createRouter(rows);
   const plans = new Map(rows.map((row) => [row, planOf(row)]));
@@ -75,14 +37,14 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Exchan
     const found = router.find(head.method, head.path);
     if (found !== undefined && "row" in found) {
       const plan = plans.get(found.row);
-      if (plan !== undefined) return new RouteExchange(shared, plan, head, found.names, found.values);
+      if (plan !== undefined) return new RoutedRequest(shared, plan, head, found.names, found.values);
     }
     const family = FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ?? "enterprise";
     const refusal =
       found === undefined || "row" in found
         ? new Refusal("ROUTE_UNKNOWN")
         : new Refusal("METHOD_NOT_ALLOWED", [], { allow: found });
-    return new RouteExchange(shared, refusingPlan(family, refusal), head, [], []);
+    return new RoutedRequest(shared, refusingPlan(family, refusal), head, [], []);
   };
 }
 
@@ -110,6 +72,7 @@ const refusingPlan = (family: Family, refusal: Refusal): Plan => ({
       name: "route",
       needs: "head",
       applies: () => true,
+      refuses: [refusal.reason],
       run: () => {
         throw refusal;
       },

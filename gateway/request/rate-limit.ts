@@ -14,7 +14,7 @@
  */
 import type { Clock } from "../../engine/base/clock.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import type { Admission } from "./pipeline.js";
+import type { Admission } from "./ports.js";
 import { RATES } from "../contract/route.js";
 import type { RateName, RateRow } from "../contract/route.js";
 

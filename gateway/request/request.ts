@@ -9,25 +9,13 @@ import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
 import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import { clientAddress } from "../http/client-address.js";
-import type { Exchange, Head, Outgoing, ServerFault } from "../http/conversation.js";
+import type { Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import { decodeBody } from "./decode.js";
-import type { Admission, PipelinePorts } from "./pipeline.js";
+import type { Plan, Step, SteppedRequest } from "./plan.js";
+import type { Admission, PipelinePorts } from "./ports.js";
 import { problem } from "./problem.js";
 import { RATES } from "../contract/route.js";
-import type { AnyRequest, Family, RawBody, Reply, Route } from "../contract/route.js";
-import type { Step } from "./steps.js";
-
-/** What a row means for each of its requests, computed once. */
-export interface Plan {
-  /** Undefined for a path or method that no row has. */
-  readonly row: Route | undefined;
-  readonly family: Family;
-  /** The path's template: a label of metrics, never what a client sent. */
-  readonly label: string;
-  readonly method: string;
-  readonly head: readonly Step[];
-  readonly body: readonly Step[];
-}
+import type { RawBody, Reply, Route } from "../contract/route.js";
 
 interface Shared {
   readonly ports: PipelinePorts;
@@ -50,7 +38,7 @@ const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = {
   malformed: "The request's Content-Length and Transfer-Encoding do not say where its body ends.",
 };
 
-export class RouteExchange implements Exchange, AnyRequest {
+export class RoutedRequest implements PipelineRequest, SteppedRequest {
   readonly requestId: RequestId;
   readonly receivedAt: Instant;
   readonly head: Head;
@@ -120,6 +108,10 @@ export class RouteExchange implements Exchange, AnyRequest {
 
   header(name: string): string | undefined {
     return this.head.headers.get(name);
+  }
+
+  get bodyIsEmpty(): boolean {
+    return this.#bytes.length === 0;
   }
 
   /** @throws Refusal when the body cannot be read */

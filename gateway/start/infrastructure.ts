@@ -17,10 +17,11 @@ import { migrate } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPipeline } from "../request/pipeline.js";
-import type { PipelinePorts } from "../request/pipeline.js";
+import type { PipelinePorts } from "../request/ports.js";
 import type { Route } from "../contract/route.js";
 import { startServer } from "../http/server.js";
-import type { RunningServer, ServerForm } from "../http/server.js";
+import type { ServerForm } from "../http/listener.js";
+import type { RunningServer } from "../http/server.js";
 
 /** What is stopped last was started first. */
 export class Stack {

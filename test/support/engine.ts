@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { startEngine } from "../../gateway/main.js";
 import type { Engine } from "../../gateway/main.js";
-import type { ServerForm } from "../../gateway/http/server.js";
+import type { ServerForm } from "../../gateway/http/listener.js";
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";

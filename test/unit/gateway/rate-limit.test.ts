@@ -6,7 +6,7 @@ import type { Clock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { createRateLimiter } from "../../../gateway/request/rate-limit.js";
 import type { Lease, LeaseRequest, RateLimiter, RatePeers } from "../../../gateway/request/rate-limit.js";
-import type { Admission } from "../../../gateway/request/pipeline.js";
+import type { Admission } from "../../../gateway/request/ports.js";
 import type { RateRow } from "../../../gateway/contract/route.js";
 
 const seed = Number(process.env["SEED"] ?? 20261120);

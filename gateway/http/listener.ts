@@ -1,0 +1,29 @@
+/** What the two forms of the HTTP server have in common: what they are started with and what they give back. */
+import type { Head, PipelineRequest, ServerLimits } from "./conversation.js";
+
+export type ServerForm = "uws" | "node";
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0 takes any free one. */
+  readonly port: number;
+  /** @default "uws" where its binary loads, else "node" */
+  readonly form?: ServerForm;
+  /** Several processes may listen on this port and share its connections (uws on Linux). @default false */
+  readonly sharesPort?: boolean;
+  /** @default LIMITS */
+  readonly limits?: Partial<ServerLimits>;
+  /** Milliseconds that never go back. */
+  readonly monotonic: () => number;
+  /** Called once for each request, when its head is there. Must not throw. */
+  readonly onRequest: (head: Head) => PipelineRequest;
+}
+
+/** What a form gives: how to stop listening and how to end every connection. */
+export interface Listener {
+  readonly port: number;
+  /** Refuses new connections; connections that have nothing under way end where the form can tell. */
+  stopAccepting(): void;
+  /** Ends every connection at once. */
+  closeAll(): Promise<void>;
+}

@@ -1,0 +1,181 @@
+/**
+ * The column `refuses` of the pipeline's steps is what the OpenAPI documents say of every operation. Each refusal in it is
+ * provoked here, step by step, and a step that answers anything else is caught: promise and behaviour are one list.
+ */
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+import { Refusal } from "../../../engine/base/errors.js";
+import type { ErrorName } from "../../../engine/base/errors.js";
+import { refusalsOf } from "../../../gateway/contract/openapi-operation.js";
+import { route } from "../../../gateway/contract/route.js";
+import type { Route } from "../../../gateway/contract/route.js";
+import { HeaderList } from "../../../gateway/http/headers.js";
+import type { Head } from "../../../gateway/http/conversation.js";
+import type { Step } from "../../../gateway/request/plan.js";
+import type { PipelinePorts } from "../../../gateway/request/ports.js";
+import { RoutedRequest } from "../../../gateway/request/request.js";
+import { refusalsOfColumns, SERVER_REFUSALS, STEPS } from "../../../gateway/request/steps.js";
+import { testCaller, testPorts } from "../../support/gateway.js";
+import { publishedRows } from "../../support/published-rows.js";
+
+const ROW = {
+  operation: "test",
+  method: "POST",
+  path: "/things/{thing}",
+  mounts: [""],
+  family: "enterprise",
+  summary: "A thing",
+  errors: [],
+  credential: "bearer",
+  responses: { 200: { description: "A thing" } },
+  handler: () => ({ status: 200 as const }),
+} as const;
+const BODY = { body: z.object({ name: z.string() }) };
+
+interface Provocation {
+  readonly row: Route;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly thing?: string;
+  readonly body?: string;
+  readonly ports?: Partial<PipelinePorts>;
+}
+
+const refusing = (reason: ErrorName) => () => {
+  throw new Refusal(reason);
+};
+const full = { allowed: false, limit: 1, remaining: 0, resetAt: 0, retryAfter_s: 1 } as const;
+const JSON_HEADERS = { "content-type": "application/json" };
+const NAMED = {
+  "x-firm-id": "018f6a3e-0000-7000-8000-000000000001",
+  "x-peppol-participant-id": "0245:2020202020",
+};
+const integrator = testCaller({ kind: "integrator", keyType: "sk_int" });
+
+const firm = route({ ...ROW, context: "firm" });
+const customer = route({ ...ROW, context: "customer" });
+const participant = route({ ...ROW, context: "participant" });
+const json = route({ ...ROW, request: BODY });
+
+/** Step → refusal → a request that provokes it. */
+const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocation>>>> = {
+  "credential (401)": { TOKEN_INVALID: { row: route(ROW) } },
+  "IP allowlist (403)": {
+    IP_NOT_ALLOWED: { row: route(ROW), ports: { authenticate: () => testCaller({ ipAllowlist: ["203.0.113.0/24"] }) } },
+  },
+  "rate limit by key or address (429)": {
+    RATE_LIMITED: { row: route({ ...ROW, rate: "enterprise" }), ports: { admit: () => full } },
+  },
+  "rate limit by client (429)": {
+    RATE_LIMITED: { row: route({ ...ROW, rate: "token", request: BODY }), ports: { admit: () => full } },
+  },
+  "kind of credential (403)": { CREDENTIAL_CLASS: { row: route({ ...ROW, credential: "partner" }) } },
+  "firm context (400) and binding (403)": {
+    FIRM_CONTEXT_FORBIDDEN: { row: firm, headers: NAMED },
+    FIRM_CONTEXT_REQUIRED: { row: firm, ports: { authenticate: () => integrator } },
+    FIRM_FORBIDDEN: { row: firm, ports: { firmContext: refusing("FIRM_FORBIDDEN") } },
+  },
+  "no firm context (400)": {
+    FIRM_CONTEXT_FORBIDDEN: { row: route({ ...ROW, context: "forbidden" }), headers: NAMED },
+  },
+  "customer (400, 404) and binding (403)": {
+    REQUEST_INVALID: { row: customer },
+    NOT_FOUND: { row: customer, query: "customerRef=a", ports: { customerContext: refusing("NOT_FOUND") } },
+    FIRM_FORBIDDEN: { row: customer, query: "customerRef=a", ports: { customerContext: refusing("FIRM_FORBIDDEN") } },
+  },
+  "participant (400) and binding (403)": {
+    PARTICIPANT_REQUIRED: { row: participant },
+    PARTICIPANT_FORBIDDEN: {
+      row: participant,
+      headers: NAMED,
+      ports: { participantContext: refusing("PARTICIPANT_FORBIDDEN") },
+    },
+  },
+  "scope (403)": {
+    SCOPE_MISSING: {
+      row: route({ ...ROW, scopes: ["documents:send"] }),
+      ports: { authenticate: () => testCaller({ scopes: new Set() }) },
+    },
+  },
+  "idempotency key (400)": { IDEMPOTENCY_KEY: { row: route({ ...ROW, idempotency: "uuid" }) } },
+  "path (404)": {
+    NOT_FOUND: { row: route({ ...ROW, request: { params: z.object({ thing: z.uuid() }) } }), thing: "none" },
+  },
+  "query (400)": {
+    REQUEST_INVALID: { row: route({ ...ROW, request: { query: z.object({ a: z.string() }) } }), query: "b=1" },
+  },
+  "content type (415)": { MEDIA_TYPE: { row: json, headers: { "content-type": "text/plain" }, body: "{}" } },
+  "members of the body (400)": {
+    BODY_MALFORMED: { row: json, headers: JSON_HEADERS, body: "{" },
+    REQUEST_INVALID: { row: json, headers: JSON_HEADERS, body: "{}" },
+  },
+  "bytes of the body": {},
+};
+
+function headOf({ headers = {}, query = "" }: Provocation): Head {
+  const list = new HeaderList();
+  for (const [name, value] of Object.entries(headers)) list.add(name, value);
+  return { method: "POST", path: "/things/a", query, headers: list, peer: new Uint8Array([127, 0, 0, 1]) };
+}
+
+/** Runs one step alone. @returns the names of the refusals that it threw */
+async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]> {
+  const { row, thing = "a", body = "", ports } = provocation;
+  const seen: string[] = [];
+  const watched: Step = {
+    ...step,
+    run: async (request, of) => {
+      try {
+        await step.run(request, of);
+      } catch (error) {
+        seen.push(error instanceof Refusal ? error.reason : "not a refusal");
+        throw error;
+      }
+    },
+  };
+  const headers = step.name.startsWith("credential (401)") ? {} : { authorization: "Bearer good" };
+  const head = headOf({ ...provocation, headers: { ...headers, ...provocation.headers } });
+  // What the steps before would have found out: who calls.
+  const before = STEPS.filter((other) => other.name === "credential (401)" && other !== step);
+  const plan = { row, family: row.family, label: "", method: "POST", head: before, body: [watched] };
+  const all = testPorts({ authenticate: () => testCaller(), ...ports });
+  const request = new RoutedRequest({ ports: all, trustedProxies: [] }, plan, head, ["thing"], [thing]);
+  await request.begin();
+  await request.finish(Buffer.from(body));
+  return seen;
+}
+
+describe("the column `refuses`", () => {
+  test("has a request here for each refusal of each step, and no other", () => {
+    const promised = Object.fromEntries(STEPS.map((step) => [step.name, [...step.refuses].sort()]));
+    const provoked = Object.fromEntries(
+      Object.entries(PROVOCATIONS).map(([name, requests]) => [name, Object.keys(requests).sort()]),
+    );
+    expect(provoked).toEqual(promised);
+  });
+
+  test.each(
+    STEPS.flatMap((step) =>
+      Object.entries(PROVOCATIONS[step.name] ?? {}).map(([reason, provocation]) => ({
+        name: step.name,
+        reason,
+        step,
+        provocation,
+      })),
+    ),
+  )("is true of $name: it refuses with $reason", async ({ reason, step, provocation }) => {
+    expect(step.applies(provocation.row)).toBe(true);
+    expect(await reasonsOf(step, provocation)).toEqual([reason]);
+  });
+
+  test("is what the OpenAPI writer says of every published operation, beside the handler's own refusals", () => {
+    expect(publishedRows.length).toBeGreaterThan(15);
+    for (const row of publishedRows) {
+      const steps = [...STEPS, ...SERVER_REFUSALS].filter((step) => step.applies(row));
+      const expected = new Set([...row.errors, ...steps.flatMap((step) => step.refuses)]);
+      expect(new Set(refusalsOf(row)), row.operation).toEqual(expected);
+      expect(refusalsOfColumns(row), row.operation).toEqual(expect.arrayContaining(["TEMPORARY", "INTERNAL"]));
+    }
+  });
+});
