@@ -1,7 +1,7 @@
 /** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
 import type { Instant } from "../engine/base/clock.js";
-import { createInbound } from "../engine/documents/inbound/inbound.js";
-import type { InboundPorts } from "../engine/documents/inbound/inbound.js";
+import { createInbound } from "../engine/documents/inbound/receive.js";
+import type { InboundPorts } from "../engine/documents/inbound/receive.js";
 import { acknowledge } from "../engine/documents/inbound/inbox.js";
 import { nextDocumentId } from "../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../engine/documents/accept/send.js";

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
-import { createInbound } from "../../engine/documents/inbound/inbound.js";
+import { createInbound } from "../../engine/documents/inbound/receive.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { createMetrics } from "../../engine/base/metrics.js";

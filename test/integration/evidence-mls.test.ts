@@ -16,14 +16,10 @@ import type { MlsIssue } from "../../engine/peppol/responses/mls.js";
 import { acceptDocuments, findDocumentState } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
-import {
-  applyStatus,
-  endDuty,
-  settleStatus,
-  storeBusiness,
-  storeStatus,
-} from "../../engine/storage/documents/statuses.js";
-import type { NewExchange } from "../../engine/storage/documents/statuses.js";
+import { endDuty } from "../../engine/storage/documents/duties.js";
+import { storeBusiness } from "../../engine/storage/documents/received.js";
+import { applyStatus, settleStatus, storeStatus } from "../../engine/storage/documents/received-responses.js";
+import type { NewExchange } from "../../engine/storage/documents/exchanges.js";
 import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";

@@ -9,7 +9,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import type { MlsCode } from "../../engine/peppol/responses/mls.js";
 import { findDocumentState, takeAttempt } from "../../engine/storage/documents/documents.js";
-import { applyStatus, findDueStatuses } from "../../engine/storage/documents/statuses.js";
+import { applyStatus, findDueStatuses } from "../../engine/storage/documents/received-responses.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";

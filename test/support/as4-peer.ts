@@ -50,7 +50,7 @@ export interface MemoryInbox {
   receive(exchange: InboundExchange): Promise<InboundOutcome>;
 }
 
-/** What receiveDocument does, in memory: once by either id. */
+/** What createInbound does, in memory: once by either id. */
 export function memoryInbox(serves: (exchange: InboundExchange) => boolean = () => true): MemoryInbox {
   const ids: string[] = [];
   const firmId = randomUUID() as FirmId;

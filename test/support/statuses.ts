@@ -6,7 +6,7 @@ import { messageKind } from "../../actors/message.js";
 import type { MessagePorts } from "../../actors/message.js";
 import type { StatusWorkPorts } from "../../actors/status-work.js";
 import { startActors } from "../../actors/system.js";
-import { createInbound } from "../../engine/documents/inbound/inbound.js";
+import { createInbound } from "../../engine/documents/inbound/receive.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { Provider } from "../../engine/documents/provider.js";
 import type { Inspection, Validators } from "../../engine/documents/accept/facts.js";
@@ -40,7 +40,7 @@ import {
 } from "../../engine/storage/documents/documents.js";
 import type { NewDocument } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
-import { recordOutgoing } from "../../engine/storage/documents/statuses.js";
+import { recordOutgoing } from "../../engine/storage/documents/exchanges.js";
 import { validateDocument } from "../../validators/validate.js";
 import type { FakeClock } from "./fake-clock.js";
 import type { TestDatabase } from "./postgres.js";

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Transport } from "../../peppol/transport.js";
-import { recordOutgoing } from "../../storage/documents/statuses.js";
+import { recordOutgoing } from "../../storage/documents/exchanges.js";
 import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { TRANSPORT_PROFILE } from "../provider.js";

@@ -15,7 +15,7 @@ import type { Sealer } from "../../storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../storage/documents/service-messages.js";
 import type { TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
-import { exchangeJson } from "../../storage/documents/statuses.js";
+import { exchangeJson } from "../../storage/documents/exchanges.js";
 import { decideAttempt, deferredUntil, nextAttemptAt } from "./dispatch.js";
 import { openPayload, TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";

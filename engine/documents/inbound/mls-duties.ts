@@ -21,8 +21,8 @@ import { findOverdueHeld, releaseReceived } from "../../storage/documents/receiv
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
 import type { Sql } from "../../storage/sql.js";
-import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/statuses.js";
-import type { HeldEnd, TakenDuty } from "../../storage/documents/statuses.js";
+import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
+import type { HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
 import type { DocumentFinding, Inspection, Validators } from "../accept/facts.js";
 import { newServiceMessage, openPayload } from "../provider.js";
 import type { Provider } from "../provider.js";

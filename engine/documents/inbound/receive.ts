@@ -1,64 +1,159 @@
-/** The inbound path: what another access point hands over is stored, once, before it is answered. */
+/**
+ * The inbound path of everything: what another access point hands over is classified by its document type and stored,
+ * once, before it is answered. What it says is read afterwards and never holds the receipt back.
+ */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 
-import type { Clock } from "../../base/clock.js";
-import { newReceivedDocumentId, participantKey } from "../../base/ids.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import { newId, newReceivedDocumentId, parseParticipantId, participantKey } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
-import type { InboundExchange, InboundOutcome } from "../../peppol/transport.js";
-import { findOwnParticipant, findTwins, storeReceived } from "../../storage/documents/received.js";
-import type { NewReceivedDocument, Twin } from "../../storage/documents/received.js";
+import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
+import { providerOfSeat } from "../../peppol/seats.js";
+import type { InboundExchange, InboundOutcome, Receive } from "../../peppol/transport.js";
+import type { NewDuty } from "../../storage/documents/duties.js";
+import type { NewExchange } from "../../storage/documents/exchanges.js";
+import { findStatusTwins, storeStatus } from "../../storage/documents/received-responses.js";
+import type { StatusKind } from "../../storage/documents/received-responses.js";
+import { findOwnParticipant, findTwins, storeBusiness } from "../../storage/documents/received.js";
+import type { Twin } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
+import { isJudged } from "./mls-duties.js";
+import { sealPayload, TRANSPORT_PROFILE } from "../provider.js";
+import type { DueStatusWork, Provider } from "../provider.js";
 
-export interface ReceivePorts {
+export interface InboundPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Writes the document, and what belongs into the same statement. @default the document alone */
-  readonly store?: (document: NewReceivedDocument, exchange: InboundExchange) => Promise<boolean>;
+  readonly provider: Provider;
+  /** Tells the status work what may be due now. */
+  readonly poke: (due: DueStatusWork) => void;
 }
 
-const GZIP_LEVEL = 1;
+/** One class of what arrives: who takes it, and what work it makes due once it is stored. */
+interface InboundRow {
+  readonly receive: (ports: InboundPorts, exchange: InboundExchange) => Promise<InboundOutcome>;
+  readonly makesDue: readonly DueStatusWork[];
+}
+
+const NOT_SERVICED: InboundOutcome = { kind: "not_serviced" };
+
+const INBOUND: Readonly<Record<ReturnType<typeof classifyInbound>, InboundRow>> = {
+  business: { receive: receiveBusiness, makesDue: ["duties"] },
+  mls: { receive: receiveMls, makesDue: ["statuses"] },
+  invoice_response: { receive: receiveInvoiceResponse, makesDue: ["statuses", "duties"] },
+  report: { receive: () => Promise.resolve(NOT_SERVICED), makesDue: [] },
+};
 
 /**
- * Stores one document for a participant of ours.
- * @returns `duplicate` when it is stored already, under its MessageId or its InstanceIdentifier; `not_serviced` for a
- * participant that is not ours or does not take this type
+ * @returns the port that the AS4 receiver and the loopback call. `not_serviced`: for a participant that is not ours, a
+ *   status for another provider, or a report, which we are nobody to receive. `duplicate`: stored already under its
+ *   MessageId or its InstanceIdentifier.
  * @source design/as4.md, section 6: the unique insert is the same write as the message
  */
-export async function receiveDocument(ports: ReceivePorts, exchange: InboundExchange): Promise<InboundOutcome> {
+export function createInbound(ports: InboundPorts): Receive {
+  return async (exchange) => {
+    const { receive, makesDue } = INBOUND[classifyInbound(exchange.documentTypeId)];
+    const outcome = await receive(ports, exchange);
+    if (outcome.kind === "stored") for (const due of makesDue) ports.poke(due);
+    return outcome;
+  };
+}
+
+/** Stores a customer's document for a participant of ours that takes this type, with its exchange and its duty. */
+async function receiveBusiness(ports: InboundPorts, exchange: InboundExchange): Promise<InboundOutcome> {
   const key = participantKey(exchange.receiver);
   const own = await findOwnParticipant(ports.sql, key);
   if (own === undefined || !own.capabilities.some(({ documentTypeId }) => documentTypeId === exchange.documentTypeId))
-    return { kind: "not_serviced" };
+    return NOT_SERVICED;
+  const { firmId } = own;
   const id = newReceivedDocumentId(ports.clock);
+  const at = ports.clock.now();
   const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
-  const document: NewReceivedDocument = {
-    id,
-    firmId: own.firmId,
-    participantKey: key,
-    sender: exchange.sender,
-    receiver: exchange.receiver,
-    documentTypeId: exchange.documentTypeId,
-    processId: exchange.processId,
-    creationDateTime: exchange.createdAt,
-    payloadSha256,
-    as4MessageId: exchange.as4MessageId,
-    sbdhInstanceId: exchange.sbdhInstanceId,
-    facts: {},
-    receivedAt: ports.clock.now(),
-    payloadKeyId: ports.sealer.keyId,
-    payloadSealed: ports.sealer.seal(gzipSync(exchange.payload, { level: GZIP_LEVEL }), id),
-    payloadBytes: exchange.payload.length,
-    status: "RECEIVED",
-  };
-  const stored = await (ports.store?.(document, exchange) ?? storeReceived(ports.sql, document));
+  const duty = dutyOf(ports, exchange, firmId, at);
+  const stored = await storeBusiness(
+    ports.sql,
+    {
+      id,
+      firmId,
+      participantKey: key,
+      sender: exchange.sender,
+      receiver: exchange.receiver,
+      documentTypeId: exchange.documentTypeId,
+      processId: exchange.processId,
+      creationDateTime: exchange.createdAt,
+      payloadSha256,
+      as4MessageId: exchange.as4MessageId,
+      sbdhInstanceId: exchange.sbdhInstanceId,
+      facts: {},
+      receivedAt: at,
+      payloadKeyId: ports.sealer.keyId,
+      payloadSealed: sealPayload(ports.sealer, id, exchange.payload),
+      payloadBytes: exchange.payload.length,
+      // Where nobody can be told of a rejection, the firm sees what came.
+      status: duty !== undefined && isJudged(exchange.documentTypeId) ? "HELD" : "RECEIVED",
+    },
+    exchangeOf(ports, exchange, { id, kind: "business", firmId, at }),
+    duty,
+  );
   if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, payloadSha256);
   ports.metrics.count("documents_received_total", {});
-  return { kind: "stored", id, firmId: own.firmId };
+  return { kind: "stored", id, firmId };
+}
+
+/** A status is for the provider alone, and belongs to no firm. */
+async function receiveMls(ports: InboundPorts, exchange: InboundExchange): Promise<InboundOutcome> {
+  return participantKey(exchange.receiver) === participantKey(ports.provider.participant)
+    ? receiveStatus(ports, exchange, "mls", undefined)
+    : NOT_SERVICED;
+}
+
+async function receiveInvoiceResponse(ports: InboundPorts, exchange: InboundExchange): Promise<InboundOutcome> {
+  const own = await findOwnParticipant(ports.sql, participantKey(exchange.receiver));
+  return own === undefined ? NOT_SERVICED : receiveStatus(ports, exchange, "invoice_response", own.firmId);
+}
+
+/**
+ * A status about a status is never owed; one about a response is.
+ * @param firmId  undefined for what is between providers
+ */
+async function receiveStatus(
+  ports: InboundPorts,
+  exchange: InboundExchange,
+  kind: StatusKind,
+  firmId: FirmId | undefined,
+): Promise<InboundOutcome> {
+  const id = newId(ports.clock);
+  const at = ports.clock.now();
+  const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
+  const isNew = await storeStatus(
+    ports.sql,
+    {
+      id,
+      kind,
+      sender: exchange.sender,
+      receiver: exchange.receiver,
+      peerSeat: peerSeatOf(ports, exchange),
+      as4MessageId: exchange.as4MessageId,
+      sbdhInstanceId: exchange.sbdhInstanceId,
+      receivedAt: at,
+      payloadKeyId: ports.sealer.keyId,
+      payloadSealed: sealPayload(ports.sealer, id, exchange.payload),
+      payloadSha256,
+    },
+    exchangeOf(ports, exchange, { id, kind, firmId, at }),
+    firmId === undefined ? undefined : dutyOf(ports, exchange, firmId, at),
+  );
+  if (isNew) return { kind: "stored", id, firmId };
+  const twins = await findStatusTwins(ports.sql, exchange);
+  return judgeTwins(
+    twins.map((twin) => ({ ...twin, firmId })),
+    exchange,
+    payloadSha256,
+  );
 }
 
 /** A stored message with one of the ids; of a status between providers no firm is the owner. */
@@ -68,11 +163,7 @@ type StoredTwin = Pick<Twin, "sender" | "receiver" | "payloadSha256"> & {
 };
 
 /** A repeat is the same document from the same sender for the same receiver; anything else only borrowed an id. */
-export function judgeTwins(
-  twins: readonly StoredTwin[],
-  exchange: InboundExchange,
-  payloadSha256: string,
-): InboundOutcome {
+function judgeTwins(twins: readonly StoredTwin[], exchange: InboundExchange, payloadSha256: string): InboundOutcome {
   const [twin] = twins;
   const same =
     twin !== undefined &&
@@ -81,4 +172,60 @@ export function judgeTwins(
     participantKey(twin.sender) === participantKey(exchange.sender) &&
     participantKey(twin.receiver) === participantKey(exchange.receiver);
   return same ? { kind: "duplicate", id: twin.id, firmId: twin.firmId } : { kind: "conflict" };
+}
+
+/** Without an envelope a message came from ourselves. */
+const peerSeatOf = (ports: InboundPorts, exchange: InboundExchange): string =>
+  exchange.envelope?.peerSeat ?? ports.provider.seat;
+
+function exchangeOf(
+  ports: InboundPorts,
+  exchange: InboundExchange,
+  stored: {
+    readonly id: string;
+    readonly kind: NewExchange["kind"];
+    readonly firmId: FirmId | undefined;
+    readonly at: Instant;
+  },
+): NewExchange {
+  return {
+    id: stored.id,
+    direction: "incoming",
+    kind: stored.kind,
+    firmId: stored.firmId,
+    c2Seat: peerSeatOf(ports, exchange),
+    c3Seat: ports.provider.seat,
+    documentTypeId: exchange.documentTypeId,
+    processId: exchange.processId,
+    transportProfile: TRANSPORT_PROFILE,
+    c1Country: exchange.envelope?.countryC1 ?? ports.provider.country,
+    c4Country: ports.provider.country,
+    endUser: participantKey(exchange.receiver),
+    exchangedAt: stored.at,
+  };
+}
+
+/**
+ * Nobody is told when the sender's provider cannot be named: its certificate has no seat, and it asked for no other
+ * place.
+ */
+function dutyOf(
+  ports: InboundPorts,
+  exchange: InboundExchange,
+  firmId: FirmId,
+  receivedAt: Instant,
+): NewDuty | undefined {
+  const named = exchange.envelope?.mls.to;
+  const receiver =
+    (named === undefined ? undefined : parseParticipantId(named)) ?? providerOfSeat(peerSeatOf(ports, exchange));
+  return receiver === undefined
+    ? undefined
+    : {
+        firmId,
+        sbdhInstanceId: exchange.sbdhInstanceId,
+        documentTypeId: exchange.documentTypeId,
+        receiver,
+        always: exchange.envelope?.mls.type === "ALWAYS_SEND",
+        receivedAt,
+      };
 }

@@ -30,14 +30,14 @@ import {
   findSaidOfDocument,
   findStatusPayload,
   settleStatus,
-} from "../../storage/documents/statuses.js";
+} from "../../storage/documents/received-responses.js";
 import type {
   PendingStatus,
   StatusContent,
   StatusKind,
   StatusOutcome,
   StatusTarget,
-} from "../../storage/documents/statuses.js";
+} from "../../storage/documents/received-responses.js";
 import { openPayload } from "../provider.js";
 
 /** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */

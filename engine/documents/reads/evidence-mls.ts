@@ -6,8 +6,8 @@ import type { OutboundState } from "../../lifecycle/document.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
-import { findOwedMls, findReceivedMls } from "../../storage/documents/statuses.js";
-import type { SealedStatus } from "../../storage/documents/statuses.js";
+import { findOwedMls, findReceivedMls } from "../../storage/documents/status-evidence.js";
+import type { SealedStatus } from "../../storage/documents/status-evidence.js";
 import { openPayload } from "../provider.js";
 
 /**

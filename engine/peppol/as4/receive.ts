@@ -35,7 +35,7 @@ export interface As4ReceiverPorts {
   readonly own: OwnAccessPoint;
   readonly trust: PeerTrust;
   readonly crypto: As4Crypto;
-  /** Stores a document once; see receiveDocument. */
+  /** Stores a document once; see createInbound. */
   readonly receive: Receive;
   readonly evidence: EvidenceArchive;
   readonly clock: Clock;

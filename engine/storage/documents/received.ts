@@ -1,10 +1,15 @@
 /** Statements of the received document: store once, list, read, acknowledge. */
+import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
-import { batched } from "../batched.js";
+import { batched, inOrder } from "../batched.js";
 import type { Json, Sql } from "../sql.js";
+import { dutyJson } from "./duties.js";
+import type { NewDuty } from "./duties.js";
+import { exchangeJson } from "./exchanges.js";
+import type { NewExchange } from "./exchanges.js";
 
 export interface NewReceivedDocument {
   readonly id: ReceivedDocumentId;
@@ -28,19 +33,60 @@ export interface NewReceivedDocument {
   readonly status: Extract<InboundState, "HELD" | "RECEIVED">;
 }
 
-/** Stores a received document and its payload. @returns whether it is new; a repeated message stores nothing */
-export async function storeReceived(sql: Sql, document: NewReceivedDocument): Promise<boolean> {
-  const rows = await sql`
-    select id from receive_document(
-      ${document.id}, ${document.firmId}, ${document.participantKey}, ${document.sender}, ${document.receiver},
-      ${document.documentTypeId},
-      ${document.processId}, ${new Date(document.creationDateTime)}, ${document.payloadSha256},
-      ${document.as4MessageId}, ${document.sbdhInstanceId},
-      ${JSON.stringify(document.facts)}::text::jsonb, ${new Date(document.receivedAt)}, ${document.payloadKeyId},
-      ${document.payloadSealed.toString("base64")}, ${document.payloadBytes}, ${document.status}
-    )`;
-  return rows.length === 1;
+interface NewBusiness {
+  readonly document: NewReceivedDocument;
+  readonly exchange: NewExchange;
+  readonly duty: NewDuty | undefined;
 }
+
+const storeBusinesses = batched<NewBusiness, boolean>(
+  async (sql, items) => {
+    const column = <K extends keyof NewReceivedDocument>(name: K): NewReceivedDocument[K][] =>
+      items.map(({ document }) => document[name]);
+    const rows = await sql<{ readonly n: string }[]>`
+    select r.n
+    from unnest(
+      ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[],
+      ${column("sender")}::text[], ${column("receiver")}::text[],
+      ${column("documentTypeId")}::text[], ${column("processId")}::text[],
+      ${column("creationDateTime").map(isoInstant)}::timestamptz[], ${column("payloadSha256")}::text[],
+      ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[], ${column("facts").map((facts) => JSON.stringify(facts))}::text[],
+      ${column("receivedAt").map(isoInstant)}::timestamptz[],
+      ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
+      ${column("payloadBytes")}::integer[],
+      ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[],
+      ${items.map(({ document, duty }) => (duty === undefined ? null : JSON.stringify(dutyJson(document.id, duty))))}::text[],
+      ${column("status")}::text[]
+    ) with ordinality as r (
+      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256,
+      as4_message_id, sbdh_instance_id, facts,
+      received_at, payload_key_id, payload_sealed, payload_bytes, exchange, duty, status, n
+    )
+    cross join lateral receive_business(
+      r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id, r.creation_date_time,
+      r.payload_sha256, r.as4_message_id,
+      r.sbdh_instance_id, r.facts::jsonb, r.received_at, r.payload_key_id, r.payload_sealed, r.payload_bytes,
+        r.exchange::jsonb, r.duty::jsonb, r.status
+    ) as b`;
+    return inOrder(items, rows, () => true).map((stored) => stored === true);
+  },
+  {
+    max: LIMITS.receive_batch,
+    key: ({ document }) => document.as4MessageId,
+    bytes: ({ document }) => document.payloadSealed.length,
+  },
+);
+
+/**
+ * Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores
+ * nothing
+ */
+export const storeBusiness = (
+  sql: Sql,
+  document: NewReceivedDocument,
+  exchange: NewExchange,
+  duty: NewDuty | undefined,
+): Promise<boolean> => storeBusinesses(sql, { document, exchange, duty });
 
 /** A stored document with a MessageId or an InstanceIdentifier that came again. */
 export interface Twin {

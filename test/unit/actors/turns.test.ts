@@ -227,8 +227,8 @@ test("every part of the law is at work: the turns reach statements of each aggre
   const leading = carriers(declarations, writingFunctions(migrations));
   for (const statement of [
     "documents/documents.ts#applyMove",
-    "documents/statuses.ts#applyStatus",
-    "documents/statuses.ts#storeBusiness",
+    "documents/received-responses.ts#applyStatus",
+    "documents/received.ts#storeBusiness",
     "documents/service-messages.ts#endServiceAttempt",
     "documents/received.ts#acknowledgeReceived",
     "identity/keys.ts#insertKey",
@@ -268,7 +268,7 @@ test.each<[string, (readonly [string, string])[], string[]]>([
     [
       [
         "engine/events/x.ts",
-        'import { endDuty as end } from "../storage/documents/statuses.js"; const once = () => end(); export function startX() { return { run: once }; }',
+        'import { endDuty as end } from "../storage/documents/duties.js"; const once = () => end(); export function startX() { return { run: once }; }',
       ],
       ["gateway/start/x.ts", 'import { startX } from "../../engine/events/x.js"; startX();'],
     ],

@@ -15,7 +15,7 @@ import {
 } from "../../../engine/lifecycle/document.js";
 import { INBOUND_STATES, RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
 import { SERVICE_KINDS } from "../../../engine/storage/documents/service-messages.js";
-import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/statuses.js";
+import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/received-responses.js";
 import { readSources } from "../../support/sources.js";
 
 const SCHEMA = readFileSync(new URL("../../integration/schema.sql", import.meta.url), "utf8");

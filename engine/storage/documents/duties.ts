@@ -1,0 +1,142 @@
+/** Statements of the Message Level Statuses that we owe, and of the received documents that wait for their verdict. */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { FirmId, ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { InboundState } from "../../lifecycle/received.js";
+import { batched, inOrder } from "../batched.js";
+import type { Json, Sql } from "../sql.js";
+import { serviceMessageJson } from "./service-messages.js";
+import type { NewServiceMessage } from "./service-messages.js";
+
+/** What is owed to the provider that sent a document. */
+export interface NewDuty {
+  readonly firmId: FirmId;
+  readonly sbdhInstanceId: string;
+  readonly documentTypeId: string;
+  /** Provider that is to be told. */
+  readonly receiver: ParticipantId;
+  /** Whether it wants to be told of successes too. */
+  readonly always: boolean;
+  readonly receivedAt: Instant;
+}
+
+export const dutyJson = (id: string, duty: NewDuty): Json => ({
+  id,
+  firm_id: duty.firmId,
+  sbdh_instance_id: duty.sbdhInstanceId,
+  document_type_id: duty.documentTypeId,
+  receiver: duty.receiver,
+  always: duty.always,
+  received_at: isoInstant(duty.receivedAt),
+  next_at: isoInstant(duty.receivedAt),
+});
+
+/** A received document whose status is to be decided, under lease. */
+export interface TakenDuty {
+  readonly id: string;
+  readonly firmId: FirmId;
+  readonly sbdhInstanceId: string;
+  readonly documentTypeId: string;
+  readonly receiver: ParticipantId;
+  readonly always: boolean;
+  readonly receivedAt: Instant;
+  /** Whether its firm has confirmed it. */
+  readonly acknowledged: boolean;
+  readonly kind: "business" | "invoice_response";
+  /** Whether its firm does not see it yet. */
+  readonly held: boolean;
+  /** Undefined when the payload is gone. */
+  readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
+}
+
+/** Leases due duties, longest due first. */
+export async function takeDuties(
+  sql: Sql,
+  request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
+): Promise<TakenDuty[]> {
+  const rows = await sql<
+    {
+      readonly id: string;
+      readonly firm_id: string;
+      readonly sbdh_instance_id: string;
+      readonly document_type_id: string;
+      readonly receiver: string;
+      readonly always: boolean;
+      readonly received_at: Date;
+      readonly acknowledged: boolean;
+      readonly is_response: boolean;
+      readonly held: boolean;
+      readonly payload_key_id: string | null;
+      readonly payload_sealed: Buffer | null;
+    }[]
+  >`
+    select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response,
+      held, payload_key_id, payload_sealed
+    from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit}, ${request.owner})`;
+  return rows.map((row) => ({
+    id: row.id,
+    firmId: row.firm_id as FirmId,
+    sbdhInstanceId: row.sbdh_instance_id,
+    documentTypeId: row.document_type_id,
+    receiver: row.receiver as ParticipantId,
+    always: row.always,
+    receivedAt: row.received_at.getTime(),
+    acknowledged: row.acknowledged,
+    kind: row.is_response ? "invoice_response" : "business",
+    held: row.held,
+    payload:
+      row.payload_key_id === null || row.payload_sealed === null
+        ? undefined
+        : { keyId: row.payload_key_id, sealed: row.payload_sealed },
+  }));
+}
+
+/** What becomes of the held document that a duty is about. */
+export interface HeldEnd {
+  readonly to: Extract<InboundState, "RECEIVED" | "REFUSED">;
+  /** Why it is refused. */
+  readonly findings?: Json;
+}
+
+export interface DutyEnd {
+  /** Puts the duty off instead of ending it. */
+  readonly nextAt?: Instant | undefined;
+  readonly code?: string | undefined;
+  readonly message?: NewServiceMessage | undefined;
+  readonly document?: HeldEnd | undefined;
+}
+
+const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolean>(
+  async (sql, items) => {
+    const rows = await sql<{ readonly n: string }[]>`
+    select r.n
+    from unnest(
+      ${items.map(({ id }) => id)}::uuid[],
+      ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : isoInstant(nextAt)))}::timestamptz[],
+      ${items.map(({ end }) => end.code ?? null)}::text[],
+      ${items.map(({ end: { message } }) => (message === undefined ? null : JSON.stringify(serviceMessageJson(message))))}::text[], ${items.map(({ end }) => end.document?.to ?? null)}::text[],
+      ${items.map(({ end: { document } }) => (document?.findings === undefined ? null : JSON.stringify(document.findings)))}::text[]
+    ) with ordinality as r (id, next_at, code, message, document, findings, n)
+    cross join lateral end_mls_duty(r.id, r.next_at, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
+    return inOrder(items, rows, () => true).map((ended) => ended === true);
+  },
+  { max: LIMITS.receive_batch, key: ({ id }) => id },
+);
+
+/**
+ * Ends a duty or puts it off, together with what becomes of its document, or neither.
+ * @returns false when the duty was ended before, or the document that was to be refused has been shown to its firm
+ */
+export const endDuty = (sql: Sql, id: string, end: DutyEnd): Promise<boolean> => endDuties(sql, { id, end });
+
+/** When the oldest document was received whose status is due and not delivered; undefined when there is none. */
+export async function oldestPendingMls(sql: Sql): Promise<Instant | undefined> {
+  const [row] = await sql<{ readonly oldest: Date | null }[]>`
+    select least(
+      (select min(received_at) from mls_duty where next_at is not null),
+      (select min(d.received_at) from service_message as m join mls_duty as d on d.id = m.about where m.kind = 'mls'
+        and m.next_attempt_at is not null)
+    ) as oldest`;
+  return row?.oldest?.getTime();
+}

@@ -1,0 +1,323 @@
+/** Statements of what others say of documents that we sent: Message Level Statuses and invoice responses. */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { DocumentId, ParticipantId } from "../../base/ids.js";
+import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
+import type { Json, Sql } from "../sql.js";
+import { eventsJson } from "./documents.js";
+import type { MoveRow } from "./documents.js";
+import { dutyJson } from "./duties.js";
+import type { NewDuty } from "./duties.js";
+import { exchangeJson } from "./exchanges.js";
+import type { NewExchange } from "./exchanges.js";
+
+export const STATUS_KINDS = ["mls", "invoice_response"] as const;
+
+export type StatusKind = (typeof STATUS_KINDS)[number];
+
+export interface NewInboundStatus {
+  readonly id: string;
+  readonly kind: StatusKind;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly peerSeat: string;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly receivedAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  /** Hex. */
+  readonly payloadSha256: string;
+}
+
+/** Stores a status before it is answered. @returns whether it is new; a repeated message stores nothing */
+export async function storeStatus(
+  sql: Sql,
+  status: NewInboundStatus,
+  exchange: NewExchange,
+  duty: NewDuty | undefined,
+): Promise<boolean> {
+  const row: Json = {
+    id: status.id,
+    kind: status.kind,
+    sender: status.sender,
+    receiver: status.receiver,
+    peer_seat: status.peerSeat,
+    as4_message_id: status.as4MessageId,
+    sbdh_instance_id: status.sbdhInstanceId,
+    received_at: isoInstant(status.receivedAt),
+    payload_key_id: status.payloadKeyId,
+    payload_sealed: `\\x${status.payloadSealed.toString("hex")}`,
+    payload_sha256: status.payloadSha256,
+    next_at: isoInstant(status.receivedAt),
+    tries: 0,
+  };
+  const rows = await sql`
+    select id from receive_status(
+      ${JSON.stringify(row)}::text::jsonb, ${JSON.stringify(exchangeJson(exchange))}::text::jsonb,
+        ${duty === undefined ? null : JSON.stringify(dutyJson(status.id, duty))}::text::jsonb
+    )`;
+  return rows.length === 1;
+}
+
+/** A stored status with a MessageId or an InstanceIdentifier that came again. */
+export interface StatusTwin {
+  readonly id: string;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly payloadSha256: string;
+}
+
+/** What is stored under either id of a message: at most two statuses. */
+export async function findStatusTwins(
+  sql: Sql,
+  ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
+): Promise<StatusTwin[]> {
+  const rows = await sql<
+    { readonly id: string; readonly sender: string; readonly receiver: string; readonly payload_sha256: string }[]
+  >`
+    select id, sender, receiver, payload_sha256 from inbound_status
+    where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
+  return rows.map((row) => ({
+    id: row.id,
+    sender: row.sender as ParticipantId,
+    receiver: row.receiver as ParticipantId,
+    payloadSha256: row.payload_sha256,
+  }));
+}
+
+/** Everything that can become of a received status. @source design/reliability.md, S-09 */
+export const STATUS_OUTCOMES = [
+  "applied",
+  "late",
+  "duplicate",
+  "contradicting",
+  "outdated",
+  "unknown",
+  "foreign",
+  "unreadable",
+] as const;
+
+export type StatusOutcome = (typeof STATUS_OUTCOMES)[number];
+
+/** A status that is not settled. Its payload may be as large as any document's and is read for itself. */
+export interface PendingStatus extends Pick<
+  NewInboundStatus,
+  "id" | "kind" | "sender" | "receiver" | "peerSeat" | "receivedAt"
+> {
+  readonly tries: number;
+}
+
+interface PendingRow {
+  readonly id: string;
+  readonly kind: StatusKind;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly peer_seat: string;
+  readonly received_at: Date;
+  readonly tries: number;
+}
+
+const pendingOf = (row: PendingRow): PendingStatus => ({
+  id: row.id,
+  kind: row.kind,
+  sender: row.sender as ParticipantId,
+  receiver: row.receiver as ParticipantId,
+  peerSeat: row.peer_seat,
+  receivedAt: row.received_at.getTime(),
+  tries: row.tries,
+});
+
+/** Statuses whose time has come, longest due first. */
+export async function findDueStatuses(
+  sql: Sql,
+  request: { readonly now: Instant; readonly limit: number },
+): Promise<PendingStatus[]> {
+  const rows = await sql<PendingRow[]>`
+    select id, kind, sender, receiver, peer_seat, received_at, tries
+    from inbound_status where next_at <= ${new Date(request.now)} order by next_at limit ${request.limit}`;
+  return rows.map(pendingOf);
+}
+
+/** The sealed payload of a status; undefined when there is no such status. */
+export async function findStatusPayload(
+  sql: Sql,
+  id: string,
+): Promise<{ readonly keyId: string; readonly sealed: Buffer } | undefined> {
+  const [row] = await sql<
+    { readonly payload_key_id: string; readonly payload_sealed: Buffer }[]
+  >`select payload_key_id, payload_sealed from inbound_status where id = ${id}`;
+  return row === undefined ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed };
+}
+
+/** What was last said of a document, from its timeline. */
+export interface SaidOfDocument {
+  readonly kind: StatusKind;
+  readonly detail: string | undefined;
+  readonly meta: Json;
+  readonly at: Instant;
+}
+
+/** The status and the newest response that a document has. */
+export async function findSaidOfDocument(sql: Sql, id: DocumentId): Promise<SaidOfDocument[]> {
+  const rows = await sql<
+    { readonly kind: TimelineKind; readonly detail: string | null; readonly meta: Json; readonly occurred_at: Date }[]
+  >`
+    select distinct on (kind) kind, detail, meta, occurred_at from document_event
+    where document_id = ${id} and kind in ('document.mls_received', 'document.response_received')
+    order by kind, position desc`;
+  return rows.map((row) => ({
+    kind: row.kind === "document.mls_received" ? "mls" : "invoice_response",
+    detail: row.detail ?? undefined,
+    meta: row.meta,
+    at: row.occurred_at.getTime(),
+  }));
+}
+
+/** A document of ours that a status may be about. */
+export interface StatusTarget {
+  readonly id: DocumentId;
+  readonly status: OutboundState;
+  readonly version: number;
+  /** Whether an attempt is under way: its end must not find another version than it left. */
+  readonly leased: boolean;
+  /** Seat of the access point that gave the receipt; undefined when none did or its seat is not known. */
+  readonly peerSeat: string | undefined;
+  /** M1. */
+  readonly exchangedAt: Instant | undefined;
+  /** Code of the Message Level Status that the document has. */
+  readonly mls: string | undefined;
+  /** The newest invoice response that counts, and whether the one asked for counts already. */
+  readonly respondedAt: Instant | undefined;
+  readonly responded: boolean;
+}
+
+interface TargetRow {
+  readonly id: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly leased: boolean;
+  readonly peer_seat: string | null;
+  readonly exchanged_at: Date | null;
+  readonly mls: string | null;
+  readonly responded_at: Date | null;
+  readonly responded: boolean;
+}
+
+const targetOf = (row: TargetRow): StatusTarget => ({
+  id: row.id as DocumentId,
+  status: row.status,
+  version: row.version,
+  leased: row.leased,
+  peerSeat: row.peer_seat ?? undefined,
+  exchangedAt: row.exchanged_at?.getTime(),
+  mls: row.mls ?? undefined,
+  respondedAt: row.responded_at?.getTime(),
+  responded: row.responded,
+});
+
+/** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
+export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<StatusTarget | undefined> {
+  const [row] = await sql<TargetRow[]>`
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, e.c3_seat as peer_seat,
+    e.exchanged_at, s.code as mls,
+      null::timestamptz as responded_at, false as responded
+    from document as d
+    left join exchange as e on e.id = d.id
+    left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and status_counts(s.outcome)
+    where d.sbdh_instance_id = ${sbdhInstanceId}`;
+  return row === undefined ? undefined : targetOf(row);
+}
+
+export interface ResponseQuery {
+  /** Key of the participant that sent the invoice, and of the one that received it. */
+  readonly senderKey: string;
+  readonly receiverKey: string;
+  /** BT-1. */
+  readonly number: string;
+  /** BT-2, when the response names it. */
+  readonly issueDate: string | undefined;
+  /** cbc:ID of the response. */
+  readonly responseId: string;
+}
+
+/**
+ * The invoice that a response is about: delivered before others, then the newest. Undefined when there is none of ours.
+ */
+export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
+  const [row] = await sql<TargetRow[]>`
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, null::text as peer_seat,
+    null::timestamptz as exchanged_at,
+      null::text as mls,
+      (select max(s.issued_at) from inbound_status as s where s.document_id = d.id and s.kind = 'invoice_response'
+      and s.outcome = 'applied') as responded_at,
+      exists (
+        select 1 from inbound_status as s
+        where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied'
+          and s.response_id = ${query.responseId}
+      ) as responded
+    from document as d
+    where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey}
+      and d.facts ->> 'documentNumber' = ${query.number}
+      and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null
+        or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
+    order by d.status = 'delivered' desc, document_is_open(d.status) desc, d.created_at desc, d.id desc limit 1`;
+  return row === undefined ? undefined : targetOf(row);
+}
+
+/** What a status says, for its row. */
+export interface StatusContent {
+  readonly code: string;
+  readonly responseId: string;
+  readonly issuedAt: Instant;
+}
+
+/**
+ * Settles a status together with the move that it makes.
+ * @returns whether it was written; false means a stale decision, or one that another node made first
+ */
+export async function applyStatus(
+  sql: Sql,
+  status: string,
+  outcome: "applied" | "late",
+  content: StatusContent,
+  move: Pick<MoveRow, "id" | "version" | "status" | "trigger" | "detail" | "now" | "events" | "changes">,
+): Promise<boolean> {
+  const rows = await sql`
+    select version from apply_status(
+      ${status}, ${outcome}, ${content.code}, ${content.responseId}, ${new Date(content.issuedAt)}, ${move.id},
+      ${move.version}, ${move.status},
+      ${move.trigger ?? null}, ${move.detail ?? null}, ${new Date(move.now)}, ${eventsJson(move.events)}::text::jsonb,
+      ${JSON.stringify({ ...move.changes })}::text::jsonb
+    )`;
+  return rows.length === 1;
+}
+
+/** Settles a status that changes nothing. @returns false when it was settled before */
+export async function settleStatus(
+  sql: Sql,
+  status: string,
+  settled: {
+    readonly outcome: StatusOutcome;
+    readonly now: Instant;
+    readonly content: StatusContent | undefined;
+    readonly documentId: DocumentId | undefined;
+    readonly fault: string | undefined;
+  },
+): Promise<boolean> {
+  const { outcome, now, content, documentId, fault } = settled;
+  const rows = await sql`
+    update inbound_status
+    set outcome = ${outcome}, handled_at = ${new Date(now)}, next_at = null, code = ${content?.code ?? null},
+    response_id = ${content?.responseId ?? null},
+      issued_at = ${content === undefined ? null : new Date(content.issuedAt)}, document_id = ${documentId ?? null},
+        fault = ${fault ?? null}
+    where id = ${status} and outcome is null returning id`;
+  return rows.length === 1;
+}
+
+/** Puts a status off. */
+export async function deferStatus(sql: Sql, status: string, nextAt: Instant): Promise<void> {
+  await sql`update inbound_status set next_at = ${new Date(nextAt)}, tries = tries + 1 where id = ${status}
+    and outcome is null`;
+}
