@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { createSmpRecipients } from "../../engine/peppol/discovery/smp-recipients.js";
-import { ROUTING_STATUSES } from "../../engine/peppol/discovery/smp.js";
+import { ROUTING_STATUSES } from "../../engine/peppol/discovery/routing.js";
 import type { SmpAnswer, SmpLookup } from "../../engine/peppol/discovery/smp.js";
 import { SMP_NS } from "../../engine/peppol/discovery/smp-document.js";
 import { parseStaticRoutes, createStaticLookup } from "../../engine/peppol/discovery/smp-static.js";

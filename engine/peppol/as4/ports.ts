@@ -2,6 +2,7 @@
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import type { Instant } from "../../base/clock.js";
 import type { ParticipantId } from "../../base/ids.js";
+import type { RoutingFailure } from "../discovery/routing.js";
 import type { OutboundUrl } from "../network/outbound-address.js";
 
 /** Our own access point. Asked anew for every message, so that a roll-over of the key needs no restart. */
@@ -57,12 +58,8 @@ export type EndpointFound =
       /** The signed metadata that named the endpoint, for the evidence; absent where the operator's own routes did. */
       readonly metadata?: SignedMetadata;
     }
-  | { readonly kind: "unregistered" }
-  | { readonly kind: "no_capability"; readonly code: string }
-  /** The metadata names an access point whose certificate is not trusted. */
-  | { readonly kind: "untrusted"; readonly code: string }
-  /** The look-up did not answer, or not with something that can be believed. */
-  | { readonly kind: "failed"; readonly code: string };
+  /** `reason`: short, from a closed set. */
+  | { readonly kind: "none"; readonly status: RoutingFailure; readonly reason: string };
 
 export interface Endpoints {
   /** Never throws. */

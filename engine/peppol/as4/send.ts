@@ -21,6 +21,7 @@ import type { AnswerContext } from "./outcomes.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
 import type { EndpointFound, Endpoints, OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
 import type { Http, HttpFault, HttpResult } from "../network/http.js";
+import { outcomeOfRouting, ROUTING } from "../discovery/routing.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 import { classifyInbound } from "../responses/inbound-kind.js";
 import type { Passage, Receivers } from "./send-gate.js";
@@ -50,42 +51,16 @@ interface Target {
   readonly verdict: Trusted;
 }
 
-const UNTRUSTED = "The certificate of the receiving access point is not trusted.";
-
-/**
- * A look-up that gives no endpoint. @source design/reliability.md, S-08: unregistered is not a failure of the look-up
- */
-function outcomeOfLookup(found: Exclude<EndpointFound, Endpoint>): Outcome {
-  switch (found.kind) {
-    case "unregistered":
-      return {
-        kind: "recipient_unregistered",
-        code: "NXDOMAIN",
-        detail: "The recipient is not registered on the network.",
-      };
-    case "no_capability":
-      return {
-        kind: "recipient_capability",
-        code: found.code,
-        detail: "The recipient has no endpoint for this document type.",
-      };
-    case "untrusted":
-      return { kind: "certificate_rejected", code: found.code, detail: UNTRUSTED };
-    case "failed":
-      return { kind: "lookup_failed", code: found.code, detail: "The recipient could not be looked up." };
-  }
-}
-
 export function createAs4Transport(ports: As4TransportPorts): Transport {
   const { endpoints, trust, receivers, log } = ports;
 
   async function deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome> {
     const found = await endpoints.find(exchange, signal);
-    if (found.kind !== "endpoint") return outcomeOfLookup(found);
+    if (found.kind === "none") return outcomeOfRouting(found.status, found.reason);
     const verdict = found.verdict ?? (await trust.judge(found.certificate, signal));
     if (verdict.kind === "refused") {
       endpoints.forget(exchange.receiver);
-      return { kind: "certificate_rejected", code: verdict.fault, detail: UNTRUSTED };
+      return { kind: "certificate_rejected", code: verdict.fault, detail: ROUTING.certificate_invalid.detail };
     }
     const admission = await receivers.admit(found.url);
     if (admission.kind === "later")

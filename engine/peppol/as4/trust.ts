@@ -2,9 +2,9 @@
 import { LIMITS } from "../../base/limits.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { EvidencePart, ExchangeFacts } from "../../storage/evidence/record.js";
-import type { EndpointFound, Endpoints, PeerTrust, PeerVerdict, SignedMetadata } from "./ports.js";
+import type { Endpoints, PeerTrust, PeerVerdict, SignedMetadata } from "./ports.js";
 import type { Pki, RevocationAnswer, RevocationMode } from "../pki/pki.js";
-import type { SmpAnswer, SmpLookup } from "../discovery/smp.js";
+import type { SmpLookup } from "../discovery/smp.js";
 
 const revocationOf = ({ status, source }: RevocationAnswer): "good" | "unknown" | "not_checked" =>
   status === "good" ? "good" : source === "off" || source === "none" ? "not_checked" : "unknown";
@@ -29,23 +29,11 @@ export const peerTrust = (pki: Pick<Pki, "check" | "mode">): PeerTrust => ({
   },
 });
 
-/** What a look-up's routing status means for an attempt. */
-const KIND_OF_STATUS = {
-  participant_not_found: "unregistered",
-  document_type_not_supported: "no_capability",
-  process_not_supported: "no_capability",
-  endpoint_not_found: "no_capability",
-  certificate_invalid: "untrusted",
-  certificate_expired: "untrusted",
-  lookup_failed: "failed",
-} as const satisfies Record<Exclude<SmpAnswer["status"], "ready">, EndpointFound["kind"]>;
-
 /** Recipients, looked up in SMPs. @param policy under which the look-up judges certificates */
 export const smpEndpoints = (lookup: Pick<SmpLookup, "lookup" | "forget">, policy: RevocationMode): Endpoints => ({
   find: async ({ receiver, documentTypeId, processId }) => {
     const answer = await lookup.lookup({ participant: receiver, documentType: documentTypeId, process: processId });
-    if (answer.status !== "ready")
-      return { kind: KIND_OF_STATUS[answer.status], code: `${answer.status} ${answer.reason}` };
+    if (answer.status !== "ready") return { kind: "none", status: answer.status, reason: answer.reason };
     const {
       endpoint: { url, target, certificate, revocation, chain },
       evidence,

@@ -1,21 +1,8 @@
 /** The look-up as the question that is asked before a 202: does this recipient take this document in this process? */
 import { LIMITS } from "../../base/limits.js";
-import type { Capability, Recipients } from "./acceptance.js";
-import type { RoutingStatus, SmpLookup } from "./smp.js";
-
-/**
- * What a routing status means for accepting a document. An endpoint that is broken today may work at the next attempt.
- */
-const CAPABILITY: Readonly<Record<RoutingStatus, Capability>> = {
-  ready: "accepts",
-  participant_not_found: "unregistered",
-  document_type_not_supported: "not_accepted",
-  process_not_supported: "process_not_accepted",
-  endpoint_not_found: "not_accepted",
-  certificate_invalid: "unknown",
-  certificate_expired: "unknown",
-  lookup_failed: "unknown",
-};
+import type { Recipients } from "./acceptance.js";
+import { ROUTING } from "./routing.js";
+import type { SmpLookup } from "./smp.js";
 
 /**
  * @param options.timeout_ms  how long an answer is waited for; then it is "unknown", and the look-up goes on for the
@@ -34,7 +21,7 @@ export function createSmpRecipients(lookup: SmpLookup, options: { readonly timeo
           // Addresses that we must not connect to and services that have not begun say nothing about what the recipient
           // takes.
           const isOffered = status === "endpoint_not_found" && "reason" in rest && rest.reason !== "no_as4";
-          resolve(isOffered ? "unknown" : CAPABILITY[status]);
+          resolve(isOffered ? "unknown" : ROUTING[status].capability);
         });
       }),
     forget: (receiver) => {

@@ -20,22 +20,10 @@ import type { OutboundPolicy, OutboundUrl } from "../network/outbound-address.js
 import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
 import { remember } from "../remember.js";
+import type { RoutingFailure } from "./routing.js";
 import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "./smp-document.js";
 import type { PublishedEndpoint, ServiceMetadata } from "./smp-document.js";
 import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
-
-/** @source spec/rulings.md, section 13 */
-export const ROUTING_STATUSES = [
-  "ready",
-  "participant_not_found",
-  "document_type_not_supported",
-  "process_not_supported",
-  "endpoint_not_found",
-  "certificate_invalid",
-  "certificate_expired",
-  "lookup_failed",
-] as const;
-export type RoutingStatus = (typeof ROUTING_STATUSES)[number];
 
 export interface SmpQuestion {
   readonly participant: ParticipantId;
@@ -82,7 +70,7 @@ export interface SmpEndpoint {
 export type SmpAnswer =
   | { readonly status: "ready"; readonly endpoint: SmpEndpoint; readonly evidence?: SmpEvidence }
   /** `reason`: short, from closed sets; for logs and attempts. */
-  | { readonly status: Exclude<RoutingStatus, "ready">; readonly reason: string; readonly evidence?: SmpEvidence };
+  | { readonly status: RoutingFailure; readonly reason: string; readonly evidence?: SmpEvidence };
 
 /** The port; its forms are embedded, sml (createSmpLookup) and static (createStaticLookup). */
 export interface SmpLookup {
@@ -110,7 +98,7 @@ type Information = Extract<ServiceMetadata, { readonly kind: "information" }>;
 /** What is remembered: verified information, or why there is none. */
 type Found =
   | { readonly kind: "information"; readonly information: Information; readonly evidence: SmpEvidence }
-  | { readonly kind: "none"; readonly status: Exclude<RoutingStatus, "ready">; readonly reason: string };
+  | { readonly kind: "none"; readonly status: RoutingFailure; readonly reason: string };
 
 interface Known {
   readonly found: Found;
@@ -192,7 +180,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
   };
 }
 
-const none = (status: Exclude<RoutingStatus, "ready">, reason: string): Found => ({ kind: "none", status, reason });
+const none = (status: RoutingFailure, reason: string): Found => ({ kind: "none", status, reason });
 
 /** Fetches and verifies, following at most one redirect. */
 async function findMetadata(options: SmpLookupOptions, key: MetadataKey): Promise<Found> {

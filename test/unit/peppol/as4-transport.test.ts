@@ -435,13 +435,13 @@ describe("refused", () => {
 
 describe("nothing is sent", () => {
   test.each([
-    [{ kind: "unregistered" }, "recipient_unregistered", "NXDOMAIN"],
+    [{ kind: "none", status: "participant_not_found", reason: "not_at_smp" }, "recipient_unregistered", "NXDOMAIN"],
     [
-      { kind: "no_capability", code: "document_type_not_supported" },
+      { kind: "none", status: "document_type_not_supported", reason: "not_published" },
       "recipient_capability",
-      "document_type_not_supported",
+      "document_type_not_supported not_published",
     ],
-    [{ kind: "failed", code: "SERVFAIL" }, "lookup_failed", "SERVFAIL"],
+    [{ kind: "none", status: "lookup_failed", reason: "dns_SERVFAIL" }, "lookup_failed", "lookup_failed dns_SERVFAIL"],
   ] as const)("when the look-up says %j", async (answered, kind, code) => {
     found = answered;
     expect(await deliver()).toMatchObject({ kind, code });

@@ -5,7 +5,8 @@ import { peerTrust, smpEndpoints, trustEvidence } from "../../../engine/peppol/a
 import type { ParticipantId } from "../../../engine/base/ids.js";
 import type { Pki, RevocationAnswer } from "../../../engine/peppol/pki/pki.js";
 import { readCertificate } from "../../../engine/peppol/pki/certificate.js";
-import { ROUTING_STATUSES } from "../../../engine/peppol/discovery/smp.js";
+import { outcomeOfRouting, ROUTING_STATUSES } from "../../../engine/peppol/discovery/routing.js";
+import type { RoutingFailure } from "../../../engine/peppol/discovery/routing.js";
 import type { SmpAnswer } from "../../../engine/peppol/discovery/smp.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import { memoryArchive } from "../../support/evidence.js";
@@ -32,24 +33,25 @@ describe("a refusal of the PKI", () => {
 });
 
 describe("a look-up", () => {
-  const KINDS: Readonly<Record<string, string>> = {
-    participant_not_found: "unregistered",
-    document_type_not_supported: "no_capability",
-    process_not_supported: "no_capability",
-    endpoint_not_found: "no_capability",
-    certificate_invalid: "untrusted",
-    certificate_expired: "untrusted",
-    lookup_failed: "failed",
-  };
+  const MEANS = {
+    participant_not_found: { kind: "recipient_unregistered", code: "NXDOMAIN" },
+    document_type_not_supported: { kind: "recipient_capability", code: "document_type_not_supported why" },
+    process_not_supported: { kind: "recipient_capability", code: "process_not_supported why" },
+    endpoint_not_found: { kind: "recipient_capability", code: "endpoint_not_found why" },
+    certificate_invalid: { kind: "certificate_rejected", code: "certificate_invalid why" },
+    certificate_expired: { kind: "certificate_rejected", code: "certificate_expired why" },
+    lookup_failed: { kind: "lookup_failed", code: "lookup_failed why" },
+  } as const satisfies Record<RoutingFailure, object>;
   test.each(ROUTING_STATUSES.filter((status) => status !== "ready"))(
-    "%s is what an attempt calls it",
+    "an attempt that looks its recipient up and finds %s ends with one outcome and its code",
     async (status) => {
       const answer: SmpAnswer = { status, reason: "why" };
       const found = await smpEndpoints({ lookup: async () => answer, forget: () => undefined }, "soft").find(
         wanted,
         never,
       );
-      expect(found.kind).toBe(KINDS[status]);
+      expect(found).toEqual({ kind: "none", status, reason: "why" });
+      expect(outcomeOfRouting(status, "why")).toMatchObject(MEANS[status]);
     },
   );
 

@@ -1,0 +1,69 @@
+/**
+ * What a look-up of a recipient can find, and what each finding means: for accepting a document, which asks beforehand
+ * whether the recipient takes it, and for an attempt to send one, which needs an endpoint now.
+ * @source spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
+ */
+import type { Outcome, OutcomeKind } from "../transport.js";
+import type { Capability } from "./acceptance.js";
+
+interface RoutingRow {
+  /** What is known of the recipient before a document is accepted. */
+  readonly capability: Capability;
+  /** How an attempt ends that finds this instead of an endpoint; undefined where there is one. */
+  readonly outcome: OutcomeKind | undefined;
+  /** The finding in a sentence for the operator. */
+  readonly detail: string;
+}
+
+const UNTRUSTED = "The certificate of the receiving access point is not trusted.";
+
+/** A certificate that is refused today may be renewed before the next attempt, so that it says nothing before a 202. */
+export const ROUTING = {
+  ready: { capability: "accepts", outcome: undefined, detail: "The recipient has an endpoint for this document type." },
+  participant_not_found: {
+    capability: "unregistered",
+    outcome: "recipient_unregistered",
+    detail: "The recipient is not registered on the network.",
+  },
+  document_type_not_supported: {
+    capability: "not_accepted",
+    outcome: "recipient_capability",
+    detail: "The recipient does not take this document type.",
+  },
+  process_not_supported: {
+    capability: "process_not_accepted",
+    outcome: "recipient_capability",
+    detail: "The recipient does not take this document type in this process.",
+  },
+  endpoint_not_found: {
+    capability: "not_accepted",
+    outcome: "recipient_capability",
+    detail: "The recipient has no usable endpoint for this document type.",
+  },
+  certificate_invalid: { capability: "unknown", outcome: "certificate_rejected", detail: UNTRUSTED },
+  certificate_expired: { capability: "unknown", outcome: "certificate_rejected", detail: UNTRUSTED },
+  lookup_failed: {
+    capability: "unknown",
+    outcome: "lookup_failed",
+    detail: "The recipient could not be looked up.",
+  },
+} as const satisfies Record<string, RoutingRow>;
+
+/** What a look-up has found. */
+export type RoutingStatus = keyof typeof ROUTING;
+/** What a look-up has found where there is no endpoint to send to. */
+export type RoutingFailure = Exclude<RoutingStatus, "ready">;
+/** Every routing status, as the interface shows them. */
+export const ROUTING_STATUSES = Object.keys(ROUTING) as readonly RoutingStatus[];
+
+/** The answer of DNS for a name that does not exist; senders know it as the sign of an unregistered recipient. */
+const UNREGISTERED_CODE = "NXDOMAIN";
+
+/**
+ * How an attempt ends whose look-up has found no endpoint.
+ * @param reason  short, from a closed set; it becomes part of the outcome's code
+ */
+export function outcomeOfRouting(status: RoutingFailure, reason: string): Outcome {
+  const { outcome: kind, detail } = ROUTING[status];
+  return { kind, code: status === "participant_not_found" ? UNREGISTERED_CODE : `${status} ${reason}`, detail };
+}
