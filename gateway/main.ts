@@ -10,7 +10,7 @@ import type { Sandbox } from "../engine/identity/sandbox.js";
 import { LIMIT_RELATIONS } from "../engine/base/limits.js";
 import { createLog } from "../engine/base/log.js";
 import { createMetrics } from "../engine/base/metrics.js";
-import { migrationStatus } from "../engine/storage/migrate.js";
+import { isServable, migrationStatus } from "../engine/storage/migrate.js";
 import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/ports.js";
 import type { ServerForm } from "./http/listener.js";
@@ -97,21 +97,23 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const parts = await startWork(base, work, database, streams);
   const sandbox =
     config.ENVIRONMENT === "sandbox"
-      ? await ensureSandbox({ sql: parts.sql, clock }, dataDir, { publicUrl, adminUrl })
+      ? await ensureSandbox({ sql: parts.sql, clock }, dataDir, { publicUrl, adminUrl, adminToken: config.ADMIN_TOKEN })
       : undefined;
   observe(base, parts);
+  const adminToken = config.ADMIN_TOKEN ?? sandbox?.admin.token;
+  if (adminToken === undefined) log.warn("operators have no token: every call of /admin is refused; set ADMIN_TOKEN");
 
   let draining = false;
   const isReady = async (): Promise<boolean> => {
     if (draining) return false;
     try {
-      return (await migrationStatus({ url: database.url })).every((row) => row.state === "applied");
+      return isServable(await migrationStatus({ url: database.url }));
     } catch {
       return false;
     }
   };
   const ports: PipelinePorts = {
-    ...createAuthPorts(parts.identity, sandbox?.admin.token),
+    ...createAuthPorts(parts.identity, adminToken),
     admit: (row, key) => parts.limiter.admit(row, key),
     metrics,
     log,

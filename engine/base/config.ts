@@ -54,6 +54,10 @@ const smpId = (value: string): string =>
   /^[A-Za-z0-9._-]{1,100}$/.test(value)
     ? value
     : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most");
+const adminToken = (value: string): string =>
+  /^[A-Za-z0-9._~+/-]{32,512}=*$/.test(value.trim())
+    ? value.trim()
+    : malformed("must be 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / -, chosen at random");
 const masterKey = (value: string): Buffer => {
   const bytes = Buffer.from(value.trim(), "base64");
   return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
@@ -112,6 +116,13 @@ export const VARIABLES = {
     "Base of links, consent URLs and Location headers.",
     urlOf("http", "https"),
     undefined,
+  ),
+  ADMIN_TOKEN: row<string | undefined>(
+    "",
+    "The operators' token for /admin, at least 32 random characters; the sandbox makes one, production without one keeps /admin closed.",
+    adminToken,
+    undefined,
+    true,
   ),
   MASTER_KEY: row<Buffer | undefined>(
     "",

@@ -55,6 +55,12 @@ export function parseParticipantId(text: string): ParticipantId | undefined {
 /** The form under which participants are compared and looked up: the network treats their letters without case. */
 export const participantKey = (id: ParticipantId): string => id.toLowerCase();
 
+/** The two parts of a participant id: `0245:2020202020` has the scheme `0245` and the value `2020202020`. */
+export function participantParts(id: ParticipantId): { readonly scheme: string; readonly value: string } {
+  const colon = id.indexOf(":");
+  return { scheme: id.slice(0, colon), value: id.slice(colon + 1) };
+}
+
 /** `iso6523-actorid-upis::<scheme>:<id>`. @source spec/sapi.md, Received list item */
 export const qualifiedParticipant = (id: string): string => `${PARTICIPANT_SCHEME}::${id}`;
 

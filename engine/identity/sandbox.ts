@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "
 import { join } from "node:path";
 
 import type { Clock } from "../base/clock.js";
-import { participantKey } from "../base/ids.js";
+import { participantKey, participantParts } from "../base/ids.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
 import { SCOPES } from "../base/scopes.js";
@@ -39,9 +39,11 @@ export interface Sandbox {
   readonly admin: { readonly token: string };
 }
 
-export interface SandboxUrls {
+export interface SandboxSettings {
   readonly publicUrl: string;
   readonly adminUrl: string;
+  /** The operator's token where the configuration gives one; otherwise the sandbox makes its own once and keeps it. */
+  readonly adminToken: string | undefined;
 }
 
 /** Names and participants of the demo firms; the DIČ are made up. */
@@ -92,12 +94,13 @@ async function demoFirm(
   firm: { readonly name: string; readonly participantId: ParticipantId },
 ): Promise<FirmId> {
   const existing = await findOwnParticipant(deps.sql, participantKey(firm.participantId));
+  const { value: dic } = participantParts(firm.participantId);
   const firmId =
     existing?.firmId ??
     (await createFirm(deps, {
       name: firm.name,
-      dic: firm.participantId.slice(5),
-      icDph: `SK${firm.participantId.slice(5)}`,
+      dic,
+      icDph: `SK${dic}`,
       sandbox: true,
     }));
   await registerParticipant(deps, firmId, firm.participantId);
@@ -116,7 +119,7 @@ async function demoKey(
   return { clientId: key.id, clientSecret: key.secret };
 }
 
-async function createSandbox(deps: Deps): Promise<Omit<Sandbox, "baseUrl" | "sapiBaseUrl" | "adminUrl">> {
+async function createSandbox(deps: Deps): Promise<Pick<Sandbox, "sender" | "receiver" | "integrator">> {
   const firms = {
     sender: await demoFirm(deps, DEMO_FIRMS.sender),
     receiver: await demoFirm(deps, DEMO_FIRMS.receiver),
@@ -147,26 +150,29 @@ async function createSandbox(deps: Deps): Promise<Omit<Sandbox, "baseUrl" | "sap
       ...(await demoKey(deps, { integratorId }, SCOPES, "Demo central key")),
       customerRefs: { sender: DEMO_FIRMS.sender.customerRef, receiver: DEMO_FIRMS.receiver.customerRef },
     },
-    admin: { token: randomBytes(32).toString("base64url") },
   };
 }
+
+/** An operator's token of 256 random bits. */
+const newAdminToken = (): string => randomBytes(32).toString("base64url");
 
 /**
  * Makes the sandbox's firms, keys and file when they are not there; otherwise only brings the file's URLs up to date.
  * Safe to repeat, also after a crash between the rows and the file: the firms stay, only the keys are made again.
  */
-export async function ensureSandbox(deps: Deps, dataDir: string, urls: SandboxUrls): Promise<Sandbox> {
+export async function ensureSandbox(deps: Deps, dataDir: string, settings: SandboxSettings): Promise<Sandbox> {
   const found = readSandbox(dataDir);
   const known =
     found !== undefined &&
     (await findOwnParticipant(deps.sql, participantKey(found.sender.participantId as ParticipantId))) !== undefined;
   const sandbox: Sandbox = {
-    baseUrl: `${urls.publicUrl}/api/v1`,
-    sapiBaseUrl: `${urls.publicUrl}/sapi/v1`,
-    adminUrl: urls.adminUrl,
+    baseUrl: `${settings.publicUrl}/api/v1`,
+    sapiBaseUrl: `${settings.publicUrl}/sapi/v1`,
+    adminUrl: settings.adminUrl,
     ...(known
-      ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator, admin: found.admin }
+      ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator }
       : await createSandbox(deps)),
+    admin: { token: settings.adminToken ?? found?.admin.token ?? newAdminToken() },
   };
   writeSandbox(dataDir, sandbox);
   return sandbox;

@@ -19,6 +19,14 @@ export const MIGRATION_STATES = ["applied", "pending", "changed", "unknown"] as 
 /** `changed`: the file differs from what was applied. `unknown`: applied by a newer release. */
 export type MigrationState = (typeof MIGRATION_STATES)[number];
 
+/**
+ * States in which this release can work with the schema. A migration of a newer release counts: while nodes are replaced
+ * one by one, those of the release before go on beside the new ones.
+ */
+const SERVABLE: readonly MigrationState[] = ["applied", "unknown"];
+export const isServable = (status: readonly MigrationStatus[]): boolean =>
+  status.every((row) => SERVABLE.includes(row.state));
+
 export interface MigrationStatus {
   readonly number: number;
   readonly name: string;

@@ -24,6 +24,7 @@ function banner(engine: Engine): void {
     `  Streams    ${engine.streams === "jetstream" ? "NATS JetStream" : "Postgres"}    HTTP  ${engine.server === "uws" ? "uWebSockets.js" : "node:http"}`,
   );
   if (sandbox === undefined) return;
+  print(`  Admin      Authorization: Bearer ${sandbox.admin.token}`);
   const { sender, receiver } = sandbox;
   print(`  Sender     ${sender.participantId}  client_id ${sender.clientId}  client_secret ${sender.clientSecret}`);
   print(

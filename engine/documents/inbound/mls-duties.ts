@@ -5,7 +5,7 @@
 import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import { within } from "../../events/wake.js";
-import { newId } from "../../base/ids.js";
+import { newId, participantParts } from "../../base/ids.js";
 import type { ReceivedDocumentId } from "../../base/ids.js";
 import { receivedLifecycle } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
@@ -83,8 +83,8 @@ function messageOf(ports: DutyPorts, duty: TakenDuty, code: MlsCode, issues: rea
   const payload = buildMls({
     id,
     issuedAt: ports.clock.now(),
-    sender: ports.provider.participant.slice(5),
-    receiver: duty.receiver.slice(5),
+    sender: participantParts(ports.provider.participant).value,
+    receiver: participantParts(duty.receiver).value,
     code,
     description:
       code === "RE" ? `The document breaks ${failures} rule${failures === 1 ? "" : "s"} and was rejected.` : undefined,

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 
+import { JobQuarantined } from "../../../validators/pool.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { newMessageId, parseParticipantId } from "../../base/ids.js";
@@ -97,7 +98,7 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
 
 /** Bytes that have killed two workers are refused like any that cannot be read. */
 const poisoned = (error: unknown): Refused | undefined =>
-  error instanceof Error && error.name === "JobQuarantined" ? new Refused("EBMS:0009", "quarantined") : undefined;
+  error instanceof JobQuarantined ? new Refused("EBMS:0009", "quarantined") : undefined;
 
 /** Opens a message and asks whether its signer may send at all. */
 async function open(

@@ -5,7 +5,7 @@
 import type { XmlElement } from "../../../validators/xml/tree.js";
 import { parseInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
-import { parseParticipantId } from "../../base/ids.js";
+import { parseParticipantId, participantParts } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import {
@@ -75,7 +75,7 @@ export interface NewInvoiceResponse {
 }
 
 const party = (name: "SenderParty" | "ReceiverParty", { participant, name: legalName }: ResponseParty): string => {
-  const [schemeID = "", id = ""] = [participant.slice(0, 4), participant.slice(5)];
+  const { scheme: schemeID, value: id } = participantParts(participant);
   return aggregate(
     name,
     basic("EndpointID", id, { schemeID }),

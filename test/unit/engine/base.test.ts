@@ -1,11 +1,21 @@
 /** The base: configuration, ids, cursors, clock, log, errors, sealing. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 import { addDays, bratislavaDay } from "../../../engine/base/clock.js";
 import { ConfigError, environmentExample, loadConfig, VARIABLES } from "../../../engine/base/config.js";
 import { createCursors } from "../../../engine/base/cursors.js";
 import { ERRORS } from "../../../engine/base/errors.js";
-import { newId, parseParticipantId, parseRequestId, parseUuid, participantKey } from "../../../engine/base/ids.js";
+import {
+  newId,
+  parseParticipantId,
+  parseRequestId,
+  parseUuid,
+  participantKey,
+  participantParts,
+} from "../../../engine/base/ids.js";
 import { createLog, errorFields } from "../../../engine/base/log.js";
 import { createMetrics, METRICS } from "../../../engine/base/metrics.js";
 import { documentTypeId, parseDocumentType } from "../../../engine/peppol/envelope/identifiers.js";
@@ -83,6 +93,21 @@ describe("configuration", () => {
   test("a secret may come from a file", () => {
     expect(mistakes({ MASTER_KEY_FILE: "/nonexistent/key" })).toHaveLength(1);
   });
+  test("the operators' token is given by variable or file, and one that could be guessed stops the start", () => {
+    const token = "0123456789abcdef0123456789ABCDEF";
+    const file = join(mkdtempSync(join(tmpdir(), "kurier-token-")), "token");
+    writeFileSync(file, `${token}\n`);
+    expect([loadConfig({}), loadConfig({ ADMIN_TOKEN: token }), loadConfig({ ADMIN_TOKEN_FILE: file })]).toMatchObject([
+      { ADMIN_TOKEN: undefined },
+      { ADMIN_TOKEN: token },
+      { ADMIN_TOKEN: token },
+    ]);
+    for (const weak of ["admin", token.slice(1), `${token} ${token}`, `${token}é`]) {
+      const sentences = mistakes({ ADMIN_TOKEN: weak });
+      expect(sentences, weak).toEqual([expect.stringMatching(/^ADMIN_TOKEN /)]);
+      expect(sentences.join()).not.toContain(token.slice(1));
+    }
+  });
   test("the example names every variable", () => {
     for (const name of Object.keys(VARIABLES)) expect(environmentExample()).toContain(`# ${name}=`);
   });
@@ -94,6 +119,15 @@ describe("ids", () => {
     expect(parseParticipantId("iso6523-actorid-upis::0245:2020202020")).toBe("0245:2020202020");
     const id = parseParticipantId("9930:DE123456789");
     expect(id === undefined ? "" : participantKey(id)).toBe("9930:de123456789");
+  });
+  test("a participant has the parts that its colon divides, of whatever length its scheme's values are", () => {
+    const parts = ["0245:2020202020", "9930:DE1"]
+      .map((text) => parseParticipantId(text))
+      .filter((id) => id !== undefined);
+    expect(parts.map(participantParts)).toEqual([
+      { scheme: "0245", value: "2020202020" },
+      { scheme: "9930", value: "DE1" },
+    ]);
   });
   test.each([
     "",

@@ -29,6 +29,7 @@ import { memoryInbox, ownOf, trustIn } from "../../support/as4-peer.js";
 import type { MemoryInbox } from "../../support/as4-peer.js";
 import { memoryArchive } from "../../support/evidence.js";
 import type { MemoryArchive } from "../../support/evidence.js";
+import { JobQuarantined } from "../../../validators/pool.js";
 
 const sender = "0245:2020202020" as ParticipantId;
 const receiver = "0245:1234567890" as ParticipantId;
@@ -405,7 +406,7 @@ describe("X-09: parts, encryption, compression", () => {
   test("bytes that kill workers are refused for good", async () => {
     start(async (kind, input) => {
       if (kind !== "as4.open") return inThread(kind, input);
-      throw Object.assign(new Error("the job is in quarantine"), { name: "JobQuarantined" });
+      throw new JobQuarantined("0".repeat(64));
     });
     const sent = await good();
     expect(codeIn(await receive(sent.body, sent.contentType))).toBe("EBMS:0009");

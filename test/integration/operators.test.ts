@@ -1,0 +1,98 @@
+/** What operators rely on: who may call /admin, and when a node says that it is ready. @source design/interface.md, Environment */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { loadConfig } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
+import { startEngine } from "../../gateway/main.js";
+import type { Engine } from "../../gateway/main.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+
+const TOKEN = "an-operators-token-of-at-least-32-characters";
+
+describe("an engine", () => {
+  let db: TestDatabase;
+  const folders: string[] = [];
+  const engines: Engine[] = [];
+  beforeAll(async () => {
+    db = await freshDatabase();
+  });
+  afterAll(async () => {
+    for (const engine of engines) await engine.stop();
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    await db.drop();
+  });
+
+  /** Documents travel inside the process: the keys that production asks for have tests of their own. */
+  async function start(changes: Partial<Config>): Promise<{ engine: Engine; lines: string[]; dataDir: string }> {
+    const dataDir = mkdtempSync(join(tmpdir(), "kurier-test-"));
+    folders.push(dataDir);
+    const lines: string[] = [];
+    const config: Config = {
+      ...loadConfig({}),
+      PORT: 0,
+      ADMIN_PORT: 0,
+      DATA_DIR: dataDir,
+      DATABASE_URL: db.url,
+      NATS_URL: "embedded",
+      MASTER_KEY: Buffer.alloc(32, 7),
+      VALIDATOR_THREADS: 1,
+      ...changes,
+    };
+    const logTo = {
+      write: (line: string) => {
+        lines.push(line);
+      },
+    };
+    const engine = await startEngine(config, { transport: "loopback", logTo });
+    engines.push(engine);
+    return { engine, lines, dataDir };
+  }
+  const admin = async (engine: Engine, token: string): Promise<number> =>
+    (await fetch(`${engine.adminUrl}/admin/firms`, { headers: { authorization: `Bearer ${token}` } })).status;
+
+  test("in production takes the token of ADMIN_TOKEN on /admin and no other", async () => {
+    const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
+    expect([await admin(engine, TOKEN), await admin(engine, `${TOKEN}x`)]).toEqual([200, 401]);
+  });
+
+  test("in production without ADMIN_TOKEN keeps /admin closed and says so in one line", async () => {
+    const { engine, lines } = await start({ ENVIRONMENT: "production" });
+    expect([await admin(engine, TOKEN), await admin(engine, "undefined"), await admin(engine, "")]).toEqual([
+      401, 401, 401,
+    ]);
+    expect(lines.filter((line) => line.includes("ADMIN_TOKEN"))).toHaveLength(1);
+  });
+
+  test("in the sandbox makes a token once, keeps it over a restart, and takes that of ADMIN_TOKEN in its place", async () => {
+    const first = await start({});
+    const made = first.engine.sandbox?.admin.token ?? "";
+    expect(made).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(await admin(first.engine, made)).toBe(200);
+    expect(first.lines.join("")).not.toContain("ADMIN_TOKEN");
+    expect(first.lines.join("")).not.toContain(made);
+    await first.engine.stop();
+    const second = await start({ DATA_DIR: first.dataDir });
+    expect(second.engine.sandbox?.admin.token).toBe(made);
+    await second.engine.stop();
+    const third = await start({ DATA_DIR: first.dataDir, ADMIN_TOKEN: TOKEN });
+    expect([await admin(third.engine, TOKEN), await admin(third.engine, made)]).toEqual([200, 401]);
+    const written = JSON.parse(readFileSync(join(first.dataDir, "sandbox.json"), "utf8")) as {
+      admin: { token: string };
+    };
+    expect(written.admin.token).toBe(TOKEN);
+  });
+
+  test("stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing", async () => {
+    const { engine } = await start({});
+    const ready = async (): Promise<number> => (await fetch(`${engine.adminUrl}/readyz`)).status;
+    await db.sql`insert into schema_migration (number, name, checksum, applied_at)
+      values (9999, '9999_of_a_newer_release.sql', repeat('0', 64), now())`;
+    expect(await ready()).toBe(200);
+    await db.sql`delete from schema_migration where number = (select max(number) from schema_migration where number < 9999)`;
+    expect(await ready()).toBe(503);
+  });
+});
