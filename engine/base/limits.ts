@@ -177,13 +177,11 @@ export const LIMITS = {
   /** Received documents that are stored in one statement. */
   receive_batch: 32,
   /**
-   * Attempts under way to one receiving access point that answers quickly, and to one that does not, or is not known
-   * yet.
+   * Attempts on the wire to one receiving access point: to one that has not answered yet, and at most. Between them its
+   * answers decide.
    */
+  attempts_receiver_first: 2,
   attempts_per_receiver_max: 64,
-  attempts_per_slow_receiver_max: 8,
-  /** Attempts under way to all slow receivers together: the other places are for those that answer. */
-  attempts_slow_max: 32,
 
   /** How long an answer about a recipient is believed before a 202; an attempt always looks itself. Ours. */
   recipient_cache_ms: 30 * SECOND_MS,
@@ -425,18 +423,25 @@ export const LIMITS = {
   breaker_failures: 5,
   breaker_pause_first_ms: 10 * SECOND_MS,
   breaker_pause_max_ms: 5 * MINUTE_MS,
-  /** An attempt to a receiver takes less on average: it counts as quick. */
+  /** A receiver that answers within this time needs to leave no place for quicker ones. */
   receiver_quick_ms: 1 * SECOND_MS,
   /**
-   * An attempt waits for a place this long at most, when the pace of the receiver promises one; otherwise it comes
-   * again.
+   * The wait in a receiver's queue that we aim at: RFC 6817 allows 100 ms for octets; an exchange of ours, two
+   * signatures and a commit, takes more.
    */
-  receiver_place_wait_ms: 1 * SECOND_MS,
+  receiver_queue_target_ms: 250,
+  receiver_queue_target_share: 0.25,
+  /** Slower receivers are approached one by one: doubling would overrun them before the first answer tells. */
+  receiver_slow_start_ms: 250,
+  /** An attempt that is ready to send waits this long for its place; then it comes again. */
+  receiver_place_wait_ms: 10 * SECOND_MS,
   /** When to come again to a receiver that is full. */
   receiver_retry_min_ms: 1 * SECOND_MS,
   receiver_retry_max_ms: 60 * SECOND_MS,
   /** Receiving access points remembered per node; the network has about 500. */
   receivers_max: 10_000,
+  /** Participants whose access point a node remembers. 200 bytes each. */
+  receiver_routes_max: 100_000,
 
   // Evidence
   /** Exchanges that share one file, one fsync and one statement. */

@@ -88,7 +88,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   const lookup = await openLookup(options, { pki, policy, http, smpServer });
   const own = { current: () => keys.ap(), all: () => keys.apKeys() };
   const trust = peerTrust(pki);
-  const receivers = createReceivers(clock);
+  const receivers = createReceivers({ clock });
   const watch = keys.watch();
   if (registrations !== undefined) await sayWhetherWeAreFound(sql, keys, log);
   metrics.beforeExposition(() => {

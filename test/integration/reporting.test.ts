@@ -200,7 +200,7 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
     own: ownOf(us),
     crypto: inThread,
     http: client.request,
-    receivers: createReceivers(clock),
+    receivers: createReceivers({ clock }),
     evidence: archive,
     clock,
     log: silentLog,

@@ -80,7 +80,7 @@ beforeEach(async () => {
     own: ownOf(us),
     crypto: inThread,
     http: http.request,
-    receivers: createReceivers(clock),
+    receivers: createReceivers({ clock }),
     evidence: archive,
     clock,
     log: silentLog,

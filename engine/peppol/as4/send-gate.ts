@@ -1,55 +1,70 @@
 /**
- * Receiving access points, one by one: how many attempts may be under way to each, and whether one is down.
+ * Receiving access points, one by one: how many attempts may be on the wire to each, and whether one is down.
  *
- * A quick receiver has many places, and who finds them taken waits for the next one: it is free in a moment. A slow one
- * has few, and slow ones together leave places for others; who finds those taken, or the receiver down, is told when to
- * come again, so that the documents of others pass at once. Those times are handed out at the pace at which the
- * receiver takes documents. Measured on a backlog for one quick receiver: 9 documents a second when everyone had to
- * come again.
+ * The number on the wire follows what the receiver itself shows (adaptive-limit.ts). Whoever is ready to send waits for
+ * a place, the first to come first; so that there is always somebody ready, a few more documents than that are
+ * prepared. Who takes documents to send asks first how many the receiver has room for, so that none is taken only to be
+ * put off.
  */
 import type { Clock, Instant } from "../../base/clock.js";
 import { randomUnit } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { createAdaptiveLimit } from "./adaptive-limit.js";
+import type { AdaptiveLimit, AdaptiveLimits } from "./adaptive-limit.js";
 
 /**
  * `passed`: it answered, whatever it said. `failed`: it could not be reached or answered nothing that could be read.
  */
 export type Passage = "passed" | "failed";
 
-export type Admission =
-  | { readonly kind: "admitted"; readonly leave: (passage: Passage) => void }
-  | { readonly kind: "later"; readonly reason: "full" | "down"; readonly retryAfter_ms: number };
+export interface Later {
+  readonly kind: "later";
+  readonly reason: "full" | "down";
+  readonly retryAfter_ms: number;
+}
+
+/** A place on the wire. */
+export interface Place {
+  readonly kind: "place";
+  /**
+   * The first octet leaves now: what came before was our own time. May be called again when the message is sent anew.
+   */
+  readonly sending: () => void;
+  /** The answer is there, or there will be none. The place is free for the next. */
+  readonly leave: (passage: Passage) => void;
+}
+
+/** An attempt that is being prepared for a receiver. */
+export interface Begun {
+  readonly kind: "begun";
+  /** Asks for a place on the wire; `answer` is called once, now or within LIMITS.receiver_place_wait_ms. */
+  readonly enter: (answer: (entry: Place | Later) => void) => void;
+  /** Nothing more is done for this attempt. Safe to repeat. */
+  readonly end: () => void;
+}
+
+/** What is known of the access point of a participant. */
+export interface Capacity {
+  /** The access point, or the participant itself while nobody has looked it up. */
+  readonly key: string;
+  /** Attempts that are worth having under way, those included that are still being prepared. 0: it is down. */
+  readonly places: number;
+  /** What an answer takes, in milliseconds; undefined before the first. */
+  readonly typical_ms: number | undefined;
+}
 
 export interface Receivers {
   /**
-   * Asks to make one attempt to a receiver; answers at once, or within LIMITS.receiver_place_wait_ms. @param key the
-   * receiver's endpoint
+   * Begins an attempt, at once. @param key the receiver's endpoint @param participant who is reached there, for
+   * `capacityOf`
    */
-  admit(key: string): Promise<Admission>;
+  begin(key: string, participant?: string): Begun | Later;
+  capacityOf(participant: string): Capacity;
   /** Receivers whose breaker is open, for a gauge. */
   open(): number;
 }
 
-interface Receiver {
-  underWay: number;
-  failures: number;
-  /** Until when nothing is sent; 0 when the receiver is up. */
-  closedUntil: Instant;
-  /** The pause after the next failure. */
-  pause_ms: number;
-  /** Moving average of the time that one attempt takes. */
-  typical_ms: number;
-  /** The time handed out last to somebody who found it full. */
-  handedOut: Instant;
-  /** Those who wait for a place, the first to come first. Each is called once. */
-  readonly waiting: Set<(admission: Admission) => void>;
-}
-
-export interface ReceiverLimits {
-  readonly attempts_per_receiver_max: number;
-  readonly attempts_per_slow_receiver_max: number;
-  readonly attempts_slow_max: number;
-  readonly receiver_quick_ms: number;
+export interface ReceiverLimits extends AdaptiveLimits {
   readonly receiver_place_wait_ms: number;
   readonly breaker_failures: number;
   readonly breaker_pause_first_ms: number;
@@ -57,158 +72,271 @@ export interface ReceiverLimits {
   readonly receiver_retry_min_ms: number;
   readonly receiver_retry_max_ms: number;
   readonly receivers_max: number;
+  readonly receiver_routes_max: number;
 }
 
-/** Weight of the newest attempt in the average. */
+export interface ReceiversOptions {
+  readonly clock: Pick<Clock, "monotonic">;
+  /** @default LIMITS */
+  readonly limits?: ReceiverLimits;
+  /** From 0 to 1, for the spread after a pause. @default a random number */
+  readonly random?: () => number;
+  /** Calls back after that time unless it is cancelled. @default a timer */
+  readonly after?: (ms: number, call: () => void) => () => void;
+}
+
+interface Receiver {
+  readonly limit: AdaptiveLimit;
+  /** Attempts that were begun and have not ended, and those of them on the wire. */
+  underWay: number;
+  onWire: number;
+  failures: number;
+  /** Until when nothing is sent; 0 when the receiver is up. */
+  closedUntil: Instant;
+  /** The pause after the next failure. */
+  pause_ms: number;
+  /** Moving averages of an answer's time on the wire and of our own time around it; 0 before the first. */
+  wire_ms: number;
+  own_ms: number;
+  /** The time handed out last to somebody who found it full. */
+  handedOut: Instant;
+  /** Those who wait for a place, the first to come first. */
+  readonly waiting: Set<(entry: Place | Later) => void>;
+}
+
+/** Weight of the newest attempt in the averages. */
 const NEWEST = 0.2;
 /** The spread of the times after a pause, so that they do not all come at once. */
 const SPREAD = 0.2;
+/** Answers that take longer are not worth preparing for: who is ready would wait, and hold what others need. */
+const AHEAD_UNTIL_MS = 1_000;
 
-export function createReceivers(
-  clock: Pick<Clock, "monotonic">,
-  limits: ReceiverLimits = LIMITS,
-  random: () => number = randomUnit,
-): Receivers {
-  const receivers = new Map<string, Receiver>();
+const average = (before: number, value: number): number =>
+  before === 0 ? value : before * (1 - NEWEST) + value * NEWEST;
 
-  function find(key: string): Receiver {
-    const known = receivers.get(key);
-    const receiver = known ?? {
-      underWay: 0,
-      failures: 0,
-      closedUntil: 0,
-      pause_ms: limits.breaker_pause_first_ms,
-      typical_ms: 0,
-      handedOut: 0,
-      waiting: new Set(),
-    };
-    receivers.delete(key);
-    receivers.set(key, receiver);
-    if (receivers.size > limits.receivers_max) forgetOldest();
-    return receiver;
+const timer = (ms: number, call: () => void): (() => void) => {
+  const handle = setTimeout(call, ms);
+  return () => {
+    clearTimeout(handle);
+  };
+};
+
+/** A map that forgets what was used least lately. */
+function touch<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+}
+
+class Gate implements Receivers {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #limits: ReceiverLimits;
+  readonly #random: () => number;
+  readonly #after: (ms: number, call: () => void) => () => void;
+  readonly #receivers = new Map<string, Receiver>();
+  /** Participants and the access points at which they were found last. */
+  readonly #routes = new Map<string, string>();
+
+  constructor({ clock, limits = LIMITS, random = randomUnit, after = timer }: ReceiversOptions) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#random = random;
+    this.#after = after;
   }
 
-  function forgetOldest(): void {
-    for (const [key, { underWay, waiting }] of receivers) {
-      if (underWay > 0 || waiting.size > 0) continue;
-      receivers.delete(key);
-      return;
-    }
-  }
-
-  const isSlow = ({ typical_ms }: Receiver): boolean => typical_ms > limits.receiver_quick_ms;
-  const underWayToSlow = (): number =>
-    [...receivers.values()].reduce((sum, receiver) => sum + (isSlow(receiver) ? receiver.underWay : 0), 0);
-
-  /** Attempts that may be under way to a receiver now. */
-  function placesOf(receiver: Receiver): number {
-    // After the pause one attempt shows whether it is back.
-    if (receiver.closedUntil > 0) return 1;
-    if (isSlow(receiver))
-      return Math.max(
-        0,
-        Math.min(
-          limits.attempts_per_slow_receiver_max,
-          limits.attempts_slow_max - underWayToSlow() + receiver.underWay,
-        ),
-      );
-    return receiver.typical_ms === 0 ? limits.attempts_per_slow_receiver_max : limits.attempts_per_receiver_max;
-  }
-
-  function enter(receiver: Receiver): Admission {
+  begin(key: string, participant?: string): Begun | Later {
+    if (participant !== undefined) this.#learnRoute(participant, key);
+    const receiver = this.#find(key);
+    if (receiver.underWay >= this.#places(receiver)) return this.#later(receiver);
     receiver.underWay += 1;
-    const startedAt = clock.monotonic();
-    let left = false;
+    const begunAt = this.#clock.monotonic();
+    let ended = false;
+    let wire_ms = 0;
     return {
-      kind: "admitted",
-      leave: (passage) => {
-        if (left) return;
-        left = true;
+      kind: "begun",
+      enter: (answer) => {
+        this.#enter(receiver, answer, (took_ms) => {
+          wire_ms += took_ms;
+        });
+      },
+      end: () => {
+        if (ended) return;
+        ended = true;
         receiver.underWay -= 1;
-        learn(receiver, startedAt, passage);
-        letIn(receiver);
+        // An attempt that never was on the wire says nothing of what it takes to prepare one.
+        if (wire_ms > 0)
+          receiver.own_ms = average(receiver.own_ms, Math.max(0, this.#clock.monotonic() - begunAt - wire_ms));
       },
     };
   }
 
-  function learn(receiver: Receiver, startedAt: Instant, passage: Passage): void {
-    const now = clock.monotonic();
-    const took = now - startedAt;
-    receiver.typical_ms = receiver.typical_ms === 0 ? took : receiver.typical_ms * (1 - NEWEST) + took * NEWEST;
-    if (passage === "passed") {
-      receiver.failures = 0;
-      receiver.closedUntil = 0;
-      receiver.pause_ms = limits.breaker_pause_first_ms;
-      return;
-    }
-    receiver.failures += 1;
-    // Attempts that were under way when it opened say nothing new when they fail too.
-    if (receiver.failures < limits.breaker_failures || receiver.closedUntil > now) return;
-    receiver.closedUntil = now + receiver.pause_ms;
-    receiver.pause_ms = Math.min(receiver.pause_ms * 2, limits.breaker_pause_max_ms);
-  }
-
-  /** Gives free places to those who wait; all of them are sent away from a receiver that is down. */
-  function letIn(receiver: Receiver): void {
-    for (const answer of receiver.waiting) {
-      if (receiver.closedUntil === 0 && receiver.underWay >= placesOf(receiver)) return;
-      receiver.waiting.delete(answer);
-      answer(receiver.closedUntil > 0 ? later(receiver) : enter(receiver));
-    }
-  }
-
-  function later(receiver: Receiver): Admission {
-    const now = clock.monotonic();
-    if (receiver.closedUntil > now) {
-      return {
-        kind: "later",
-        reason: "down",
-        retryAfter_ms:
-          Math.round((receiver.closedUntil - now) * (1 + SPREAD * random())) + limits.receiver_retry_min_ms,
-      };
-    }
-    // One that has not answered yet is taken to be as slow as a quick one may be.
-    const pace_ms = receiver.typical_ms === 0 ? limits.receiver_quick_ms : receiver.typical_ms;
-    receiver.handedOut = Math.max(receiver.handedOut, now) + pace_ms / Math.max(1, placesOf(receiver));
+  capacityOf(participant: string): Capacity {
+    const key = this.#routes.get(participant) ?? participant;
+    const receiver = this.#receivers.get(key);
+    if (receiver === undefined) return { key, places: this.#limits.attempts_receiver_first, typical_ms: undefined };
     return {
-      kind: "later",
-      reason: receiver.closedUntil > 0 ? "down" : "full",
-      retryAfter_ms: Math.round(
-        Math.min(Math.max(receiver.handedOut - now, limits.receiver_retry_min_ms), limits.receiver_retry_max_ms),
-      ),
+      key,
+      places: this.#places(receiver),
+      typical_ms: receiver.wire_ms === 0 ? undefined : receiver.wire_ms,
     };
   }
 
-  /** Whether a place is likely to be free before somebody who starts to wait now would give up. */
-  function isSoonFree(receiver: Receiver): boolean {
-    if (receiver.closedUntil > 0 || limits.receiver_place_wait_ms === 0 || isSlow(receiver)) return false;
-    return (receiver.typical_ms * (receiver.waiting.size + 1)) / placesOf(receiver) < limits.receiver_place_wait_ms;
+  open(): number {
+    const now = this.#clock.monotonic();
+    return [...this.#receivers.values()].filter(({ closedUntil }) => closedUntil > now).length;
   }
 
-  const wait = (receiver: Receiver): Promise<Admission> =>
-    new Promise((resolve) => {
-      const answer = (admission: Admission): void => {
-        clearTimeout(timer);
-        resolve(admission);
-      };
-      const timer = setTimeout(() => {
-        receiver.waiting.delete(answer);
-        resolve(later(receiver));
-      }, limits.receiver_place_wait_ms);
-      receiver.waiting.add(answer);
-    });
+  #learnRoute(participant: string, key: string): void {
+    touch(this.#routes, participant, key);
+    if (this.#routes.size <= this.#limits.receiver_routes_max) return;
+    for (const oldest of this.#routes.keys()) {
+      this.#routes.delete(oldest);
+      return;
+    }
+  }
 
-  return {
-    admit: (key) => {
-      const receiver = find(key);
-      const isDown = receiver.closedUntil > clock.monotonic();
-      if (!isDown && receiver.waiting.size === 0 && receiver.underWay < placesOf(receiver))
-        return Promise.resolve(enter(receiver));
-      return isSoonFree(receiver) ? wait(receiver) : Promise.resolve(later(receiver));
+  #find(key: string): Receiver {
+    const receiver = this.#receivers.get(key) ?? {
+      limit: createAdaptiveLimit(this.#limits),
+      underWay: 0,
+      onWire: 0,
+      failures: 0,
+      closedUntil: 0,
+      pause_ms: this.#limits.breaker_pause_first_ms,
+      wire_ms: 0,
+      own_ms: 0,
+      handedOut: 0,
+      waiting: new Set(),
+    };
+    touch(this.#receivers, key, receiver);
+    if (this.#receivers.size > this.#limits.receivers_max) this.#forgetOldest();
+    return receiver;
+  }
+
+  #forgetOldest(): void {
+    for (const [key, { underWay }] of this.#receivers) {
+      if (underWay > 0) continue;
+      this.#receivers.delete(key);
+      return;
+    }
+  }
+
+  /**
+   * Attempts worth having under way: what the wire takes, and as many more as are prepared in the time of one answer.
+   */
+  #places(receiver: Receiver): number {
+    if (receiver.closedUntil > this.#clock.monotonic()) return 0;
+    // After the pause one attempt shows whether it is back.
+    if (receiver.closedUntil > 0) return 1;
+    const { wire_ms, own_ms, limit } = receiver;
+    const ahead = wire_ms === 0 || wire_ms > AHEAD_UNTIL_MS ? 0 : own_ms / wire_ms;
+    return Math.floor(limit.current() * (1 + ahead));
+  }
+
+  #onWireMax(receiver: Receiver): number {
+    return receiver.closedUntil > 0 ? 1 : receiver.limit.current();
+  }
+
+  #enter(receiver: Receiver, answer: (entry: Place | Later) => void, spent: (took_ms: number) => void): void {
+    if (receiver.closedUntil > this.#clock.monotonic()) {
+      answer(this.#later(receiver));
+      return;
+    }
+    if (receiver.waiting.size === 0 && receiver.onWire < this.#onWireMax(receiver)) {
+      answer(this.#place(receiver, spent));
+      return;
+    }
+    const next = (entry: Place | Later): void => {
+      cancel();
+      receiver.waiting.delete(next);
+      answer(entry.kind === "later" ? entry : this.#place(receiver, spent));
+    };
+    const cancel = this.#after(this.#limits.receiver_place_wait_ms, () => {
+      next(this.#later(receiver));
+    });
+    receiver.waiting.add(next);
+  }
+
+  #place(receiver: Receiver, spent: (took_ms: number) => void): Place {
+    receiver.onWire += 1;
+    const enteredAt = this.#clock.monotonic();
+    let sentAt: Instant | undefined;
+    let left = false;
+    return {
+      kind: "place",
+      sending: () => {
+        sentAt = this.#clock.monotonic();
+      },
+      leave: (passage) => {
+        if (left) return;
+        left = true;
+        const now = this.#clock.monotonic();
+        this.#learn(receiver, { enteredAt, sentAt, now, passage });
+        receiver.onWire -= 1;
+        spent(now - enteredAt);
+        this.#letIn(receiver);
+      },
+    };
+  }
+
+  #learn(
+    receiver: Receiver,
+    {
+      enteredAt,
+      sentAt,
+      now,
+      passage,
+    }: {
+      readonly enteredAt: Instant;
+      readonly sentAt: Instant | undefined;
+      readonly now: Instant;
+      readonly passage: Passage;
     },
-    open: () => {
-      const now = clock.monotonic();
-      return [...receivers.values()].filter(({ closedUntil }) => closedUntil > now).length;
-    },
-  };
+  ): void {
+    const { limit } = receiver;
+    if (passage === "passed") {
+      if (receiver.closedUntil > 0) limit.restart();
+      else if (sentAt !== undefined) limit.answered({ sentAt, answeredAt: now, onWire: receiver.onWire });
+      if (sentAt !== undefined) receiver.wire_ms = average(receiver.wire_ms, now - sentAt);
+      receiver.failures = 0;
+      receiver.closedUntil = 0;
+      receiver.pause_ms = this.#limits.breaker_pause_first_ms;
+      return;
+    }
+    limit.failed(sentAt ?? enteredAt, now);
+    receiver.failures += 1;
+    // Attempts that were under way when it opened say nothing new when they fail too.
+    if (receiver.failures < this.#limits.breaker_failures || receiver.closedUntil > now) return;
+    receiver.closedUntil = now + receiver.pause_ms;
+    receiver.pause_ms = Math.min(receiver.pause_ms * 2, this.#limits.breaker_pause_max_ms);
+  }
+
+  /** Gives free places to those who wait; all of them are sent away from a receiver that is down. */
+  #letIn(receiver: Receiver): void {
+    const isDown = receiver.closedUntil > this.#clock.monotonic();
+    for (const next of receiver.waiting) {
+      if (!isDown && receiver.onWire >= this.#onWireMax(receiver)) return;
+      next(isDown ? this.#later(receiver) : LET_IN);
+    }
+  }
+
+  #later(receiver: Receiver): Later {
+    const now = this.#clock.monotonic();
+    const { receiver_retry_min_ms: min, receiver_retry_max_ms: max } = this.#limits;
+    if (receiver.closedUntil > now) {
+      const pause_ms = (receiver.closedUntil - now) * (1 + SPREAD * this.#random());
+      return { kind: "later", reason: "down", retryAfter_ms: Math.round(pause_ms) + min };
+    }
+    const pace_ms = (receiver.wire_ms === 0 ? AHEAD_UNTIL_MS : receiver.wire_ms) / receiver.limit.current();
+    receiver.handedOut = Math.max(receiver.handedOut, now) + pace_ms;
+    return {
+      kind: "later",
+      reason: receiver.closedUntil > 0 ? "down" : "full",
+      retryAfter_ms: Math.round(Math.min(Math.max(receiver.handedOut - now, min), max)),
+    };
+  }
 }
+
+/** Tells somebody who waits that a place is free; the place itself is made for them. */
+const LET_IN: Place = { kind: "place", sending: () => undefined, leave: () => undefined };
+
+export const createReceivers = (options: ReceiversOptions): Receivers => new Gate(options);

@@ -8,6 +8,7 @@ import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { MlsType } from "../../base/config.js";
+import { participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
@@ -24,7 +25,7 @@ import type { Http, HttpFault, HttpResult } from "../network/http.js";
 import { outcomeOfRouting, ROUTING } from "../discovery/routing.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 import { classifyInbound } from "../responses/inbound-kind.js";
-import type { Passage, Receivers } from "./send-gate.js";
+import type { Begun, Later, Passage, Place, Receivers } from "./send-gate.js";
 import { wrapDocument } from "../envelope/byte-exact.js";
 import type { Exchange, Outcome, Transport } from "../transport.js";
 
@@ -45,10 +46,11 @@ export interface As4TransportPorts {
 type Endpoint = Extract<EndpointFound, { readonly kind: "endpoint" }>;
 type Trusted = Extract<PeerVerdict, { readonly kind: "trusted" }>;
 
-/** Whom this attempt goes to, found and checked. */
+/** Whom this attempt goes to, found and checked, and the attempt as its gate knows it. */
 interface Target {
   readonly endpoint: Endpoint;
   readonly verdict: Trusted;
+  readonly begun: Begun;
 }
 
 export function createAs4Transport(ports: As4TransportPorts): Transport {
@@ -62,17 +64,14 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
       endpoints.forget(exchange.receiver);
       return { kind: "certificate_rejected", code: verdict.fault, detail: ROUTING.certificate_invalid.detail };
     }
-    const admission = await receivers.admit(found.url);
-    if (admission.kind === "later")
-      return { kind: "deferred", code: admission.reason, retryAfter_ms: admission.retryAfter_ms };
-    let passage: Passage = "passed";
+    const begun = receivers.begin(found.url, participantKey(exchange.receiver));
+    if (begun.kind === "later") return deferredBy(begun);
     try {
-      const result = await send(ports, exchange, { endpoint: found, verdict }, signal);
-      passage = result.passage;
+      const result = await send(ports, exchange, { endpoint: found, verdict, begun }, signal);
       if (result.stale) endpoints.forget(exchange.receiver);
       return result.outcome;
     } finally {
-      admission.leave(passage);
+      begun.end();
     }
   }
 
@@ -94,7 +93,6 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
 
 interface Sent {
   readonly outcome: Outcome;
-  readonly passage: Passage;
   /** What we knew of the recipient seems to be out of date. */
   readonly stale: boolean;
 }
@@ -119,40 +117,65 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
         code: wrapped.fault,
         detail: "The document cannot be put into an envelope of the network.",
       },
-      passage: "passed",
       stale: false,
     };
   const message = await build(ports, exchange, target, signer, wrapped.bytes);
+  const place = await new Promise<Place | Later>(target.begun.enter);
+  if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
   const sentAt = ports.clock.now();
-  const result = await ports.http({
-    method: "POST",
-    use: "as4",
-    url: target.endpoint.url,
-    ...(target.endpoint.target === undefined ? {} : { target: target.endpoint.target }),
-    headers: { "content-type": message.contentType },
-    body: message.body,
-    signal,
-    bytes_max: LIMITS.as4_answer_bytes_max,
-    timeout_ms: LIMITS.as4_exchange_timeout_ms,
-  });
+  const result = await onPlace(place, (onSending) =>
+    ports.http({
+      method: "POST",
+      use: "as4",
+      url: target.endpoint.url,
+      ...(target.endpoint.target === undefined ? {} : { target: target.endpoint.target }),
+      headers: { "content-type": message.contentType },
+      body: message.body,
+      signal,
+      bytes_max: LIMITS.as4_answer_bytes_max,
+      timeout_ms: LIMITS.as4_exchange_timeout_ms,
+      onSending,
+    }),
+  );
   const answeredAt = ports.clock.now();
   const judged = await judge(ports, exchange, target, message, result);
   const transmitted = result.kind === "response" || result.uploaded;
   const kept =
     !transmitted || (await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt }));
-  const passage =
-    result.kind === "failed" || (result.status >= 500 && judged.answer?.kind !== "error") ? "failed" : "passed";
   const stale = isStale(result, judged.answer);
   // Without its evidence an exchange proves nothing: the peer will say "duplicate" to the next attempt, and that is
   // stored.
   if (!kept)
     return {
       outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." },
-      passage,
       stale,
     };
-  return { outcome: judged.outcome, passage, stale };
+  return { outcome: judged.outcome, stale };
 }
+
+const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({ kind: "deferred", code: reason, retryAfter_ms });
+
+/**
+ * Posts from a place of the receiver's, and frees it with the answer: what is judged and kept afterwards is our own
+ * time.
+ */
+async function onPlace(place: Place, post: (onSending: () => void) => Promise<HttpResult>): Promise<HttpResult> {
+  let passage: Passage = "failed";
+  try {
+    const result = await post(place.sending);
+    passage = passageOf(result);
+    return result;
+  } finally {
+    place.leave(passage);
+  }
+}
+
+/** A refusal in the words of ebMS is an answer, whatever its status; any other 5xx says that nobody is at home. */
+const passageOf = (result: HttpResult): Passage =>
+  result.kind === "response" && (result.status < 500 || isSoap(result.contentType)) ? "passed" : "failed";
+
+const isSoap = (contentType: string): boolean =>
+  /^\s*(?:application\/soap\+xml|multipart\/related)\b/i.test(contentType);
 
 /** Nobody answers a status with a status, and of our responses and reports nothing but a failure is of use. */
 const statusAsked = ({ mlsType }: As4TransportPorts, { documentTypeId }: Exchange): { readonly mlsType?: MlsType } =>

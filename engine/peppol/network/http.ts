@@ -32,6 +32,10 @@ export interface HttpCall {
   /** Certificate and key, both PEM, for a server that asks who we are. */
   readonly identity?: { readonly cert: string; readonly key: string };
   readonly signal?: AbortSignal;
+  /**
+   * Called when a connection stands and the first octet goes out; again when the request is made anew on another one.
+   */
+  readonly onSending?: () => void;
 }
 
 /** Every reason why a call can end without a response. */
@@ -186,13 +190,17 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
 
     outgoing.on("socket", (socket) => {
       established = !socket.connecting;
-      if (established) return;
+      if (established) {
+        call.onSending?.();
+        return;
+      }
       connecting = setTimeout(() => {
         fail("connect_timeout");
       }, connectTimeout_ms);
       socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
         established = true;
         clearTimeout(connecting);
+        call.onSending?.();
       });
     });
     outgoing.on("error", (error) => {

@@ -214,7 +214,7 @@ describe("an answer without a signature", () => {
         own: ownOf(us),
         crypto: inThread,
         http: client.request,
-        receivers: createReceivers(systemClock),
+        receivers: createReceivers({ clock: systemClock }),
         evidence: archive,
         clock: systemClock,
         log: silentLog,

@@ -1,226 +1,246 @@
-/** Receiving access points one by one: places, the breaker, the pace at which those who wait come again. */
+/**
+ * Receiving access points one by one: places on the wire, the breaker, the pace at which those who find one full come
+ * again.
+ */
 import { describe, expect, test } from "vitest";
 
 import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
-import type { Admission, Receivers } from "../../../engine/peppol/as4/send-gate.js";
+import type { Begun, Later, Passage, Place, Receivers } from "../../../engine/peppol/as4/send-gate.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { fakeClock } from "../../support/fake-clock.js";
+import type { FakeClock } from "../../support/fake-clock.js";
 
-const LIMITS = {
-  attempts_per_receiver_max: 6,
-  attempts_per_slow_receiver_max: 3,
-  attempts_slow_max: 5,
-  receiver_quick_ms: 1_000,
-  receiver_place_wait_ms: 0,
+const FEW = {
+  ...LIMITS,
   breaker_failures: 2,
   breaker_pause_first_ms: 1_000,
   breaker_pause_max_ms: 4_000,
   receiver_retry_min_ms: 100,
   receiver_retry_max_ms: 10_000,
   receivers_max: 5,
+  receiver_routes_max: 3,
 };
 
-const setUp = (limits: Partial<typeof LIMITS> = {}): { clock: ReturnType<typeof fakeClock>; receivers: Receivers } => {
+interface Bench {
+  readonly clock: FakeClock;
+  readonly receivers: Receivers;
+  /** Ends every wait for a place. */
+  giveUp(): void;
+}
+
+function setUp(limits: Partial<Record<keyof typeof FEW, number>> = {}): Bench {
   const clock = fakeClock();
   clock.advance(1);
-  return { clock, receivers: createReceivers(clock, { ...LIMITS, ...limits }, () => 0) };
+  const waits = new Set<() => void>();
+  const receivers = createReceivers({
+    clock,
+    limits: { ...FEW, ...limits } as unknown as typeof FEW,
+    random: () => 0,
+    after: (_, call) => {
+      waits.add(call);
+      return () => {
+        waits.delete(call);
+      };
+    },
+  });
+  return {
+    clock,
+    receivers,
+    giveUp: () => {
+      for (const call of [...waits]) call();
+    },
+  };
+}
+
+const begun = (answer: Begun | Later): Begun => {
+  if (answer.kind === "later") throw new Error(`sent away: ${answer.reason}`);
+  return answer;
 };
 
-const admitted = (admission: Admission): Extract<Admission, { kind: "admitted" }> => {
-  if (admission.kind !== "admitted") throw new Error(`not admitted: ${admission.reason}`);
-  return admission;
+/** An attempt's entry, once it is known. */
+function enter(attempt: Begun): { entry: Place | Later | undefined } {
+  const held: { entry: Place | Later | undefined } = { entry: undefined };
+  attempt.enter((entry) => {
+    held.entry = entry;
+  });
+  return held;
+}
+
+const place = ({ entry }: { readonly entry: Place | Later | undefined }): Place => {
+  if (entry?.kind !== "place") throw new Error(`no place: ${entry?.kind ?? "waiting"}`);
+  return entry;
 };
+
+/** One exchange that takes so long on the wire, and so long around it. */
+function exchange({ receivers, clock }: Bench, key: string, passage: Passage, wire_ms = 10, own_ms = 0): void {
+  const attempt = begun(receivers.begin(key));
+  clock.advance(own_ms);
+  const entry = place(enter(attempt));
+  entry.sending();
+  clock.advance(wire_ms);
+  entry.leave(passage);
+  attempt.end();
+}
 
 describe("places", () => {
-  test("a full receiver sends documents away, and others are not touched", async () => {
+  test("a full receiver sends attempts away, and others are not touched", () => {
     const { receivers } = setUp();
-    for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("slow"));
-    expect(await receivers.admit("slow")).toMatchObject({ kind: "later", reason: "full" });
-    for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("other"));
+    begun(receivers.begin("slow"));
+    begun(receivers.begin("slow"));
+    expect(receivers.begin("slow")).toMatchObject({ kind: "later", reason: "full" });
+    begun(receivers.begin("other"));
   });
 
-  test("a place is free again when an attempt ends, and leaving twice frees one", async () => {
+  test("an attempt that ends makes room for one, also when it ends twice", () => {
     const { receivers } = setUp();
-    const [first] = [
-      admitted(await receivers.admit("a")),
-      admitted(await receivers.admit("a")),
-      admitted(await receivers.admit("a")),
-    ];
-    first?.leave("passed");
-    first?.leave("passed");
-    admitted(await receivers.admit("a"));
-    expect((await receivers.admit("a")).kind).toBe("later");
+    const first = begun(receivers.begin("a"));
+    begun(receivers.begin("a"));
+    first.end();
+    first.end();
+    begun(receivers.begin("a"));
+    expect(receivers.begin("a").kind).toBe("later");
   });
 
-  test("a thousand who find it full come again one after the other, at the receiver's pace", async () => {
-    const { clock, receivers } = setUp();
-    const one = admitted(await receivers.admit("slow"));
-    clock.advance(3_000);
-    one.leave("passed");
-    for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("slow"));
-    const waits = (await Promise.all(Array.from({ length: 5 }, () => receivers.admit("slow")))).map((admission) =>
-      admission.kind === "later" ? admission.retryAfter_ms : -1,
+  test("who is ready waits for a place on the wire, and has it as soon as one is free, the first to come first", () => {
+    const bench = setUp();
+    // 10 ms on the wire and 90 ms around it: there are ten times as many attempts as places on the wire.
+    exchange(bench, "a", "passed", 10, 90);
+    const attempts = Array.from({ length: 6 }, () => begun(bench.receivers.begin("a")));
+    const entries = attempts.map(enter);
+    const order = (): number[] => entries.flatMap(({ entry }, i) => (entry?.kind === "place" ? [i] : []));
+    const first = order().length;
+    expect(first).toBeLessThan(6);
+    place(entries[0] ?? { entry: undefined }).leave("failed");
+    place(entries[1] ?? { entry: undefined }).leave("failed");
+    // Two failures close it: those who wait are sent away at once.
+    expect(entries.slice(first).map(({ entry }) => entry)).toEqual(
+      entries.slice(first).map(() => expect.objectContaining({ kind: "later", reason: "down" }) as unknown),
     );
-    // 3 s an attempt and three places: one a second.
-    expect(waits).toEqual([1_000, 2_000, 3_000, 4_000, 5_000]);
-    for (let i = 0; i < 1_000; i += 1) await receivers.admit("slow");
-    expect(await receivers.admit("slow")).toMatchObject({ retryAfter_ms: 10_000 });
+  });
+
+  test("a wait ends in time when no place becomes free", () => {
+    const bench = setUp();
+    exchange(bench, "a", "passed", 10, 90);
+    const attempts = Array.from({ length: 5 }, () => begun(bench.receivers.begin("a")));
+    const entries = attempts.map(enter);
+    expect(entries.at(-1)?.entry).toBeUndefined();
+    bench.giveUp();
+    expect(entries.at(-1)?.entry).toMatchObject({ kind: "later", reason: "full" });
+    // The place that somebody gave up waiting for goes to nobody else's account.
+    for (const { entry } of entries) if (entry?.kind === "place") entry.leave("passed");
+    for (const attempt of attempts) attempt.end();
+    expect(enter(begun(bench.receivers.begin("a"))).entry?.kind).toBe("place");
+  });
+
+  test("those who find a receiver full come again one after the other, at its pace", () => {
+    const bench = setUp();
+    exchange(bench, "slow", "passed", 3_000);
+    const taken = bench.receivers.capacityOf("slow").places;
+    for (let i = 0; i < taken; i += 1) begun(bench.receivers.begin("slow"));
+    const waits = Array.from({ length: 3 }, () => bench.receivers.begin("slow")).map((answer) =>
+      answer.kind === "later" ? answer.retryAfter_ms : -1,
+    );
+    expect(waits).toEqual([1, 2, 3].map((i) => (3_000 / taken) * i));
+    for (let i = 0; i < 1_000; i += 1) bench.receivers.begin("slow");
+    expect(bench.receivers.begin("slow")).toMatchObject({ retryAfter_ms: 10_000 });
   });
 });
 
-test("those who find a receiver full that has not answered yet do not come again together", async () => {
-  const { receivers } = setUp();
-  for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("new"));
-  const waits = (await Promise.all(Array.from({ length: 4 }, () => receivers.admit("new")))).map((admission) =>
-    admission.kind === "later" ? admission.retryAfter_ms : -1,
-  );
-  expect(waits).toEqual([333, 667, 1_000, 1_333]);
-});
-
-describe("the pace of a receiver", () => {
-  const pass = async (
-    receivers: Receivers,
-    clock: ReturnType<typeof fakeClock>,
-    key: string,
-    took_ms: number,
-  ): Promise<void> => {
-    const attempt = admitted(await receivers.admit(key));
-    clock.advance(took_ms);
-    attempt.leave("passed");
-  };
-  const fill = async (receivers: Receivers, key: string): Promise<number> => {
-    let places = 0;
-    while ((await receivers.admit(key)).kind === "admitted") places += 1;
-    return places;
-  };
-
-  test("a quick one has more places than one that is slow or not known yet", async () => {
-    const { clock, receivers } = setUp();
-    await pass(receivers, clock, "quick", 50);
-    await pass(receivers, clock, "slow", 2_000);
-    expect([await fill(receivers, "quick"), await fill(receivers, "slow"), await fill(receivers, "unknown")]).toEqual([
-      6, 3, 3,
-    ]);
+describe("what there is room for", () => {
+  test("a participant that nobody has looked up counts as a receiver of its own, with room for two", () => {
+    expect(setUp().receivers.capacityOf("0245:1")).toEqual({ key: "0245:1", places: 2, typical_ms: undefined });
   });
 
-  test("slow ones together leave places for the others", async () => {
-    const { clock, receivers } = setUp();
-    for (const key of ["a", "b", "c"]) await pass(receivers, clock, key, 2_000);
-    expect([
-      await fill(receivers, "a"),
-      await fill(receivers, "b"),
-      await fill(receivers, "c"),
-      await fill(receivers, "new"),
-    ]).toEqual([3, 2, 0, 3]);
+  test("participants of one access point share its places", () => {
+    const bench = setUp();
+    bench.receivers.begin("https://ap/", "0245:1");
+    bench.receivers.begin("https://ap/", "0245:2");
+    expect(bench.receivers.capacityOf("0245:1")).toMatchObject({ key: "https://ap/", places: 2 });
+    expect(bench.receivers.capacityOf("0245:2")).toMatchObject({ key: "https://ap/" });
   });
 
-  test("who finds a quick one full waits, and is let in as soon as a place is free, the first to come first", async () => {
-    const { clock, receivers } = setUp({ receiver_place_wait_ms: 60_000, attempts_per_receiver_max: 1 });
-    await pass(receivers, clock, "quick", 50);
-    const holder = admitted(await receivers.admit("quick"));
-    const order: string[] = [];
-    const waiting = ["first", "second"].map(async (name) => {
-      const attempt = admitted(await receivers.admit("quick"));
-      order.push(name);
-      attempt.leave("passed");
-    });
-    expect(order).toEqual([]);
-    holder.leave("passed");
-    await Promise.all(waiting);
-    expect(order).toEqual(["first", "second"]);
+  test("our own time around an exchange makes room for attempts to prepare, and none for a slow receiver", () => {
+    const bench = setUp();
+    exchange(bench, "quick", "passed", 100, 400);
+    exchange(bench, "slow", "passed", 4_000, 8_000);
+    const { places } = bench.receivers.capacityOf("quick");
+    expect(places).toBeGreaterThanOrEqual(10);
+    expect(bench.receivers.capacityOf("slow").places).toBeLessThanOrEqual(3);
   });
 
-  test("nobody waits for a slow one, nor behind more than the pace serves in time", async () => {
-    const { clock, receivers } = setUp({ receiver_place_wait_ms: 500, attempts_per_receiver_max: 1 });
-    await pass(receivers, clock, "slow", 2_000);
-    for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("slow"));
-    expect(await receivers.admit("slow")).toMatchObject({ kind: "later", reason: "full" });
-    await pass(receivers, clock, "quick", 200);
-    const holder = admitted(await receivers.admit("quick"));
-    const waiting = [receivers.admit("quick"), receivers.admit("quick")];
-    expect(await receivers.admit("quick")).toMatchObject({ kind: "later", reason: "full" });
-    holder.leave("passed");
-    for (const one of waiting) admitted(await one).leave("passed");
+  test("there is none at one that is down, and for one attempt after the pause", () => {
+    const bench = setUp();
+    exchange(bench, "a", "failed");
+    exchange(bench, "a", "failed");
+    expect(bench.receivers.capacityOf("a").places).toBe(0);
+    bench.clock.advance(1_000);
+    expect(bench.receivers.capacityOf("a").places).toBe(1);
   });
 
-  test("a wait ends in time when no place becomes free, and at once when the receiver turns out to be down", async () => {
-    const { clock, receivers } = setUp({ receiver_place_wait_ms: 20, attempts_per_receiver_max: 2 });
-    await pass(receivers, clock, "a", 10);
-    const held = [admitted(await receivers.admit("a")), admitted(await receivers.admit("a"))];
-    expect(await receivers.admit("a")).toMatchObject({ kind: "later", reason: "full" });
-    const patient = setUp({ receiver_place_wait_ms: 60_000, attempts_per_receiver_max: 2 });
-    await pass(patient.receivers, patient.clock, "a", 10);
-    const failing = [admitted(await patient.receivers.admit("a")), admitted(await patient.receivers.admit("a"))];
-    // The first place that a failure frees is given on; the second failure opens the breaker.
-    const waiting = [patient.receivers.admit("a"), patient.receivers.admit("a")];
-    for (const attempt of failing) attempt.leave("failed");
-    expect(
-      (await Promise.all(waiting)).map((admission) => (admission.kind === "later" ? admission.reason : admission.kind)),
-    ).toEqual(["admitted", "down"]);
-    for (const attempt of held) attempt.leave("passed");
+  test("only so many participants are remembered; one that is forgotten is looked up again", () => {
+    const { receivers } = setUp();
+    for (const id of ["1", "2", "3", "4"]) begun(receivers.begin(`https://ap${id}/`, id)).end();
+    expect(["1", "4"].map((id) => receivers.capacityOf(id).key)).toEqual(["1", "https://ap4/"]);
   });
 });
 
 describe("the breaker", () => {
-  const fail = async (receivers: Receivers, times: number): Promise<void> => {
-    for (let i = 0; i < times; i += 1) admitted(await receivers.admit("down")).leave("failed");
+  const fail = (bench: Bench, times: number): void => {
+    for (let i = 0; i < times; i += 1) exchange(bench, "down", "failed", 0);
   };
 
-  test("opens after failures in a row, and one success between them starts the count anew", async () => {
-    const { receivers } = setUp();
-    await fail(receivers, 1);
-    admitted(await receivers.admit("down")).leave("passed");
-    await fail(receivers, 1);
-    expect((await receivers.admit("down")).kind).toBe("admitted");
-    await fail(receivers, 1);
-    expect(await receivers.admit("down")).toMatchObject({ kind: "later", reason: "down", retryAfter_ms: 1_100 });
-    expect(receivers.open()).toBe(1);
+  test("opens after failures in a row, and one success between them starts the count anew", () => {
+    const bench = setUp();
+    fail(bench, 1);
+    exchange(bench, "down", "passed", 0);
+    fail(bench, 1);
+    expect(bench.receivers.open()).toBe(0);
+    fail(bench, 1);
+    expect(bench.receivers.begin("down")).toMatchObject({ kind: "later", reason: "down", retryAfter_ms: 1_100 });
+    expect(bench.receivers.open()).toBe(1);
   });
 
-  test("after the pause one attempt goes out; its success opens the way for all", async () => {
-    const { clock, receivers } = setUp();
-    await fail(receivers, 2);
-    clock.advance(1_000);
-    const probe = admitted(await receivers.admit("down"));
-    expect(await receivers.admit("down")).toMatchObject({ kind: "later", reason: "down" });
-    probe.leave("passed");
-    for (let i = 0; i < 3; i += 1) admitted(await receivers.admit("down"));
-    expect(receivers.open()).toBe(0);
+  test("after the pause one attempt goes out; its success opens the way for as many as to one that is not known", () => {
+    const bench = setUp();
+    fail(bench, 2);
+    bench.clock.advance(1_000);
+    const probe = begun(bench.receivers.begin("down"));
+    expect(bench.receivers.begin("down")).toMatchObject({ kind: "later", reason: "down" });
+    const entry = place(enter(probe));
+    entry.sending();
+    entry.leave("passed");
+    probe.end();
+    begun(bench.receivers.begin("down"));
+    begun(bench.receivers.begin("down"));
+    expect(bench.receivers.open()).toBe(0);
   });
 
-  test("its pauses double up to the longest, and start short again after a success", async () => {
-    const { clock, receivers } = setUp();
-    await fail(receivers, 2);
+  test("its pauses double up to the longest, and start short again after a success", () => {
+    const bench = setUp();
+    fail(bench, 2);
     for (const pause of [1_000, 2_000, 4_000, 4_000]) {
-      expect(await receivers.admit("down")).toMatchObject({ retryAfter_ms: pause + 100 });
-      clock.advance(pause);
-      await fail(receivers, 1);
+      expect(bench.receivers.begin("down")).toMatchObject({ retryAfter_ms: pause + 100 });
+      bench.clock.advance(pause);
+      fail(bench, 1);
     }
-    clock.advance(4_000);
-    admitted(await receivers.admit("down")).leave("passed");
-    await fail(receivers, 2);
-    expect(await receivers.admit("down")).toMatchObject({ retryAfter_ms: 1_100 });
+    bench.clock.advance(4_000);
+    exchange(bench, "down", "passed", 0);
+    fail(bench, 2);
+    expect(bench.receivers.begin("down")).toMatchObject({ retryAfter_ms: 1_100 });
   });
 
-  test("attempts that were under way when it opened do not make the pause longer", async () => {
-    const { receivers } = setUp();
-    const three = [
-      admitted(await receivers.admit("a")),
-      admitted(await receivers.admit("a")),
-      admitted(await receivers.admit("a")),
-    ];
-    for (const attempt of three) attempt.leave("failed");
-    expect(await receivers.admit("a")).toMatchObject({ retryAfter_ms: 1_100 });
+  test("attempts that were under way when it opened do not make the pause longer", () => {
+    const bench = setUp({ attempts_receiver_first: 3 });
+    const places = Array.from({ length: 3 }, () => place(enter(begun(bench.receivers.begin("a")))));
+    for (const entry of places) entry.leave("failed");
+    expect(bench.receivers.begin("a")).toMatchObject({ retryAfter_ms: 1_100 });
   });
 });
 
-test("only so many receivers are remembered, and never one that is being talked to is forgotten", async () => {
+test("only so many receivers are remembered, and never one that is being talked to is forgotten", () => {
   const { receivers } = setUp();
-  const kept = [
-    admitted(await receivers.admit("kept")),
-    admitted(await receivers.admit("kept")),
-    admitted(await receivers.admit("kept")),
-  ];
-  for (let i = 0; i < 100; i += 1) admitted(await receivers.admit(`r${i}`)).leave("passed");
-  expect((await receivers.admit("kept")).kind).toBe("later");
-  for (const attempt of kept) attempt.leave("passed");
+  const kept = [begun(receivers.begin("kept")), begun(receivers.begin("kept"))];
+  for (let i = 0; i < 100; i += 1) begun(receivers.begin(`r${i}`)).end();
+  expect(receivers.begin("kept").kind).toBe("later");
+  for (const attempt of kept) attempt.end();
 });
