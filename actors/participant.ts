@@ -3,6 +3,7 @@ import type { Instant } from "../engine/base/clock.js";
 import { createInbound } from "../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../engine/documents/inbound/receive.js";
 import { acknowledge } from "../engine/documents/inbound/inbox.js";
+import { refuseConflict } from "../engine/documents/accept/doors.js";
 import { nextDocumentId } from "../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../engine/documents/accept/send.js";
 import { Refusal } from "../engine/base/errors.js";
@@ -45,24 +46,15 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
     start: () => ({ inFlight: new Set() }),
     handlers: {
       ClaimSend: ({ inFlight }, request) => {
-        if (inFlight.has(request.idempotencyKey)) {
-          throw new Refusal(
-            "SAPI-PROC-002",
-            [
-              {
-                code: "SAPI-PROC-002",
-                field: "Idempotency-Key",
-                message: "A request with this key is still being answered.",
-              },
-            ],
-            { retryAfter_s: 1 },
-          );
-        }
+        const { door, idempotencyKey } = request;
+        // A request without a key is a claim on nothing: no other one can be its repeat.
+        const claim = idempotencyKey === undefined ? nextDocumentId(inbound.clock) : `${door} ${idempotencyKey}`;
+        if (inFlight.has(claim)) throw refuseConflict(door, "in_flight");
         if (inFlight.size >= LIMITS.mailbox_max) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
-        inFlight.add(request.idempotencyKey);
+        inFlight.add(claim);
         const forward = actors
           .ask(document, nextDocumentId(inbound.clock), "Accept", request)
-          .finally(() => inFlight.delete(request.idempotencyKey));
+          .finally(() => inFlight.delete(claim));
         return { forward };
       },
       Acknowledge: async (_, { participant, id }) => ({ reply: await acknowledge(inbound, participant, id) }),

@@ -174,6 +174,21 @@ export const ERRORS = {
     { sapi: "CONFLICT", enterprise: "DOCUMENT_ID_CONFLICT", retryable: true },
     "A document with this metadata.documentId was already accepted.",
   ),
+  DUPLICATE_INVOICE_NUMBER: row(
+    409,
+    { sapi: "DUPLICATE_INVOICE_NUMBER" },
+    "A document with this invoice number was already accepted from this firm.",
+  ),
+  BOX_EXTERNAL_ID_CONFLICT: row(
+    409,
+    { sapi: "BOX_EXTERNAL_ID_CONFLICT" },
+    "This externalId was used with another payload; use another one.",
+  ),
+  EXTERNAL_ID_CONFLICT: row(
+    409,
+    { sapi: "EXTERNAL_ID_CONFLICT" },
+    "This externalId was used with another body; use another one.",
+  ),
   "SAPI-DOC-024": row(
     409,
     { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", retryable: true },

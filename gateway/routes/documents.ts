@@ -17,7 +17,7 @@ export interface DocumentPorts {
   status(
     firmId: FirmId,
     id: DocumentId,
-  ): Promise<StatusRecord & { readonly externalId: string; readonly processId: string }>;
+  ): Promise<StatusRecord & { readonly externalId: string | null; readonly processId: string }>;
   events(
     firmId: FirmId,
     id: DocumentId,
@@ -90,14 +90,14 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     responses: {
       200: {
         description: "The lifecycle record with the caller's own ids.",
-        schema: statusRecord.extend({ externalId: z.string(), processId: z.string() }),
+        schema: statusRecord.extend({ externalId: z.string().nullable(), processId: z.string() }),
       },
     },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, firm }) => ({
       status: 200,
       body: (await ports.status(firm.firmId, params.id)) as z.input<typeof statusRecord> & {
-        readonly externalId: string;
+        readonly externalId: string | null;
         readonly processId: string;
       },
     }),

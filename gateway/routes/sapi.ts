@@ -156,6 +156,7 @@ function sendRequest(
     body.checksum?.toLowerCase(),
   ];
   return {
+    door: "sapi",
     firmId: facts.context.firmId,
     keyId: facts.keyId,
     sender: facts.context.participantId,

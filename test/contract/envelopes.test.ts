@@ -369,7 +369,7 @@ describe.each(serverForms)("the %s form", (form) => {
           correlation_id: id,
           requestId: id,
         });
-        if (row.status === 409) expect(details?.[0]).toMatchObject({ code: name });
+        if (row.sapi === "CONFLICT") expect(details?.[0]).toMatchObject({ code: name });
         if (name === "SAPI-DOC-024") expect(details?.[0]).toMatchObject({ issue: "duplicate_payload" });
         if (name === "SAPI-DOC-027" || name === "SAPI-DOC-028")
           expect(details?.[0]).toMatchObject({ issue: "handoff_date_mismatch" });

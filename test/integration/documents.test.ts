@@ -182,16 +182,13 @@ describe("accept_documents", () => {
   test("what an earlier acceptance says of a refused request is read without writing", async () => {
     const document = newDocumentRow(firmId, SENDER);
     await accept(document);
-    const asked = {
-      sender: document.sender,
-      idempotencyKey: "other",
-      erpDocumentId: document.erpDocumentId,
-      payloadSha256: document.payloadSha256,
-    };
-    expect(await findPrecedent(db.sql, asked)).toEqual({ sameKey: undefined, sameDocumentId: true, samePayload: true });
-    expect((await findPrecedent(db.sql, { ...asked, idempotencyKey: document.idempotencyKey })).sameKey).toMatchObject({
-      documentId: document.id,
-      requestSha256: document.requestSha256,
+    const other = { ...document, idempotencyKey: "other" };
+    expect(await findPrecedent(db.sql, other)).toEqual({ kind: "duplicate_document" });
+    expect(await findPrecedent(db.sql, { ...other, erpDocumentId: "other" })).toEqual({ kind: "duplicate_payload" });
+    expect(await findPrecedent(db.sql, newDocumentRow(firmId, SENDER))).toBeUndefined();
+    expect(await findPrecedent(db.sql, document)).toMatchObject({ kind: "replay", documentId: document.id });
+    expect(await findPrecedent(db.sql, { ...document, requestSha256: "00".repeat(32) })).toEqual({
+      kind: "key_conflict",
     });
   });
 });

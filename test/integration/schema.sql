@@ -45,7 +45,7 @@ table document
   sender_key text not null
   receiver text not null
   receiver_key text not null
-  erp_document_id text not null
+  erp_document_id text
   document_type_id text not null
   process_id text not null
   creation_date_time timestamp with time zone
@@ -53,7 +53,7 @@ table document
   status text not null
   status_reason text
   version integer not null
-  idempotency_key text not null
+  idempotency_key text
   request_sha256 bytea not null
   payload_sha256 bytea not null
   reply_status smallint not null
@@ -70,23 +70,28 @@ table document
   acknowledged_at timestamp with time zone
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  door text not null
   with options: fillfactor=70
   constraint document_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
   constraint document_check1: CHECK (((status = 'delivered'::text) <= (delivered_at IS NOT NULL)))
+  constraint document_door_check: CHECK ((door = ANY (ARRAY['sapi'::text, 'enterprise'::text, 'box'::text, 'connector'::text])))
   constraint document_erp_document_id_check: CHECK (((char_length(erp_document_id) >= 1) AND (char_length(erp_document_id) <= 255)))
   constraint document_invoice_response_status_check: CHECK ((invoice_response_status = ANY (ARRAY['AB'::text, 'IP'::text, 'UQ'::text, 'CA'::text, 'RE'::text, 'AP'::text, 'PD'::text])))
   constraint document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
   constraint document_request_sha256_check: CHECK ((octet_length(request_sha256) = 32))
+  constraint document_sapi_check: CHECK (((door <> 'sapi'::text) OR ((idempotency_key IS NOT NULL) AND (erp_document_id IS NOT NULL))))
   constraint document_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
   constraint document_version_check: CHECK ((version >= 1))
   constraint document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint document_pkey: PRIMARY KEY (id)
+  index document_door_external_id: CREATE UNIQUE INDEX document_door_external_id ON public.document USING btree (firm_id, door, erp_document_id) WHERE (door <> 'sapi'::text)
+  index document_door_idempotency_key: CREATE UNIQUE INDEX document_door_idempotency_key ON public.document USING btree (firm_id, door, idempotency_key) WHERE (door <> 'sapi'::text)
   index document_due: CREATE INDEX document_due ON public.document USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
-  index document_erp_document_id: CREATE UNIQUE INDEX document_erp_document_id ON public.document USING btree (sender_key, erp_document_id)
+  index document_erp_document_id: CREATE UNIQUE INDEX document_erp_document_id ON public.document USING btree (sender_key, erp_document_id) WHERE (door = 'sapi'::text)
   index document_firm: CREATE INDEX document_firm ON public.document USING btree (firm_id, created_at DESC)
-  index document_idempotency_key: CREATE UNIQUE INDEX document_idempotency_key ON public.document USING btree (sender_key, idempotency_key)
+  index document_idempotency_key: CREATE UNIQUE INDEX document_idempotency_key ON public.document USING btree (sender_key, idempotency_key) WHERE (door = 'sapi'::text)
   index document_number: CREATE INDEX document_number ON public.document USING btree (sender_key, ((facts ->> 'documentNumber'::text)))
-  index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256)
+  index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256) WHERE (door = 'sapi'::text)
   index document_sbdh_instance: CREATE UNIQUE INDEX document_sbdh_instance ON public.document USING btree (sbdh_instance_id)
 
 table document_attempt
@@ -564,7 +569,7 @@ table stream_message
   constraint stream_message_pkey: PRIMARY KEY (id)
   index stream_message_due: CREATE INDEX stream_message_due ON public.stream_message USING btree (stream, consumer, available_at, id)
 
-CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[])
+CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb)
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
  LANGUAGE plpgsql
 AS $function$
@@ -573,24 +578,35 @@ declare
 begin
   with added as (
     insert into document (
-      id, firm_id, key_id, sender, sender_key, receiver, receiver_key, erp_document_id, document_type_id, process_id,
+      id, door, firm_id, key_id, sender, sender_key, receiver, receiver_key, erp_document_id, document_type_id, process_id,
       creation_date_time, facts, status, version, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body,
       as4_message_id, sbdh_instance_id, validation_result, next_attempt_at, created_at, updated_at
     )
-    select a.id, a.firm_id, a.key_id, a.sender, lower(a.sender), a.receiver, lower(a.receiver), a.erp_document_id, a.document_type_id,
-      a.process_id, a.creation_date_time, a.facts, 'queued', 1, a.idempotency_key, decode(a.request_sha256, 'hex'),
-      decode(a.payload_sha256, 'hex'), a.reply_status, a.reply_body, a.as4_message_id, a.sbdh_instance_id, a.validation_result,
+    select a.id, coalesce(a.door, 'sapi'), a.firm_id, a.key_id, a.sender, lower(a.sender), a.receiver, lower(a.receiver),
+      a.erp_document_id, a.document_type_id, a.process_id, a.creation_date_time, a.facts, 'queued', 1, a.idempotency_key,
+      decode(a.request_sha256, 'hex'), decode(a.payload_sha256, 'hex'), a.reply_status, a.reply_body, a.as4_message_id,
+      a.sbdh_instance_id,
+      case
+        when exists (
+          select 1 from document as e
+          where e.sender_key = lower(a.sender) and e.facts ->> 'documentNumber' = a.facts ->> 'documentNumber'
+            and e.facts ->> 'issueDate' = a.facts ->> 'issueDate'
+            and lower(e.facts ->> 'supplierEndpoint') is not distinct from lower(a.facts ->> 'supplierEndpoint')
+            and e.payload_sha256 <> decode(a.payload_sha256, 'hex')
+        ) then jsonb_set(a.validation_result, '{warnings}', (a.validation_result -> 'warnings') || p_number_warning)
+        else a.validation_result
+      end,
       a.accepted_at, a.accepted_at, a.accepted_at
     from unnest(
       p_id, p_firm_id, p_key_id, p_sender, p_receiver, p_erp_document_id, p_document_type_id, p_process_id, p_creation_date_time,
       p_facts, p_idempotency_key, p_request_sha256, p_payload_sha256, p_reply_status, p_reply_body, p_as4_message_id,
-      p_sbdh_instance_id, p_validation_result, p_accepted_at
+      p_sbdh_instance_id, p_validation_result, p_accepted_at, p_door
     ) as a (
       id, firm_id, key_id, sender, receiver, erp_document_id, document_type_id, process_id, creation_date_time,
       facts, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body, as4_message_id,
-      sbdh_instance_id, validation_result, accepted_at
+      sbdh_instance_id, validation_result, accepted_at, door
     )
-    order by lower(a.sender), a.idempotency_key
+    order by coalesce(a.door, 'sapi'), case when coalesce(a.door, 'sapi') = 'sapi' then lower(a.sender) else a.firm_id::text end
     on conflict do nothing
     returning id
   )
@@ -622,20 +638,12 @@ begin
   from unnest(p_id, p_reply_status, p_reply_body) with ordinality as a (id, reply_status, reply_body, n)
   where a.id = any (accepted)
   union all
-  select a.n,
-    case
-      when k.id is not null and k.request_sha256 = decode(a.request_sha256, 'hex') then 'replay'
-      when k.id is not null then 'key_conflict'
-      when d.id is not null then 'duplicate_document'
-      when p.id is not null then 'duplicate_payload'
-      else 'lost_race'
-    end,
-    coalesce(k.id, d.id, p.id), k.reply_status, k.reply_body
-  from unnest(p_id, p_sender, p_idempotency_key, p_request_sha256, p_erp_document_id, p_payload_sha256)
-    with ordinality as a (id, sender, idempotency_key, request_sha256, erp_document_id, payload_sha256, n)
-  left join document k on k.sender_key = lower(a.sender) and k.idempotency_key = a.idempotency_key
-  left join document d on d.sender_key = lower(a.sender) and d.erp_document_id = a.erp_document_id
-  left join document p on p.sender_key = lower(a.sender) and p.payload_sha256 = decode(a.payload_sha256, 'hex')
+  select a.n, coalesce(p.outcome, 'lost_race'), p.document_id, p.reply_status, p.reply_body
+  from unnest(p_id, p_door, p_firm_id, p_sender, p_idempotency_key, p_erp_document_id, p_request_sha256, p_payload_sha256)
+    with ordinality as a (id, door, firm_id, sender, idempotency_key, erp_document_id, request_sha256, payload_sha256, n)
+  left join lateral find_precedent(
+    a.id, coalesce(a.door, 'sapi'), a.firm_id, a.sender, a.idempotency_key, a.erp_document_id, a.request_sha256, a.payload_sha256
+  ) as p on true
   where a.id <> all (accepted);
 end
 $function$
@@ -996,6 +1004,48 @@ AS $function$
     e.envelope_content_type, coalesce(e.answer_sha256, ''), (extract(epoch from e.request_at) * 1000)::bigint::text,
     coalesce((extract(epoch from e.answer_at) * 1000)::bigint::text, ''), (extract(epoch from e.stored_at) * 1000)::bigint::text
   ], E'\n')
+$function$
+
+CREATE OR REPLACE FUNCTION public.find_precedent(p_id uuid, p_door text, p_firm_id uuid, p_sender text, p_idempotency_key text, p_erp_document_id text, p_request_sha256 text, p_payload_sha256 text)
+ RETURNS TABLE(outcome text, document_id uuid, reply_status smallint, reply_body text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select
+    case
+      when f.taken = 'own_id' then 'replay'
+      -- At SAPI a documentId names one document for ever; elsewhere the same request under the same external id is a repeat.
+      when f.request_sha256 = decode(p_request_sha256, 'hex') and (f.taken = 'key_conflict' or p_door <> 'sapi') then 'replay'
+      else f.taken
+    end,
+    f.id, f.reply_status, f.reply_body
+  from (
+    -- The same statement came again, because its first answer was lost.
+    select 1 as precedence, 'own_id' as taken, d.id, d.request_sha256, d.reply_status, d.reply_body
+    from document as d where d.id = p_id
+    union all
+    select 2, 'key_conflict', d.id, d.request_sha256, d.reply_status, d.reply_body
+    from document as d
+    where p_door = 'sapi' and d.door = 'sapi' and d.sender_key = lower(p_sender) and d.idempotency_key = p_idempotency_key
+    union all
+    select 3, 'duplicate_document', d.id, d.request_sha256, d.reply_status, d.reply_body
+    from document as d
+    where p_door = 'sapi' and d.door = 'sapi' and d.sender_key = lower(p_sender) and d.erp_document_id = p_erp_document_id
+    union all
+    select 4, 'duplicate_payload', d.id, d.request_sha256, d.reply_status, d.reply_body
+    from document as d
+    where p_door = 'sapi' and d.door = 'sapi' and d.sender_key = lower(p_sender) and d.payload_sha256 = decode(p_payload_sha256, 'hex')
+    union all
+    select 2, 'key_conflict', d.id, d.request_sha256, d.reply_status, d.reply_body
+    from document as d
+    where p_door <> 'sapi' and d.door <> 'sapi' and d.firm_id = p_firm_id and d.door = p_door and d.idempotency_key = p_idempotency_key
+    union all
+    select 3, 'duplicate_document', d.id, d.request_sha256, d.reply_status, d.reply_body
+    from document as d
+    where p_door <> 'sapi' and d.door <> 'sapi' and d.firm_id = p_firm_id and d.door = p_door and d.erp_document_id = p_erp_document_id
+  ) as f
+  order by f.precedence
+  limit 1
 $function$
 
 CREATE OR REPLACE FUNCTION public.lease_rate(p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone)

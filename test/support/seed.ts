@@ -27,6 +27,7 @@ export function newDocumentRow(firmId: FirmId, sender: string, changes: Partial<
   const id = newId(systemClock) as DocumentId;
   return {
     id,
+    door: "sapi",
     firmId,
     keyId: KEY_ID,
     sender: sender as ParticipantId,

@@ -26,7 +26,7 @@ export interface SendSubject {
   readonly receivedAt: Instant;
 }
 
-interface Check {
+export interface Check {
   readonly reason: ErrorName;
   /** Findings, or none when the check holds. `facts` is undefined only for the first check. */
   readonly find: (subject: SendSubject, inspection: Inspection, facts: DocumentFacts) => readonly ErrorDetail[];
@@ -235,9 +235,16 @@ const UNREAD: DocumentFacts = {
   customerName: undefined,
 };
 
-/** The refusal of the first check that finds something; undefined when the document may be accepted. */
-export function refuseSend(subject: SendSubject, inspection: Inspection): Refusal | undefined {
-  for (const { reason, find } of SEND_CHECKS) {
+/**
+ * The refusal of the first check that finds something; undefined when the document may be accepted.
+ * @param checks those of the door. @default those of SAPI
+ */
+export function refuseSend(
+  subject: SendSubject,
+  inspection: Inspection,
+  checks: readonly Check[] = SEND_CHECKS,
+): Refusal | undefined {
+  for (const { reason, find } of checks) {
     const details = find(subject, inspection, inspection.facts ?? UNREAD);
     if (details.length > 0) return new Refusal(reason, details);
   }

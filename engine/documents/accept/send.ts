@@ -2,10 +2,10 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
-import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
+import type { Door } from "../../base/doors.js";
 import { Refusal } from "../../base/errors.js";
-import type { ErrorDetail, ErrorName } from "../../base/errors.js";
+import type { ErrorDetail } from "../../base/errors.js";
 import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
@@ -14,24 +14,28 @@ import type { Capability, Recipients } from "../../peppol/discovery/acceptance.j
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
 import { findPrecedent } from "../../storage/documents/documents.js";
-import type { AcceptOutcome, NewDocument } from "../../storage/documents/documents.js";
+import type { Conflict, NewDocument, StoredReply } from "../../storage/documents/documents.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { DOORS, refuseConflict } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
 import { refuseSend } from "./send-checks.js";
 
-/** A send request as the gateway has read it. */
+/** A send request as its door has read it. */
 export interface SendRequest {
+  readonly door: Door;
   readonly firmId: FirmId;
   readonly keyId: KeyId;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
-  readonly erpDocumentId: string;
+  /** What the caller calls the document; optional at some doors, never at SAPI. */
+  readonly erpDocumentId: string | undefined;
   readonly documentTypeId: string;
   readonly processId: string;
   readonly creationDateTime: string | undefined;
-  readonly idempotencyKey: string;
+  /** Optional at some doors, never at SAPI. */
+  readonly idempotencyKey: string | undefined;
   /** UBL, exact bytes. */
   readonly payload: Buffer;
   /** Hex digest of those bytes. */
@@ -82,69 +86,31 @@ export function requestFingerprint(members: readonly (string | undefined)[]): st
     .digest("hex");
 }
 
-/** What a losing outcome is answered with. @source spec/sapi.md, Errors, 409; spec/rulings.md, section 3 */
-const CONFLICTS: Record<
-  Exclude<AcceptOutcome["kind"], "accepted" | "replay" | "lost_race">,
-  { readonly reason: ErrorName; readonly detail: ErrorDetail }
-> = {
-  key_conflict: {
-    reason: "SAPI-PROC-003",
-    detail: { code: "SAPI-PROC-003", field: "Idempotency-Key", message: "This key was used with another body." },
-  },
-  duplicate_document: {
-    reason: "SAPI-DOC-018",
-    detail: {
-      code: "SAPI-DOC-018",
-      field: "metadata.documentId",
-      message: "A document with this documentId was already accepted.",
-    },
-  },
-  duplicate_payload: {
-    reason: "SAPI-DOC-024",
-    detail: {
-      code: "SAPI-DOC-024",
-      issue: "duplicate_payload",
-      field: "payload",
-      message: "The same payload was already accepted; this says nothing of its delivery.",
-    },
-  },
-};
-
-function conflict(metrics: Metrics, kind: keyof typeof CONFLICTS): Refusal {
-  const { reason, detail } = CONFLICTS[kind];
-  metrics.count("idempotency_conflicts_total", { code: reason });
-  return new Refusal(reason, [detail]);
+function conflict(metrics: Metrics, door: Door, kind: Conflict): Refusal {
+  const refusal = refuseConflict(door, kind);
+  metrics.count("idempotency_conflicts_total", { code: refusal.reason });
+  return refusal;
 }
 
-function replay(metrics: Metrics, stored: { readonly replyStatus: number; readonly replyBody: string }): SendReply {
+function replay(metrics: Metrics, door: Door, stored: StoredReply): SendReply {
   metrics.count("idempotency_replays_total", {});
-  return { status: stored.replyStatus, body: stored.replyBody, replayed: true };
+  return { status: DOORS[door].repeatStatus, body: stored.replyBody, replayed: true };
 }
 
 /**
  * What an earlier acceptance says of a request that would be refused: its stored reply, a conflict, or nothing.
  * Read only here, so that the way of a good document costs one statement.
+ * @param upTo `key`: a taken external id or payload does not matter yet, because the refusal at hand comes before it
  */
 async function precedentOf(
   ports: SendPorts,
   request: SendRequest,
-  payloadSha256: string,
   upTo: "key" | "payload",
 ): Promise<SendReply | undefined> {
-  const found = await orTemporary(
-    findPrecedent(ports.sql, {
-      sender: request.sender,
-      idempotencyKey: request.idempotencyKey,
-      erpDocumentId: request.erpDocumentId,
-      payloadSha256,
-    }),
-  );
-  if (found.sameKey !== undefined) {
-    if (found.sameKey.requestSha256 !== request.requestSha256) throw conflict(ports.metrics, "key_conflict");
-    return replay(ports.metrics, found.sameKey);
-  }
-  if (upTo === "payload" && found.sameDocumentId) throw conflict(ports.metrics, "duplicate_document");
-  if (upTo === "payload" && found.samePayload) throw conflict(ports.metrics, "duplicate_payload");
+  const found = await orTemporary(findPrecedent(ports.sql, request));
+  if (found === undefined) return undefined;
+  if ("replyBody" in found) return replay(ports.metrics, request.door, found);
+  if (found.kind === "key_conflict" || upTo === "payload") throw conflict(ports.metrics, request.door, found.kind);
   return undefined;
 }
 
@@ -170,10 +136,12 @@ function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
 }
 
 function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, inspection: Inspection): NewDocument {
-  const instant = isoInstant(request.receivedAt);
-  const reply = { providerDocumentId: id, status: "ACCEPTED", receivedAt: instant, timestamp: instant };
+  const { status, body } = DOORS[request.door].reply;
+  const messageId = newMessageId();
+  const { erpDocumentId: externalId, payloadSha256, receivedAt } = request;
   return {
     id,
+    door: request.door,
     firmId: request.firmId,
     keyId: request.keyId,
     sender: request.sender,
@@ -185,10 +153,10 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
     facts: keptFacts(inspection.facts),
     idempotencyKey: request.idempotencyKey,
     requestSha256: request.requestSha256,
-    payloadSha256: inspection.payloadSha256,
-    replyStatus: 202,
-    replyBody: JSON.stringify(reply),
-    as4MessageId: newMessageId(),
+    payloadSha256,
+    replyStatus: status,
+    replyBody: JSON.stringify(body({ id, externalId, messageId, payloadSha256, receivedAt })),
+    as4MessageId: messageId,
     sbdhInstanceId: newId(ports.clock),
     validationResult: {
       errors: [],
@@ -204,19 +172,18 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
 }
 
 /**
- * Accepts one UBL document for sending. Safe to repeat with the same key.
+ * Accepts one UBL document for sending, whichever door it came through. Safe to repeat with the same key.
  *
  * A refusal burns neither the key, nor the documentId, nor the payload. A key that was used before is answered before
  * any finding about the document; what the specification checks before it has already been checked by the caller.
  * @param id the document's id if it is accepted
  * @returns the stored reply when the key was used before, otherwise the new acceptance
- * @throws Refusal of SEND_CHECKS, SAPI-PROC-002, SAPI-PROC-003, SAPI-DOC-018, SAPI-DOC-024, RECIPIENT_CAPABILITY,
- * CHECKSUM, TEMPORARY
+ * @throws Refusal of the door's checks, SAPI-PROC-002, SAPI-PROC-003, SAPI-DOC-018 or the door's own word for it,
+ * SAPI-DOC-024, RECIPIENT_CAPABILITY, CHECKSUM, TEMPORARY
  * @source spec/sapi.md, Endpoints, rule 1; spec/rulings.md, section 2
  */
 export async function acceptSend(ports: SendPorts, id: DocumentId, request: SendRequest): Promise<SendReply> {
-  const { payloadSha256 } = request;
-  if (request.checksum !== undefined && request.checksum.toLowerCase() !== payloadSha256) {
+  if (request.checksum !== undefined && request.checksum.toLowerCase() !== request.payloadSha256) {
     throw new Refusal("CHECKSUM", [
       { field: "checksum", message: "The digest differs from that of the payload's UTF-8 bytes." },
     ]);
@@ -229,13 +196,13 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, request: Send
     });
   } catch (error) {
     // A repeat of something accepted is never turned away behind new work.
-    const stored = await precedentOf(ports, request, payloadSha256, "key");
+    const stored = await precedentOf(ports, request, "key");
     if (stored !== undefined) return stored;
     throw error;
   }
-  const refusal = refuseSend(request, inspection);
+  const refusal = refuseSend(request, inspection, DOORS[request.door].checks);
   if (refusal !== undefined) {
-    const stored = await precedentOf(ports, request, payloadSha256, "key");
+    const stored = await precedentOf(ports, request, "key");
     if (stored !== undefined) return stored;
     throw refusal;
   }
@@ -247,19 +214,19 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, request: Send
   );
   const lacking = LACKING[capability];
   if (lacking !== undefined) {
-    const stored = await precedentOf(ports, request, payloadSha256, "payload");
+    const stored = await precedentOf(ports, request, "payload");
     if (stored !== undefined) return stored;
     throw new Refusal("RECIPIENT_CAPABILITY", [lacking]);
   }
-  const outcome = await ports.batches.accept(newDocument(ports, id, request, { ...inspection, payloadSha256 }));
+  const outcome = await ports.batches.accept(newDocument(ports, id, request, inspection));
   if (outcome.kind === "accepted") {
     ports.metrics.count("documents_accepted_total", {});
     ports.poke();
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }
-  if (outcome.kind === "replay") return replay(ports.metrics, outcome);
+  if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
   if (outcome.kind === "lost_race") throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
-  throw conflict(ports.metrics, outcome.kind);
+  throw conflict(ports.metrics, request.door, outcome.kind);
 }
 
 /** A fresh id for a document that is about to be accepted. */

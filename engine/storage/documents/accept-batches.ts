@@ -2,7 +2,7 @@
 import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
-import { acceptDocuments } from "./documents.js";
+import { acceptDocuments, tenantOf } from "./documents.js";
 import type { AcceptOutcome, NewDocument } from "./documents.js";
 import { isPassing, isUnknownOutcome } from "../sql.js";
 import type { Sql } from "../sql.js";
@@ -10,7 +10,7 @@ import type { Sql } from "../sql.js";
 export interface AcceptBatches {
   /**
    * Commits one document; resolves after the commit.
-   * @throws Refusal SAPI-PROC-002 when a concurrent request with this key holds its row longer than
+   * @returns `in_flight` when a concurrent request of this tenant holds its row longer than
    * LIMITS.db_lock_timeout_ms
    * @throws Refusal TEMPORARY when Postgres is away or too much waits
    */
@@ -27,7 +27,7 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
       if (outcome !== undefined && outcome.kind !== "lost_race") return outcome;
       if (tries === LIMITS.stale_version_retries) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
     } catch (error) {
-      if (isLockTimeout(error)) throw new Refusal("SAPI-PROC-002", [], { retryAfter_s: 1 });
+      if (isLockTimeout(error)) return { kind: "in_flight" };
       if (isUnknownOutcome(error) && tries < LIMITS.stale_version_retries) continue;
       if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
       throw error;
@@ -36,7 +36,7 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
 }
 
 /**
- * Documents of one sender never share a statement: their keys, numbers and payloads are compared with what is
+ * Documents of one tenant never share a statement: their keys, numbers and payloads are compared with what is
  * committed.
  */
 const accept = batched<NewDocument, AcceptOutcome>(
@@ -46,7 +46,7 @@ const accept = batched<NewDocument, AcceptOutcome>(
       : Promise.all(documents.map((document) => acceptAlone(sql, document))),
   {
     max: LIMITS.accept_batch,
-    key: ({ sender }) => sender.toLowerCase(),
+    key: tenantOf,
     bytes: ({ payloadSealed }) => payloadSealed.length,
   },
 );

@@ -1,6 +1,7 @@
 /** Statements of the outbound document: accept, take an attempt, apply a move, read. */
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import type { Door } from "../../base/doors.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
 import { isEventKind } from "../../lifecycle/document.js";
 import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
@@ -11,19 +12,24 @@ import type { Json, Sql } from "../sql.js";
 /** Everything that one acceptance writes. */
 export interface NewDocument {
   readonly id: DocumentId;
+  readonly door: Door;
   readonly firmId: FirmId;
   readonly keyId: KeyId;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
-  /** metadata.documentId of the request. */
-  readonly erpDocumentId: string;
+  /**
+   * What the caller calls the document: metadata.documentId at SAPI, externalId elsewhere. Optional at some doors,
+   * never at SAPI.
+   */
+  readonly erpDocumentId: string | undefined;
   readonly documentTypeId: string;
   readonly processId: string;
   /** ISO 8601, as sent. */
   readonly creationDateTime: string | undefined;
   readonly facts: Json;
-  readonly idempotencyKey: string;
-  /** Hex. */
+  /** Optional at some doors, never at SAPI. */
+  readonly idempotencyKey: string | undefined;
+  /** Digest of the request's meaning, hex: a repeat has the same one. */
   readonly requestSha256: string;
   /** Hex, over the exact payload bytes. */
   readonly payloadSha256: string;
@@ -39,121 +45,106 @@ export interface NewDocument {
   readonly eventId: string;
 }
 
-/** In order of precedence. */
-export type AcceptOutcome =
-  | {
-      readonly kind: "accepted" | "replay";
-      readonly documentId: DocumentId;
-      readonly replyStatus: number;
-      readonly replyBody: string;
-    }
-  | { readonly kind: "key_conflict" | "duplicate_document" | "duplicate_payload" | "lost_race" };
+/** What can stand in the way of an acceptance: a name or a payload that another one has taken at the same door. */
+export type Conflict = "in_flight" | "key_conflict" | "duplicate_document" | "duplicate_payload";
 
-interface AcceptRow {
-  readonly ordinal: string;
+/** The reply that an earlier acceptance has stored. */
+export interface StoredReply {
+  readonly documentId: DocumentId;
+  readonly replyStatus: number;
+  readonly replyBody: string;
+}
+
+/** What an acceptance comes to, or an earlier one of the same request. */
+export type Precedent = ({ readonly kind: "accepted" | "replay" } & StoredReply) | { readonly kind: Conflict };
+
+/** `lost_race`: another acceptance was in the way and is gone again; the same call may succeed now. */
+export type AcceptOutcome = Precedent | { readonly kind: "lost_race" };
+
+interface OutcomeRow {
   readonly outcome: AcceptOutcome["kind"];
   readonly document_id: string | null;
   readonly reply_status: number | null;
   readonly reply_body: string | null;
 }
 
+function outcomeOf(row: OutcomeRow): AcceptOutcome {
+  if (row.outcome !== "accepted" && row.outcome !== "replay") return { kind: row.outcome };
+  return {
+    kind: row.outcome,
+    documentId: row.document_id as DocumentId,
+    replyStatus: row.reply_status ?? 500,
+    replyBody: row.reply_body ?? "",
+  };
+}
+
+/**
+ * What an accepted document is warned of when its supplier, number and issue date came before with other content.
+ * @source spec/rulings.md, section 14
+ */
+export const NUMBER_REPEATED = {
+  ruleId: "NUMBER-REPEATED",
+  location: "/*/cbc:ID",
+  message: "A document of this supplier with this number and issue date was accepted before with other content.",
+} as const;
+
 /**
  * One call of accept_documents.
- * @param documents at most LIMITS.accept_batch, each of another sender
+ * @param documents at most LIMITS.accept_batch, each of another tenant; see `tenantOf`
  * @returns one outcome a document, in the same order
  */
 export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[]): Promise<AcceptOutcome[]> {
   const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
   const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
-  const rows = await sql<AcceptRow[]>`
+  const rows = await sql<(OutcomeRow & { readonly ordinal: string })[]>`
     select ordinal, outcome, document_id, reply_status, reply_body
     from accept_documents(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[],
       ${column("receiver")}::text[],
-      ${column("erpDocumentId")}::text[], ${column("documentTypeId")}::text[], ${column("processId")}::text[],
+      ${documents.map((d) => d.erpDocumentId ?? null)}::text[], ${column("documentTypeId")}::text[],
+      ${column("processId")}::text[],
       ${documents.map((d) => d.creationDateTime ?? null)}::timestamptz[],
       ${documents.map((d) => JSON.stringify(d.facts))}::text[]::jsonb[],
-      ${column("idempotencyKey")}::text[], ${column("requestSha256")}::text[], ${column("payloadSha256")}::text[],
+      ${documents.map((d) => d.idempotencyKey ?? null)}::text[], ${column("requestSha256")}::text[],
+      ${column("payloadSha256")}::text[],
       ${column("replyStatus")}::smallint[], ${column("replyBody")}::text[], ${column("as4MessageId")}::text[],
       ${column("sbdhInstanceId")}::uuid[],
       ${documents.map((d) => JSON.stringify(d.validationResult))}::text[]::jsonb[], ${instants}::timestamptz[],
       ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[],
       ${column("payloadBytes")}::integer[],
-      ${column("eventId")}::uuid[]
+      ${column("eventId")}::uuid[], ${column("door")}::text[], ${JSON.stringify([NUMBER_REPEATED])}::text::jsonb
     )`;
   const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
   return documents.map((_, index) => {
     const row = outcomes.get(index + 1);
-    if (row === undefined) return { kind: "lost_race" };
-    if (row.outcome !== "accepted" && row.outcome !== "replay") return { kind: row.outcome };
-    return {
-      kind: row.outcome,
-      documentId: row.document_id as DocumentId,
-      replyStatus: row.reply_status ?? 500,
-      replyBody: row.reply_body ?? "",
-    };
+    return row === undefined ? { kind: "lost_race" } : outcomeOf(row);
   });
 }
 
-/** What earlier acceptances of a sender say about a request that is about to be refused. */
-export interface Precedent {
-  readonly sameKey:
-    | {
-        readonly requestSha256: string;
-        readonly documentId: DocumentId;
-        readonly replyStatus: number;
-        readonly replyBody: string;
-      }
-    | undefined;
-  readonly sameDocumentId: boolean;
-  readonly samePayload: boolean;
-}
+/** Whose names a document's key and external id are among: two documents of one tenant never share a call. */
+export const tenantOf = ({ door, sender, firmId }: Pick<NewDocument, "door" | "sender" | "firmId">): string =>
+  `${door} ${door === "sapi" ? sender.toLowerCase() : firmId}`;
 
-/** Reads, without writing, what accept_documents would find. */
+/**
+ * Reads, without writing, what accept_documents would find of earlier acceptances at the request's door.
+ * @returns undefined when nothing speaks against the request
+ */
 export async function findPrecedent(
   sql: Sql,
-  request: {
-    readonly sender: ParticipantId;
-    readonly idempotencyKey: string;
-    readonly erpDocumentId: string;
-    readonly payloadSha256: string;
-  },
-): Promise<Precedent> {
-  const senderKey = request.sender.toLowerCase();
-  const rows = await sql<
-    {
-      readonly same_key: boolean;
-      readonly same_document: boolean;
-      readonly same_payload: boolean;
-      readonly id: string;
-      readonly request_sha256: string;
-      readonly reply_status: number;
-      readonly reply_body: string;
-    }[]
-  >`
-    select idempotency_key = ${request.idempotencyKey} as same_key,
-    erp_document_id = ${request.erpDocumentId} as same_document,
-      payload_sha256 = decode(${request.payloadSha256}, 'hex') as same_payload, id, encode(request_sha256,
-      'hex') as request_sha256,
-      reply_status, reply_body
-    from document
-    where sender_key = ${senderKey}
-      and (idempotency_key = ${request.idempotencyKey} or erp_document_id = ${request.erpDocumentId}
-        or payload_sha256 = decode(${request.payloadSha256}, 'hex'))`;
-  const keyed = rows.find((row) => row.same_key);
-  return {
-    sameKey:
-      keyed === undefined
-        ? undefined
-        : {
-            requestSha256: keyed.request_sha256,
-            documentId: keyed.id as DocumentId,
-            replyStatus: keyed.reply_status,
-            replyBody: keyed.reply_body,
-          },
-    sameDocumentId: rows.some((row) => row.same_document),
-    samePayload: rows.some((row) => row.same_payload),
-  };
+  request: Pick<
+    NewDocument,
+    "door" | "firmId" | "sender" | "idempotencyKey" | "erpDocumentId" | "requestSha256" | "payloadSha256"
+  >,
+): Promise<Precedent | undefined> {
+  const { door, firmId, sender, idempotencyKey, erpDocumentId, requestSha256, payloadSha256 } = request;
+  const [row] = await sql<OutcomeRow[]>`
+    select outcome, document_id, reply_status, reply_body
+    from find_precedent(
+      null, ${door}, ${firmId}, ${sender}, ${idempotencyKey ?? null}, ${erpDocumentId ?? null},
+      ${requestSha256}, ${payloadSha256}
+    )`;
+  const outcome = row === undefined ? undefined : outcomeOf(row);
+  return outcome === undefined || outcome.kind === "lost_race" ? undefined : outcome;
 }
 
 /** An attempt under lease, and what it carries. */
@@ -344,7 +335,7 @@ export interface DocumentRecord {
   readonly statusReason: string | null;
   readonly documentTypeId: string;
   readonly processId: string;
-  readonly erpDocumentId: string;
+  readonly erpDocumentId: string | null;
   readonly sender: string;
   readonly receiver: string;
   readonly facts: Json;
@@ -373,7 +364,7 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
       readonly status_reason: string | null;
       readonly document_type_id: string;
       readonly process_id: string;
-      readonly erp_document_id: string;
+      readonly erp_document_id: string | null;
       readonly sender: string;
       readonly receiver: string;
       readonly facts: Json;

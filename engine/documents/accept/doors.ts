@@ -1,0 +1,148 @@
+/**
+ * What each door has of its own on the one path by which documents are accepted: its checks, its reply, its word for a
+ * conflict.
+ */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { Door } from "../../base/doors.js";
+import { Refusal } from "../../base/errors.js";
+import type { ErrorDetail, ErrorName } from "../../base/errors.js";
+import type { DocumentId } from "../../base/ids.js";
+import type { Conflict } from "../../storage/documents/documents.js";
+import { SEND_CHECKS } from "./send-checks.js";
+import type { Check } from "./send-checks.js";
+
+/** What a reply may say of an acceptance. */
+export interface Acceptance {
+  readonly id: DocumentId;
+  readonly externalId: string | undefined;
+  readonly messageId: string;
+  /** Hex. */
+  readonly payloadSha256: string;
+  readonly receivedAt: Instant;
+}
+
+interface ConflictRow {
+  readonly reason: ErrorName;
+  readonly detail: ErrorDetail;
+}
+
+export interface DoorRow {
+  /** What a document is checked for before it is accepted; the order is the order of precedence. */
+  readonly checks: readonly Check[];
+  /** The reply that is stored with the document, so that every repeat gets its bytes. */
+  readonly reply: {
+    readonly status: number;
+    readonly body: (acceptance: Acceptance) => Readonly<Record<string, unknown>>;
+  };
+  /** HTTP status of the same reply when it is given to a repeat. */
+  readonly repeatStatus: number;
+  /** What a request is told whose external id another document has. */
+  readonly externalIdTaken: ConflictRow;
+}
+
+/** Rules of the SAPI profile on the day of hand-off and on debit notes; no other door's specification has them. */
+const SAPI_ONLY: ReadonlySet<ErrorName> = new Set(["SAPI-DOC-027", "SAPI-DOC-028", "SAPI-DOC-029"]);
+const COMMON_CHECKS = SEND_CHECKS.filter(({ reason }) => !SAPI_ONLY.has(reason));
+
+/**
+ * Conflicts that every door words alike; the families' codes are columns of the catalogue.
+ * @source spec/rulings.md, section 3
+ */
+const CONFLICTS: Readonly<Record<Exclude<Conflict, "duplicate_document">, ConflictRow>> = {
+  in_flight: {
+    reason: "SAPI-PROC-002",
+    detail: { field: "Idempotency-Key", message: "A request with this key is still being answered." },
+  },
+  key_conflict: {
+    reason: "SAPI-PROC-003",
+    detail: { field: "Idempotency-Key", message: "This key was used with another body." },
+  },
+  duplicate_payload: {
+    reason: "SAPI-DOC-024",
+    detail: {
+      issue: "duplicate_payload",
+      field: "payload",
+      message: "The same payload was already accepted; this says nothing of its delivery.",
+    },
+  },
+};
+
+const takenElsewhere = (reason: ErrorName, field: string): ConflictRow => ({
+  reason,
+  detail: { field, message: "It was used with other content; use another one, or repeat the first request." },
+});
+
+/**
+ * One row a door. Box and Connector store what is known when a document is accepted; their operations answer with
+ * their own records, which change afterwards.
+ * @source spec/sapi.md, Send response; spec/rulings.md, sections 7, 11 and 13
+ */
+export const DOORS: Readonly<Record<Door, DoorRow>> = {
+  sapi: {
+    checks: SEND_CHECKS,
+    reply: {
+      status: 202,
+      body: ({ id, receivedAt }) => {
+        const instant = isoInstant(receivedAt);
+        return { providerDocumentId: id, status: "ACCEPTED", receivedAt: instant, timestamp: instant };
+      },
+    },
+    repeatStatus: 202,
+    externalIdTaken: {
+      reason: "SAPI-DOC-018",
+      detail: { field: "metadata.documentId", message: "A document with this documentId was already accepted." },
+    },
+  },
+  enterprise: {
+    checks: COMMON_CHECKS,
+    reply: {
+      status: 201,
+      body: ({ id, messageId, payloadSha256 }) => {
+        const document = `/api/v1/documents/${id}`;
+        return {
+          documentId: id,
+          messageId,
+          status: "queued",
+          payloadSha256,
+          links: {
+            document,
+            status: `${document}/status`,
+            events: `${document}/events`,
+            ubl: `${document}/ubl`,
+            evidence: `${document}/evidence`,
+          },
+        };
+      },
+    },
+    repeatStatus: 200,
+    externalIdTaken: takenElsewhere("DUPLICATE_INVOICE_NUMBER", "invoiceNumber"),
+  },
+  box: {
+    checks: COMMON_CHECKS,
+    reply: {
+      status: 201,
+      body: ({ id, externalId }) => ({ documentId: id, externalId: externalId ?? null, status: "sending" }),
+    },
+    repeatStatus: 200,
+    externalIdTaken: takenElsewhere("BOX_EXTERNAL_ID_CONFLICT", "externalId"),
+  },
+  connector: {
+    checks: COMMON_CHECKS,
+    reply: {
+      status: 201,
+      body: ({ id, externalId }) => ({ id, externalId: externalId ?? null, state: "queued" }),
+    },
+    repeatStatus: 200,
+    externalIdTaken: takenElsewhere("EXTERNAL_ID_CONFLICT", "externalId"),
+  },
+};
+
+/** Seconds after which a request whose key is in flight will have been answered. */
+const IN_FLIGHT_RETRY_S = 1;
+
+/** The refusal of a request that is in conflict with another one at its door. */
+export function refuseConflict(door: Door, kind: Conflict): Refusal {
+  const { reason, detail } = kind === "duplicate_document" ? DOORS[door].externalIdTaken : CONFLICTS[kind];
+  return new Refusal(reason, [detail], kind === "in_flight" ? { retryAfter_s: IN_FLIGHT_RETRY_S } : {});
+}
