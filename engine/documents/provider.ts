@@ -1,6 +1,5 @@
 /** Ourselves as a service provider: what statuses, responses and reports say of us, and how their messages are made. */
-import { createHash, randomUUID } from "node:crypto";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { randomUUID } from "node:crypto";
 
 import type { Clock } from "../base/clock.js";
 import { newId, newMessageId } from "../base/ids.js";
@@ -9,6 +8,7 @@ import { INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../pep
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../peppol/responses/mls.js";
 import { providerOfSeat } from "../peppol/seats.js";
 import type { NewServiceMessage, ServiceKind } from "../storage/documents/service-messages.js";
+import { packPayload } from "../storage/payloads/payloads.js";
 import type { Sealer } from "../storage/sealer.js";
 
 /** What the network knows us by. */
@@ -38,13 +38,6 @@ export const RESPONSE_CAPABILITIES = [
 /** Profile of every exchange that we make. @source design/as4.md, section 1 */
 export const TRANSPORT_PROFILE = "peppol-transport-as4-v2_0";
 
-const GZIP_LEVEL = 1;
-
-export const sealPayload = (sealer: Sealer, id: string, payload: Uint8Array): Buffer =>
-  sealer.seal(gzipSync(payload, { level: GZIP_LEVEL }), id);
-export const openPayload = (sealer: Sealer, id: string, keyId: string, sealed: Buffer): Buffer =>
-  gunzipSync(sealer.open(keyId, sealed, id));
-
 /** What the status work takes up: statuses that came, documents that are to be judged, messages that are to be sent. */
 export type DueStatusWork = "statuses" | "duties" | "messages";
 
@@ -65,11 +58,12 @@ export interface MessageParts {
 }
 
 /** A message ready to be stored; MessageId and InstanceIdentifier are fixed here for all its attempts. */
-export function newServiceMessage(
+export async function newServiceMessage(
   ports: { readonly sealer: Sealer; readonly clock: Clock },
   parts: MessageParts,
-): NewServiceMessage {
+): Promise<NewServiceMessage> {
   const { payload, id = newId(ports.clock), firmId, about, note, ...rest } = parts;
+  const { sha256, sealed } = await packPayload(ports.sealer, id, payload);
   return {
     ...rest,
     id,
@@ -79,8 +73,8 @@ export function newServiceMessage(
     as4MessageId: newMessageId(),
     sbdhInstanceId: randomUUID(),
     payloadKeyId: ports.sealer.keyId,
-    payloadSealed: sealPayload(ports.sealer, id, payload),
-    payloadSha256: createHash("sha256").update(payload).digest("hex"),
+    payloadSealed: sealed,
+    payloadSha256: sha256,
     createdAt: ports.clock.now(),
   };
 }

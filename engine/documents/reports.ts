@@ -62,7 +62,7 @@ export async function submitDueReports(ports: ReportPorts): Promise<number> {
   let made = 0;
   for (const report of due) {
     const payload = await makeReport(sql, provider.seat, report);
-    const message = newServiceMessage(ports, {
+    const message = await newServiceMessage(ports, {
       kind: "report",
       subject: `report/${report.type}/${report.month}`,
       code: report.type,

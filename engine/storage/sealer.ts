@@ -1,7 +1,9 @@
 /** Encryption at rest: AES-256-GCM under a master key, whose id is stored beside each sealed value. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
+import type { CipherGCM, DecipherGCM } from "node:crypto";
 
 import { randomOctets } from "../base/ids.js";
+import { inSlices } from "./payloads/slices.js";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -19,6 +21,10 @@ export interface Sealer {
    * @throws Error when the key is unknown, or the bytes or their context are not those that were sealed
    */
   open(keyId: string, sealed: Uint8Array, context: string): Buffer;
+  /** The same for large values: the event loop turns in between. The bytes must not change until it resolves. */
+  sealInSlices(plain: Uint8Array, context: string): Promise<Buffer>;
+  /** The same for large values: the event loop turns in between. @throws Error as `open` does */
+  openInSlices(keyId: string, sealed: Uint8Array, context: string): Promise<Buffer>;
 }
 
 /** The first 16 hex digits of the key's SHA-256: names a key without telling anything of it. */
@@ -35,22 +41,69 @@ export function createSealer(master: readonly [Uint8Array, ...Uint8Array[]]): Se
   }));
   const [current] = derived;
   if (current === undefined) throw new Error("a sealer needs a key");
+  const keyOf = (keyId: string): Buffer => {
+    const found = derived.find((candidate) => candidate.id === keyId);
+    if (found === undefined) throw new Error("sealed under a master key that is not configured");
+    return found.key;
+  };
   return {
     keyId: current.id,
     seal: (plain, context) => {
-      const nonce = randomOctets(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", current.key, nonce);
-      cipher.setAAD(Buffer.from(context));
+      const { nonce, cipher } = sealing(current.key, context);
       return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     },
     open: (keyId, sealed, context) => {
-      const found = derived.find((candidate) => candidate.id === keyId);
-      if (found === undefined) throw new Error("sealed under a master key that is not configured");
-      const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-      const decipher = createDecipheriv("aes-256-gcm", found.key, bytes.subarray(0, NONCE_BYTES));
-      decipher.setAAD(Buffer.from(context));
-      decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
+      const { decipher, ciphertext } = opening(keyOf(keyId), sealed, context);
+      return Buffer.concat([decipher.update(ciphertext), decipher.final()]);
+    },
+    sealInSlices: async (plain, context) => {
+      const { nonce, cipher } = sealing(current.key, context);
+      const sealed = Buffer.allocUnsafeSlow(NONCE_BYTES + plain.length + TAG_BYTES);
+      sealed.set(nonce);
+      await writeSlices(sealed, NONCE_BYTES, plain, cipher);
+      sealed.set(cipher.getAuthTag(), NONCE_BYTES + plain.length);
+      return sealed;
+    },
+    openInSlices: async (keyId, sealed, context) => {
+      const { decipher, ciphertext } = opening(keyOf(keyId), sealed, context);
+      const plain = Buffer.allocUnsafeSlow(ciphertext.length);
+      await writeSlices(plain, 0, ciphertext, decipher);
+      return plain;
     },
   };
+}
+
+function sealing(key: Buffer, context: string): { readonly nonce: Uint8Array; readonly cipher: CipherGCM } {
+  const nonce = randomOctets(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  cipher.setAAD(Buffer.from(context));
+  return { nonce, cipher };
+}
+
+function opening(
+  key: Buffer,
+  sealed: Uint8Array,
+  context: string,
+): { readonly decipher: DecipherGCM; readonly ciphertext: Buffer } {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES));
+  decipher.setAAD(Buffer.from(context));
+  decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+  return { decipher, ciphertext: bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES) };
+}
+
+/** Writes what the cipher makes of `input` into `output`. @throws Error when a decipher finds that it was not sealed so */
+async function writeSlices(
+  output: Buffer,
+  from: number,
+  input: Uint8Array,
+  cipher: CipherGCM | DecipherGCM,
+): Promise<void> {
+  let at = from;
+  await inSlices(input, (slice) => {
+    const made = cipher.update(slice);
+    output.set(made, at);
+    at += made.length;
+  });
+  cipher.final();
 }

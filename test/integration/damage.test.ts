@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { constants, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { sealPayload } from "../../engine/documents/provider.js";
+import { sealPayload } from "../../engine/storage/payloads/payloads.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";
@@ -81,7 +81,7 @@ test("a received document of which a bit has flipped, or whose bytes are another
   const flipped = Buffer.from(row.sealed);
   flipped.writeUInt8(flipped.readUInt8(flipped.length >> 1) ^ 1, flipped.length >> 1);
   // The last has the right key and place, and the content of another document.
-  const exchanged = sealPayload(createSealer([MASTER_KEY]), one.receivedId, Buffer.from(other.payload));
+  const exchanged = await sealPayload(createSealer([MASTER_KEY]), one.receivedId, Buffer.from(other.payload));
   for (const sealed of [flipped, flipped.subarray(0, 20), foreign?.sealed ?? flipped, exchanged]) {
     await sql`update payload set sealed = ${sealed} where document_id = ${one.receivedId}`;
     await isRefused(() => detail(one.receivedId), "<Invoice");

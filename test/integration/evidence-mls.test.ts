@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { isoInstant } from "../../engine/base/clock.js";
 import { readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import type { EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
-import { newServiceMessage, sealPayload } from "../../engine/documents/provider.js";
+import { newServiceMessage } from "../../engine/documents/provider.js";
+import { sealPayload } from "../../engine/storage/payloads/payloads.js";
 import { newId } from "../../engine/base/ids.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
@@ -97,7 +98,7 @@ async function arrived(payload: Buffer): Promise<string> {
       sbdhInstanceId: randomUUID(),
       receivedAt: clock.now(),
       payloadKeyId: sealer.keyId,
-      payloadSealed: sealPayload(sealer, id, payload),
+      payloadSealed: await sealPayload(sealer, id, payload),
       payloadSha256: sha256(payload),
     },
     exchange(id, "mls"),
@@ -176,7 +177,7 @@ async function received(owed = true): Promise<string> {
       facts: {},
       receivedAt: clock.now(),
       payloadKeyId: sealer.keyId,
-      payloadSealed: sealPayload(sealer, id, payload),
+      payloadSealed: await sealPayload(sealer, id, payload),
       payloadBytes: payload.length,
       status: "RECEIVED",
     },
@@ -208,7 +209,7 @@ test("of a received document the status is owed, then queued, then delivered", a
   const issuedAt = isoInstant(clock.now());
   await endDuty(db.sql, id, {
     code: "RE",
-    message: newServiceMessage(
+    message: await newServiceMessage(
       { sealer, clock },
       {
         kind: "mls",

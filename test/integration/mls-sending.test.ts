@@ -8,7 +8,7 @@ import { acknowledge, createInbox } from "../../engine/documents/inbound/inbox.j
 import type { Inbox } from "../../engine/documents/inbound/inbox.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
-import { openPayload } from "../../engine/documents/provider.js";
+import { openPayload } from "../../engine/storage/payloads/payloads.js";
 import { readResponse, respond } from "../../engine/documents/inbound/respond.js";
 import type { RespondRequest } from "../../engine/documents/inbound/respond.js";
 import { documentDelivery } from "../../engine/documents/delivery/chain.js";
@@ -664,7 +664,6 @@ test("payloads of statuses lie sealed", async () => {
   const [taken] = await takeServiceMessages(db.sql, { owner: "x", now: clock.now(), lease_ms: 1, limit: 1 });
   if (taken === undefined) throw new Error("nothing taken");
   expect(taken.payloadSealed.includes(Buffer.from("ApplicationResponse"))).toBe(false);
-  expect(
-    openPayload(bench.ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed).includes("ApplicationResponse"),
-  ).toBe(true);
+  const opened = await openPayload(bench.ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed);
+  expect(opened.includes("ApplicationResponse")).toBe(true);
 });

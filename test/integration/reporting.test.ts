@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
-import { openPayload } from "../../engine/documents/provider.js";
+import { openPayload } from "../../engine/storage/payloads/payloads.js";
 import { makeReport, readStatistics, readSubmissions, submitDueReports } from "../../engine/documents/reports.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -256,7 +256,7 @@ test("an empty month is reported, months left out are made up for, and the sandb
     { id: string; payload_key_id: string; payload_sealed: Buffer }[]
   >`select id, payload_key_id, payload_sealed from service_message where subject = 'report/TSR/2026-11'`;
   if (message === undefined) throw new Error("no report");
-  const stored = openPayload(bench.ports.sealer, message.id, message.payload_key_id, message.payload_sealed);
+  const stored = await openPayload(bench.ports.sealer, message.id, message.payload_key_id, message.payload_sealed);
   expect(stored.equals(await makeReport(db.sql, OWN.seat, { type: "TSR", month: "2026-11" }))).toBe(true);
 });
 

@@ -1,6 +1,4 @@
 /** One attempt to deliver a document: lease, transmit, decide, write. Safe to call at any time for any document. */
-import { gunzipSync } from "node:zlib";
-
 import type { Clock, Instant } from "../../base/clock.js";
 import { newId, randomUnit } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
@@ -14,6 +12,7 @@ import { OUTCOMES } from "../../peppol/transport.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
 import { applyMove, deferAttempt, takeAttempt } from "../../storage/documents/documents.js";
 import type { MoveRow, NewEvent, TakenAttempt } from "../../storage/documents/documents.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 import { countryOfSender } from "../declared.js";
@@ -87,7 +86,7 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
     abort.abort();
   }, LIMITS.attempt_timeout_ms);
   try {
-    const payload = gunzipSync(ports.sealer.open(taken.payloadKeyId, taken.payloadSealed, taken.id));
+    const payload = await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed);
     return await ports.transport.deliver(
       {
         documentId: taken.id,

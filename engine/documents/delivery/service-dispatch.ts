@@ -11,13 +11,14 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { endServiceAttempt, takeServiceMessages } from "../../storage/documents/service-messages.js";
 import type { TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { exchangeJson } from "../../storage/documents/exchanges.js";
 import { decideAttempt, deferredUntil, nextAttemptAt } from "./dispatch.js";
-import { openPayload, TRANSPORT_PROFILE } from "../provider.js";
+import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 
 export interface ServiceDispatchPorts {
@@ -79,7 +80,7 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
         sbdhInstanceId: taken.sbdhInstanceId,
         createdAt: taken.createdAt,
         countryC1: ports.provider.country,
-        payload: openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
+        payload: await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed),
       },
       abort.signal,
     );

@@ -1,7 +1,5 @@
 /** What a participant has received: the list, one document, the mark that it was processed. */
-import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { gunzipSync } from "node:zlib";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
@@ -13,6 +11,8 @@ import type { ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { acknowledgeReceived, findReceived, listReceived } from "../../storage/documents/received.js";
 import type { InboxAnswer, InboxQuery, ReceivedDetail, ReceivedItem } from "../../storage/documents/received.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
+import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -137,8 +137,8 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
       const found = await orTemporary(findReceived(sql, participantKey(participant), id));
       if (found === undefined) throw new Refusal("NOT_FOUND");
       const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
-      const payload = gunzipSync(sealer.open(payloadKeyId, payloadSealed, id));
-      if (createHash("sha256").update(payload).digest("hex") !== payloadSha256)
+      const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);
+      if ((await sha256InSlices(payload)) !== payloadSha256)
         throw new Error("the stored payload differs from its digest");
       return { ...document, payload: payload.toString("utf8") };
     },

@@ -18,13 +18,14 @@ import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
 import { findOverdueHeld, releaseReceived } from "../../storage/documents/received.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
 import type { Sql } from "../../storage/sql.js";
 import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
 import type { HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
 import type { DocumentFinding, Inspection, Validators } from "../accept/facts.js";
-import { newServiceMessage, openPayload } from "../provider.js";
+import { newServiceMessage } from "../provider.js";
 import type { Provider } from "../provider.js";
 
 export interface DutyPorts {
@@ -77,7 +78,12 @@ export const issueOf = ({ layer, severity, location, ruleId, message }: Document
   description: `[${ruleId}] ${message}`,
 });
 
-function messageOf(ports: DutyPorts, duty: TakenDuty, code: MlsCode, issues: readonly MlsIssue[]): NewServiceMessage {
+function messageOf(
+  ports: DutyPorts,
+  duty: TakenDuty,
+  code: MlsCode,
+  issues: readonly MlsIssue[],
+): Promise<NewServiceMessage> {
   const id = newId(ports.clock);
   const failures = issues.filter(({ reason }) => reason !== "BW").length;
   const payload = buildMls({
@@ -106,10 +112,10 @@ function messageOf(ports: DutyPorts, duty: TakenDuty, code: MlsCode, issues: rea
   });
 }
 
-/** Undefined: not in time. */
-function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Inspection | undefined> {
-  if (duty.payload === undefined) return Promise.resolve(undefined);
-  const payload = openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
+/** The verdict on the document; undefined when there was none in time. */
+async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Inspection | undefined> {
+  if (duty.payload === undefined) return undefined;
+  const payload = await openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
   return within(
     ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }),
     LIMITS.status_validation_ms,
@@ -141,7 +147,7 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   const document = duty.held ? heldEnd(inspection.valid, inspection.findings) : undefined;
   const said =
     decision.kind === "say"
-      ? { code: decision.code, message: messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) }
+      ? { code: decision.code, message: await messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) }
       : {};
   const written = await endDuty(ports.sql, duty.id, {
     document,

@@ -2,8 +2,6 @@
  * The inbound path of everything: what another access point hands over is classified by its document type and stored,
  * once, before it is answered. What it says is read afterwards and never holds the receipt back.
  */
-import { createHash } from "node:crypto";
-
 import type { Clock, Instant } from "../../base/clock.js";
 import { newId, newReceivedDocumentId, parseParticipantId, participantKey } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
@@ -17,10 +15,11 @@ import { findStatusTwins, storeStatus } from "../../storage/documents/received-r
 import type { StatusKind } from "../../storage/documents/received-responses.js";
 import { findOwnParticipant, findTwins, storeBusiness } from "../../storage/documents/received.js";
 import type { Twin } from "../../storage/documents/received.js";
+import { packPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 import { isJudged } from "./mls-duties.js";
-import { sealPayload, TRANSPORT_PROFILE } from "../provider.js";
+import { TRANSPORT_PROFILE } from "../provider.js";
 import type { DueStatusWork, Provider } from "../provider.js";
 
 export interface InboundPorts {
@@ -72,7 +71,7 @@ async function receiveBusiness(ports: InboundPorts, exchange: InboundExchange): 
   const { firmId } = own;
   const id = newReceivedDocumentId(ports.clock);
   const at = ports.clock.now();
-  const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
+  const { sha256, sealed } = await packPayload(ports.sealer, id, exchange.payload);
   const duty = dutyOf(ports, exchange, firmId, at);
   const stored = await storeBusiness(
     ports.sql,
@@ -85,13 +84,13 @@ async function receiveBusiness(ports: InboundPorts, exchange: InboundExchange): 
       documentTypeId: exchange.documentTypeId,
       processId: exchange.processId,
       creationDateTime: exchange.createdAt,
-      payloadSha256,
+      payloadSha256: sha256,
       as4MessageId: exchange.as4MessageId,
       sbdhInstanceId: exchange.sbdhInstanceId,
       facts: {},
       receivedAt: at,
       payloadKeyId: ports.sealer.keyId,
-      payloadSealed: sealPayload(ports.sealer, id, exchange.payload),
+      payloadSealed: sealed,
       payloadBytes: exchange.payload.length,
       // Where nobody can be told of a rejection, the firm sees what came.
       status: duty !== undefined && isJudged(exchange.documentTypeId) ? "HELD" : "RECEIVED",
@@ -99,7 +98,7 @@ async function receiveBusiness(ports: InboundPorts, exchange: InboundExchange): 
     exchangeOf(ports, exchange, { id, kind: "business", firmId, at }),
     duty,
   );
-  if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, payloadSha256);
+  if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, sha256);
   ports.metrics.count("documents_received_total", {});
   return { kind: "stored", id, firmId };
 }
@@ -128,7 +127,7 @@ async function receiveStatus(
 ): Promise<InboundOutcome> {
   const id = newId(ports.clock);
   const at = ports.clock.now();
-  const payloadSha256 = createHash("sha256").update(exchange.payload).digest("hex");
+  const { sha256, sealed } = await packPayload(ports.sealer, id, exchange.payload);
   const isNew = await storeStatus(
     ports.sql,
     {
@@ -141,8 +140,8 @@ async function receiveStatus(
       sbdhInstanceId: exchange.sbdhInstanceId,
       receivedAt: at,
       payloadKeyId: ports.sealer.keyId,
-      payloadSealed: sealPayload(ports.sealer, id, exchange.payload),
-      payloadSha256,
+      payloadSealed: sealed,
+      payloadSha256: sha256,
     },
     exchangeOf(ports, exchange, { id, kind, firmId, at }),
     firmId === undefined ? undefined : dutyOf(ports, exchange, firmId, at),
@@ -152,7 +151,7 @@ async function receiveStatus(
   return judgeTwins(
     twins.map((twin) => ({ ...twin, firmId })),
     exchange,
-    payloadSha256,
+    sha256,
   );
 }
 

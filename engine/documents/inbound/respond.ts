@@ -16,13 +16,14 @@ import {
 } from "../../peppol/responses/invoice-response.js";
 import type { ResponseCode, ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
 import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { addServiceMessage, listServiceMessages } from "../../storage/documents/service-messages.js";
 import type { SentMessage } from "../../storage/documents/service-messages.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { DocumentFacts, Validators } from "../accept/facts.js";
-import { newServiceMessage, openPayload } from "../provider.js";
+import { newServiceMessage } from "../provider.js";
 import { isSame } from "../declared.js";
 
 export interface RespondPorts {
@@ -84,7 +85,7 @@ const nameOf = (facts: DocumentFacts, participant: ParticipantId): string | unde
 async function answered(ports: RespondPorts, request: RespondRequest, now: Instant): Promise<Answered> {
   const document = await orTemporary(findAnswerable(ports.sql, request.firmId, request.documentId));
   if (document === undefined) throw new Refusal("NOT_FOUND");
-  const payload = openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
+  const payload = await openPayload(ports.sealer, request.documentId, document.payloadKeyId, document.payloadSealed);
   const { facts } = await ports.validators.inspect(payload, {
     fairnessKey: `received/${request.firmId}`,
     receivedAt: now,
@@ -158,7 +159,7 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     const { seller, buyer, ...invoice } = await answered(ports, request, now);
     const id = newId(ports.clock);
     const payload = buildInvoiceResponse({ id, issuedAt: now, sender: buyer, receiver: seller, code, note, invoice });
-    const message = newServiceMessage(ports, {
+    const message = await newServiceMessage(ports, {
       id,
       kind: "invoice_response",
       subject: `response/${request.documentId}/${earlier.length + 1}`,

@@ -18,6 +18,7 @@ import { readMls } from "../../peppol/responses/mls.js";
 import type { Mls, MlsCode } from "../../peppol/responses/mls.js";
 import { providerDigits } from "../../peppol/seats.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
@@ -38,7 +39,6 @@ import type {
   StatusOutcome,
   StatusTarget,
 } from "../../storage/documents/received-responses.js";
-import { openPayload } from "../provider.js";
 
 /** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */
 export interface SaidRecord {
@@ -359,7 +359,7 @@ async function readStatus(
   try {
     const stored = await findStatusPayload(sql, status.id);
     if (stored === undefined) throw new Error("a received status has no payload");
-    const payload = openPayload(sealer, status.id, stored.keyId, stored.sealed);
+    const payload = await openPayload(sealer, status.id, stored.keyId, stored.sealed);
     const read = status.kind === "mls" ? readMls(payload) : readInvoiceResponse(payload);
     const said: Said =
       typeof read === "string"

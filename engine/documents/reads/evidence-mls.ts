@@ -3,12 +3,12 @@ import { isoInstant } from "../../base/clock.js";
 import { readMls } from "../../peppol/responses/mls.js";
 import type { Mls, MlsReason } from "../../peppol/responses/mls.js";
 import type { OutboundState } from "../../lifecycle/document.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { findOwedMls, findReceivedMls } from "../../storage/documents/status-evidence.js";
 import type { SealedStatus } from "../../storage/documents/status-evidence.js";
-import { openPayload } from "../provider.js";
 
 /**
  * What is known of it. `received`: it came, and counts. `owed`: it is not decided yet. The others: how far ours has
@@ -58,7 +58,7 @@ export async function readReceivedMls({ sql, sealer }: MlsViewPorts, id: string)
   return {
     direction: "received",
     state: "received",
-    ...contentOf(sealer, found),
+    ...(await contentOf(sealer, found)),
     receivedAt: isoInstant(found.receivedAt),
     deliveredAt: null,
     sha256: found.sha256,
@@ -92,7 +92,7 @@ export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Pr
   return {
     direction: "sent",
     state,
-    ...contentOf(sealer, message),
+    ...(await contentOf(sealer, message)),
     receivedAt: null,
     deliveredAt: message.deliveredAt === undefined ? null : isoInstant(message.deliveredAt),
     sha256: message.sha256,
@@ -100,11 +100,11 @@ export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Pr
 }
 
 /** What it says; what cannot be read any more still has its code. */
-function contentOf(
+async function contentOf(
   sealer: Sealer,
   status: SealedStatus,
-): Pick<MlsView, "code" | "reasonCodes" | "description" | "issuedAt"> {
-  const read: Mls | string = readMls(openPayload(sealer, status.id, status.payloadKeyId, status.payloadSealed));
+): Promise<Pick<MlsView, "code" | "reasonCodes" | "description" | "issuedAt">> {
+  const read: Mls | string = readMls(await openPayload(sealer, status.id, status.payloadKeyId, status.payloadSealed));
   if (typeof read === "string") return { code: status.code, reasonCodes: [], description: null, issuedAt: null };
   return {
     code: read.code,

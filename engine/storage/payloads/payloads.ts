@@ -1,0 +1,61 @@
+/**
+ * A payload's stored form: gzip, then AES-256-GCM with the document's id as its context. gzip runs beside the event loop
+ * where the payload is larger than a thread is worth, and AES in slices; see LIMITS.payload_inline_bytes.
+ */
+import { promisify } from "node:util";
+import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
+
+import { LIMITS } from "../../base/limits.js";
+import type { Sealer } from "../sealer.js";
+import { sha256InSlices } from "./slices.js";
+
+const gzipBeside = promisify<Uint8Array, object, Buffer>(gzip);
+const gunzipBeside = promisify<Uint8Array, object, Buffer>(gunzip);
+
+/** gzip behind its octets says how long they were. */
+const LENGTH_BYTES = 4;
+
+/** How long a payload is that we have compressed. */
+const plainLength = (compressed: Buffer): number =>
+  compressed.length < LENGTH_BYTES ? 0 : compressed.readUInt32LE(compressed.length - LENGTH_BYTES);
+
+/** gzip at the level of stored payloads. */
+export const compressPayload = async (payload: Uint8Array): Promise<Buffer> =>
+  payload.length <= LIMITS.payload_inline_bytes
+    ? gzipSync(payload, { level: LIMITS.payload_gzip_level })
+    : gzipBeside(payload, { level: LIMITS.payload_gzip_level });
+
+/** @throws Error for what is no gzip, or longer than any payload may be */
+async function decompressPayload(compressed: Buffer): Promise<Buffer> {
+  const length = plainLength(compressed);
+  const maxOutputLength = LIMITS.as4_payload_bytes_max;
+  if (length <= LIMITS.payload_inline_bytes) return gunzipSync(compressed, { maxOutputLength });
+  // One piece of the right size: pieces would be put together by a copy of the whole.
+  const chunkSize = Math.max(constants.Z_MIN_CHUNK, Math.min(length, maxOutputLength) + 1);
+  return gunzipBeside(compressed, { maxOutputLength, chunkSize });
+}
+
+/** Seals what `compressPayload` or a worker has compressed. @param id  of the row that the payload belongs to */
+export const sealCompressed = (sealer: Sealer, id: string, compressed: Uint8Array): Promise<Buffer> =>
+  sealer.sealInSlices(compressed, id);
+
+/** Compresses and seals the exact bytes of a payload. @param id  of the row that it belongs to */
+export const sealPayload = async (sealer: Sealer, id: string, payload: Uint8Array): Promise<Buffer> =>
+  sealCompressed(sealer, id, await compressPayload(payload));
+
+/** What is stored of a payload that nobody has hashed or compressed yet; the thread compresses while the loop hashes. */
+export async function packPayload(
+  sealer: Sealer,
+  id: string,
+  payload: Uint8Array,
+): Promise<{ readonly sha256: string; readonly sealed: Buffer }> {
+  const [sha256, sealed] = await Promise.all([sha256InSlices(payload), sealPayload(sealer, id, payload)]);
+  return { sha256, sealed };
+}
+
+/**
+ * The exact bytes that were sealed.
+ * @throws Error when the key is unknown, or the bytes or their id are not those that were sealed
+ */
+export const openPayload = async (sealer: Sealer, id: string, keyId: string, sealed: Uint8Array): Promise<Buffer> =>
+  decompressPayload(await sealer.openInSlices(keyId, sealed, id));
