@@ -172,7 +172,7 @@ describeConformance("signed receipts of other stacks", "as4/phase4", () => {
       ? conformanceBytes("as4/phase4", name)
       : withoutHttpHeaders(conformanceBytes("as4/phase4", name)).body;
 
-  test.each(receipts)("%s: %j by %s", (name, expected, seat) => {
+  test.each(receipts)("the signature of the receipt %s holds as %j, by %s", (name, expected, seat) => {
     const soap = soapOf(name);
     expect(bstOutcomes(soap)).toEqual(expected);
     const checked = signatureTasks["as4.check"]({ soap });
@@ -205,7 +205,7 @@ describeConformance("the exact Peppol suite as phase4 sends it (dump-raw.as4out)
     });
   });
 
-  test("its encryption is read: OAEP with SHA-256 twice, one part", () => {
+  test("the encryption of the published message is read: OAEP with SHA-256 twice, one part", () => {
     const [root, attachment] = parts(message());
     const encryption = readEncryption(envelopeOf(root.body).security, [PEPPOL_KEY_TRANSPORT]);
     expect(encryption).toMatchObject({ transport: PEPPOL_KEY_TRANSPORT, cids: [attachment?.cid] });
@@ -219,7 +219,7 @@ describeConformance("the exact Peppol suite as phase4 sends it (dump-raw.as4out)
 });
 
 describeConformance("WrongCompression.mime", "as4/phase4", () => {
-  test("is read although it has LF line ends, a base64 part and a Content-ID without brackets; CompressionType rar fails the decompression", () => {
+  test("a message is read although it has LF line ends, a base64 part and a Content-ID without brackets; CompressionType rar fails the decompression", () => {
     const [root, attachment] = parts(withoutHttpHeaders(conformanceBytes("as4/phase4", "WrongCompression.mime")));
     expect(attachment?.cid).toBe("ph-as4-0026b807-e599-40e2-af67-22f2e6fe4ddd");
     expect(attachment?.body.subarray(0, 2)).toEqual(Buffer.from([0x1f, 0x8b]));
@@ -234,7 +234,7 @@ describeConformance("WrongCompression.mime", "as4/phase4", () => {
 
 describeConformance("messages of AS4.NET", "as4/as4net", () => {
   const needOpenssl = opensslWorks ? test : test.skip;
-  if (!opensslWorks) test.skip("needs openssl on PATH to read the PKCS#12 files", () => undefined);
+  if (!opensslWorks) test.skip("openssl is on PATH, without which the PKCS#12 files cannot be read", () => undefined);
 
   needOpenssl(
     "as4-encrypted-signed-keyidentifier.as4: two parts decrypt, unpack to 206 and 296 454 octets, and every digest holds",
@@ -374,7 +374,7 @@ describeConformance("signed SMP answers", "as4/smp", () => {
   );
 
   test.each(["signed-service-metadata1.xml", "oxalis-smp-response-with-as4.xml"])(
-    "%s: the signature does not hold",
+    "%s is refused: the signature does not hold",
     (name) => {
       expect(verifyEnveloped(file(name), SHA1_ENVELOPED)).toMatchObject({ kind: "refused" });
       expect(["signature_invalid", "digest_mismatch"]).toContain(

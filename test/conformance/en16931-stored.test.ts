@@ -21,7 +21,7 @@ function failedIds(bytes: Buffer): string[] {
 }
 
 describeConformance("EN 16931 for UBL, built in", "expected", () => {
-  test("finds exactly what the official rules find, in every document and fragment with a stored result", () => {
+  test("our rules find exactly what the official rules find, in every document and fragment with a stored result", () => {
     let documents = 0;
     const differences: string[] = [];
     for (const { key, bytes, en16931: expected } of expectedDocuments()) {
@@ -36,7 +36,7 @@ describeConformance("EN 16931 for UBL, built in", "expected", () => {
   }, 60_000);
 
   test.each(["en16931-invoice", "en16931-creditnote"] as const)(
-    "agrees with every mark of the official unit tests in %s",
+    "our rules agree with every mark of the official unit tests in %s",
     (folder) => {
       const tests = readUnitFolder(folder);
       const broken = tests.flatMap((unit) =>
@@ -52,7 +52,7 @@ describeConformance("EN 16931 for UBL, built in", "expected", () => {
     "documents/peppol-3.0.19",
     "documents/peppol-3.0.21",
     "documents/self-billing-3.0.21",
-  ])("finds nothing in the published examples of %s", (folder) => {
+  ])("our rules find nothing in the published examples of %s", (folder) => {
     for (const file of conformanceFiles(folder, ".xml")) {
       expect({ file, found: failedIds(conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
     }

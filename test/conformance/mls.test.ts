@@ -12,14 +12,14 @@ describeConformance("Message Level Status 1.0.1, built in", "as4/mls", () => {
     return rules.run(scanned.document, 1_000).findings.map(({ ruleId }) => ruleId);
   };
 
-  test("finds nothing in the good documents", () => {
+  test("the rules for statuses find nothing in the good documents", () => {
     const files = conformanceFiles("as4/mls/good", ".xml");
     for (const file of files) expect({ file, found: failed("as4/mls/good", file) }).toEqual({ file, found: [] });
     expect(files).toHaveLength(8);
   });
 
   // mls-template.xml is what the bad documents were made from, and has no fault of its own.
-  test("finds in each bad document the rule that it is named after, and there is one for every rule", () => {
+  test("the rules for statuses find in each bad document the rule that it is named after, and there is one for every rule", () => {
     const files = conformanceFiles("as4/mls/bad", ".xml").filter((file) => /^mls-\d\d/u.test(file));
     const ruleOf = (file: string): string => `SCH-MLS-${file.slice(4, 6)}`;
     expect(files).toHaveLength(51);

@@ -94,7 +94,7 @@ const EVALUATION_ORDER = [
 ];
 
 describeConformance("built-in and imported Peppol rules agree", SCHEMAS, () => {
-  test("billing: on every document and fragment with a stored result, and on the document of every other rule", () => {
+  test("billing: our rules and the official ones agree on every document and fragment with a stored result, and on the document of every other rule", () => {
     const [native, pack] = [peppolBilling(), imported(`${SCHEMAS}/PEPPOL-EN16931-UBL.sch`)];
     const documents = [
       ...[...expectedDocuments()].map(({ key, bytes }) => ({ key, bytes })),
@@ -113,7 +113,7 @@ describeConformance("built-in and imported Peppol rules agree", SCHEMAS, () => {
   }, 120_000);
 
   test(
-    "billing: on mutants",
+    "billing: our rules and the official ones agree on mutants",
     () => {
       const fragments = UNIT_FOLDERS.filter((folder) => folder.startsWith("peppol-")).flatMap((folder) =>
         readUnitFolder(folder).map(({ document }) => document),
@@ -135,7 +135,7 @@ describeConformance("built-in and imported Peppol rules agree", SCHEMAS, () => {
   );
 
   test(
-    "self-billing: on the published documents and on mutants",
+    "self-billing: our rules and the official ones agree on the published documents and on mutants",
     () => {
       const [native, pack] = [peppolSelfBilling(), imported(`${SCHEMAS}/PEPPOL-EN16931-UBL-SB.sch`)];
       const folder = "documents/self-billing-3.0.21";
@@ -150,7 +150,7 @@ describeConformance("built-in and imported Peppol rules agree", SCHEMAS, () => {
   );
 
   test(
-    "message level status: on the published documents and on mutants",
+    "message level status: our rules and the official ones agree on the published documents and on mutants",
     () => {
       const [native, pack] = [mlsRules(), imported("schematron/mls-1.0.1/peppol-mls-1.0.1.sch")];
       const documents = ["as4/mls/good", "as4/mls/bad"].flatMap((folder) =>

@@ -23,7 +23,7 @@ function failedIds(rules: RuleSet, bytes: Buffer): string[] {
 describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
   const billing = peppolBilling();
 
-  test("finds exactly what the official rules find, in every document and fragment with a stored result", () => {
+  test("our rules find exactly what the official rules find, in every document and fragment with a stored result", () => {
     let documents = 0;
     const differences: string[] = [];
     for (const { key, bytes, peppol } of expectedDocuments()) {
@@ -38,7 +38,7 @@ describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
   }, 60_000);
 
   for (const folder of UNIT_FOLDERS.filter((name) => name.startsWith("peppol-"))) {
-    test(`agrees with every mark of the official unit tests in ${folder}`, () => {
+    test(`our rules agree with every mark of the official unit tests in ${folder}`, () => {
       const tests = readUnitFolder(folder);
       const broken = tests.flatMap((unit) =>
         marksBroken(unit.marks, failedIds(billing, unit.document)).map((problem) => `${unit.key}: ${problem}`),
@@ -49,7 +49,7 @@ describeConformance("Peppol billing 3.0.21, built in", "expected", () => {
   }
 
   test.each(["documents/peppol-3.0.19", "documents/peppol-3.0.21"])(
-    "finds nothing in the published examples of %s",
+    "our rules find nothing in the published examples of %s",
     (folder) => {
       for (const file of conformanceFiles(folder, ".xml")) {
         expect({ file, found: failedIds(billing, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
@@ -62,13 +62,13 @@ describeConformance("Peppol self-billing 3.0.21, built in", "documents/self-bill
   const selfBilling = peppolSelfBilling();
   const folder = "documents/self-billing-3.0.21";
 
-  test("finds nothing in the published examples", () => {
+  test("our rules for self-billing find nothing in the published examples", () => {
     for (const file of conformanceFiles(folder, ".xml")) {
       expect({ file, found: failedIds(selfBilling, conformanceBytes(folder, file)) }).toEqual({ file, found: [] });
     }
   });
 
-  test("refuses an ordinary invoice by its process and its type, and a self-billed one is refused as ordinary", () => {
+  test("our rules for self-billing refuse an ordinary invoice by its process and its type, and a self-billed one is refused as ordinary", () => {
     expect(new Set(failedIds(selfBilling, conformanceBytes("documents/peppol-3.0.21", "base-example.xml")))).toEqual(
       new Set(["PEPPOL-EN16931-R004", "PEPPOL-EN16931-R007"]),
     );

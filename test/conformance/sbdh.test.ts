@@ -41,7 +41,7 @@ const REASONS: Readonly<Record<string, SbdhFault>> = {
 
 describeConformance("published standard business documents", "as4/sbdh", () => {
   const good = conformanceFiles("as4/sbdh/good");
-  test("there are fourteen good and twenty-five bad ones", () => {
+  test("fourteen good envelopes and twenty-five bad ones are published", () => {
     expect(good).toHaveLength(14);
     expect(conformanceFiles("as4/sbdh/bad")).toEqual(Object.keys(REASONS).sort());
   });

@@ -146,7 +146,7 @@ describe.each(serverForms)("the %s form", (form) => {
       }
     });
 
-    test("400 when it is missing, malformed or sent twice", async () => {
+    test("400 when X-Peppol-Participant-Id is missing, malformed or sent twice", async () => {
       const token = await tokenOf(firm.key);
       expect(fault(await get("/sapi/v1/probe", token))).toEqual([400, "VALIDATION"]);
       for (const id of ["x", "0245", "0245:", ":1", "0245:1 2"])
@@ -196,7 +196,7 @@ describe.each(serverForms)("the %s form", (form) => {
 
   describe("X-Firm-Id", () => {
     // enterprise.md: "With a central sk_int_* send X-Firm-Id (uuid) on firm-scoped Enterprise calls. With sk_live_* do not send it."
-    test("a firm key works without it and is 400 FIRM_CONTEXT_FORBIDDEN with it", async () => {
+    test("a firm key works without X-Firm-Id and is 400 FIRM_CONTEXT_FORBIDDEN with it", async () => {
       const token = await tokenOf(firm.key);
       expect((await enterprise(token)).body).toMatchObject({ firmId: firm.firmId });
       for (const id of [firm.firmId, foreign.firmId, "nonsense", ""])
@@ -204,7 +204,7 @@ describe.each(serverForms)("the %s form", (form) => {
     });
 
     // rulings.md §1: "missing where required: 400 FIRM_CONTEXT_REQUIRED whose message names the header"
-    test("a central key needs it: 400 FIRM_CONTEXT_REQUIRED names the header", async () => {
+    test("a central key needs X-Firm-Id: 400 FIRM_CONTEXT_REQUIRED names the header", async () => {
       const token = await tokenOf(partner.key);
       for (const answer of [
         await enterprise(token),
@@ -259,7 +259,7 @@ describe.each(serverForms)("the %s form", (form) => {
     });
 
     // rulings.md §1: "X-Firm-Id on Connector, White Label or integrator-level calls is 400 FIRM_CONTEXT_FORBIDDEN"
-    test("on an integrator-level operation it is 400, and only a central partner key may call", async () => {
+    test("on an integrator-level operation X-Firm-Id is 400, and only a central partner key may call", async () => {
       const token = await tokenOf(partner.key);
       expect((await get("/api/v1/partner-probe", token)).status).toBe(200);
       expect(fault(await get("/api/v1/partner-probe", token, { "x-firm-id": firm.firmId }))).toEqual([

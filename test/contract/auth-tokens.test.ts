@@ -559,7 +559,7 @@ describe.each(serverForms)("the %s form", (form) => {
 
   describe("error bodies", () => {
     // rulings.md §3: SAPI {error:{category, code, message, retryable, correlation_id, requestId, details?}}
-    test("SAPI", async () => {
+    test("an error body of SAPI's auth family has category, code, message, retryable, correlation_id and requestId", async () => {
       const answer = await status("/sapi/v1", "x");
       expect(answer.body).toEqual({
         error: {
@@ -574,7 +574,7 @@ describe.each(serverForms)("the %s form", (form) => {
     });
 
     // rulings.md §3: auth family {error:{category, code, message, retryable, correlation_id, details?}}
-    test("the auth family of Enterprise", async () => {
+    test("an error body of the Enterprise auth family has category, code, message, retryable and correlation_id", async () => {
       const answer = await status(ENTERPRISE, "x");
       expect(answer.body).toEqual({
         error: {

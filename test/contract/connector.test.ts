@@ -76,7 +76,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
 
   describe("POST /connector/documents/{documentId}/respond", () => {
     // rulings §11: respond {status,note?} → {id,customerRef,response{status,direction:"sent",delivery,respondedAt},idempotent}
-    test("query customerRef; body {status}; sends the reply to the counterparty", async () => {
+    test("POST /connector/documents/{documentId}/respond: query customerRef; body {status}; sends the reply to the counterparty", async () => {
       const { sent, received } = await exchanged();
       const answer = await respond(received, as(BUYER), { status: "under_query", note: "Which order is it?" });
       expect(answer.status).toBe(200);

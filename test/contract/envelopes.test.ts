@@ -325,7 +325,7 @@ describe.each(serverForms)("the %s form", (form) => {
         400,
         "VALIDATION",
       ],
-    ] as const)("%s", async (_name, path, repaired, status, code) => {
+    ] as const)("the first of several faults answers: %s", async (_name, path, repaired, status, code) => {
       const answer = await call("POST", path, { ...faulty, ...repaired }, "{]");
       expect(answer.status).toBe(status);
       expect(answer.body.error.code).toBe(code);
@@ -536,7 +536,7 @@ describe.each(serverForms)("the %s form", (form) => {
       ["invalid UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
       ["an array", "[]"],
       ["half of JSON", '{"metadata":'],
-    ])("%s: 400", async (_name, body) =>
+    ])("a JSON body that is %s is 400", async (_name, body) =>
       expect(await send(body)).toMatchObject({
         status: 400,
         body: { error: { code: "VALIDATION", category: "VALIDATION" } },

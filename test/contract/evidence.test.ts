@@ -79,7 +79,7 @@ describe.each(serverForms)("evidence over %s", (form) => {
   afterAll(() => gateway.drain());
   const get = (path: string): ReturnType<typeof http> => http("GET", `${gateway.origin}/api/v1${path}`, BEARER);
 
-  test("`{documentId, state, as4MessageId, sentAt, deliveredAt, receipt{sha256,receivedAt}, envelope{sha256,bytes,storedAt}, chain{index,hash,previousHash}, mls|null, invoiceResponse, links}`", async () => {
+  test("the evidence of a document is `{documentId, state, as4MessageId, sentAt, deliveredAt, receipt{sha256,receivedAt}, envelope{sha256,bytes,storedAt}, chain{index,hash,previousHash}, mls|null, invoiceResponse, links}`", async () => {
     for (const [id, expected] of Object.entries(RECORDS))
       expect((await get(`/documents/${id}/evidence`)).json).toEqual({ ...expected });
     expect(asked).toEqual([TEST_FIRM, TEST_FIRM, TEST_FIRM]);

@@ -30,7 +30,7 @@ const operationsOf = (document: Document) =>
 describe.each(Object.keys(documents))("the %s document", (name) => {
   const document = documents[name] as Document;
 
-  test("is OpenAPI 3.0.3 and every reference in it leads somewhere; every component is used", () => {
+  test("a published document is OpenAPI 3.0.3 and every reference in it leads somewhere; every component is used", () => {
     expect(document.openapi).toBe("3.0.3");
     const text = JSON.stringify(document);
     const referred = new Set<string>();
@@ -95,7 +95,7 @@ describe("what a row says is what its operation says", () => {
   };
   const shared = { mounts: ["/api/v1"], family: "enterprise", summary: "A thing", errors: [] } as const;
 
-  test("parameters, headers, bodies, defaults and named schemas", () => {
+  test("an operation says what its row says: parameters, headers, bodies, defaults and named schemas", () => {
     const operation = one(
       route({
         ...shared,

@@ -407,7 +407,7 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       "status=OPEN",
       "pageToken=forged",
       "pageToken=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    ])("receive with %s", async (query) => {
+    ])("400 for a receive with %s", async (query) => {
       expect(codes(await sapi(t.sandbox, receiver, "GET", `/document/receive?${query}`)).slice(0, 2)).toEqual([
         400,
         "VALIDATION",
@@ -723,7 +723,7 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       });
 
     // sapi.md: "full Peppol document type URN; must match the UBL root element"; the SenderParty is who answers
-    test("is sent like any document, and becomes the invoiceResponseStatus of the invoice that it answers", async () => {
+    test("an Invoice Response in a client's own UBL is sent like any document, and becomes the invoiceResponseStatus of the invoice that it answers", async () => {
       const payload = xml();
       const sent = await send(t.sandbox, sender, parts(payload));
       const number = /<cbc:ID>([^<]*)</.exec(payload)?.[1] ?? "";
@@ -746,7 +746,7 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       });
     });
 
-    test("is held to its own rules, its parties and its root like any document", async () => {
+    test("an Invoice Response in a client's own UBL is held to its own rules, its parties and its root like any document", async () => {
       const good = answering("1");
       const unreasoned = answering("1", { code: "RE" }).replace(/<cac:Status>.*<\/cac:Status>/u, "");
       expect(codes(await send(t.sandbox, receiver, responding(unreasoned))).slice(0, 2)).toEqual([422, "VALIDATION"]);

@@ -62,7 +62,7 @@ const stateOf = async (id: DocumentId): Promise<unknown> =>
   )[0];
 
 describe("a deferred document", () => {
-  test("keeps its attempts, its history and its events, and is due when the receiver said", async () => {
+  test("a deferred document keeps its attempts, its history and its events, and is due when the receiver said", async () => {
     const id = await document();
     const acceptedEvents = ((await stateOf(id)) as { events: number }).events;
     for (let i = 0; i < 20; i += 1) {
@@ -100,7 +100,7 @@ describe("a deferred document", () => {
     expect([attempt, ((await stateOf(id)) as { status: string }).status]).toEqual([1, "delivered"]);
   });
 
-  test("is found by the watch for retries although it was never attempted", async () => {
+  test("a deferred document is found by the watch for retries although it was never attempted", async () => {
     const id = await document();
     const due = async (): Promise<DocumentId[]> =>
       (await findDueDocuments(db.sql, { now: clock.now(), grace_ms: 0, limit: 100, attempted: true })).map(
@@ -115,7 +115,7 @@ describe("a deferred document", () => {
     expect(await due()).toContain(id);
   });
 
-  test("that was deferred for as long as the whole plan lasts has failed", async () => {
+  test("a document that was deferred for as long as the whole plan lasts has failed", async () => {
     const id = await document();
     clock.advance(LIMITS.retry_plan_ms.reduce((sum, wait) => sum + wait, 0) * 1.2 + 1);
     await dispatchDocument(

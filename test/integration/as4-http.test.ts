@@ -158,7 +158,7 @@ describe.each(FORMS)("%s", (_, form) => {
         .sql`select (select count(*)::integer from received_document) as documents, (select count(*)::integer from payload) as payloads, (select count(*)::integer from evidence) as evidence`
     )[0];
 
-  test.skipIf(missing)("takes a message with a length, and one that comes in chunks", async () => {
+  test.skipIf(missing)("the gateway takes a message with a length, and one that comes in chunks", async () => {
     for (const chunked of [false, true]) {
       const sent = await message();
       const answered = await post(sent.body, sent.contentType, { chunked });
@@ -195,50 +195,53 @@ describe.each(FORMS)("%s", (_, form) => {
     expect(((await counts()) as { documents: number }).documents).toBe(before.documents + 1);
   });
 
-  test.skipIf(missing)("refuses what is hostile, keeps nothing of it, and takes the next message", async () => {
-    const before = await counts();
-    const sent = await message();
-    const stranger = accessPoint("PSK000002");
-    const forged = await message(stranger);
-    const noise = randomBytes(20_000);
-    const cases: readonly [body: Buffer, contentType: string, code: string][] = [
-      [forged.body, forged.contentType, "EBMS:0101"],
-      [
-        Buffer.from(sent.body.toString("latin1").replace("PSK000002", "PSK000003"), "latin1"),
-        sent.contentType,
-        "EBMS:0101",
-      ],
-      [sent.body.subarray(0, sent.body.length - 2_000), sent.contentType, "EBMS:0007"],
-      [noise, sent.contentType, "EBMS:0007"],
-      [noise, "application/soap+xml", "EBMS:0009"],
-      [Buffer.from('<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><x>&a;</x>'), "application/soap+xml", "EBMS:0009"],
-      [Buffer.alloc(0), sent.contentType, "EBMS:0007"],
-    ];
-    for (const [body, contentType, code] of cases) {
-      const answered = await post(body, contentType, { chunked: false });
-      expect([answered.status, /errorCode="([^"]+)"/.exec(answered.body.toString())?.[1]]).toEqual([200, code]);
-      // Signed, and without a word about us.
-      expect(answered.body.toString()).toContain("SignatureValue");
-      expect(answered.body.toString()).not.toMatch(/node:|at |\.ts|kurier-test/);
-    }
-    const large = await post(Buffer.alloc(LIMITS.as4_body_bytes_max + 1), sent.contentType, { chunked: false }).catch(
-      () => undefined,
-    );
-    expect([413, undefined]).toContain(large?.status);
-    expect(await counts()).toEqual(before);
-    expect(existsSync(join(engine.dataDir, "quarantine"))).toBe(false);
-    const next = await message();
-    const answered = await post(next.body, next.contentType, { chunked: false });
-    expect(
-      await readAnswer(
-        answered.body,
-        answered.contentType,
-        { messageId: next.messageId, references: next.references, recipient: us },
-        inThread,
-      ),
-    ).toMatchObject({ kind: "receipt" });
-    expect(engine.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
-  });
+  test.skipIf(missing)(
+    "the gateway refuses what is hostile, keeps nothing of it, and takes the next message",
+    async () => {
+      const before = await counts();
+      const sent = await message();
+      const stranger = accessPoint("PSK000002");
+      const forged = await message(stranger);
+      const noise = randomBytes(20_000);
+      const cases: readonly [body: Buffer, contentType: string, code: string][] = [
+        [forged.body, forged.contentType, "EBMS:0101"],
+        [
+          Buffer.from(sent.body.toString("latin1").replace("PSK000002", "PSK000003"), "latin1"),
+          sent.contentType,
+          "EBMS:0101",
+        ],
+        [sent.body.subarray(0, sent.body.length - 2_000), sent.contentType, "EBMS:0007"],
+        [noise, sent.contentType, "EBMS:0007"],
+        [noise, "application/soap+xml", "EBMS:0009"],
+        [Buffer.from('<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><x>&a;</x>'), "application/soap+xml", "EBMS:0009"],
+        [Buffer.alloc(0), sent.contentType, "EBMS:0007"],
+      ];
+      for (const [body, contentType, code] of cases) {
+        const answered = await post(body, contentType, { chunked: false });
+        expect([answered.status, /errorCode="([^"]+)"/.exec(answered.body.toString())?.[1]]).toEqual([200, code]);
+        // Signed, and without a word about us.
+        expect(answered.body.toString()).toContain("SignatureValue");
+        expect(answered.body.toString()).not.toMatch(/node:|at |\.ts|kurier-test/);
+      }
+      const large = await post(Buffer.alloc(LIMITS.as4_body_bytes_max + 1), sent.contentType, { chunked: false }).catch(
+        () => undefined,
+      );
+      expect([413, undefined]).toContain(large?.status);
+      expect(await counts()).toEqual(before);
+      expect(existsSync(join(engine.dataDir, "quarantine"))).toBe(false);
+      const next = await message();
+      const answered = await post(next.body, next.contentType, { chunked: false });
+      expect(
+        await readAnswer(
+          answered.body,
+          answered.contentType,
+          { messageId: next.messageId, references: next.references, recipient: us },
+          inThread,
+        ),
+      ).toMatchObject({ kind: "receipt" });
+      expect(engine.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+    },
+  );
 
   /** A message of theirs, right but for the edits. */
   const forged = (edits: Edits): ReturnType<typeof forge> =>
@@ -247,7 +250,7 @@ describe.each(FORMS)("%s", (_, form) => {
     /errorCode="([^"]+)"/.exec(answered.body.toString())?.[1] ?? `none (${answered.status})`;
 
   test.skipIf(missing)(
-    "refuses what is signed and hostile: half a gigabyte in a small gzip, a wrapped signature, parts without end; in bounded memory",
+    "the gateway refuses what is signed and hostile: half a gigabyte in a small gzip, a wrapped signature, parts without end; in bounded memory",
     async () => {
       const before = await counts();
       const bomb = await bombOf(BOMB_BYTES);

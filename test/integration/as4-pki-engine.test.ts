@@ -280,14 +280,17 @@ describe.each(["soft", "hard"] as const)("REVOCATION=%s", (mode) => {
       { soft: "EBMS:0101", hard: "EBMS:0101" },
     ],
   ];
-  test.each(senders)("a message of a sender with a certificate %s", async (_, signer, arrange, expected) => {
-    arrange();
-    const before = await stored(engine);
-    const [key, seat] = signer();
-    const sent = await messageOf(engine, key, seat);
-    expect(await answerTo(engine, sent)).toBe(expected[mode]);
-    expect(await stored(engine)).toBe(before + (expected[mode] === "receipt" ? 1 : 0));
-  });
+  test.each(senders)(
+    "a message is answered by what is known of its sender's certificate: %s",
+    async (_, signer, arrange, expected) => {
+      arrange();
+      const before = await stored(engine);
+      const [key, seat] = signer();
+      const sent = await messageOf(engine, key, seat);
+      expect(await answerTo(engine, sent)).toBe(expected[mode]);
+      expect(await stored(engine)).toBe(before + (expected[mode] === "receipt" ? 1 : 0));
+    },
+  );
 
   const receivers: readonly (readonly [
     keyof typeof RECEIVERS,
@@ -310,28 +313,34 @@ describe.each(["soft", "hard"] as const)("REVOCATION=%s", (mode) => {
     ],
     ["down", ocspIsDown, { soft: "receipt", hard: "lookup_failed" }],
   ];
-  test.each(receivers)("a document to a receiver whose certificate is %s", async (state, arrange, expected) => {
-    arrange();
-    const { sandbox, db } = engine;
-    const mailbox = { participantId: sandbox.sender.participantId, token: await accessToken(sandbox, sandbox.sender) };
-    const answer = await send(
-      sandbox,
-      mailbox,
-      sendParts(mailbox.participantId, RECEIVERS[state], invoiceXml(mailbox.participantId, RECEIVERS[state])),
-    );
-    expect([answer.status, answer.text]).toEqual([202, expect.any(String)]);
-    const attempt = await eventually(
-      "the first attempt has ended",
-      async () =>
-        (
-          await db.sql<{ outcome: string; code: string }[]>`
+  test.each(receivers)(
+    "a document is sent or held back by what is known of its receiver's certificate: %s",
+    async (state, arrange, expected) => {
+      arrange();
+      const { sandbox, db } = engine;
+      const mailbox = {
+        participantId: sandbox.sender.participantId,
+        token: await accessToken(sandbox, sandbox.sender),
+      };
+      const answer = await send(
+        sandbox,
+        mailbox,
+        sendParts(mailbox.participantId, RECEIVERS[state], invoiceXml(mailbox.participantId, RECEIVERS[state])),
+      );
+      expect([answer.status, answer.text]).toEqual([202, expect.any(String)]);
+      const attempt = await eventually(
+        "the first attempt has ended",
+        async () =>
+          (
+            await db.sql<{ outcome: string; code: string }[]>`
       select outcome, code from document_attempt join document on document.id = document_id where receiver = ${RECEIVERS[state]} and number = 1 and finished_at is not null`
-        )[0],
-    );
-    expect(attempt.outcome).toBe(expected[mode]);
-    // Nothing goes to a certificate that is not trusted; to one that nobody answers for only under the soft policy.
-    expect(peers.get(RECEIVERS[state])?.arrived).toHaveLength(expected[mode] === "receipt" ? 1 : 0);
-  });
+          )[0],
+      );
+      expect(attempt.outcome).toBe(expected[mode]);
+      // Nothing goes to a certificate that is not trusted; to one that nobody answers for only under the soft policy.
+      expect(peers.get(RECEIVERS[state])?.arrived).toHaveLength(expected[mode] === "receipt" ? 1 : 0);
+    },
+  );
 
   test("what the metrics say of our certificate is the day that it ends", async () => {
     const text = await (await fetch(`${engine.engine.adminUrl}/metrics`)).text();

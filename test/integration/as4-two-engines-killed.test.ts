@@ -292,7 +292,11 @@ describe("the receiving access point is killed and started again", () => {
     ],
   ];
 
-  test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("b", arm, act));
+  test.each(points)(
+    "everything arrives once when the receiving access point is killed: %s",
+    { timeout: PATIENCE_MS },
+    (_, arm, act) => endsWell("b", arm, act),
+  );
 });
 
 describe("the sending access point is killed and started again", () => {
@@ -324,7 +328,11 @@ describe("the sending access point is killed and started again", () => {
     ],
   ];
 
-  test.each(points)("%s: everything arrives once", { timeout: PATIENCE_MS }, (_, arm, act) => endsWell("a", arm, act));
+  test.each(points)(
+    "everything arrives once when the sending access point is killed: %s",
+    { timeout: PATIENCE_MS },
+    (_, arm, act) => endsWell("a", arm, act),
+  );
 });
 
 test("after all of this the evidence of both sides is whole", async () => {

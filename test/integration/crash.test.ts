@@ -121,7 +121,7 @@ describe.each(FORMS)("killed between 202 and dispatch, streams: %s", (form, env)
   if (missing && process.env["CI"] === "true") throw new Error("nats-server is missing");
 
   test.skipIf(missing)(
-    "the document is delivered, once, after the next start",
+    "a document accepted before the engine was killed is delivered, once, after the next start",
     async () => {
       const gateway = await startEngineProcess({ dataDir, role: "gateway", env });
       const mailbox = await senderOf(gateway);
@@ -139,7 +139,7 @@ describe.each(FORMS)("killed between 202 and dispatch, streams: %s", (form, env)
   );
 
   test.skipIf(missing)(
-    "also when everything was killed and the streams' directory is gone",
+    "a document accepted before everything was killed is delivered, once, also when the streams' directory is gone",
     async () => {
       const gateway = await startEngineProcess({ dataDir, role: "gateway", env });
       const mailbox = await senderOf(gateway);

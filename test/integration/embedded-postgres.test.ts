@@ -101,7 +101,7 @@ const postmasterOf = (dataDir: string): number =>
   Number(readFileSync(join(dataDir, "postgres/postmaster.pid"), "latin1").split("\n")[0]);
 
 describe("the embedded Postgres", () => {
-  test("starts on an empty directory, listens on no network address, and finds all data at the second start", async () => {
+  test("the embedded Postgres starts on an empty directory, listens on no network address, and finds all data at the second start", async () => {
     const dataDir = newDataDir();
     const first = await startEmbeddedPostgres({ dataDir, log: silentLog });
     expect(await query(first.url, (sql) => sql`show listen_addresses`)).toEqual([{ listen_addresses: "" }]);
@@ -113,7 +113,7 @@ describe("the embedded Postgres", () => {
     expect(await readNote((await start(dataDir)).url)).toEqual([{ text: "kept" }]);
   });
 
-  test("is found by a command that works beside the running engine, and not once it has stopped", async () => {
+  test("the embedded Postgres is found by a command that works beside the running engine, and not once it has stopped", async () => {
     const dataDir = newDataDir();
     expect(runningEmbeddedPostgres(dataDir)).toBeUndefined();
     const server = await start(dataDir);
@@ -122,7 +122,7 @@ describe("the embedded Postgres", () => {
     expect(runningEmbeddedPostgres(dataDir)).toBeUndefined();
   });
 
-  test("comes back by itself, with its data and at the same address, when its process is killed", async () => {
+  test("the embedded Postgres comes back by itself, with its data and at the same address, when its process is killed", async () => {
     const server = await start(newDataDir());
     await keepNote(server.url);
     const before = server.pid;
@@ -131,7 +131,7 @@ describe("the embedded Postgres", () => {
     expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
   });
 
-  test("that outlived a killed engine is stopped and its data found", async () => {
+  test("the embedded Postgres that outlived a killed engine is stopped and its data found", async () => {
     const dataDir = newDataDir();
     const engine = engineProcess(dataDir);
     await keepNote(await engine.url);
@@ -145,7 +145,7 @@ describe("the embedded Postgres", () => {
     expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
   });
 
-  test("starts after everything was killed, also when the old process id now belongs to somebody else", async () => {
+  test("the embedded Postgres starts after everything was killed, also when the old process id now belongs to somebody else", async () => {
     const dataDir = newDataDir();
     const engine = engineProcess(dataDir);
     await keepNote(await engine.url);
@@ -167,7 +167,7 @@ describe("the embedded Postgres", () => {
     expect(isRunning(bystander.pid ?? 0)).toBe(true);
   });
 
-  test("ends with the engine when the engine ends without stopping it", async () => {
+  test("the embedded Postgres ends with the engine when the engine ends without stopping it", async () => {
     const dataDir = newDataDir();
     const engine = engineProcess(dataDir);
     await engine.url;
@@ -177,7 +177,7 @@ describe("the embedded Postgres", () => {
     await eventually("Postgres is gone", () => !isRunning(postmaster));
   });
 
-  test("Ctrl-C leaves it running until the engine has drained", async () => {
+  test("Ctrl-C leaves the embedded Postgres running until the engine has drained", async () => {
     const dataDir = newDataDir();
     const engine = engineProcess(dataDir);
     await engine.url;
@@ -189,7 +189,7 @@ describe("the embedded Postgres", () => {
     expect(isRunning(postmaster)).toBe(false);
   });
 
-  test("a set-up that was cut off half-way is done again from the start", async () => {
+  test("a set-up of the embedded Postgres that was cut off half-way is done again from the start", async () => {
     const dataDir = newDataDir();
     mkdirSync(join(dataDir, "postgres.new"), { mode: 0o700 });
     writeFileSync(join(dataDir, "postgres.new", "PG_VERSION"), "18\n");
@@ -198,7 +198,7 @@ describe("the embedded Postgres", () => {
     expect(existsSync(join(dataDir, "postgres.new"))).toBe(false);
   });
 
-  test("has its socket elsewhere when the path of the data directory is too long for one", async () => {
+  test("the embedded Postgres has its socket elsewhere when the path of the data directory is too long for one", async () => {
     const dataDir = join(newDataDir(), "a-directory-with-a-rather-long-name".repeat(3));
     const server = await start(dataDir);
     await keepNote(server.url);
@@ -216,7 +216,7 @@ describe("the embedded Postgres", () => {
   });
 
   test.runIf(process.geteuid?.() === 0)(
-    "started by root, serves data that an ordinary user made, as that user",
+    "the embedded Postgres, started by root, serves data that an ordinary user made, as that user",
     async () => {
       const dataDir = newDataDir();
       const server = await start(dataDir);
@@ -243,14 +243,14 @@ describe("the libraries of the npm package", () => {
     return native;
   }
 
-  test("get the links that an install without scripts left out", () => {
+  test("the libraries of the npm package get the links that an install without scripts left out", () => {
     const native = fakePackage();
     expect(repairLinks(native, newDataDir())).toBeUndefined();
     expect(readFileSync(join(native, "lib/libx.so.5"), "utf8")).toBe("library");
     expect(repairLinks(native, newDataDir())).toBeUndefined();
   });
 
-  test("get them in the data directory when the package cannot be written to", () => {
+  test("the libraries of the npm package get their links in the data directory when the package cannot be written to", () => {
     const native = fakePackage();
     const dataDir = newDataDir();
     // The link's place cannot be made, for root neither: its folder is a file.
@@ -265,7 +265,7 @@ describe("the libraries of the npm package", () => {
 });
 
 describe("the data directory", () => {
-  test("belongs to one engine: a second one is told who has it", () => {
+  test("the data directory belongs to one engine: a second one is told who has it", () => {
     const dataDir = newDataDir();
     const claim = claimDataDir(dataDir);
     expect(() => claimDataDir(dataDir)).toThrow(EmbeddedError);
@@ -274,7 +274,7 @@ describe("the data directory", () => {
     claimDataDir(dataDir).release();
   });
 
-  test("is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
+  test("the data directory is taken over from an engine that was killed, also when its process id was given to somebody else", () => {
     const dataDir = newDataDir();
     const dead = spawnSync("true").pid;
     writeFileSync(join(dataDir, "engine.lock"), `${dead}\nsome-boot/1\n`);

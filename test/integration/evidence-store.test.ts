@@ -87,7 +87,7 @@ describe.each(FORMS)("the %s form", (name, open) => {
     return { bytes, ref: evidenceRef(bytes, STORED_AT) };
   };
 
-  test("gives back what was stored, whole and in part", async () => {
+  test("the archive gives back what was stored, whole and in part", async () => {
     const { bytes, ref } = object();
     await form.store.put(ref, bytes);
     expect((await form.store.get(ref)).equals(bytes)).toBe(true);
@@ -101,7 +101,7 @@ describe.each(FORMS)("the %s form", (name, open) => {
     expect((await form.store.get(ref)).equals(bytes)).toBe(true);
   });
 
-  test("never writes over other content under the same digest", async () => {
+  test("the archive never writes over other content under the same digest", async () => {
     const { bytes, ref } = object();
     await form.store.put(ref, bytes);
     form.spoil(ref, Buffer.from("something else"));
@@ -109,11 +109,11 @@ describe.each(FORMS)("the %s form", (name, open) => {
     expect((await form.store.get(ref)).toString()).toBe("something else");
   });
 
-  test("says that an object is missing", async () => {
+  test("the archive says that an object is missing", async () => {
     await expect(form.store.get(object().ref)).rejects.toBeInstanceOf(EvidenceMissing);
   });
 
-  test("refuses to remove an object before its ten years are over, and removes it after them", async () => {
+  test("the archive refuses to remove an object before its ten years are over, and removes it after them", async () => {
     const { bytes, ref } = object();
     await form.store.put(ref, bytes);
     await expect(form.store.remove(ref, STORED_AT)).rejects.toBeInstanceOf(EvidenceRetained);
@@ -133,7 +133,7 @@ describe.each(FORMS)("the %s form", (name, open) => {
 });
 
 describe("the file form", () => {
-  test("leaves read-only files named by their digest and no drafts", async () => {
+  test("the archive in files leaves read-only files named by their digest and no drafts", async () => {
     const root = mkdtempSync(join(tmpdir(), "kurier-evidence-"));
     const bytes = randomBytes(100);
     const ref = evidenceRef(bytes, STORED_AT);
@@ -218,7 +218,7 @@ describe("the file form, when the power may fail at any moment", () => {
 });
 
 describe("the s3 form", () => {
-  test("locks every object until ten years after its hour", async () => {
+  test("the archive in a bucket locks every object until ten years after its hour", async () => {
     const imitation = await startS3();
     const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
     const bytes = randomBytes(100);
@@ -229,7 +229,7 @@ describe("the s3 form", () => {
     await imitation.stop();
   });
 
-  test("removes the version that it stored, for a bucket with versions keeps what is only hidden", async () => {
+  test("the archive in a bucket removes the version that it stored, for a bucket with versions keeps what is only hidden", async () => {
     const imitation = await startS3();
     const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
     const bytes = randomBytes(100);
@@ -241,7 +241,7 @@ describe("the s3 form", () => {
     await imitation.stop();
   });
 
-  test("repeats what met another PUT of the same object, a bounded number of times", async () => {
+  test("the archive in a bucket repeats what met another PUT of the same object, a bounded number of times", async () => {
     const imitation = await startS3();
     const store = openS3Evidence(parseS3Target(imitation.target) ?? expect.fail("target"), systemClock);
     const bytes = randomBytes(100);

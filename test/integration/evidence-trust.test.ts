@@ -243,17 +243,17 @@ async function expectFault(given: Circumstances, fault: AuditFault["fault"], tru
 }
 
 describe("an exchange with somebody who was to be believed holds", () => {
-  test("as the sender, and as the receiver", async () => {
+  test("an exchange with somebody who was to be believed holds as the sender, and as the receiver", async () => {
     expect(await faultsOf({})).toEqual([]);
     expect(await faultsOf({ direction: "inbound" })).toEqual([]);
   });
 
-  test("years later, when every certificate of it has ended", async () => {
+  test("an exchange with somebody who was to be believed holds years later, when every certificate of it has ended", async () => {
     const ended = pki.leaf("ap", "PSK000002", { ...asked, notAfter: AT + HOUR });
     expect(await faultsOf({ peer: ended })).toEqual([]);
   });
 
-  test("with a revocation list instead of an answer, in the record or as an object that many share", async () => {
+  test("an exchange with somebody who was to be believed holds with a revocation list instead of an answer, in the record or as an object that many share", async () => {
     const list = makeCrl(pki.ap, ["01"], AT - HOUR, AT + HOUR);
     expect(await faultsOf({ parts: { revocation: list } })).toEqual([]);
     const revocationObject = await archive.share(list);
@@ -264,11 +264,11 @@ describe("an exchange with somebody who was to be believed holds", () => {
   test.each([
     ["nobody answered and the policy was soft", { revocation: "unknown", revocationPolicy: "soft" }],
     ["nobody was asked because the policy was off", { revocation: "not_checked", revocationPolicy: "off" }],
-  ] as const)("when %s", async (_, facts) => {
+  ] as const)("an exchange with somebody who was to be believed holds when %s", async (_, facts) => {
     expect(await faultsOf({ facts, parts: { revocation: undefined } })).toEqual([]);
   });
 
-  test("when the certificate names no service to ask and the policy was soft", async () => {
+  test("an exchange with somebody who was to be believed holds when the certificate names no service to ask and the policy was soft", async () => {
     expect(
       await faultsOf({
         peer: pki.leaf("ap", "PSK000002"),
@@ -278,22 +278,22 @@ describe("an exchange with somebody who was to be believed holds", () => {
     ).toEqual([]);
   });
 
-  test("when the operator's own routes named the endpoint", async () => {
+  test("an exchange with somebody who was to be believed holds when the operator's own routes named the endpoint", async () => {
     expect(await faultsOf({ ownRoutes: true })).toEqual([]);
   });
 
-  test("when the receipt is signed with a renewed certificate of the same seat", async () => {
+  test("an exchange with somebody who was to be believed holds when the receipt is signed with a renewed certificate of the same seat", async () => {
     expect(await faultsOf({ receiptBy: pki.leaf("ap", "PSK000002", asked) })).toEqual([]);
   });
 
-  test("with an auditor's authorities when they are of the same root", async () => {
+  test("an exchange with somebody who was to be believed holds with an auditor's authorities when they are of the same root", async () => {
     expect(await faultsOf({}, pki.store)).toEqual([]);
     expect(await faultsOf({ parts: { issuers: Buffer.alloc(0), "smp-issuers": Buffer.alloc(0) } }, pki.store)).toEqual(
       [],
     );
   });
 
-  test("and the result names the roots", async () => {
+  test("the result of a check names the roots that were believed", async () => {
     const { roots } = await auditEvidence({ sql: db.sql, store, archive, crypto: inThread, now: LATER });
     expect(roots).toEqual([
       {
@@ -311,7 +311,7 @@ describe("PartyId", () => {
     ["outbound", { toParty: "PSK000009" }],
     ["inbound", { fromParty: "PSK000009" }],
     ["inbound", { toParty: "PSK000009" }],
-  ] as const)("%s, of another seat than the certificate's: %j", async (direction, parties) => {
+  ] as const)("a PartyId of another seat than the certificate's is found, %s: %j", async (direction, parties) => {
     await expectFault({ direction, ...parties }, "party_name");
   });
 });
@@ -327,20 +327,23 @@ describe("the record names other things than the signed header", () => {
     ["receiver", { receiver: "0245:1111111111" }],
     ["document type", { documentTypeId: BILLING_CAPABILITIES[1]?.documentTypeId ?? "" }],
     ["process", { processId: "urn:other" }],
-  ])("%s", async (_, facts) => {
+  ])("a record that names other things than the signed header is found: %s", async (_, facts) => {
     await expectFault({ direction: "inbound", facts }, "header");
   });
 });
 
 describe("the other access point's certificate leads to no root", () => {
-  test.each(["outbound", "inbound"] as const)("%s: an authority that is not of the kept issuers", async (direction) => {
-    const stranger = foreign.leaf("ap", "PSK000002", asked);
-    await expectFault(
-      { direction, peer: stranger, parts: { revocation: ocsp(stranger, {}, foreign.ap) } },
-      "trust_chain",
-    );
-  });
-  test("an authority for SMPs has issued it", async () => {
+  test.each(["outbound", "inbound"] as const)(
+    "the other access point's certificate leads to no root: %s: an authority that is not of the kept issuers",
+    async (direction) => {
+      const stranger = foreign.leaf("ap", "PSK000002", asked);
+      await expectFault(
+        { direction, peer: stranger, parts: { revocation: ocsp(stranger, {}, foreign.ap) } },
+        "trust_chain",
+      );
+    },
+  );
+  test("the other access point's certificate leads to no root: an authority for SMPs has issued it", async () => {
     const wrong = pki.leaf("smp", "PSK000002", asked);
     await expectFault(
       {
@@ -357,17 +360,17 @@ describe("the other access point's certificate leads to no root", () => {
     ["no issuers are kept", () => undefined],
     ["the root is missing", () => pki.ap.certificate],
     ["they are no certificates", () => Buffer.from("issuers")],
-  ])("%s", async (_, issuers) => {
+  ])("the other access point's certificate leads to no root: %s", async (_, issuers) => {
     await expectFault({ parts: { issuers: issuers() } }, "trust_chain");
   });
-  test("the issuers are an impostor's of the same names", async () => {
+  test("the other access point's certificate leads to no root: the issuers are an impostor's of the same names", async () => {
     const impostor = await makeTestPki("HOME");
     await expectFault(
       { parts: { issuers: Buffer.concat([impostor.ap.certificate, impostor.root.certificate]) } },
       "trust_chain",
     );
   });
-  test("a stranger of the same seat has signed the receipt", async () => {
+  test("a receipt that a stranger of the same seat has signed is not believed", async () => {
     await expectFault({ receiptBy: foreign.leaf("ap", "PSK000002") }, "trust_chain");
   });
   test("with an auditor's authorities, a root of one's own making is found", async () => {
@@ -391,14 +394,17 @@ describe("time of the exchange", () => {
     ["inbound", "peer"],
     ["outbound", "us"],
     ["inbound", "us"],
-  ] as const)("%s: the certificate of %s had ended, or did not hold yet", async (direction, who) => {
-    const seat = who === "us" ? "PSK000001" : "PSK000002";
-    for (const life of [{ notAfter: AT - 1_000 }, { notBefore: AT + 60_000 }]) {
-      const leaf = pki.leaf("ap", seat, { ...asked, ...life });
-      await expectFault({ direction, [who]: leaf }, "trust_time");
-    }
-  });
-  test("an authority did not hold yet", async () => {
+  ] as const)(
+    "an exchange whose time does not fit is found: %s: the certificate of %s had ended, or did not hold yet",
+    async (direction, who) => {
+      const seat = who === "us" ? "PSK000001" : "PSK000002";
+      for (const life of [{ notAfter: AT - 1_000 }, { notBefore: AT + 60_000 }]) {
+        const leaf = pki.leaf("ap", seat, { ...asked, ...life });
+        await expectFault({ direction, [who]: leaf }, "trust_time");
+      }
+    },
+  );
+  test("an exchange whose time does not fit is found: an authority did not hold yet", async () => {
     const early = Date.parse("2025-12-01T00:00:00Z");
     const life = { notBefore: early - HOUR } as const;
     const old = pki.leaf("ap", "PSK000002", { ...asked, ...life });
@@ -411,7 +417,7 @@ describe("time of the exchange", () => {
     };
     await expectFault(given, "trust_time");
   });
-  test("the receipt's signer had ended", async () => {
+  test("an exchange whose time does not fit is found: the receipt's signer had ended", async () => {
     await expectFault({ receiptBy: pki.leaf("ap", "PSK000002", { notAfter: AT - HOUR }) }, "trust_time");
   });
 });
@@ -438,7 +444,7 @@ describe("the kept revocation answer proves nothing", () => {
     ["it is a list of another authority", () => makeCrl(foreign.ap, [], AT - HOUR, AT + HOUR)],
     ["it is a list that had run out", () => makeCrl(pki.ap, [], AT - 48 * HOUR, AT - 24 * HOUR)],
   ];
-  test.each(answers)("%s", async (_, make) => {
+  test.each(answers)("the kept revocation answer proves nothing: %s", async (_, make) => {
     await expectFault({ parts: { revocation: make() } }, "revocation_answer");
     await expectFault({ direction: "inbound", parts: { revocation: make() } }, "revocation_answer");
   });
@@ -466,11 +472,11 @@ describe("the authority's word did not allow the exchange", () => {
       () => ({ parts: unasked, facts: { revocation: "not_checked", revocationPolicy: "soft" } }),
     ],
   ];
-  test.each(cases)("%s", async (_, make) => {
+  test.each(cases)("the authority's word did not allow the exchange: %s", async (_, make) => {
     await expectFault(make(), "revocation_status");
     await expectFault({ direction: "inbound", ...make() }, "revocation_status");
   });
-  test("no verdict, or no policy, is recorded", async () => {
+  test("the authority's word did not allow the exchange: no verdict, or no policy, is recorded", async () => {
     for (const facts of [
       { revocation: "none of ours" },
       { revocation: "unknown", revocationPolicy: "none of ours" as "soft" },
@@ -506,7 +512,7 @@ describe("the SMP's answer is not to be believed", () => {
       "it was fetched on another day",
       () => ({ facts: { smp: { url: "https://smp.example/x", fetchedAt: AT - 24 * HOUR } } }),
     ],
-  ] as const)("%s", async (_, make) => {
+  ] as const)("the SMP's answer is not to be believed: %s", async (_, make) => {
     await expectFault(make(), "smp_signature");
   });
 });
@@ -521,7 +527,7 @@ describe("the SMP's answer names something else", () => {
       "another certificate of the same seat",
       () => metadataOf({ certificate: pki.leaf("ap", "PSK000002", asked).certificate }),
     ],
-  ] as const)("%s", async (_, make) => {
+  ] as const)("the SMP's answer names something else: %s", async (_, make) => {
     await expectFault({ metadata: make() }, "smp_names");
   });
 });

@@ -45,7 +45,7 @@ const fail = (node: Identity, clientId: string, door: TokenDoor = "sapi"): Promi
   refusalOf(() => attempt(node, clientId, wrong(), door));
 
 describe("a secret becomes tokens", () => {
-  test("by the key's id and by its displayed prefix, never by another's", async () => {
+  test("a secret becomes tokens by the key's id and by its displayed prefix, never by another's", async () => {
     const { key } = await makeFirm(db, clock);
     const other = await makeFirm(db, clock);
     expect((await attempt(a, key.id, key.secret)).expiresIn).toBe(900);
@@ -191,7 +191,7 @@ describe("refresh tokens (A-04)", () => {
     node.renewTokens({ refreshToken, address, receivedAt: clock.now() });
   const loggedIn = async (key?: CreatedKey) => login(a, key ?? (await makeFirm(db, clock)).key, clock);
 
-  test("each is good once; the second use is 401 and ends the family", async () => {
+  test("each refresh token is good once; the second use is 401 and ends the family", async () => {
     const first = await loggedIn();
     const second = await renew(a, first.refreshToken);
     expect((await callerOf(b, second.accessToken, clock)).kind).toBe("firm");
@@ -225,7 +225,7 @@ describe("refresh tokens (A-04)", () => {
   });
 
   // spec/sapi.md, Limits: "Refresh token lifetime | 30 days"
-  test("one lives 30 days, and its successor 30 days again", async () => {
+  test("a refresh token lives 30 days, and its successor 30 days again", async () => {
     const day = 86_400_000;
     const first = await loggedIn();
     clock.advance(30 * day - 1);
@@ -236,7 +236,7 @@ describe("refresh tokens (A-04)", () => {
     expect(await refusalOf(() => renew(a, third.refreshToken))).toBe("REFRESH_TOKEN_INVALID");
   });
 
-  test("after revocation, also by an older token of the family, none is left", async () => {
+  test("after revocation, also by an older token of the family, no refresh token is left", async () => {
     const first = await loggedIn();
     const second = await renew(a, first.refreshToken);
     await b.revokeToken(first.refreshToken, clock.now());
@@ -262,7 +262,7 @@ describe("refresh tokens (A-04)", () => {
   });
 
   test.each(["", "rt_", `rt_${"a".repeat(65)}`, "eyJhbGciOiJFZERTQSJ9.e30.AA", "' or 1=1 --"])(
-    "%j is 401",
+    "a refresh token %j is 401",
     async (token) => {
       expect(await refusalOf(() => renew(a, token))).toBe("REFRESH_TOKEN_INVALID");
     },

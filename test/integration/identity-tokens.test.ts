@@ -116,14 +116,14 @@ describe("the header decides nothing (A-01)", () => {
     "EdDSA ",
     null,
     1,
-  ])("alg %j", async (alg) => {
+  ])("a token's header decides nothing (A-01): alg %j", async (alg) => {
     const { header, claims } = partsOf(await good());
     expect(await answer(signed({ ...header, alg }, claims))).toBe("TOKEN_INVALID");
     expect(await answer(`${encode({ ...header, alg })}.${encode(claims)}.`)).toBe("TOKEN_INVALID");
     expect(await answer(`${encode({ ...header, alg })}.${encode(claims)}.${"A".repeat(86)}`)).toBe("TOKEN_INVALID");
   });
 
-  test("HS256 with the public key as secret", async () => {
+  test("a token's header decides nothing (A-01): HS256 with the public key as secret", async () => {
     const { header, claims } = partsOf(await good());
     const [jwk] = node.jwks().keys;
     const publicKey = createPublicKey(signingKey);
@@ -152,12 +152,12 @@ describe("the header decides nothing (A-01)", () => {
     7,
     ["a"],
     {},
-  ])("kid %j", async (kid) => {
+  ])("a token's header decides nothing (A-01): kid %j", async (kid) => {
     const { header, claims } = partsOf(await good());
     expect(await answer(signed({ ...header, kid }, claims))).toBe("TOKEN_INVALID");
   });
 
-  test("a key that the token brings along", async () => {
+  test("a token's header decides nothing (A-01): a key that the token brings along", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const jwk = publicKey.export({ format: "jwk" });
     const { header, claims } = partsOf(await good());
@@ -176,14 +176,17 @@ describe("the header decides nothing (A-01)", () => {
     }
   });
 
-  test.each(["JWT", "at+JWT ", "application/at+jwt", "", null])("typ %j", async (typ) => {
-    const { header, claims } = partsOf(await good());
-    expect(await answer(signed({ ...header, typ }, claims))).toBe("TOKEN_INVALID");
-  });
+  test.each(["JWT", "at+JWT ", "application/at+jwt", "", null])(
+    "a token's header decides nothing (A-01): typ %j",
+    async (typ) => {
+      const { header, claims } = partsOf(await good());
+      expect(await answer(signed({ ...header, typ }, claims))).toBe("TOKEN_INVALID");
+    },
+  );
 });
 
 describe("the text is exactly ours (A-01)", () => {
-  test("another key's signature, an empty one, zeros, a cut one, a long one", async () => {
+  test("a token's text is exactly ours (A-01): another key's signature, an empty one, zeros, a cut one, a long one", async () => {
     const token = await good();
     const { header, claims, signature } = partsOf(token);
     const text = token.slice(0, token.lastIndexOf("."));
@@ -223,7 +226,7 @@ describe("the text is exactly ours (A-01)", () => {
     }
   });
 
-  test("claims changed after signing", async () => {
+  test("a token's text is exactly ours (A-01): claims changed after signing are refused", async () => {
     const token = await good();
     const { header, claims, signature } = partsOf(token);
     expect(await answer(`${encode(header)}.${encode({ ...claims, scope: "keys:manage" })}.${signature}`)).toBe(
@@ -243,11 +246,11 @@ describe("the text is exactly ours (A-01)", () => {
     "null",
     "\u0000.\u0000.\u0000",
     "é.é.é",
-  ])("%j", async (token) => {
+  ])("a token's text is exactly ours (A-01): %j is refused", async (token) => {
     expect(await answer(token)).toBe("TOKEN_INVALID");
   });
 
-  test("an encrypted token, a nested one and a megabyte", async () => {
+  test("a token's text is exactly ours (A-01): an encrypted token, a nested one and a megabyte are refused", async () => {
     const token = await good();
     const { header } = partsOf(token);
     expect(await answer(`${encode({ alg: "dir", enc: "A256GCM" })}..AAAA.AAAA.AAAA`)).toBe("TOKEN_INVALID");
@@ -274,7 +277,7 @@ describe("claims (A-02)", () => {
     "integrator_id",
     "generation",
     "binding_generation",
-  ])("without %s, or with it of another kind", async (name) => {
+  ])("a token without %s, or with it of another kind, is refused", async (name) => {
     const { header, claims } = partsOf(await good());
     const { [name]: present, ...without } = claims;
     expect(await answer(signed(header, without))).toBe("TOKEN_INVALID");
@@ -291,7 +294,7 @@ describe("claims (A-02)", () => {
     }
   });
 
-  test("another deployment, another environment", async () => {
+  test("a token of another deployment or another environment is refused", async () => {
     const { header, claims } = partsOf(await good());
     for (const change of [
       { iss: "https://other.example" },
@@ -303,7 +306,7 @@ describe("claims (A-02)", () => {
     }
   });
 
-  test("a token that lives longer than ours, or ends before it begins", async () => {
+  test("a token that lives longer than ours, or ends before it begins, is refused", async () => {
     const { header, claims } = partsOf(await good());
     const iat = Number(claims["iat"]);
     for (const change of [
@@ -317,7 +320,7 @@ describe("claims (A-02)", () => {
     }
   });
 
-  test("it ends after exactly 900 seconds", async () => {
+  test("a token ends after exactly 900 seconds", async () => {
     const token = await good();
     const issued = Number(partsOf(token).claims["iat"]) * 1000;
     expect(await refusalOf(async () => node.authenticate(token, issued + 899_999))).toBe("none");
@@ -326,7 +329,7 @@ describe("claims (A-02)", () => {
     expect(await refusalOf(async () => node.authenticate(unseen, issued + 900_000))).toBe("TOKEN_INVALID");
   });
 
-  test("it may come from a clock that is up to 30 seconds ahead, not more", async () => {
+  test("a token may come from a clock that is up to 30 seconds ahead, not more", async () => {
     const { header, claims } = partsOf(await good());
     const from = (ahead_s: number): string => {
       const iat = Math.floor(clock.now() / 1000) + ahead_s;
@@ -337,7 +340,7 @@ describe("claims (A-02)", () => {
     expect(await answer(from(86_400))).toBe("TOKEN_INVALID");
   });
 
-  test("a key that does not exist, an older generation of the key", async () => {
+  test("a token of a key that does not exist, or of an older generation of the key, is refused", async () => {
     const { header, claims } = partsOf(await good());
     expect(await answer(signed(header, { ...claims, sub: "00000000-0000-7000-8000-000000000000" }))).toBe(
       "TOKEN_INVALID",

@@ -40,7 +40,7 @@ const TWO = {
 };
 
 describe("migrate", () => {
-  test("applies every file once, in order, and does nothing the second time", async () => {
+  test("migrate applies every file once, in order, and does nothing the second time", async () => {
     const { url } = await emptyDatabase();
     const names = readdirSync(MIGRATIONS)
       .filter((name) => name.endsWith(".sql"))

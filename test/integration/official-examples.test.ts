@@ -77,7 +77,7 @@ describeConformance("official examples", FOLDER, () => {
     expect(Buffer.from(String(detail.json["payload"]), "utf8").equals(conformanceBytes(FOLDER, file))).toBe(true);
   });
 
-  test("all ten are there", () => {
+  test("all ten official examples are there", () => {
     expect(conformanceFiles(FOLDER, ".xml")).toHaveLength(10);
   });
 });

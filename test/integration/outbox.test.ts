@@ -62,7 +62,7 @@ const keysOf = (got: readonly { message: StreamMessage }[]): string[] => got.map
 const common = { log: silentLog, metrics: createMetrics() };
 
 describe("the outbox relay", () => {
-  test("publishes every row once on a quiet day, in the order of the outbox, and leaves none", async () => {
+  test("the outbox relay publishes every row once on a quiet day, in the order of the outbox, and leaves none", async () => {
     const { sql } = await newDatabase();
     await write(sql, 1_200);
     const streams = recorder();
@@ -185,7 +185,7 @@ describe("the outbox relay", () => {
     expect(streams.got.length).toBeGreaterThanOrEqual(1_000);
   });
 
-  test("tells how far it is behind", async () => {
+  test("the outbox relay tells how far it is behind", async () => {
     const { sql } = await newDatabase();
     await sql`insert into outbox (stream, key, body, created_at, claimed_until) values ('dispatch', 'old', '{}', now() - interval '90 seconds', now() + interval '1 hour')`;
     const metrics = createMetrics();
@@ -196,7 +196,7 @@ describe("the outbox relay", () => {
     expect(text).toContain('kurier_stream_pending_messages{stream="dispatch"} 0');
   });
 
-  test("hands over to real streams: what was committed is handled", async () => {
+  test("the outbox relay hands over to real streams: what was committed is handled", async () => {
     const database = await newDatabase();
     const streams = openPostgresStreams({ sql: database.sql, url: database.url, ...common });
     undo.push(() => streams.close());

@@ -70,7 +70,7 @@ function keyStore(leaf: Leaf, password: string, ...more: string[]): string {
 }
 
 describe("a PKCS#12 key store", () => {
-  test("gives the key and its certificate, not the authority's", async () => {
+  test("a PKCS#12 key store gives the key and its certificate, not the authority's", async () => {
     const leaf = pki.leaf("ap", "PSK000001");
     const keys = await readKeyStore(readFileSync(keyStore(leaf, "secret")), "secret");
     expect(keys).toHaveLength(1);
@@ -82,7 +82,7 @@ describe("a PKCS#12 key store", () => {
     ).toBe(true);
   });
 
-  test("with a wrong password, of a legacy algorithm, without a key, or that is none, is told apart", async () => {
+  test("a PKCS#12 key store with a wrong password, of a legacy algorithm, without a key, or that is none, is told apart", async () => {
     const leaf = pki.leaf("ap", "PSK000001");
     expect(await readKeyStore(readFileSync(keyStore(leaf, "secret")), "wrong")).toBe("password");
     expect(await readKeyStore(readFileSync(keyStore(leaf, "secret", "-legacy")), "secret")).toBe("legacy");
@@ -98,7 +98,7 @@ describe("a PKCS#12 key store", () => {
     expect(await readKeyStore(Buffer.alloc(LIMITS.keystore_bytes_max + 1), "secret")).toBe("malformed");
   });
 
-  test("that is damaged is refused, never a crash", async () => {
+  test("a PKCS#12 key store that is damaged is refused, never a crash", async () => {
     const seed = seedFrom(20261120);
     const random = new Random(seed);
     const bytes = readFileSync(keyStore(pki.leaf("ap", "PSK000001"), "secret", "-iter", "1", "-maciter"));
@@ -115,7 +115,7 @@ describe("a PKCS#12 key store", () => {
 });
 
 describeConformance("a key store of another stack", "as4/as4net", () => {
-  test("in RC2 with 40 bits is named a legacy one", async () => {
+  test("a PKCS#12 key store in RC2 with 40 bits is named a legacy one", async () => {
     expect(await readKeyStore(conformanceBytes("as4", "as4net", "partyC.p12"), "ExampleC")).toBe("legacy");
   });
 });
@@ -238,7 +238,7 @@ describe("the development PKI", () => {
   const config = (changes: Readonly<Record<string, string>> = {}): Config =>
     loadConfig({ DATA_DIR: place, ...changes });
 
-  test("is made once, trusted by itself, and readable by its owner alone", async () => {
+  test("the development PKI is made once, trusted by itself, and readable by its owner alone", async () => {
     const clock = fakeClock();
     const open = () => openOwnPki({ config: config(), dataDir: place, clock, log: silentLog });
     const first = await open();
@@ -276,7 +276,7 @@ describe("the development PKI", () => {
     );
   });
 
-  test("renews its leaves before they end, under the same authorities", async () => {
+  test("the development PKI renews its leaves before they end, under the same authorities", async () => {
     const clock = fakeClock();
     const options = { folder: join(place, "pki"), clock };
     expect(await ensureDevelopmentPki(options)).toBe("created");
@@ -296,7 +296,7 @@ describe("the development PKI", () => {
     expect(keys.ap().notAfter).toBeGreaterThan(clock.now() + 700 * DAY);
   });
 
-  test("gives a second engine leaves under its own authorities, without handing over the authorities' keys", async () => {
+  test("the development PKI gives a second engine leaves under its own authorities, without handing over the authorities' keys", async () => {
     const clock = fakeClock();
     const first = { folder: join(place, "first"), clock };
     const second = { folder: join(place, "second"), clock, seat: "PSK000002", from: first.folder };
@@ -316,14 +316,14 @@ describe("the development PKI", () => {
     expect(existsSync(join(place, "third"))).toBe(false);
   });
 
-  test("that is damaged says so", async () => {
+  test("the development PKI that is damaged says so", async () => {
     const options = { folder: join(place, "pki"), clock: fakeClock() };
     await ensureDevelopmentPki(options);
     writeFileSync(join(options.folder, "ap.pem"), "half");
     await expect(ensureDevelopmentPki(options)).rejects.toThrow("is damaged");
   });
 
-  test("is not made in production, nor does a key store stand without the authorities that it belongs to", async () => {
+  test("the development PKI is not made in production, nor does a key store stand without the authorities that it belongs to", async () => {
     const production = {
       ENVIRONMENT: "production",
       AS4_KEYSTORE: undefined,
@@ -361,7 +361,7 @@ describe("the development PKI", () => {
     expect([keys.ap().seat, keys.smp()]).toEqual(["PSK000001", undefined]);
   });
 
-  test("is made and shown by the command line", async () => {
+  test("the development PKI is made and shown by the command line", async () => {
     const before = { ...process.env };
     const lines: string[] = [];
     const [write, complain] = [process.stdout.write.bind(process.stdout), process.stderr.write.bind(process.stderr)];

@@ -556,7 +556,7 @@ describe("beside OpenSSL", () => {
   const openssl = (...args: string[]): string =>
     execFileSync("openssl", args, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 
-  test("it verifies the chains that we make, and its responder and lists say what we read", async () => {
+  test("OpenSSL verifies the chains that we make, and its responder and lists say what we read", async () => {
     const good = pki.leaf("ap", "PSK000001");
     const bad = pki.leaf("ap", "PSK000002");
     for (const [name, bytes] of [
@@ -636,7 +636,7 @@ describe("a trust folder", () => {
     }
   };
 
-  test("knows authorities by their names, or by their subfolder", async () => {
+  test("a trust folder knows authorities by their names, or by their subfolder", async () => {
     const byName = loadTrustStore(
       write("names", {
         "root.pem": pki.root.certificate,
@@ -662,7 +662,7 @@ describe("a trust folder", () => {
     ]);
   });
 
-  test("that lacks an authority or a root, or holds something else, stops the start with a sentence", () => {
+  test("a trust folder that lacks an authority or a root, or holds something else, stops the start with a sentence", () => {
     expect(sentencesOf(write("no-smp", { "root.pem": pki.root.certificate, "ap.pem": pki.ap.certificate }))).toBe(
       "PEPPOL_TRUST_DIR has no SMP certification authority.",
     );
@@ -705,7 +705,7 @@ describeConformance("the network's authorities", "as4/peppol-ca", () => {
     },
   );
 
-  test("those of the test network and those of production are stores; both together are refused", () => {
+  test("the authorities of the test network and those of production are trust stores; both together are refused", () => {
     expect(loadTrustStore(copy("test-network", tests)).issuers.ap).toHaveLength(1);
     expect(
       loadTrustStore(

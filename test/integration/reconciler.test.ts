@@ -49,7 +49,7 @@ function recorder(pending = 0): Pick<Streams, "publish" | "status"> & { readonly
 }
 
 describe("the reconciler", () => {
-  test("its first pass wakes everything that a dead process left, without a grace", async () => {
+  test("the reconciler's first pass wakes everything that a dead process left, without a grace", async () => {
     const source = workshop(3);
     const streams = recorder();
     const metrics = createMetrics();

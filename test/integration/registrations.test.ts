@@ -125,7 +125,7 @@ const doneButLost = (call: SmlCall): "reset" => {
 };
 
 describe("a participant", () => {
-  test("is registered once, however often it is asked for, and found at our SMP", async () => {
+  test("a participant is registered once, however often it is asked for, and found at our SMP", async () => {
     expect(await change("register")).toMatchObject({ kind: "done", state: "registered" });
     expect(await change("register")).toEqual({ kind: "already", state: "registered", code: undefined });
     expect([...register.holders]).toEqual([[P, OUR_SMP]]);
@@ -133,7 +133,7 @@ describe("a participant", () => {
     expect(await check()).toEqual({ kind: "done", state: "registered", code: "dns_us" });
   });
 
-  test("is taken out once", async () => {
+  test("a participant is taken out once", async () => {
     await change("register");
     expect(await change("unregister")).toMatchObject({ kind: "done", state: "unregistered" });
     expect(await change("unregister")).toMatchObject({ kind: "already" });
@@ -142,7 +142,7 @@ describe("a participant", () => {
     expect(await story()).toEqual(["register done registered", "unregister done unregistered"]);
   });
 
-  test("of nobody here is not registered: the network would be sent to an SMP that knows nothing of it", async () => {
+  test("a participant of nobody here is not registered: the network would be sent to an SMP that knows nothing of it", async () => {
     expect(await change("register", "0245:9999999999" as ParticipantId)).toEqual({
       kind: "not_published",
       state: undefined,
@@ -151,12 +151,12 @@ describe("a participant", () => {
     expect(asked()).toEqual([]);
   });
 
-  test("that we are ourselves as a provider is registered like any other", async () => {
+  test("the provider that we are ourselves is registered like any other participant", async () => {
     expect(await change("register", PROVIDER)).toMatchObject({ kind: "done", state: "registered" });
     expect(register.holders.get(PROVIDER)).toBe(OUR_SMP);
   });
 
-  test("of another SMP is a conflict, and stays where it is", async () => {
+  test("a participant of another SMP is a conflict, and stays where it is", async () => {
     register.holders.set(P, "OTHER");
     expect(await change("register")).toMatchObject({
       kind: "conflict",
@@ -172,14 +172,14 @@ describe("a participant", () => {
     expect(register.holders.get(P)).toBe("OTHER");
   });
 
-  test("that the network knows better than our record is written down as it is", async () => {
+  test("a participant that the network knows better than our record is written down as it is", async () => {
     register.holders.set(P, OUR_SMP);
     expect(await change("register")).toMatchObject({ kind: "done", state: "registered" });
     register.holders.delete(P);
     expect(await change("unregister")).toMatchObject({ kind: "done", state: "unregistered" });
   });
 
-  test("is left as it was when the SML refuses, fails or is away, and can be asked for again", async () => {
+  test("a participant is left as it was when the SML refuses, fails or is away, and can be asked for again", async () => {
     for (const [answer, kind] of [
       [locatorFault("UnauthorizedFault"), "refused"],
       [locatorFault("BadRequestFault"), "refused"],
@@ -197,14 +197,14 @@ describe("a participant", () => {
 });
 
 describe("an answer that is lost", () => {
-  test("after the SML did it: DNS proves it", async () => {
+  test("an answer that is lost after the SML did it is proved by DNS", async () => {
     sml.answer = doneButLost;
     expect(await change("register")).toMatchObject({ kind: "done", state: "registered" });
     expect(await change("unregister")).toMatchObject({ kind: "done", state: "unregistered" });
     expect(asked()).toEqual(["Create", "Delete"]);
   });
 
-  test("and proves nothing: a review, and nothing is asked a second time however often it is repeated", async () => {
+  test("an answer that is lost and that DNS does not prove leaves a review, and nothing is asked a second time however often it is repeated", async () => {
     sml.answer = () => "reset";
     expect(await change("register")).toMatchObject({ kind: "manual_review", state: "manual_review" });
     sml.answer = register.answer;
@@ -218,7 +218,7 @@ describe("an answer that is lost", () => {
     expect(await recorded()).toBe("manual_review");
   });
 
-  test("and is proved by DNS later", async () => {
+  test("an answer that is lost is proved by DNS later", async () => {
     sml.answer = () => "reset";
     await change("register");
     register.holders.set(P, OUR_SMP);
@@ -226,7 +226,7 @@ describe("an answer that is lost", () => {
     expect(await story()).toEqual([expect.stringMatching(/^register manual_review/), "check dns_us registered"]);
   });
 
-  test("and is ended by the next operation once DNS proves how it stands", async () => {
+  test("an answer that is lost is settled by the next operation once DNS proves how it stands", async () => {
     sml.answer = () => "reset";
     await change("register");
     register.holders.set(P, OUR_SMP);
@@ -235,13 +235,13 @@ describe("an answer that is lost", () => {
     expect(asked()).toEqual(["Create", "Delete"]);
   });
 
-  test("of a register that could not be done, for DNS names another SMP", async () => {
+  test("an answer to a register that is lost while DNS names another SMP is a conflict", async () => {
     register.holders.set(P, "OTHER");
     sml.answer = () => "reset";
     expect(await change("register")).toMatchObject({ kind: "conflict", state: "unregistered" });
   });
 
-  test("while DNS does not answer is no proof either way", async () => {
+  test("an answer that is lost is proved neither way while DNS does not answer", async () => {
     await change("register");
     sml.answer = doneButLost;
     dns.answer = () => ({ rcode: 2 });
@@ -249,7 +249,7 @@ describe("an answer that is lost", () => {
     expect(await check()).toMatchObject({ kind: "manual_review", code: "dns_unknown" });
   });
 
-  test("and is settled by a person, once, and only while it is under review", async () => {
+  test("an answer that is lost is settled by a person, once, and only while it is under review", async () => {
     sml.answer = () => "reset";
     await change("register");
     expect(await settle("unregistered")).toMatchObject({ kind: "done", state: "unregistered" });
@@ -262,7 +262,7 @@ describe("an answer that is lost", () => {
 });
 
 describe("a migration", () => {
-  test("away: one key, sealed, the same however often it is asked for; once another SMP has used it, DNS says so", async () => {
+  test("a migration away: one key, sealed, the same however often it is asked for; once another SMP has used it, DNS says so", async () => {
     expect(await change("prepare_migration")).toMatchObject({ kind: "not_registered" });
     await change("register");
     const { kind, migrationKey = "" } = await change("prepare_migration");
@@ -279,7 +279,7 @@ describe("a migration", () => {
     expect((await db.sql`select 1 from registration where migration_key_sealed is not null`).length).toBe(0);
   });
 
-  test("away, with its answer lost: a review, which the same key asked for again ends", async () => {
+  test("a migration away, with its answer lost: a review, which the same key asked for again ends", async () => {
     await change("register");
     sml.answer = doneButLost;
     const first = await change("prepare_migration");
@@ -298,7 +298,7 @@ describe("a migration", () => {
     ).toEqual([first.migrationKey, first.migrationKey]);
   });
 
-  test("away, refused: the key is forgotten, and the participant stays", async () => {
+  test("a migration away, refused: the key is forgotten, and the participant stays", async () => {
     await change("register");
     sml.answer = () => locatorFault("UnauthorizedFault");
     const refused = await change("prepare_migration");
@@ -307,7 +307,7 @@ describe("a migration", () => {
     expect((await db.sql`select 1 from registration where migration_key_sealed is not null`).length).toBe(0);
   });
 
-  test("here: with the key that its holder has prepared, and with no other", async () => {
+  test("a migration here: with the key that its holder has prepared, and with no other", async () => {
     const key = "aB3#cD4$eF5%gH6(";
     register.holders.set(P, "OTHER");
     register.keys.set(P, key);
@@ -322,7 +322,7 @@ describe("a migration", () => {
     expect(await migrate(key)).toMatchObject({ kind: "already" });
   });
 
-  test("here, with its answer lost: DNS proves it, or it is under review", async () => {
+  test("a migration here, with its answer lost: DNS proves it, or it is under review", async () => {
     const key = "aB3#cD4$eF5%gH6(";
     register.holders.set(P, "OTHER");
     register.keys.set(P, key);
@@ -337,7 +337,7 @@ describe("a migration", () => {
 });
 
 describe("processes", () => {
-  test("two that ask at once ask the SML once", async () => {
+  test("two processes that ask at once ask the SML once", async () => {
     const results = await Promise.all([change("register"), change("register"), change("register")]);
     expect(asked()).toEqual(["Create"]);
     expect(results.map(({ kind }) => kind).filter((kind) => kind === "done")).toHaveLength(1);
@@ -358,7 +358,7 @@ describe("processes", () => {
     await db.sql`update registration set claimed_until = clock_timestamp()`;
   }
 
-  test("one that died while it asked leaves a review behind, never a second question", async () => {
+  test("a process that died while it asked leaves a review behind, never a second question", async () => {
     await die("register");
     expect(await change("register")).toMatchObject({
       kind: "manual_review",
@@ -372,7 +372,7 @@ describe("processes", () => {
     expect(asked()).toEqual([]);
   });
 
-  test("one that died is found by a look at DNS, too", async () => {
+  test("a process that died is found by a look at DNS, too", async () => {
     await die("register");
     expect(await check()).toMatchObject({ kind: "manual_review", code: "dns_nobody" });
     expect(await settle("unregistered")).toMatchObject({ kind: "done" });
@@ -382,7 +382,7 @@ describe("processes", () => {
     expect(await check()).toMatchObject({ kind: "done", state: "unregistered", code: "dns_nobody" });
   });
 
-  test("one that comes back too late changes nothing: its operation counts as interrupted", async () => {
+  test("a process that comes back too late changes nothing: its operation counts as interrupted", async () => {
     let id = "";
     const slow: Registry = {
       ...dying,

@@ -113,12 +113,12 @@ describe("an answer", () => {
     ["too long", () => ({ body: "x".repeat(100_000) }), "unknown"],
     ["that breaks off", () => "reset", "unknown"],
     ["that never comes", () => undefined, "unknown"],
-  ])("%s", async (_, given, kind) => {
+  ])("an answer of the SML %s means one outcome of the list", async (_, given, kind) => {
     sml.answer = given;
     expect((await open({ timeout_ms: 300 }).create(P)).kind).toBe(kind);
   });
 
-  test("of a host that is not there, or not the one it says it is, means that nothing was sent", async () => {
+  test("an answer that is missing, for the host is not there or not the one it says it is, means that nothing was sent", async () => {
     expect(await open({ url: "https://127.0.0.1:1" }).create(P)).toEqual({ kind: "unreachable", code: "ECONNREFUSED" });
     expect((await open({ ca: [] }).create(P)).kind).toBe("unreachable");
     expect((await open({ url: sml.url.replace("localhost", "127.0.0.1") }).create(P)).kind).toBe("unreachable");
@@ -127,14 +127,14 @@ describe("an answer", () => {
 });
 
 describe("a migration key", () => {
-  test("of ours is one, and never twice the same", () => {
+  test("a migration key of ours is one, and never twice the same", () => {
     const keys = Array.from({ length: 200 }, newMigrationKey);
     expect(keys.every(isMigrationKey)).toBe(true);
     expect(new Set(keys).size).toBe(200);
   });
 
   test.each(["11AAbb$$", "1Ab$1Ab$", "11AAbb$$11AAbb$$11AAbb$$", "aB3_aB3_", "aaBB33##./&<'"])(
-    "of another provider may be %j, and goes to the registry as it is",
+    "a migration key of another provider may be %j, and goes to the registry as it is",
     async (key) => {
       expect(await open().migrate(P, key)).toMatchObject({ kind: "done" });
       expect(sml.seen[0]?.values).toMatchObject({ MigrationKey: key });
@@ -158,7 +158,7 @@ describe("a migration key", () => {
     "aaBB33##\u0000",
     "aB3#aB3",
     `${"aaBB33##".repeat(3)}x`,
-  ])("%j is none, and is not sent", async (key) => {
+  ])("a migration key %j is none, and is not sent", async (key) => {
     expect(isMigrationKey(key)).toBe(false);
     expect(await open().migrate(P, key)).toEqual({ kind: "bad_request", code: "MIGRATION_KEY" });
     expect(sml.seen).toEqual([]);

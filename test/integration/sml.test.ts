@@ -48,7 +48,7 @@ test.each([
 });
 
 describe("a server's answer", () => {
-  test("is read as node's own resolver reads it, with its time to live", async () => {
+  test("a server's answer is read as node's own resolver reads it, with its time to live", async () => {
     const records = [
       { regexp: "!^.*$!https://b.example!", order: 2, ttl_s: 900 },
       { regexp: "!^.*$!https://a.example!", ttl_s: 30, replacement: "" },
@@ -88,7 +88,7 @@ describe("a server's answer", () => {
     expect(await createResolveNaptr({ servers: [] })("a.example")).toEqual({ kind: "failed", code: "NO_SERVER" });
   });
 
-  test("that does not fit a datagram is fetched over TCP", async () => {
+  test("a server's answer that does not fit a datagram is fetched over TCP", async () => {
     const many = Array.from({ length: 60 }, (_, i) => smpRecord(`https://smp-${i}.example.com/${"x".repeat(60)}`));
     const result = await resolve(
       (_, transport) => (transport === "udp" ? { truncated: true } : { naptr: many }),
@@ -109,7 +109,7 @@ describe("a server's answer", () => {
     expect(endless).toEqual({ kind: "failed", code: "GARBAGE" });
   });
 
-  test("to another question, with another id, or that is garbage, is not believed; the right one behind it is", async () => {
+  test("a server's answer to another question, with another id, or that is garbage, is not believed; the right one behind it is", async () => {
     const flip =
       (at: number) =>
       (message: Buffer): Buffer => {
@@ -127,7 +127,7 @@ describe("a server's answer", () => {
     ).toMatchObject({ kind: "records" });
   });
 
-  test("with aliases is followed to its records; a loop of aliases is garbage", async () => {
+  test("a server's answer with aliases is followed to its records; a loop of aliases is garbage", async () => {
     expect(await resolve(() => ({ aliases: ["b.example", "c.example"], ...found }))).toMatchObject({
       kind: "records",
       ttl_s: 60,
@@ -138,7 +138,7 @@ describe("a server's answer", () => {
     });
   });
 
-  test("with a compression pointer to itself, forward, or in a circle is garbage", () => {
+  test("a server's answer with a compression pointer to itself, forward, or in a circle is garbage", () => {
     const question = naptrQuestion(7, "a.example");
     const answer = Buffer.concat([Buffer.from([0, 7, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]), question.subarray(12, 27)]);
     for (const pointer of [
@@ -152,7 +152,7 @@ describe("a server's answer", () => {
     }
   });
 
-  test("of any damage is read or garbage, never a crash", () => {
+  test("a server's answer with any damage is read or garbage, never a crash", () => {
     const seed = seedFrom(20261120);
     const random = new Random(seed);
     const head = Buffer.concat([
@@ -221,11 +221,11 @@ describe("the record of an SMP", () => {
     ["without a target", { ...record, regexp: "!^.*$!!" }, undefined],
     ["with a delimiter in its target", { ...record, regexp: "!^.*$!https://a!b!" }, undefined],
     ["that is empty", { ...record, regexp: "" }, undefined],
-  ])("%s", (_, given, url) => {
+  ])("the record of an SMP: %s", (_, given, url) => {
     expect(metadataUrl([given])).toBe(url);
   });
 
-  test("is the first by order and preference that can be used", () => {
+  test("the record of an SMP is the first by order and preference that can be used", () => {
     expect(
       metadataUrl([
         { ...record, order: 2 },
@@ -241,7 +241,7 @@ describe("the locator", () => {
   const sml = () => createSml({ zone: ZONE, resolveNaptr: resolver(), clock });
   const P = "0245:2020202020";
 
-  test("finds a participant whatever the case of its letters, and asks once while the record lives", async () => {
+  test("the locator finds a participant whatever the case of its letters, and asks once while the record lives", async () => {
     const locator = sml();
     server.answer = () => ({ naptr: [smpRecord(SMP, 120)] });
     expect(await locator.locate("9915:Test")).toEqual({ kind: "found", url: SMP, name: smlName("9915:test", ZONE) });
@@ -255,7 +255,7 @@ describe("the locator", () => {
     expect(server.asked).toHaveLength(2);
   });
 
-  test("believes no record for less than the least, nor for longer than the most", async () => {
+  test("the locator believes no record for less than the least, nor for longer than the most", async () => {
     const locator = sml();
     server.answer = () => ({ naptr: [smpRecord(SMP, 0)] });
     await locator.locate(P);
@@ -270,7 +270,7 @@ describe("the locator", () => {
     expect(server.asked).toHaveLength(3);
   });
 
-  test("remembers for a shorter time that somebody is not there, and a failure not at all", async () => {
+  test("the locator remembers for a shorter time that somebody is not there, and a failure not at all", async () => {
     const locator = sml();
     server.answer = () => ({ rcode: 3, soa: { ttl_s: 86_400, minimum_s: 86_400 } });
     expect(await locator.locate(P)).toMatchObject({ kind: "unregistered" });
@@ -287,7 +287,7 @@ describe("the locator", () => {
     expect(await locator.locate(P)).toMatchObject({ kind: "unregistered" });
   });
 
-  test("does not follow records that lead in a circle", async () => {
+  test("the locator does not follow records that lead in a circle", async () => {
     server.answer = (name) => ({ naptr: [{ flags: "", regexp: "", replacement: name }] });
     expect(await sml().locate(P)).toMatchObject({ kind: "failed", code: "NO_METADATA_RECORD" });
     expect(server.asked).toHaveLength(1);

@@ -188,7 +188,7 @@ describe("the embedded form", () => {
       log: silentLog,
     });
 
-  test("reads our own signed documents through the same checks as everybody's", async () => {
+  test("the embedded look-up reads our own signed documents through the same checks as everybody's", async () => {
     const answer = await lookup().lookup(question());
     expect(answer).toMatchObject({
       status: "ready",
@@ -201,7 +201,7 @@ describe("the embedded form", () => {
     expect(await lookup().documentTypes(RECEIVER)).toMatchObject({ kind: "types" });
   });
 
-  test("tells apart who is not here, what is not taken, and what cannot be said", async () => {
+  test("the embedded look-up tells apart who is not here, what is not taken, and what cannot be said", async () => {
     expect(await lookup().lookup(question({ participant: "0245:1" as ParticipantId }))).toMatchObject({
       status: "participant_not_found",
     });
@@ -216,7 +216,7 @@ describe("the embedded form", () => {
     expect(await lookup().lookup(question())).toMatchObject({ status: "lookup_failed", reason: "internal" });
   });
 
-  test("sees a change of registration when it is told to forget", async () => {
+  test("the embedded look-up sees a change of registration when it is told to forget", async () => {
     const ours = lookup();
     await ours.lookup(question());
     participants.delete(RECEIVER);

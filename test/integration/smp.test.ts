@@ -360,12 +360,12 @@ describe("a recipient is not found", () => {
       "certificate_expired: certificate_expired",
     ],
   ];
-  test.each(cases)("%s", async (_, arrange, expected) => {
+  test.each(cases)("a recipient is not found: %s", async (_, arrange, expected) => {
     arrange();
     expect(outcome(await lookup.lookup(question()))).toBe(expected);
   });
 
-  test("when DNS or its SMP stay silent, after the timeout", async () => {
+  test("a recipient is not found when DNS or its SMP stay silent, after the timeout", async () => {
     const impatient = networkLookup(dns, pki, clock, { timeout_ms: 30 });
     smp.answer = () => undefined;
     expect(outcome(await impatient.lookup(question()))).toBe("lookup_failed: timeout_TIMEOUT");
@@ -428,7 +428,7 @@ describe("a redirect", () => {
     "CN=PSK000020",
     "CN=PSK000020, OU=PEPPOL TEST SMP,O=Kurier, C=SK",
     "C=SK,O=Kurier,OU=PEPPOL TEST SMP,CN=PSK000020",
-  ])("to an SMP that %j names is followed", async (uid) => {
+  ])("a redirect to an SMP that %j names is followed", async (uid) => {
     smp.answer = () => ({ body: redirect(uid) });
     expect(outcome(await lookup.lookup(question()))).toBe("ready");
     expect(second.asked).toEqual(["/elsewhere"]);
@@ -490,12 +490,12 @@ describe("a redirect", () => {
       },
       "document_type_not_supported: not_published",
     ],
-  ])("%s followed: %3$s", async (_, arrange, expected) => {
+  ])("a redirect %s followed: %3$s", async (_, arrange, expected) => {
     arrange();
     expect(outcome(await lookup.lookup(question()))).toBe(expected);
   });
 
-  test("beside information is neither", async () => {
+  test("an SMP's answer that holds a redirect beside information is neither", async () => {
     smp.answer = () => ({
       body: signedMetadata(signer, accessPoint, (text) =>
         text.replace(
@@ -509,7 +509,7 @@ describe("a redirect", () => {
 });
 
 describe("what is known", () => {
-  test("is asked for once while it may be believed, however many ask at once", async () => {
+  test("what is known of a recipient is asked for once while it may be believed, however many ask at once", async () => {
     await Promise.all(Array.from({ length: 50 }, () => lookup.lookup(question())));
     expect(smp.asked).toHaveLength(1);
     clock.advance(LIMITS.smp_cache_ms - 1);
@@ -520,7 +520,7 @@ describe("what is known", () => {
     expect(smp.asked).toHaveLength(2);
   });
 
-  test("is judged anew each time: an endpoint ends while it is remembered", async () => {
+  test("what is known of a recipient is judged anew each time: an endpoint ends while it is remembered", async () => {
     const brief = pki.leaf("ap", "PSK000002", { notAfter: clock.now() + 60_000 });
     smp.answer = () => ({ body: signedMetadata(signer, brief) });
     expect(outcome(await lookup.lookup(question()))).toBe("ready");
@@ -529,7 +529,7 @@ describe("what is known", () => {
     expect(smp.asked).toHaveLength(1);
   });
 
-  test("that somebody is not there is believed for a minute, a failure for seconds", async () => {
+  test("an answer that somebody is not there is believed for a minute, a failure for seconds", async () => {
     smp.answer = () => ({ status: 404 });
     await lookup.lookup(question());
     clock.advance(LIMITS.smp_cache_negative_ms - 1);
@@ -544,7 +544,7 @@ describe("what is known", () => {
     expect(outcome(await lookup.lookup(question()))).toBe("ready");
   });
 
-  test("is asked again when somebody wants it fresh, and when it was forgotten", async () => {
+  test("what is known of a recipient is asked again when somebody wants it fresh, and when it was forgotten", async () => {
     await lookup.lookup(question());
     await lookup.lookup(question(), { fresh: true });
     expect([smp.asked.length, dns.asked.length]).toEqual([2, 2]);
@@ -553,7 +553,7 @@ describe("what is known", () => {
     expect(smp.asked).toHaveLength(3);
   });
 
-  test("does not grow beyond its bounds, and too many look-ups at once are turned away", async () => {
+  test("what is known of recipients does not grow beyond its bounds, and too many look-ups at once are turned away", async () => {
     smp.answer = () => undefined;
     const impatient = networkLookup(dns, pki, clock, { timeout_ms: 200 });
     const answers = await Promise.all(
@@ -609,7 +609,7 @@ describe("the static form", () => {
   const open = (text: string): SmpLookup =>
     createStaticLookup({ routes: parseStaticRoutes(text), pki: trustOf(pki, clock), clock });
 
-  test("finds what the operator wrote, also in a private network", async () => {
+  test("the static look-up finds what the operator wrote, also in a private network", async () => {
     expect(await open(file()).lookup(question())).toMatchObject({
       status: "ready",
       endpoint: {
@@ -628,7 +628,7 @@ describe("the static form", () => {
     });
   });
 
-  test("checks certificates like every other form, and says what is not in the file", async () => {
+  test("the static look-up checks certificates like every other form, and says what is not in the file", async () => {
     expect(outcome(await open(file({ certificate: signer.certificate.toString("base64") })).lookup(question()))).toBe(
       "certificate_invalid: certificate_wrong_ca",
     );
@@ -651,7 +651,7 @@ describe("the static form", () => {
     ["another scheme", () => file({ url: "ftp://ap.example/" }), "url"],
     ["an unknown member", () => file({ typo: 1 }), "wrong"],
     ["a name that is no participant", () => file().replace(RECEIVER, "x"), "no participant id"],
-  ])("that is %s stops the start with a sentence", (_, text, sentence) => {
+  ])("a file of static routes that is %s stops the start with a sentence", (_, text, sentence) => {
     expect(() => parseStaticRoutes(text())).toThrow(sentence);
   });
 });

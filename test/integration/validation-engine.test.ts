@@ -58,7 +58,7 @@ describe("metrics", () => {
     );
   }
 
-  test("durations by lane as the worker measured them, findings by layer and severity, and by rule family: of every door", async () => {
+  test("the metrics tell durations by lane as the worker measured them, findings by layer and severity, and by rule family: of every door", async () => {
     await judge(t, BROKEN);
     const mailbox = {
       participantId: t.sandbox.sender.participantId,

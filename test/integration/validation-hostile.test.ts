@@ -144,7 +144,7 @@ describe("a running engine takes every kind of hostile document", () => {
   };
 
   test.each([...TEXTS, ...BYTES])(
-    "public validation: %s",
+    "public validation answers every kind of hostile document: %s",
     async (_, make, ruleId) => {
       const answer = await judge(make(good));
       if (typeof ruleId === "number") expect(answer.status).toBe(ruleId);
@@ -158,7 +158,7 @@ describe("a running engine takes every kind of hostile document", () => {
   );
 
   test.each(TEXTS)(
-    "SAPI send: %s",
+    "a SAPI send answers every kind of hostile document: %s",
     async (_, make, ruleId) => {
       const answer = await sendPayload(make(good) as string);
       const { details = [] } = answer.json["error"] as { details?: { ruleId?: string }[] };

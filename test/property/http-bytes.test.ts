@@ -75,7 +75,7 @@ const REQUESTS = [
 ];
 
 describe.each(serverForms)("the %s form", (form) => {
-  test(`${ROUNDS} connections with mutilated, cut and abandoned requests (seed ${seed})`, async () => {
+  test(`the gateway outlives ${ROUNDS} connections with mutilated, cut and abandoned requests (seed ${seed})`, async () => {
     const random = randomOf(seed);
     const gateway = await startGateway(form, rows, { limits: { request_idle_ms: 300, request_timeout_ms: 2_000 } });
     const one = async (): Promise<void> => {

@@ -184,7 +184,7 @@ describe("rules on dates", () => {
         }
   }, 60_000);
 
-  test("several dates at once", () => {
+  test("several dates at once are judged as the ruling says", () => {
     const seed = seedFrom(2_027);
     fc.assert(
       fc.property(fields, fc.constantFrom(...INSTANTS), (chosen, instant) => {

@@ -36,42 +36,46 @@ const DAMAGES: Readonly<Record<string, (source: Buffer, random: Random) => Buffe
 };
 
 describeConformance("built-in rules, official rules and libxml2", "schematron", () => {
-  test(`agree on ${MUTATIONS} damaged documents (seed ${SEED})`, { timeout: 60_000 + MUTATIONS * 60 }, () => {
-    const sources: Source[] = ["en16931", "peppol-3.0.19", "peppol-3.0.21", "self-billing-3.0.21"]
-      .flatMap((folder) =>
-        conformanceFiles(`documents/${folder}`, ".xml").map((name) => ({
-          name: `${folder}/${name}`,
-          bytes: conformanceBytes("documents", folder, name),
-          selfBilling: folder.startsWith("self"),
-        })),
-      )
-      .filter(({ bytes }) => bytes.length <= BYTES_MAX);
-    sources.push({ name: "ours", bytes: invoiceWithLines(3), selfBilling: false });
-    const agreement = openAgreement();
-    const told: string[] = [];
-    for (let n = 0; n < MUTATIONS && told.length < TOLD_MAX; n += 1) {
-      const seed = (SEED + n) >>> 0;
-      const random = new Random(seed);
-      const source = random.pick(sources);
-      const kind = random.pick(Object.keys(DAMAGES));
-      const bytes = DAMAGES[kind]?.(source.bytes, random) ?? source.bytes;
-      const found = agreement.difference(bytes, source.selfBilling);
-      if (found === undefined) continue;
-      const small = shrinkBytes(bytes, (smaller) => agreement.difference(smaller, source.selfBilling) !== undefined);
-      told.push(
-        `SEED=${seed} MUTATIONS=1 ${source.name} ${kind}: ${found}\n  shrunk: ${agreement.difference(small, source.selfBilling) ?? ""}\n  ${small.toString("latin1")}`,
-      );
-    }
-    expect(told.join("\n")).toBe("");
-    // Both verdicts must occur, and many rules must have spoken, or the comparison shows nothing.
-    if (MUTATIONS >= 500) {
-      expect(agreement.judged.valid).toBeGreaterThan(MUTATIONS / 20);
-      expect(agreement.judged.invalid).toBeGreaterThan(MUTATIONS / 20);
-      expect(agreement.fired.size).toBeGreaterThan(100);
-    }
-    if (process.env["MUTATIONS"] !== undefined)
-      process.stderr.write(
-        `${MUTATIONS} mutants from seed ${SEED}: ${JSON.stringify(agreement.judged)}, ${agreement.fired.size} rules fired\n`,
-      );
-  });
+  test(
+    `our rules, the official rules and libxml2 agree on ${MUTATIONS} damaged documents (seed ${SEED})`,
+    { timeout: 60_000 + MUTATIONS * 60 },
+    () => {
+      const sources: Source[] = ["en16931", "peppol-3.0.19", "peppol-3.0.21", "self-billing-3.0.21"]
+        .flatMap((folder) =>
+          conformanceFiles(`documents/${folder}`, ".xml").map((name) => ({
+            name: `${folder}/${name}`,
+            bytes: conformanceBytes("documents", folder, name),
+            selfBilling: folder.startsWith("self"),
+          })),
+        )
+        .filter(({ bytes }) => bytes.length <= BYTES_MAX);
+      sources.push({ name: "ours", bytes: invoiceWithLines(3), selfBilling: false });
+      const agreement = openAgreement();
+      const told: string[] = [];
+      for (let n = 0; n < MUTATIONS && told.length < TOLD_MAX; n += 1) {
+        const seed = (SEED + n) >>> 0;
+        const random = new Random(seed);
+        const source = random.pick(sources);
+        const kind = random.pick(Object.keys(DAMAGES));
+        const bytes = DAMAGES[kind]?.(source.bytes, random) ?? source.bytes;
+        const found = agreement.difference(bytes, source.selfBilling);
+        if (found === undefined) continue;
+        const small = shrinkBytes(bytes, (smaller) => agreement.difference(smaller, source.selfBilling) !== undefined);
+        told.push(
+          `SEED=${seed} MUTATIONS=1 ${source.name} ${kind}: ${found}\n  shrunk: ${agreement.difference(small, source.selfBilling) ?? ""}\n  ${small.toString("latin1")}`,
+        );
+      }
+      expect(told.join("\n")).toBe("");
+      // Both verdicts must occur, and many rules must have spoken, or the comparison shows nothing.
+      if (MUTATIONS >= 500) {
+        expect(agreement.judged.valid).toBeGreaterThan(MUTATIONS / 20);
+        expect(agreement.judged.invalid).toBeGreaterThan(MUTATIONS / 20);
+        expect(agreement.fired.size).toBeGreaterThan(100);
+      }
+      if (process.env["MUTATIONS"] !== undefined)
+        process.stderr.write(
+          `${MUTATIONS} mutants from seed ${SEED}: ${JSON.stringify(agreement.judged)}, ${agreement.fired.size} rules fired\n`,
+        );
+    },
+  );
 });

@@ -36,7 +36,7 @@ async function attempt(signedText: string, mediaType: string, payload = PAYLOAD)
 
 describe("a payload of XML that was not compressed", () => {
   test.each(["application/xml", "text/xml", "application/xml; charset=utf-8", "application/ubl+xml"])(
-    "signed in its canonical form under %s arrives with its own bytes",
+    "a payload of XML that was not compressed, signed in its canonical form under %s, arrives with its own bytes",
     async (mediaType) => {
       const opened = await attempt(CANONICAL, mediaType);
       expect(opened).toMatchObject({ kind: "message" });
@@ -46,7 +46,7 @@ describe("a payload of XML that was not compressed", () => {
     },
   );
 
-  test("signed as the octets that it has is accepted too", async () => {
+  test("a payload of XML that was not compressed, signed as the octets that it has, is accepted too", async () => {
     const opened = await attempt(PAYLOAD.toString(), "application/xml");
     expect(opened.kind === "message" && Buffer.from(opened.signedPayload ?? [])).toEqual(PAYLOAD);
   });
@@ -61,7 +61,7 @@ describe("a payload of XML that was not compressed", () => {
       Buffer.concat([PAYLOAD, Buffer.from("<")]),
     ],
     ["a document with a document type", CANONICAL, "application/xml", Buffer.from(`<!DOCTYPE a>${CANONICAL}`)],
-  ])("signed as %s is refused", async (_, signed, mediaType, payload) => {
+  ])("a payload of XML that was not compressed, signed as %s, is refused", async (_, signed, mediaType, payload) => {
     expect(await attempt(signed, mediaType, payload)).toMatchObject({
       kind: "refused",
       error: "EBMS:0101",

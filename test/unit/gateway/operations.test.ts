@@ -46,20 +46,23 @@ describe("an operation with its row and the line that plugs it in", () => {
   let gateway: TestGateway | undefined;
   afterEach(() => gateway?.stop());
 
-  test.each(serverForms)("is served by the %s form with the ports that the line made", async (form) => {
-    gateway = await startGateway(form, weather.rows({ degrees: 21 }));
-    const answer = await fetch(`${gateway.origin}/api/v1/weather/Zilina`);
-    expect([answer.status, await answer.json()]).toEqual([200, { degrees: 21 }]);
-  });
+  test.each(serverForms)(
+    "an operation with its row and the line that plugs it in is served by the %s form with the ports that the line made",
+    async (form) => {
+      gateway = await startGateway(form, weather.rows({ degrees: 21 }));
+      const answer = await fetch(`${gateway.origin}/api/v1/weather/Zilina`);
+      expect([answer.status, await answer.json()]).toEqual([200, { degrees: 21 }]);
+    },
+  );
 
-  test("is described beside the others in the OpenAPI document, without a running engine", () => {
+  test("an operation with its row and the line that plugs it in is described beside the others in the OpenAPI document, without a running engine", () => {
     const { enterprise } = openApiDocuments([...describedOperations(), ...weather.described()]);
     const paths = enterprise["paths"] as Record<string, { get?: { operationId: string } }>;
     expect(paths["/api/v1/weather/{town}"]?.get?.operationId).toBe("getWeather");
     expect(paths["/api/v1/documents/{id}"]?.get?.operationId).toBe("getDocument");
   });
 
-  test("cannot be called while it is only described: a row without an engine says so", async () => {
+  test("an operation with its row and the line that plugs it in cannot be called while it is only described: a row without an engine says so", async () => {
     gateway = await startGateway("node", weather.described());
     expect((await fetch(`${gateway.origin}/api/v1/weather/Zilina`)).status).toBe(500);
   });
@@ -75,14 +78,14 @@ describe("the sources of the product", () => {
   const sources = readSources().filter(({ path }) => !path.startsWith("bench/"));
   const routesFiles = sources.map(({ path }) => path).filter((path) => path.startsWith("gateway/routes/"));
 
-  test("name each published operation in its routes file and nowhere else", () => {
+  test("the sources of the product name each published operation in its routes file and nowhere else", () => {
     const names = API_OPERATIONS.flatMap((operations) => operations.described()).map((row) => row.operation);
     expect(names.length).toBeGreaterThan(15);
     for (const name of names)
       expect(naming(sources, name), name).toEqual([expect.stringMatching(/^gateway\/routes\//)]);
   });
 
-  test("import each routes file in the one file that plugs it in", () => {
+  test("the sources of the product import each routes file in the one file that plugs it in", () => {
     expect(routesFiles.length).toBeGreaterThan(8);
     for (const path of routesFiles)
       expect(importing(sources, path), path).toEqual([
@@ -90,7 +93,7 @@ describe("the sources of the product", () => {
       ]);
   });
 
-  test("would be seen to name an operation in a third place", () => {
+  test("the check of the sources sees an operation that is named in a third place", () => {
     const third = parse("gateway/contract/rows.ts", 'import "../routes/sapi.js"; export const X = "sapiSend";');
     expect(naming([...sources, third], "sapiSend")).toHaveLength(2);
     expect(importing([...sources, third], "gateway/routes/sapi.ts")).toHaveLength(2);

@@ -150,7 +150,7 @@ const nothingStored = (): void => {
 };
 
 describe("taken", () => {
-  test("stored, archived, receipted: the receipt proves exactly what was sent, and the payload is byte for byte what the sender had", async () => {
+  test("a message that is taken is stored, archived and receipted: the receipt proves exactly what was sent, and the payload is byte for byte what the sender had", async () => {
     const payload = invoice();
     const sent = await good({ payload });
     const reply = await receive(sent.body, sent.contentType);
@@ -249,7 +249,7 @@ describe("not for us", () => {
     nothingStored();
   });
 
-  test("a document type that the recipient does not take", async () => {
+  test("a document type that the recipient does not take is not for us", async () => {
     const other = TYPE.replace("billing:3.0", "other:3.0");
     const sent = await good({
       header: { action: `busdox-docid-qns::${other}` },
@@ -259,7 +259,7 @@ describe("not for us", () => {
     nothingStored();
   });
 
-  test("a message to another seat", async () => {
+  test("a message to another seat is not for us", async () => {
     const sent = await good({ header: { toParty: "PSK000009" } });
     expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0003");
     nothingStored();
@@ -286,13 +286,13 @@ describe("X-08: certificates", () => {
     nothingStored();
   });
 
-  test("the certificate's name is not the sender's PartyId", async () => {
+  test("a certificate whose name is not the sender's PartyId is refused", async () => {
     const sent = await good({ header: { fromParty: "PSK000003" } });
     expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0101");
     nothingStored();
   });
 
-  test("a self-made certificate with the right name", async () => {
+  test("a self-made certificate with the right name is refused", async () => {
     const message = await forge(accessPoint("PSK000002"), us);
     expect(codeIn(await receive(message.body, message.contentType))).toBe("EBMS:0101");
     nothingStored();
@@ -347,19 +347,22 @@ describe("X-09: parts, encryption, compression", () => {
     ["a payload that is no standard business document", () => payload(gzipSync(invoice())), "EBMS:0003"],
     ["a payload that is no XML", () => payload(gzipSync(Buffer.from("hello"))), "EBMS:0003"],
   ];
-  test.each(cases)("%s", async (_, edits, code) => {
-    const message = await forge(them, us, edits());
-    expect(codeIn(await receive(message.body, message.contentType))).toBe(code);
-    nothingStored();
-  });
+  test.each(cases)(
+    "a message whose parts, encryption or compression are wrong is refused: %s",
+    async (_, edits, code) => {
+      const message = await forge(them, us, edits());
+      expect(codeIn(await receive(message.body, message.contentType))).toBe(code);
+      nothingStored();
+    },
+  );
 
-  test("a part encrypted for somebody else", async () => {
+  test("a part encrypted for somebody else is refused", async () => {
     const message = await forge(them, stranger, { messaging: (xml) => xml.replace("PSK000003", "PSK000001") });
     expect(codeIn(await receive(message.body, message.contentType))).toBe("EBMS:0102");
     nothingStored();
   });
 
-  test("a boundary of 10 MB, ten thousand parts, no parts, no MIME at all", async () => {
+  test("a boundary of 10 MB, ten thousand parts, no parts, and no MIME at all are refused", async () => {
     const sent = await good();
     const huge = "b".repeat(10 * 1024 * 1024);
     expect(codeIn(await receive(sent.body, `multipart/related; boundary="${huge}"`))).toBe("EBMS:0007");
@@ -379,7 +382,7 @@ describe("X-09: parts, encryption, compression", () => {
     nothingStored();
   });
 
-  test("header and standard business document disagree: each of the four", async () => {
+  test("a header that disagrees with the standard business document is refused: each of the four", async () => {
     for (const header of [
       { originalSender: "0245:1111111111" },
       { finalRecipient: "0245:1111111111" },
@@ -397,7 +400,7 @@ describe("X-09: parts, encryption, compression", () => {
     ["an id that fits no index", /(<sh:InstanceIdentifier>)[0-9a-f-]{36}</, `$1${"\u4e00".repeat(1_000)}<`],
     ["two receivers", /(<sh:Receiver>.*<\/sh:Receiver>)/, "$1$1"],
     ["a doctype", /<sh:StandardBusinessDocument /, "<!DOCTYPE x [<!ENTITY y 'z'>]><sh:StandardBusinessDocument "],
-  ])("a standard business document with %s", async (_, pattern, replacement) => {
+  ])("a standard business document with %s is refused", async (_, pattern, replacement) => {
     const sent = await good({ sbd: (text) => text.replace(pattern, replacement) });
     expect(await verdict(sent, await receive(sent.body, sent.contentType))).toBe("EBMS:0003");
     nothingStored();

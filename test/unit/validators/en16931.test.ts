@@ -246,13 +246,13 @@ describe("an invoice", () => {
     ["with prices of many decimals", set("cac:InvoiceLine/cac:Price/cbc:PriceAmount", "0.123456789"), []],
   ];
 
-  test.each(cases)("%s", (_, change, found) => {
+  test.each(cases)("an invoice is judged as the rules say: %s", (_, change, found) => {
     const tree = structuredClone(INVOICE);
     change(tree);
     expect(failed(tree).sort()).toEqual([...found].sort());
   });
 
-  test("of a thousand digits is compared digit by digit", () => {
+  test("an amount of a thousand digits is compared digit by digit", () => {
     const digits = "9".repeat(1_000);
     const tree = structuredClone(INVOICE);
     for (const name of ["TaxInclusiveAmount", "PayableAmount"]) set(`${TOTAL}/cbc:${name}`, `${digits}.01`)(tree);
@@ -261,7 +261,7 @@ describe("an invoice", () => {
     expect(failed(tree)).toEqual(["BR-CO-15", "BR-CO-16"]);
   });
 
-  test("gives the same answer after any other document: nothing is remembered", () => {
+  test("an invoice gives the same answer after any other document: nothing is remembered", () => {
     const broken = structuredClone(INVOICE);
     set("cac:InvoiceLine/cac:Item/cac:ClassifiedTaxCategory/cbc:ID", "Z")(broken);
     const before = failed(broken);

@@ -117,7 +117,7 @@ describe("one damage, one finding that says what to do", () => {
       '<cbc:DueDate xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="cbc:IDType">',
       "UBL-GRAMMAR-TYPE /Invoice/cbc:DueDate: xsi:type of cbc:DueDate is not its UBL type. Remove the attribute.",
     ],
-  ] as const)("%s", (_, from, to, finding) => {
+  ] as const)("a damage has one finding that says what to do: %s", (_, from, to, finding) => {
     expect(findings(from, to)).toEqual([finding]);
   });
 
@@ -218,14 +218,14 @@ describe("values", () => {
       ["", "http://a/b?c#d", "a b", "#f", "urn:x:y", "http://[::1]:80/"],
       ["%zz", "::", "http://[", "http://a:port", "#a#b"],
     ],
-  ])("%s", (base, accepted, refused) => {
+  ])("values are taken and refused as the schemas say: %s", (base, accepted, refused) => {
     expect(accepted.filter((value) => !valid(base, value))).toEqual([]);
     expect(refused.filter((value) => valid(base, value))).toEqual([]);
   });
 });
 
 describeConformance("the committed tables", "ubl-2.1-xsd", () => {
-  test("are what the generator makes of the official schemas", () => {
+  test("the committed tables are what the generator makes of the official schemas", () => {
     const { names, grammar } = generateGrammar(conformance("ubl-2.1-xsd"));
     const committed = (file: string): string =>
       readFileSync(fileURLToPath(new URL(`../../../validators/ubl/${file}`, import.meta.url)), "utf8");

@@ -129,7 +129,7 @@ describe("which rules judge", () => {
       "peppol-mls",
       ["ubl 2.1", expect.stringMatching(/mls 1\.0\.1$/) as unknown],
     ],
-  ] as const)("%s", (_, xml, profile, sets) => {
+  ] as const)("a document is judged by the rules that it names: %s", (_, xml, profile, sets) => {
     expect(judge(xml).profile).toBe(profile);
     expect(rulesOf(xml)).toEqual(sets);
   });
@@ -185,7 +185,7 @@ describe("which rules judge", () => {
 });
 
 describe("facts", () => {
-  test("of an invoice", () => {
+  test("the facts of an invoice are read", () => {
     expect(judge(sample).facts).toEqual({
       rootNamespace: NS.Invoice,
       rootLocal: "Invoice",
@@ -211,7 +211,7 @@ describe("facts", () => {
     });
   });
 
-  test("preceding invoices, all of them; empty values count as absent; long values are cut", () => {
+  test("facts name the preceding invoices, all of them; empty values count as absent; long values are cut", () => {
     const reference = (id: string): string =>
       `<cac:BillingReference><cac:InvoiceDocumentReference><cbc:ID>${id}</cbc:ID></cac:InvoiceDocumentReference></cac:BillingReference>`;
     const xml = sample
