@@ -105,12 +105,12 @@ describe("refused", () => {
     ],
     ["a DOCTYPE", (text) => text.replace("<smp:Signed", "<!DOCTYPE x><smp:Signed"), "malformed"],
   ];
-  test.each(cases)("%s", (_, change, reason) => {
+  test.each(cases)("a signed document is refused: %s", (_, change, reason) => {
     expect(change(signed)).not.toBe(signed);
     expect(reasonOf(change(signed))).toBe(reason);
   });
 
-  test("a small key, and a signature of another key under the same certificate", () => {
+  test("a small key, and a signature of another key under the same certificate, are refused", () => {
     expect(reasonOf(signEnveloped(Buffer.from(DOCUMENT), accessPoint("PSK000010", 1024)).toString())).toBe(
       "key_too_small",
     );

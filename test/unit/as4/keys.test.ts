@@ -11,13 +11,13 @@ const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const der = privateKey.export({ type: "pkcs8", format: "der" });
 
 describe("a wrapped key", () => {
-  test("unwraps to the key it was", () => {
+  test("a wrapped key unwraps to the key it was", () => {
     expect(unwrapPrivateKey(wrapPrivateKey(privateKey)).export({ type: "pkcs8", format: "der" }).equals(der)).toBe(
       true,
     );
   });
 
-  test("holds no octets of the key, and two wrappings of one key differ", () => {
+  test("a wrapped key holds no octets of the key, and two wrappings of one key differ", () => {
     const [one, two] = [
       wrapPrivateKey(privateKey),
       wrapPrivateKey(privateKey.export({ type: "pkcs8", format: "pem" }).toString()),
@@ -27,7 +27,7 @@ describe("a wrapped key", () => {
     expect(one.fingerprint).toBe(two.fingerprint);
   });
 
-  test("changed, cut, or passed off as another key does not unwrap", () => {
+  test("a wrapped key changed, cut, or passed off as another key does not unwrap", () => {
     const fresh = (): WrappedKey => wrapPrivateKey(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey);
     const flipped = fresh();
     flipped.sealed[10] = (flipped.sealed[10] ?? 0) ^ 1;
@@ -37,7 +37,7 @@ describe("a wrapped key", () => {
     expect(() => unwrapPrivateKey({ ...cut, sealed: cut.sealed.subarray(1) })).toThrow();
   });
 
-  test("of another kind than RSA is refused before it is wrapped", () => {
+  test("a key of another kind than RSA is refused before it is wrapped", () => {
     expect(() => wrapPrivateKey(generateKeyPairSync("ed25519").privateKey)).toThrow("RSA");
   });
 });
@@ -67,7 +67,7 @@ describe("a worker thread", () => {
       worker.postMessage(wrapped);
     });
 
-  test("started after provideWrappingKey signs with a key that came wrapped", async () => {
+  test("a worker thread started after provideWrappingKey signs with a key that came wrapped", async () => {
     provideWrappingKey();
     const { createPublicKey, verify } = await import("node:crypto");
     const answer = await answerOf(wrapPrivateKey(privateKey));
@@ -81,7 +81,7 @@ describe("a worker thread", () => {
     ).toBe(true);
   });
 
-  test("without the wrapping key says so, and signs nothing", async () => {
+  test("a worker thread without the wrapping key says so, and signs nothing", async () => {
     expect(await answerOf(wrapPrivateKey(privateKey), "without")).toContain("no wrapping key");
   });
 });

@@ -52,15 +52,15 @@ describe("writing and reading", () => {
 });
 
 describe("what is accepted", () => {
-  test("LF line ends throughout", () => {
+  test("LF line ends throughout are accepted", () => {
     expect(read(two("Content-ID: <a>\r\n\r\nx\ry").replaceAll("\r\n", "\n"))[1]?.body.toString()).toBe("x\ry");
   });
 
-  test("a preamble, an epilogue, blanks behind the boundary", () => {
+  test("a preamble, an epilogue and blanks behind the boundary are accepted", () => {
     expect(read(`preamble\r\n--b \t\r\n${soap}\r\n--b--  \r\nepilogue`)).toHaveLength(1);
   });
 
-  test("a last delimiter without line end", () => {
+  test("a last delimiter without line end is accepted", () => {
     expect(read(`--b\r\n${soap}\r\n--b--`)).toHaveLength(1);
   });
 
@@ -68,13 +68,13 @@ describe("what is accepted", () => {
     expect(read(`--b\r\n${soap}\r\n--bb\r\nx\r\n--b--`)[0]?.body.toString()).toBe("<x/>\r\n--bb\r\nx");
   });
 
-  test("base64, folded headers, header names in any case, Content-ID with and without brackets", () => {
+  test("base64, folded headers, header names in any case, and a Content-ID with and without brackets are accepted", () => {
     const [, part] = read(two("content-ID:\r\n <a@b>\r\nCONTENT-transfer-encoding: BASE64\r\n\r\naGVs\r\nbG8=\r\n"));
     expect([part?.cid, part?.body.toString()]).toEqual(["a@b", "hello"]);
     expect(read(two("Content-ID: a@b\r\n\r\nx"))[1]?.cid).toBe("a@b");
   });
 
-  test("an empty part, and a part without headers", () => {
+  test("an empty part, and a part without headers, are accepted", () => {
     expect(read(two("Content-ID: a\r\n\r\n"))[1]?.body).toHaveLength(0);
     expect(read(two("\r\nx"))[1]).toMatchObject({ cid: undefined, mediaType: "" });
   });
@@ -121,11 +121,11 @@ describe("what is refused", () => {
       'multipart/related; boundary=b; start="<a>"',
     ],
   ];
-  test.each(cases)("%s", (_, text, fault, type = TYPE) => {
+  test.each(cases)("a MIME message is refused: %s", (_, text, fault, type = TYPE) => {
     expect(faultOf(text, type)).toBe(fault);
   });
 
-  test("one part more than the cap; at the cap it reads", () => {
+  test("one part more than the cap is refused; at the cap it reads", () => {
     const parts = (count: number): string =>
       `--b\r\n${Array.from({ length: count }, () => "\r\nx").join("\r\n--b\r\n")}\r\n--b--`;
     expect([faultOf(parts(MIME_LIMITS.partsMax)), faultOf(parts(MIME_LIMITS.partsMax + 1))]).toEqual([
@@ -135,7 +135,7 @@ describe("what is refused", () => {
   });
 });
 
-test("Content-Type parameters: quoted, escaped, folded, in any case", () => {
+test("the parameters of Content-Type are read quoted, escaped, folded and in any case", () => {
   const type = parseContentType('Multipart/Related;\r\n\tBOUNDARY="a\\"b"; charset=utf-8 ; x="; y=z"');
   expect(type?.mediaType).toBe("multipart/related");
   expect(Object.fromEntries(type?.parameters ?? [])).toEqual({ boundary: 'a"b', charset: "utf-8", x: "; y=z" });

@@ -46,7 +46,7 @@ const sent = (message: BuiltMessage, recipient: AccessPoint = bob): SentMessage 
 });
 
 describe("a user message", () => {
-  test("arrives with the same bytes and the same header values", async () => {
+  test("a user message arrives with the same bytes and the same header values", async () => {
     const values = userMessage(alice, bob, { messageId: MESSAGE_ID, conversationId: 'a <b> & "c"' });
     const opened = await open(bob, await build(alice, bob, values));
     expect(opened).toMatchObject({ kind: "message", message: values, testService: false });
@@ -55,13 +55,13 @@ describe("a user message", () => {
     expect(Buffer.from(opened.signer).equals(alice.certificate)).toBe(true);
   });
 
-  test("keeps the gzip octets that were signed, so that the digest can be recomputed in ten years", async () => {
+  test("a user message keeps the gzip octets that were signed, so that the digest can be recomputed in ten years", async () => {
     const message = await build(alice, bob);
     const opened = await open(bob, message);
     expect(opened.kind === "message" && Buffer.from(opened.signedPayload ?? []).equals(message.compressed)).toBe(true);
   });
 
-  test("is opened with the previous key while that key is still known", async () => {
+  test("a user message is opened with the previous key while that key is still known", async () => {
     const renewed = accessPoint("PSK000002");
     const message = await build(alice, bob);
     const opened = await openUserMessage(
@@ -73,7 +73,7 @@ describe("a user message", () => {
     expect(opened.kind).toBe("message");
   });
 
-  test("to another access point cannot be opened, and the answer is the generic decryption error", async () => {
+  test("a user message to another access point cannot be opened, and the answer is the generic decryption error", async () => {
     expect(await open(bob, await build(alice, eve, { toParty: "PSK000002" }))).toMatchObject({
       kind: "refused",
       error: "EBMS:0102",
@@ -81,21 +81,21 @@ describe("a user message", () => {
     });
   });
 
-  test("whose From is not the signer's common name is refused", async () => {
+  test("a user message whose From is not the signer's common name is refused", async () => {
     expect(await open(bob, await build(eve, bob, { fromParty: "PSK000001" }))).toMatchObject({
       error: "EBMS:0101",
       reason: "party_mismatch",
     });
   });
 
-  test("whose To is not our common name is refused", async () => {
+  test("a user message whose To is not our common name is refused", async () => {
     expect(await open(bob, await build(alice, bob, { toParty: "PSK000003" }))).toMatchObject({
       error: "EBMS:0003",
       reason: "party_mismatch",
     });
   });
 
-  test("of the test service is recognised", async () => {
+  test("a user message of the test service is recognised", async () => {
     const opened = await open(
       bob,
       await build(alice, bob, { service: TEST_SERVICE, serviceType: undefined, action: TEST_ACTION }),
@@ -111,13 +111,13 @@ describe("a user message", () => {
     expect(await at(4_999)).toMatchObject({ error: "EBMS:0303", reason: "decompression" });
   });
 
-  test("that unpacks a thousandfold is stopped at the cap", async () => {
+  test("a user message that unpacks a thousandfold is stopped at the cap", async () => {
     expect(await open(bob, await build(alice, bob, {}, Buffer.alloc(50_000_000)))).toMatchObject({
       error: "EBMS:0303",
     });
   });
 
-  test("signed with an RSA key of 1024 bits is refused", async () => {
+  test("a user message signed with an RSA key of 1024 bits is refused", async () => {
     const weak = accessPoint("PSK000001", 1024);
     expect(await open(bob, await build(weak, bob))).toMatchObject({ error: "EBMS:0103", reason: "key_too_small" });
   });
@@ -136,13 +136,13 @@ describe("older OAEP (SHA-256 with MGF1-SHA1)", () => {
   ): ReturnType<typeof openUserMessage> =>
     openUserMessage(message.body, message.contentType, { keys: [bob], payloadBytesMax: 1e6, legacyOaep }, inThread);
 
-  test("is accepted when the operator allows it, and refused by default", async () => {
+  test("older OAEP (SHA-256 with MGF1-SHA1) is accepted when the operator allows it, and refused by default", async () => {
     const message = await legacy();
     expect((await openWith(true, message)).kind).toBe("message");
     expect(await openWith(false, message)).toMatchObject({ error: "EBMS:0103", reason: "encryption_structure" });
   });
 
-  test("does not loosen the usual form, and its faults have the one answer", async () => {
+  test("older OAEP (SHA-256 with MGF1-SHA1) does not loosen the usual form, and its faults have the one answer", async () => {
     expect((await openWith(true, await forge(alice, bob))).kind).toBe("message");
     const broken = [
       (key: Buffer, to: KeyObject): Buffer => legacyOaep(Buffer.concat([key, key]), to),
@@ -171,13 +171,16 @@ describe("header rules, each refused with its error", () => {
     ["an empty originalSender", { originalSender: "" }, "EBMS:0003"],
     ["an empty finalRecipient", { finalRecipient: "" }, "EBMS:0003"],
   ];
-  test.each(cases)("%s", async (_, overrides, error) => {
-    expect(await open(bob, await build(alice, bob, overrides))).toMatchObject({
-      kind: "refused",
-      error,
-      reason: "header",
-    });
-  });
+  test.each(cases)(
+    "a header that breaks a rule is refused with the error of the rule: %s",
+    async (_, overrides, error) => {
+      expect(await open(bob, await build(alice, bob, overrides))).toMatchObject({
+        kind: "refused",
+        error,
+        reason: "header",
+      });
+    },
+  );
 });
 
 describe("a receipt", () => {
@@ -192,7 +195,7 @@ describe("a receipt", () => {
     return { message, body: Buffer.from(receipt.body), type: receipt.contentType };
   };
 
-  test("proves the message: signed by the receiver, for this MessageId, over the references we signed", async () => {
+  test("a receipt proves the message: signed by the receiver, for this MessageId, over the references we signed", async () => {
     const { message, body, type } = await exchange();
     expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({
       kind: "receipt",
@@ -200,7 +203,7 @@ describe("a receipt", () => {
     });
   });
 
-  test("signed by a renewed certificate of the same seat is reported as such", async () => {
+  test("a receipt signed by a renewed certificate of the same seat is reported as such", async () => {
     const renewed = accessPoint("PSK000002");
     const { message, body, type } = await exchange(renewed);
     expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({
@@ -209,7 +212,7 @@ describe("a receipt", () => {
     });
   });
 
-  test("signed by somebody else does not count", async () => {
+  test("a receipt signed by somebody else does not count", async () => {
     const { message, body, type } = await exchange(eve);
     expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({
       kind: "unconfirmed",
@@ -218,7 +221,7 @@ describe("a receipt", () => {
     });
   });
 
-  test("for another message does not count", async () => {
+  test("a receipt for another message does not count", async () => {
     const { message, body, type } = await exchange(bob, "other@kurier.test");
     expect(await readAnswer(body, type, sent(message), inThread)).toMatchObject({
       error: "EBMS:0302",
@@ -226,7 +229,7 @@ describe("a receipt", () => {
     });
   });
 
-  test("over other references does not count", async () => {
+  test("a receipt over other references does not count", async () => {
     const { body, type } = await exchange();
     expect(await readAnswer(body, type, sent(await build(alice, bob)), inThread)).toMatchObject({
       error: "EBMS:0302",
@@ -254,7 +257,7 @@ describe("a receipt", () => {
     ],
     ["no part", false, () => []],
   ];
-  test.each(multiplicities)("over %s: counts %s", async (_, counts, choose) => {
+  test.each(multiplicities)("a receipt over %s: counts %s", async (_, counts, choose) => {
     const message = await build(alice, bob, { messageId: MESSAGE_ID });
     const opened = await open(bob, message);
     if (opened.kind !== "message") throw new Error(opened.reason);
@@ -267,7 +270,7 @@ describe("a receipt", () => {
     );
   });
 
-  test("tampered with does not count", async () => {
+  test("a receipt tampered with does not count", async () => {
     const { message, body, type } = await exchange();
     const changed = Buffer.from(body.toString().replace("2026-11-20T10:00:01", "2026-11-20T10:00:02"));
     expect(await readAnswer(changed, type, sent(message), inThread)).toMatchObject({
@@ -276,7 +279,7 @@ describe("a receipt", () => {
     });
   });
 
-  test("without its signature does not count", async () => {
+  test("a receipt without its signature does not count", async () => {
     const { message, body, type } = await exchange();
     const unsigned = Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
     expect(await readAnswer(unsigned, type, sent(message), inThread)).toMatchObject({
@@ -289,7 +292,7 @@ describe("a receipt", () => {
     ["", "text/plain", "empty"],
     ["Internal Server Error", "text/plain", "mime_content_type"],
     ["<a", "application/soap+xml", "envelope_malformed"],
-  ])("missing: %j is EBMS:0301", async (text, type, reason) => {
+  ])("a receipt that is missing, %j, is EBMS:0301", async (text, type, reason) => {
     const message = await build(alice, bob);
     expect(await readAnswer(Buffer.from(text), type, sent(message), inThread)).toEqual({
       kind: "unconfirmed",
@@ -309,7 +312,7 @@ describe("an error signal", () => {
     return readAnswer(Buffer.from(built.body), built.contentType, sent(await build(alice, bob)), inThread);
   };
 
-  test("is signed, names the message, and says whether another try may help", async () => {
+  test("an error signal is signed, names the message, and says whether another try may help", async () => {
     expect(await answer({ code: "EBMS:0202" })).toMatchObject({ kind: "error", meaning: "retry", authenticated: true });
     expect(await answer({ code: "EBMS:0103" })).toMatchObject({
       kind: "error",
@@ -326,14 +329,14 @@ describe("an error signal", () => {
     expect(await answer({ code: "EBMS:0004" })).toMatchObject({ kind: "error", meaning: "retry" });
   });
 
-  test("of a duplicate means the message was handed over already, in phase4's new and old wording", async () => {
+  test("an error signal of a duplicate means the message was handed over already, in phase4's new and old wording", async () => {
     expect(await answer({ code: "EBMS:4001" })).toMatchObject({ kind: "already_handed_over", authenticated: true });
     expect(
       await answer({ code: "EBMS:0004", detail: "Another message with the same Message ID was already received!" }),
     ).toMatchObject({ kind: "already_handed_over" });
   });
 
-  test("of a duplicate that names another message, or none, does not end the sending", async () => {
+  test("an error signal of a duplicate that names another message, or none, does not end the sending", async () => {
     expect(await answer({ code: "EBMS:4001" }, "other@kurier.test")).toMatchObject({
       kind: "unconfirmed",
       reason: "other_message",
@@ -348,11 +351,11 @@ describe("an error signal", () => {
     ).toMatchObject({ kind: "error", meaning: "retry" });
   });
 
-  test("by somebody else is read, but not taken for the receiver's word", async () => {
+  test("an error signal by somebody else is read, but not taken for the receiver's word", async () => {
     expect(await answer({ code: "EBMS:0202" }, MESSAGE_ID, eve)).toMatchObject({ kind: "error", authenticated: false });
   });
 
-  test("marks both header blocks mustUnderstand, as ebMS asks, and carries no third one", async () => {
+  test("an error signal marks both header blocks mustUnderstand, as ebMS asks, and carries no third one", async () => {
     const built = await buildError(signal(bob), { code: "EBMS:0004", detail: NOT_SERVICED }, inThread);
     expect(
       Buffer.from(built.body)

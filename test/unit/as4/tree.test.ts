@@ -19,7 +19,7 @@ const root = (text: string | Buffer): XmlElement => {
 };
 
 describe("what it reads", () => {
-  test("names, namespaces and values", () => {
+  test("names, namespaces and values are read", () => {
     const element = root('<p:a xmlns:p="urn:p" xmlns="urn:d" p:x="1" y="2"><b/></p:a>');
     expect(element).toMatchObject({ prefix: "p", local: "a", ns: "urn:p" });
     expect([attributeOf(element, "x", "urn:p"), attributeOf(element, "y"), attributeOf(element, "x")]).toEqual([
@@ -30,20 +30,20 @@ describe("what it reads", () => {
     expect(onlyChild(element, "urn:d", "b")).toMatchObject({ prefix: "", ns: "urn:d" });
   });
 
-  test("references, CDATA and line ends as one text", () => {
+  test("references, CDATA and line ends are read as one text", () => {
     expect(textOf(root("<a>&lt;&#65;&#x1F600;&amp;<![CDATA[<b>&amp;]]>\r\nx\ry</a>"))).toBe("<A😀&<b>&amp;\nx\ny");
   });
 
-  test("white space in attributes by the rules: literal becomes a space, a reference stays", () => {
+  test("white space in attributes is read by the rules: literal becomes a space, a reference stays", () => {
     expect(attributeOf(root('<a b="x\r\n\ty&#10;z"/>'), "b")).toBe("x  y\nz");
   });
 
-  test("text beyond ASCII, in values and in names", () => {
+  test("text beyond ASCII is read, in values and in names", () => {
     const element = root('<účet číslo="č">žltý</účet>');
     expect([element.local, attributeOf(element, "číslo"), textOf(element)]).toEqual(["účet", "č", "žltý"]);
   });
 
-  test("a byte-order mark, a declaration, comments around the root", () => {
+  test("a byte-order mark, a declaration and comments around the root are read", () => {
     expect(
       parse(Buffer.from("\ufeff<?xml version='1.0' encoding='utf-8' standalone='yes'?>\n<!--a--><r/><!--b--> ")),
     ).toMatchObject({
@@ -54,7 +54,7 @@ describe("what it reads", () => {
     });
   });
 
-  test("offsets in octets, so that the source can be cut out", () => {
+  test("the tree gives offsets in octets, so that the source can be cut out", () => {
     const source = Buffer.from('<?xml version="1.0"?><r>č<a b="š">ž</a></r>');
     const [child] = childElements(root(source));
     expect(source.subarray(child?.start, child?.end).toString()).toBe('<a b="š">ž</a>');
@@ -117,17 +117,17 @@ describe("what it refuses", () => {
     ["<a b='\x01'/>", "character"],
     ["<a×/>", "malformed"],
   ];
-  test.each(cases)("%j: %s", (text, fault) => {
+  test.each(cases)("the parser refuses %j: %s", (text, fault) => {
     expect(parse(text)).toMatchObject({ kind: "refused", fault });
   });
 
-  test("octets that are not UTF-8: overlong, lone surrogate, UTF-16, windows-1250", () => {
+  test("octets that are not UTF-8 are refused: overlong, lone surrogate, UTF-16, windows-1250", () => {
     for (const bytes of ["3c61c0af3e", "3c613eeda0803c2f613e", "fffe3c006100", "3c613ee93c2f613e"]) {
       expect(parse(Buffer.from(bytes, "hex"))).toMatchObject({ kind: "refused", fault: "encoding" });
     }
   });
 
-  test("counts above the caps; at the caps it still reads", () => {
+  test("counts above the caps are refused; at the caps it still reads", () => {
     const limits = { ...XML_TREE_LIMITS, bytes: 1_000, depth: 3, elements: 5, attributes: 2 };
     const fault = (text: string): string => {
       const tree = parseXml(Buffer.from(text), limits);
@@ -144,7 +144,7 @@ describe("the head of a large document", () => {
   const head = { ns: "urn:h", local: "head" };
   const text = '<r xmlns="urn:h"><!--c--><head><x>1</x></head><body><unread';
 
-  test("is read without the rest", () => {
+  test("the head of a large document is read without the rest", () => {
     const found = parseXmlHead(Buffer.from(text), head);
     expect(found).toMatchObject({
       kind: "head",
@@ -154,7 +154,7 @@ describe("the head of a large document", () => {
     });
   });
 
-  test("must come first", () => {
+  test("the head of a large document must come first", () => {
     expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"><x/><head/></r>'), head)).toMatchObject({
       kind: "refused",
       fault: "malformed",
@@ -165,7 +165,7 @@ describe("the head of a large document", () => {
     });
   });
 
-  test("must be UTF-8 and inside its cap", () => {
+  test("the head of a large document must be UTF-8 and inside its cap", () => {
     expect(parseXmlHead(Buffer.from('<r xmlns="urn:h"><head>\xe9</head>', "latin1"), head)).toMatchObject({
       kind: "refused",
       fault: "encoding",

@@ -32,7 +32,7 @@ test("a message signed and encrypted by Apache WSS4J opens with its payload unch
   expect(opened.references[0]).toMatchObject({ uri: "#phase4-msg-1", prefixList: "S12" });
 });
 
-test("with one digit of its finalRecipient changed it does not", async () => {
+test("a message of Apache WSS4J with one digit of its finalRecipient changed does not open", async () => {
   const body = Buffer.from(
     fixture("wss4j-4.0.0.mime").toString("latin1").replace("0245:1234567890", "0245:1234567891"),
     "latin1",

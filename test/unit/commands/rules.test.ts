@@ -64,14 +64,17 @@ describe("import refuses by name and place, and leaves nothing behind", () => {
     ],
     ["what is no archive", () => place("j.zip", "hello"), /ZIP archive/u],
     ["what is not there", () => join(folder, "missing.zip"), /missing\.zip does not exist/u],
-  ])("%s: exit 2 and one sentence", async (_, make, sentence) => {
-    const before = readdirSync(packs);
-    const { code, out, err } = await rules("import", make());
-    expect([code, out]).toEqual([2, ""]);
-    expect(err).toMatch(sentence);
-    expect(err.trimEnd().split("\n")).toHaveLength(1);
-    expect(readdirSync(packs)).toEqual(before);
-  });
+  ])(
+    "an import is refused by name and place, and leaves nothing behind: %s: exit 2 and one sentence",
+    async (_, make, sentence) => {
+      const before = readdirSync(packs);
+      const { code, out, err } = await rules("import", make());
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toMatch(sentence);
+      expect(err.trimEnd().split("\n")).toHaveLength(1);
+      expect(readdirSync(packs)).toEqual(before);
+    },
+  );
 });
 
 test.each([
@@ -80,14 +83,14 @@ test.each([
   ["activate of nothing", ["activate"], undefined],
   ["activate of an unknown pack", ["activate", "nobody"], undefined],
   ["verify without documents", ["verify", "house"], undefined],
-])("%s: exit 2 and a sentence", async (_, args, env) => {
+])("a wrong call of the command is told: %s: exit 2 and a sentence", async (_, args, env) => {
   const { code, out, err } = await kurier(["rules", ...args], { env: env ?? { RULES_DIR: packs } });
   expect([code, out]).toEqual([2, ""]);
   expect(err).toMatch(/^[^\n]+\.\n$/u);
 });
 
 describeConformance("an official release", "schematron/peppol-3.0.21", () => {
-  test("is recognised by its hashes, and verify finds no difference to the built-in rules; to an older release it finds those of the code lists", async () => {
+  test("an official release is recognised by its hashes, and verify finds no difference to the built-in rules; to an older release it finds those of the code lists", async () => {
     const imported = await rules("import", conformance("schematron", "peppol-3.0.21"));
     expect(imported.out).toMatch(/PEPPOL-EN16931-UBL\.sch: layer peppol, 13 patterns, \d+ rules, 165 asserts/u);
     expect(imported.out).toContain("(Peppol BIS Billing 3.0.21)");

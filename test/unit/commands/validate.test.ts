@@ -50,14 +50,14 @@ afterAll(() => {
 });
 
 describe("exit code", () => {
-  test("0 when all are valid, also with warnings; the summary comes last", async () => {
+  test("exit code 0 when all are valid, also with warnings; the summary comes last", async () => {
     const { code, out, err } = await kurier(["validate", file("valid.xml"), file("warned.xml")]);
     expect([code, err]).toEqual([0, ""]);
     expect(out.trimEnd().split("\n").at(-1)).toBe("2 checked, all valid.");
     expect(out).toMatch(/warned\.xml:\d+: warning UBL-CR-005 .+ \/Invoice\n/u);
   });
 
-  test("1 when there is a finding of severity fatal or error in any file; one line per finding", async () => {
+  test("exit code 1 when there is a finding of severity fatal or error in any file; one line per finding", async () => {
     const { code, out } = await kurier(["validate", file("valid.xml"), file("broken.xml"), file("misordered.xml")]);
     expect(code).toBe(1);
     const told = out.trimEnd().split("\n");
@@ -68,7 +68,7 @@ describe("exit code", () => {
     expect(told.at(-1)).toBe("3 checked, 2 invalid.");
   });
 
-  test("2 for a file that cannot be read, whatever the others say, and those are checked all the same", async () => {
+  test("exit code 2 for a file that cannot be read, whatever the others say, and those are checked all the same", async () => {
     const { code, out, err } = await kurier(["validate", file("missing.xml"), file("broken.xml")]);
     expect([code, out.trimEnd().split("\n").at(-1)]).toEqual([2, "1 checked, 1 invalid, 1 unreadable."]);
     expect(err).toBe(`${file("missing.xml")} cannot be read (ENOENT).\n`);
@@ -80,7 +80,7 @@ describe("exit code", () => {
     ["an unknown layer", ["--layer", "schema,utf8", "valid.xml"]],
     ["--layer without names", ["valid.xml", "--layer"]],
     ["rules that are not there", ["valid.xml", "--rules", "/nowhere/at/all"]],
-  ])("2 for %s, with a sentence on standard error and nothing else", async (_, args) => {
+  ])("exit code 2 for %s, with a sentence on standard error and nothing else", async (_, args) => {
     const { code, out, err } = await kurier([
       "validate",
       ...args.map((arg) => (arg === "valid.xml" ? file(arg) : arg)),
@@ -92,7 +92,7 @@ describe("exit code", () => {
 });
 
 describe("--json", () => {
-  test("one object a file and line, with exactly the promised members, and no other output", async () => {
+  test("--json writes one object a file and line, with exactly the promised members, and no other output", async () => {
     const { code, out } = await kurier(["validate", "--json", file("valid.xml"), file("broken.xml"), file("bad.xml")]);
     const all = lines(out);
     expect([code, all.length]).toEqual([1, 3]);
@@ -164,7 +164,7 @@ describe("--rules", () => {
       ({ ruleId }) => ruleId,
     ) ?? [];
 
-  test("DIR is a folder of imported packs, or of a release that is compiled for this run; builtin leaves RULES_DIR aside", async () => {
+  test("--rules DIR is a folder of imported packs, or of a release that is compiled for this run; builtin leaves RULES_DIR aside", async () => {
     const release = mkdtempSync(join(folder, "release-"));
     const packs = mkdtempSync(join(folder, "packs-"));
     writeFileSync(join(release, "house.sch"), HOUSE);

@@ -141,7 +141,7 @@ describe("ids", () => {
     "busdox::0245:1",
     `0245:${"1".repeat(131)}`,
     "0245:1\u200b",
-  ])("no participant: %j", (text) => {
+  ])("%j is no participant", (text) => {
     expect(parseParticipantId(text)).toBeUndefined();
   });
   test("UUIDs are read in any case; version 7 sorts by time", () => {

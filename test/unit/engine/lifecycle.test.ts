@@ -116,7 +116,7 @@ describe("the life of a received document", () => {
 });
 
 describe("attempts", () => {
-  test("at once, then 10 s, 1, 5, 15 min, 1, 3, 6, 12, 24 h", () => {
+  test("attempts are made at once, then after 10 s, 1, 5, 15 min, 1, 3, 6, 12, 24 h", () => {
     const minutes = (n: number): number => n * 60_000;
     expect(LIMITS.retry_plan_ms).toEqual([
       10_000,

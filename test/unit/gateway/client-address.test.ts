@@ -13,7 +13,7 @@ const seen = (peer: string, forwarded: readonly string[], networks = trusted): s
 
 test("without configured proxies X-Forwarded-For is not looked at", () =>
   expect(seen("192.0.2.9", ["203.0.113.1"], [])).toBe("192.0.2.9"));
-test("from a peer that is no configured proxy it is not looked at", () =>
+test("from a peer that is no configured proxy X-Forwarded-For is not looked at", () =>
   expect(seen("192.0.2.9", ["203.0.113.1"])).toBe("192.0.2.9"));
 test("behind a proxy the client is the last entry that no proxy of ours has", () => {
   expect(seen("10.0.0.1", ["203.0.113.1"])).toBe("203.0.113.1");

@@ -210,7 +210,7 @@ describe("several nodes", () => {
     expect(store.calls).toBe(0);
   });
 
-  test("together they admit the limit within 5 %, at any spread of the load, and lose less than 5 % of it", async () => {
+  test("several nodes together admit the limit within 5 %, at any spread of the load, and lose less than 5 % of it", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 2, max: 4 }),

@@ -147,7 +147,7 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
 }
 
 describe("the column `refuses`", () => {
-  test("has a request here for each refusal of each step, and no other", () => {
+  test("the column `refuses` has a request here for each refusal of each step, and no other", () => {
     const promised = Object.fromEntries(STEPS.map((step) => [step.name, [...step.refuses].sort()]));
     const provoked = Object.fromEntries(
       Object.entries(PROVOCATIONS).map(([name, requests]) => [name, Object.keys(requests).sort()]),
@@ -164,12 +164,12 @@ describe("the column `refuses`", () => {
         provocation,
       })),
     ),
-  )("is true of $name: it refuses with $reason", async ({ reason, step, provocation }) => {
+  )("the column `refuses` is true of $name: it refuses with $reason", async ({ reason, step, provocation }) => {
     expect(step.applies(provocation.row)).toBe(true);
     expect(await reasonsOf(step, provocation)).toEqual([reason]);
   });
 
-  test("is what the OpenAPI writer says of every published operation, beside the handler's own refusals", () => {
+  test("the column `refuses` is what the OpenAPI writer says of every published operation, beside the handler's own refusals", () => {
     expect(publishedRows.length).toBeGreaterThan(15);
     for (const row of publishedRows) {
       const steps = [...STEPS, ...SERVER_REFUSALS].filter((step) => step.applies(row));

@@ -112,7 +112,7 @@ describe("while announcements arrive", () => {
     expect(await w.cache.get("k")).toBe(1);
   });
 
-  test("it never holds more than its bound", async () => {
+  test("the cache never holds more than its bound", async () => {
     const w = world(10);
     for (let i = 0; i < 100; i += 1) {
       w.stored.set(`k${i}`, i);

@@ -161,7 +161,7 @@ const unsigned = (body: Buffer): Buffer =>
   Buffer.from(body.toString().replace(/<wsse:Security.*<\/wsse:Security>/s, ""));
 
 describe("delivered", () => {
-  test("a valid receipt; both sides hold the same message, and the payload arrives byte for byte", async () => {
+  test("a valid receipt is believed; both sides hold the same message, and the payload arrives byte for byte", async () => {
     const one = exchange();
     expect(await deliver(one)).toEqual({ kind: "receipt", peerSeat: "PSK000002" });
     expect(peer.inbox.received.map(({ payload }) => payload.equals(one.payload))).toEqual([true]);
@@ -273,14 +273,14 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(archive.stored[0]?.record.facts.outcome).toBe("unconfirmed");
   });
 
-  test("a receipt for another message", async () => {
+  test("a receipt for another message is not believed", async () => {
     await deliver();
     const other = peer.archive.last("answer") ?? Buffer.alloc(0);
     peer.script.push(answer(200, "application/soap+xml", other));
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
   });
 
-  test.each(["them, but for nothing that we sent", "a stranger"])("a receipt by %s", async (who) => {
+  test.each(["them, but for nothing that we sent", "a stranger"])("a receipt by %s is not believed", async (who) => {
     peer.script.push(async ({ body, response }) => {
       const refToMessageId = MESSAGE_ID.exec(body.toString("latin1"))?.[1] ?? "";
       const references =
@@ -310,7 +310,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:0302" });
   });
 
-  test("a receipt by the same seat with a certificate that is not trusted", async () => {
+  test("a receipt by the same seat with a certificate that is not trusted is not believed", async () => {
     peer.script.push(async ({ body, contentType, response }) => {
       const { openUserMessage } = await import("../../../engine/peppol/as4/messages.js");
       const opened = await openUserMessage(body, contentType, { keys: [them], payloadBytesMax: 1_000_000 }, inThread);
@@ -342,7 +342,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: status < 300 ? "EBMS:0301" : `HTTP ${status}` });
   });
 
-  test("a reset after the upload", async () => {
+  test("a reset after the upload leaves the document due", async () => {
     peer.script.push(({ request }) => {
       request.socket.resetAndDestroy();
     });
@@ -351,7 +351,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(archive.last("answer")).toBeUndefined();
   });
 
-  test("a peer that hangs, until the attempt's time is over", async () => {
+  test("a peer that hangs until the attempt's time is over leaves the document due", async () => {
     const abort = new AbortController();
     peer.script.push(() => {
       abort.abort();
@@ -364,7 +364,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EBMS:4001" });
   });
 
-  test("a receipt whose evidence cannot be stored", async () => {
+  test("a receipt whose evidence cannot be stored does not count", async () => {
     archive.failing = 1;
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: "EVIDENCE" });
   });
@@ -372,19 +372,19 @@ describe("not believed: the document stays due, under the same MessageId", () =>
 
 describe("refused", () => {
   test.each(["EBMS:0003", "EBMS:0009", "EBMS:0010", "EBMS:0103", "EBMS:0303"] as const)(
-    "%s, signed, is final",
+    "a refusal %s, signed, is final",
     async (code) => {
       peer.script.push(signedError(them, code));
       expect(await deliver()).toMatchObject({ kind: "peer_refused", code });
     },
   );
 
-  test("the same in a stranger's name is tried again", async () => {
+  test("a refusal in a stranger's name is tried again", async () => {
     peer.script.push(signedError(stranger, "EBMS:0103"));
     expect(await deliver()).toMatchObject({ kind: "peer_busy" });
   });
 
-  test.each(["EBMS:0004", "EBMS:0101", "EBMS:0102", "EBMS:0202"] as const)("%s may pass", async (code) => {
+  test.each(["EBMS:0004", "EBMS:0101", "EBMS:0102", "EBMS:0202"] as const)("a refusal %s may pass", async (code) => {
     peer.script.push(signedError(them, code));
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code });
   });
@@ -421,7 +421,7 @@ describe("refused", () => {
     expect(await deliver(exchange({ attempt: 2 }))).toMatchObject({ kind: "peer_refused" });
   });
 
-  test.each([503, 429, 404, 413])("HTTP %d says that it was not taken", async (status) => {
+  test.each([503, 429, 404, 413])("an answer of HTTP %d says that the message was not taken", async (status) => {
     peer.script.push(answer(status));
     expect(await deliver()).toMatchObject({ kind: "peer_busy", code: `HTTP ${status}` });
   });
@@ -442,20 +442,20 @@ describe("nothing is sent", () => {
       "document_type_not_supported not_published",
     ],
     [{ kind: "none", status: "lookup_failed", reason: "dns_SERVFAIL" }, "lookup_failed", "lookup_failed dns_SERVFAIL"],
-  ] as const)("when the look-up says %j", async (answered, kind, code) => {
+  ] as const)("nothing is sent when the look-up says %j", async (answered, kind, code) => {
     found = answered;
     expect(await deliver()).toMatchObject({ kind, code });
     expect(peer.arrived).toHaveLength(0);
     expect(archive.stored).toHaveLength(0);
   });
 
-  test("to a certificate that is not trusted", async () => {
+  test("nothing is sent to a certificate that is not trusted", async () => {
     trust.refusing = { fault: "revoked", passing: false };
     expect(await deliver()).toMatchObject({ kind: "certificate_rejected", code: "revoked" });
     expect(peer.arrived).toHaveLength(0);
   });
 
-  test("when the connection is refused", async () => {
+  test("nothing is sent when the connection is refused", async () => {
     await peer.stop();
     expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "CONNECT_REFUSED" });
     expect(archive.stored).toHaveLength(0);
@@ -463,19 +463,19 @@ describe("nothing is sent", () => {
     expect(forgotten).toBe(1);
   });
 
-  test("to a private address that the metadata names", async () => {
+  test("nothing is sent to a private address that the metadata names", async () => {
     found = { kind: "endpoint", url: "https://10.1.2.3/as4", certificate: them.certificate };
     expect(await deliver()).toMatchObject({ kind: "transport_failed", code: "ADDRESS_REFUSED" });
   });
 
-  test("of a document that has no form on the network", async () => {
+  test("nothing is sent of a document that has no form on the network", async () => {
     expect(
       await deliver(exchange({ payload: Buffer.from('<?xml version="1.0" encoding="ISO-8859-2"?><Invoice/>') })),
     ).toMatchObject({ kind: "unsendable", code: "encoding" });
     expect(peer.arrived).toHaveLength(0);
   });
 
-  test("when our own key cannot sign", async () => {
+  test("nothing is sent when our own key cannot sign", async () => {
     us = { ...us, key: { ...us.key, fingerprint: "other" } };
     expect(await deliver()).toEqual({ kind: "internal" });
     us = accessPoint("PSK000001");

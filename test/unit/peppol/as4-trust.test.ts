@@ -23,7 +23,7 @@ describe("a refusal of the PKI", () => {
     ["expired", false],
     ["wrong_ca", false],
     ["revocation_unknown", true],
-  ] as const)("%s passes: %s", async (reason, passing) => {
+  ] as const)("a refusal of the PKI is passing or final: %s passes: %s", async (reason, passing) => {
     expect(await peerTrust(pki({ kind: "refused", reason })).judge(Buffer.alloc(1))).toEqual({
       kind: "refused",
       fault: reason,
@@ -55,7 +55,7 @@ describe("a look-up", () => {
     },
   );
 
-  test("forgets what an exchange has found out of date", () => {
+  test("a look-up forgets what an exchange has found out of date", () => {
     const forgotten: string[] = [];
     smpEndpoints(
       {
@@ -78,7 +78,7 @@ describe("the evidence of a judgement", () => {
     issuers: [Buffer.from("issuer"), Buffer.from("root")],
   } as const;
 
-  test("holds the issuers and a short answer of the authority in the record", async () => {
+  test("the evidence of a judgement holds the issuers and a short answer of the authority in the record", async () => {
     const { facts, parts } = await trustEvidence(memoryArchive(), { ...judged, revocationAnswer: Buffer.from("ocsp") });
     expect(facts).toEqual({ revocation: "good", revocationPolicy: "soft" });
     expect(parts.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([
@@ -87,7 +87,7 @@ describe("the evidence of a judgement", () => {
     ]);
   });
 
-  test("refers to a long list, which many records share", async () => {
+  test("the evidence of a judgement refers to a long list, which many records share", async () => {
     const { facts, parts } = await trustEvidence(memoryArchive(), {
       ...judged,
       revocationAnswer: Buffer.alloc(100_000),

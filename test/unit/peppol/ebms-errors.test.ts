@@ -40,7 +40,7 @@ test.each(Object.entries(MEANINGS))("%s, a failure, means %s", (code, meaning) =
   expect(meaningOf(received(code))).toBe(meaning);
 });
 
-test("the names are those of the specification", () => {
+test("the names of the ebMS errors are those of the specification", () => {
   expect(Object.entries(EBMS_ERRORS).map(([code, { name }]) => `${code.slice(5)} ${name}`)).toEqual([
     "0001 ValueNotRecognized",
     "0002 FeatureNotSupported",
@@ -89,6 +89,6 @@ test.each<readonly [string, ReceivedError, ErrorMeaning]>([
   ["a code that nobody knows", received("EBMS:9999"), "permanent"],
   ["a code of another table", received("constructor"), "permanent"],
   ["no code", received(""), "permanent"],
-])("%s", (_, error, meaning) => {
+])("an error that is %s has the meaning of its text and code", (_, error, meaning) => {
   expect(meaningOf(error)).toBe(meaning);
 });

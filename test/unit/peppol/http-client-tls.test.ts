@@ -110,7 +110,7 @@ const post = ({ url }: Pick<Peer, "url">): Promise<HttpResult> =>
 
 describe("a server that proves its name", () => {
   test.each(["TLSv1.2", "TLSv1.3"] as const)(
-    "is told with %s and its certificate, also on a connection that was kept",
+    "a server that proves its name is told with %s and its certificate, also on a connection that was kept",
     async (version) => {
       const leaf = host();
       const peer = await serve(secure({ ...identity(leaf), minVersion: version, maxVersion: version }));
@@ -155,7 +155,7 @@ describe("nothing is transmitted to", () => {
     ],
     ["a server that speaks no TLS", () => serve((listener) => createHttpServer(listener))],
   ];
-  test.each(servers)("%s", async (_, start) => {
+  test.each(servers)("nothing is transmitted to %s", async (_, start) => {
     const peer = await start();
     expect(await post(peer)).toMatchObject({ kind: "failed", fault: "tls", uploaded: false });
     // Connections to SMPs and revocation services are not kept, but the same rule holds for them.
@@ -165,7 +165,7 @@ describe("nothing is transmitted to", () => {
     expect(peer.bodies).toEqual([]);
   });
 
-  test("and the same of a server that proves its name is an answer", async () => {
+  test("the answer of a server that proves its name is read", async () => {
     const peer = await serve(secure(identity(host())));
     expect(
       await lookups({ method: "GET", url: peer.url, use: "smp", bytes_max: 1_000, timeout_ms: 5_000 }),

@@ -56,7 +56,7 @@ const post = (url: string, changes: Partial<HttpCall> = {}): Promise<HttpResult>
   });
 
 describe("an answer", () => {
-  test("comes back whole, with the length announced and the content type sent", async () => {
+  test("an answer comes back whole, with the length announced and the content type sent", async () => {
     const seen: (string | undefined)[] = [];
     const url = await serve((request, response) => {
       const chunks: Buffer[] = [];
@@ -123,20 +123,20 @@ describe("an answer", () => {
 });
 
 describe("a peer that misbehaves", () => {
-  test("refuses the connection: nothing was transmitted", async () => {
+  test("a peer that misbehaves refuses the connection: nothing was transmitted", async () => {
     const url = await serve(() => undefined);
     for (const end of ends.splice(0)) end();
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "connect_refused", uploaded: false });
   });
 
-  test("hangs after it has the message: the message may be there", async () => {
+  test("a peer that misbehaves hangs after it has the message: the message may be there", async () => {
     const url = await serve((request) => {
       request.resume();
     });
     expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
   });
 
-  test("hangs in the middle of its answer", async () => {
+  test("a peer that misbehaves hangs in the middle of its answer", async () => {
     const url = await serveRaw((socket) => {
       socket.on("data", () => {
         socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
@@ -145,7 +145,7 @@ describe("a peer that misbehaves", () => {
     expect(await post(url, { timeout_ms: 200 })).toMatchObject({ kind: "failed", fault: "timeout", uploaded: true });
   });
 
-  test("resets after the upload: the message may be there", async () => {
+  test("a peer that misbehaves resets after the upload: the message may be there", async () => {
     const url = await serveRaw((socket) => {
       socket.on("data", () => {
         socket.resetAndDestroy();
@@ -154,7 +154,7 @@ describe("a peer that misbehaves", () => {
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
   });
 
-  test("resets in the middle of a large upload: it has not got all of it", async () => {
+  test("a peer that misbehaves resets in the middle of a large upload: it has not got all of it", async () => {
     const url = await serveRaw((socket) => {
       socket.once("data", () => {
         socket.resetAndDestroy();
@@ -166,7 +166,7 @@ describe("a peer that misbehaves", () => {
     });
   });
 
-  test("breaks its answer off", async () => {
+  test("a peer that misbehaves breaks its answer off", async () => {
     const url = await serveRaw((socket) => {
       socket.on("data", () => {
         socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
@@ -175,7 +175,7 @@ describe("a peer that misbehaves", () => {
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "reset", uploaded: true });
   });
 
-  test("answers more than may be read", async () => {
+  test("a peer that misbehaves answers more than may be read", async () => {
     const url = await serve((request, response) => {
       request.resume().on("end", () => {
         response.end(Buffer.alloc(2_000));
@@ -184,7 +184,7 @@ describe("a peer that misbehaves", () => {
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "too_large", uploaded: true });
   });
 
-  test("never ends its headers", async () => {
+  test("a peer that misbehaves never ends its headers", async () => {
     const url = await serveRaw((socket) => {
       socket.on("data", () => {
         socket.write(`HTTP/1.1 200 OK\r\n${"x: y\r\n".repeat(10_000)}`);
@@ -193,7 +193,7 @@ describe("a peer that misbehaves", () => {
     expect(await post(url)).toMatchObject({ kind: "failed", fault: "protocol" });
   });
 
-  test("speaks no HTTP", async () => {
+  test("a peer that misbehaves speaks no HTTP", async () => {
     const url = await serveRaw((socket) => {
       socket.on("data", () => {
         socket.end("220 mail.example ESMTP\r\n");

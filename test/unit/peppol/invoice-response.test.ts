@@ -67,7 +67,7 @@ test("an answer without the number of its invoice, or of another kind, is refuse
 });
 
 describeConformance("published invoice responses", "documents/invoice-response", () => {
-  test("every one is read, with its reasons", () => {
+  test("every published Invoice Response is read, with its reasons", () => {
     const files = conformanceFiles("documents/invoice-response", ".xml");
     expect(files.length).toBeGreaterThan(0);
     for (const file of files) {

@@ -100,7 +100,7 @@ test("a service provider is reached under the digits of its seat", () => {
 });
 
 describeConformance("published statuses", "as4/mls", () => {
-  test("every good one is read, padding and comments included", () => {
+  test("every good published status is read, padding and comments included", () => {
     const files = conformanceFiles("as4/mls/good", ".xml");
     expect(files.length).toBeGreaterThan(0);
     for (const file of files) {
@@ -113,7 +113,7 @@ describeConformance("published statuses", "as4/mls", () => {
     }
   });
 
-  test("every bad one is refused", () => {
+  test("every bad published status is refused", () => {
     const files = conformanceFiles("as4/mls/bad", ".xml").filter((file) => /^mls-\d/.test(file));
     expect(files.length).toBeGreaterThan(0);
     expect(files.filter((file) => typeof readMls(conformanceBytes("as4/mls/bad", file)) !== "string")).toEqual([]);

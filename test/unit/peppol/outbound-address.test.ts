@@ -53,7 +53,7 @@ test.each([
   "2606:4700::1111",
   "2a00:1450::1",
   "::ffff:1.1.1.1",
-])("%s is one", (text) => {
+])("%s is an address of the open network", (text) => {
   const address = parseAddress(text);
   expect(address !== undefined && isPublicAddress(address)).toBe(true);
 });
@@ -96,7 +96,7 @@ describe("production", () => {
     ["https://[fe80::1]/", "address"],
     ["https://ap.example.com/ x", "malformed"],
     [`https://ap.example.com/${"x".repeat(3_000)}`, "malformed"],
-  ])("%s: %s", (url, expected) => expect(faultOf(url)).toBe(expected));
+  ])("a URL in production is judged by its use, %s: %s", (url, expected) => expect(faultOf(url)).toBe(expected));
 
   test("revocation services may be plain HTTP on port 80, nothing else", () => {
     expect(faultOf("http://ocsp.example.com/", PRODUCTION, "revocation")).toBe("allowed");
@@ -117,7 +117,9 @@ describe("the sandbox", () => {
     ["https://10.0.0.1/", "address"],
     ["http://2130706433/", "host"],
     ["http://localhost.evil.com/", "scheme"],
-  ])("%s: %s", (url, expected) => expect(faultOf(url, SANDBOX)).toBe(expected));
+  ])("a URL in the sandbox is judged by its use, %s: %s", (url, expected) =>
+    expect(faultOf(url, SANDBOX)).toBe(expected),
+  );
 });
 
 describe("when the connection is made", () => {

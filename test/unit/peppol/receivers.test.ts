@@ -189,7 +189,7 @@ describe("the breaker", () => {
     for (let i = 0; i < times; i += 1) exchange(bench, "down", "failed", 0);
   };
 
-  test("opens after failures in a row, and one success between them starts the count anew", () => {
+  test("the breaker opens after failures in a row, and one success between them starts the count anew", () => {
     const bench = setUp();
     fail(bench, 1);
     exchange(bench, "down", "passed", 0);
@@ -215,7 +215,7 @@ describe("the breaker", () => {
     expect(bench.receivers.open()).toBe(0);
   });
 
-  test("its pauses double up to the longest, and start short again after a success", () => {
+  test("the breaker's pauses double up to the longest, and start short again after a success", () => {
     const bench = setUp();
     fail(bench, 2);
     for (const pause of [1_000, 2_000, 4_000, 4_000]) {
@@ -229,7 +229,7 @@ describe("the breaker", () => {
     expect(bench.receivers.begin("down")).toMatchObject({ retryAfter_ms: 1_100 });
   });
 
-  test("attempts that were under way when it opened do not make the pause longer", () => {
+  test("attempts that were under way when the breaker opened do not make the pause longer", () => {
     const bench = setUp({ attempts_receiver_first: 3 });
     const places = Array.from({ length: 3 }, () => place(enter(begun(bench.receivers.begin("a")))));
     for (const entry of places) entry.leave("failed");

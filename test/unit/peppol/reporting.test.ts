@@ -85,6 +85,6 @@ test.each([
     "business",
   ],
   ["nonsense", "business"],
-] as const)("%s is %s", (documentTypeId, kind) => {
+] as const)("a document type is counted as what it is: %s is %s", (documentTypeId, kind) => {
   expect(classifyInbound(documentTypeId)).toBe(kind);
 });

@@ -55,7 +55,7 @@ describe("a document comes out of its envelope byte for byte", () => {
       `<?xml version="1.0" encoding="UTF-8"?>\n<!-- before -->\n${bare}\n<!-- after -->\n\n`,
     ],
     ["with much white space", `<?xml version="1.0" encoding="UTF-8"?>\n\n\t  ${bare}   \n\n`],
-  ])("%s", (_, text) => {
+  ])("a document comes out of its envelope byte for byte: %s", (_, text) => {
     const payload = Buffer.from(text);
     expect(through(payload).equals(payload)).toBe(true);
   });

@@ -169,9 +169,9 @@ describe("an envelope is refused", () => {
       "business_message",
     ],
   ];
-  test.each(cases)("%s", (_, text, fault) => expect(faultOf(text)).toBe(fault));
+  test.each(cases)("an envelope is refused: %s", (_, text, fault) => expect(faultOf(text)).toBe(fault));
 
-  test("that is not UTF-8", () => {
+  test("an envelope that is not UTF-8 is refused", () => {
     expect(readSbd(Buffer.from(good.replace("Č", "\xc8"), "latin1"), { mode: "strict" })).toEqual({
       kind: "refused",
       fault: "not_xml",

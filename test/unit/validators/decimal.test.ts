@@ -41,7 +41,7 @@ describe("what counts as a decimal", () => {
     "١",
     "9".repeat(4097),
     `1.${"9".repeat(4097)}`,
-  ])("%j is not", (written) => {
+  ])("%j is no number", (written) => {
     expect(d.parseDecimal(written)).toBeUndefined();
   });
 

@@ -162,7 +162,7 @@ test("a reason PPD without explanation is one finding, whatever the status", () 
 });
 
 describeConformance("published invoice responses", "documents/invoice-response", () => {
-  test("break no rule", () => {
+  test("published invoice responses break no rule", () => {
     const files = conformanceFiles("documents/invoice-response", ".xml");
     for (const file of files)
       expect({ file, found: failed(conformanceBytes("documents/invoice-response", file)) }).toEqual({

@@ -60,7 +60,7 @@ const ids = (bytes: Buffer, packs: Packs, options = OPTIONS): string[] =>
   validateDocument(bytes, options, packs).findings.map(({ layer, ruleId }) => `${layer} ${ruleId}`);
 
 describe("a pack of the operator", () => {
-  test("for the Peppol layer takes the place of the built-in Peppol rules, and the report names its hash", async () => {
+  test("a pack of the operator for the Peppol layer takes the place of the built-in Peppol rules, and the report names its hash", async () => {
     const packs = await imported("mine", "/i:Invoice", "false()", { layer: "peppol" });
     const report = validateDocument(invoiceWithLines(1), OPTIONS, packs);
     expect(report.findings).toMatchObject([
@@ -74,20 +74,20 @@ describe("a pack of the operator", () => {
     expect(report.ruleSets[2]?.sha256).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test("with a layer of its own is judged on top of the built-in rules", async () => {
+  test("a pack of the operator with a layer of its own is judged on top of the built-in rules", async () => {
     const packs = await imported("extra", "/i:Invoice", "false()", { layer: "pack:extra" });
     expect(ids(invoiceWithLines(1), packs)).toEqual(["pack:extra extra-1"]);
     expect(validateDocument(invoiceWithLines(1), OPTIONS, packs).ruleSets).toHaveLength(4);
   });
 
-  test("rules from its first mandatory day on, and before that only as a preview", async () => {
+  test("a pack of the operator rules from its first mandatory day on, and before that only as a preview", async () => {
     const packs = await imported("next", "/i:Invoice", "false()", { layer: "peppol", mandatoryFrom: "2027-02-24" });
     expect(ids(invoiceWithLines(1), packs, { ...OPTIONS, day: "2027-02-23" })).toEqual([]);
     expect(ids(invoiceWithLines(1), packs, { ...OPTIONS, day: "2027-02-24" })).toEqual(["peppol next-1"]);
     expect(ids(invoiceWithLines(1), packs, { ...OPTIONS, preview: true })).toEqual(["peppol next-1"]);
   });
 
-  test("leaves documents alone that it is not for", async () => {
+  test("a pack of the operator leaves documents alone that it is not for", async () => {
     const packs = await imported("orders", "/o:Order", "false()", { layer: "pack:orders" });
     expect(ids(invoiceWithLines(1), packs)).toEqual([]);
     expect(ids(Buffer.from('<o:Order xmlns:o="urn:orders"/>'), packs)).toEqual(["pack:orders orders-1"]);
@@ -96,7 +96,7 @@ describe("a pack of the operator", () => {
 });
 
 describeConformance("the official release as a pack", "schematron/peppol-3.0.21", () => {
-  test("gives the verdicts of the built-in rules on the example documents, each variant by its own schema", async () => {
+  test("the official release as a pack gives the verdicts of the built-in rules on the example documents, each variant by its own schema", async () => {
     const rulesDir = mkdtempSync(join(folder, "official-"));
     importRules({ source: conformance("schematron", "peppol-3.0.21"), rulesDir, id: "official" });
     setActive(rulesDir, "official", true);

@@ -104,7 +104,7 @@ test.each([
 });
 
 describe("dates", () => {
-  test("are the days of the Gregorian calendar", () => {
+  test("dates are the days of the Gregorian calendar", () => {
     fc.assert(
       fc.property(fc.integer({ min: -700_000, max: 2_900_000 }), (day) => {
         const text = new Date(day * 86_400_000).toISOString().slice(0, 10);
@@ -126,11 +126,11 @@ describe("dates", () => {
     "2026-01-01+15:00",
     "2026-01-01T00:00:00",
     "",
-  ])("%j is none", (text) => {
+  ])("%j is no date", (text) => {
     expect(parseDate(text)).toBeUndefined();
   });
 
-  test("with a time zone begin earlier in the east", () => {
+  test("dates with a time zone begin earlier in the east", () => {
     const utc = parseDate("2026-11-20") ?? 0;
     expect([
       parseDate("2026-11-20Z"),
@@ -149,7 +149,7 @@ describe("paths", () => {
     );
   const names = at("cac:Item/cbc:Name");
 
-  test("go through every repetition of every step", () => {
+  test("paths go through every repetition of every step", () => {
     const doc = items();
     const texts: string[] = [];
     names.each(
@@ -166,7 +166,7 @@ describe("paths", () => {
     expect(at("cac:Item/cbc:ID").exists(doc, 0)).toBe(false);
   });
 
-  test("to several elements are an error where XPath wants one", () => {
+  test("paths to several elements are an error where XPath wants one", () => {
     const doc = items();
     expect(result(() => names.one(doc, 0))).toBe("XPTY0004");
     expect(result(() => childText(doc, doc.nextSame(doc.child(0, cac.Item)), cbc.Name))).toBe("XPTY0004");

@@ -111,7 +111,7 @@ const REFUSED: readonly (readonly [promise: string, xml: string | Buffer, fault:
 ];
 
 describe("refused by name", () => {
-  test.each(REFUSED)("%s", (_, xml, fault) => {
+  test.each(REFUSED)("a document is refused by name: %s", (_, xml, fault) => {
     expect(verdict(xml)).toBe(fault);
   });
 
@@ -148,7 +148,7 @@ describe("limits, exactly", () => {
     ["length of a name", { nameLength: 5 }, "<abcde/>", "<abcdef/>", "XML-LIMIT-NAME-LENGTH"],
     ["different names", { names: 5 }, names(5), names(6), "XML-LIMIT-NAMES"],
     ["bytes", { payloadBytes: 5 }, "<ab/>", "<abc/>", "XML-LIMIT-PAYLOAD"],
-  ] as const)("%s", (_, limits, last, tooMuch, fault) => {
+  ] as const)("a limit holds exactly: %s", (_, limits, last, tooMuch, fault) => {
     expect(verdict(last, limits)).toBe("accepted");
     expect(verdict(tooMuch, limits)).toBe(fault);
   });
@@ -199,7 +199,7 @@ describe("read as XML prescribes", () => {
     ["a document with a byte order mark", "\ufeff<a>1</a>", "1"],
     ["single quotes in the declaration", "<?xml version='1.0' encoding='utf-8' standalone='yes'?><a>1</a>", "1"],
     ["a comment before and behind the root", "<!-- x --><a>1</a><!-- y --><?p?>\n", "1"],
-  ])("%s", (_, xml, text) => {
+  ])("a document is read as XML prescribes: %s", (_, xml, text) => {
     expect(read(xml)).toBe(text);
   });
 
@@ -209,7 +209,7 @@ describe("read as XML prescribes", () => {
     ["references", '<a b="&lt;&#x41;&amp;"/>', "<A&"],
     ["the other quote", `<a b='"'/>`, '"'],
     ["beyond ASCII", '<a b="č>"/>', "č>"],
-  ])("attribute: %s", (_, xml, value) => {
+  ])("an attribute is read as XML prescribes: %s", (_, xml, value) => {
     expect(attribute(xml)).toBe(value);
   });
 

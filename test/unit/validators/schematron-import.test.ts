@@ -290,7 +290,7 @@ describe("load", () => {
 });
 
 describe("XSDs of a pack", () => {
-  test("judge documents, with includes from their own folder, and name the line", async () => {
+  test("XSDs of a pack judge documents, with includes from their own folder, and name the line", async () => {
     const directory = mkdtempSync(join(tmpdir(), "kurier-xsd-"));
     const folder = join(writeRelease(directory), "xsd");
     const xsd = await loadXsd(join(folder, "a.xsd"), folder, "pack:p");
@@ -313,7 +313,7 @@ describe("ZIP archives that are refused", () => {
   const read = (bytes: Buffer): string[] =>
     readZip(bytes, limits, () => true).map(({ name, bytes: content }) => `${name}=${content.toString()}`);
 
-  test("a good one is read", () => {
+  test("a good ZIP archive is read", () => {
     expect(read(zip([good, { ...good, name: "b", method: 0 }]))).toEqual(["a.sch=hello", "b=hello"]);
   });
 
@@ -340,7 +340,7 @@ describe("ZIP archives that are refused", () => {
         ]),
       "too large",
     ],
-  ])("%s", (_, bytes, problem) => {
+  ])("a ZIP archive is refused: %s", (_, bytes, problem) => {
     expect(() => read(bytes())).toThrow(problem);
   });
 });

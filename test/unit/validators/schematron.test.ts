@@ -127,7 +127,7 @@ describe("many asserts over plain paths", () => {
       `<pattern><rule context="/t:r">${paths}<assert id="COUNT" test="(count(t:a/t:b) &lt;= 2)">c</assert><assert id="EXISTS" test="not(exists(t:a))">e</assert><assert id="FREE" test="t:a">f</assert></rule></pattern>`,
     );
 
-  test("are judged as one by one: in order, below every branch, counting exactly", () => {
+  test("many asserts over plain paths are judged as one by one: in order, below every branch, counting exactly", () => {
     expect(ids(rules(), "<a><p3/></a><a><p0/><p3/><b/></a><p5/><a><b/></a>")).toEqual(["P0", "P3", "EXISTS"]);
     expect(ids(rules(), "<a><b/><b/></a><a><b/></a>")).toEqual(["COUNT", "EXISTS"]);
     expect(ids(rules(), "<x><a><p1/></a></x>")).toEqual(["FREE"]);
@@ -135,7 +135,7 @@ describe("many asserts over plain paths", () => {
 });
 
 describe("lets", () => {
-  test("of schema and pattern are values of the document, of a rule values of the element, and inner names hide outer ones", () => {
+  test("lets of schema and pattern are values of the document, of a rule values of the element, and inner names hide outer ones", () => {
     const rules = compile(`<let name="v" value="'schema'"/><let name="all" value="count(t:r/t:a)"/>
       <pattern><let name="v" value="'pattern'"/><rule context="t:a"><let name="v" value="concat($v, '-', @k)"/><assert id="A" test="false()"><value-of select="$v"/> of <value-of select="$all"/></assert></rule></pattern>
       <pattern><rule context="t:b"><assert id="B" test="false()"><value-of select="$v"/></assert></rule></pattern>`);
@@ -146,7 +146,7 @@ describe("lets", () => {
     ]);
   });
 
-  test("are evaluated when they are used, whatever their order", () => {
+  test("lets are evaluated when they are used, whatever their order", () => {
     const rules =
       compile(`<let name="wrong" value="xs:integer('x')"/><let name="early" value="$late + 1"/><let name="late" value="1"/>
       <pattern><rule context="t:a"><let name="bad" value="xs:integer(.)"/><assert id="A" test="@ok or $bad = 1">a</assert><assert id="B" test="$early = 2">b</assert></rule></pattern>`);
@@ -154,7 +154,7 @@ describe("lets", () => {
     expect(ids(rules, "<a>x</a>")).toEqual(["!err:FORG0001"]);
   });
 
-  test("one that needs itself is refused", () => {
+  test("a let that needs itself is refused", () => {
     expect(() =>
       compile(
         '<let name="a" value="$b"/><let name="b" value="$a"/><pattern><rule context="*"><assert id="A" test="$a">a</assert></rule></pattern>',
@@ -162,7 +162,7 @@ describe("lets", () => {
     ).toThrow(/main\.sch:\d+: .*needs itself/);
   });
 
-  test("errors inside a context are no match, and judged by the next rule", () => {
+  test("errors inside the context of a let are no match, and judged by the next rule", () => {
     const rules = compile(
       '<let name="n" value="xs:integer(/t:r/@n)"/><pattern><rule context="t:a[xs:decimal(.) &gt; 1]"><assert id="BIG" test="false()">b</assert></rule><rule context="t:a"><assert id="REST" test="false()">r</assert></rule></pattern>',
     );
@@ -238,11 +238,11 @@ describe("what is refused at import, with file, line and construct", () => {
       /^main\.sch:3: not supported: the function document/,
     ],
     ["rules without a prefix for a function", '<xsl:function name="f"/>', /no declared prefix/],
-  ])("%s", (_, content, message) => {
+  ])("a schema is refused at import, with file, line and construct: %s", (_, content, message) => {
     expect(() => compile(content)).toThrow(message);
   });
 
-  test("an unknown query language", () => {
+  test("a schema in an unknown query language is refused at import", () => {
     expect(() => compile("", { attributes: "" }).catalogue).not.toThrow();
     expect(() =>
       readSchema('<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xquery"/>', "m.sch", {
@@ -264,7 +264,7 @@ describe("what is refused at import, with file, line and construct", () => {
     "text",
     "<p:a/>",
     `${"<a>".repeat(300)}`,
-  ])("a file that is no plain XML: %s", (text) => {
+  ])("a file that is no plain XML is refused at import: %s", (text) => {
     expect(() => readSchema(text, "bad.sch", { include: () => undefined })).toThrow(/^bad\.sch:\d+: /);
   });
 });

@@ -363,7 +363,7 @@ const TABLE: Readonly<Record<string, readonly (readonly [string, string])[]>> = 
 };
 
 describe.each(Object.entries(TABLE))("%s", (_, rows) => {
-  test.each(rows)("%s is %s", (expression, expected) => {
+  test.each(rows)("the value of %s is %s", (expression, expected) => {
     expect(value(expression)).toBe(expected);
   });
 });
@@ -418,12 +418,15 @@ describe("what is refused, with its name", () => {
     ["count(//.)", "// followed by"],
     ["t:a//..", "// followed by"],
     ["(t:a | @id)/t:b", "axis child from"],
-  ])("%s", (expression, named) => {
+  ])("an expression is refused with the name of what it uses: %s", (expression, named) => {
     expect(() => value(expression)).toThrow(/^test\.sch:\d+: /);
     expect(() => value(expression)).toThrow(named);
   });
 
-  test.each(["@id", "t:a/text()", "t:a/following-sibling::t:b", "'x'"])("context %s", (context) => {
-    expect(() => value("1", context)).toThrow(/^test\.sch:\d+: not supported/);
-  });
+  test.each(["@id", "t:a/text()", "t:a/following-sibling::t:b", "'x'"])(
+    "a context is refused with the name of what it uses: %s",
+    (context) => {
+      expect(() => value("1", context)).toThrow(/^test\.sch:\d+: not supported/);
+    },
+  );
 });
