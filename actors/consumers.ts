@@ -19,7 +19,7 @@ function documentIdOf(body: Json): DocumentId | undefined {
   return typeof documentId === "string" ? parseDocumentId(documentId) : undefined;
 }
 
-export interface ConsumerPorts {
+interface ConsumerPorts {
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
   readonly streams: Streams;

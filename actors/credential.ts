@@ -11,7 +11,7 @@ import type { ActorKind, ActorSystem } from "./system.js";
 
 type RenewRequest = Parameters<Identity["renewTokens"]>[0];
 
-export type CredentialProtocol = {
+type CredentialProtocol = {
   /** Exchanges a secret for tokens. */
   readonly Issue: { readonly ask: TokenRequest; readonly reply: TokenPair };
   /** Consumes a refresh token for its successor. */
@@ -20,7 +20,7 @@ export type CredentialProtocol = {
   readonly Revoke: { readonly ask: { readonly token: string; readonly receivedAt: Instant }; readonly reply: null };
 };
 
-export type CredentialKind = ActorKind<CredentialProtocol, null>;
+type CredentialKind = ActorKind<CredentialProtocol, null>;
 
 type Tokens = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken">;
 

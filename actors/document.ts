@@ -17,7 +17,7 @@ import type { ReadStatus, StatusPorts } from "../engine/documents/inbound/status
 import type { DocumentId, ReceivedDocumentId } from "../engine/base/ids.js";
 import type { ActorKind } from "./system.js";
 
-export type DocumentProtocol = {
+type DocumentProtocol = {
   /** Checks and commits a new document under this actor's id. */
   readonly Accept: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Makes the next attempt if it is due; answers whether one was made. */
@@ -36,7 +36,7 @@ export type DocumentProtocol = {
 
 export type DocumentKind = ActorKind<DocumentProtocol, null>;
 
-export interface DocumentPorts {
+interface DocumentPorts {
   readonly send: Omit<SendPorts, "batches">;
   /** `transport` is the bare way to another access point; see documentDelivery. */
   readonly dispatch: DispatchPorts & { readonly provider: Provider };

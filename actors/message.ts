@@ -13,7 +13,7 @@ import type { ActorKind } from "./system.js";
 
 type Leased = Parameters<typeof attemptMessage>[1];
 
-export type MessageProtocol = {
+type MessageProtocol = {
   /** Makes the attempt that this node has leased. */
   readonly Attempt: { readonly ask: Leased; readonly reply: null };
   /** Settles a received status of this actor's id that names no document of ours. */

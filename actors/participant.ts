@@ -13,7 +13,7 @@ import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport
 import type { DocumentKind } from "./document.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
-export type ParticipantProtocol = {
+type ParticipantProtocol = {
   /** Claims the idempotency key for this node and hands the request to a document actor, which answers the asker. */
   readonly ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Marks a received document as processed; answers when it first was. */

@@ -14,7 +14,7 @@ import { participantKey } from "../engine/base/ids.js";
 import type { ParticipantId } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
-export type RegistrationProtocol = {
+type RegistrationProtocol = {
   readonly ChangeRegistration: {
     readonly ask: { readonly participant: ParticipantId; readonly request: RegistrationRequest };
     readonly reply: RegistrationResult;
@@ -26,7 +26,7 @@ export type RegistrationProtocol = {
   };
 };
 
-export type RegistrationKind = ActorKind<RegistrationProtocol, null>;
+type RegistrationKind = ActorKind<RegistrationProtocol, null>;
 
 export const registrationKind = (ports: RegistrationPorts): RegistrationKind => ({
   name: "registration",

@@ -15,10 +15,10 @@ import type { Log } from "../engine/base/log.js";
 import type { Metrics } from "../engine/base/metrics.js";
 
 /** What an actor kind is asked and what it answers, by command name. */
-export type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown }>;
+type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown }>;
 
 /** The end of a turn: an answer now, or a promise that answers the asker while the next turn already runs. */
-export type Turn<Reply> = { readonly reply: Reply } | { readonly forward: Promise<Reply> };
+type Turn<Reply> = { readonly reply: Reply } | { readonly forward: Promise<Reply> };
 
 export interface ActorKind<P extends Protocol, Cache> {
   readonly name: string;

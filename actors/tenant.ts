@@ -14,13 +14,13 @@ type NewFirm = { readonly name: string; readonly participantId: ParticipantId };
 type NewIntegrator = { readonly name: string };
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
-export type TenantProtocol = {
+type TenantProtocol = {
   readonly CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | "participant_taken" };
   readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
   readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
 
-export type TenantKind = ActorKind<TenantProtocol, null>;
+type TenantKind = ActorKind<TenantProtocol, null>;
 
 export const tenantKind = (ports: RegistrationPorts): TenantKind => ({
   name: "tenant",

@@ -112,7 +112,7 @@ const subtotal = (rate: number, net: number, tax: number): string => `    <cac:T
 `;
 
 /** What a document of {@link invoiceWithLines} may say about itself; the rest is fixed. */
-export interface InvoiceNames {
+interface InvoiceNames {
   /** BT-1; default `K-<lines>`. */
   readonly number?: string;
   /** Endpoint and tax number of the seller, scheme 0245; default 2020202020. */

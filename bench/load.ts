@@ -13,7 +13,7 @@ export interface LoadRequest {
   readonly body?: string | Buffer;
 }
 
-export interface Load {
+interface Load {
   readonly url: string;
   readonly connections: number;
   readonly seconds: number;
@@ -71,7 +71,7 @@ export async function runLoad(load: Load): Promise<LoadResult> {
   };
 }
 
-export interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
+interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
   /** Requests a second, evenly spaced whatever the answers do. */
   readonly rate: number;
 }

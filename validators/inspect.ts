@@ -38,7 +38,10 @@ function endpointAt(document: XmlDocument, party: ElementId): Endpoint | undefin
   };
 }
 
-/** The latest of the dates that the elements of a name have, or one that is no date: then none of them is taken for the latest. */
+/**
+ * The latest of the dates that the elements of a name have, or one that is no date: then none of them is taken for the
+ * latest.
+ */
 function latestDate(document: XmlDocument, name: NameId, date: NameId): string | undefined {
   let latest: { readonly text: string; readonly minutes: number } | undefined;
   for (let e = document.child(0, name); e !== NONE; e = document.nextSame(e)) {

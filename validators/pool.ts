@@ -52,7 +52,7 @@ export interface QuarantinedJob {
   readonly input: unknown;
 }
 
-export interface LaneStats {
+interface LaneStats {
   /** Jobs waiting. */
   readonly queueDepth: number;
   readonly queueBytes: number;
@@ -66,7 +66,7 @@ export interface LaneStats {
 }
 
 /** A snapshot for metrics; counters only grow. */
-export interface PoolStats {
+interface PoolStats {
   readonly lanes: Readonly<Record<Lane, LaneStats>>;
   readonly restarts: Readonly<Record<RestartReason, number>>;
   readonly batches: number;

@@ -56,7 +56,7 @@ export interface Batch {
 export const PROGRESS = { done: 0, started: 1 } as const;
 
 /** A job that threw. The class is gone, name and text remain; the text is for logs, never for clients. */
-export interface JobFailure {
+interface JobFailure {
   readonly kind: "failed";
   readonly name: string;
   readonly message: string;

@@ -201,13 +201,6 @@ export const VARIABLES = {
     absolute,
     undefined,
   ),
-  SMTP_URL: row<string | undefined>(
-    "file:DATA_DIR/mail",
-    "Where mail goes: smtp:, smtps: or file:.",
-    urlOf("smtp", "smtps", "file"),
-    undefined,
-    true,
-  ),
   TRUSTED_PROXIES: row<readonly string[]>("", "Comma-separated CIDRs whose X-Forwarded-For is believed.", list, []),
   LOG_LEVEL: row<LogLevel>(
     "info",
@@ -217,7 +210,7 @@ export const VARIABLES = {
   ),
 } as const;
 
-export type VariableName = keyof typeof VARIABLES;
+type VariableName = keyof typeof VARIABLES;
 export type Config = { readonly [N in VariableName]: (typeof VARIABLES)[N]["absent"] };
 
 /** The environment has values that cannot be used: one sentence per mistake. */

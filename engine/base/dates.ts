@@ -2,7 +2,7 @@
 import type { LocalDay } from "./clock.js";
 
 /** A day of the Gregorian calendar, however far away. Its zone, where one is written, does not move it. */
-export interface CalendarDay {
+interface CalendarDay {
   /** Days since 1970-01-01: what rules compare and add to. */
   readonly ordinal: number;
   /** `YYYY-MM-DD`; undefined before the year 1 and after 9999, which no column and no other format takes. */

@@ -245,7 +245,7 @@ export const ERRORS = {
 export type ErrorName = keyof typeof ERRORS;
 
 /** What an envelope may carry beyond the catalogue row. */
-export interface RefusalExtras {
+interface RefusalExtras {
   /** Seconds after which a repeat makes sense; becomes the header Retry-After. */
   readonly retryAfter_s?: number;
   /** The scope that is missing. @source spec/rulings.md, section 3 */

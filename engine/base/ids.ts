@@ -23,7 +23,7 @@ export type KeyId = Branded<"KeyId">;
 export type ParticipantId = Branded<"ParticipantId">;
 export type RequestId = Branded<"RequestId">;
 /** ebMS MessageId: an RFC 2822 msg-id without angle brackets. */
-export type MessageId = Branded<"MessageId">;
+type MessageId = Branded<"MessageId">;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

@@ -34,7 +34,6 @@ export const LIMITS = {
   credential_window_enterprise_ms: 15 * MINUTE_MS,
   /** spec/enterprise.md, Limits. */
   ip_allowlist_entries_max: 50,
-  key_name_chars_max: 80,
   keys_unrestricted_active_max: 5,
   keys_scoped_active_max: 5,
   /** Verified tokens kept per node, so that a signature is checked once per token. Ours: 2 KB each. */
@@ -85,7 +84,10 @@ export const LIMITS = {
   payload_bytes_max: 20 * MiB,
   /** gzip's fastest level: 12 KB become 3 KB in 0.08 ms, which Postgres and its log no longer have to carry. Ours. */
   payload_gzip_level: 1,
-  /** Payloads up to this are compressed where they are: 64 KiB take 0.5 ms, which giving them to a thread costs too. Ours. */
+  /**
+   * Payloads up to this are compressed where they are: 64 KiB take 0.5 ms, which giving them to a thread costs too.
+   * Ours.
+   */
   payload_inline_bytes: 64 * KiB,
   /** Octets that are hashed or sealed before the event loop turns: about 1 ms. Ours. */
   payload_slice_bytes: 512 * KiB,
@@ -298,9 +300,8 @@ export const LIMITS = {
   mls_issues_max: 100,
   /** design/as4.md, section 11: 99.5 % within 20 minutes from receipt to status. What is left is for its delivery. */
   mls_confirmation_wait_ms: 12 * MINUTE_MS,
-  /** Service levels of the network: status sent (M2 - M1), status received (M3 - M1). */
+  /** Service level of the network: from the receipt of a document to the delivery of its status (M2 - M1). */
   mls_sent_within_ms: 20 * MINUTE_MS,
-  mls_received_within_ms: 25 * MINUTE_MS,
   /** How often a received document is looked at while its status waits for a confirmation, or could not be decided. */
   mls_decide_again_ms: 1 * MINUTE_MS,
   /**
@@ -470,7 +471,6 @@ export const LIMITS = {
   revocation_warnings_max: 10_000,
 
   // Running
-  drain_readiness_ms: 0,
   drain_timeout_ms: 15 * SECOND_MS,
   child_start_timeout_ms: 15 * SECOND_MS,
   child_stop_timeout_ms: 10 * SECOND_MS,

@@ -143,12 +143,6 @@ export const METRICS = {
     labels: ["kind"],
   },
   actors_active: { kind: "gauge", help: "Actors in memory.", labels: ["kind"] },
-  db_pool_wait_seconds: {
-    kind: "histogram",
-    help: "Round trip of one statement, waiting included.",
-    labels: ["statement"],
-    buckets: SECONDS_FAST,
-  },
   credentials_failed_total: { kind: "counter", help: "Failed credential attempts.", labels: ["prefix"] },
   cert_expiry_timestamp_seconds: { kind: "gauge", help: "When a certificate in use expires.", labels: ["usage"] },
 } as const satisfies Record<

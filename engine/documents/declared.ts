@@ -1,6 +1,6 @@
 /**
- * What an envelope or a request declares of a document against what the document says of itself. The declared type decides:
- * by which rules a document is judged, who of its parties sends it, and whose country that is.
+ * What an envelope or a request declares of a document against what the document says of itself. The declared type
+ * decides: by which rules a document is judged, who of its parties sends it, and whose country that is.
  * @source spec/rulings.md, section 14
  */
 import { participantKey } from "../base/ids.js";
@@ -9,14 +9,14 @@ import { canonicalProcessId, isSelfBilling, parseDocumentType } from "../peppol/
 import type { DocumentFacts, Endpoint } from "./accept/facts.js";
 
 /** Of SAPI the metadata, inbound the SBDH. */
-export interface Declared {
+interface Declared {
   readonly documentTypeId: string;
   readonly processId: string;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
 }
 
-export type Role = "supplier" | "customer";
+type Role = "supplier" | "customer";
 
 /** In self-billing the customer issues the invoice, so the customer's access point sends it. */
 export const senderRole = (documentTypeId: string): Role => (isSelfBilling(documentTypeId) ? "customer" : "supplier");

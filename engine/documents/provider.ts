@@ -4,8 +4,6 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../base/clock.js";
 import { newId, newMessageId } from "../base/ids.js";
 import type { FirmId, ParticipantId } from "../base/ids.js";
-import { INVOICE_RESPONSE_DOCUMENT_TYPE, INVOICE_RESPONSE_PROFILE } from "../peppol/responses/invoice-response.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../peppol/responses/mls.js";
 import { providerOfSeat } from "../peppol/seats.js";
 import type { NewServiceMessage, ServiceKind } from "../storage/documents/service-messages.js";
 import { packPayload } from "../storage/payloads/payloads.js";
@@ -28,20 +26,13 @@ export function provider(seat: string, country: string): Provider {
   return { seat, participant, country };
 }
 
-/** What the network must find for the provider's own participant: the place for statuses. */
-export const PROVIDER_CAPABILITIES = [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] as const;
-/** What a participant that sends invoices takes: answers to them. */
-export const RESPONSE_CAPABILITIES = [
-  { documentTypeId: INVOICE_RESPONSE_DOCUMENT_TYPE, processId: INVOICE_RESPONSE_PROFILE },
-] as const;
-
 /** Profile of every exchange that we make. @source design/as4.md, section 1 */
 export const TRANSPORT_PROFILE = "peppol-transport-as4-v2_0";
 
 /** What the status work takes up: statuses that came, documents that are to be judged, messages that are to be sent. */
 export type DueStatusWork = "statuses" | "duties" | "messages";
 
-export interface MessageParts {
+interface MessageParts {
   /** Also the id inside the message, where it has one. @default a new one */
   readonly id?: string;
   readonly kind: ServiceKind;

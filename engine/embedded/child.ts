@@ -91,7 +91,7 @@ export function isProgramOn(pid: number, program: string, directory: string): bo
 }
 
 /** Waits for a condition in steps of 10 ms; false when it did not come true within the time. */
-export async function waitFor(condition: () => boolean | Promise<boolean>, timeout_ms: number): Promise<boolean> {
+async function waitFor(condition: () => boolean | Promise<boolean>, timeout_ms: number): Promise<boolean> {
   for (let waited_ms = 0; waited_ms <= timeout_ms; waited_ms += POLL_MS) {
     if (await condition()) return true;
     await delay(POLL_MS);
@@ -117,7 +117,7 @@ export async function stopProcess(pid: number, signals: readonly NodeJS.Signals[
   return false;
 }
 
-export interface ChildSpec {
+interface ChildSpec {
   /** `postgres` or `nats-server`; shown in the log. */
   readonly name: string;
   readonly file: string;
@@ -136,7 +136,7 @@ export interface ChildSpec {
   readonly log: Log;
 }
 
-export interface Child {
+interface Child {
   /** Of the process that runs now; 0 while it is being restarted. */
   readonly pid: number;
   /** Stops the child and waits until it is gone. Safe to repeat. */

@@ -16,7 +16,7 @@ export type { EmbeddedNats } from "./nats.js";
 const LOCK_FILE = "engine.lock";
 const ATTEMPTS = 5;
 
-export interface DataDir {
+interface DataDir {
   /** Absolute. */
   readonly path: string;
   /** Lets another engine in. Safe to repeat. */

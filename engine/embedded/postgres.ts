@@ -13,7 +13,7 @@ import type { Binaries, Privileges } from "./binaries.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 
-export interface EmbeddedPostgresOptions {
+interface EmbeddedPostgresOptions {
   /** The engine's data directory, absolute, claimed by this process (`claimDataDir`). */
   readonly dataDir: string;
   readonly log: Log;

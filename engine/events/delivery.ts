@@ -13,7 +13,7 @@ import type { Wake } from "./wake.js";
  * `dropped`: the broker forgets the message, and the reconciler finds its work when there still is any.
  * `abandoned`: the handler takes too long; nothing is said to the broker, which delivers again by itself.
  */
-export type DeliveryOutcome =
+type DeliveryOutcome =
   | { readonly kind: "done" }
   | { readonly kind: "dropped" }
   | { readonly kind: "again"; readonly after_ms: number }
@@ -64,7 +64,7 @@ export async function deliver(
   }
 }
 
-export interface Lanes {
+interface Lanes {
   /** How many tasks may start now. */
   free(): number;
   /** Resolves when one may start. */

@@ -10,7 +10,7 @@ import { STREAM_NAMES } from "./streams.js";
 import type { StreamName, Streams } from "./streams.js";
 import { backoff, createWake, within } from "./wake.js";
 
-export interface RelayOptions {
+interface RelayOptions {
   readonly sql: Sql;
   readonly streams: Pick<Streams, "publish" | "status">;
   readonly log: Log;

@@ -22,7 +22,7 @@ export interface ReconcileSource {
   findWork(limit: number, grace_ms: number): Promise<readonly StreamMessage[]>;
 }
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   readonly sources: readonly ReconcileSource[];
   readonly streams: Pick<Streams, "publish" | "status">;
   readonly log: Log;
@@ -30,14 +30,14 @@ export interface ReconcilerOptions {
 }
 
 /** What a pass did, per kind. */
-export interface ReconcileReport {
+interface ReconcileReport {
   readonly kind: string;
   readonly woken: number;
   /** Whether there may be more: the next pass comes soon. */
   readonly full: boolean;
 }
 
-export interface Reconciler {
+interface Reconciler {
   /** One pass now, after the one under way. @throws what a source threw, after all had their turn */
   pass(): Promise<readonly ReconcileReport[]>;
   /** Ends after the pass under way. Safe to repeat. */

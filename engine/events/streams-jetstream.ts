@@ -33,7 +33,7 @@ import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamName, StreamStatus, Streams } from "./streams.js";
 import { backoff, createWake, within } from "./wake.js";
 
-export interface JetStreamOptions {
+interface JetStreamOptions {
   /** Comma-separated servers: `nats://[user:password@|token@]host:port` or `tls://…`. Never logged. */
   readonly url: string;
   readonly log: Log;

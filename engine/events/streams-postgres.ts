@@ -26,7 +26,7 @@ import { STREAMS, STREAM_NAMES, durableName } from "./streams.js";
 import type { StreamConsumer, StreamHandler, StreamName, Streams } from "./streams.js";
 import { backoff, createWake } from "./wake.js";
 
-export interface PostgresStreamsOptions {
+interface PostgresStreamsOptions {
   readonly sql: Sql;
   /** For the connection that listens. */
   readonly url: string;

@@ -16,8 +16,6 @@ export const STREAMS = {
 export type StreamName = keyof typeof STREAMS;
 export const STREAM_NAMES = Object.keys(STREAMS) as readonly StreamName[];
 
-export const isStreamName = (text: string): text is StreamName => Object.hasOwn(STREAMS, text);
-
 export interface StreamMessage {
   /** What the message is about; for people who look into a broker. At most 255 characters. */
   readonly key: string;
@@ -31,7 +29,7 @@ export interface StreamDelivery extends StreamMessage {
 }
 
 /** `done`: never again. Otherwise the message comes again after that time, until LIMITS.stream_deliveries_max. */
-export type StreamResult = "done" | { readonly retryAfter_ms: number };
+type StreamResult = "done" | { readonly retryAfter_ms: number };
 
 /**
  * Handles one message. A handler that throws gets the message again, later and later; one that takes longer than

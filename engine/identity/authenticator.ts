@@ -12,7 +12,7 @@ import type { Revocations } from "./tokens/revocations.js";
 import { effectiveScopes } from "./scopes.js";
 import type { SigningKeys } from "./tokens/signing-keys.js";
 
-export interface Authenticator {
+interface Authenticator {
   /** At once when token, key and revocations are known here. @throws Refusal TOKEN_INVALID, TEMPORARY */
   authenticate(token: string, receivedAt: Instant): Caller | Promise<Caller>;
   /** A signing key may have been withdrawn: signatures are checked again. */

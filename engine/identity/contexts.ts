@@ -18,7 +18,7 @@ import type { SecretEnvironment } from "./tokens/secrets.js";
 /** A fact that may have to be asked of Postgres. */
 type Soon<T> = T | Promise<T>;
 
-export interface ContextDeps {
+interface ContextDeps {
   readonly environment: SecretEnvironment;
   readonly participants: Cache<ParticipantRow | null>;
   /** By `<integratorId>:<firmId>`. */

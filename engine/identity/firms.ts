@@ -13,7 +13,7 @@ interface Deps {
   readonly clock: Clock;
 }
 
-export interface NewFirm {
+interface NewFirm {
   readonly name: string;
   readonly ico?: string;
   /** Tax id. */
@@ -53,7 +53,7 @@ export async function createIntegrator(
   return id;
 }
 
-export interface NewBinding {
+interface NewBinding {
   readonly integratorId: IntegratorId;
   readonly firmId: FirmId;
   /** The integrator's own name for the firm. */

@@ -38,7 +38,7 @@ import type { PublicJwk } from "./tokens/signing-keys.js";
 import { issueTokens, renewTokens, revokeToken } from "./tokens/tokens.js";
 import type { TokenDeps, TokenPair, TokenRequest } from "./tokens/tokens.js";
 
-export interface IdentityOptions {
+interface IdentityOptions {
   readonly sql: Sql;
   /** Of the same database: announcements need a connection of their own. */
   readonly databaseUrl: string;

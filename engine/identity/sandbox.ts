@@ -39,7 +39,7 @@ export interface Sandbox {
   readonly admin: { readonly token: string };
 }
 
-export interface SandboxSettings {
+interface SandboxSettings {
   readonly publicUrl: string;
   readonly adminUrl: string;
   /** The operator's token where the configuration gives one; otherwise the sandbox makes its own once and keeps it. */
@@ -63,7 +63,7 @@ interface Deps {
 
 const FILE = "sandbox.json";
 
-export const sandboxFile = (dataDir: string): string => join(dataDir, FILE);
+const sandboxFile = (dataDir: string): string => join(dataDir, FILE);
 
 /** Reads DATA_DIR/sandbox.json; undefined when there is none or it is not whole. */
 export function readSandbox(dataDir: string): Sandbox | undefined {

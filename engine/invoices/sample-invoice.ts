@@ -3,7 +3,7 @@ import { addDays } from "../base/clock.js";
 import type { LocalDay } from "../base/clock.js";
 import type { ParticipantId } from "../base/ids.js";
 
-export interface SampleInvoice {
+interface SampleInvoice {
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly senderName: string;

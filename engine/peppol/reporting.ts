@@ -71,7 +71,7 @@ export function dueReports(now: Instant, last: Readonly<Partial<Record<ReportTyp
 }
 
 /** What both reports say first. */
-export interface ReportHead {
+interface ReportHead {
   readonly month: Month;
   /** Our seat, `POP000123`. */
   readonly reporter: string;

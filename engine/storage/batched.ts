@@ -10,7 +10,7 @@ import { LIMITS } from "../base/limits.js";
 import { isUnknownOutcome } from "./sql.js";
 import type { Sql } from "./sql.js";
 
-export interface BatchOptions<I> {
+interface BatchOptions<I> {
   /** Calls that one statement answers at most. */
   readonly max: number;
   /** Calls with the same key never share a statement. @default any may */

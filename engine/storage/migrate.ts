@@ -17,24 +17,24 @@ export class MigrationError extends Error {
 
 export const MIGRATION_STATES = ["applied", "pending", "changed", "unknown"] as const;
 /** `changed`: the file differs from what was applied. `unknown`: applied by a newer release. */
-export type MigrationState = (typeof MIGRATION_STATES)[number];
+type MigrationState = (typeof MIGRATION_STATES)[number];
 
 /**
- * States in which this release can work with the schema. A migration of a newer release counts: while nodes are replaced
- * one by one, those of the release before go on beside the new ones.
+ * States in which this release can work with the schema. A migration of a newer release counts: while nodes are
+ * replaced one by one, those of the release before go on beside the new ones.
  */
 const SERVABLE: readonly MigrationState[] = ["applied", "unknown"];
 export const isServable = (status: readonly MigrationStatus[]): boolean =>
   status.every((row) => SERVABLE.includes(row.state));
 
-export interface MigrationStatus {
+interface MigrationStatus {
   readonly number: number;
   readonly name: string;
   readonly state: MigrationState;
   readonly appliedAt: Date | undefined;
 }
 
-export interface MigrateOptions {
+interface MigrateOptions {
   readonly url: string;
   readonly clock: Clock;
   /** Folder of NNNN_name.sql files. @default the folder `migrations` beside this file */

@@ -11,18 +11,18 @@ export const REGISTRATION_OPERATIONS = ["register", "unregister", "prepare_migra
 export type RegistrationOperation = (typeof REGISTRATION_OPERATIONS)[number];
 
 /** A migration key as it is stored. */
-export interface SealedKey {
+interface SealedKey {
   readonly keyId: string;
   readonly sealed: Buffer;
 }
 
 /** Whether an operation may ask the SML now, and with which migration key; otherwise why not. */
-export interface BegunRegistration {
+interface BegunRegistration {
   readonly verdict: "begun" | "settled" | "busy" | "in_review" | "not_registered";
   readonly migrationKey: SealedKey | undefined;
 }
 
-export interface NewRegistrationOperation {
+interface NewRegistrationOperation {
   readonly id: string;
   readonly key: string;
   readonly participant: ParticipantId;
@@ -52,7 +52,7 @@ export async function beginRegistration(sql: Sql, wanted: NewRegistrationOperati
   return { verdict: row.verdict, migrationKey: keyId === null || sealed === null ? undefined : { keyId, sealed } };
 }
 
-export interface EndedRegistration {
+interface EndedRegistration {
   readonly id: string;
   readonly key: string;
   /** Undefined leaves the state that was before. */

@@ -6,14 +6,14 @@ import { serviceMessageJson } from "./documents/service-messages.js";
 import type { NewServiceMessage } from "./documents/service-messages.js";
 import type { Sql } from "./sql.js";
 
-export interface Period {
+interface Period {
   /** Included. */
   readonly from: Instant;
   /** Excluded. */
   readonly to: Instant;
 }
 
-export interface TransactionCountRow {
+interface TransactionCountRow {
   readonly direction: "incoming" | "outgoing";
   readonly peerSeat: string;
   readonly documentTypeId: string;
@@ -58,7 +58,7 @@ export async function countTransactions(sql: Sql, period: Period): Promise<Trans
   }));
 }
 
-export interface EndUserCountRow {
+interface EndUserCountRow {
   readonly documentTypeId: string | undefined;
   readonly processId: string | undefined;
   readonly country: string | undefined;
@@ -129,7 +129,7 @@ export async function submitReport(
   return rows.length === 1;
 }
 
-export interface SubmissionRow {
+interface SubmissionRow {
   readonly id: string;
   readonly type: string;
   readonly month: string;
@@ -171,7 +171,7 @@ export async function listSubmissions(
   }));
 }
 
-export interface FirmCountRow {
+interface FirmCountRow {
   readonly direction: "incoming" | "outgoing";
   readonly documentTypeId: string;
   readonly processId: string;

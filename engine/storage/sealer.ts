@@ -92,7 +92,9 @@ function opening(
   return { decipher, ciphertext: bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES) };
 }
 
-/** Writes what the cipher makes of `input` into `output`. @throws Error when a decipher finds that it was not sealed so */
+/**
+ * Writes what the cipher makes of `input` into `output`. @throws Error when a decipher finds that it was not sealed so
+ */
 async function writeSlices(
   output: Buffer,
   from: number,

@@ -12,7 +12,7 @@ import { arrayTypes } from "./array-types.js";
 export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
 export type Json = postgres.JSONValue;
 
-export interface SqlOptions {
+interface SqlOptions {
   readonly url: string;
   /** Connections at most. @default LIMITS.db_connections */
   readonly connections?: number;

@@ -10,7 +10,7 @@ import { migrate } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 
-export interface CommandDatabase {
+interface CommandDatabase {
   readonly url: string;
   readonly sql: Sql;
 }

@@ -55,7 +55,7 @@ async function token(sandbox: Sandbox, firm: Sandbox["sender"]): Promise<string>
 const textOf = (xml: string, element: string): string => new RegExp(`<cbc:${element}>([^<]*)<`).exec(xml)?.[1] ?? "";
 
 /** The send body for an invoice between the demo firms. */
-export function demoSendBody(sandbox: Sandbox, invoice: string): string {
+function demoSendBody(sandbox: Sandbox, invoice: string): string {
   const customization = textOf(invoice, "CustomizationID");
   return JSON.stringify({
     metadata: {
@@ -194,7 +194,7 @@ const isRunning = async (sandbox: Sandbox): Promise<boolean> => {
 };
 
 /** The demo against a sandbox that is up. @returns whether every step did what it promises */
-export async function demonstrate(sandbox: Sandbox): Promise<boolean> {
+async function demonstrate(sandbox: Sandbox): Promise<boolean> {
   const start = systemClock.monotonic();
   const say = (step: string, detail: string): void => {
     print(

@@ -25,7 +25,7 @@ const isNoise = (schema: JsonObject): boolean =>
  * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text
  * form is parsed, such as numbers in a query.
  */
-export function schemaOf(schema: z.ZodType, components: Components): JsonObject {
+function schemaOf(schema: z.ZodType, components: Components): JsonObject {
   const written = z.toJSONSchema(schema, {
     target: "openapi-3.0",
     io: "input",
@@ -65,7 +65,7 @@ function tidied(value: Json): Json {
 }
 
 /** Names of the error envelopes in components. */
-export const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
+const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
   sapi: "SapiError",
   auth: "AuthError",
   oauth: "OAuthError",

@@ -17,7 +17,7 @@ export { SCOPES } from "../../engine/base/scopes.js";
 export type { Scope } from "../../engine/base/scopes.js";
 
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-export type Method = (typeof METHODS)[number];
+type Method = (typeof METHODS)[number];
 
 /** Decides the error envelope and the OpenAPI document. @source spec/rulings.md, section 3 */
 export const FAMILIES = ["sapi", "auth", "enterprise", "connector", "oauth", "public", "admin", "as4"] as const;
@@ -28,7 +28,7 @@ export type Family = (typeof FAMILIES)[number];
  * the operator's admin token.
  */
 export const CREDENTIALS = ["none", "bearer", "partner", "partner_unrestricted", "admin"] as const;
-export type Credential = (typeof CREDENTIALS)[number];
+type Credential = (typeof CREDENTIALS)[number];
 
 /**
  * For whom the call is made. `participant`: X-Peppol-Participant-Id names it, the firm follows from it. `firm`:
@@ -37,7 +37,7 @@ export type Credential = (typeof CREDENTIALS)[number];
  * @source spec/enterprise.md, Endpoints, conventions; Connector; spec/rulings.md, sections 1 and 11
  */
 export const CONTEXTS = ["participant", "firm", "customer", "forbidden", "none"] as const;
-export type Context = (typeof CONTEXTS)[number];
+type Context = (typeof CONTEXTS)[number];
 
 interface IdempotencyForm {
   readonly pattern: RegExp;
@@ -55,7 +55,7 @@ export const IDEMPOTENCY = {
   text: { pattern: /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/, words: "1 to 255 printable ASCII characters" },
   none: { pattern: /^/, words: "anything" },
 } as const satisfies Record<string, IdempotencyForm>;
-export type Idempotency = keyof typeof IDEMPOTENCY;
+type Idempotency = keyof typeof IDEMPOTENCY;
 
 /** Content types a body may come in: each names the media types that mean it. `raw` takes anything, unread. */
 export const BODY_KINDS = {
@@ -109,7 +109,7 @@ export interface RawBody {
   readonly raw: string | Uint8Array;
 }
 
-export interface ResponseSpec {
+interface ResponseSpec {
   readonly description: string;
   /** Of the JSON body; left out for an empty or raw one. */
   readonly schema?: z.ZodType;
@@ -118,7 +118,7 @@ export interface ResponseSpec {
   /** Response headers worth describing: name → meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
-export type ResponseSpecs = Readonly<Record<number, ResponseSpec>>;
+type ResponseSpecs = Readonly<Record<number, ResponseSpec>>;
 
 /** What the server puts on the wire, before the headers that every response has. */
 export interface Reply {
@@ -134,13 +134,13 @@ type BodyOf<Spec extends ResponseSpec> = Spec["schema"] extends z.ZodType
   : { readonly body?: RawBody };
 
 /** One of the row's described responses. */
-export type ReplyOf<Responses extends ResponseSpecs> = {
+type ReplyOf<Responses extends ResponseSpecs> = {
   [Status in keyof Responses & number]: { readonly status: Status } & BodyOf<Responses[Status]> &
     Pick<Reply, "headers" | "contentType">;
 }[keyof Responses & number];
 
 /** The parts of a request that no row changes. */
-export interface RequestFacts {
+interface RequestFacts {
   readonly requestId: RequestId;
   /** The one instant that decides every rule on dates. @source spec/rulings.md, section 1 */
   readonly receivedAt: Instant;
@@ -153,7 +153,7 @@ export interface RequestFacts {
 }
 
 /** What a handler gets: checked, typed, nothing else. */
-export interface RouteRequest<
+interface RouteRequest<
   Params,
   Query,
   Body,
@@ -223,7 +223,7 @@ interface RequestSpec<P, Q, B> {
   readonly body_bytes_max?: number;
 }
 
-export interface RouteSpec<
+interface RouteSpec<
   P extends ObjectSchema,
   Q extends ObjectSchema,
   B extends z.ZodType,

@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { PipelinePorts } from "./ports.js";
 
-export type AuthPorts = Pick<
+type AuthPorts = Pick<
   PipelinePorts,
   "authenticate" | "authenticateAdmin" | "firmContext" | "customerContext" | "participantContext"
 >;

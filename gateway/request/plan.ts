@@ -40,8 +40,8 @@ export interface Step {
   /** Whether a row has this step at all; asked once, at start. */
   applies(row: Route): boolean;
   /**
-   * Everything that `run` can answer, beside TEMPORARY, which any question to the engine can; the OpenAPI documents say it of
-   * each row that has the step.
+   * Everything that `run` can answer, beside TEMPORARY, which any question to the engine can; the OpenAPI documents say
+   * it of each row that has the step.
    */
   readonly refuses: readonly ErrorName[];
   /** @throws Refusal one of `refuses`, when the request ends here */

@@ -26,8 +26,8 @@ export interface PipelinePorts {
   /** Counts one request. Never throws: without its peers it counts alone. */
   admit(row: RateName, key: string): Admission | Promise<Admission>;
   /**
-   * The firm of a call with context `firm`. @param firmId the header X-Firm-Id; undefined when it is absent, which only a key
-   * of one firm may do: the pipeline has checked that.
+   * The firm of a call with context `firm`. @param firmId the header X-Firm-Id; undefined when it is absent, which only
+   * a key of one firm may do: the pipeline has checked that.
    * @throws Refusal FIRM_FORBIDDEN
    */
   firmContext(caller: Caller, firmId: FirmId | undefined): FirmContext | Promise<FirmContext>;

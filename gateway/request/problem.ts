@@ -4,7 +4,7 @@ import type { ErrorDetail, ErrorName, Refusal } from "../../engine/base/errors.j
 import type { Family } from "../contract/route.js";
 
 /** What is put on the wire for an error, before the headers that every response has. */
-export interface Problem {
+interface Problem {
   readonly status: number;
   readonly body: unknown;
   readonly headers: Readonly<Record<string, string>>;

@@ -45,9 +45,9 @@ export interface RatePeers {
   lease(request: LeaseRequest): Promise<Lease>;
 }
 
-export const alone: RatePeers = { nodes: () => 1, lease: () => Promise.resolve({ granted: 0, resetIn_ms: 0 }) };
+const alone: RatePeers = { nodes: () => 1, lease: () => Promise.resolve({ granted: 0, resetIn_ms: 0 }) };
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   readonly clock: Clock;
   /** @default alone */
   readonly peers?: RatePeers;

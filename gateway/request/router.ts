@@ -16,14 +16,14 @@ interface Node {
 const NO_VALUES: readonly string[] = [];
 const NO_NAMES: readonly string[] = [];
 
-export interface Match {
+interface Match {
   readonly row: Route;
   readonly names: readonly string[];
   /** Segments as sent, in the order of `names`. */
   readonly values: readonly string[];
 }
 
-export interface Router {
+interface Router {
   /** The row; the methods that the path does have; or undefined when there is no such path. */
   find(method: string, path: string): Match | readonly string[] | undefined;
 }

@@ -21,7 +21,7 @@ import type {
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-export interface AdminPorts {
+interface AdminPorts {
   listFirms(): Promise<
     readonly {
       readonly id: string;

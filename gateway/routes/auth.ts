@@ -17,7 +17,7 @@ import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine. */
-export type TokenPorts = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken" | "jwks">;
+type TokenPorts = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken" | "jwks">;
 
 const SAPI = { mounts: ["/sapi/v1", "/sapi"], family: "sapi", tag: "Authentication" } as const;
 const ENTERPRISE = { mounts: ["/api/v1"], family: "auth", tag: "Authentication" } as const;

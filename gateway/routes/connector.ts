@@ -11,7 +11,7 @@ import { RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-respons
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-export interface ConnectorPorts {
+interface ConnectorPorts {
   /** Gives the answer to the document's actor. @throws Refusal */
   respond(request: RespondRequest): Promise<RespondReply>;
 }

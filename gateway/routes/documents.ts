@@ -13,7 +13,7 @@ import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
-export interface DocumentPorts {
+interface DocumentPorts {
   status(
     firmId: FirmId,
     id: DocumentId,

@@ -5,7 +5,7 @@ import type { Metrics } from "../../engine/base/metrics.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-export interface OperationsPorts {
+interface OperationsPorts {
   readonly metrics: Pick<Metrics, "exposition">;
   /** Database reachable, migrations current, not draining. */
   ready(): boolean | Promise<boolean>;

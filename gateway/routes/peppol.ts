@@ -14,7 +14,7 @@ import { MLS_REASONS } from "../../engine/peppol/responses/mls.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-export interface As4Ports {
+interface As4Ports {
   readonly receive: As4Receiver;
 }
 
@@ -46,7 +46,7 @@ export const as4Routes = ({ receive }: As4Ports): readonly Route[] => [
 ];
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
-export interface EvidencePorts {
+interface EvidencePorts {
   evidence(firmId: FirmId, id: string): Promise<EvidenceRecordView>;
   envelope(firmId: FirmId, id: string): Promise<Envelope>;
 }

@@ -10,7 +10,7 @@ import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
 /** Reads of the engine; each throws Refusal TEMPORARY. */
-export interface ReportingPorts {
+interface ReportingPorts {
   /** @param month  `2026-11`; undefined: the current one */
   statistics(firmId: FirmId, month: string | undefined): Promise<Statistics>;
   submissions(type: ReportType | undefined): Promise<{ readonly submissions: Submission[] }>;

@@ -18,7 +18,7 @@ import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine. */
-export interface SapiPorts {
+interface SapiPorts {
   /** Gives the request to the sender's participant actor. @throws Refusal */
   send(request: SendRequest): Promise<SendReply>;
   readonly inbox: Inbox;

@@ -13,7 +13,7 @@ import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
-export type ValidationPorts = Pick<DocumentWorkers, "report" | "parse">;
+type ValidationPorts = Pick<DocumentWorkers, "report" | "parse">;
 
 const PAYLOADS = {
   mounts: ["/api/v1"],

@@ -37,7 +37,7 @@ import { validationRoutes } from "../routes/validation.js";
 import { webRoutes } from "../routes/web.js";
 
 /** What of the running engine the ports of the rows are made of. Reads use what holds data, commands ask the actors. */
-export interface EngineParts {
+interface EngineParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly sql: Sql;
@@ -86,7 +86,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
 ];
 
 /** What other service providers call; only an access point that is in the network answers there. */
-export const NETWORK_OPERATIONS: readonly Plug<AccessPoint>[] = [
+const NETWORK_OPERATIONS: readonly Plug<AccessPoint>[] = [
   plug(as4Routes, ({ receiver }) => ({ receive: receiver })),
   plug(smpRoutes, ({ smpServer }) => smpServer),
 ];

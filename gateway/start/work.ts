@@ -66,7 +66,7 @@ export interface Work {
   dispatch(): Promise<void>;
 }
 
-export interface WorkOptions {
+interface WorkOptions {
   /** `gateway` does not dispatch. */
   readonly role: "all" | "gateway" | "worker";
   /** `loopback` hands documents over without a network. */

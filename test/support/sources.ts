@@ -17,6 +17,14 @@ export interface Source {
   readonly packages: readonly string[];
 }
 
+/** Calls `look` for a node and everything below it. */
+export function eachNode(node: ts.Node, look: (node: ts.Node) => void): void {
+  look(node);
+  ts.forEachChild(node, (child) => {
+    eachNode(child, look);
+  });
+}
+
 const walk = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

@@ -14,7 +14,7 @@ import { RuleError } from "./rule.js";
 import type { AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
 
 /** A rule set as its author writes it. */
-export interface RuleTable<F extends Facts> {
+interface RuleTable<F extends Facts> {
   readonly id: string;
   readonly version: string;
   readonly layer: Layer;

@@ -16,7 +16,7 @@ export const GRAMMAR_RULES = [
   "UBL-GRAMMAR-NIL",
   "UBL-GRAMMAR-TYPE",
 ] as const;
-export type GrammarRule = (typeof GRAMMAR_RULES)[number];
+type GrammarRule = (typeof GRAMMAR_RULES)[number];
 
 /** A finding before location and line are worked out. */
 export interface GrammarFinding {

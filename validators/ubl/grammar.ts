@@ -5,7 +5,7 @@ import { AGGREGATE_ROWS, VALUE_ROWS } from "./grammar.generated.js";
 import type { ValueBase } from "./values.js";
 
 /** One attribute of a value type. */
-export interface AttributeFacts {
+interface AttributeFacts {
   readonly name: NameId;
   readonly base: ValueBase;
   readonly required: boolean;
@@ -32,7 +32,7 @@ export interface SequenceType {
   readonly lastRequired: number;
 }
 /** Exactly one element of another namespace; known elements below it are validated, unknown ones are not. */
-export interface ExtensionContentType {
+interface ExtensionContentType {
   readonly kind: "extension";
 }
 

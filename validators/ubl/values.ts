@@ -22,7 +22,7 @@ export const VALUE_BASES = [
 export type ValueBase = (typeof VALUE_BASES)[number];
 
 /** Whether bytes[start … end) are a value of the type. */
-export type ValueCheck = (bytes: Uint8Array, start: number, end: number) => boolean;
+type ValueCheck = (bytes: Uint8Array, start: number, end: number) => boolean;
 
 /** How each type is described to a person. */
 export const VALUE_WORDS: Readonly<Record<ValueBase, string>> = {

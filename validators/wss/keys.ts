@@ -40,7 +40,7 @@ export function provideWrappingKey(): void {
 }
 
 /** SHA-256 of the public half, hex. */
-export const keyFingerprint = (key: KeyObject): string =>
+const keyFingerprint = (key: KeyObject): string =>
   createHash("sha256")
     .update(createPublicKey(key).export({ type: "spki", format: "der" }))
     .digest("hex");

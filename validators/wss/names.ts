@@ -40,7 +40,7 @@ export const WSS_URI = {
 } as const;
 
 /** Digest names as node:crypto knows them, keyed by algorithm URI. What is not in a table is refused. */
-export type HashTable = Readonly<Record<string, string>>;
+type HashTable = Readonly<Record<string, string>>;
 
 /** The digest of an algorithm, when the table has it as its own row (`constructor` is no algorithm). */
 export const hashOf = (table: HashTable, algorithm: string): string | undefined =>

@@ -18,7 +18,7 @@ export const isXml = (mediaType: string | undefined): boolean =>
 /** An invoice of 5,000 lines has 150,000 elements; the tree of one at this limit takes some 150 MB for a moment. */
 const TREE_LIMITS = { depth: 256, elements: 250_000, attributes: 256 };
 
-export interface PartContent {
+interface PartContent {
   /** The part is XML by its media type. */
   readonly xml: boolean;
   /** Octets; XML above is not canonicalised. */

@@ -7,7 +7,7 @@ import type { XmlElement } from "../xml/tree.js";
 export type { XmlElement, XmlNode } from "../xml/tree.js";
 
 /** The ebMS errors that security processing can raise. The full table is the engine's. */
-export type SecurityErrorCode = "EBMS:0007" | "EBMS:0009" | "EBMS:0101" | "EBMS:0102" | "EBMS:0103" | "EBMS:0303";
+type SecurityErrorCode = "EBMS:0007" | "EBMS:0009" | "EBMS:0101" | "EBMS:0102" | "EBMS:0103" | "EBMS:0303";
 
 /** Why a message was refused, for our log and our tests. Never sent to the peer: the answer carries the code only. */
 export const SECURITY_REASONS = {
@@ -183,13 +183,13 @@ export interface Audited {
   readonly references: SignedReference[];
 }
 
-export interface EnvelopedSignInput {
+interface EnvelopedSignInput {
   /** A complete document, UTF-8. The signature becomes the last child of its root. */
   readonly document: Uint8Array;
   readonly signer: OwnKey;
 }
 
-export interface EnvelopedVerifyInput {
+interface EnvelopedVerifyInput {
   readonly document: Uint8Array;
 }
 

@@ -10,7 +10,7 @@ import { ALG, hashOf, NS, WSS_URI } from "./names.js";
 import type { SignaturePolicy } from "./names.js";
 import type { SignedReference } from "./protocol.js";
 
-export type SignatureFault = "signature_structure" | "algorithm_not_allowed" | "transform_not_allowed";
+type SignatureFault = "signature_structure" | "algorithm_not_allowed" | "transform_not_allowed";
 
 export interface ParsedReference extends SignedReference {
   /** Name of the digest for node:crypto. */

@@ -13,7 +13,7 @@ import { SEND_CHECKS } from "./send-checks.js";
 import type { Check } from "./send-checks.js";
 
 /** What a reply may say of an acceptance. */
-export interface Acceptance {
+interface Acceptance {
   readonly id: DocumentId;
   readonly externalId: string | undefined;
   readonly messageId: string;
@@ -27,7 +27,7 @@ interface ConflictRow {
   readonly detail: ErrorDetail;
 }
 
-export interface DoorRow {
+interface DoorRow {
   /** What a document is checked for before it is accepted; the order is the order of precedence. */
   readonly checks: readonly Check[];
   /** The reply that is stored with the document, so that every repeat gets its bytes. */

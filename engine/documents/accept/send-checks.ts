@@ -63,7 +63,8 @@ function endpointMismatches(subject: SendSubject, facts: DocumentFacts): ErrorDe
 const handoffApplies = (day: LocalDay): boolean => day >= LIMITS.handoff_rules_from;
 
 /**
- * Kinds of invoices that correct or charge what was supplied before; they, and all credit notes, have no deadline of issue.
+ * Kinds of invoices that correct or charge what was supplied before; they, and all credit notes, have no deadline of
+ * issue.
  * @source spec/rulings.md, section 14: 381, 383, 384 and their like (UNTDID 1001: notes, corrections, reversals)
  */
 const WITHOUT_DEADLINE: ReadonlySet<string> = new Set([
@@ -85,8 +86,8 @@ const WITHOUT_DEADLINE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The last day on which an invoice may be issued; undefined when the document names no day of supply, or one that is none,
- * which is a finding of the rules. Deadlines beyond the calendar's end are no deadlines.
+ * The last day on which an invoice may be issued; undefined when the document names no day of supply, or one that is
+ * none, which is a finding of the rules. Deadlines beyond the calendar's end are no deadlines.
  */
 export function issueDeadline(
   facts: Pick<DocumentFacts, "rootLocal" | "typeCode" | "taxPointDate" | "deliveryDate" | "invoicePeriodEnd">,
@@ -139,7 +140,9 @@ const DATES = [
   ["invoicePeriodEnd", "cac:InvoicePeriod/cbc:EndDate"],
 ] as const;
 
-/** Dates that are none. The rules find them too; whatever those are, no rule on dates is passed by a date that is none. */
+/**
+ * Dates that are none. The rules find them too; whatever those are, no rule on dates is passed by a date that is none.
+ */
 const datesThatAreNone = (facts: DocumentFacts): ErrorDetail[] =>
   DATES.filter(([name]) => facts[name] !== undefined && parseCalendarDay(facts[name]) === undefined).map(
     ([, place]) => ({

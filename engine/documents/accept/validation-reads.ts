@@ -2,7 +2,7 @@
 import type { Finding, Report } from "../../../validators/protocol.js";
 
 /** A finding as it is shown. */
-export interface ShownFinding {
+interface ShownFinding {
   readonly ruleId: string;
   readonly layer: string;
   readonly severity: Finding["severity"];
@@ -12,7 +12,7 @@ export interface ShownFinding {
   readonly btIds?: string[];
 }
 
-export interface PayloadValidation {
+interface PayloadValidation {
   readonly valid: boolean;
   readonly errorCount: number;
   readonly warningCount: number;
@@ -22,13 +22,13 @@ export interface PayloadValidation {
   readonly omittedCount?: number;
 }
 
-export interface LayerVerdict {
+interface LayerVerdict {
   readonly valid: boolean;
   readonly messages: ShownFinding[];
 }
 
 /** Layers `xml` and `schema` appear together as `xsd`. */
-export interface PublicValidation {
+interface PublicValidation {
   readonly valid: boolean;
   readonly xsd: LayerVerdict;
   readonly en16931: LayerVerdict;

@@ -16,7 +16,7 @@ export interface ReceiverCapacity {
 }
 
 /** Due documents of one firm for one receiver. */
-export interface Lane {
+interface Lane {
   /** The participant, in lower case. */
   readonly receiver: string;
   /** How many are due, as far as they were counted. */
@@ -30,7 +30,7 @@ export interface FirmLanes {
 }
 
 /** So many documents of this firm for this receiver are to be claimed, the longest due first. */
-export interface Share {
+interface Share {
   readonly firmId: FirmId;
   readonly receiver: string;
   readonly count: number;

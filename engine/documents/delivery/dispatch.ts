@@ -46,7 +46,7 @@ export function nextAttemptAt(
 }
 
 /** What one attempt's outcome does: the moves to write, in order. The first also ends the attempt. */
-export interface Decision {
+interface Decision {
   readonly moves: readonly {
     readonly to: OutboundState;
     readonly trigger: OutboundTrigger | undefined;

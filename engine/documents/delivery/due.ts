@@ -12,7 +12,7 @@ export interface WakeUp {
   readonly body: Json;
 }
 
-export const wakeUp = (id: DocumentId): WakeUp => ({ key: id, body: { documentId: id } });
+const wakeUp = (id: DocumentId): WakeUp => ({ key: id, body: { documentId: id } });
 
 export interface DueDocuments {
   /** Those whose next attempt, after a failed one, has become due. */

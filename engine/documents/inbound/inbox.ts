@@ -6,7 +6,6 @@ import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
 import type { ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
-import { RECEIVED_STATES } from "../../lifecycle/received.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { acknowledgeReceived, findReceived, listReceived } from "../../storage/documents/received.js";
@@ -17,12 +16,12 @@ import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 
-export interface InboxPage {
+interface InboxPage {
   readonly documents: readonly ReceivedItem[];
   readonly nextPageToken: string | null;
 }
 
-export interface InboxRequest {
+interface InboxRequest {
   readonly participant: ParticipantId;
   readonly status: ReceivedState;
   readonly limit: number;
@@ -144,6 +143,3 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
     },
   };
 }
-
-/** Whether a text is a state that the list may be asked for. */
-export const isReceivedState = (text: string): text is ReceivedState => RECEIVED_STATES.some((state) => state === text);

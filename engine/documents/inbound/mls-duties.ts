@@ -46,7 +46,7 @@ const JUDGED: ReadonlySet<string> = new Set([
 
 export const isJudged = (documentTypeId: string): boolean => JUDGED.has(canonicalDocumentTypeId(documentTypeId));
 
-export type DutyDecision =
+type DutyDecision =
   | { readonly kind: "say"; readonly code: MlsCode }
   | { readonly kind: "silence" }
   | { readonly kind: "wait"; readonly until: Instant };
@@ -56,7 +56,7 @@ export type DutyDecision =
  * no more than that it lies in their inbox. A response is in its document's record, which is its place.
  * @source design/as4.md, section 11, MLS-3
  */
-export function decideDuty(
+function decideDuty(
   duty: Pick<TakenDuty, "always" | "acknowledged" | "kind" | "receivedAt">,
   valid: boolean,
   now: Instant,
@@ -72,7 +72,7 @@ export function decideDuty(
  * XML and grammar findings are violations of the syntax, all others of business rules; warnings are said beside a
  * failure only.
  */
-export const issueOf = ({ layer, severity, location, ruleId, message }: DocumentFinding): MlsIssue => ({
+const issueOf = ({ layer, severity, location, ruleId, message }: DocumentFinding): MlsIssue => ({
   location: location === "" ? "NA" : location,
   reason: severity === "warning" ? "BW" : layer === "xml" || layer === "schema" ? "SV" : "BV",
   description: `[${ruleId}] ${message}`,

@@ -41,7 +41,7 @@ import type {
 } from "../../storage/documents/received-responses.js";
 
 /** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */
-export interface SaidRecord {
+interface SaidRecord {
   readonly code: string;
   /** In words, when there were any. */
   readonly reason: string | null;
@@ -93,7 +93,7 @@ export interface StatusPorts {
  * What a status does, decided without I/O. `applied` makes a move. `late` finds a document whose life is over and only
  * leaves a mark. `early` waits for our own receipt. The others change nothing.
  */
-export type StatusDecision =
+type StatusDecision =
   | { readonly outcome: "applied"; readonly trigger: OutboundTrigger; readonly move: Move<OutboundState, EventKind> }
   | { readonly outcome: Exclude<StatusOutcome, "applied" | "unreadable"> | "early" };
 
@@ -111,7 +111,7 @@ function decideMove(target: StatusTarget, trigger: OutboundTrigger): StatusDecis
  * @param target  the document whose InstanceIdentifier the status names
  * @source spec/rulings.md, section 5; design/reliability.md, S-09
  */
-export function decideMls(
+function decideMls(
   mls: Mls,
   from: { readonly sender: string; readonly peerSeat: string },
   target: StatusTarget | undefined,
@@ -128,7 +128,7 @@ export function decideMls(
 }
 
 /** @param from  sender and receiver of the envelope: the parties of the response must be the same */
-export function decideResponse(
+function decideResponse(
   response: InvoiceResponse,
   from: { readonly sender: string; readonly receiver: string },
   target: StatusTarget | undefined,

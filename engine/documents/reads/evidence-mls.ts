@@ -24,7 +24,7 @@ export const MLS_VIEW_STATES = [
   "send_failed",
   "delivery_failed",
 ] as const satisfies readonly (OutboundState | "received" | "owed")[];
-export type MlsViewState = (typeof MLS_VIEW_STATES)[number];
+type MlsViewState = (typeof MLS_VIEW_STATES)[number];
 
 export interface MlsView {
   /** Who said it: the receiving provider of what we sent, or we of what we received. */
@@ -44,7 +44,7 @@ export interface MlsView {
   readonly sha256: string | null;
 }
 
-export interface MlsViewPorts {
+interface MlsViewPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
 }

@@ -15,7 +15,7 @@ import type { Sql } from "../../storage/sql.js";
 import { readOwedMls, readReceivedMls } from "./evidence-mls.js";
 import type { MlsView } from "./evidence-mls.js";
 
-export interface EvidenceReadPorts {
+interface EvidenceReadPorts {
   readonly sql: Sql;
   readonly archive: EvidenceArchive;
   readonly log: Log;

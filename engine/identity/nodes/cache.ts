@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../base/clock.js";
 
-export interface CacheOptions<V> {
+interface CacheOptions<V> {
   readonly entries_max: number;
   readonly ttl_ms: number;
   readonly clock: Clock;

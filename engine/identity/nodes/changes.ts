@@ -22,7 +22,7 @@ export const CHANGE_KINDS = ["key", "binding", "integrator", "participant", "tok
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 const isChangeKind = (text: string): text is ChangeKind => CHANGE_KINDS.some((kind) => kind === text);
 
-export interface ChangesOptions {
+interface ChangesOptions {
   readonly sql: Sql;
   readonly url: string;
   readonly clock: Clock;

@@ -16,8 +16,8 @@ import type { SecretEnvironment } from "./secrets.js";
 import { knownScopes } from "../scopes.js";
 import type { SigningKeys } from "./signing-keys.js";
 
-export const ALGORITHM = "EdDSA";
-export const TOKEN_TYPE = "at+jwt";
+const ALGORITHM = "EdDSA";
+const TOKEN_TYPE = "at+jwt";
 
 /** For whom tokens are made and believed. */
 export interface TokenAudience {

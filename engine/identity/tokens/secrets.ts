@@ -60,7 +60,7 @@ const REFRESH_SECRET_CHARS = 43;
 const REFRESH = /^rt_([0-9A-Za-z]{22})[0-9A-Za-z]{43}$/;
 
 /** The parts of a refresh token that Postgres keeps: hashes of its family and of the whole. */
-export interface RefreshDigests {
+interface RefreshDigests {
   readonly familySha256: Buffer;
   readonly tokenSha256: Buffer;
 }

@@ -187,7 +187,7 @@ async function pairOf(
 }
 
 /** When a token should be renewed, and how long it has. */
-export interface TokenTimes {
+interface TokenTimes {
   readonly expiresIn_s: number;
   readonly refreshRecommendedAt: Instant;
   readonly shouldRefresh: boolean;

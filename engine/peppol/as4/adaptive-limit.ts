@@ -25,7 +25,7 @@ export interface AdaptiveLimits {
 }
 
 /** One answer: when its first octet went out, when it was there, how many attempts were on the wire with it. */
-export interface AnswerSample {
+interface AnswerSample {
   readonly sentAt: Instant;
   readonly answeredAt: Instant;
   readonly onWire: number;

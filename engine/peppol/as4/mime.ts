@@ -6,7 +6,7 @@
  * @source RFC 2046 section 5.1, RFC 2387; design/as4.md sections 3, 17
  */
 
-export interface MimeLimits {
+interface MimeLimits {
   /** Parts of one message, the SOAP part counts. */
   readonly partsMax: number;
   /** Header lines of one part. */
@@ -45,13 +45,13 @@ export interface MimePart {
   readonly body: Buffer;
 }
 
-export interface ContentType {
+interface ContentType {
   readonly mediaType: string;
   /** By lower-case name. */
   readonly parameters: Map<string, string>;
 }
 
-export type MimeRead =
+type MimeRead =
   { readonly kind: "multipart"; readonly parts: MimePart[] } | { readonly kind: "refused"; readonly fault: MimeFault };
 
 class Fault extends Error {

@@ -44,7 +44,7 @@ export interface Begun {
 }
 
 /** What is known of the access point of a participant. */
-export interface Capacity {
+interface Capacity {
   /** The access point, or the participant itself while nobody has looked it up. */
   readonly key: string;
   /** Attempts that are worth having under way, those included that are still being prepared. 0: it is down. */
@@ -64,7 +64,7 @@ export interface Receivers {
   open(): number;
 }
 
-export interface ReceiverLimits extends AdaptiveLimits {
+interface ReceiverLimits extends AdaptiveLimits {
   readonly receiver_place_wait_ms: number;
   readonly breaker_failures: number;
   readonly breaker_pause_first_ms: number;
@@ -75,7 +75,7 @@ export interface ReceiverLimits extends AdaptiveLimits {
   readonly receiver_routes_max: number;
 }
 
-export interface ReceiversOptions {
+interface ReceiversOptions {
   readonly clock: Pick<Clock, "monotonic">;
   /** @default LIMITS */
   readonly limits?: ReceiverLimits;

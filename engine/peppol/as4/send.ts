@@ -29,7 +29,7 @@ import type { Begun, Later, Passage, Place, Receivers } from "./send-gate.js";
 import { wrapDocument } from "../envelope/byte-exact.js";
 import type { Exchange, Outcome, Transport } from "../transport.js";
 
-export interface As4TransportPorts {
+interface As4TransportPorts {
   readonly endpoints: Endpoints;
   readonly trust: PeerTrust;
   readonly own: OwnAccessPoint;

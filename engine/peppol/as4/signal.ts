@@ -70,13 +70,13 @@ function referenceXml(reference: SignedReference): string {
 }
 
 /** One acknowledged part, as far as it proves something. */
-export interface AcknowledgedPart {
+interface AcknowledgedPart {
   readonly digestMethod: string;
   /** Base64, without white space. */
   readonly digest: string;
 }
 
-export type Signal =
+type Signal =
   | { readonly kind: "receipt"; readonly info: SignalInfo; readonly parts: AcknowledgedPart[] }
   | { readonly kind: "errors"; readonly info: SignalInfo; readonly errors: ReceivedError[] };
 

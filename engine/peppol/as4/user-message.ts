@@ -13,8 +13,8 @@ export const EB_NS = "http://docs.oasis-open.org/ebxml-msg/ebms/v3.0/ns/core/200
 const SOAP_NS = "http://www.w3.org/2003/05/soap-envelope";
 const WSU_NS = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd";
 
-export const PARTY_TYPE = "urn:fdc:peppol.eu:2017:identifiers:ap";
-export const AGREEMENT = "urn:fdc:peppol.eu:2017:agreements:tia:ap_provider";
+const PARTY_TYPE = "urn:fdc:peppol.eu:2017:identifiers:ap";
+const AGREEMENT = "urn:fdc:peppol.eu:2017:agreements:tia:ap_provider";
 const ROLE_INITIATOR = `${EB_NS}initiator`;
 const ROLE_RESPONDER = `${EB_NS}responder`;
 /** The connectivity test of ebMS: answered with a receipt, never delivered. */
@@ -44,7 +44,7 @@ export interface UserMessage {
   readonly finalRecipient: string;
 }
 
-export interface OutgoingUserMessage extends UserMessage {
+interface OutgoingUserMessage extends UserMessage {
   /** Content-ID of the payload part, and its href `cid:…`. */
   readonly payloadHref: string;
   readonly payloadMimeType: string;
@@ -158,7 +158,7 @@ export const USER_MESSAGE_RULES: readonly Rule[] = [
   participantRule("finalRecipient"),
 ];
 
-export type UserMessageRead =
+type UserMessageRead =
   | { readonly kind: "user_message"; readonly message: UserMessage; readonly testService: boolean }
   | {
       readonly kind: "refused";

@@ -1,4 +1,7 @@
-/** Whether a recipient is on the network and takes a document type in a process: asked before a 202, so answered from a cache. */
+/**
+ * Whether a recipient is on the network and takes a document type in a process: asked before a 202, so answered from a
+ * cache.
+ */
 import type { Clock, Instant } from "../../base/clock.js";
 import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -17,7 +20,7 @@ export interface Recipients {
 }
 
 /** What a participant accepts; undefined when it is not registered. */
-export type FindAccepted = (
+type FindAccepted = (
   receiverKey: string,
 ) => Promise<readonly { readonly documentTypeId: string; readonly processId: string }[] | undefined>;
 

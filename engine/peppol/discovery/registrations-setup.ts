@@ -33,7 +33,7 @@ export function openSml(config: Pick<Config, "DNS_SERVERS" | "SML_ZONE" | "ENVIR
 export const registersNewFirms = (config: Pick<Config, "SML_SMP_ID" | "SMP_MODE">): boolean =>
   config.SML_SMP_ID !== undefined && config.SMP_MODE === "sml";
 
-export interface RegistrationSetup {
+interface RegistrationSetup {
   readonly config: Pick<Config, "SML_SMP_ID" | "SML_URL" | "PUBLIC_URL" | "DNS_SERVERS" | "SML_ZONE" | "ENVIRONMENT">;
   readonly sql: Sql;
   readonly sealer: Sealer;

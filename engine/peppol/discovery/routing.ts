@@ -50,7 +50,7 @@ export const ROUTING = {
 } as const satisfies Record<string, RoutingRow>;
 
 /** What a look-up has found. */
-export type RoutingStatus = keyof typeof ROUTING;
+type RoutingStatus = keyof typeof ROUTING;
 /** What a look-up has found where there is no endpoint to send to. */
 export type RoutingFailure = Exclude<RoutingStatus, "ready">;
 /** Every routing status, as the interface shows them. */

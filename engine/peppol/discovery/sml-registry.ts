@@ -35,7 +35,7 @@ const OPERATIONS = {
   prepareToMigrate: { element: "PrepareMigrationRecord", action: "prepareMigrateIn" },
   migrate: { element: "CompleteMigrationRecord", action: "migrateIn" },
 } as const satisfies Record<string, { readonly element: string; readonly action: string }>;
-export type RegistryOperation = keyof typeof OPERATIONS;
+type RegistryOperation = keyof typeof OPERATIONS;
 
 export const REGISTRY_OUTCOMES = {
   done: { retryable: false },

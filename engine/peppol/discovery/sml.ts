@@ -43,7 +43,7 @@ export function smlLabel(participant: string): string {
 export const smlName = (participant: string, zone: string): string =>
   `${smlLabel(participant)}.${PARTICIPANT_SCHEME}.${zone}`;
 
-export type SmpLocation =
+type SmpLocation =
   /** Base address of the SMP, as the record gives it. */
   | { readonly kind: "found"; readonly url: string; readonly name: string }
   | { readonly kind: "unregistered"; readonly name: string }
@@ -56,7 +56,7 @@ export interface Sml {
   forget(participant: string): void;
 }
 
-export interface SmlOptions {
+interface SmlOptions {
   readonly zone: string;
   readonly resolveNaptr: ResolveNaptr;
   readonly clock: Clock;

@@ -28,7 +28,7 @@ export interface PublishedEndpoint {
   readonly expiration: Instant | undefined;
 }
 
-export interface PublishedProcess {
+interface PublishedProcess {
   readonly process: string;
   readonly scheme: string;
   readonly endpoints: readonly PublishedEndpoint[];
@@ -172,7 +172,7 @@ function documentTypeIn(href: string): string | undefined {
 /** `scheme::value` in one path segment. */
 export const pathSegment = (scheme: string, value: string): string => encodeURIComponent(`${scheme}::${value}`);
 
-export interface NewServiceMetadata {
+interface NewServiceMetadata {
   readonly participant: string;
   readonly documentType: string;
   readonly processes: readonly string[];

@@ -18,7 +18,7 @@ export interface PublishedParticipant {
   readonly capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[];
 }
 
-export interface SmpServerOptions {
+interface SmpServerOptions {
   /**
    * One of our participants by its key, undefined when it is not registered here. May throw; then the answer is
    * "failed".

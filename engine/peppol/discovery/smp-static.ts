@@ -36,7 +36,7 @@ const ROUTES = z.record(
 );
 
 /** One participant of the file. */
-export interface StaticRoute {
+interface StaticRoute {
   readonly url: string;
   /** DER. */
   readonly certificate: Buffer;

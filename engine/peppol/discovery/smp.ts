@@ -38,7 +38,7 @@ export interface SmpQuestion {
 }
 
 /** What the answer rests on; evidence of an exchange. Absent in the static form. */
-export interface SmpEvidence {
+interface SmpEvidence {
   readonly url: string;
   /** DNS name that led there. */
   readonly dnsName?: string;
@@ -51,7 +51,7 @@ export interface SmpEvidence {
   readonly fetchedAt: Instant;
 }
 
-export interface SmpEndpoint {
+interface SmpEndpoint {
   readonly url: string;
   /** The checked URL: what `guardedLookup` of outbound-address.ts needs for the connection. */
   readonly target: OutboundUrl;
@@ -82,7 +82,7 @@ export interface SmpLookup {
   forget(participant: string): void;
 }
 
-export interface SmpLookupOptions {
+interface SmpLookupOptions {
   readonly source: MetadataSource;
   readonly crypto: As4Crypto;
   readonly pki: Pki;

@@ -42,7 +42,7 @@ export type BuiltSbd =
   | { readonly kind: "refused"; readonly fault: SbdhFault | "encoding" };
 
 /** What stands before the envelope's root element, and on both sides of the payload. */
-export interface Surroundings {
+interface Surroundings {
   readonly declaration: Uint8Array;
   readonly before: Uint8Array;
   readonly after: Uint8Array;

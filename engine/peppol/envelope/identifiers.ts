@@ -13,7 +13,7 @@ export const SELF_BILLING_CUSTOMIZATION =
 export const SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0";
 
 /** `{root namespace}::{root name}##{customization}::{UBL version}` in its parts. */
-export interface DocumentType {
+interface DocumentType {
   readonly rootNamespace: string;
   readonly rootLocal: string;
   readonly customizationId: string;

@@ -34,7 +34,7 @@ export type { SbdPayload } from "./payload.js";
 export const SBDH_NS = "http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader";
 
 /** The values of one header. Identifiers are without their schemes. */
-export interface Sbdh {
+interface Sbdh {
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly documentType: string;
@@ -102,19 +102,19 @@ export type SbdhFault = (typeof SBDH_FAULTS)[number];
 /** What is tolerated, and said. */
 export type SbdhWarning = "mls_to_ignored" | "mls_to_outside_0242" | "mls_type_ignored";
 
-export interface SbdRead {
+interface SbdRead {
   readonly kind: "sbd";
   readonly header: Sbdh;
   readonly payload: SbdPayload;
   readonly warnings: readonly SbdhWarning[];
 }
 
-export interface SbdRefused {
+interface SbdRefused {
   readonly kind: "refused";
   readonly fault: SbdhFault;
 }
 
-export interface ReadSbdOptions {
+interface ReadSbdOptions {
   /**
    * What to do with a bad MLS_TO or MLS_TYPE. `strict` (what we send) refuses; `inbound` warns and falls back to the
    * default.

@@ -55,7 +55,7 @@ export interface AuditFault {
   readonly detail: string;
 }
 
-export interface AuditPorts {
+interface AuditPorts {
   readonly sql: Sql;
   readonly store: EvidenceStore;
   readonly archive: Pick<EvidenceArchive, "unseal">;

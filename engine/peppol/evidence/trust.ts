@@ -42,16 +42,16 @@ export const TRUST_AUDIT_FAULTS = [
   /** The metadata does not name this participant, document, address and certificate. */
   "smp_names",
 ] as const;
-export type TrustAuditFault = (typeof TRUST_AUDIT_FAULTS)[number];
+type TrustAuditFault = (typeof TRUST_AUDIT_FAULTS)[number];
 
-export interface TrustFault {
+interface TrustFault {
   readonly fault: TrustAuditFault;
   /** In our words. */
   readonly detail: string;
 }
 
 /** One exchange whose signature holds. */
-export interface AuditedExchange extends ReadEvidence {
+interface AuditedExchange extends ReadEvidence {
   readonly message: UserMessage;
   /** DER of the signer of the message. */
   readonly signer: Uint8Array;

@@ -35,7 +35,7 @@ export interface DnsAnswer {
 }
 
 /** A message that is none, or answers another question. */
-export interface DnsGarbage {
+interface DnsGarbage {
   readonly kind: "garbage";
 }
 

@@ -32,7 +32,7 @@ export interface DnsServer {
   readonly port: number;
 }
 
-export interface DnsOptions {
+interface DnsOptions {
   /** @default the system's servers, read again for every question */
   readonly servers?: readonly DnsServer[];
   readonly timeout_ms?: number;

@@ -56,7 +56,7 @@ export const HTTP_FAULTS = [
 export type HttpFault = (typeof HTTP_FAULTS)[number];
 
 /** The connection that a response came over; the TLS members are undefined for plain HTTP. */
-export interface Connection {
+interface Connection {
   /** The address that was connected to. */
   readonly address: string | undefined;
   /** `TLSv1.3`. */
@@ -89,7 +89,7 @@ export type HttpResult = HttpResponse | HttpFailed;
 export type Http = (call: HttpCall) => Promise<HttpResult>;
 
 /** What a client is told once. */
-export interface HttpOptions {
+interface HttpOptions {
   readonly policy: OutboundPolicy;
   /** @default the system's */
   readonly resolve?: Resolve;

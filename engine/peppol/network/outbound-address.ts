@@ -84,10 +84,10 @@ const isIn = (address: Address, list: readonly Cidr[]): boolean => list.some((ne
 
 /** Whether an address is one of the open network. */
 export const isPublicAddress = (address: Address): boolean => !isIn(address, FORBIDDEN);
-export const isLoopbackAddress = (address: Address): boolean => isIn(address, LOOPBACK);
+const isLoopbackAddress = (address: Address): boolean => isIn(address, LOOPBACK);
 
 export const URL_FAULTS = ["malformed", "scheme", "userinfo", "host", "port", "address"] as const;
-export type UrlFault = (typeof URL_FAULTS)[number];
+type UrlFault = (typeof URL_FAULTS)[number];
 
 export interface OutboundUrl {
   readonly kind: "url";
@@ -98,7 +98,7 @@ export interface OutboundUrl {
   readonly own: boolean;
 }
 
-export interface UrlRefused {
+interface UrlRefused {
   readonly kind: "refused";
   readonly fault: UrlFault;
 }
@@ -135,7 +135,7 @@ const refused = (fault: UrlFault): UrlRefused => ({ kind: "refused", fault });
 const writtenHost = (text: string): string => /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase() ?? "";
 
 /** The port that a URL means. */
-export const portOf = (url: URL): number => (url.port !== "" ? Number(url.port) : url.protocol === "https:" ? 443 : 80);
+const portOf = (url: URL): number => (url.port !== "" ? Number(url.port) : url.protocol === "https:" ? 443 : 80);
 
 /** All addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -150,13 +150,13 @@ export const systemResolve: Resolve = (host) =>
   });
 
 /** A name resolves to an address that must not be connected to. */
-export class AddressRefused extends Error {
+class AddressRefused extends Error {
   override readonly name = "AddressRefused";
   readonly code = "EADDRESSREFUSED";
 }
 
 type LookupCallback = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
-export type Lookup = (host: string, options: LookupOptions, callback: LookupCallback) => void;
+type Lookup = (host: string, options: LookupOptions, callback: LookupCallback) => void;
 
 /**
  * The `lookup` option of node's sockets for one checked URL: resolves once, checks every address, and gives out only

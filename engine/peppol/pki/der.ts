@@ -27,7 +27,7 @@ export const TAG = {
 export const contextTag = (n: number, constructed = true): number => (constructed ? 0xa0 : 0x80) | n;
 
 /** The bytes are no DER, or not the structure that is read. Never leaves this folder. */
-export class DerFault extends Error {
+class DerFault extends Error {
   override readonly name = "DerFault";
 }
 

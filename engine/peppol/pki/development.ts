@@ -30,7 +30,7 @@ const LEAF_DAYS = 730;
 /** Certificates begin an hour ago: another machine's clock may be behind. */
 const BEGIN_BEFORE_MS = 3_600_000;
 
-export interface DevelopmentOptions {
+interface DevelopmentOptions {
   /** DATA_DIR/pki. */
   readonly folder: string;
   readonly clock: Clock;

@@ -19,7 +19,7 @@ export interface LoadedKey {
 }
 
 export const KEY_STORE_FAULTS = ["malformed", "password", "legacy", "no_key", "no_certificate"] as const;
-export type KeyStoreFault = (typeof KEY_STORE_FAULTS)[number];
+type KeyStoreFault = (typeof KEY_STORE_FAULTS)[number];
 
 /** What the operator is told. */
 const SENTENCES: Readonly<Record<KeyStoreFault, string>> = {

@@ -44,7 +44,7 @@ export function ocspQuestion(certificate: Certificate, issuer: Certificate): Buf
 }
 
 /** What a proven answer says; `until` is when it must not be believed any more. */
-export interface RevocationFinding {
+interface RevocationFinding {
   readonly status: "good" | "revoked" | "unknown";
   readonly producedAt: Instant;
   readonly until: Instant;

@@ -59,7 +59,7 @@ export interface OwnKeys {
   expiries(): Expiry[];
 }
 
-export interface OwnKeysOptions {
+interface OwnKeysOptions {
   /** @throws ConfigError when the keys cannot be used */
   readonly load: () => Promise<readonly LoadedKey[]>;
   readonly store: TrustStore;

@@ -21,7 +21,7 @@ export type { TrustFault, TrustStore, Usage } from "./trust.js";
 
 export type RevocationMode = (typeof REVOCATION_MODES)[number];
 
-export interface CheckRequest {
+interface CheckRequest {
   readonly usage: Usage;
   /** The seat that the certificate must belong to: PartyId of the message. @default any */
   readonly seat?: string;
@@ -51,7 +51,7 @@ export interface Pki {
   readonly mode: RevocationMode;
 }
 
-export interface PkiOptions {
+interface PkiOptions {
   readonly store: TrustStore;
   /** `soft` believes a certificate whose revocation nobody answers for, and says so in the log. */
   readonly mode: RevocationMode;

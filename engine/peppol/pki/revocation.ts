@@ -16,7 +16,7 @@ import { ocspQuestion, readOcspAnswer } from "./ocsp.js";
 import type { AnswerFault } from "./ocsp.js";
 
 export const REVOCATION_STATUSES = ["good", "revoked", "unknown"] as const;
-export type RevocationStatus = (typeof REVOCATION_STATUSES)[number];
+type RevocationStatus = (typeof REVOCATION_STATUSES)[number];
 
 /** One answer, with what proves it: evidence. */
 export interface RevocationAnswer {
@@ -39,7 +39,7 @@ export interface Revocation {
   ask(certificate: Certificate, issuer: Certificate): Promise<RevocationAnswer>;
 }
 
-export interface RevocationOptions {
+interface RevocationOptions {
   readonly http: Http;
   readonly clock: Clock;
 }

@@ -12,12 +12,12 @@ import type { OwnKeys } from "./own-keys.js";
 import { loadTrustStore } from "./trust.js";
 import type { TrustStore } from "./trust.js";
 
-export interface OwnPki {
+interface OwnPki {
   readonly store: TrustStore;
   readonly keys: OwnKeys;
 }
 
-export interface OwnPkiOptions {
+interface OwnPkiOptions {
   readonly config: Pick<Config, "AS4_KEYSTORE" | "AS4_KEYSTORE_PASSWORD" | "PEPPOL_TRUST_DIR" | "ENVIRONMENT">;
   readonly dataDir: string;
   readonly clock: Clock;

@@ -74,12 +74,6 @@ export function idOf(root: XmlElement): string | undefined {
   return id === undefined || Buffer.byteLength(id) > LIMITS.status_id_bytes_max ? undefined : id;
 }
 
-/** The texts of all cbc children of this name that have one. */
-export const values = (element: XmlElement, local: string): readonly string[] =>
-  childrenNamed(element, CBC_NS, local)
-    .flatMap((child) => textOf(child)?.trim() ?? [])
-    .filter((text) => text !== "");
-
 /** An electronic address: the party's EndpointID with its scheme. */
 export function endpointOf(
   party: XmlElement | undefined,

@@ -5,7 +5,7 @@ import { EUSR_NS, TSR_NS } from "../reporting.js";
 import { UBL_APPLICATION_RESPONSE } from "./application-response.js";
 
 export const INBOUND_KINDS = ["business", "mls", "invoice_response", "report"] as const;
-export type InboundKind = (typeof INBOUND_KINDS)[number];
+type InboundKind = (typeof INBOUND_KINDS)[number];
 
 /** Versions of the status that we read; 1.1.0 of the specification kept the identifiers of 1.0. */
 const MLS = /^urn:peppol:edec:mls:1\.\d+$/;

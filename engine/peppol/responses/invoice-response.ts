@@ -115,7 +115,7 @@ export const buildInvoiceResponse = (response: NewInvoiceResponse): Buffer =>
     ),
   );
 
-export interface ResponseReason {
+interface ResponseReason {
   readonly list: "OPStatusReason" | "OPStatusAction";
   readonly code: string;
   readonly text: string | undefined;
@@ -148,7 +148,7 @@ export const RESPONSE_FAULTS = [
   "code",
   "invoice",
 ] as const;
-export type ResponseFault = (typeof RESPONSE_FAULTS)[number];
+type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 
 /** The profile of its own, or the billing process with response. */
 const PROFILES: ReadonlySet<string> = new Set([INVOICE_RESPONSE_PROFILE, "urn:peppol:bis:billing_with_response"]);

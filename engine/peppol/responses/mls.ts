@@ -78,7 +78,7 @@ export const MLS_FAULTS = [
   "issues",
   "reasons",
 ] as const;
-export type MlsFault = (typeof MLS_FAULTS)[number];
+type MlsFault = (typeof MLS_FAULTS)[number];
 
 /** @returns the status, or the first fault of MLS_FAULTS */
 export function readMls(bytes: Uint8Array): Mls | MlsFault {

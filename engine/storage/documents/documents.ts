@@ -56,7 +56,7 @@ export interface StoredReply {
 }
 
 /** What an acceptance comes to, or an earlier one of the same request. */
-export type Precedent = ({ readonly kind: "accepted" | "replay" } & StoredReply) | { readonly kind: Conflict };
+type Precedent = ({ readonly kind: "accepted" | "replay" } & StoredReply) | { readonly kind: Conflict };
 
 /** `lost_race`: another acceptance was in the way and is gone again; the same call may succeed now. */
 export type AcceptOutcome = Precedent | { readonly kind: "lost_race" };
@@ -82,7 +82,7 @@ function outcomeOf(row: OutcomeRow): AcceptOutcome {
  * What an accepted document is warned of when its supplier, number and issue date came before with other content.
  * @source spec/rulings.md, section 14
  */
-export const NUMBER_REPEATED = {
+const NUMBER_REPEATED = {
   ruleId: "NUMBER-REPEATED",
   location: "/*/cbc:ID",
   message: "A document of this supplier with this number and issue date was accepted before with other content.",
@@ -408,7 +408,7 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
   };
 }
 
-export interface DocumentEventRow {
+interface DocumentEventRow {
   readonly id: string;
   readonly position: string;
   readonly kind: TimelineKind;

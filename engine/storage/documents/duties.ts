@@ -99,7 +99,7 @@ export interface HeldEnd {
   readonly findings?: Json;
 }
 
-export interface DutyEnd {
+interface DutyEnd {
   /** Puts the duty off instead of ending it. */
   readonly nextAt?: Instant | undefined;
   readonly code?: string | undefined;

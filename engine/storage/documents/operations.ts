@@ -70,7 +70,7 @@ export async function listOperatorDocuments(sql: Sql, query: OperatorDocumentQue
   return rows.map(documentOf);
 }
 
-export interface OperatorAttempt {
+interface OperatorAttempt {
   readonly number: number;
   readonly owner: string;
   readonly startedAt: Instant;

@@ -15,7 +15,7 @@ export const STATUS_KINDS = ["mls", "invoice_response"] as const;
 
 export type StatusKind = (typeof STATUS_KINDS)[number];
 
-export interface NewInboundStatus {
+interface NewInboundStatus {
   readonly id: string;
   readonly kind: StatusKind;
   readonly sender: ParticipantId;
@@ -61,7 +61,7 @@ export async function storeStatus(
 }
 
 /** A stored status with a MessageId or an InstanceIdentifier that came again. */
-export interface StatusTwin {
+interface StatusTwin {
   readonly id: string;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
@@ -151,7 +151,7 @@ export async function findStatusPayload(
 }
 
 /** What was last said of a document, from its timeline. */
-export interface SaidOfDocument {
+interface SaidOfDocument {
   readonly kind: StatusKind;
   readonly detail: string | undefined;
   readonly meta: Json;
@@ -229,7 +229,7 @@ export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<S
   return row === undefined ? undefined : targetOf(row);
 }
 
-export interface ResponseQuery {
+interface ResponseQuery {
   /** Key of the participant that sent the invoice, and of the one that received it. */
   readonly senderKey: string;
   readonly receiverKey: string;

@@ -11,7 +11,7 @@ import type { NewDuty } from "./duties.js";
 import { exchangeJson } from "./exchanges.js";
 import type { NewExchange } from "./exchanges.js";
 
-export interface NewReceivedDocument {
+interface NewReceivedDocument {
   readonly id: ReceivedDocumentId;
   readonly firmId: FirmId;
   readonly participantKey: string;
@@ -50,7 +50,8 @@ const storeBusinesses = batched<NewBusiness, boolean>(
       ${column("sender")}::text[], ${column("receiver")}::text[],
       ${column("documentTypeId")}::text[], ${column("processId")}::text[],
       ${column("creationDateTime").map(isoInstant)}::timestamptz[], ${column("payloadSha256")}::text[],
-      ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[], ${column("facts").map((facts) => JSON.stringify(facts))}::text[],
+      ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[],
+      ${column("facts").map((facts) => JSON.stringify(facts))}::text[],
       ${column("receivedAt").map(isoInstant)}::timestamptz[],
       ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
       ${column("payloadBytes")}::integer[],
@@ -155,7 +156,7 @@ export interface InboxQuery {
   readonly after: string;
 }
 
-export interface PlacedItem extends ReceivedItem {
+interface PlacedItem extends ReceivedItem {
   readonly position: string;
 }
 
@@ -252,7 +253,7 @@ export async function findReceived(
 }
 
 /** What an answer to a received document needs of it and of its firm. */
-export interface AnswerableDocument {
+interface AnswerableDocument {
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly firmName: string;
@@ -333,7 +334,7 @@ export async function releaseReceived(sql: Sql, id: ReceivedDocumentId, heldSinc
 }
 
 /** The firm that owns a participant and the document types it accepts. */
-export interface OwnParticipant {
+interface OwnParticipant {
   readonly firmId: FirmId;
   readonly capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[];
 }

@@ -133,7 +133,7 @@ export async function takeServiceMessages(
   }));
 }
 
-export interface EndedAttempt {
+interface EndedAttempt {
   readonly id: string;
   readonly version: number;
   readonly status: OutboundState;

@@ -41,7 +41,7 @@ export async function findReceivedMls(
 }
 
 /** What is owed to the provider that sent a document, and what was said of it. */
-export interface OwedMls {
+interface OwedMls {
   /** Whether it is decided; without a message nothing had to be said. */
   readonly decided: boolean;
   readonly message:

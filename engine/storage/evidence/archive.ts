@@ -50,7 +50,7 @@ export interface EvidenceArchive {
 }
 
 /** Reads one record of an object and compares it with its entry. */
-export async function readEntry(store: EvidenceStore, entry: EvidenceEntry): Promise<ReadEvidence> {
+async function readEntry(store: EvidenceStore, entry: EvidenceEntry): Promise<ReadEvidence> {
   const segment = await store.get(entry.object, { offset: entry.offset, length: entry.length });
   if (sha256Hex(segment) !== entry.recordSha256)
     throw new EvidenceDamaged("An evidence record is not what was stored.");

@@ -11,7 +11,7 @@ import { sha256Hex } from "./record.js";
 import { assertRemovable, digestOf, EvidenceMissing, EvidenceStoreFailure, retainedUntil } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
 
-export interface S3Target {
+interface S3Target {
   /** `https://s3.eu-central-1.amazonaws.com`, or any other S3-compatible service. */
   readonly endpoint: string;
   readonly bucket: string;
@@ -58,10 +58,7 @@ interface Signable {
 }
 
 /** The Authorization header of Signature Version 4. Exported for the test's server, which checks it. */
-export function signV4(
-  request: Signable,
-  target: Pick<S3Target, "region" | "accessKeyId" | "secretAccessKey">,
-): string {
+function signV4(request: Signable, target: Pick<S3Target, "region" | "accessKeyId" | "secretAccessKey">): string {
   const names = Object.keys(request.headers).sort();
   const canonical = [
     request.method,

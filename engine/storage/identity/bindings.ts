@@ -6,7 +6,7 @@ import type { Sql } from "../sql.js";
 
 /** @source spec/enterprise.md, States: firm and partner binding */
 export const BINDING_STATES = ["required", "pending", "active", "revoked"] as const;
-export type BindingState = (typeof BINDING_STATES)[number];
+type BindingState = (typeof BINDING_STATES)[number];
 
 /** Interfaces that a consent names. @source spec/enterprise.md, Consent offer; Endpoints: GET /firms/consent-status */
 export const INTERFACES = ["enterprise", "sapi", "connector"] as const;

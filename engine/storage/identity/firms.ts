@@ -5,9 +5,9 @@ import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import type { Json, Sql } from "../sql.js";
 
 export const PEPPOL_STATUSES = ["not_registered", "registered"] as const;
-export type PeppolStatus = (typeof PEPPOL_STATUSES)[number];
+type PeppolStatus = (typeof PEPPOL_STATUSES)[number];
 
-export interface FirmRow {
+interface FirmRow {
   readonly id: FirmId;
   readonly name: string;
   readonly ico: string | null;
@@ -29,22 +29,6 @@ export async function insertFirm(
     values (${firm.id}, ${firm.name}, ${firm.ico}, ${firm.dic}, ${firm.icDph},
     ${firm.address === null ? null : sql.json(firm.address)},
       'not_registered', ${firm.sandbox}, ${isoInstant(now)})`;
-}
-
-export async function findFirm(sql: Sql, id: FirmId): Promise<FirmRow | undefined> {
-  const rows = await sql<FirmRow[]>`
-    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox,
-      created_at as "createdAt"
-    from firm where id = ${id}`;
-  return rows[0];
-}
-
-/** Firms by name, for operators. */
-export async function listFirms(sql: Sql, limit: number): Promise<FirmRow[]> {
-  return sql<FirmRow[]>`
-    select id, name, ico, dic, ic_dph as "icDph", address, peppol_status as "peppolStatus", sandbox,
-      created_at as "createdAt"
-    from firm order by name, id limit ${limit}`;
 }
 
 export interface ParticipantRow {
@@ -82,14 +66,7 @@ export async function findParticipant(sql: Sql, key: string): Promise<Participan
   return rows[0];
 }
 
-/** Participants of one firm, oldest first. */
-export async function listParticipants(sql: Sql, firmId: FirmId, limit: number): Promise<ParticipantRow[]> {
-  return sql<ParticipantRow[]>`
-    select id, firm_id as "firmId" from participant where firm_id = ${firmId} order by registered_at, key
-      limit ${limit}`;
-}
-
-export interface IntegratorRow {
+interface IntegratorRow {
   readonly id: IntegratorId;
   readonly name: string;
   readonly productionAuthorized: boolean;
@@ -104,13 +81,6 @@ export async function insertIntegrator(
   await sql`
     insert into integrator (id, name, production_authorized, created_at)
     values (${integrator.id}, ${integrator.name}, ${integrator.productionAuthorized}, ${isoInstant(now)})`;
-}
-
-/** Integrators by name, for operators. */
-export async function listIntegrators(sql: Sql, limit: number): Promise<IntegratorRow[]> {
-  return sql<IntegratorRow[]>`
-    select id, name, production_authorized as "productionAuthorized", created_at as "createdAt"
-    from integrator order by name, id limit ${limit}`;
 }
 
 /** @returns whether there is such an integrator */

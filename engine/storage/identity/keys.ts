@@ -57,7 +57,7 @@ export async function listKeys(
     order by k.created_at desc, k.id limit ${limit}`;
 }
 
-export interface SecretRow {
+interface SecretRow {
   readonly id: KeyId;
   readonly secretSha256: Uint8Array;
 }
@@ -82,7 +82,7 @@ export async function findSecretByPrefix(sql: Sql, prefix: string, decoy: Secret
   return rows[0] ?? decoy;
 }
 
-export interface NewKeyRow {
+interface NewKeyRow {
   readonly id: KeyId;
   readonly keyType: "sk_live" | "sk_int";
   readonly firmId: FirmId | undefined;

@@ -5,7 +5,7 @@ import type { KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
 
-export interface RefreshFamilyRow {
+interface RefreshFamilyRow {
   readonly keyId: KeyId;
   readonly generation: number;
   readonly scopes: readonly string[];
@@ -13,7 +13,7 @@ export interface RefreshFamilyRow {
   readonly expiresAt: Date;
 }
 
-export interface NewRefreshFamily {
+interface NewRefreshFamily {
   readonly familySha256: Uint8Array;
   readonly currentSha256: Uint8Array;
   readonly keyId: KeyId;
@@ -41,7 +41,7 @@ export async function findRefreshFamily(sql: Sql, familySha256: Uint8Array): Pro
   return rows[0];
 }
 
-export interface Rotation {
+interface Rotation {
   readonly familySha256: Uint8Array;
   readonly oldSha256: Uint8Array;
   readonly newSha256: Uint8Array;

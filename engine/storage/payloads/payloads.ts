@@ -1,6 +1,6 @@
 /**
- * A payload's stored form: gzip, then AES-256-GCM with the document's id as its context. gzip runs beside the event loop
- * where the payload is larger than a thread is worth, and AES in slices; see LIMITS.payload_inline_bytes.
+ * A payload's stored form: gzip, then AES-256-GCM with the document's id as its context. gzip runs beside the event
+ * loop where the payload is larger than a thread is worth, and AES in slices; see LIMITS.payload_inline_bytes.
  */
 import { promisify } from "node:util";
 import { constants, gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
@@ -20,7 +20,7 @@ const plainLength = (compressed: Buffer): number =>
   compressed.length < LENGTH_BYTES ? 0 : compressed.readUInt32LE(compressed.length - LENGTH_BYTES);
 
 /** gzip at the level of stored payloads. */
-export const compressPayload = async (payload: Uint8Array): Promise<Buffer> =>
+const compressPayload = async (payload: Uint8Array): Promise<Buffer> =>
   payload.length <= LIMITS.payload_inline_bytes
     ? gzipSync(payload, { level: LIMITS.payload_gzip_level })
     : gzipBeside(payload, { level: LIMITS.payload_gzip_level });
@@ -43,7 +43,9 @@ export const sealCompressed = (sealer: Sealer, id: string, compressed: Uint8Arra
 export const sealPayload = async (sealer: Sealer, id: string, payload: Uint8Array): Promise<Buffer> =>
   sealCompressed(sealer, id, await compressPayload(payload));
 
-/** What is stored of a payload that nobody has hashed or compressed yet; the thread compresses while the loop hashes. */
+/**
+ * What is stored of a payload that nobody has hashed or compressed yet; the thread compresses while the loop hashes.
+ */
 export async function packPayload(
   sealer: Sealer,
   id: string,

@@ -52,7 +52,7 @@ export function atMostOne(text: string): En16931Test {
 }
 
 /** string-length(substring-after(child, ".")) <= 2. @throws RuleError XPTY0004 */
-export function twoDecimals(name: NameId): En16931Test {
+function twoDecimals(name: NameId): En16931Test {
   return (doc, e) => {
     const child = onlyChild(doc, e, name);
     return child === NONE || fractionLength(doc.text(child)) <= 2;

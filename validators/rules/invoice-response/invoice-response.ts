@@ -20,8 +20,8 @@ import { basicRules, hasNoSchemaLocation } from "./structure.js";
 /** Release that the table encodes. */
 export const INVOICE_RESPONSE_VERSION = "3.0.17";
 
-export const INVOICE_RESPONSE_CUSTOMIZATION = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3";
-export const INVOICE_RESPONSE_PROFILE = "urn:fdc:peppol.eu:poacc:bis:invoice_response:3";
+const INVOICE_RESPONSE_CUSTOMIZATION = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3";
+const INVOICE_RESPONSE_PROFILE = "urn:fdc:peppol.eu:poacc:bis:invoice_response:3";
 /** The response as part of the billing process with response. */
 const BILLING_WITH_RESPONSE = "urn:peppol:bis:billing_with_response";
 

@@ -16,15 +16,15 @@ import { codePoints } from "../values.js";
 /** Release that the table encodes. */
 export const MLS_VERSION = "1.0.1";
 
-export const MLS_CUSTOMIZATION = "urn:peppol:edec:mls:1.0";
-export const MLS_PROFILE = "urn:peppol:edec:mls";
+const MLS_CUSTOMIZATION = "urn:peppol:edec:mls:1.0";
+const MLS_PROFILE = "urn:peppol:edec:mls";
 
 /** AP delivered and confirmed, AB handed on, RE rejected or not deliverable. */
-export const MLS_RESPONSE_CODES: ReadonlySet<string> = new Set(["AP", "AB", "RE"]);
+const MLS_RESPONSE_CODES: ReadonlySet<string> = new Set(["AP", "AB", "RE"]);
 /** Business rule violation, failure of delivery, syntax violation: reasons of a rejection. */
-export const MLS_FAILURES = ["BV", "FD", "SV"] as const;
+const MLS_FAILURES = ["BV", "FD", "SV"] as const;
 /** The failures and BW, a business rule warning. */
-export const MLS_REASON_CODES: ReadonlySet<string> = new Set(["BW", ...MLS_FAILURES]);
+const MLS_REASON_CODES: ReadonlySet<string> = new Set(["BW", ...MLS_FAILURES]);
 
 /** Scheme of service provider identifiers. */
 const PROVIDER_SCHEME = "0242";

@@ -21,7 +21,7 @@ function weightedFromRight(digits: string, count: number, weight: (distance: num
 const ALL_DIGITS = /^[0-9]+$/u;
 
 /** GS1 GLN: weights 3, 1, 3, … from the right; the last digit fills up to a multiple of ten. */
-export function isGln(text: string): boolean {
+function isGln(text: string): boolean {
   const value = normalizeSpace(text);
   if (!ALL_DIGITS.test(value)) return false;
   const last = value.length - 1;
@@ -37,31 +37,31 @@ export function hasMod11CheckDigit(digits: string): boolean {
 }
 
 /** Norwegian organisation number. */
-export function isNorwegianOrganisation(text: string): boolean {
+function isNorwegianOrganisation(text: string): boolean {
   const value = normalizeSpace(text);
   return /^[0-9]{9}$/u.test(value) && hasMod11CheckDigit(value);
 }
 
 /** Danish CVR number: eight digits, with or without DK before them. White space is not tolerated. */
-export const isDanishCvr = (text: string): boolean => /^(?:DK)?[0-9]{8}$/u.test(text);
+const isDanishCvr = (text: string): boolean => /^(?:DK)?[0-9]{8}$/u.test(text);
 
 /** Danish P number: ten digits. */
-export const isDanishPNumber = (text: string): boolean => /^[0-9]{10}$/u.test(text);
+const isDanishPNumber = (text: string): boolean => /^[0-9]{10}$/u.test(text);
 
 /** Danish SE number: DK and eight digits. */
-export const isDanishSeNumber = (text: string): boolean => /^DK[0-9]{8}$/u.test(text);
+const isDanishSeNumber = (text: string): boolean => /^DK[0-9]{8}$/u.test(text);
 
 /** Belgian enterprise number: the last two digits are 97 minus the remainder of the first eight by 97. */
-export function isBelgianEnterprise(text: string): boolean {
+function isBelgianEnterprise(text: string): boolean {
   const value = normalizeSpace(text);
   return /^[0-9]{10}$/u.test(value) && Number(value.slice(8)) === 97 - (Number(value.slice(0, 8)) % 97);
 }
 
 /** Italian Codice Univoco Unità Organizzativa: six letters or digits. */
-export const isItalianIpaCode = (text: string): boolean => /^[A-Za-z0-9]{6}$/u.test(normalizeSpace(text));
+const isItalianIpaCode = (text: string): boolean => /^[A-Za-z0-9]{6}$/u.test(normalizeSpace(text));
 
 /** Italian codice fiscale: 16 characters in the pattern of a person's code, or 11 that are an integer. */
-export function isItalianTaxCode(text: string): boolean {
+function isItalianTaxCode(text: string): boolean {
   const value = normalizeSpace(text);
   const length = codePoints(value);
   return length === 16 ? isPersonalTaxCode(value) : length === 11 && isCastableAsInteger(value);
@@ -82,7 +82,7 @@ function isPersonalTaxCode(value: string): boolean {
 const isLetters = (text: string): boolean => /^[A-Za-z]*$/u.test(text);
 
 /** Italian partita IVA: IT (or it) and eleven digits with a Luhn sum of 0 modulo 10; another country passes. */
-export function isItalianVat(text: string): boolean {
+function isItalianVat(text: string): boolean {
   const value = normalizeSpace(text);
   const country = substring(value, 1, 2);
   if (country !== "IT" && country !== "it") return true;
@@ -102,7 +102,7 @@ function luhnSum(code: string): number {
 }
 
 /** Swedish organisation number as electronic address: ten digits, Luhn. */
-export function isSwedishOrganisation(text: string): boolean {
+function isSwedishOrganisation(text: string): boolean {
   const value = normalizeSpace(text);
   return codePoints(value) === 10 && !Number.isNaN(toNumber(value)) && hasSwedishCheckDigit(value);
 }
@@ -137,7 +137,7 @@ const swedishError = (fromRight: readonly string[]): string =>
 const ABN_WEIGHTS = [10, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19] as const;
 
 /** Australian Business Number: one less in the first digit, weighted, a multiple of 89. */
-export function isAustralianBusiness(text: string): boolean {
+function isAustralianBusiness(text: string): boolean {
   const value = normalizeSpace(text);
   if (!/^[0-9]{11}$/u.test(value)) return false;
   return (

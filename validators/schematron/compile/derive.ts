@@ -140,7 +140,7 @@ export function toDouble(m: Module, value: Value): string {
 }
 
 /** Applies `change` unless the value is undefined. */
-export function mapPresent(m: Module, code: string, change: (code: string) => string): string {
+function mapPresent(m: Module, code: string, change: (code: string) => string): string {
   const local = m.local();
   return m.helper(`const ${local} = ${code}; return ${local} === undefined ? undefined : ${change(local)};`);
 }

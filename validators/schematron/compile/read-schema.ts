@@ -37,7 +37,7 @@ const BINDINGS: ReadonlySet<string> = new Set(["xslt2", "xpath2", "xslt3"]);
 const INCLUDES_MAX = 64;
 const RULES_MAX = 50_000;
 
-export type ReadOptions = {
+type ReadOptions = {
   /** Text of a file named relative to the one that includes it, or undefined when there is none. */
   readonly include: (href: string, from: string) => { readonly file: string; readonly text: string } | undefined;
   /** Id of the phase to compile; without it the default phase of the schema, or all patterns. */

@@ -13,10 +13,10 @@ import type { Module } from "../compile/module.js";
 export const SURVEYED_MIN = 12;
 
 type TrieNode = { readonly marks: number[]; readonly children: Map<NameId, TrieNode> };
-export type Trie = { readonly root: TrieNode; readonly counts: Int32Array };
+type Trie = { readonly root: TrieNode; readonly counts: Int32Array };
 
 /** What a surveyed assert says: at most `most` elements at the end of the path. */
-export type PathLimit = {
+type PathLimit = {
   readonly path: readonly { readonly namespace: string; readonly local: string }[];
   readonly most: number;
 };

@@ -116,7 +116,7 @@ const NOT_NUMERIC = new Set([
 ]);
 
 /** What an expression reads from outside itself. */
-export type Dependence = { context: boolean; position: boolean; readonly variables: Set<string> };
+type Dependence = { context: boolean; position: boolean; readonly variables: Set<string> };
 
 /** Works out what `expr` reads: the context item, its position or size, and free variables. */
 export function dependenceOf(expr: Expr): Dependence {

@@ -22,7 +22,7 @@ const slot = (bit: number): number => 31 - Math.clz32(bit);
 const SLOTS = slot(CATEGORY.other) + 1;
 
 /** A rate as a key: equal rates have equal keys. */
-export type RateKey = string;
+type RateKey = string;
 
 /** The key of a VAT rate: 20, 20.0 and 20.00 are one rate. */
 export const rateKey = (rate: Decimal): RateKey => toText(rate);

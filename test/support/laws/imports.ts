@@ -1,0 +1,190 @@
+/** Who may import whom: the table that CONTRIBUTING.md prints, and what breaks it. */
+import ts from "typescript";
+
+import { fileOfSpecifier } from "../sources.js";
+import type { Source } from "../sources.js";
+
+interface Area {
+  readonly area: string;
+  /** How CONTRIBUTING.md names it. */
+  readonly title: string;
+  readonly pattern: RegExp;
+  /** Areas that it may import beside itself. */
+  readonly may: readonly string[];
+  /** Single files of other areas, and why these. */
+  readonly files?: readonly (readonly [path: string, why: string])[];
+  /** Files of others from which it may import types, and why. */
+  readonly types?: readonly (readonly [path: string, why: string])[];
+  /** Its files know nothing of each other. */
+  readonly apart?: true;
+}
+
+const ENGINE = ["base", "lifecycle", "storage", "peppol", "events", "documents", "invoices", "identity"];
+
+/** The first pattern that fits names the area of a file. */
+export const IMPORT_LAW: readonly Area[] = [
+  { area: "validators", title: "validators", pattern: /^validators\//, may: [] },
+  { area: "base", title: "engine/base", pattern: /^engine\/base\//, may: [] },
+  { area: "lifecycle", title: "engine/lifecycle", pattern: /^engine\/lifecycle\//, may: [] },
+  { area: "storage", title: "engine/storage", pattern: /^engine\/storage\//, may: ["base", "lifecycle"] },
+  { area: "events", title: "engine/events", pattern: /^engine\/events\//, may: ["base", "storage"] },
+  {
+    area: "peppol",
+    title: "engine/peppol",
+    pattern: /^engine\/peppol\//,
+    may: ["base", "lifecycle", "storage"],
+    files: [
+      [
+        "validators/xml/tree.ts",
+        "small signed documents (SOAP, SMP, SBDH, statuses) are read by one parser everywhere",
+      ],
+      ["validators/xml/c14n.ts", "what is signed here and verified in a worker must be the same octets"],
+      ["validators/wss/protocol.ts", "what a worker is asked to seal or open"],
+      ["validators/pool.ts", "a message whose job killed a worker is told from one that cannot be opened"],
+      ["validators/wss/keys.ts", "a key is handed to a worker in the form in which it is kept there"],
+    ],
+  },
+  {
+    area: "documents",
+    title: "engine/documents",
+    pattern: /^engine\/documents\//,
+    may: ["base", "lifecycle", "storage", "peppol", "events"],
+    files: [
+      ["validators/pool.ts", "documents are judged in worker threads"],
+      ["validators/protocol.ts", "what a worker is asked and answers"],
+    ],
+  },
+  { area: "invoices", title: "engine/invoices", pattern: /^engine\/invoices\//, may: ["base"] },
+  {
+    area: "identity",
+    title: "engine/identity",
+    pattern: /^engine\/identity\//,
+    may: ["base", "storage", "peppol"],
+  },
+  { area: "embedded", title: "engine/embedded", pattern: /^engine\/embedded\//, may: ["base"] },
+  {
+    area: "actors",
+    title: "actors",
+    pattern: /^actors\//,
+    may: ["base", "peppol", "events", "documents", "identity"],
+    files: [["engine/storage/sql.ts", "a turn whose version was stale is told by the error of storage"]],
+  },
+  {
+    area: "routes",
+    title: "gateway/routes",
+    pattern: /^gateway\/routes\//,
+    may: ["base", "lifecycle", "peppol", "documents", "identity"],
+    files: [
+      ["gateway/contract/route.ts", "a route is a row"],
+      ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],
+      ["validators/report.ts", "an answer carries findings, whose severities are a closed list"],
+    ],
+    types: [
+      ["engine/storage/documents/operations.ts", "operators see rows as storage gives them"],
+      ["engine/storage/documents/received.ts", "a client sees items of the inbox as storage gives them"],
+    ],
+    apart: true,
+  },
+  {
+    area: "root",
+    title: "gateway/{main,cli}, gateway/contract/rows, gateway/{commands,start}",
+    pattern: /^gateway\/((main|cli|contract\/rows)\.ts$|(commands|start)\/)/,
+    may: [...ENGINE, "embedded", "actors", "gateway", "routes", "validators", "bench"],
+  },
+  {
+    area: "gateway",
+    title: "gateway (what is left: http, request, contract, web)",
+    pattern: /^gateway\//,
+    may: ["base"],
+    files: [
+      ["engine/identity/caller.ts", "who calls"],
+      ["engine/identity/identity.ts", "tokens are verified in the pipeline"],
+    ],
+  },
+  {
+    area: "bench",
+    title: "bench",
+    pattern: /^bench\//,
+    may: [...ENGINE, "embedded", "actors", "gateway", "routes", "validators", "root"],
+  },
+];
+
+/** @returns the area of a file; undefined when no row of the law knows it. */
+export const areaOf = (path: string): string | undefined => IMPORT_LAW.find(({ pattern }) => pattern.test(path))?.area;
+
+/** The files from which `source` imports nothing but types. */
+export function typeOnlyImports(source: Source): ReadonlySet<string> {
+  const types = new Set<string>();
+  const values = new Set<string>();
+  for (const statement of source.file.statements) {
+    if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier)) continue;
+    const target = fileOfSpecifier(source.path, statement.moduleSpecifier.text);
+    (statement.importClause?.isTypeOnly === true ? types : values).add(target);
+  }
+  return new Set([...types].filter((target) => !values.has(target)));
+}
+
+/** What allows the import of `target`: `area`, `file <path>`, `types <path>`; undefined when nothing does. */
+function allowanceOf(law: Area, source: Source, target: string): string | undefined {
+  const other = areaOf(target);
+  if (other === law.area && law.apart !== true) return "itself";
+  if (other !== undefined && law.may.includes(other)) return other;
+  if (law.files?.some(([path]) => path === target) === true) return target;
+  const asTypes = law.types?.some(([path]) => path === target) === true && typeOnlyImports(source).has(target);
+  return asTypes ? target : undefined;
+}
+
+/** Imports that the law does not allow. */
+export function forbiddenImports(source: Source): string[] {
+  const law = IMPORT_LAW.find(({ pattern }) => pattern.test(source.path));
+  if (law === undefined) return [`${source.path}: no area of the import table`];
+  return source.imports
+    .filter((target) => allowanceOf(law, source, target) === undefined)
+    .map((target) => `${source.path} (${law.area}) imports ${target} (${areaOf(target) ?? "no area"})`);
+}
+
+/** What the law allows and nobody needs. The areas that compose the others may import whatever there is. */
+export function unusedAllowances(sources: readonly Source[]): string[] {
+  return IMPORT_LAW.filter(({ area }) => area !== "root" && area !== "bench").flatMap((law) => {
+    const used = new Set(
+      sources
+        .filter(({ path }) => areaOf(path) === law.area)
+        .flatMap((source) => source.imports.map((target) => allowanceOf(law, source, target))),
+    );
+    const allowed = [...law.may, ...[...(law.files ?? []), ...(law.types ?? [])].map(([path]) => path)];
+    return allowed.filter((what) => !used.has(what)).map((what) => `${law.area} may import ${what}, and does not`);
+  });
+}
+
+/** The law as CONTRIBUTING.md shows it. */
+export function importTable(): string {
+  const titleOf = (area: string): string =>
+    area === "root" ? "the parts that compose" : (IMPORT_LAW.find((law) => law.area === area)?.title ?? area);
+  const rows = IMPORT_LAW.map((law) => {
+    const single = (law.files ?? []).map(([path, why]) => `\`${path}\` (${why})`);
+    const types = (law.types ?? []).map(([path, why]) => `types of \`${path}\` (${why})`);
+    const areas = law.area === "root" || law.area === "bench" ? ["everything"] : law.may.map(titleOf);
+    const cells = [...areas, ...single, ...types].join(", ");
+    return `| ${law.title} | ${cells === "" ? "nothing of ours" : cells} | ${law.apart === true ? "no" : "yes"} |`;
+  });
+  return ["| From | May import | Its own files each other |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** Chains of imports that lead back to where they began, type-only ones included. */
+export function cycles(all: readonly Source[]): string[] {
+  const graph = new Map(all.map((source) => [source.path, source.imports]));
+  const state = new Map<string, "open" | "done">();
+  const found: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === "done") return;
+    if (state.get(path) === "open") {
+      found.push([...trail.slice(trail.indexOf(path)), path].join(" → "));
+      return;
+    }
+    state.set(path, "open");
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
+    state.set(path, "done");
+  };
+  for (const path of graph.keys()) visit(path, []);
+  return found;
+}
