@@ -340,6 +340,7 @@ export interface DocumentRecord {
   readonly receiver: string;
   readonly facts: Json;
   readonly validationResult: Json;
+  /** One entry a status: moves that leave it as it was are in the timeline, not here. @source spec/rulings.md, section 14 */
   readonly history: readonly {
     readonly status: OutboundState;
     readonly timestamp: Instant;
@@ -382,7 +383,11 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
     d.facts, d.validation_result,
       (select jsonb_agg(jsonb_build_object('status', h.status, 'at', extract(epoch from h.occurred_at) * 1000, 'detail',
         h.detail) order by h.version)
-        from document_history as h where h.document_id = d.id) as history,
+        from (
+          select version, status, detail, occurred_at, lag(status) over (order by version) as status_before
+          from document_history where document_id = d.id
+        ) as h
+        where h.status is distinct from h.status_before) as history,
       d.delivered_at, d.acknowledged_at, d.invoice_response_status, d.as4_message_id, d.created_at, d.updated_at
     from document as d
     where d.id = ${id} and d.firm_id = ${firmId}`;
