@@ -55,9 +55,11 @@ const isTrigger = (arrival: Arrival): arrival is Extract<Arrival, OutboundTrigge
 
 let count = 0;
 
-async function play(
-  arrivals: readonly Arrival[],
-): Promise<Awaited<ReturnType<StatusBench["story"]>> & { readonly triggers: OutboundTrigger[] }> {
+async function play(arrivals: readonly Arrival[]): Promise<
+  Awaited<ReturnType<StatusBench["story"]>> & {
+    readonly triggers: { trigger: OutboundTrigger; status: OutboundState }[];
+  }
+> {
   count += 1;
   const number = `P-${count}`;
   const document = await bench.document(firmId, SENDER, { facts: { documentNumber: number } });

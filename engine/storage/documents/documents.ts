@@ -340,7 +340,10 @@ export interface DocumentRecord {
   readonly receiver: string;
   readonly facts: Json;
   readonly validationResult: Json;
-  /** One entry a status: moves that leave it as it was are in the timeline, not here. @source spec/rulings.md, section 14 */
+  /**
+   * One entry a status: moves that leave it as it was are in the timeline, not here.
+   * @source spec/rulings.md, section 14
+   */
   readonly history: readonly {
     readonly status: OutboundState;
     readonly timestamp: Instant;
