@@ -237,7 +237,7 @@ describe("attempts and moves", () => {
       changes: {},
     });
 
-  test("of many nodes that wake for one document, one makes the attempt", async () => {
+  test("one of many nodes that wake for one document makes the attempt", async () => {
     const id = await queued();
     const taken = await Promise.all(Array.from({ length: 20 }, (_, i) => take(id, `node-${i}`)));
     expect(taken.filter((attempt) => attempt !== undefined)).toHaveLength(1);

@@ -138,7 +138,7 @@ describe("the evidence journal", () => {
     await expect(db.sql`truncate evidence`).rejects.toThrow("never changed");
   });
 
-  test("of several records the one that proves most is shown: a receipt before an unanswered try", async () => {
+  test("the record that proves most is shown where there are several: a receipt before an unanswered try", async () => {
     const documentId = randomUUID();
     const firmId = randomUUID();
     for (const outcome of ["unconfirmed", "receipt", "unconfirmed"])

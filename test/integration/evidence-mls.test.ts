@@ -196,7 +196,7 @@ async function received(owed = true): Promise<string> {
   return id;
 }
 
-test("of a received document the status is owed, then queued, then delivered", async () => {
+test("the status of a received document is owed, then queued, then delivered", async () => {
   const id = await received();
   expect((await view(id)).mls).toMatchObject({
     direction: "sent",

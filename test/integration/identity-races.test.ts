@@ -33,7 +33,7 @@ test("the sixth key is refused although the fifth is not committed yet (C-12)", 
   ]);
 });
 
-test("of the last two main keys one stays, although the other's end is not committed yet (C-13)", async () => {
+test("one of the last two main keys stays, although the other's end is not committed yet (C-13)", async () => {
   const { integratorId, key } = await makeIntegrator(db, clock);
   const other = await makeKey(db, clock, { owner: { integratorId }, scopes: ["keys:manage"] });
   const end = (id: string): string => `deactivate_api_key('${id}', '${integratorId}', ${NOW})`;
@@ -80,7 +80,7 @@ test("the sixth failure is refused although the fifth is not committed yet", asy
   expect(await overlap(db, failure(77), failure(77))).toEqual([null, UNLOCKED]);
 });
 
-test("of many failures that wait for each other exactly five are counted, also when the client was unknown before", async () => {
+test("exactly five of many failures that wait for each other are counted, also when the client was unknown before", async () => {
   expect(await overlap(db, failure(78), failure(78))).toEqual([null, null]);
   const rest = await overlap(db, failure(78), ...Array.from({ length: 7 }, () => failure(78)));
   expect(rest.filter((answer) => answer === null)).toHaveLength(3);

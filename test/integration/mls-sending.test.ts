@@ -152,7 +152,7 @@ test("a document whose syntax is wrong is answered with SV, also when it is no X
   expect(reasons.map((all) => all.includes("SV"))).toEqual([true, true]);
 });
 
-test("of a good document nothing is said unless its sender asked", async () => {
+test("nothing is said of a good document unless its sender asked", async () => {
   await receive(arriving());
   await settle();
   clock.advance(86_400_000);

@@ -275,7 +275,7 @@ test("a status that was settled makes no second move, whoever still holds a deci
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered"]);
 });
 
-test("of two statuses that two nodes handle at the same moment one counts", async () => {
+test("one counts of two statuses that two nodes handle at the same moment", async () => {
   for (let round = 0; round < 10; round += 1) {
     const document = await sent("receipt_confirmed");
     await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));

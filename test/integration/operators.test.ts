@@ -86,7 +86,7 @@ describe("an engine", () => {
     expect(written.admin.token).toBe(TOKEN);
   });
 
-  test("stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing", async () => {
+  test("a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing", async () => {
     const { engine } = await start({});
     const ready = async (): Promise<number> => (await fetch(`${engine.adminUrl}/readyz`)).status;
     await db.sql`insert into schema_migration (number, name, checksum, applied_at)

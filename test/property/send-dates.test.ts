@@ -225,7 +225,7 @@ describe("rules on dates", () => {
     );
   });
 
-  test("of several deliveries the latest counts", () => {
+  test("the latest of several deliveries counts", () => {
     const delivered = (...days: string[]): string =>
       days
         .map((day) => `<cac:Delivery><cbc:ActualDeliveryDate>${day}</cbc:ActualDeliveryDate></cac:Delivery>`)

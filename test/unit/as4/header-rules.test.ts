@@ -90,21 +90,24 @@ const cases: readonly [detail: string, error: string, change: (xml: string) => s
   ]),
 ];
 
-test.each(cases.map((one, i) => [i + 1, ...one] as const))("%i. %s: %s", async (_, detail, error, messaging) => {
-  let changed = false;
-  const opened = await open(
-    bob,
-    await forge(alice, bob, {
-      messaging: (xml) => {
-        const edited = messaging(xml);
-        changed = edited !== xml;
-        return edited;
-      },
-    }),
-  );
-  expect(changed).toBe(true);
-  expect(opened).toMatchObject({ kind: "refused", error, reason: "header", detail });
-});
+test.each(cases.map((one, i) => [i + 1, ...one] as const))(
+  "rule %i of the header refuses %s with %s",
+  async (_, detail, error, messaging) => {
+    let changed = false;
+    const opened = await open(
+      bob,
+      await forge(alice, bob, {
+        messaging: (xml) => {
+          const edited = messaging(xml);
+          changed = edited !== xml;
+          return edited;
+        },
+      }),
+    );
+    expect(changed).toBe(true);
+    expect(opened).toMatchObject({ kind: "refused", error, reason: "header", detail });
+  },
+);
 
 test("every rule has a message that breaks it", () => {
   expect(new Set(cases.map(([detail]) => detail))).toEqual(new Set(USER_MESSAGE_RULES.map(({ detail }) => detail)));

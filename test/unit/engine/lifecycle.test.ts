@@ -49,7 +49,7 @@ const RULINGS: readonly [
 ];
 
 describe("outbound lifecycle", () => {
-  test.each(RULINGS)("%s + %s → %s, telling %j", (from, trigger, to, events) => {
+  test.each(RULINGS)("a document that is %s and meets %s becomes %s, telling %j", (from, trigger, to, events) => {
     expect(outboundMove(from, trigger)).toEqual({ to, emits: events });
   });
 

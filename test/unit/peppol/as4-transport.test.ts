@@ -267,7 +267,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     ],
     ["an unsigned receipt", unsigned],
     ["half a receipt", (body: Buffer) => body.subarray(0, body.length / 2)],
-  ])("%s", async (_, change) => {
+  ])("an answer that is %s is not believed, and the document stays due under the same MessageId", async (_, change) => {
     peer.script.push(answerWith(peer.receiver, change));
     expect(await deliver()).toMatchObject({ kind: "unconfirmed" });
     expect(archive.stored[0]?.record.facts.outcome).toBe("unconfirmed");
@@ -337,7 +337,7 @@ describe("not believed: the document stays due, under the same MessageId", () =>
     ["204", 204, "", ""],
     ["500", 500, "text/plain", "oops"],
     ["502 of a gateway", 502, "text/html", "<html>"],
-  ])("%s", async (_, status, contentType, body) => {
+  ])("an answer of %s is not believed, and the document stays due", async (_, status, contentType, body) => {
     peer.script.push(answer(status, contentType, body));
     expect(await deliver()).toMatchObject({ kind: "unconfirmed", code: status < 300 ? "EBMS:0301" : `HTTP ${status}` });
   });

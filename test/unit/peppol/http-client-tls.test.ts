@@ -127,7 +127,7 @@ describe("a server that proves its name", () => {
   );
 });
 
-describe("nothing is transmitted to", () => {
+describe("servers that do not prove their name", () => {
   const servers: readonly (readonly [string, () => Promise<Peer>])[] = [
     ["a server of an authority that nobody knows", () => serve(secure(identity(host(other), other)))],
     ["a server under another name", () => serve(secure(identity(host(pki, { subject: { CN: "elsewhere.example" } }))))],

@@ -170,7 +170,7 @@ describe("dynamic errors", () => {
     expect(found("<cbc:ID/>", pattern("p", broken, rule("cbc:ID", fails("B"))))).toEqual(["B /Invoice/cbc:ID"]);
   });
 
-  test("of two errors the one of the earlier pattern is reported, wherever it stands in the document", () => {
+  test("the error of the earlier pattern is reported where there are two, wherever it stands in the document", () => {
     expect(
       found(
         "<cbc:ID/><cbc:Note/>",
