@@ -114,7 +114,7 @@ describe("the names of the tests", () => {
     ["nothing but values", 'test.each([["a"]])("%s: %s", () => {});'],
     ["a noun alone", 'test("a cycle", () => {});'],
     ["a describe that waits for its names", 'describe("nothing is transmitted to", () => {});'],
-    ["a describe of a helper", 'describeConformance("the rules find nothing in", "folder", () => {});'],
+    ["a describe of a helper", 'describeConformance("the rules agree with", "folder", () => {});'],
   ])("a name that begins or ends with what does not stand alone is found: %s", (_, text) => {
     expect(faultsOf(parse("test/made-up.test.ts", text))).toHaveLength(1);
   });

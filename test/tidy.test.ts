@@ -50,21 +50,21 @@ const FINDINGS: Readonly<Record<Law, () => readonly string[]>> = {
 };
 
 describe("the sources", () => {
-  test.each(Object.entries(FINDINGS))("%s", (law, find) => {
+  test.each(Object.entries(FINDINGS))("the sources %s", (law, find) => {
     const found = [...new Set(find())];
     const excused = EXCEPTIONS[law as Law] ?? [];
     expect(found.filter((item) => !excused.includes(item))).toEqual([]);
     // An exception that is needed no more is taken from the list: it can only shrink.
     expect(excused.filter((item) => !found.includes(item))).toEqual([]);
   });
-  test("have limits that do not contradict each other", () => {
+  test("the limits do not contradict each other", () => {
     expect(LIMIT_RELATIONS.filter((relation) => !relation.holds)).toEqual([]);
   });
 });
 
 describe("the documents", () => {
   const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
-  test("show in CONTRIBUTING.md the import table by which the sources are judged", () => {
+  test("the import table in CONTRIBUTING.md is the one by which the sources are judged", () => {
     expect(read("CONTRIBUTING.md")).toContain(importTable());
   });
   /** Paths in backticks that begin with a folder of ours. */
@@ -73,16 +73,16 @@ describe("the documents", () => {
       ([, path]) => path ?? [],
     );
   const missing = (text: string): string[] => pathsIn(text).filter((path) => !existsSync(join(ROOT, path)));
-  test.each(["CONTRIBUTING.md", "README.md", "DECISIONS.md"])("name in %s only files that exist", (path) => {
+  test.each(["CONTRIBUTING.md", "README.md", "DECISIONS.md"])("every file that %s names exists", (path) => {
     expect(missing(read(path))).toEqual([]);
   });
-  test("would be caught naming a file that does not exist", () => {
+  test("a document that names a file that does not exist is caught", () => {
     expect(missing("See `engine/base/limits.ts` and `engine/base/gone.ts`.")).toEqual(["engine/base/gone.ts"]);
   });
 });
 
-describe("the checks themselves fail on", () => {
-  test("a forbidden import", () => {
+describe("the checks themselves", () => {
+  test("the checks find a forbidden import", () => {
     const refused = [
       parse("gateway/routes/x.ts", 'import { sql } from "../../engine/storage/documents.js";'),
       parse("gateway/routes/x.ts", 'import { a } from "./y.js";'),
@@ -98,12 +98,12 @@ describe("the checks themselves fail on", () => {
       ),
     ).toEqual([]);
   });
-  test("an allowance that nobody uses", () => {
+  test("the checks find an allowance that nobody uses", () => {
     expect(unusedAllowances([parse("engine/storage/x.ts", 'import { a } from "../base/ids.js";')])).toContain(
       "storage may import lifecycle, and does not",
     );
   });
-  test("a second home of a global or of a package", () => {
+  test("the checks find a second home of a global or of a package", () => {
     const text =
       'import "nact"; import "uWebSockets.js"; import "node:child_process"; import "node:http"; import "node:fs"; ' +
       'process.env["A"]; process.exit(1); process.on("x", f); process.pid; Date.now(); new Date(); Math.random(); ' +
@@ -111,7 +111,7 @@ describe("the checks themselves fail on", () => {
     expect(homeless(parse("engine/documents/x.ts", text))).toHaveLength(17);
     expect(homeless(parse("engine/documents/x.ts", "const process = read(); process.pid;"))).toEqual([]);
   });
-  test("a queue or a cache without a bound", () => {
+  test("the checks find a queue or a cache without a bound", () => {
     const refused = [
       "export function createQueue() { const waiting: number[] = []; return { add: (n: number) => { waiting.push(n); } }; }",
       "class Q { items = new Map(); add(n: number) { this.items.set(n, n); } }",
@@ -128,14 +128,14 @@ describe("the checks themselves fail on", () => {
     ];
     for (const text of passed) expect(unboundedContainers(parse("engine/x.ts", text))).toEqual([]);
   });
-  test("SQL outside engine/storage", () => {
+  test("the checks find SQL outside engine/storage", () => {
     expect(sqlOutsideStorage(parse("actors/x.ts", "const a = sql`select 1`;"))).toHaveLength(1);
   });
-  test("a cycle, of types alone too", () => {
+  test("the checks find a cycle, of types alone too", () => {
     const a = parse("engine/a.ts", 'import type { B } from "./b.js";');
     expect(cycles([a, parse("engine/b.ts", 'import { a } from "./a.js";')])).toHaveLength(1);
   });
-  test("a long function, a long list of parameters, a long line", () => {
+  test("the checks find a long function, a long list of parameters, a long line", () => {
     const body = "  f();\n".repeat(shape.FUNCTION_LINES_MAX + 1);
     expect(shape.longFunctions(parse("engine/x.ts", `function g() {\n${body}}`))).toHaveLength(1);
     expect(shape.longParameterLists(parse("engine/x.ts", "const f = (a, b, c, d, e) => a;"))).toHaveLength(1);
@@ -144,18 +144,18 @@ describe("the checks themselves fail on", () => {
     expect(shape.wideLines(parse("engine/storage/x.ts", `x = sql\`select ${words}1\`;`))).toHaveLength(1);
     expect(shape.wideLines(parse("engine/x.ts", `x = "${words}1";`))).toEqual([]);
   });
-  test("a member that may be changed", () => {
+  test("the checks find a member that may be changed", () => {
     expect(shape.mutableMembers(parse("engine/x.ts", "interface A { readonly a: 1; b: 2 }"))).toEqual([
       "engine/x.ts: A.b",
     ]);
   });
-  test("a crowded folder, a folder without a head, a file without one", () => {
+  test("the checks find a crowded folder, a folder without a head, a file without one", () => {
     const files = Array.from({ length: shape.ROOM_FILES_MAX + 1 }, (_, at) => parse(`engine/none/x${at}.ts`, ""));
     expect(shape.crowdedRooms(files)).toHaveLength(1);
     expect(shape.headlessRooms(files)).toEqual(["engine/none"]);
     expect(files.flatMap(shape.silentFiles)).toHaveLength(files.length);
   });
-  test("a file, an export or a row of a table that nobody uses", () => {
+  test("the checks find a file, an export or a row of a table that nobody uses", () => {
     const a = parse("engine/a.ts", "export const used = 1; export const dead = 2; export interface Dead {}");
     const b = parse("engine/b.ts", 'import { used } from "./a.js"; used(LIMITS.this_max);');
     expect(deadExports([a, b], [])).toEqual(["engine/a.ts: dead", "engine/a.ts: Dead"]);
@@ -163,11 +163,11 @@ describe("the checks themselves fail on", () => {
     expect(deadFiles([a, b], [])).toEqual(["engine/b.ts"]);
     expect(unusedRows(["this_max", "that_max"], "engine/base/limits.ts", [a, b])).toEqual(["that_max"]);
   });
-  test("a name that two files export", () => {
+  test("the checks find a name that two files export", () => {
     const files = ["engine/a.ts", "gateway/b.ts"].map((path) => parse(path, "export interface Same {}"));
     expect(namesakes(files)).toEqual(["Same: engine/a.ts, gateway/b.ts"]);
   });
-  test("a number outside limits.ts", () => {
+  test("the checks find a number outside limits.ts", () => {
     const found = strayNumbers(
       parse(
         "engine/x.ts",
