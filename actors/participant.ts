@@ -3,11 +3,12 @@ import type { Instant } from "../engine/base/clock.js";
 import { createInbound } from "../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../engine/documents/inbound/receive.js";
 import { acknowledge } from "../engine/documents/inbound/inbox.js";
+import type { Reader } from "../engine/documents/inbound/inbox.js";
 import { refuseConflict } from "../engine/documents/accept/doors.js";
 import { nextDocumentId } from "../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../engine/documents/accept/send.js";
 import { Refusal } from "../engine/base/errors.js";
-import type { ParticipantId, ReceivedDocumentId } from "../engine/base/ids.js";
+import type { ReceivedDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
 import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
@@ -18,7 +19,7 @@ type ParticipantProtocol = {
   readonly ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Marks a received document as processed; answers when it first was. */
   readonly Acknowledge: {
-    readonly ask: { readonly participant: ParticipantId; readonly id: ReceivedDocumentId };
+    readonly ask: { readonly reader: Reader; readonly id: ReceivedDocumentId };
     readonly reply: Instant;
   };
   /** Stores what another access point hands over for this participant. */
@@ -57,7 +58,7 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
           .finally(() => inFlight.delete(claim));
         return { forward };
       },
-      Acknowledge: async (_, { participant, id }) => ({ reply: await acknowledge(inbound, participant, id) }),
+      Acknowledge: async (_, { reader, id }) => ({ reply: await acknowledge(inbound, reader, id) }),
       Receive: async (_, exchange) => ({ reply: await receive(exchange) }),
     },
   };

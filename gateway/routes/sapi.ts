@@ -4,7 +4,7 @@ import { z } from "zod";
 
 import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import type { Instant } from "../../engine/base/clock.js";
-import type { Inbox, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
+import type { Inbox, Reader, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
 import { requestFingerprint } from "../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
 import { Refusal } from "../../engine/base/errors.js";
@@ -23,7 +23,7 @@ interface SapiPorts {
   send(request: SendRequest): Promise<SendReply>;
   readonly inbox: Inbox;
   /** Gives the mark to the participant's actor; answers when the document was first marked. @throws Refusal */
-  acknowledge(participant: ParticipantId, id: ReceivedDocumentId): Promise<Instant>;
+  acknowledge(reader: Reader, id: ReceivedDocumentId): Promise<Instant>;
 }
 
 const MOUNTS = ["/sapi/v1", "/sapi"] as const;
@@ -270,9 +270,9 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
       },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ query, participant: { participantId } }) => {
+    handler: async ({ query, participant: reader }) => {
       const page = await ports.inbox.list({
-        participant: participantId,
+        reader,
         status: query.status ?? "RECEIVED",
         limit: query.limit ?? LIMITS.receive_page_default,
         pageToken: query.pageToken,
@@ -291,9 +291,9 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
     request: { params: receivedId },
     responses: { 200: { description: "The document with the full UBL.", schema: detail } },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, participant: { participantId } }) => ({
+    handler: async ({ params, participant: reader }) => ({
       status: 200,
-      body: detailOf(await ports.inbox.read(participantId, params.documentId)),
+      body: detailOf(await ports.inbox.read(reader, params.documentId)),
     }),
   }),
   route({
@@ -318,8 +318,8 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
       },
     },
     errors: ["NOT_FOUND", "TEMPORARY"],
-    handler: async ({ params, participant: { participantId } }) => {
-      const at = await ports.acknowledge(participantId, params.documentId);
+    handler: async ({ params, participant: reader }) => {
+      const at = await ports.acknowledge(reader, params.documentId);
       return {
         status: 200,
         body: { documentId: params.documentId, status: "ACKNOWLEDGED" as const, acknowledgedDateTime: isoInstant(at) },

@@ -61,8 +61,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({
     send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
     inbox,
-    acknowledge: (owner, id) =>
-      actors.ask(participant, participantKey(owner), "Acknowledge", { participant: owner, id }),
+    acknowledge: (reader, id) =>
+      actors.ask(participant, participantKey(reader.participantId), "Acknowledge", { reader, id }),
   })),
   plug(documentRoutes, ({ sql, cursors }) => ({
     status: async (firmId, id) => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import { acknowledge, createInbox } from "../../engine/documents/inbound/inbox.js";
-import type { Inbox } from "../../engine/documents/inbound/inbox.js";
+import type { Inbox, Reader } from "../../engine/documents/inbound/inbox.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
 import { openPayload } from "../../engine/storage/payloads/payloads.js";
@@ -165,7 +165,12 @@ test("ALWAYS_SEND: a document that its firm confirms in time is AP, another one 
   await receive(arriving({ type: "ALWAYS_SEND", to: "0242:123456-UNIT" }));
   await settle();
   expect(handed).toEqual([]);
-  await acknowledgeReceived(db.sql, { participantKey: BUYER, id: confirmed as ReceivedDocumentId, now: clock.now() });
+  await acknowledgeReceived(db.sql, {
+    firmId: buyerFirm,
+    participantKey: BUYER,
+    id: confirmed as ReceivedDocumentId,
+    now: clock.now(),
+  });
   clock.advance(LIMITS.mls_confirmation_wait_ms);
   await settle();
   expect(handed.map(({ receiver }, index) => `${receiver} ${said()[index]}`).sort()).toEqual([
@@ -343,19 +348,20 @@ test("a receipt for a document is recorded once for the reports; what is no docu
 
 const inbox = (): Inbox =>
   createInbox({ sql: db.sql, sealer: bench.ports.sealer, cursors: createCursors(Buffer.alloc(32, 7)) });
-const listed = async (participant = BUYER): Promise<string[]> => {
-  const { documents } = await inbox().list({ participant, status: "RECEIVED", limit: 100, pageToken: undefined });
+const buyer = (): Reader => ({ firmId: buyerFirm, participantId: BUYER });
+const listed = async (reader = buyer()): Promise<string[]> => {
+  const { documents } = await inbox().list({ reader, status: "RECEIVED", limit: 100, pageToken: undefined });
   return documents.map(({ id }) => id);
 };
 const stateOf = async (id: string): Promise<string | undefined> =>
   (await db.sql<{ status: string }[]>`select status from received_document where id = ${id}`)[0]?.status;
 /** Everything that a firm could try with a document that it is not shown. */
-async function attempts(id: string): Promise<string[]> {
+async function attempts(id: string, reader = buyer()): Promise<string[]> {
   const document = id as ReceivedDocumentId;
   const tries = [
-    () => inbox().read(BUYER, document),
-    () => acknowledge(bench.ports, BUYER, document),
-    () => respond(respondPorts(), request(id)),
+    () => inbox().read(reader, document),
+    () => acknowledge(bench.ports, reader, document),
+    () => respond(respondPorts(), request(id, { firmId: reader.firmId })),
   ];
   const reasons: string[] = [];
   for (const attempt of tries)
@@ -375,6 +381,26 @@ test("a received document is shown to its firm once it was judged, and is nothin
   await judge();
   expect(await listed()).toContain(id);
   expect(await attempts(id)).toEqual(["done", "done", "done"]);
+});
+
+test("rulings §14: a participant that moves to another firm takes none of the received documents along, and leaves the new firm's alone", async () => {
+  const moved: Reader = { firmId: await seedFirm(db.sql, "0245:2000000099"), participantId: BUYER };
+  const old = await receiveAndJudge(arriving());
+  const [before, first] = [
+    await listed(),
+    await inbox().list({ reader: buyer(), status: "RECEIVED", limit: 1, pageToken: undefined }),
+  ];
+  expect(before).toContain(old);
+  await db.sql`update participant set firm_id = ${moved.firmId} where key = ${BUYER}`;
+  const fresh = await receiveAndJudge(arriving());
+  await db.sql`update participant set firm_id = ${buyerFirm} where key = ${BUYER}`;
+  expect(await listed(moved)).toEqual([fresh]);
+  expect(await listed()).toEqual(before);
+  expect(await attempts(old, moved)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
+  expect(await attempts(fresh)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
+  expect(await attempts(fresh, moved)).toEqual(["done", "done", "done"]);
+  const next = { reader: moved, status: "RECEIVED", limit: 1, pageToken: first.nextPageToken ?? "" } as const;
+  await expect(inbox().list(next)).rejects.toMatchObject({ reason: "REQUEST_INVALID" });
 });
 
 test("a document that is answered with RE is never shown, read, acknowledged or answered; operators find it with its findings", async () => {

@@ -391,7 +391,7 @@ table received_document
   constraint received_document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint received_document_pkey: PRIMARY KEY (id)
   index received_document_held: CREATE INDEX received_document_held ON public.received_document USING btree (received_at) WHERE (status = 'HELD'::text)
-  index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, status, "position")
+  index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, firm_id, status, "position")
   index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
   index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
   index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
@@ -648,13 +648,13 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_key text, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_key text, p_firm_id uuid, p_now timestamp with time zone)
  RETURNS TABLE(acknowledged_at timestamp with time zone)
  LANGUAGE sql
 AS $function$
   update received_document as r
   set status = 'ACKNOWLEDGED', acknowledged_at = coalesce(r.acknowledged_at, p_now)
-  where r.id = p_id and r.participant_key = p_participant_key and received_is_visible(r.status)
+  where r.id = p_id and r.participant_key = p_participant_key and r.firm_id = p_firm_id and received_is_visible(r.status)
   returning r.acknowledged_at
 $function$
 

@@ -5,11 +5,17 @@ import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
-import type { ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
+import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { acknowledgeReceived, findReceived, listReceived } from "../../storage/documents/received.js";
-import type { InboxAnswer, InboxQuery, ReceivedDetail, ReceivedItem } from "../../storage/documents/received.js";
+import type {
+  InboxAnswer,
+  InboxQuery,
+  Mailbox,
+  ReceivedDetail,
+  ReceivedItem,
+} from "../../storage/documents/received.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -21,8 +27,14 @@ interface InboxPage {
   readonly nextPageToken: string | null;
 }
 
+/** Who reads: a participant as the firm that it belongs to now. What it received for another firm is not theirs. */
+export interface Reader {
+  readonly firmId: FirmId;
+  readonly participantId: ParticipantId;
+}
+
 interface InboxRequest {
-  readonly participant: ParticipantId;
+  readonly reader: Reader;
   readonly status: ReceivedState;
   readonly limit: number;
   readonly pageToken: string | undefined;
@@ -37,8 +49,13 @@ export interface Inbox {
   /** @throws Refusal REQUEST_INVALID for a page token that is not of this list; TEMPORARY */
   list(request: InboxRequest): Promise<InboxPage>;
   /** @throws Refusal NOT_FOUND; TEMPORARY */
-  read(participant: ParticipantId, id: ReceivedDocumentId): Promise<ReceivedDocument>;
+  read(reader: Reader, id: ReceivedDocumentId): Promise<ReceivedDocument>;
 }
+
+const mailboxOf = ({ firmId, participantId }: Reader): Mailbox => ({
+  firmId,
+  participantKey: participantKey(participantId),
+});
 
 /**
  * Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal
@@ -46,12 +63,10 @@ export interface Inbox {
  */
 export async function acknowledge(
   ports: { readonly sql: Sql; readonly clock: Clock },
-  participant: ParticipantId,
+  reader: Reader,
   id: ReceivedDocumentId,
 ): Promise<Instant> {
-  const at = await orTemporary(
-    acknowledgeReceived(ports.sql, { participantKey: participantKey(participant), id, now: ports.clock.now() }),
-  );
+  const at = await orTemporary(acknowledgeReceived(ports.sql, { ...mailboxOf(reader), id, now: ports.clock.now() }));
   if (at === undefined) throw new Refusal("NOT_FOUND");
   return at;
 }
@@ -92,7 +107,8 @@ function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer
     });
 }
 
-const listName = (key: string, status: ReceivedState): string => `receive/${key}/${status}`;
+const listName = ({ firmId, participantKey: key }: Mailbox, status: ReceivedState): string =>
+  `receive/${firmId}/${key}/${status}`;
 
 /** The position behind a page token. @throws Refusal REQUEST_INVALID */
 function positionOf(cursors: Cursors, list: string, token: string): string {
@@ -120,11 +136,11 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
   }
 
   return {
-    list: async ({ participant, status, limit, pageToken }) => {
-      const key = participantKey(participant);
-      const list = listName(key, status);
+    list: async ({ reader, status, limit, pageToken }) => {
+      const mailbox = mailboxOf(reader);
+      const list = listName(mailbox, status);
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
-      const items = await settled({ participantKey: key, status, limit: limit + 1, after });
+      const items = await settled({ ...mailbox, status, limit: limit + 1, after });
       const documents = items.slice(0, limit);
       const last = documents.at(-1);
       return {
@@ -132,8 +148,8 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
         nextPageToken: items.length > limit && last !== undefined ? cursors.seal(list, last.position) : null,
       };
     },
-    read: async (participant, id) => {
-      const found = await orTemporary(findReceived(sql, participantKey(participant), id));
+    read: async (reader, id) => {
+      const found = await orTemporary(findReceived(sql, mailboxOf(reader), id));
       if (found === undefined) throw new Refusal("NOT_FOUND");
       const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
       const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);

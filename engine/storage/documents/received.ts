@@ -146,9 +146,17 @@ interface ItemRow {
   readonly status: ReceivedState;
 }
 
-/** One question to the inbox: a page of one participant in one state, after a place in the order of arrival. */
-export interface InboxQuery {
+/**
+ * Whose received documents are read: what a participant received while it belonged to this firm. A firm that gets the
+ * participant later never sees them. @source spec/rulings.md, section 14, Reads
+ */
+export interface Mailbox {
+  readonly firmId: FirmId;
   readonly participantKey: string;
+}
+
+/** One question to the inbox: a page of one mailbox in one state, after a place in the order of arrival. */
+export interface InboxQuery extends Mailbox {
   readonly status: ReceivedState;
   /** Rows wanted; the caller asks for one more than its page to learn whether there is a next. */
   readonly limit: number;
@@ -175,23 +183,24 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
   const rows = await sql<(ItemRow & { readonly n: string; readonly position: string | null })[]>`
     with q as (
       select * from unnest(
-        ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.status)}::text[],
-        ${queries.map((query) => query.limit)}::integer[], ${queries.map((query) => query.after)}::bigint[]
-      ) with ordinality as q (participant_key, status, page, after, n)
+        ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.firmId)}::uuid[],
+        ${queries.map((query) => query.status)}::text[], ${queries.map((query) => query.limit)}::integer[],
+        ${queries.map((query) => query.after)}::bigint[]
+      ) with ordinality as q (participant_key, firm_id, status, page, after, n)
     )
     select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status
     from q
     cross join lateral (
       select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status
       from received_document
-      where participant_key = q.participant_key and status = q.status and position > q.after
+      where participant_key = q.participant_key and firm_id = q.firm_id and status = q.status and position > q.after
       order by position
       limit q.page
     ) as r
     union all
     select q.n, null, null, null, null, null, null, null, 'HELD'
     from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
-      and h.status = 'HELD')
+      and h.firm_id = q.firm_id and h.status = 'HELD')
     order by 1, 3`;
   const answers = queries.map((): { readonly items: PlacedItem[]; isAnyHeld: boolean } => ({
     items: [],
@@ -222,12 +231,10 @@ export interface ReceivedDetail extends ReceivedItem {
   readonly payloadSealed: Buffer;
 }
 
-/**
- * One received document of a participant with its sealed payload; undefined when the participant has none such to see.
- */
+/** One received document of a mailbox with its sealed payload; undefined when there is none such to see. */
 export async function findReceived(
   sql: Sql,
-  participantKey: string,
+  mailbox: Mailbox,
   id: ReceivedDocumentId,
 ): Promise<ReceivedDetail | undefined> {
   const [row] = await sql<
@@ -236,7 +243,8 @@ export async function findReceived(
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
     from received_document as r join payload as p on p.document_id = r.id
-    where r.id = ${id} and r.participant_key = ${participantKey} and received_is_visible(r.status)`;
+    where r.id = ${id} and r.participant_key = ${mailbox.participantKey} and r.firm_id = ${mailbox.firmId}
+      and received_is_visible(r.status)`;
   if (row === undefined) return undefined;
   return {
     id: row.id as ReceivedDocumentId,
@@ -305,14 +313,15 @@ export async function findReceivedState(
     : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
 }
 
-/** Marks as processed. @returns when it first was, or undefined when the participant has no such document */
+/** Marks as processed. @returns when it first was, or undefined when the mailbox has no such document */
 export async function acknowledgeReceived(
   sql: Sql,
-  request: { readonly participantKey: string; readonly id: ReceivedDocumentId; readonly now: Instant },
+  request: Mailbox & { readonly id: ReceivedDocumentId; readonly now: Instant },
 ): Promise<Instant | undefined> {
   const [row] = await sql<{ readonly acknowledged_at: Date }[]>`
-    select acknowledged_at from acknowledge_received(${request.id}, ${request.participantKey},
-      ${new Date(request.now)})`;
+    select acknowledged_at from acknowledge_received(
+      ${request.id}, ${request.participantKey}, ${request.firmId}, ${new Date(request.now)}
+    )`;
   return row?.acknowledged_at.getTime();
 }
 
