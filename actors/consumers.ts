@@ -38,8 +38,7 @@ export const consumeDispatch = (ports: ConsumerPorts): Promise<StreamConsumer> =
       await ports.actors.ask(ports.document, id, "Dispatch", null);
       return "done";
     } catch (error) {
-      if (!(error instanceof Refusal))
-        ports.log.warn("dispatch will be tried again", { documentId: id, ...errorFields(error) });
+      if (!(error instanceof Refusal)) ports.log.warn("dispatch.delayed", { documentId: id, ...errorFields(error) });
       return { retryAfter_ms: LIMITS.due_poll_ms };
     }
   });
@@ -68,7 +67,7 @@ export function watchRetries(ports: ConsumerPorts & { readonly due: DueDocuments
     try {
       await ports.streams.publish("dispatch", wakeUps);
     } catch (error) {
-      ports.log.warn("retries are made without the stream", { count: wakeUps.length, ...errorFields(error) });
+      ports.log.warn("dispatch.stream_bypassed", { count: wakeUps.length, ...errorFields(error) });
       await dispatchDirectly(ports, wakeUps);
     }
   };
@@ -77,7 +76,7 @@ export function watchRetries(ports: ConsumerPorts & { readonly due: DueDocuments
       try {
         await look();
       } catch (error) {
-        ports.log.warn("due attempts could not be read", errorFields(error));
+        ports.log.warn("dispatch.due_unreadable", errorFields(error));
       }
       await wake.wait(LIMITS.due_poll_ms);
     }

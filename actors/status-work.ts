@@ -31,7 +31,7 @@ async function answered(
   let count = 0;
   for (const outcome of await Promise.allSettled(asks)) {
     if (outcome.status === "fulfilled") count += 1;
-    else ports.log.warn("due work will be tried again", { component, ...errorFields(outcome.reason) });
+    else ports.log.warn("statuses.delayed", { component, ...errorFields(outcome.reason) });
   }
   return count;
 }
@@ -126,7 +126,7 @@ export function startStatusWork(ports: StatusWorkPorts): StatusWork {
           continue;
         }
       } catch (error) {
-        ports.log.warn("due status work could not be taken", { component: name, ...errorFields(error) });
+        ports.log.warn("statuses.due_unreadable", { component: name, ...errorFields(error) });
       }
       if (!stopping) await wake.wait(TIMINGS[name].every_ms);
     }

@@ -175,7 +175,7 @@ export function startActors(ports: {
         } catch (error) {
           if (!(error instanceof Refusal)) {
             metrics.count("actor_crashes_total", { kind: kind.name });
-            log.error("actor crashed", { actor: kind.name, ...errorFields(error) });
+            log.error("actor.crashed", { actor: kind.name, ...errorFields(error) });
             entry.cache = kind.start(key);
           }
           settle(

@@ -101,7 +101,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
       : undefined;
   observe(base, parts);
   const adminToken = config.ADMIN_TOKEN ?? sandbox?.admin.token;
-  if (adminToken === undefined) log.warn("operators have no token: every call of /admin is refused; set ADMIN_TOKEN");
+  if (adminToken === undefined) log.warn("admin.closed");
 
   let draining = false;
   const isReady = async (): Promise<boolean> => {
@@ -135,7 +135,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     metrics.set("http_requests_in_flight", {}, server.inFlight());
   });
   await parts.dispatch();
-  log.info("ready", { host: config.HOST, port: server.port });
+  log.info("engine.ready", { host: config.HOST, port: server.port });
   return {
     publicUrl,
     adminUrl,
@@ -144,7 +144,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     server: server.form,
     stop: () => {
       draining = true;
-      log.info("stopping");
+      log.info("engine.stopping");
       return stack.unwind(log);
     },
   };

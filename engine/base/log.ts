@@ -1,6 +1,9 @@
 /** The log: JSON lines on standard output, with a closed list of fields. What is not in the list cannot be logged. */
 import { pino } from "pino";
 
+import { LOG_EVENTS } from "./log-events.js";
+import type { LogEvent } from "./log-events.js";
+
 import { firstChars } from "./text.js";
 
 /** Every field a log line may carry. None of them holds a secret, a token, a header or the text of a document. */
@@ -31,10 +34,10 @@ export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "silent"] 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface Log {
-  error(event: string, fields?: LogFields): void;
-  warn(event: string, fields?: LogFields): void;
-  info(event: string, fields?: LogFields): void;
-  debug(event: string, fields?: LogFields): void;
+  error(event: LogEvent, fields?: LogFields): void;
+  warn(event: LogEvent, fields?: LogFields): void;
+  info(event: LogEvent, fields?: LogFields): void;
+  debug(event: LogEvent, fields?: LogFields): void;
 }
 
 const FIELD_NAMES: Record<keyof LogFields, true> = {
@@ -100,20 +103,12 @@ export function createLog(level: LogLevel, destination?: { write(line: string): 
     formatters: { level: (label: string) => ({ level: label }) },
   };
   const out = destination === undefined ? pino(options) : pino(options, destination);
-  return {
-    error: (event, fields = {}) => {
-      out.error(allowed(fields), event);
-    },
-    warn: (event, fields = {}) => {
-      out.warn(allowed(fields), event);
-    },
-    info: (event, fields = {}) => {
-      out.info(allowed(fields), event);
-    },
-    debug: (event, fields = {}) => {
-      out.debug(allowed(fields), event);
-    },
-  };
+  const write =
+    (to: "error" | "warn" | "info" | "debug") =>
+    (event: LogEvent, fields: LogFields = {}): void => {
+      out[to]({ event, ...allowed(fields) }, LOG_EVENTS[event]);
+    };
+  return { error: write("error"), warn: write("warn"), info: write("info"), debug: write("debug") };
 }
 
 /** A log that says nothing. */

@@ -74,7 +74,7 @@ export async function submitDueReports(ports: ReportPorts): Promise<number> {
     });
     if (await submitReport(sql, { ...report, madeAt: clock.now(), message })) made += 1;
   }
-  if (made > 0) ports.log.info("monthly reports are made", { count: made });
+  if (made > 0) ports.log.info("reports.made", { count: made });
   return made;
 }
 

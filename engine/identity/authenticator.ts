@@ -27,7 +27,7 @@ interface Verified {
 
 const invalid = (): Refusal => new Refusal("TOKEN_INVALID");
 
-export function createAuthenticator(deps: {
+export function createAuthenticator(ports: {
   readonly audience: TokenAudience;
   readonly signingKeys: SigningKeys;
   readonly keys: Cache<KeyRow>;
@@ -37,7 +37,7 @@ export function createAuthenticator(deps: {
   const verified = new Map<string, Verified>();
 
   const verify = async (token: string, now: Instant): Promise<Verified> => {
-    const access = await orTemporary(verifyAccessToken(deps.signingKeys, deps.audience, token, now));
+    const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
     if (access === undefined) throw invalid();
     const fresh: Verified = { token: access, made: undefined };
     if (verified.size >= LIMITS.token_cache_entries) {
@@ -57,8 +57,8 @@ export function createAuthenticator(deps: {
       if (now >= known.token.expiresAt) verified.delete(token);
       throw invalid();
     }
-    const key = deps.keys.get(known.token.keyId);
-    const isRevoked = deps.revocations.isRevoked(known.token.tokenId);
+    const key = ports.keys.get(known.token.keyId);
+    const isRevoked = ports.revocations.isRevoked(known.token.tokenId);
     if (key instanceof Promise || isRevoked instanceof Promise) {
       return orTemporary(Promise.all([key, isRevoked])).then(([k, r]) => decide(known, k, r));
     }

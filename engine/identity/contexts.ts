@@ -18,7 +18,7 @@ import type { SecretEnvironment } from "./tokens/secrets.js";
 /** A fact that may have to be asked of Postgres. */
 type Soon<T> = T | Promise<T>;
 
-interface ContextDeps {
+interface ContextPorts {
   readonly environment: SecretEnvironment;
   readonly participants: Cache<ParticipantRow | null>;
   /** By `<integratorId>:<firmId>`. */
@@ -53,7 +53,7 @@ const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> =>
 
 /** The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal. */
 function integratorContext(
-  deps: ContextDeps,
+  ports: ContextPorts,
   caller: Caller,
   firmId: FirmId,
   through: Interface,
@@ -61,9 +61,9 @@ function integratorContext(
 ): Soon<FirmContext> {
   const { integratorId } = caller;
   if (integratorId === undefined) throw new Refusal(refusal);
-  const binding = deps.bindings.get(bindingKey(integratorId, firmId));
+  const binding = ports.bindings.get(bindingKey(integratorId, firmId));
   return then(binding, (row) => {
-    const scopes = bindingScopes(caller, row, through, deps.environment);
+    const scopes = bindingScopes(caller, row, through, ports.environment);
     if (scopes === undefined) throw new Refusal(refusal);
     return { firmId, scopes };
   });
@@ -75,14 +75,14 @@ function integratorContext(
  * @throws Refusal FIRM_CONTEXT_FORBIDDEN, FIRM_CONTEXT_REQUIRED, FIRM_FORBIDDEN
  * @source spec/enterprise.md, Endpoints, conventions; Authentication: Firm context
  */
-export function firmContext(deps: ContextDeps, caller: Caller, firmId: FirmId | undefined): Soon<FirmContext> {
+export function firmContext(ports: ContextPorts, caller: Caller, firmId: FirmId | undefined): Soon<FirmContext> {
   if (caller.firmId !== undefined) {
     if (firmId !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN");
     return { firmId: caller.firmId, scopes: caller.scopes };
   }
   const named = firmId ?? caller.scopedFirmId;
   if (named === undefined) throw new Refusal("FIRM_CONTEXT_REQUIRED");
-  return integratorContext(deps, caller, named, "enterprise", "FIRM_FORBIDDEN");
+  return integratorContext(ports, caller, named, "enterprise", "FIRM_FORBIDDEN");
 }
 
 /**
@@ -92,15 +92,15 @@ export function firmContext(deps: ContextDeps, caller: Caller, firmId: FirmId | 
  * @source spec/enterprise.md, Connector; spec/rulings.md, section 1
  */
 export async function customerContext(
-  deps: Pick<ContextDeps, "environment" | "findCustomer">,
+  ports: Pick<ContextPorts, "environment" | "findCustomer">,
   caller: Caller,
   customerRef: string,
 ): Promise<CustomerContext> {
   const { integratorId, scopedFirmId } = caller;
-  const binding = integratorId === undefined ? undefined : await deps.findCustomer(integratorId, customerRef);
+  const binding = integratorId === undefined ? undefined : await ports.findCustomer(integratorId, customerRef);
   if (binding === undefined || (scopedFirmId !== undefined && scopedFirmId !== binding.firmId))
     throw new Refusal("NOT_FOUND");
-  const scopes = bindingScopes(caller, binding, "connector", deps.environment);
+  const scopes = bindingScopes(caller, binding, "connector", ports.environment);
   if (scopes === undefined) throw new Refusal("FIRM_FORBIDDEN");
   return { firmId: binding.firmId, customerRef, scopes };
 }
@@ -111,15 +111,15 @@ export async function customerContext(
  * @source spec/sapi.md, Authentication
  */
 export function participantContext(
-  deps: ContextDeps,
+  ports: ContextPorts,
   caller: Caller,
   participantId: ParticipantId,
 ): Soon<ParticipantContext> {
-  return then(deps.participants.get(participantKey(participantId)), (participant) => {
+  return then(ports.participants.get(participantKey(participantId)), (participant) => {
     const owner = participant?.firmId ?? NO_FIRM;
     const context =
       caller.firmId === undefined
-        ? integratorContext(deps, caller, owner, "sapi", "PARTICIPANT_FORBIDDEN")
+        ? integratorContext(ports, caller, owner, "sapi", "PARTICIPANT_FORBIDDEN")
         : { firmId: caller.firmId, scopes: caller.scopes };
     return then(context, ({ firmId, scopes }) => {
       if (participant === null || participant === undefined || participant.firmId !== firmId)

@@ -8,7 +8,7 @@ import type { Interface } from "../storage/identity/bindings.js";
 import { insertFirm, insertIntegrator, insertParticipant } from "../storage/identity/firms.js";
 import type { Json, Sql } from "../storage/sql.js";
 
-interface Deps {
+interface Ports {
   readonly sql: Sql;
   readonly clock: Clock;
 }
@@ -24,10 +24,10 @@ interface NewFirm {
   readonly sandbox: boolean;
 }
 
-export async function createFirm(deps: Deps, firm: NewFirm): Promise<FirmId> {
-  const id = newId(deps.clock) as FirmId;
+export async function createFirm(ports: Ports, firm: NewFirm): Promise<FirmId> {
+  const id = newId(ports.clock) as FirmId;
   const { name, ico = null, dic = null, icDph = null, address = null, sandbox } = firm;
-  await insertFirm(deps.sql, { id, name, ico, dic, icDph, address, sandbox }, deps.clock.now());
+  await insertFirm(ports.sql, { id, name, ico, dic, icDph, address, sandbox }, ports.clock.now());
   return id;
 }
 
@@ -35,21 +35,25 @@ export async function createFirm(deps: Deps, firm: NewFirm): Promise<FirmId> {
  * Gives a participant to a firm. Safe to repeat.
  * @returns false when it belongs to another firm
  */
-export async function registerParticipant(deps: Deps, firmId: FirmId, participantId: ParticipantId): Promise<boolean> {
+export async function registerParticipant(
+  ports: Ports,
+  firmId: FirmId,
+  participantId: ParticipantId,
+): Promise<boolean> {
   const owner = await insertParticipant(
-    deps.sql,
+    ports.sql,
     { key: participantKey(participantId), id: participantId, firmId },
-    deps.clock.now(),
+    ports.clock.now(),
   );
   return owner === firmId;
 }
 
 export async function createIntegrator(
-  deps: Deps,
+  ports: Ports,
   integrator: { readonly name: string; readonly productionAuthorized: boolean },
 ): Promise<IntegratorId> {
-  const id = newId(deps.clock) as IntegratorId;
-  await insertIntegrator(deps.sql, { id, ...integrator }, deps.clock.now());
+  const id = newId(ports.clock) as IntegratorId;
+  await insertIntegrator(ports.sql, { id, ...integrator }, ports.clock.now());
   return id;
 }
 
@@ -68,9 +72,9 @@ interface NewBinding {
  * Binds a firm to an integrator, or changes the binding there is. Keys and tokens that a withdrawal has ended stay
  * ended.
  */
-export async function bindFirm(deps: Deps, binding: NewBinding): Promise<void> {
+export async function bindFirm(ports: Ports, binding: NewBinding): Promise<void> {
   const { customerRef = null, state = "active", ...rest } = binding;
-  await putBinding(deps.sql, { ...rest, customerRef, state }, deps.clock.now());
+  await putBinding(ports.sql, { ...rest, customerRef, state }, ports.clock.now());
 }
 
 /**
@@ -79,6 +83,6 @@ export async function bindFirm(deps: Deps, binding: NewBinding): Promise<void> {
  * @returns false when there was nothing to withdraw
  * @source spec/enterprise.md, States: firm and partner binding
  */
-export async function revokeConsent(deps: Deps, integratorId: IntegratorId, firmId: FirmId): Promise<boolean> {
-  return revokeBinding(deps.sql, integratorId, firmId, deps.clock.now());
+export async function revokeConsent(ports: Ports, integratorId: IntegratorId, firmId: FirmId): Promise<boolean> {
+  return revokeBinding(ports.sql, integratorId, firmId, ports.clock.now());
 }

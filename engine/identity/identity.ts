@@ -36,7 +36,7 @@ import type { SecretEnvironment } from "./tokens/secrets.js";
 import { createSigningKeys } from "./tokens/signing-keys.js";
 import type { PublicJwk } from "./tokens/signing-keys.js";
 import { issueTokens, renewTokens, revokeToken } from "./tokens/tokens.js";
-import type { TokenDeps, TokenPair, TokenRequest } from "./tokens/tokens.js";
+import type { TokenWorkPorts, TokenPair, TokenRequest } from "./tokens/tokens.js";
 
 interface IdentityOptions {
   readonly sql: Sql;
@@ -216,7 +216,7 @@ function operationsOf({
   memory,
   changes,
 }: {
-  readonly tokens: TokenDeps;
+  readonly tokens: TokenWorkPorts;
   readonly memory: Memory;
   readonly changes: Changes;
 }): Operations {

@@ -37,14 +37,14 @@ export interface CreatedKey {
  * @source spec/enterprise.md, Authentication: Key management rules
  */
 export async function createKey(
-  deps: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
+  ports: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
   key: NewKey,
 ): Promise<CreatedKey | Exclude<KeyCreation, "created">> {
   const { owner } = key;
-  const secret = newSecret("firmId" in owner ? "sk_live" : "sk_int", deps.environment);
-  const created = { id: newId(deps.clock) as KeyId, prefix: shownPrefix(secret), secret };
+  const secret = newSecret("firmId" in owner ? "sk_live" : "sk_int", ports.environment);
+  const created = { id: newId(ports.clock) as KeyId, prefix: shownPrefix(secret), secret };
   const outcome = await insertKey(
-    deps.sql,
+    ports.sql,
     {
       id: created.id,
       keyType: "firmId" in owner ? "sk_live" : "sk_int",
@@ -57,7 +57,7 @@ export async function createKey(
       ipAllowlist: parseAllowlist(key.ipAllowlist ?? []),
       name: key.name,
     },
-    deps.clock.now(),
+    ports.clock.now(),
   );
   return outcome === "created" ? created : outcome;
 }

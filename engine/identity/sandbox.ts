@@ -56,7 +56,7 @@ export const DEMO_FIRMS = {
   receiver: { name: "Príjemca a. s.", participantId: "0245:2120000025" as ParticipantId, customerRef: "demo-receiver" },
 } as const;
 
-interface Deps {
+interface Ports {
   readonly sql: Sql;
   readonly clock: Clock;
 }
@@ -90,46 +90,46 @@ function writeSandbox(dataDir: string, sandbox: Sandbox): void {
 }
 
 async function demoFirm(
-  deps: Deps,
+  ports: Ports,
   firm: { readonly name: string; readonly participantId: ParticipantId },
 ): Promise<FirmId> {
-  const existing = await findOwnParticipant(deps.sql, participantKey(firm.participantId));
+  const existing = await findOwnParticipant(ports.sql, participantKey(firm.participantId));
   const { value: dic } = participantParts(firm.participantId);
   const firmId =
     existing?.firmId ??
-    (await createFirm(deps, {
+    (await createFirm(ports, {
       name: firm.name,
       dic,
       icDph: `SK${dic}`,
       sandbox: true,
     }));
-  await registerParticipant(deps, firmId, firm.participantId);
-  await addCapabilities(deps.sql, participantKey(firm.participantId), PARTICIPANT_CAPABILITIES);
+  await registerParticipant(ports, firmId, firm.participantId);
+  await addCapabilities(ports.sql, participantKey(firm.participantId), PARTICIPANT_CAPABILITIES);
   return firmId;
 }
 
 async function demoKey(
-  deps: Deps,
+  ports: Ports,
   owner: KeyOwner,
   scopes: readonly Scope[],
   name: string,
 ): Promise<{ readonly clientId: string; readonly clientSecret: string }> {
-  const key = await createKey({ ...deps, environment: "sandbox" }, { owner, scopes, name });
+  const key = await createKey({ ...ports, environment: "sandbox" }, { owner, scopes, name });
   if (typeof key === "string") throw new Error(`the sandbox could not make a key: ${key}`);
   return { clientId: key.id, clientSecret: key.secret };
 }
 
-async function createSandbox(deps: Deps): Promise<Pick<Sandbox, "sender" | "receiver" | "integrator">> {
+async function createSandbox(ports: Ports): Promise<Pick<Sandbox, "sender" | "receiver" | "integrator">> {
   const firms = {
-    sender: await demoFirm(deps, DEMO_FIRMS.sender),
-    receiver: await demoFirm(deps, DEMO_FIRMS.receiver),
+    sender: await demoFirm(ports, DEMO_FIRMS.sender),
+    receiver: await demoFirm(ports, DEMO_FIRMS.receiver),
   };
-  const integratorId: IntegratorId = await createIntegrator(deps, {
+  const integratorId: IntegratorId = await createIntegrator(ports, {
     name: "Demo integrator",
     productionAuthorized: false,
   });
   for (const role of ["sender", "receiver"] as const) {
-    await bindFirm(deps, {
+    await bindFirm(ports, {
       integratorId,
       firmId: firms[role],
       customerRef: DEMO_FIRMS[role].customerRef,
@@ -140,14 +140,14 @@ async function createSandbox(deps: Deps): Promise<Pick<Sandbox, "sender" | "rece
   const firmOf = async (role: "sender" | "receiver"): Promise<SandboxFirm> => ({
     firmId: firms[role],
     participantId: DEMO_FIRMS[role].participantId,
-    ...(await demoKey(deps, { firmId: firms[role] }, FIRM_KEY_SCOPES, "Demo key")),
+    ...(await demoKey(ports, { firmId: firms[role] }, FIRM_KEY_SCOPES, "Demo key")),
   });
   return {
     sender: await firmOf("sender"),
     receiver: await firmOf("receiver"),
     integrator: {
       integratorId,
-      ...(await demoKey(deps, { integratorId }, SCOPES, "Demo central key")),
+      ...(await demoKey(ports, { integratorId }, SCOPES, "Demo central key")),
       customerRefs: { sender: DEMO_FIRMS.sender.customerRef, receiver: DEMO_FIRMS.receiver.customerRef },
     },
   };
@@ -160,18 +160,18 @@ const newAdminToken = (): string => randomBytes(32).toString("base64url");
  * Makes the sandbox's firms, keys and file when they are not there; otherwise only brings the file's URLs up to date.
  * Safe to repeat, also after a crash between the rows and the file: the firms stay, only the keys are made again.
  */
-export async function ensureSandbox(deps: Deps, dataDir: string, settings: SandboxSettings): Promise<Sandbox> {
+export async function ensureSandbox(ports: Ports, dataDir: string, settings: SandboxSettings): Promise<Sandbox> {
   const found = readSandbox(dataDir);
   const known =
     found !== undefined &&
-    (await findOwnParticipant(deps.sql, participantKey(found.sender.participantId as ParticipantId))) !== undefined;
+    (await findOwnParticipant(ports.sql, participantKey(found.sender.participantId as ParticipantId))) !== undefined;
   const sandbox: Sandbox = {
     baseUrl: `${settings.publicUrl}/api/v1`,
     sapiBaseUrl: `${settings.publicUrl}/sapi/v1`,
     adminUrl: settings.adminUrl,
     ...(known
       ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator }
-      : await createSandbox(deps)),
+      : await createSandbox(ports)),
     admin: { token: settings.adminToken ?? found?.admin.token ?? newAdminToken() },
   };
   writeSandbox(dataDir, sandbox);

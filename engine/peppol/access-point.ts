@@ -133,7 +133,7 @@ async function sayWhetherWeAreFound(sql: Sql, keys: OwnKeys, log: Log): Promise<
   const own = providerOfSeat(keys.ap().seat);
   const state = own === undefined ? undefined : (await findRegistration(sql, own))?.state;
   if (own !== undefined && state !== "registered")
-    log.warn("our own participant as a provider is not registered; run kurier participants register --provider", {
+    log.warn("provider.not_registered", {
       outcome: state ?? "unregistered",
     });
 }

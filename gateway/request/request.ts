@@ -213,7 +213,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     let refusal: Refusal;
     if (error instanceof Refusal) refusal = error;
     else {
-      this.ports.log.error("a request met a bug", {
+      this.ports.log.error("request.failed", {
         requestId: this.requestId,
         route: this.#plan.label,
         ...errorFields(error),

@@ -39,7 +39,7 @@ export class Stack {
         try {
           await end();
         } catch (error) {
-          log.warn("a part did not stop cleanly", errorFields(error));
+          log.warn("engine.stop_failed", errorFields(error));
         }
       }
     })());

@@ -65,7 +65,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
           metrics.set("registrations_state", { state }, count);
     } catch (error) {
       // Without a database the gauges keep their last value; /readyz tells that it is away.
-      log.warn("the census of documents could not be taken", errorFields(error));
+      log.warn("metrics.census_failed", errorFields(error));
     }
   });
 }
@@ -80,7 +80,7 @@ const registerNewFirm = (
   log: Log,
 ): Promise<RegistrationResult> =>
   registrations.change(participantId, { operation: "register" }).catch((error: unknown) => {
-    log.error("a new participant could not be registered", errorFields(error));
+    log.error("registrations.new_firm_failed", errorFields(error));
     return { kind: "busy", state: undefined, code: undefined };
   });
 

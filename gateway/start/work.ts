@@ -95,7 +95,7 @@ async function startWorkers(
       if (kind === "validate") metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
     },
     onQuarantine: (job) => {
-      log.error("a document killed two workers and is in quarantine", { code: job.sha256, outcome: job.reason });
+      log.error("validator.quarantined", { code: job.sha256, outcome: job.reason });
       keepQuarantined(dataDir, sealer, job);
     },
   });
@@ -186,7 +186,7 @@ async function startDispatch(
 ): Promise<StatusWork> {
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
-  if (freed > 0) log.info("leases of the last process are free again", { count: freed });
+  if (freed > 0) log.info("dispatch.leases_freed", { count: freed });
   const due = createDueDocuments({ sql, clock });
   const reconciler = startReconciler({
     sources: [{ kind: "dispatch", stream: "dispatch", findWork: (limit, grace_ms) => due.forgotten(limit, grace_ms) }],

@@ -165,9 +165,9 @@ describe.each(serverForms)("the Connector over %s", (form) => {
 
     test("another integrator's customerRef is unknown, also when both use the same name", async () => {
       const { received } = await exchanged();
-      const deps = { sql: t.db.sql, clock: systemClock, environment: "sandbox" as const };
-      const other = await makeIntegrator(deps, { name: "Another" });
-      const firm = await makeFirm(deps, { name: "Their firm", participantId: "0245:7600000001" as ParticipantId });
+      const ports = { sql: t.db.sql, clock: systemClock, environment: "sandbox" as const };
+      const other = await makeIntegrator(ports, { name: "Another" });
+      const firm = await makeFirm(ports, { name: "Their firm", participantId: "0245:7600000001" as ParticipantId });
       if (typeof firm === "string") throw new Error(firm);
       const theirs = { authorization: `Bearer ${await accessToken(t.sandbox, other)}` };
       expect(fault(await respond(received, as(BUYER), undefined, theirs))).toEqual([404, "NOT_FOUND"]);
@@ -248,7 +248,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
     });
 
     test("403 when the firm's consent is pending or does not name the Connector, from the next request on; 404 for a key made for another firm", async () => {
-      const deps = { sql: t.db.sql, clock: systemClock };
+      const ports = { sql: t.db.sql, clock: systemClock };
       const firm = await makeFirm(
         { sql: t.db.sql, clock: systemClock, environment: "sandbox" },
         { name: "Customer", participantId: "0245:7600000002" as ParticipantId },
@@ -264,16 +264,16 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       } as const;
       const ask = (more: Record<string, string> = {}): Promise<HttpAnswer> =>
         respond(randomUUID(), as("Zákazník č. 7"), undefined, more);
-      await bindFirm(deps, { ...consent, interfaces: ["sapi", "enterprise"] });
+      await bindFirm(ports, { ...consent, interfaces: ["sapi", "enterprise"] });
       expect(fault(await ask())).toEqual([403, "FORBIDDEN"]);
-      await bindFirm(deps, { ...consent, state: "pending" });
+      await bindFirm(ports, { ...consent, state: "pending" });
       expect(fault(await ask())).toEqual([403, "FORBIDDEN"]);
-      await bindFirm(deps, { ...consent, scopes: ["documents:read"] });
+      await bindFirm(ports, { ...consent, scopes: ["documents:read"] });
       expect(fault(await ask())).toEqual([403, "INSUFFICIENT_SCOPE"]);
-      await bindFirm(deps, consent);
+      await bindFirm(ports, consent);
       expect(fault(await ask())).toEqual([404, "NOT_FOUND"]);
       const scoped = await createKey(
-        { ...deps, environment: "sandbox" },
+        { ...ports, environment: "sandbox" },
         { owner: { integratorId, scopedFirmId: t.sandbox.receiver.firmId as FirmId }, scopes: ["documents:write"] },
       );
       if (typeof scoped === "string") throw new Error(scoped);

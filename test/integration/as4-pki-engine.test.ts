@@ -378,7 +378,7 @@ test("our key is replaced while the engine runs: both keys open, the new one sig
     });
     writeKeyStore(renewed);
     for (const poll of polls) poll();
-    await eventually("the new key is in use", () => engine.lines.some((line) => line.includes("new keys are in use")));
+    await eventually("the new key is in use", () => engine.lines.some((line) => line.includes("pki.keys_renewed")));
     // What a peer has encrypted to the old certificate is opened; what proves it is signed with the new one.
     expect(await answerTo(engine, underWay, renewed)).toBe("receipt");
     expect(await answerTo(engine, await messageOf(engine, them, "PSK000002", renewed), renewed)).toBe("receipt");
@@ -394,7 +394,7 @@ test("our key is replaced while the engine runs: both keys open, the new one sig
     writeFileSync(join(folder, "store.p12"), "garbage");
     for (const poll of polls) poll();
     await eventually("the broken store was seen", () =>
-      engine.lines.some((line) => line.includes("the key store cannot be used")),
+      engine.lines.some((line) => line.includes("pki.keystore_unusable")),
     );
     expect(await answerTo(engine, await messageOf(engine, them, "PSK000002", renewed), renewed)).toBe("receipt");
     expect(await evidenceOf(engine)).toEqual({ entries: 5, faults: [] });

@@ -89,10 +89,10 @@ export async function makeFirm(
   clock: Clock,
   key: Partial<Omit<NewKey, "owner">> = {},
 ): Promise<TestFirm> {
-  const deps = { sql: db.sql, clock };
-  const firmId = await createFirm(deps, { name: "Test firm", sandbox: true });
+  const ports = { sql: db.sql, clock };
+  const firmId = await createFirm(ports, { name: "Test firm", sandbox: true });
   const id = newParticipantId();
-  await registerParticipant(deps, firmId, id);
+  await registerParticipant(ports, firmId, id);
   return {
     firmId,
     participantId: id,

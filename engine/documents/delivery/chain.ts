@@ -50,7 +50,7 @@ function recordingExchanges(transport: Transport, ports: ChainPorts): Transport 
         });
         return outcome;
       } catch (error) {
-        log.error("an exchange could not be recorded for the reports", {
+        log.error("reports.exchange_not_recorded", {
           documentId: exchange.documentId,
           ...errorFields(error),
         });

@@ -105,7 +105,7 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
       abort.signal,
     );
   } catch (error) {
-    ports.log.error("attempt failed on our side", {
+    ports.log.error("dispatch.attempt_failed", {
       documentId: taken.id,
       attempt: taken.attempt,
       ...errorFields(error),

@@ -26,7 +26,7 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
       try {
         return judgeHandover(outcome, await earlierRefusals(sql, exchange.documentId));
       } catch (error) {
-        log.error("the earlier attempts of a document could not be read", {
+        log.error("dispatch.attempts_unreadable", {
           documentId: exchange.documentId,
           ...errorFields(error),
         });

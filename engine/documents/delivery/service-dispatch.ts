@@ -85,7 +85,7 @@ async function transmit(ports: ServiceDispatchPorts, taken: TakenMessage): Promi
       abort.signal,
     );
   } catch (error) {
-    ports.log.error("a service message failed on our side", errorFields(error));
+    ports.log.error("statuses.message_failed", errorFields(error));
     return { kind: "internal" };
   } finally {
     clearTimeout(timer);

@@ -169,7 +169,7 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
  */
 async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<void> {
   if (now - duty.receivedAt > LIMITS.status_early_ms) {
-    ports.log.error("a received document could not be judged; its status is not sent");
+    ports.log.error("inbound.verdict_impossible");
     await endDuty(ports.sql, duty.id, {});
   } else {
     await endDuty(ports.sql, duty.id, {
@@ -183,7 +183,7 @@ export async function judge(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   try {
     await decide(ports, duty);
   } catch (error) {
-    if (!(error instanceof Refusal)) ports.log.error("a received document could not be judged", errorFields(error));
+    if (!(error instanceof Refusal)) ports.log.error("inbound.verdict_failed", errorFields(error));
     await putOff(ports, duty, ports.clock.now());
   }
 }
@@ -201,7 +201,7 @@ export async function release({ sql, clock, log, metrics }: DutyPorts, id: Recei
   const released = await releaseReceived(sql, id, clock.now() - LIMITS.held_max_ms);
   if (released) {
     metrics.count("received_verdicts_total", { verdict: "not_in_time" });
-    log.warn("a received document could not be judged in time and is shown to its firm", { documentId: id });
+    log.warn("inbound.verdict_late", { documentId: id });
   }
   return released;
 }

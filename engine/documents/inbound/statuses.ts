@@ -343,12 +343,12 @@ export async function followStatus(
   try {
     outcome = await settleInTurn(ports, key, read);
   } catch (error) {
-    ports.log.error("a received status could not be handled", errorFields(error));
+    ports.log.error("statuses.handling_failed", errorFields(error));
     return putOff(ports, read.status);
   }
   ports.metrics.count("statuses_received_total", { kind: read.status.kind, outcome });
   if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable")
-    ports.log.warn("a received status was not followed", { outcome });
+    ports.log.warn("statuses.not_followed", { outcome });
   return outcome;
 }
 
@@ -369,7 +369,7 @@ async function readStatus(
           : { kind: "mls", mls: read };
     return { status, said, subject: (await findTarget(sql, status, said))?.id };
   } catch (error) {
-    log.error("a received status could not be read", errorFields(error));
+    log.error("statuses.unreadable", errorFields(error));
     return { status, said: { kind: "unread" }, subject: undefined };
   }
 }

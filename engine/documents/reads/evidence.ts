@@ -137,7 +137,7 @@ export async function readDocumentEnvelope(
         : "application/octet-stream",
     };
   } catch (error) {
-    log.error("evidence cannot be shown", { documentId: id, ...errorFields(error) });
+    log.error("evidence.unreadable", { documentId: id, ...errorFields(error) });
     if (error instanceof EvidenceStoreFailure) throw new Refusal("TEMPORARY");
     throw error;
   }

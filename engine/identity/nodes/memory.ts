@@ -24,8 +24,8 @@ export interface Memory {
 
 export const bindingKey = (integratorId: IntegratorId, firmId: FirmId): string => `${integratorId}:${firmId}`;
 
-export function createMemory(deps: { readonly sql: Sql; readonly clock: Clock; isFresh(): boolean }): Memory {
-  const { sql, clock, isFresh } = deps;
+export function createMemory(ports: { readonly sql: Sql; readonly clock: Clock; isFresh(): boolean }): Memory {
+  const { sql, clock, isFresh } = ports;
   const common = { clock, isFresh, ttl_ms: LIMITS.key_cache_ms };
   const keys = createCache<KeyRow>({
     ...common,

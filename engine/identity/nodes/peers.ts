@@ -24,8 +24,8 @@ export interface Peers {
   stop(): Promise<void>;
 }
 
-export function createPeers(deps: { readonly sql: Sql; readonly nodeId: string; readonly log: Log }): Peers {
-  const { sql, nodeId, log } = deps;
+export function createPeers(ports: { readonly sql: Sql; readonly nodeId: string; readonly log: Log }): Peers {
+  const { sql, nodeId, log } = ports;
   const alive = new Set<string>();
   let interval: NodeJS.Timeout | undefined;
 

@@ -49,19 +49,19 @@ export const failureSlot = (client: string): number =>
  * @source spec/sapi.md, Authentication; spec/enterprise.md, Authentication
  */
 export async function authenticateClient(
-  deps: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
+  ports: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
   credentials: ClientCredentials,
   door: TokenDoor,
   now: Instant,
 ): Promise<KeyId> {
-  const { sql } = deps;
+  const { sql } = ports;
   const presented = sha256(credentials.clientSecret);
   const id = parseKeyId(credentials.clientId);
   const found = await orTemporary(
     id === undefined ? findSecretByPrefix(sql, credentials.clientId, DECOY) : findSecretById(sql, id, DECOY),
   );
   const matches = digestsEqual(presented, found.secretSha256);
-  const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === deps.environment;
+  const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === ports.environment;
   const isKnown = found.id !== DECOY.id;
   if (matches && ofThisEnvironment && isKnown) return found.id;
 

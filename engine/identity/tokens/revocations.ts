@@ -19,8 +19,12 @@ export interface Revocations {
   maintain(): Promise<void>;
 }
 
-export function createRevocations(deps: { readonly sql: Sql; readonly clock: Clock; isFresh(): boolean }): Revocations {
-  const { sql, clock } = deps;
+export function createRevocations(ports: {
+  readonly sql: Sql;
+  readonly clock: Clock;
+  isFresh(): boolean;
+}): Revocations {
+  const { sql, clock } = ports;
   const expiries = new Map<string, Instant>();
   let isComplete = false;
   /** Grows with each gap; a read that began before a gap does not complete the set. */
@@ -36,7 +40,7 @@ export function createRevocations(deps: { readonly sql: Sql; readonly clock: Clo
   };
 
   return {
-    isRevoked: (tokenId) => (isComplete && deps.isFresh() ? expiries.has(tokenId) : isTokenRevoked(sql, tokenId)),
+    isRevoked: (tokenId) => (isComplete && ports.isFresh() ? expiries.has(tokenId) : isTokenRevoked(sql, tokenId)),
     revoke: async (tokenId, expiresAt) => {
       await insertRevokedToken(sql, tokenId, expiresAt);
       add(tokenId, expiresAt);
@@ -49,7 +53,7 @@ export function createRevocations(deps: { readonly sql: Sql; readonly clock: Clo
     maintain: async () => {
       const now = clock.now();
       for (const [tokenId, expiresAt] of expiries) if (expiresAt <= now) expiries.delete(tokenId);
-      if (isComplete || !deps.isFresh()) return;
+      if (isComplete || !ports.isFresh()) return;
       const before = gaps;
       const rows = await listRevokedTokens(sql, now, LIMITS.revoked_tokens_max + 1);
       for (const row of rows) expiries.set(row.jti, row.expiresAt.getTime());

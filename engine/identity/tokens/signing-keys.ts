@@ -60,15 +60,15 @@ const contextOf = (kid: string): string => `signing_key:${kid}`;
 const thumbprint = (x: string): string =>
   createHash("sha256").update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest("base64url");
 
-interface Deps {
+interface Ports {
   readonly sql: Sql;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export function createSigningKeys(deps: Deps): SigningKeys {
-  const { sql, clock, log } = deps;
+export function createSigningKeys(ports: Ports): SigningKeys {
+  const { sql, clock, log } = ports;
   let keys: readonly SigningKey[] = [];
   let byKid = new Map<string, SigningKey>();
   /** Monotonic instant of the last read. */
@@ -77,7 +77,7 @@ export function createSigningKeys(deps: Deps): SigningKeys {
   const reload = async (): Promise<void> => {
     readAt = clock.monotonic();
     const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, KEYS_MAX);
-    keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(deps, row));
+    keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(ports, row));
     byKid = new Map(keys.map((key) => [key.kid, key]));
   };
   const signing = (): SigningKey | undefined => {
@@ -91,7 +91,7 @@ export function createSigningKeys(deps: Deps): SigningKeys {
     await reload();
     const coveredUntil = coverage(keys, clock.now());
     if (coveredUntil - clock.now() > LIMITS.signing_key_published_before_ms) return;
-    const published = await insertSigningKey(sql, { ...newSigningKey(deps.sealer, coveredUntil), seq }, clock.now());
+    const published = await insertSigningKey(sql, { ...newSigningKey(ports.sealer, coveredUntil), seq }, clock.now());
     if (published) log.info("identity.signing_key_published", { count: seq });
     await reload();
   };
@@ -137,19 +137,19 @@ function newSigningKey(sealer: Sealer, signsFrom: Instant): Omit<NewSigningKey, 
   };
 }
 
-function keyOf(deps: Deps, row: SigningKeyRow): SigningKey {
+function keyOf(ports: Ports, row: SigningKeyRow): SigningKey {
   const { x } = row.publicJwk;
   return {
     kid: row.kid,
     jwk: { kty: "OKP", crv: "Ed25519", x, kid: row.kid, alg: "EdDSA", use: "sig" },
     publicKey: createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" }),
-    privateKey: openPrivate(deps, row),
+    privateKey: openPrivate(ports, row),
     signsFrom: row.signsFrom.getTime(),
     signsUntil: row.signsUntil.getTime(),
   };
 }
 
-function openPrivate({ sealer, log }: Deps, row: SigningKeyRow): KeyObject | undefined {
+function openPrivate({ sealer, log }: Ports, row: SigningKeyRow): KeyObject | undefined {
   try {
     const der = sealer.open(row.masterKeyId, row.privateSealed, contextOf(row.kid));
     return createPrivateKey({ key: der, format: "der", type: "pkcs8" });

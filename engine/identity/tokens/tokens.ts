@@ -27,7 +27,7 @@ import { knownScopes, requestedScopes } from "../scopes.js";
 import { digestsEqual, newRefreshToken, parseRefreshToken } from "./secrets.js";
 import type { SigningKeys } from "./signing-keys.js";
 
-export interface TokenDeps {
+export interface TokenWorkPorts {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -58,13 +58,13 @@ export interface TokenRequest extends ClientCredentials {
  * @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED, TEMPORARY
  * @source spec/sapi.md and spec/enterprise.md, POST /auth/token
  */
-export async function issueTokens(deps: TokenDeps, request: TokenRequest): Promise<TokenPair> {
-  const { sql, clock, metrics } = deps;
+export async function issueTokens(ports: TokenWorkPorts, request: TokenRequest): Promise<TokenPair> {
+  const { sql, clock, metrics } = ports;
   const now = request.receivedAt;
   let key: KeyRow | undefined;
   try {
     const keyId = await authenticateClient(
-      { sql, clock, environment: deps.audience.environment },
+      { sql, clock, environment: ports.audience.environment },
       request,
       request.door,
       now,
@@ -94,7 +94,7 @@ export async function issueTokens(deps: TokenDeps, request: TokenRequest): Promi
     ),
   );
   if (!opened) throw new Refusal("CREDENTIALS_INVALID");
-  return pairOf(deps, key, scopes, refreshToken, now);
+  return pairOf(ports, key, scopes, refreshToken, now);
 }
 
 /**
@@ -104,10 +104,10 @@ export async function issueTokens(deps: TokenDeps, request: TokenRequest): Promi
  * @source spec/rulings.md, section 4; design/reliability.md, A-04
  */
 export async function renewTokens(
-  deps: TokenDeps,
+  ports: TokenWorkPorts,
   request: { readonly refreshToken: string; readonly address: string; readonly receivedAt: Instant },
 ): Promise<TokenPair> {
-  const { sql } = deps;
+  const { sql } = ports;
   const now = request.receivedAt;
   const presented = parseRefreshToken(request.refreshToken);
   if (presented === undefined) throw new Refusal("REFRESH_TOKEN_INVALID");
@@ -135,7 +135,7 @@ export async function renewTokens(
     throw new Refusal("REFRESH_TOKEN_INVALID");
   const ofKey = new Set(key.scopes);
   const scopes = knownScopes(family.scopes.filter((scope) => ofKey.has(scope)));
-  return pairOf(deps, key, scopes, next.token, now);
+  return pairOf(ports, key, scopes, next.token, now);
 }
 
 /**
@@ -145,15 +145,15 @@ export async function renewTokens(
  * @throws Refusal TEMPORARY
  * @source spec/enterprise.md, POST /auth/revoke: type is auto-detected
  */
-export async function revokeToken(deps: TokenDeps, token: string, now: Instant): Promise<boolean> {
+export async function revokeToken(ports: TokenWorkPorts, token: string, now: Instant): Promise<boolean> {
   const refresh = parseRefreshToken(token);
   if (refresh !== undefined) {
-    await orTemporary(deleteRefreshFamily(deps.sql, refresh.digests.familySha256));
+    await orTemporary(deleteRefreshFamily(ports.sql, refresh.digests.familySha256));
     return false;
   }
-  const access = await orTemporary(verifyAccessToken(deps.signingKeys, deps.audience, token, now));
+  const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
   if (access === undefined) return false;
-  await orTemporary(deps.revocations.revoke(access.tokenId, access.expiresAt));
+  await orTemporary(ports.revocations.revoke(access.tokenId, access.expiresAt));
   return true;
 }
 
@@ -162,7 +162,7 @@ const assertAddress = (key: KeyRow, address: string): void => {
 };
 
 async function pairOf(
-  deps: TokenDeps,
+  ports: TokenWorkPorts,
   key: KeyRow,
   scopes: readonly Scope[],
   refreshToken: string,
@@ -170,8 +170,8 @@ async function pairOf(
 ): Promise<TokenPair> {
   const accessToken = await orTemporary(
     signAccessToken(
-      deps.signingKeys,
-      deps.audience,
+      ports.signingKeys,
+      ports.audience,
       {
         keyId: key.id,
         firmId: key.firmId ?? key.scopedFirmId,

@@ -85,11 +85,11 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
     } catch (error) {
       const refused = error instanceof Refused ? error : poisoned(error);
       if (refused !== undefined) {
-        log.info("an AS4 message was refused", { code: refused.error, outcome: refused.reason });
+        log.info("as4.message_refused", { code: refused.error, outcome: refused.reason });
         metrics.count("as4_received_total", { result: refused.error });
         return errorReply(ports, 200, refused);
       }
-      log.error("an AS4 message could not be taken", errorFields(error));
+      log.error("as4.message_failed", errorFields(error));
       metrics.count("as4_received_total", { result: "failed" });
       return errorReply(ports, 503, new Refused("EBMS:0202", "internal", messageId));
     }
@@ -214,7 +214,7 @@ async function storedReceipt(
     const body = (await evidence.read(entry)).parts.get("answer");
     return body === undefined ? undefined : { status: 200, contentType: SOAP_CONTENT_TYPE, body };
   } catch (error) {
-    log.error("the evidence of a repeated message cannot be read", {
+    log.error("as4.repeat_unreadable", {
       code: String(entry.index),
       ...errorFields(error),
     });
@@ -297,7 +297,7 @@ async function errorReply(
       ),
     );
   } catch (failure) {
-    log.warn("an AS4 error could not be signed", errorFields(failure));
+    log.warn("as4.error_unsigned", errorFields(failure));
     return { status: 503, contentType: "text/plain", body: NOTHING };
   }
 }

@@ -80,7 +80,7 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
       try {
         return await deliver(exchange, signal);
       } catch (error) {
-        log.error("an exchange failed on our side", {
+        log.error("as4.exchange_failed", {
           documentId: exchange.documentId,
           attempt: exchange.attempt,
           ...errorFields(error),
@@ -342,7 +342,7 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
     });
     return true;
   } catch (error) {
-    log.error("evidence of an exchange could not be stored", {
+    log.error("as4.evidence_not_stored", {
       documentId: exchange.documentId,
       attempt: exchange.attempt,
       ...errorFields(error),

@@ -109,7 +109,7 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
     try {
       return await answer;
     } catch (error) {
-      log.error("an SMP answer could not be made", errorFields(error));
+      log.error("smp.answer_failed", errorFields(error));
       return { kind: "failed", reason: "internal" };
     }
   };

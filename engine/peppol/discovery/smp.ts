@@ -123,7 +123,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     try {
       return await findMetadata(options, key);
     } catch (error) {
-      log.error("a look-up failed", errorFields(error));
+      log.error("smp.lookup_failed", errorFields(error));
       return none("lookup_failed", "internal");
     }
   }

@@ -87,10 +87,10 @@ export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions)
       const names = new Set(fresh.map(({ fingerprint }) => fingerprint));
       const previous = held.filter(({ fingerprint, notAfter }) => !names.has(fingerprint) && notAfter >= clock.now());
       held = [...fresh, ...previous].slice(0, LIMITS.own_keys_max * USAGES.length);
-      log.info("new keys are in use", { count: fresh.length });
+      log.info("pki.keys_renewed", { count: fresh.length });
       return true;
     } catch (error) {
-      log.error("the key store cannot be used; the keys of before stay in use", errorFields(error));
+      log.error("pki.keystore_unusable", errorFields(error));
       return false;
     }
   };

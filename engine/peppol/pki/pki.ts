@@ -85,7 +85,7 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     const now = clock.monotonic();
     if (now - (saidAt.get(fingerprint) ?? -Infinity) < LIMITS.revocation_warning_ms) return;
     remember(saidAt, fingerprint, now, LIMITS.revocation_warnings_max);
-    log.warn("nobody says whether a certificate is revoked", fields);
+    log.warn("pki.revocation_unknown", fields);
   }
 
   /** Asks for every certificate of the path but the root; an authority that names no service is not asked about. */
@@ -130,7 +130,7 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
           revocation: answer,
         };
       } catch (error) {
-        log.error("a revocation question failed", errorFields(error));
+        log.error("pki.revocation_failed", errorFields(error));
         return { kind: "refused", reason: "revocation_unknown" };
       }
     },

@@ -49,7 +49,7 @@ export async function openOwnPki({ config, dataDir, clock, log }: OwnPkiOptions)
     throw new ConfigError(["AS4_KEYSTORE must be set when ENVIRONMENT is production."]);
   const folder = developmentFolder(dataDir);
   const done = await ensureDevelopmentPki({ folder, clock });
-  if (done !== "kept") log.info(`the development PKI is ${done}`);
+  if (done !== "kept") log.info("pki.development_ready", { outcome: done });
   const store = loadTrustStore(trust ?? trustFolder(folder));
   return { store, keys: await createOwnKeys({ load: () => loadDevelopmentKeys(folder), store, clock, log }) };
 }

@@ -116,7 +116,7 @@ describe("failures", () => {
   test("a crash report names the actor, never the command or the error's text", async () => {
     await expect(actors.ask(probe(), "one", "Fail", { secret: "canary-4711" })).rejects.toThrow();
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain("actor crashed");
+    expect(lines[0]).toContain("actor.crashed");
     expect(lines.join()).not.toContain("canary-4711");
     expect(await metrics.exposition()).toContain('kurier_actor_crashes_total{kind="probe"} 1');
   });

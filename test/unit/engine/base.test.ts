@@ -222,12 +222,12 @@ describe("log and catalogue", () => {
       },
     });
     const smuggled = { documentId: "d\n1", token: "canary", payload: "canary" };
-    log.info("event", smuggled);
-    log.error("bug", errorFields(Object.assign(new Error("canary in a message"), { query: "canary" })));
+    log.info("engine.ready", smuggled);
+    log.error("request.failed", errorFields(Object.assign(new Error("canary in a message"), { query: "canary" })));
     expect(lines).toHaveLength(2);
     expect(lines.every((line) => line.indexOf("\n") === line.length - 1)).toBe(true);
     expect(lines.join("")).not.toContain("canary");
-    expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({ level: "info", msg: "event", documentId: "d\n1" });
+    expect(JSON.parse(lines[0] ?? "{}")).toMatchObject({ level: "info", event: "engine.ready", documentId: "d\n1" });
   });
   test("the path of the machine is not in an error's place", () => {
     expect(errorFields(new Error("x")).at ?? "").not.toMatch(/file:|(^| |\()\//);
