@@ -51,7 +51,8 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
         // A request without a key is a claim on nothing: no other one can be its repeat.
         const claim = idempotencyKey === undefined ? nextDocumentId(inbound.clock) : `${door} ${idempotencyKey}`;
         if (inFlight.has(claim)) throw refuseConflict(door, "in_flight");
-        if (inFlight.size >= LIMITS.mailbox_max) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+        if (inFlight.size >= LIMITS.mailbox_max)
+          throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
         inFlight.add(claim);
         const forward = actors
           .ask(document, nextDocumentId(inbound.clock), "Accept", request)

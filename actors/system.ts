@@ -83,7 +83,7 @@ function shardOf(key: string): number {
   return (hash >>> 0) % LIMITS.actor_shards;
 }
 
-const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
 
 export function startActors(ports: {
   readonly log: Log;

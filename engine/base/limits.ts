@@ -111,6 +111,24 @@ export const LIMITS = {
   request_timeout_ms: 30 * SECOND_MS,
   /** Retry-After of a 503 that tells of passing load. Ours. */
   temporary_retry_after_s: 1,
+  /** Findings that one error shows; a body of 20,000 wrong members needs no 20,000 sentences. Ours. */
+  error_details_max: 20,
+  /** Characters of a claimed client_id that count for its rate: ours are UUIDs or shorter prefixes. */
+  rate_client_id_chars: 64,
+  /** An answer longer than this leaves in pieces as its client takes them: a slow reader holds no second copy. Ours. */
+  response_streamed_bytes: 64 * KiB,
+  /** Rows that one answer of /admin and one listing of the command line have at most. Ours. */
+  operator_page_max: 200,
+  /** Lines of a sample invoice: enough for the largest benchmark that travels over HTTP. Ours. */
+  sample_invoice_lines_max: 10_000,
+  /** How long browsers keep the files of the reference page, and one whose name has its version. Ours. */
+  reference_cache_s: 3_600,
+  reference_cache_versioned_s: 31_536_000,
+  /** Longer patterns are left out of the OpenAPI documents: they are for machines, and no reader gains by them. Ours. */
+  openapi_pattern_chars_max: 80,
+  /** What `kurier demo` waits for a delivery and for one answer. Ours. */
+  demo_delivery_ms: 30 * SECOND_MS,
+  demo_request_ms: 10 * SECOND_MS,
   /**
    * Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB
    * typical.
@@ -285,7 +303,12 @@ export const LIMITS = {
   /** How long an operation on a registration counts as under way: the SML's answer, and DNS asked after it. */
   registration_lease_ms: 2 * MINUTE_MS,
 
+  /** How long others may keep an answer of our SMP: as long as our own nodes believe one. */
+  smp_answer_cache_s: 60,
+
   // Statuses and reports
+  /** Where our end users are when a document does not say it, as ISO 3166-1 has it. */
+  home_country: "SK",
   /**
    * A Message Level Status or an invoice response. One with a thousand issues has 410 KB and takes 12 ms of the event
    * loop, up to 60 ms cold; a usual one has 2 KB.

@@ -47,7 +47,7 @@ class Batches<I, O> {
   call(item: I): Promise<O> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length >= (this.#options.waitingMax ?? LIMITS.statement_waiting_max)) {
-        reject(new Refusal("TEMPORARY", [], { retryAfter_s: 1 }));
+        reject(new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s }));
         return;
       }
       this.#waiting.push({ item, resolve, reject });

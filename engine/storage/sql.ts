@@ -122,7 +122,7 @@ export async function orTemporary<T>(statement: PromiseLike<T>): Promise<T> {
   try {
     return await statement;
   } catch (error) {
-    if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+    if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
     throw error;
   }
 }

@@ -10,12 +10,9 @@ import { firstChars } from "../../engine/base/text.js";
 import { colour, print } from "./terminal.js";
 import { EXIT } from "./command.js";
 import type { Command } from "./command.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
-/** How long the demo waits for a delivery before it says that it failed. */
-const DELIVERY_PATIENCE_MS = 30_000;
 const POLL_MS = 25;
-const HTTP_TIMEOUT_MS = 10_000;
-
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -29,7 +26,7 @@ async function call(method: string, url: string, headers: Record<string, string>
     method,
     headers,
     ...(body === undefined ? {} : { body }),
-    signal: AbortSignal.timeout(HTTP_TIMEOUT_MS),
+    signal: AbortSignal.timeout(LIMITS.demo_request_ms),
   });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;
@@ -145,8 +142,8 @@ async function poll<T>(ask: () => Promise<T | undefined>, what: string): Promise
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (systemClock.monotonic() - start > DELIVERY_PATIENCE_MS)
-      throw new DemoFailure(`${what}: nothing within ${DELIVERY_PATIENCE_MS / 1000} s`);
+    if (systemClock.monotonic() - start > LIMITS.demo_delivery_ms)
+      throw new DemoFailure(`${what}: nothing within ${LIMITS.demo_delivery_ms / 1000} s`);
     await pause(POLL_MS);
   }
 }

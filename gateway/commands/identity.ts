@@ -22,6 +22,7 @@ import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
 import { withRegistrations } from "./participants.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 const required = ({ options }: ParsedArguments, name: string): string => {
   const value = options.get(name);
@@ -140,8 +141,6 @@ export const keysCreateCommand: Command = {
   },
 };
 
-const LISTED_MAX = 200;
-
 export const keysListCommand: Command = {
   name: "keys list",
   summary: "List the API keys of a firm or an integrator, without their secrets.",
@@ -149,7 +148,7 @@ export const keysListCommand: Command = {
   run: async (args) => {
     const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
     await withDatabase(loadConfig(), async ({ sql }) => {
-      for (const key of await listKeys(sql, owner, LISTED_MAX)) {
+      for (const key of await listKeys(sql, owner, LIMITS.operator_page_max)) {
         print(
           [key.id, key.prefix, key.active ? "active" : "inactive", key.name ?? "", key.scopes.join(" ")].join("  "),
         );

@@ -25,6 +25,7 @@ import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { withDatabase } from "./database.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 interface Registering {
   readonly registrations: Registrations;
@@ -149,14 +150,12 @@ function settledStateOf({ options }: ParsedArguments): "registered" | "unregiste
   return state;
 }
 
-const LISTED_MAX = 200;
-
 const listCommand: Command = {
   name: "participants list",
   summary: "List the registrations of participants in the network.",
   usage: [
     "kurier participants list [--state registered|unregistered|manual_review] [--after 0245:…]",
-    `At most ${LISTED_MAX} lines; --after goes on behind the last one.`,
+    `At most ${LIMITS.operator_page_max} lines; --after goes on behind the last one.`,
   ],
   run: async (args) => {
     const { options } = parseArguments(args, { options: ["state", "after"] });
@@ -167,7 +166,7 @@ const listCommand: Command = {
       for (const row of await listRegistrations(sql, {
         state,
         after: options.get("after")?.toLowerCase() ?? "",
-        limit: LISTED_MAX,
+        limit: LIMITS.operator_page_max,
       })) {
         const prepared =
           row.migrationPreparedAt === undefined ? [] : [`migration prepared ${isoInstant(row.migrationPreparedAt)}`];

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
+import { asSentence } from "../start/rule-packs.js";
 import { colour, print, progress } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode } from "./command.js";
@@ -14,30 +15,6 @@ function rulesDir(): string {
   if (RULES_DIR === undefined) throw new UsageError("Set RULES_DIR to the folder of the rule packs.");
   return RULES_DIR;
 }
-
-/**
- * Looks at the active packs before the engine starts: what a worker would refuse stops the start.
- * @returns one sentence for the operator, or undefined when all of them can be used
- */
-export async function whyPacksAreRefused(directory: string): Promise<string | undefined> {
-  if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true)
-    return "RULES_DIR names no folder; create it, or leave the variable out to use the built-in rules.";
-  const [{ loadPacks }, { PackRefused }, { XsdUnavailable }] = await Promise.all([
-    import("../../validators/load-packs.js"),
-    import("../../validators/schematron/release/load.js"),
-    import("../../validators/schematron/release/xsd.js"),
-  ]);
-  try {
-    for (const { validator } of (await loadPacks(directory)).grammars) validator.dispose();
-    return undefined;
-  } catch (error) {
-    if (error instanceof PackRefused || error instanceof XsdUnavailable)
-      return `RULES_DIR cannot be used: ${sentence(error.message)}`;
-    throw error;
-  }
-}
-
-const sentence = (text: string): string => (text.endsWith(".") ? text : `${text}.`);
 
 /** Errors of the importer are written for the operator: they name file, line and construct. */
 export async function readable<T>(work: () => Promise<T> | T): Promise<T> {
@@ -58,7 +35,7 @@ export async function readable<T>(work: () => Promise<T> | T): Promise<T> {
       error instanceof ZipError ||
       error instanceof XsdUnavailable
     )
-      throw new UsageError(sentence(error.message));
+      throw new UsageError(asSentence(error.message));
     throw error;
   }
 }

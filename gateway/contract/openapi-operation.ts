@@ -6,6 +6,7 @@ import type { ErrorName } from "../../engine/base/errors.js";
 import { refusalsOfColumns } from "../request/steps.js";
 import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
@@ -13,13 +14,10 @@ export type JsonObject = { [name: string]: Json };
 /** Schemas that were given an id (`.meta({ id })`), collected for components. */
 export type Components = Map<string, JsonObject>;
 
-/** Longer expressions are for machines: no reader gains by them. */
-const PATTERN_CHARS_MAX = 80;
-
 /** A pattern that says again what `format` says, or that nobody can read. */
 const isNoise = (schema: JsonObject): boolean =>
   schema["format"] !== undefined ||
-  (typeof schema["pattern"] === "string" && schema["pattern"].length > PATTERN_CHARS_MAX);
+  (typeof schema["pattern"] === "string" && schema["pattern"].length > LIMITS.openapi_pattern_chars_max);
 
 /**
  * A zod schema as OpenAPI 3.0 writes it. `.meta({ openapi: {…} })` replaces what zod derives: for fields whose text

@@ -17,15 +17,13 @@ import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
 import { loadUws } from "./uws-binding.js";
 import type { HttpRequest, HttpResponse, ListenSocket } from "./uws-binding.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 /** Whether a uWebSockets.js binary loads on this platform. */
 export const uwsAvailable = (): boolean => loadUws() !== undefined;
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]));
 const statusLine = (status: number): string => statusLines.get(status) ?? String(status);
-
-/** Answers longer than this leave in pieces as the client takes them, so that a slow reader holds no second copy. */
-const STREAMED_BYTES = 64 * 1024;
 
 /**
  * Headers of every answer, written as the tail of another header's value: one crossing into C++ (0.3 µs) instead of
@@ -91,7 +89,7 @@ class UwsConversation extends Conversation {
       // Without arguments: with a length the binding never ends the response (20.51), and undefined becomes 2^63.
       res.endWithoutBody();
       this.left();
-    } else if (body.length <= STREAMED_BYTES) {
+    } else if (body.length <= LIMITS.response_streamed_bytes) {
       this.#live = false;
       res.end(body, close);
       this.left();

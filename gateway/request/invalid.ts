@@ -4,9 +4,7 @@
 import type { z } from "zod";
 
 import type { ErrorDetail } from "../../engine/base/errors.js";
-
-/** Findings shown at once; a body of 20,000 wrong members needs no 20,000 sentences. */
-const DETAILS_MAX = 20;
+import { LIMITS } from "../../engine/base/limits.js";
 
 type Issue = z.core.$ZodIssue;
 
@@ -107,7 +105,7 @@ export function detailsOfIssues(issues: readonly Issue[], prefix: string): Error
     const fields =
       issue.code === "unrecognized_keys" ? issue.keys.map((key) => fieldOf(prefix, [...issue.path, key])) : [path];
     for (const field of fields) {
-      if (details.length === DETAILS_MAX) return details;
+      if (details.length === LIMITS.error_details_max) return details;
       details.push({ field: shown(field), message: `${shown(field)} ${ownWords(issue) ?? words(issue)}.` });
     }
   }

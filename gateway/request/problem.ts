@@ -2,6 +2,7 @@
 import { ERRORS } from "../../engine/base/errors.js";
 import type { ErrorDetail, ErrorName, Refusal } from "../../engine/base/errors.js";
 import type { Family } from "../contract/route.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 /** What is put on the wire for an error, before the headers that every response has. */
 interface Problem {
@@ -52,9 +53,6 @@ const OAUTH_CODES: Partial<Record<ErrorName, string>> = {
   TEMPORARY: "temporarily_unavailable",
   INTERNAL: "server_error",
 };
-
-/** Seconds named by Retry-After when a 503 names none. */
-const RETRY_AFTER_DEFAULT_S = 1;
 
 type Envelope = (refusal: Refusal, requestId: string) => unknown;
 
@@ -145,7 +143,7 @@ export function problem(refusal: Refusal, family: Family, requestId: string, pre
   const { status } = ERRORS[refusal.reason];
   const { retryAfter_s, requiredScope, allow } = refusal.extras;
   const headers: Record<string, string> = {};
-  const retryAfter = retryAfter_s ?? (status === 503 ? RETRY_AFTER_DEFAULT_S : undefined);
+  const retryAfter = retryAfter_s ?? (status === 503 ? LIMITS.temporary_retry_after_s : undefined);
   if (retryAfter !== undefined) headers["Retry-After"] = String(Math.max(1, Math.ceil(retryAfter)));
   if (allow !== undefined) headers["Allow"] = allow.join(", ");
   if (status === 401)

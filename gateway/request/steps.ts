@@ -189,14 +189,11 @@ function rateLimit(request: SteppedRequest, row: Route): void | Promise<void> {
   return admitted(request, row, request.ports.admit(name, key));
 }
 
-/** Characters of a client_id that count: ours are UUIDs or shorter prefixes. */
-const CLIENT_ID_CHARS = 64;
-
 function rateLimitByClient(request: SteppedRequest, row: Route): void | Promise<void> {
   if (row.rate === undefined) return;
   // A body that cannot be read counts for its address alone; that it cannot be read is said by its own step.
   const claimed = request.decodedOrNothing()["client_id"];
-  const client = typeof claimed === "string" ? firstChars(claimed, CLIENT_ID_CHARS) : "";
+  const client = typeof claimed === "string" ? firstChars(claimed, LIMITS.rate_client_id_chars) : "";
   return admitted(request, row, request.ports.admit(row.rate, `${request.addressGroup}\n${client}`));
 }
 

@@ -20,6 +20,7 @@ import type {
 } from "../../engine/storage/documents/operations.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 interface AdminPorts {
   listFirms(): Promise<
@@ -67,10 +68,6 @@ const COMMON = {
   tag: "Operations",
 } as const;
 const name = z.string().min(1).max(255);
-const LISTED_MAX = 200;
-/** Lines of the sample invoice: enough for the largest benchmark that travels over HTTP. */
-const SAMPLE_LINES_MAX = 10_000;
-
 const json = z.record(z.string(), z.unknown());
 const list = (of: string) => ({ 200: { description: of, schema: json } });
 
@@ -204,7 +201,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
           })
           .optional(),
         since: z.iso.datetime({ offset: true }).refine(isStorable, "must lie in the years 1 to 9999").optional(),
-        limit: wholeNumber(LISTED_MAX).optional(),
+        limit: wholeNumber(LIMITS.operator_page_max).optional(),
       }),
     },
     responses: list("Documents without their content."),
@@ -214,7 +211,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
       const documents = await listed(ports, direction, query.status, {
         participantKey: query.participant,
         since: query.since === undefined ? undefined : Date.parse(query.since),
-        limit: query.limit ?? LISTED_MAX,
+        limit: query.limit ?? LIMITS.operator_page_max,
       });
       return { status: 200, body: { documents } };
     },
@@ -269,7 +266,7 @@ const operationRows = (ports: AdminPorts): readonly Route[] => [
     summary: "A valid invoice from the demo sender to the demo receiver",
     description: "With a fresh number and today's date, ready to be sent.",
     errors: ["NOT_FOUND"],
-    request: { query: z.object({ lines: wholeNumber(SAMPLE_LINES_MAX).optional() }) },
+    request: { query: z.object({ lines: wholeNumber(LIMITS.sample_invoice_lines_max).optional() }) },
     responses: { 200: { description: "UBL.", contentType: "application/xml" } },
     handler: ({ query }) => {
       const invoice = ports.sampleInvoice(query.lines ?? 3);

@@ -1,6 +1,7 @@
 /** What an operator's tools ask a process: is it alive, is it ready, what does it count. Rows of the admin listener. */
 import { z } from "zod";
 
+import { LIMITS } from "../../engine/base/limits.js";
 import type { Metrics } from "../../engine/base/metrics.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
@@ -31,7 +32,11 @@ export function operationsRoutes({ metrics, ready }: OperationsPorts): readonly 
     handler: async () =>
       (await ready())
         ? ({ status: 200, body: { status: "ok" } } as const)
-        : ({ status: 503, body: { status: "unavailable" }, headers: { "Retry-After": "1" } } as const),
+        : ({
+            status: 503,
+            body: { status: "unavailable" },
+            headers: { "Retry-After": String(LIMITS.temporary_retry_after_s) },
+          } as const),
   } as const;
   return [
     route({

@@ -7,6 +7,7 @@ import { DOCUMENT_TYPE_SCHEME } from "../../engine/peppol/envelope/identifiers.j
 import type { SmpServer, SmpServerAnswer } from "../../engine/peppol/discovery/smp-server.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 /** `iso6523-actorid-upis::0245:…` → `0245:…` */
 const participant = z.string().transform((value, context) => {
@@ -39,7 +40,7 @@ const RESPONSES = {
 } as const;
 
 /** Others may keep an answer as long as our own nodes believe one. */
-const HEADERS = { "Cache-Control": "public, max-age=60" } as const;
+const HEADERS = { "Cache-Control": `public, max-age=${LIMITS.smp_answer_cache_s}` } as const;
 
 /** @throws Refusal NOT_FOUND, TEMPORARY */
 function replyOf(answer: SmpServerAnswer, ifNoneMatch: string | undefined) {

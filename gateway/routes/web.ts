@@ -11,6 +11,7 @@ import { DOCUMENT_NAMES } from "../contract/openapi.js";
 import type { DocumentName } from "../contract/openapi.js";
 import { route } from "../contract/route.js";
 import type { RawBody, Route } from "../contract/route.js";
+import { LIMITS } from "../../engine/base/limits.js";
 
 /**
  * What the page may load and do. Styles inline are the one concession: the reference component sets its own, in
@@ -34,8 +35,8 @@ const PAGE_HEADERS = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cache-Control": "no-cache",
 } as const;
-const ONE_HOUR = { "Cache-Control": "public, max-age=3600" } as const;
-const FOR_EVER = { "Cache-Control": "public, max-age=31536000, immutable" } as const;
+const ONE_HOUR = { "Cache-Control": `public, max-age=${LIMITS.reference_cache_s}` } as const;
+const FOR_EVER = { "Cache-Control": `public, max-age=${LIMITS.reference_cache_versioned_s}, immutable` } as const;
 
 const TITLES: Readonly<Record<DocumentName, string>> = {
   enterprise: "Enterprise API",

@@ -31,8 +31,7 @@ import { adminRoutes } from "../routes/admin.js";
 import { operationsRoutes } from "../routes/operations.js";
 import type { Base } from "./infrastructure.js";
 import type { Work } from "./work.js";
-
-const LISTED_MAX = 200;
+import { LIMITS } from "../../engine/base/limits.js";
 
 /** Registers the gauges. */
 export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool, registrations }: Work): void {
@@ -97,7 +96,7 @@ export function adminRows(
   return [
     ...operationsRoutes({ metrics, ready: isReady }),
     ...adminRoutes({
-      listFirms: () => orTemporary(listFirms(sql, LISTED_MAX)),
+      listFirms: () => orTemporary(listFirms(sql, LIMITS.operator_page_max)),
       createFirm: async (firm) => {
         const made = await orTemporary(tenants.makeFirm(firm));
         if (made === "participant_taken")
@@ -107,7 +106,7 @@ export function adminRows(
         if (parts.registrations === undefined || !registersNewFirms(config)) return made;
         return { ...made, registration: await registerNewFirm(parts.registrations, firm.participantId, log) };
       },
-      listIntegrators: () => orTemporary(listIntegrators(sql, LISTED_MAX)),
+      listIntegrators: () => orTemporary(listIntegrators(sql, LIMITS.operator_page_max)),
       createIntegrator: (integrator) => orTemporary(tenants.makeIntegrator(integrator)),
       listDocuments: (query) => orTemporary(listOperatorDocuments(sql, query)),
       findDocument: (id) => orTemporary(findOperatorDocument(sql, id)),

@@ -43,13 +43,13 @@ import type { Sealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPool } from "../../validators/pool.js";
 import type { ValidatorPool } from "../../validators/pool.js";
-import { whyPacksAreRefused } from "../commands/rules.js";
 import { keepQuarantined, masterKey, nodeName } from "./data-dir.js";
 import { createRateLimiter } from "../request/rate-limit.js";
 import type { RateLimiter } from "../request/rate-limit.js";
 import type { Route } from "../contract/route.js";
 import type { Base, Database } from "./infrastructure.js";
 import { publicRows } from "./operations.js";
+import { whyPacksAreRefused } from "./rule-packs.js";
 
 /** What runs, as the listeners and the operators need it. */
 export interface Work {
@@ -76,8 +76,6 @@ interface WorkOptions {
 
 /** The seat that stands in evidence and reports when there is no access point. */
 const LOOPBACK_SEAT = "PSK000000";
-/** Where our end users are, when a document does not say it. */
-const HOME_COUNTRY = "SK";
 
 async function startWorkers(
   { config, log, metrics, stack, dataDir }: Base,
@@ -272,7 +270,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     accessPoint?.stop();
   });
 
-  const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, HOME_COUNTRY);
+  const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, LIMITS.home_country);
   let statuses: StatusWork | undefined;
   const { document, participant, message } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),

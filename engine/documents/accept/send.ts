@@ -21,6 +21,7 @@ import type { Sql } from "../../storage/sql.js";
 import { DOORS, refuseConflict } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
 import { refuseSend } from "./send-checks.js";
+import { LIMITS } from "../../base/limits.js";
 
 /** A send request as its door has read it. */
 export interface SendRequest {
@@ -225,7 +226,8 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, request: Send
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }
   if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
-  if (outcome.kind === "lost_race") throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+  if (outcome.kind === "lost_race")
+    throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
   throw conflict(ports.metrics, request.door, outcome.kind);
 }
 

@@ -71,13 +71,10 @@ export function decideAttempt(state: OutboundState, outcome: Outcome, next: Inst
   };
 }
 
-/** What the envelope names when the sending party has no country. */
-const HOME_COUNTRY = "SK";
-
 /** COUNTRY_C1: the country of the party that sends. @source spec/rulings.md, section 14 */
 function countryOf({ documentTypeId, facts }: Pick<TakenAttempt, "documentTypeId" | "facts">): string {
   const country = countryOfSender(documentTypeId, (facts ?? {}) as Parameters<typeof countryOfSender>[1]);
-  return typeof country === "string" && /^[A-Z0-9]{2}$/.test(country) ? country : HOME_COUNTRY;
+  return typeof country === "string" && /^[A-Z0-9]{2}$/.test(country) ? country : LIMITS.home_country;
 }
 
 async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outcome> {

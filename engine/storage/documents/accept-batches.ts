@@ -25,11 +25,12 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
     try {
       const [outcome] = await acceptDocuments(sql, [document]);
       if (outcome !== undefined && outcome.kind !== "lost_race") return outcome;
-      if (tries === LIMITS.stale_version_retries) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+      if (tries === LIMITS.stale_version_retries)
+        throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
     } catch (error) {
       if (isLockTimeout(error)) return { kind: "in_flight" };
       if (isUnknownOutcome(error) && tries < LIMITS.stale_version_retries) continue;
-      if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: 1 });
+      if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
       throw error;
     }
   }
