@@ -79,6 +79,8 @@ describe("what leaves a worker is text", () => {
 
 test("a log field that is longer than what is logged ends with a whole character", () => {
   const lines: string[] = [];
-  createLog("info", { write: (line) => lines.push(line) }).info("engine.ready", { component: `${"x".repeat(199)}😀😀` });
+  createLog("info", { write: (line) => lines.push(line) }).info("engine.ready", {
+    component: `${"x".repeat(199)}😀😀`,
+  });
   expect((JSON.parse(lines[0] ?? "{}") as { component: string }).component).toBe(`${"x".repeat(199)}😀`);
 });
