@@ -124,7 +124,7 @@ export const LIMITS = {
   /** How long browsers keep the files of the reference page, and one whose name has its version. Ours. */
   reference_cache_s: 3_600,
   reference_cache_versioned_s: 31_536_000,
-  /** Longer patterns are left out of the OpenAPI documents: they are for machines, and no reader gains by them. Ours. */
+  /** Longer patterns are left out of the OpenAPI documents: they are for machines, no reader gains by them. Ours. */
   openapi_pattern_chars_max: 80,
   /** What `kurier demo` waits for a delivery and for one answer. Ours. */
   demo_delivery_ms: 30 * SECOND_MS,

@@ -1,5 +1,5 @@
 /**
- * Every event that the engine logs: its code, on which alerts and searches rely, and the sentence that stands beside it.
+ * Every event that the engine logs: its code, on which alerts and searches rely, and the sentence beside it.
  * A line of the log carries both; fields say the rest. A code is never reused for something else.
  */
 export const LOG_EVENTS = {
