@@ -10,7 +10,7 @@ import { systemClock } from "../engine/base/clock.js";
 import { conformanceFolder } from "../engine/base/config.js";
 import { loadXsd } from "../validators/schematron/release/xsd.js";
 import type { ValidateOptions } from "../validators/protocol.js";
-import { prepareRules } from "../validators/selection.js";
+import { prepareRules } from "../validators/selection/builtin.js";
 import { validateDocument } from "../validators/validate.js";
 import { SCAN_LIMITS } from "../validators/xml/limits.js";
 import { releaseDocument } from "../validators/xml/scanner.js";

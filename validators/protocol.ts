@@ -18,6 +18,10 @@ export interface ValidateOptions {
   readonly day: string;
   /** Skips the schema layer, for fragments of documents. Default false. */
   readonly fragment?: boolean;
+  /** CustomizationID that the document is to be judged by, whatever it says itself. Default: what it says. */
+  readonly declared?: string;
+  /** Layers that must judge the document even where its CustomizationID would not bring them. Default none. */
+  readonly layers?: readonly string[];
   /** Directory of the operator's imported rule packs; the active ones are loaded once per worker. Default none. */
   readonly rulesDir?: string;
   /** Puts the time of each layer into the report, for metrics. Default false. */

@@ -1,7 +1,7 @@
 /** What a validation says: findings, and the report that carries them with the version of what produced it. */
 
 /** Id of an imported rule pack, e.g. `pack:peppol-3.0.22`. */
-type PackId = `pack:${string}`;
+export type PackId = `pack:${string}`;
 
 /** Layers of the chain, in the order in which they run. `engine` findings carry the layer in which they arose. */
 export const LAYERS = ["xml", "schema", "en16931", "peppol"] as const;

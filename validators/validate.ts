@@ -6,13 +6,13 @@
  */
 import { createHash } from "node:crypto";
 import { inspect } from "./inspect.js";
-import { isOwnLayer, NO_PACKS, packGrammarFor, packRulesFor } from "./packs.js";
-import type { Packs } from "./packs.js";
+import { chooseRules } from "./selection/choice.js";
+import { NO_PACKS, packGrammarFor, packRulesFor } from "./selection/packs.js";
+import type { Packs } from "./selection/packs.js";
 import type { ValidateOptions } from "./protocol.js";
 import { invalidates } from "./report.js";
 import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
 import type { RuleSet } from "./rules/rule.js";
-import { selectRules } from "./selection.js";
 import { LayerClock } from "./stopwatch.js";
 import { checkGrammar, isKnownRoot } from "./ubl/check.js";
 import type { XmlDocument } from "./xml/document.js";
@@ -87,21 +87,14 @@ function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, pac
     chain.use(GRAMMAR);
     chain.add("schema", findings, dropped, dropped > 0);
   }
-  const imported = packRulesFor(packs, facts, options.day, options.preview ?? false);
-  const selection = selectRules(facts, options.day, options.preview);
-  if (selection === undefined && imported.length === 0) {
+  const choice = chooseRules(facts, options, packs);
+  if (choice === undefined) {
     const element = document.child(0, cbc.CustomizationID);
     chain.add("peppol", [unplaced("UBL-CUSTOMIZATION", Math.max(element, 0))]);
     return "none";
   }
-  const replaced = new Set(imported.map(({ layer }) => layer));
-  const builtIn = (selection?.ruleSets ?? []).filter(({ layer }) => !replaced.has(layer as Layer));
-  const own = imported.filter(({ layer }) => isOwnLayer(layer)).map(({ rules }) => rules);
-  // Chain order: EN 16931 before Peppol, further layers last.
-  const inOrder = [...builtIn, ...own].sort((a, b) => (a.layer < b.layer ? -1 : a.layer > b.layer ? 1 : 0));
-  for (const rules of inOrder) chain.run(rules);
-  for (const { rules, layer } of imported) if (!isOwnLayer(layer)) chain.run(rules);
-  return selection?.profile ?? "pack";
+  for (const { rules, layer } of choice.sets) chain.run(rules, layer);
+  return choice.profile;
 }
 
 /** A document type that only imported packs know: their XSD and their rules. */
@@ -126,7 +119,7 @@ function judgeForeign(
       chain.place({ ruleId, layer: "schema", severity, location: "/", line, message });
     }
   }
-  for (const { rules } of imported) chain.run(rules);
+  for (const { rules, layer } of imported) chain.run(rules, layer);
   return "pack";
 }
 
@@ -159,11 +152,9 @@ class Chain {
     this.used.push(rules);
   }
 
-  /** Runs one rule set over the document. */
-  run(rules: RuleSet): void {
+  /** Runs one rule set over the document and reports its findings under a layer. */
+  run(rules: RuleSet, layer: Layer): void {
     const { findings, dropped, droppedInvalid } = rules.run(this.document, this.share);
-    // The layer of a rule set is one of ours or the id of a pack; the runner keeps it as text.
-    const layer = rules.layer as Layer;
     const { id, version } = rules;
     // The version of a pack is the hash of its sources.
     this.use({ id, version, layer, ...(id.startsWith("pack:") ? { sha256: version } : {}) });

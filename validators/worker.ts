@@ -4,7 +4,7 @@
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { withoutBackingStore } from "./plain.js";
-import type { Packs } from "./packs.js";
+import type { Packs } from "./selection/packs.js";
 import { PROGRESS } from "./protocol.js";
 import type { Batch, Job, JobOutcome, TaskKind, Tasks, ValidateInput } from "./protocol.js";
 import { StopWatch } from "./stopwatch.js";
@@ -20,14 +20,14 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
   validate: async () => {
     const [{ validateDocument }, { prepareRules }] = await Promise.all([
       import("./validate.js"),
-      import("./selection.js"),
+      import("./selection/builtin.js"),
     ]);
     prepareRules();
     let loaded: { readonly rulesDir: string; readonly packs: Packs } | undefined;
     return async ({ bytes, options }: ValidateInput) => {
       const { rulesDir } = options;
       if (rulesDir !== undefined && loaded?.rulesDir !== rulesDir) {
-        const { loadPacks } = await import("./load-packs.js");
+        const { loadPacks } = await import("./selection/load-packs.js");
         loaded = { rulesDir, packs: await loadPacks(rulesDir) };
       }
       const packs = rulesDir === undefined ? undefined : loaded?.packs;

@@ -513,6 +513,8 @@ export const LIMITS = {
   xml_unknown_names_max: 16_384,
   /** Findings kept in one report; beyond, the report says how many were dropped. Ours. */
   findings_max: 1_000,
+  /** Rule ids that one line of a command names; the rest is counted. */
+  rule_ids_shown_max: 12,
   /** Lines that /payloads/parse answers with; lineCount tells how many there are. Ours. */
   parsed_lines_max: 1_000,
   /** Sealed documents that have killed workers, kept in DATA_DIR/quarantine for the operator. Ours. */

@@ -1,5 +1,6 @@
 /** What commands write for people: the only place that touches the standard streams, besides the log. */
-import { stderr, stdout } from "node:process";
+import { stderr, stdin, stdout } from "node:process";
+import { createInterface } from "node:readline/promises";
 
 const isTerminal = stdout.isTTY;
 
@@ -39,4 +40,15 @@ export async function readStandardInput(): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk as Uint8Array));
   return Buffer.concat(chunks);
+}
+
+/** Asks a question that yes or no answers. @returns undefined when nobody is at the terminal */
+export async function confirm(question: string): Promise<boolean | undefined> {
+  if (!stdin.isTTY || !isTerminal) return undefined;
+  const lines = createInterface({ input: stdin, output: stdout });
+  try {
+    return /^y(?:es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
+  } finally {
+    lines.close();
+  }
 }

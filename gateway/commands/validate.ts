@@ -7,11 +7,11 @@ import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import type { Finding, Report } from "../../validators/report.js";
-import type { Packs } from "../../validators/packs.js";
+import type { Packs } from "../../validators/selection/packs.js";
 import { colour, complain, print, readStandardInput } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
-import { readable } from "./rules.js";
+import { readable } from "./rules/directory.js";
 
 /** Names that --layer takes; findings about the bytes themselves are always shown. */
 const LAYER_NAMES = ["schema", "en16931", "peppol"] as const;
@@ -26,6 +26,12 @@ function layersOf({ options }: ParsedArguments): ReadonlySet<string> | undefined
   return new Set(["xml", ...names]);
 }
 
+/**
+ * The CustomizationID of a declared type: of a Peppol document type identifier it is what stands between `##` and the
+ * version, anything else is taken as the CustomizationID itself.
+ */
+const declaredType = (type: string | undefined): string | undefined => /##(.+)::[^:]*$/.exec(type ?? "")?.[1] ?? type;
+
 /** The packs of a rules directory, or of a release that is compiled for this run only. */
 async function packsOf(directory: string | undefined): Promise<Packs | undefined> {
   if (directory === undefined || directory === "builtin") return undefined;
@@ -33,7 +39,7 @@ async function packsOf(directory: string | undefined): Promise<Packs | undefined
     throw new UsageError(
       "The rules are not there; --rules takes builtin, a folder of imported packs, or a release as folder or ZIP.",
     );
-  const { loadPacks } = await import("../../validators/load-packs.js");
+  const { loadPacks } = await import("../../validators/selection/load-packs.js");
   const isRelease =
     directory.toLowerCase().endsWith(".zip") ||
     readdirSync(directory).some((name) => name.toLowerCase().endsWith(".sch"));
@@ -55,8 +61,15 @@ async function packsOf(directory: string | undefined): Promise<Packs | undefined
 interface Verdict {
   readonly file: string;
   readonly valid: boolean;
+  /** Which rules were taken: the row of the built-in table, or the pack. */
+  readonly profile: string;
+  /** Every rule set that judged, with its version. */
+  readonly ruleSet: readonly string[];
   readonly durationMs: number;
-  readonly findings: readonly Pick<Finding, "ruleId" | "layer" | "severity" | "location" | "line" | "message">[];
+  readonly findings: readonly Pick<
+    Finding,
+    "ruleId" | "layer" | "severity" | "location" | "line" | "message" | "btIds"
+  >[];
 }
 
 function verdictOf(file: string, report: Report, durationMs: number, layers: ReadonlySet<string> | undefined): Verdict {
@@ -64,14 +77,17 @@ function verdictOf(file: string, report: Report, durationMs: number, layers: Rea
   return {
     file,
     valid: findings.every((finding) => finding.severity === "warning") && (layers !== undefined || report.valid),
+    profile: report.profile,
+    ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`),
     durationMs: Math.round(durationMs * 1000) / 1000,
-    findings: findings.map(({ ruleId, layer, severity, location, line, message }) => ({
+    findings: findings.map(({ ruleId, layer, severity, location, line, message, btIds }) => ({
       ruleId,
       layer,
       severity,
       location,
       ...(line === undefined ? {} : { line }),
       message,
+      ...(btIds === undefined ? {} : { btIds }),
     })),
   };
 }
@@ -97,10 +113,11 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
 }
 
 async function run(args: readonly string[]): Promise<ExitCode> {
-  const parsed = parseArguments(args, { options: ["layer", "rules"], flags: ["json", "fragment", "preview"] });
+  const parsed = parseArguments(args, { options: ["layer", "rules", "type"], flags: ["json", "fragment", "preview"] });
   const { options, values: files } = parsed;
   if (files.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
   const layers = layersOf(parsed);
+  const declared = declaredType(options.get("type"));
   const { validateDocument } = await import("../../validators/validate.js");
   const packs = await readable(() => packsOf(options.get("rules") ?? loadConfig().RULES_DIR));
   const day = bratislavaDay(systemClock.now());
@@ -117,7 +134,14 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     const start = systemClock.monotonic();
     const report = validateDocument(
       bytes,
-      { limits: SCAN_LIMITS, day, fragment: options.has("fragment"), preview: options.has("preview") },
+      {
+        limits: SCAN_LIMITS,
+        day,
+        fragment: options.has("fragment"),
+        preview: options.has("preview"),
+        ...(declared === undefined ? {} : { declared }),
+        ...(layers === undefined ? {} : { layers: [...layers] }),
+      },
       packs,
     );
     const verdict = verdictOf(file, report, systemClock.monotonic() - start, layers);
@@ -139,7 +163,9 @@ export const validateCommand: Command = {
   name: "validate",
   summary: "Check documents offline against UBL 2.1, EN 16931 and Peppol BIS 3.0.",
   usage: [
-    "kurier validate FILE… [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--fragment] [--preview]",
+    "kurier validate FILE… [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--fragment] [--preview]",
+    "--type declares the document type or CustomizationID to judge by; without it the document's own decides. A layer that",
+    "--layer names always judges, also where the CustomizationID would not bring it.",
     "- reads standard input; --fragment skips the schema layer; --rules DIR uses imported packs or a release's folder.",
     "--json prints one object a file and line. Exit 0: all valid; 1: findings of severity fatal or error; 2: usage or unreadable file.",
   ],

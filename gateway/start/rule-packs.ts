@@ -9,7 +9,7 @@ export async function whyPacksAreRefused(directory: string): Promise<string | un
   if (statSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true)
     return "RULES_DIR names no folder; create it, or leave the variable out to use the built-in rules.";
   const [{ loadPacks }, { PackRefused }, { XsdUnavailable }] = await Promise.all([
-    import("../../validators/load-packs.js"),
+    import("../../validators/selection/load-packs.js"),
     import("../../validators/schematron/release/load.js"),
     import("../../validators/schematron/release/xsd.js"),
   ]);

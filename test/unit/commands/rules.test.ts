@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { archiveOf } from "../../fuzz/targets.js";
 import { conformance, describeConformance } from "../../support/conformance.js";
+import { builtInSet, likeSchema } from "../../support/pack-like.js";
 import { kurier } from "./kurier.js";
 import type { Ran } from "./kurier.js";
 
@@ -36,7 +37,14 @@ test("import compiles a release, says what it holds, and activates it when told;
   expect(imported.out).toMatch(/house\.sch: layer pack:house-rules, 1 patterns, 1 rules, 1 asserts\n/u);
   expect(imported.out).toContain("kurier rules activate house-rules");
   expect((await rules("list")).out).toMatch(/imported +house-rules +inactive +mandatory from 2026-01-01/u);
-  expect((await rules("activate", "house-rules")).code).toBe(0);
+  const asked = await rules("activate", "house-rules");
+  expect([asked.code, asked.err]).toEqual([
+    2,
+    "Nobody is there to agree; repeat with --yes to activate house-rules.\n",
+  ]);
+  expect(asked.out).toBe("every document  + 1 rules of house.sch from 2026-01-01, on top of the built-in rules\n");
+  expect((await rules("list")).out).toMatch(/imported +house-rules +inactive/u);
+  expect((await rules("activate", "house-rules", "--yes")).code).toBe(0);
   const listed = await rules("list");
   expect(listed.out).toMatch(/imported +house-rules +active/u);
   expect(listed.out).toMatch(/built-in +peppol-billing +3\.0\.21 +mandatory from 2026-08-17/u);
@@ -89,6 +97,28 @@ test.each([
   expect(err).toMatch(/^[^\n]+\.\n$/u);
 });
 
+test("a release that lacks built-in rules is named as such by import and verify, and its activation says what changes", async () => {
+  const ids = builtInSet("en16931")
+    .catalogue.map(({ id }) => id)
+    .filter((id) => id !== "BR-CO-15" && id !== "BR-S-08");
+  const source = place("like.zip", archiveOf({ "like.sch": likeSchema({ ids }) }));
+  const imported = await rules("import", source);
+  expect(imported.out).toContain("like.sch lacks 2 of the 979 rules of en16931 1.3.16 (BR-CO-15, BR-S-08).");
+  const ours = place("sum.xml", invoiceWithLines(1));
+  const verified = await rules("verify", "like", ours);
+  expect([verified.code, verified.out.trimEnd().split("\n").at(-1)]).toEqual([
+    1,
+    "1 comparisons over 1 files, 0 differences, 2 rules lacking.",
+  ]);
+  const activated = await rules("activate", "like", "--yes");
+  expect(activated.out).toContain("Invoice  + 977 rules of like.sch, on top of the built-in rules\n");
+  await rules("import", source, "--id", "less", "--without", "BR-CO-15,BR-S-08");
+  expect((await rules("activate", "less", "--yes")).out).toContain(
+    "Invoice  like.sch takes the place of en16931 1.3.16: 0 rules more, 2 less (BR-CO-15, BR-S-08)\n",
+  );
+  expect((await rules("verify", "house-rules", ours)).code).toBe(1);
+});
+
 describeConformance("an official release", "schematron/peppol-3.0.21", () => {
   test("an official release is recognised by its hashes, and verify finds no difference to the built-in rules; to an older release it finds those of the code lists", async () => {
     const imported = await rules("import", conformance("schematron", "peppol-3.0.21"));
@@ -98,7 +128,7 @@ describeConformance("an official release", "schematron/peppol-3.0.21", () => {
     const verified = await rules("verify", "peppol-3.0.21", documents);
     expect([verified.code, verified.out.trimEnd().split("\n").at(-1)]).toEqual([
       0,
-      expect.stringMatching(/^20 comparisons over 10 files, 0 differences\.$/u),
+      expect.stringMatching(/^20 comparisons over 10 files, 0 differences, 0 rules lacking\.$/u),
     ]);
     await rules("import", conformance("schematron", "peppol-3.0.19"));
     const older = await rules("verify", "peppol-3.0.19", place("ours.xml", invoiceWithLines(1)));

@@ -96,14 +96,22 @@ describe("--json", () => {
     const { code, out } = await kurier(["validate", "--json", file("valid.xml"), file("broken.xml"), file("bad.xml")]);
     const all = lines(out);
     expect([code, all.length]).toEqual([1, 3]);
-    for (const verdict of all) expect(Object.keys(verdict)).toEqual(["file", "valid", "durationMs", "findings"]);
+    for (const verdict of all)
+      expect(Object.keys(verdict)).toEqual(["file", "valid", "profile", "ruleSet", "durationMs", "findings"]);
     expect(all.map(({ file: name, valid }) => [name, valid])).toEqual([
       [file("valid.xml"), true],
       [file("broken.xml"), false],
       [file("bad.xml"), false],
     ]);
     for (const finding of all.flatMap(({ findings }) => findings))
-      expect(Object.keys(finding)).toEqual(["ruleId", "layer", "severity", "location", "line", "message"]);
+      expect(Object.keys(finding).filter((key) => key !== "btIds")).toEqual([
+        "ruleId",
+        "layer",
+        "severity",
+        "location",
+        "line",
+        "message",
+      ]);
     expect(all[1]?.findings).toMatchObject([
       {
         ruleId: "BR-CO-16",
@@ -156,6 +164,41 @@ test("--layer shows and judges the named layers only", async () => {
   expect(await ask("schema,en16931")).toEqual([1, ["schema", "en16931"]]);
   expect(await ask("peppol")).toEqual([0, []]);
   expect((await kurier(["validate", "--layer", "peppol", file("bad.xml")])).code).toBe(1);
+});
+
+describe("the rules that are taken", () => {
+  const CORE = "urn:cen.eu:en16931:2017";
+  const ask = async (
+    text: string,
+    ...args: string[]
+  ): Promise<{ profile: string; ids: string[]; ruleSet: string[] }> => {
+    const [line] = lines((await kurier(["validate", "--json", "-", ...args], { input: text })).out);
+    const { profile, ruleSet } = line as unknown as { profile: string; ruleSet: string[] };
+    return { profile, ruleSet, ids: line?.findings.map(({ ruleId }) => ruleId) ?? [] };
+  };
+  const asCore = VALID.replace(/(<cbc:CustomizationID>)[^<]*/u, `$1${CORE}`).replace(
+    /<cbc:BuyerReference>[^<]*<\/cbc:BuyerReference>/u,
+    "",
+  );
+
+  test("follow the CustomizationID of the document, and profile and ruleSet say which they were", async () => {
+    expect(await ask(asCore)).toEqual({ profile: "en16931", ids: [], ruleSet: ["ubl 2.1", "en16931 1.3.16"] });
+    expect(await ask(VALID)).toMatchObject({ profile: "peppol-billing", ids: [] });
+  });
+
+  test("are those of --type when it is given, as CustomizationID or as document type identifier", async () => {
+    const billing = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0";
+    const invoice = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice";
+    for (const type of [billing, `${invoice}##${billing}::2.1`]) {
+      const told = await ask(asCore, "--type", type);
+      expect(told.profile).toBe("peppol-billing");
+      expect(told.ids).toContain("PEPPOL-EN16931-R004");
+    }
+  });
+
+  test("include a layer that --layer names, also where the CustomizationID would not bring it", async () => {
+    expect((await ask(asCore, "--layer", "peppol")).ids).toContain("PEPPOL-EN16931-R004");
+  });
 });
 
 describe("--rules", () => {

@@ -18,7 +18,7 @@ import {
   SELF_BILLING_PROCESS,
   UBL_INVOICE,
 } from "../../../engine/peppol/envelope/identifiers.js";
-import { CUSTOMIZATION } from "../../../validators/selection.js";
+import { CUSTOMIZATION } from "../../../validators/selection/builtin.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { INVOICE_RESPONSE_PROFILE } from "../../../engine/peppol/responses/invoice-response.js";

@@ -4,15 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
-import { loadPacks } from "../../../validators/load-packs.js";
-import type { Packs } from "../../../validators/packs.js";
+import { loadPacks } from "../../../validators/selection/load-packs.js";
+import type { Packs } from "../../../validators/selection/packs.js";
 import type { ValidateOptions } from "../../../validators/protocol.js";
 import { importRules } from "../../../validators/schematron/release/import.js";
 import { setActive } from "../../../validators/schematron/release/load.js";
-import { CUSTOMIZATION } from "../../../validators/selection.js";
+import { CUSTOMIZATION } from "../../../validators/selection/builtin.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { NS } from "../../../validators/xml/names.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
+import { builtInSet } from "../../support/pack-like.js";
 import { conformance, conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
 
 const OPTIONS: ValidateOptions = { limits: SCAN_LIMITS, day: "2026-11-20" };
@@ -24,6 +25,11 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** Asserts with every id of the built-in billing rules, so that a release may take their place. */
+const BILLING_IDS = [...new Set(builtInSet("peppol-billing").catalogue.map(({ id }) => id))]
+  .map((id) => `<assert id="${id}" flag="fatal" test="true()">holds</assert>`)
+  .join("");
+
 /** A release of one schema that refuses every document it is for. */
 function ownRelease(name: string, context: string, test: string): string {
   const file = join(folder, `${name}.sch`);
@@ -31,7 +37,7 @@ function ownRelease(name: string, context: string, test: string): string {
     file,
     `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><title>${name}</title>
     <ns prefix="i" uri="${NS.Invoice}"/><ns prefix="cbc" uri="${NS.cbc}"/><ns prefix="o" uri="urn:orders"/>
-    <pattern><rule context="${context}"><assert id="${name}-1" test="${test}" flag="fatal">never</assert></rule></pattern></schema>`,
+    <pattern><rule context="${context}"><assert id="${name}-1" test="${test}" flag="fatal">never</assert>${name === "extra" || name === "orders" ? "" : BILLING_IDS}</rule></pattern></schema>`,
   );
   return file;
 }
@@ -60,7 +66,7 @@ const ids = (bytes: Buffer, packs: Packs, options = OPTIONS): string[] =>
   validateDocument(bytes, options, packs).findings.map(({ layer, ruleId }) => `${layer} ${ruleId}`);
 
 describe("a pack of the operator", () => {
-  test("a pack of the operator for the Peppol layer takes the place of the built-in Peppol rules, and the report names its hash", async () => {
+  test("a pack with every id of the built-in Peppol rules takes their place, and the report names its hash", async () => {
     const packs = await imported("mine", "/i:Invoice", "false()", { layer: "peppol" });
     const report = validateDocument(invoiceWithLines(1), OPTIONS, packs);
     expect(report.findings).toMatchObject([

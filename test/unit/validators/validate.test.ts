@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
-import type { RulesVersion } from "../../../validators/selection.js";
-import { CUSTOMIZATION, SELECTION, versionInForce } from "../../../validators/selection.js";
+import type { RulesVersion } from "../../../validators/selection/builtin.js";
+import { CUSTOMIZATION, SELECTION, versionInForce } from "../../../validators/selection/builtin.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { NS } from "../../../validators/xml/names.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";

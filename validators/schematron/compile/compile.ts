@@ -18,7 +18,7 @@ import { XPathError } from "../xpath/lexer.js";
 import { parseXPath } from "../xpath/parser.js";
 
 /** Changes whenever the compiler's output does: compiled packs of another version are not loaded. */
-export const COMPILER_VERSION = "2";
+export const COMPILER_VERSION = "3";
 
 export type Compiled = {
   /** Body of a function of one parameter, R (runtime.ts); returns what pack.ts runs, the asserts included. */

@@ -10,7 +10,10 @@ import { basename, dirname, join, posix } from "node:path";
 import type { Layer } from "../../report.js";
 import { compileSchema, COMPILER_VERSION } from "../compile/compile.js";
 import type { Compiled } from "../compile/compile.js";
+import { customizationsOf } from "./customizations.js";
 import { decodeSource } from "./decode.js";
+import { layersOf, likenesses } from "./layers.js";
+import type { Likeness } from "./layers.js";
 import type { Manifest, ManifestSchemaEntry } from "./manifest.js";
 import type { Schema } from "../compile/model.js";
 import { readSchema } from "../compile/read-schema.js";
@@ -30,13 +33,19 @@ export type ImportOptions = {
   readonly mandatoryFrom?: string;
   /** Schematron phase to compile; default: the schema's own, or all patterns. */
   readonly phase?: string;
-  /** Layer of a schema by its file path; default: by the ids of its asserts. */
+  /** Layer of a schema by its file path; default: that of the built-in rules it covers, else one of its own. */
   readonly layers?: Readonly<Record<string, Layer>>;
+  /** CustomizationIDs, or their beginnings, that the pack is for; default: those its schemas name. */
+  readonly customizations?: readonly string[];
+  /** Built-in ids that the pack may lack and still take the place of the built-in rules. Default none. */
+  readonly without?: readonly string[];
 };
 
 export type ImportResult = {
   readonly manifest: Manifest;
   readonly directory: string;
+  /** The built-in rules that the schemas look like, and what they lack of them. */
+  readonly likenesses: readonly Likeness[];
   /** Official tests found in the release, by file, for `verifyTests`. */
   readonly tests: readonly { readonly file: string; readonly tests: readonly EmbeddedTest[] }[];
 };
@@ -57,6 +66,13 @@ export function importRules(options: ImportOptions): ImportResult {
     throw new ReleaseError(`${JSON.stringify(id)} is no id of a pack: lower case letters, digits, dot, hyphen`);
   const tests = files.flatMap((file) => (file.path.toLowerCase().endsWith(".xml") ? testsOf(file) : []));
   const kept = files.filter((file) => /\.(?:sch|xsd)$/i.test(file.path));
+  const offered = schemas.map(({ file, schema, compiled }) => ({
+    file,
+    asserts: compiled.asserts,
+    customizations: options.customizations ?? customizationsOf(schema),
+  }));
+  const found = likenesses(offered, new Set(options.without ?? []));
+  const layers = layersOf(offered, found, id);
   const manifest: Manifest = {
     format: 1,
     id,
@@ -64,26 +80,31 @@ export function importRules(options: ImportOptions): ImportResult {
     active: false,
     importedFrom: basename(options.source),
     ...(options.mandatoryFrom === undefined ? {} : { mandatoryFrom: options.mandatoryFrom }),
+    ...(options.layers === undefined ? {} : { layers: { ...options.layers } }),
+    ...(options.customizations === undefined ? {} : { customizations: [...options.customizations] }),
+    ...(options.without === undefined ? {} : { without: [...options.without] }),
     sources: kept.map((file) => ({
       path: file.path,
       sha256: file.sha256,
       ...optional("known", knownRelease(file.sha256)),
     })),
-    schemas: schemas.map((schema, index) =>
-      describe(schema, index, options.layers?.[schema.file] ?? layerOf(schema.compiled, id)),
-    ),
+    schemas: schemas.map((schema, index) => ({
+      ...describe(schema, index),
+      layer: options.layers?.[schema.file] ?? layers.get(schema.file) ?? `pack:${id}`,
+      customizations: [...(offered[index]?.customizations ?? [])],
+    })),
     xsds: kept
       .filter((file) => /\.xsd$/i.test(file.path))
       .map((file) => ({ file: file.path, namespace: targetNamespace(file) })),
   };
-  return { manifest, directory: writePack(options.rulesDir, manifest, schemas, kept), tests };
+  return { manifest, directory: writePack(options.rulesDir, manifest, schemas, kept), likenesses: found, tests };
 }
 
 const optional = <K extends string>(key: K, value: string | undefined): Partial<Record<K, string>> =>
   (value === undefined ? {} : { [key]: value }) as Partial<Record<K, string>>;
 
-/** "peppol-bis 3.0.22.zip" → "peppol-bis-3.0.22". */
-const idOf = (source: string): string =>
+/** The id of a pack by the name of its source: "peppol-bis 3.0.22.zip" → "peppol-bis-3.0.22". */
+export const idOf = (source: string): string =>
   basename(source)
     .replace(/\.zip$/i, "")
     .toLowerCase()
@@ -117,27 +138,19 @@ function testsOf(file: ReleaseFile): { readonly file: string; readonly tests: Em
     : [];
 }
 
-/** The layer of the chain that a schema belongs to, by the ids it uses; anything else is a layer of its own. */
-function layerOf(compiled: Compiled, id: string): Layer {
-  const ids = compiled.asserts.map((assert) => assert.id);
-  const share = (pattern: RegExp): number =>
-    ids.filter((assertId) => pattern.test(assertId)).length / Math.max(ids.length, 1);
-  if (share(/^(?:BR-|UBL-)/) > 0.9) return "en16931";
-  return ids.some((assertId) => assertId.startsWith("PEPPOL-EN16931-")) ? "peppol" : `pack:${id}`;
-}
-
-function describe({ file, schema, compiled }: CompiledSchema, index: number, layer: Layer): ManifestSchemaEntry {
+function describe(
+  { file, schema, compiled }: CompiledSchema,
+  index: number,
+): Omit<ManifestSchemaEntry, "layer" | "customizations"> {
   return {
     file,
     title: schema.title,
-    layer,
     code: `${index}.rules.js`,
     codeSha256: sha256(compiled.code),
     patterns: compiled.patterns,
     rules: compiled.rules,
     asserts: compiled.asserts.length,
     roots: rootsOf(schema),
-    customizations: customizationsOf(schema),
   };
 }
 
@@ -149,20 +162,6 @@ function rootsOf(schema: Schema): string[] {
     ([, prefix = "", local = ""]) => `{${schema.namespaces.get(prefix) ?? ""}}${local}`,
   );
   return [...new Set(names)].sort();
-}
-
-/** Literals that a test compares the CustomizationID with. */
-function customizationsOf(schema: Schema): string[] {
-  const tests = schema.patterns.flatMap((pattern) =>
-    pattern.rules.flatMap((rule) => rule.asserts.map((assert) => assert.test)),
-  );
-  return [
-    ...new Set(
-      tests.flatMap((test) =>
-        Array.from(test.matchAll(/CustomizationID[^'"]*['"](urn:[^'"]+)['"]/g), ([, literal = ""]) => literal),
-      ),
-    ),
-  ];
 }
 
 const targetNamespace = (file: ReleaseFile): string =>

@@ -101,12 +101,14 @@ export function setActive(rulesDir: string, id: string, active: boolean): Manife
 export function recompilePack(rulesDir: string, id: string): ImportResult {
   const old = readManifest(rulesDir, id);
   checkSources(rulesDir, old);
-  const layers = Object.fromEntries(old.schemas.map((schema) => [schema.file, schema.layer as Layer]));
   const result = importRules({
     source: join(rulesDir, id, "sources"),
     rulesDir,
     id,
-    layers,
+    // What the operator chose is kept; the rest is worked out again, for the built-in rules may have changed.
+    ...(old.layers === undefined ? {} : { layers: old.layers as Readonly<Record<string, Layer>> }),
+    ...(old.customizations === undefined ? {} : { customizations: old.customizations }),
+    ...(old.without === undefined ? {} : { without: old.without }),
     ...(old.mandatoryFrom === undefined ? {} : { mandatoryFrom: old.mandatoryFrom }),
   });
   const manifest: Manifest = { ...result.manifest, importedFrom: old.importedFrom, active: old.active };

@@ -12,6 +12,10 @@ export const manifestSchema = z.strictObject({
   active: z.boolean(),
   /** First day on which the rules are mandatory, YYYY-MM-DD, Europe/Bratislava. */
   mandatoryFrom: z.iso.date().optional(),
+  /** What the operator said at the import: layers by file, documents it is for, built-in ids it may lack. */
+  layers: z.record(file, z.string()).optional(),
+  customizations: z.array(z.string()).optional(),
+  without: z.array(z.string()).optional(),
   /** Name of the folder or archive, without its path. */
   importedFrom: file,
   sources: z.array(z.strictObject({ path: file, sha256: hash, known: z.string().optional() })),

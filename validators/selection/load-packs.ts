@@ -1,11 +1,11 @@
 /** Loads imported rule packs; apart from packs.ts, so that a thread without packs loads no compiler. */
 import { join } from "node:path";
 import type { PackGrammar, PackRules, Packs } from "./packs.js";
-import type { Layer } from "./report.js";
-import { loadActivePacks } from "./schematron/release/load.js";
-import type { LoadedPack } from "./schematron/release/load.js";
-import { loadXsd } from "./schematron/release/xsd.js";
-import { NS } from "./xml/names.js";
+import type { Layer } from "../report.js";
+import { loadActivePacks } from "../schematron/release/load.js";
+import type { LoadedPack } from "../schematron/release/load.js";
+import { loadXsd } from "../schematron/release/xsd.js";
+import { NS } from "../xml/names.js";
 
 /** The manifest lists what looks like an absolute path, also inside predicates; components are no document elements. */
 const canBeRoot = (name: string): boolean =>
@@ -16,6 +16,8 @@ export const packRules = ({ manifest, schemas }: LoadedPack): PackRules[] =>
   schemas.map(({ rules, entry }) => ({
     rules,
     layer: rules.layer as Layer,
+    pack: `pack:${manifest.id}` as const,
+    without: new Set(manifest.without ?? []),
     mandatoryFrom: manifest.mandatoryFrom,
     roots: new Set(entry.roots.filter(canBeRoot)),
     customizations: entry.customizations,

@@ -2,12 +2,12 @@
  * Which rules judge a document: a table by root and CustomizationID, each row with the versions of its rules and the
  * day from which each is mandatory. The first row that matches is taken.
  */
-import { en16931, EN16931_VERSION } from "./rules/en16931/index.js";
-import { INVOICE_RESPONSE_VERSION, invoiceResponseRules } from "./rules/invoice-response/invoice-response.js";
-import { MLS_VERSION, mlsRules } from "./rules/mls/mls.js";
-import { PEPPOL_BILLING_VERSION, peppolBilling, peppolSelfBilling } from "./rules/peppol/billing.js";
-import type { RuleSet } from "./rules/rule.js";
-import type { DocumentFacts } from "./report.js";
+import { en16931, EN16931_VERSION } from "../rules/en16931/index.js";
+import { INVOICE_RESPONSE_VERSION, invoiceResponseRules } from "../rules/invoice-response/invoice-response.js";
+import { MLS_VERSION, mlsRules } from "../rules/mls/mls.js";
+import { PEPPOL_BILLING_VERSION, peppolBilling, peppolSelfBilling } from "../rules/peppol/billing.js";
+import type { RuleSet } from "../rules/rule.js";
+import type { DocumentFacts } from "../report.js";
 
 /** The rules of one release. */
 export interface RulesVersion {
@@ -26,6 +26,8 @@ export interface SelectionRow {
   /** Name in reports. */
   readonly profile: string;
   readonly matches: (facts: DocumentFacts) => boolean;
+  /** The CustomizationID of its documents. */
+  readonly customization?: string;
   /** Oldest first. */
   readonly versions: readonly RulesVersion[];
 }
@@ -72,17 +74,25 @@ const billing = (make: () => readonly RuleSet[]): readonly RulesVersion[] => [
 export const SELECTION: readonly SelectionRow[] = [
   {
     profile: "peppol-self-billing",
+    customization: CUSTOMIZATION.selfBilling,
     matches: (f) => isInvoice(f) && names(f, CUSTOMIZATION.selfBilling),
     versions: billing(() => [coreRules(), peppolSelfBilling()]),
   },
   {
     profile: "en16931",
+    customization: CUSTOMIZATION.en16931,
     matches: (f) => isInvoice(f) && f.customizationId === CUSTOMIZATION.en16931,
     versions: [{ version: EN16931_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [coreRules()] }],
   },
-  { profile: "peppol-billing", matches: isInvoice, versions: billing(() => [coreRules(), peppolBilling()]) },
+  {
+    profile: "peppol-billing",
+    customization: CUSTOMIZATION.billing,
+    matches: isInvoice,
+    versions: billing(() => [coreRules(), peppolBilling()]),
+  },
   {
     profile: "peppol-invoice-response",
+    customization: CUSTOMIZATION.invoiceResponse,
     matches: (f) => responds(f, CUSTOMIZATION.invoiceResponse),
     versions: [
       { version: INVOICE_RESPONSE_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [invoiceResponseRules()] },
@@ -90,6 +100,7 @@ export const SELECTION: readonly SelectionRow[] = [
   },
   {
     profile: "peppol-mls",
+    customization: CUSTOMIZATION.mls,
     matches: (f) => responds(f, CUSTOMIZATION.mls),
     versions: [{ version: MLS_VERSION, mandatoryFrom: BUILT_IN_FROM, make: () => [mlsRules()] }],
   },
@@ -104,6 +115,8 @@ export const DOMESTIC_ADDITIONS: readonly DomesticAddition[] = [];
 /** What was selected for a document. */
 export interface Selection {
   readonly profile: string;
+  /** Whether the document names the specification of the row; false where the row is only the nearest there is. */
+  readonly named: boolean;
   readonly ruleSets: readonly RuleSet[];
 }
 
@@ -136,7 +149,32 @@ export function selectRules(facts: DocumentFacts, day: string, preview = false):
   if (row === undefined) return undefined;
   const additions = DOMESTIC_ADDITIONS.filter((addition) => addition.applies(facts));
   const chosen = [row, ...additions].map(({ versions }) => versionInForce(versions, day, preview));
-  return { profile: row.profile, ruleSets: chosen.flatMap(ruleSetsOf) };
+  return {
+    profile: row.profile,
+    named: row.customization !== undefined && names(facts, row.customization),
+    ruleSets: chosen.flatMap(ruleSetsOf),
+  };
+}
+
+/** The rules of Peppol billing for an invoice, whatever its CustomizationID says; none for other documents. */
+export function billingRules(facts: DocumentFacts, day: string, preview = false): readonly RuleSet[] {
+  const row = isInvoice(facts) ? SELECTION.find(({ profile }) => profile === "peppol-billing") : undefined;
+  return row === undefined ? [] : ruleSetsOf(versionInForce(row.versions, day, preview));
+}
+
+/** A rule set of ours with the CustomizationID of the documents it is for; undefined: several kinds of documents. */
+export interface BuiltInSet {
+  readonly rules: RuleSet;
+  readonly customization: string | undefined;
+}
+
+/** The newest built-in rule sets, each once. */
+export function builtInSets(): readonly BuiltInSet[] {
+  const sets = new Map<RuleSet, string | undefined>();
+  for (const { versions, customization } of SELECTION)
+    for (const rules of ruleSetsOf(versions.findLast(({ make }) => make !== undefined)))
+      sets.set(rules, sets.has(rules) ? undefined : customization);
+  return Array.from(sets, ([rules, customization]) => ({ rules, customization }));
 }
 
 /** Compiles all rules that have tables, so that the first document does not wait for them. */
