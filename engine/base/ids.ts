@@ -10,6 +10,7 @@
 import { randomFillSync, randomUUID } from "node:crypto";
 
 import type { Clock } from "./clock.js";
+import { LIMITS } from "./limits.js";
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -63,6 +64,27 @@ export function participantParts(id: ParticipantId): { readonly scheme: string; 
 
 /** `iso6523-actorid-upis::<scheme>:<id>`. @source spec/sapi.md, Received list item */
 export const qualifiedParticipant = (id: string): string => `${PARTICIPANT_SCHEME}::${id}`;
+
+/**
+ * What no caller's id of a document holds: control characters, halves of surrogate pairs, line and paragraph marks, and
+ * everything that has no width. Two ids that differ in one of them could not be told apart by whoever reads them.
+ */
+const UNREADABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const PADDED = /^\s|\s$/u;
+/** A letter, digit, mark of punctuation or symbol; the blank of Braille counts as a symbol and shows nothing. */
+const VISIBLE = /(?!\u2800)[\p{L}\p{N}\p{P}\p{S}\p{Co}]/u;
+
+/**
+ * Why a caller's own id of a document is refused; undefined when it may be used. Ids are compared exactly as they came:
+ * nothing is trimmed, folded or normalised. @source spec/rulings.md, section 14, documentId
+ */
+export function whyExternalIdIsRefused(text: string): string | undefined {
+  if ([...text].length > LIMITS.document_id_chars_max)
+    return `must have at most ${LIMITS.document_id_chars_max} characters`;
+  if (UNREADABLE.test(text)) return "must not contain control, format or zero-width characters";
+  if (PADDED.test(text)) return "must not begin or end with white space";
+  return VISIBLE.test(text) ? undefined : "must contain something visible";
+}
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 

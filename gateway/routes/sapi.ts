@@ -9,7 +9,12 @@ import { requestFingerprint } from "../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { ErrorDetail } from "../../engine/base/errors.js";
-import { parseParticipantId, parseReceivedDocumentId, qualifiedParticipant } from "../../engine/base/ids.js";
+import {
+  parseParticipantId,
+  parseReceivedDocumentId,
+  qualifiedParticipant,
+  whyExternalIdIsRefused,
+} from "../../engine/base/ids.js";
 import type { ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { RECEIVED_STATES } from "../../engine/lifecycle/received.js";
@@ -50,7 +55,20 @@ const participant = (what: string) =>
 /** @source spec/sapi.md, Send request */
 const sendBody = z.object({
   metadata: z.object({
-    documentId: z.string().min(1).max(LIMITS.document_id_chars_max).describe("The ERP document id."),
+    documentId: z
+      .string()
+      .superRefine((value, context) => {
+        const fault = whyExternalIdIsRefused(value);
+        if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
+      })
+      .meta({
+        openapi: {
+          type: "string",
+          minLength: 1,
+          maxLength: LIMITS.document_id_chars_max,
+          description: "The ERP document id; compared exactly, no white space at its ends, nothing invisible in it.",
+        },
+      }),
     documentTypeId: text("Full Peppol document type URN; must match the UBL root element."),
     processId: text("Peppol process id of the billing flow."),
     senderParticipantId: participant("Must match the EndpointID of the party that sends."),

@@ -327,6 +327,38 @@ describe.each(serverForms)("SAPI over %s", (form) => {
     });
 
     test.each([
+      ["nothing", ""],
+      ["white space before it", " F-1"],
+      ["white space behind it", "F-1\u00a0"],
+      ["a line break", "F-1\nF-2"],
+      ["a zero-width space", "F\u200b-1"],
+      ["a soft hyphen", "F\u00ad-1"],
+      ["a mark of direction", "\u202eF-1"],
+      ["a byte order mark", "F-1\ufeff"],
+      ["a variation selector", "F-1\ufe0f"],
+      ["spaces alone", "   "],
+      ["a blank of Braille alone", "\u2800"],
+      ["an accent without a letter", "\u0301"],
+      ["a filler of Hangul alone", "\u3164"],
+    ])("rulings §14: a documentId with %s is refused", async (_, documentId) => {
+      expect(codes(await send(t.sandbox, sender, parts(xml(), { documentId })))).toEqual([
+        400,
+        "VALIDATION",
+        "metadata.documentId",
+      ]);
+    });
+
+    test("rulings §14: documentIds are compared exactly: case, inner space and form of an accent tell them apart; 255 characters count as such", async () => {
+      const run = randomUUID();
+      const pair = (text: string): string => `${run} ${text}`;
+      const ids = ["F-\u00e9", "F-e\u0301", "f-\u00e9", "F -\u00e9", "F  -\u00e9"].map(pair);
+      for (const documentId of [...ids, `${run}${"😀".repeat(219)}`])
+        expect((await send(t.sandbox, sender, parts(xml(), { documentId }))).status).toBe(202);
+      for (const documentId of ids)
+        expect(codes(await send(t.sandbox, sender, parts(xml(), { documentId })))[2]).toBe("SAPI-DOC-018");
+    });
+
+    test.each([
       "0000-01-01T00:00:00Z",
       "0001-01-01T00:00:00+14:00",
       "9999-12-31T23:59:59-14:00",
