@@ -1,6 +1,7 @@
 /** Every benchmark. */
 import { as4Bench } from "./as4.js";
 import { endToEndBench } from "./end-to-end.js";
+import { loopBlockBench } from "./loop-block.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
 import { sendBench } from "./send.js";
@@ -12,6 +13,7 @@ export const BENCHES: readonly Bench[] = [
   sendBench,
   sendLatencyBench,
   pollBench,
+  loopBlockBench,
   as4Bench,
   endToEndBench,
 ];
