@@ -24,6 +24,8 @@ export interface ValidateOptions {
   readonly layers?: readonly string[];
   /** Directory of the operator's imported rule packs; the active ones are loaded once per worker. Default none. */
   readonly rulesDir?: string;
+  /** gzip level, 1 to 9, at which the bytes of a valid document come back with the report. Default: they do not. */
+  readonly compressLevel?: number;
   /** Puts the time of each layer into the report, for metrics. Default false. */
   readonly timings?: boolean;
   /** Judges by the next version of the rules where there is one, whatever the day. Default false. */

@@ -110,6 +110,8 @@ export interface Report {
   readonly profile: string;
   readonly ruleSets: readonly RuleSetUsed[];
   readonly facts: DocumentFacts | undefined;
+  /** gzip of the exact bytes; only of a valid document, and when the options ask for it. */
+  readonly compressed?: Uint8Array;
   /** Milliseconds per layer, and `scan`; only when the options ask for them. */
   readonly timings?: Readonly<Record<string, number>>;
 }

@@ -5,10 +5,12 @@
  * @source design/validation.md V7, sections 2 and 6
  */
 import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { inspect } from "./inspect.js";
 import { chooseRules } from "./selection/choice.js";
 import { NO_PACKS, packGrammarFor, packRulesFor } from "./selection/packs.js";
 import type { Packs } from "./selection/packs.js";
+import { withoutBackingStore } from "./plain.js";
 import type { ValidateOptions } from "./protocol.js";
 import { invalidates } from "./report.js";
 import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
@@ -75,9 +77,14 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
     profile,
     ruleSets: chain.used,
     facts,
+    ...compressed(bytes, chain.valid ? options.compressLevel : undefined),
     ...clock.timings(),
   };
 }
+
+/** Whoever holds the bytes anyway compresses them, so that their owner need not. */
+const compressed = (bytes: Buffer, level: number | undefined): Pick<Report, "compressed"> =>
+  level === undefined ? {} : { compressed: withoutBackingStore(gzipSync(bytes, { level })) };
 
 /** Runs the layers on a document that the grammar table knows. @returns the name of the selection */
 function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, packs: Packs): string {

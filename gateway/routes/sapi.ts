@@ -1,11 +1,9 @@
 /** The SAPI profile: send, list received, received detail, acknowledge. @source spec/sapi.md, Endpoints */
-import { createHash } from "node:crypto";
 import { z } from "zod";
 
 import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import type { Instant } from "../../engine/base/clock.js";
 import type { Inbox, Reader, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
-import { requestFingerprint } from "../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { ErrorDetail } from "../../engine/base/errors.js";
@@ -145,8 +143,6 @@ function refuseWrapper(body: SendBody, onBehalfOf: ParticipantId): void {
   if (details.length > 0) throw new Refusal("REQUEST_INVALID", details);
 }
 
-const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
-
 function sendRequest(
   body: SendBody,
   facts: {
@@ -160,8 +156,7 @@ function sendRequest(
   const payload = Buffer.from(body.payload, "utf8");
   if (payload.length > LIMITS.payload_bytes_max)
     throw new Refusal("BODY_TOO_LARGE", [{ field: "payload", message: "The payload is larger than 20 MB." }]);
-  const payloadSha256 = sha256(payload);
-  const members = [
+  const meaning = (payloadSha256: string): readonly (string | undefined)[] => [
     metadata.documentId,
     metadata.documentTypeId,
     metadata.processId,
@@ -185,9 +180,8 @@ function sendRequest(
     creationDateTime: metadata.creationDateTime,
     idempotencyKey: facts.idempotencyKey.toLowerCase(),
     payload,
-    payloadSha256,
     checksum: body.checksum,
-    requestSha256: requestFingerprint(members),
+    meaning,
     receivedAt: facts.receivedAt,
   };
 }

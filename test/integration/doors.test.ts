@@ -70,9 +70,8 @@ function requestOf(door: Door, xml: string, changes: Partial<SendRequest> = {}):
     creationDateTime: undefined,
     idempotencyKey: `key ${payloadSha256.slice(0, 8)}`,
     payload,
-    payloadSha256,
     checksum: undefined,
-    requestSha256: requestFingerprint([payloadSha256]),
+    meaning: (digest) => [digest],
     receivedAt: NOW,
     ...changes,
   };

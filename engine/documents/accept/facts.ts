@@ -21,8 +21,17 @@ export interface Inspection {
   readonly facts: DocumentFacts | undefined;
   /** Hex. */
   readonly payloadSha256: string;
+  /** The payload as it is stored, before it is sealed; of a valid document only, and when it was asked for. */
+  readonly compressed?: Uint8Array;
   /** What the verdict was made with: it is evidence. */
   readonly ruleSet: string;
+}
+
+export interface InspectOptions {
+  readonly fairnessKey: string;
+  readonly receivedAt: number;
+  /** Whether the compressed payload of a valid document is wanted too. @default false */
+  readonly compress?: boolean;
 }
 
 /** The port to the worker threads. */
@@ -32,8 +41,5 @@ export interface Validators {
    * @param fairnessKey documents of one key never push those of others to the end of the queue
    * @throws Refusal TEMPORARY when the queue is full
    */
-  inspect(
-    payload: Uint8Array,
-    options: { readonly fairnessKey: string; readonly receivedAt: number },
-  ): Promise<Inspection>;
+  inspect(payload: Uint8Array, options: InspectOptions): Promise<Inspection>;
 }

@@ -1,6 +1,5 @@
 /** Accepts one UBL document for sending: read, checked, committed with one statement, answered. */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
@@ -15,6 +14,8 @@ import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
 import { findPrecedent } from "../../storage/documents/documents.js";
 import type { Conflict, NewDocument, StoredReply } from "../../storage/documents/documents.js";
+import { sealCompressed, sealPayload } from "../../storage/payloads/payloads.js";
+import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
@@ -39,13 +40,19 @@ export interface SendRequest {
   readonly idempotencyKey: string | undefined;
   /** UBL, exact bytes. */
   readonly payload: Buffer;
-  /** Hex digest of those bytes. */
-  readonly payloadSha256: string;
   /** What the caller says the payload's SHA-256 is, hex; undefined when it does not say. */
   readonly checksum: string | undefined;
-  /** Hex digest of the request's meaning; see `requestFingerprint`. */
-  readonly requestSha256: string;
+  /** The members by which two requests are the same, with the hex digest of the payload in its place. */
+  readonly meaning: (payloadSha256: string) => readonly (string | undefined)[];
   readonly receivedAt: Instant;
+}
+
+/** A request whose payload has been hashed, once, by the worker that judged it. */
+interface HashedRequest extends SendRequest {
+  /** Hex digest of the exact bytes. */
+  readonly payloadSha256: string;
+  /** Hex digest of the request's meaning. */
+  readonly requestSha256: string;
 }
 
 /** The stored reply: the same bytes for every repeat. */
@@ -72,9 +79,6 @@ export const withBatches = (ports: Omit<SendPorts, "batches">): SendPorts => ({
   ...ports,
   batches: createAcceptBatches(ports.sql),
 });
-
-/** gzip's fastest level: 12 KB become 3 KB in 0.08 ms, which Postgres and its log no longer have to carry. */
-const GZIP_LEVEL = 1;
 
 /**
  * The digest by which two requests are the same: over the members as parsed, so that white space, order and escapes of
@@ -105,7 +109,7 @@ function replay(metrics: Metrics, door: Door, stored: StoredReply): SendReply {
  */
 async function precedentOf(
   ports: SendPorts,
-  request: SendRequest,
+  request: HashedRequest,
   upTo: "key" | "payload",
 ): Promise<SendReply | undefined> {
   const found = await orTemporary(findPrecedent(ports.sql, request));
@@ -136,7 +140,12 @@ function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
   return { ...kept, precedingInvoiceIds: [...(facts?.precedingInvoiceIds ?? [])] } as NewDocument["facts"];
 }
 
-function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, inspection: Inspection): NewDocument {
+async function newDocument(
+  ports: SendPorts,
+  id: DocumentId,
+  request: HashedRequest,
+  inspection: Inspection,
+): Promise<NewDocument> {
   const { status, body } = DOORS[request.door].reply;
   const messageId = newMessageId();
   const { erpDocumentId: externalId, payloadSha256, receivedAt } = request;
@@ -166,10 +175,34 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
     },
     acceptedAt: request.receivedAt,
     payloadKeyId: ports.sealer.keyId,
-    payloadSealed: ports.sealer.seal(gzipSync(request.payload, { level: GZIP_LEVEL }), id),
+    payloadSealed:
+      inspection.compressed === undefined
+        ? await sealPayload(ports.sealer, id, request.payload)
+        : await sealCompressed(ports.sealer, id, inspection.compressed),
     payloadBytes: request.payload.length,
     eventId: newId(ports.clock),
   };
+}
+
+type Judged =
+  | { readonly kind: "judged"; readonly inspection: Inspection }
+  /** The workers are full, or failed. */
+  | { readonly kind: "unjudged"; readonly error: unknown };
+
+/** One way to a worker and back: the verdict, the digest, and the bytes as they are stored. */
+async function judge({ validators }: SendPorts, { payload, sender, receivedAt }: SendRequest): Promise<Judged> {
+  try {
+    const options = { fairnessKey: sender, receivedAt, compress: true };
+    return { kind: "judged", inspection: await validators.inspect(payload, options) };
+  } catch (error) {
+    return { kind: "unjudged", error };
+  }
+}
+
+async function hashed(request: SendRequest, judged: Judged): Promise<HashedRequest> {
+  const payloadSha256 =
+    judged.kind === "judged" ? judged.inspection.payloadSha256 : await sha256InSlices(request.payload);
+  return { ...request, payloadSha256, requestSha256: requestFingerprint(request.meaning(payloadSha256)) };
 }
 
 /**
@@ -183,24 +216,21 @@ function newDocument(ports: SendPorts, id: DocumentId, request: SendRequest, ins
  * SAPI-DOC-024, RECIPIENT_CAPABILITY, CHECKSUM, TEMPORARY
  * @source spec/sapi.md, Endpoints, rule 1; spec/rulings.md, section 2
  */
-export async function acceptSend(ports: SendPorts, id: DocumentId, request: SendRequest): Promise<SendReply> {
+export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRequest): Promise<SendReply> {
+  const judged = await judge(ports, asked);
+  const request = await hashed(asked, judged);
   if (request.checksum !== undefined && request.checksum.toLowerCase() !== request.payloadSha256) {
     throw new Refusal("CHECKSUM", [
       { field: "checksum", message: "The digest differs from that of the payload's UTF-8 bytes." },
     ]);
   }
-  let inspection: Inspection;
-  try {
-    inspection = await ports.validators.inspect(request.payload, {
-      fairnessKey: request.sender,
-      receivedAt: request.receivedAt,
-    });
-  } catch (error) {
+  if (judged.kind === "unjudged") {
     // A repeat of something accepted is never turned away behind new work.
     const stored = await precedentOf(ports, request, "key");
     if (stored !== undefined) return stored;
-    throw error;
+    throw judged.error;
   }
+  const { inspection } = judged;
   const refusal = refuseSend(request, inspection, DOORS[request.door].checks);
   if (refusal !== undefined) {
     const stored = await precedentOf(ports, request, "key");
@@ -219,7 +249,7 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, request: Send
     if (stored !== undefined) return stored;
     throw new Refusal("RECIPIENT_CAPABILITY", [lacking]);
   }
-  const outcome = await ports.batches.accept(newDocument(ports, id, request, inspection));
+  const outcome = await ports.batches.accept(await newDocument(ports, id, request, inspection));
   if (outcome.kind === "accepted") {
     ports.metrics.count("documents_accepted_total", {});
     ports.poke();

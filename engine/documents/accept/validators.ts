@@ -6,7 +6,7 @@ import type { Metrics } from "../../base/metrics.js";
 import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
 import type { ParseOutput, Report, ScanLimits } from "../../../validators/protocol.js";
-import type { Inspection, Validators } from "./facts.js";
+import type { Inspection, InspectOptions, Validators } from "./facts.js";
 
 /** What a document may ask of a worker. */
 export const SCAN_LIMITS: ScanLimits = {
@@ -23,7 +23,7 @@ export const SCAN_LIMITS: ScanLimits = {
 /** What is judged and read by the workers, as the engine's documents ask for it. */
 export interface DocumentWorkers extends Validators {
   /** The whole report. @throws Refusal TEMPORARY when the queue is full */
-  report(payload: Uint8Array, options: { readonly fairnessKey: string; readonly receivedAt: number }): Promise<Report>;
+  report(payload: Uint8Array, options: InspectOptions): Promise<Report>;
   /** What a document says, without a verdict. @throws Refusal TEMPORARY when the queue is full */
   parse(payload: Uint8Array, options: { readonly fairnessKey: string }): Promise<ParseOutput>;
 }
@@ -45,6 +45,7 @@ const inspectionOf = (report: Report): Inspection => ({
   findings: report.findings,
   facts: report.facts,
   payloadSha256: report.payloadSha256,
+  ...(report.compressed === undefined ? {} : { compressed: report.compressed }),
   ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`).join(", "),
 });
 
@@ -60,9 +61,15 @@ async function orTemporary<T>(work: Promise<T>): Promise<T> {
 /** @param rulesDir  the operator's imported rule packs; default none */
 export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir?: string): DocumentWorkers {
   const packs = rulesDir === undefined ? {} : { rulesDir };
-  const report: DocumentWorkers["report"] = async (payload, { fairnessKey, receivedAt }) => {
+  const report: DocumentWorkers["report"] = async (payload, { fairnessKey, receivedAt, compress }) => {
     const made = await orTemporary(
-      pool.validate(payload, { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS, fairnessKey, ...packs }),
+      pool.validate(payload, {
+        day: bratislavaDay(receivedAt),
+        limits: SCAN_LIMITS,
+        fairnessKey,
+        ...(compress === true ? { compressLevel: LIMITS.payload_gzip_level } : {}),
+        ...packs,
+      }),
     );
     measure(metrics, made);
     return made;

@@ -158,7 +158,6 @@ export const EXCEPTIONS: Readonly<Partial<Record<Law, readonly string[]>>> = {
     "engine/base/dates.ts: YEAR_MAX",
     "engine/base/log.ts: TEXT_CHARS_MAX",
     "engine/documents/accept/doors.ts: IN_FLIGHT_RETRY_S",
-    "engine/documents/accept/send.ts: GZIP_LEVEL",
     "engine/embedded/binaries.ts: PROBE_TIMEOUT_MS",
     "engine/embedded/child.ts: POLL_MS",
     "engine/embedded/child.ts: RESTART_FIRST_MS",

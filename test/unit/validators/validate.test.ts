@@ -1,5 +1,6 @@
 /** The chain as its callers see it: one report with the findings of all layers, the rules that judged, and the facts. */
 import { createHash } from "node:crypto";
+import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import type { RulesVersion } from "../../../validators/selection/builtin.js";
@@ -29,6 +30,18 @@ describe("report", () => {
       valid: true,
       payloadSha256: createHash("sha256").update(bytes).digest("hex"),
     });
+  });
+
+  test("the exact bytes of a valid document come back compressed when that is asked for; of an invalid one never", () => {
+    const bytes = Buffer.from(`\ufeff${sample}`);
+    const { compressed } = validateDocument(bytes, { ...OPTIONS, compressLevel: 1 });
+    expect(gunzipSync(compressed ?? new Uint8Array(0)).equals(bytes)).toBe(true);
+    // Nothing larger than the bytes themselves travels between the threads.
+    expect(compressed?.buffer.byteLength).toBe(compressed?.byteLength);
+    expect(validateDocument(bytes, OPTIONS).compressed).toBeUndefined();
+    const invalid = Buffer.from(sample.replace(/<cbc:BuyerReference>[^<]*<\/cbc:BuyerReference>/, "<cbc:Wrong/>"));
+    expect(validateDocument(invalid, { ...OPTIONS, compressLevel: 1 })).toMatchObject({ valid: false });
+    expect(validateDocument(invalid, { ...OPTIONS, compressLevel: 1 }).compressed).toBeUndefined();
   });
 
   test("all layers run on a well-formed document: a wrong order, a wrong total and a missing buyer reference are found at once", () => {
