@@ -5,7 +5,8 @@
 import { documentDelivery } from "../engine/documents/delivery/chain.js";
 import { dispatchDocument } from "../engine/documents/delivery/dispatch.js";
 import type { DispatchPorts } from "../engine/documents/delivery/dispatch.js";
-import { judge, release } from "../engine/documents/inbound/mls-duties.js";
+import { release } from "../engine/documents/inbound/held.js";
+import { judge } from "../engine/documents/inbound/mls-duties.js";
 import type { DutyPorts } from "../engine/documents/inbound/mls-duties.js";
 import type { Provider } from "../engine/documents/provider.js";
 import { respond } from "../engine/documents/inbound/respond.js";
@@ -26,9 +27,7 @@ type DocumentProtocol = {
   readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
   readonly Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
-  /**
-   * Shows the received document of this actor's id to its firm if it has been held too long; answers whether it was.
-   */
+  /** Shows the held document of this actor's id to its firm, as an operator decided; answers whether it was held. */
   readonly Release: { readonly ask: null; readonly reply: boolean };
   /** Answers the received document of this actor's id for the firm that received it. */
   readonly Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };

@@ -3,7 +3,8 @@
  * until nothing is left, then waits for a poke or its time. What is due stays due, or leased, until its actor has
  * written.
  */
-import { leaseDuties, overdueHeld } from "../engine/documents/inbound/mls-duties.js";
+import { alertOverdueHeld } from "../engine/documents/inbound/held.js";
+import { leaseDuties } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
 import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
@@ -63,13 +64,11 @@ export const STATUS_STEPS = {
       "duties",
       (await leaseDuties(ports)).map((duty) => ports.actors.ask(ports.document, duty.id, "Judge", duty)),
     ),
-  /** Received documents that could not be judged in time. */
-  held: async (ports: StatusWorkPorts): Promise<number> =>
-    answered(
-      ports,
-      "held",
-      (await overdueHeld(ports)).map((id) => ports.actors.ask(ports.document, id, "Release", null)),
-    ),
+  /** Received documents that could not be judged in time: said again and again until an operator has seen to them. */
+  held: async (ports: StatusWorkPorts): Promise<number> => {
+    await alertOverdueHeld(ports);
+    return 0;
+  },
   /** Messages of ours that are to be sent. */
   messages: async (ports: StatusWorkPorts): Promise<number> =>
     answered(
@@ -96,7 +95,7 @@ interface Timing {
 const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
   statuses: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
   duties: { every_ms: LIMITS.status_poll_ms, makesDue: ["messages"], abreast: 2 },
-  held: { every_ms: LIMITS.held_again_ms, makesDue: [], abreast: 1 },
+  held: { every_ms: LIMITS.mls_decide_again_ms, makesDue: [], abreast: 1 },
   messages: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
   reports: { every_ms: LIMITS.report_look_ms, makesDue: ["messages"], abreast: 1 },
 };

@@ -327,12 +327,9 @@ export const LIMITS = {
   mls_sent_within_ms: 20 * MINUTE_MS,
   /** How often a received document is looked at while its status waits for a confirmation, or could not be decided. */
   mls_decide_again_ms: 1 * MINUTE_MS,
-  /**
-   * How long a received document waits for its verdict before its firm sees it all the same; normally it is
-   * milliseconds. Ours.
-   */
+  /** How long a received document waits for its verdict before operators are told; usually milliseconds. Ours. */
   held_max_ms: 2 * MINUTE_MS,
-  /** How soon a verdict is tried again, and how often overdue documents are looked for. */
+  /** How soon a verdict is tried again. */
   held_again_ms: 5 * SECOND_MS,
   /**
    * A list of received documents waits for those that are being judged: this long first, doubled each time, up to the
@@ -592,7 +589,7 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   },
   {
     holds: LIMITS.status_lease_ms + LIMITS.held_again_ms < LIMITS.held_max_ms,
-    because: "a document whose node died while it was judged must be judged by another before its firm sees it",
+    because: "a document whose node died while it was judged must be judged by another before operators are told",
   },
   {
     holds: LIMITS.outbound_connect_ms < LIMITS.outbound_total_ms,

@@ -34,8 +34,11 @@ export const LOG_EVENTS = {
   "identity.signing_key_published": "A new key that will sign access tokens was published.",
   "identity.signing_key_sealed": "A stored signing key cannot be opened with this MASTER_KEY.",
   "inbound.verdict_failed": "Judging a received document ended in a fault of ours; it is tried again.",
+  "inbound.findings_unwritable":
+    "What was found in a received document cannot be stored; its verdict is written without.",
+  "inbound.held_overdue": "Received documents could not be judged and wait for an operator.",
+  "inbound.held_released": "An operator has shown a received document without a verdict to its firm.",
   "inbound.verdict_impossible": "A received document cannot be judged; no status is sent for it.",
-  "inbound.verdict_late": "A received document was not judged in time and is shown to its firm.",
   "metrics.census_failed": "The gauges of documents could not be read from the database and keep their last values.",
   "nats.orphan_stopped": "A nats-server that the last process had left behind was stopped.",
   "pki.development_ready": "The development PKI of the sandbox was made or renewed.",

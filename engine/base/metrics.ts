@@ -62,8 +62,13 @@ export const METRICS = {
   dispatch_duration_seconds: { kind: "histogram", help: "Acceptance to delivery.", labels: [], buckets: SECONDS_SLOW },
   received_verdicts_total: {
     kind: "counter",
-    help: "Received documents that were held for their verdict, by what it was: passed, refused, not_in_time.",
+    help: "Received documents that were held for their verdict, by what it was: passed, refused, or released by an operator.",
     labels: ["verdict"],
+  },
+  received_held_overdue: {
+    kind: "gauge",
+    help: "Received documents that could not be judged in time and wait for an operator; 0 on a healthy system.",
+    labels: [],
   },
   received_verdict_duration_seconds: {
     kind: "histogram",

@@ -6,7 +6,7 @@
 import { participantKey } from "../base/ids.js";
 import type { ParticipantId } from "../base/ids.js";
 import { canonicalProcessId, isSelfBilling, parseDocumentType } from "../peppol/envelope/identifiers.js";
-import type { DocumentFacts, Endpoint } from "./accept/facts.js";
+import type { DocumentFacts, DocumentFinding, Endpoint } from "./accept/facts.js";
 
 /** Of SAPI the metadata, inbound the SBDH. */
 interface Declared {
@@ -52,3 +52,63 @@ export function countryOfSender(
 ): string | undefined {
   return senderRole(documentTypeId) === "supplier" ? facts.supplierCountry : facts.customerCountry;
 }
+
+/** One thing that a received document says of itself otherwise than its envelope. */
+interface Contradiction {
+  readonly ruleId: string;
+  /** Below the root element. */
+  readonly place: (declared: Declared, facts: DocumentFacts) => string;
+  readonly message: string;
+  readonly isFound: (declared: Declared, facts: DocumentFacts) => boolean;
+}
+
+const endpointPlace = (facts: DocumentFacts, role: Role): string => {
+  if (facts.rootLocal === "ApplicationResponse")
+    return role === "supplier" ? "/cac:SenderParty/cbc:EndpointID" : "/cac:ReceiverParty/cbc:EndpointID";
+  const party = role === "supplier" ? "cac:AccountingSupplierParty" : "cac:AccountingCustomerParty";
+  return `/${party}/cac:Party/cbc:EndpointID`;
+};
+
+const CONTRADICTIONS: readonly Contradiction[] = [
+  {
+    ruleId: "ENGINE-DOCUMENT-TYPE",
+    place: () => "",
+    message: "The root element is not that of the document type in the envelope.",
+    isFound: (declared, facts) => !hasDeclaredRoot(declared, facts),
+  },
+  {
+    ruleId: "ENGINE-CUSTOMIZATION",
+    place: () => "/cbc:CustomizationID",
+    message: "The CustomizationID is not that of the document type in the envelope.",
+    isFound: (declared, facts) => !hasDeclaredCustomization(declared, facts),
+  },
+  {
+    ruleId: "ENGINE-PROCESS",
+    place: () => "/cbc:ProfileID",
+    message: "The ProfileID is not the process in the envelope.",
+    isFound: (declared, facts) => !hasDeclaredProcess(declared, facts),
+  },
+  {
+    ruleId: "ENGINE-SENDER",
+    place: (declared, facts) => endpointPlace(facts, senderRole(declared.documentTypeId)),
+    message: "The EndpointID of the party that sends is not the sender in the envelope.",
+    isFound: (declared, facts) => !isSame(endpointOfRole(facts, senderRole(declared.documentTypeId)), declared.sender),
+  },
+  {
+    ruleId: "ENGINE-RECEIVER",
+    place: (declared, facts) => endpointPlace(facts, otherRole(senderRole(declared.documentTypeId))),
+    message: "The EndpointID of the party that receives is not the receiver in the envelope.",
+    isFound: (declared, facts) =>
+      !isSame(endpointOfRole(facts, otherRole(senderRole(declared.documentTypeId))), declared.receiver),
+  },
+];
+
+/** What a received document says of itself otherwise than its envelope: findings like those of a rule. */
+export const contradictionsOf = (declared: Declared, facts: DocumentFacts): readonly DocumentFinding[] =>
+  CONTRADICTIONS.filter(({ isFound }) => isFound(declared, facts)).map(({ ruleId, place, message }) => ({
+    ruleId,
+    layer: "peppol",
+    severity: "fatal",
+    location: `/${facts.rootLocal}${place(declared, facts)}`,
+    message,
+  }));

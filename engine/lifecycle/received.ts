@@ -12,7 +12,7 @@ export type ReceivedState = (typeof RECEIVED_STATES)[number];
 export const INBOUND_STATES = ["HELD", ...RECEIVED_STATES, "REFUSED"] as const;
 export type InboundState = (typeof INBOUND_STATES)[number];
 
-export const INBOUND_TRIGGERS = ["rules_passed", "rules_refused", "not_judged_in_time", "acknowledge"] as const;
+export const INBOUND_TRIGGERS = ["rules_passed", "rules_refused", "released", "acknowledge"] as const;
 export type InboundTrigger = (typeof INBOUND_TRIGGERS)[number];
 
 /**
@@ -23,7 +23,7 @@ export const receivedLifecycle = {
   HELD: {
     rules_passed: { to: "RECEIVED", emits: [] },
     rules_refused: { to: "REFUSED", emits: [] },
-    not_judged_in_time: { to: "RECEIVED", emits: [] },
+    released: { to: "RECEIVED", emits: [] },
   },
   RECEIVED: { acknowledge: { to: "ACKNOWLEDGED", emits: [] } },
   ACKNOWLEDGED: { acknowledge: { to: "ACKNOWLEDGED", emits: [] } },

@@ -53,6 +53,8 @@ interface AdminPorts {
   findDocument(id: DocumentId): Promise<OperatorDocumentDetail | undefined>;
   listReceived(query: OperatorReceivedQuery): Promise<readonly OperatorReceived[]>;
   findReceived(id: ReceivedDocumentId): Promise<OperatorReceivedDetail | undefined>;
+  /** Shows a held document to its firm; answers whether it was held. */
+  releaseReceived(id: ReceivedDocumentId): Promise<boolean>;
   streams(): Promise<readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>;
   /** Age of the oldest due dispatch in seconds. */
   oldestDue_s(): Promise<number>;
@@ -187,7 +189,7 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
     summary: "Documents of any firm, newest first",
     errors: ["REQUEST_INVALID"],
     description:
-      "Sent ones unless direction or status says otherwise. A received document is HELD until it was judged; one that is REFUSED was rejected and its firm never saw it.",
+      "Sent ones unless direction or status says otherwise. A received document is HELD until it was judged; one that stays so could not be judged, is tried again, and waits for an operator. One that is REFUSED was rejected and its firm never saw it.",
     request: {
       query: z.object({
         direction: z.enum(["sent", "received"]).optional(),
@@ -245,6 +247,32 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
   }),
 ];
 
+const heldRows = (ports: AdminPorts): readonly Route[] => [
+  route({
+    ...COMMON,
+    operation: "adminReleaseDocument",
+    method: "POST",
+    path: "/documents/{id}/release",
+    summary: "Show a received document that nobody could judge to its firm",
+    description: "From then on it is not rejected any more. 404 for a document that is not held.",
+    errors: ["NOT_FOUND"],
+    request: {
+      params: z.object({
+        id: z.string().transform((value, context) => {
+          const parsed = parseReceivedDocumentId(value);
+          if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+          return parsed ?? z.NEVER;
+        }),
+      }),
+    },
+    responses: list("The document's new state."),
+    handler: async ({ params }) => {
+      if (!(await ports.releaseReceived(params.id))) throw new Refusal("NOT_FOUND");
+      return { status: 200, body: { id: params.id, status: "RECEIVED" } };
+    },
+  }),
+];
+
 const operationRows = (ports: AdminPorts): readonly Route[] => [
   route({
     ...COMMON,
@@ -279,5 +307,6 @@ const operationRows = (ports: AdminPorts): readonly Route[] => [
 export const adminRoutes = (ports: AdminPorts): readonly Route[] => [
   ...tenantRows(ports),
   ...documentRows(ports),
+  ...heldRows(ports),
   ...operationRows(ports),
 ];

@@ -5,6 +5,7 @@ import type { Registrations } from "../../actors/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import { bratislavaDay } from "../../engine/base/clock.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
+import { observeHeld } from "../../engine/documents/inbound/held.js";
 import { observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
 import { Refusal } from "../../engine/base/errors.js";
 import { DEMO_FIRMS } from "../../engine/identity/sandbox.js";
@@ -59,6 +60,7 @@ export function observe({ metrics, clock, stack, log }: Base, { sql, actors, poo
       for (const [state, count] of census.states) metrics.set("documents_state", { state }, count);
       metrics.set("oldest_due_dispatch_seconds", {}, census.oldestDue_s);
       await observePendingMls({ sql, clock, metrics });
+      await observeHeld({ sql, clock, metrics });
       if (registrations !== undefined)
         for (const [state, count] of await censusOfRegistrations(sql))
           metrics.set("registrations_state", { state }, count);
@@ -112,6 +114,7 @@ export function adminRows(
       findDocument: (id) => orTemporary(findOperatorDocument(sql, id)),
       listReceived: (query) => orTemporary(listOperatorReceived(sql, query)),
       findReceived: (id) => orTemporary(findOperatorReceived(sql, id)),
+      releaseReceived: (id) => parts.release(id),
       streams: () => parts.streams.status(),
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,
       sampleInvoice: (lines) =>

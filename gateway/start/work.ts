@@ -27,6 +27,7 @@ import type { Streams } from "../../engine/events/streams.js";
 import { createIdentity } from "../../engine/identity/identity.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import { participantKey } from "../../engine/base/ids.js";
+import type { ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
@@ -62,6 +63,8 @@ export interface Work {
   readonly rows: readonly Route[];
   /** Undefined where participants are not registered in the network. */
   readonly registrations: Registrations | undefined;
+  /** Shows a held document to its firm; answers whether it was held. */
+  release(id: ReceivedDocumentId): Promise<boolean>;
   /** Begins to send what is due. Our own /as4 must be open by then: the sandbox's documents go there. */
   dispatch(): Promise<void>;
 }
@@ -239,7 +242,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
   const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: nodeName(dataDir) };
 
-  const inbox = createInbox({ sql, sealer, cursors });
+  const inbox = createInbox({ sql, sealer, cursors, clock });
   /** The inbound path, one turn of the receiving participant at a time. */
   const receive: Receive = (exchange) =>
     actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
@@ -306,6 +309,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     limiter,
     rows,
     registrations,
+    release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       if (options.role !== "gateway") statuses = await startDispatch(ground, { document, message, self });
     },

@@ -1,12 +1,13 @@
 /** The statuses that we owe, the responses that our firms give, and the messages that carry them. */
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import { acknowledge, createInbox } from "../../engine/documents/inbound/inbox.js";
 import type { Inbox, Reader } from "../../engine/documents/inbound/inbox.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
+import { alertOverdueHeld, observeHeld } from "../../engine/documents/inbound/held.js";
 import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
 import { openPayload } from "../../engine/storage/payloads/payloads.js";
 import { readResponse, respond } from "../../engine/documents/inbound/respond.js";
@@ -15,8 +16,10 @@ import { documentDelivery } from "../../engine/documents/delivery/chain.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import type { Validators } from "../../engine/documents/accept/facts.js";
 import {
   BILLING_CAPABILITIES,
+  BILLING_CUSTOMIZATION,
   SELF_BILLING_CUSTOMIZATION,
   SELF_BILLING_PROCESS,
 } from "../../engine/peppol/envelope/identifiers.js";
@@ -347,7 +350,7 @@ test("a receipt for a document is recorded once for the reports; what is no docu
 });
 
 const inbox = (): Inbox =>
-  createInbox({ sql: db.sql, sealer: bench.ports.sealer, cursors: createCursors(Buffer.alloc(32, 7)) });
+  createInbox({ clock, sql: db.sql, sealer: bench.ports.sealer, cursors: createCursors(Buffer.alloc(32, 7)) });
 const buyer = (): Reader => ({ firmId: buyerFirm, participantId: BUYER });
 const listed = async (reader = buyer()): Promise<string[]> => {
   const { documents } = await inbox().list({ reader, status: "RECEIVED", limit: 100, pageToken: undefined });
@@ -435,33 +438,101 @@ test("what nobody judges is shown at once: a type without rules, and a document 
   expect(await listed()).toEqual(expect.arrayContaining([order, nameless]));
 });
 
-test("a document that cannot be judged is shown when it was held long enough, stays, and is not rejected any more; its firm's AP or AB is said as ever", async () => {
-  const busy = statusNode({ ...bench.ports, validators: { inspect: () => Promise.reject(new Refusal("TEMPORARY")) } });
+/** A node whose validators answer so. */
+const nodeWith = (inspect: Validators["inspect"]) => statusNode({ ...bench.ports, validators: { inspect } });
+const release = (id: string): Promise<boolean> => bench.node.actors.ask(bench.node.document, id, "Release", null);
+
+test.each([
+  ["the validators are full", () => Promise.reject(new Refusal("TEMPORARY"))],
+  ["the validators throw", () => Promise.reject(new RangeError("a bug"))],
+] as const)(
+  "a document that cannot be judged because %s stays held, operators are told, and it is judged when it can be",
+  async (_, inspect) => {
+    const broken_node = nodeWith(inspect);
+    const id = await receive(arriving({ payload: broken() }));
+    for (let step = 0; step < 60; step += 1) {
+      clock.advance(LIMITS.status_early_max_ms);
+      await STATUS_STEPS.duties(broken_node);
+    }
+    expect(await listed()).not.toContain(id);
+    expect(await attempts(id)).toEqual(["NOT_FOUND", "NOT_FOUND", "NOT_FOUND"]);
+    await observeHeld(bench.ports);
+    expect(await bench.metric("received_held_overdue")).toBe(1);
+    const told: unknown[] = [];
+    const log = { ...bench.ports.log, error: (event: string, fields: unknown) => told.push([event, fields]) };
+    expect(await alertOverdueHeld({ ...bench.ports, log })).toBe(1);
+    expect(told).toEqual([["inbound.held_overdue", { count: 1 }]]);
+    const query = { status: "HELD", participantKey: BUYER, since: undefined, limit: 200 } as const;
+    expect((await listOperatorReceived(db.sql, query)).map((document) => document.id)).toEqual([id]);
+    clock.advance(LIMITS.status_early_max_ms);
+    await settle();
+    expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
+  },
+);
+
+test("an operator shows a held document to its firm; then it is not rejected any more, and its firm's AP or AB is said as ever", async () => {
   const silent = await receive(arriving({ payload: broken() }));
   const asked = await receive(arriving({ payload: broken(), type: "ALWAYS_SEND" }));
-  for (let held_ms = 0; held_ms < LIMITS.held_max_ms; held_ms += LIMITS.held_again_ms) {
-    expect(await listed()).not.toContain(silent);
-    expect(await STATUS_STEPS.held(busy)).toBe(0);
-    await STATUS_STEPS.duties(busy);
-    clock.advance(LIMITS.held_again_ms);
-  }
-  expect(await STATUS_STEPS.held(busy)).toBe(2);
-  expect(await listed()).toEqual(expect.arrayContaining([silent, asked]));
+  expect(await Promise.all([silent, asked].map(release))).toEqual([true, true]);
+  expect(await Promise.all([silent, asked].map(release))).toEqual([false, false]);
+  await judge();
   clock.advance(LIMITS.mls_confirmation_wait_ms);
   await settle();
   expect(said()).toEqual(["AB"]);
   expect(await listed()).toEqual(expect.arrayContaining([silent, asked]));
-  expect(await bench.metric('received_verdicts_total{verdict="not_in_time"}')).toBe(2);
+  expect(await bench.metric('received_verdicts_total{verdict="released"}')).toBe(2);
 });
 
-test("a verdict and the end of its time at the same moment: either the firm has the document or its sender has the rejection, never both", async () => {
+test("a rejection whose findings cannot be written is written without them", async () => {
+  const half = {
+    ruleId: "R-1",
+    layer: "schema",
+    severity: "fatal",
+    location: "/Invoice/\ud800",
+    message: "m\u0000",
+  } as const;
+  const node = nodeWith((payload) =>
+    Promise.resolve({
+      valid: false,
+      wellFormed: false,
+      findings: [half],
+      facts: undefined,
+      payloadSha256: "",
+      ruleSet: String(payload.length),
+    }),
+  );
+  const id = await receive(arriving());
+  await STATUS_STEPS.duties(node);
+  expect(await stateOf(id)).toBe("REFUSED");
+  await settle();
+  expect(said()).toEqual(["RE"]);
+  expect(await findOperatorReceived(db.sql, id as ReceivedDocumentId)).toMatchObject({
+    findings: [expect.objectContaining({ ruleId: "ENGINE-FINDINGS" })],
+  });
+});
+
+test("a finding deep in a stranger's extension with characters beyond the first plane does not let its document escape", async () => {
+  const names = ["x:aa", ...Array.from({ length: 39 }, () => "x:a")].map((name) => name + "\u{10000}".repeat(60));
+  const nested =
+    names.map((name, i) => `<${name}${i === 0 ? ' xmlns:x="urn:x"' : ""}>`).join("") +
+    names
+      .toReversed()
+      .map((name) => `</${name}>`)
+      .join("");
+  const extension = `<ext:UBLExtensions xmlns:ext="urn:oasis:names:specification:ubl:schema:xsd:CommonExtensionComponents-2"><ext:UBLExtension><ext:ExtensionContent>${nested}</ext:ExtensionContent></ext:UBLExtension></ext:UBLExtensions>`;
+  const id = await receive(
+    arriving({
+      payload: Buffer.from(broken().toString().replace("<cbc:CustomizationID>", `${extension}<cbc:CustomizationID>`)),
+    }),
+  );
+  await settle();
+  expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
+});
+
+test("a verdict and an operator at the same moment: either the firm has the document or its sender has the rejection, never both", async () => {
   for (let round = 0; round < 12; round += 1) {
     const id = await receive(arriving({ payload: broken() }));
-    clock.advance(LIMITS.held_max_ms);
-    const steps = [
-      () => STATUS_STEPS.duties(statusNode(bench.ports)),
-      () => STATUS_STEPS.held(statusNode(bench.ports)),
-    ];
+    const steps = [() => STATUS_STEPS.duties(statusNode(bench.ports)), () => release(id)];
     await Promise.all((round % 2 === 0 ? steps : steps.toReversed()).map((step) => step()));
     await db.sql`update mls_duty set lease_until = null`;
     await settle();
@@ -475,11 +546,56 @@ test("a verdict that finds its document shown already says nothing of it", async
   const id = await receive(arriving({ payload: broken() }));
   const [leased] = await leaseDuties(bench.ports);
   if (leased === undefined) throw new Error("nothing is due");
-  clock.advance(LIMITS.held_max_ms);
-  expect(await STATUS_STEPS.held(bench.node)).toBe(1);
+  expect(await release(id)).toBe(true);
   await bench.node.actors.ask(bench.node.document, id, "Judge", leased);
   expect(await stateOf(id)).toBe("RECEIVED");
   expect(await db.sql`select 1 from service_message`).toHaveLength(0);
+});
+
+describe("what the envelope declares decides", () => {
+  const selfBilling = INVOICE.documentTypeId.replace(BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION);
+  const rewritten = (from: string, to: string): Buffer => Buffer.from(goodInvoice().toString().replace(from, to));
+  const endpoint = (participant: string): string => `>${participant.slice(5)}</cbc:EndpointID>`;
+
+  test.each([
+    [
+      "another root",
+      { documentTypeId: INVOICE.documentTypeId.replaceAll("Invoice", "CreditNote") },
+      "ENGINE-DOCUMENT-TYPE",
+    ],
+    [
+      "EN 16931 alone",
+      { payload: rewritten(BILLING_CUSTOMIZATION, "urn:cen.eu:en16931:2017") },
+      "ENGINE-CUSTOMIZATION",
+    ],
+    [
+      "an extension of its type",
+      { payload: rewritten(BILLING_CUSTOMIZATION, `${BILLING_CUSTOMIZATION}#conformant#urn:x`) },
+      "ENGINE-CUSTOMIZATION",
+    ],
+    [
+      "self-billing under the billing type",
+      { payload: rewritten(BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION) },
+      "ENGINE-CUSTOMIZATION",
+    ],
+    [
+      "billing under the self-billing type",
+      { documentTypeId: selfBilling, processId: SELF_BILLING_PROCESS },
+      "ENGINE-CUSTOMIZATION",
+    ],
+    ["another process", { processId: SELF_BILLING_PROCESS }, "ENGINE-PROCESS"],
+    ["another sender", { payload: rewritten(endpoint(SELLER), endpoint("0245:3030303030")) }, "ENGINE-SENDER"],
+    ["another receiver", { payload: rewritten(endpoint(BUYER), endpoint("0245:3030303030")) }, "ENGINE-RECEIVER"],
+  ] as const)(
+    "a payload that says %s of itself than its envelope is answered with RE, and its firm never sees it",
+    async (_, changes, ruleId) => {
+      const id = await receive(arriving(changes));
+      await settle();
+      expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
+      const found = await findOperatorReceived(db.sql, id as ReceivedDocumentId);
+      expect((found?.findings as { ruleId: string }[])[0]?.ruleId).toBe(ruleId);
+    },
+  );
 });
 
 test("a document whose node died while it was judged stays held and is judged by another", async () => {

@@ -1192,12 +1192,12 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.release_received(p_id uuid, p_held_since timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.release_received(p_id uuid)
  RETURNS TABLE(id uuid)
  LANGUAGE sql
 AS $function$
   update received_document as r set status = 'RECEIVED'
-  where r.id = p_id and r.status = 'HELD' and r.received_at <= p_held_since
+  where r.id = p_id and r.status = 'HELD'
   returning r.id
 $function$
 
@@ -1297,7 +1297,7 @@ AS $function$
 $function$
 
 CREATE OR REPLACE FUNCTION public.take_mls_duties(p_now timestamp with time zone, p_lease_ms integer, p_limit integer, p_owner text DEFAULT NULL::text)
- RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, held boolean, payload_key_id text, payload_sealed bytea)
+ RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, held boolean, payload_key_id text, payload_sealed bytea, process_id text, document_sender text, document_receiver text)
  LANGUAGE sql
 AS $function$
   with due as (
@@ -1311,11 +1311,13 @@ AS $function$
     returning d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at
   )
   select t.id, t.firm_id, t.sbdh_instance_id, t.document_type_id, t.receiver, t.always, t.received_at, coalesce(r.status = 'ACKNOWLEDGED', false),
-    s.id is not null, coalesce(r.status = 'HELD', false), coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed)
+    s.id is not null, coalesce(r.status = 'HELD', false), coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed),
+    coalesce(r.process_id, e.process_id), coalesce(r.sender, s.sender), coalesce(r.receiver, s.receiver)
   from taken as t
   left join received_document as r on r.id = t.id
   left join payload as p on p.document_id = t.id
   left join inbound_status as s on s.id = t.id
+  left join exchange as e on e.id = t.id
 $function$
 
 CREATE OR REPLACE FUNCTION public.take_service_messages(p_owner text, p_now timestamp with time zone, p_lease_ms integer, p_limit integer)

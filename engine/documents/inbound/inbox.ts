@@ -119,8 +119,13 @@ function positionOf(cursors: Cursors, list: string, token: string): string {
   ]);
 }
 
-export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer; readonly cursors: Cursors }): Inbox {
-  const { sql, sealer, cursors } = ports;
+export function createInbox(ports: {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}): Inbox {
+  const { sql, sealer, cursors, clock } = ports;
   const ask = createBatchedList(sql);
 
   /**
@@ -140,7 +145,8 @@ export function createInbox(ports: { readonly sql: Sql; readonly sealer: Sealer;
       const mailbox = mailboxOf(reader);
       const list = listName(mailbox, status);
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
-      const items = await settled({ ...mailbox, status, limit: limit + 1, after });
+      const heldSince = clock.now() - LIMITS.held_max_ms;
+      const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince });
       const documents = items.slice(0, limit);
       const last = documents.at(-1);
       return {

@@ -6,25 +6,29 @@ import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
 import { within } from "../../events/wake.js";
 import { newId, participantParts } from "../../base/ids.js";
-import type { ReceivedDocumentId } from "../../base/ids.js";
 import { receivedLifecycle } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
-import { BILLING_CAPABILITIES, canonicalDocumentTypeId } from "../../peppol/envelope/identifiers.js";
-import { INVOICE_RESPONSE_DOCUMENT_TYPE } from "../../peppol/responses/invoice-response.js";
+import {
+  BILLING_CUSTOMIZATION,
+  parseDocumentType,
+  SELF_BILLING_CUSTOMIZATION,
+} from "../../peppol/envelope/identifiers.js";
+import { INVOICE_RESPONSE_CUSTOMIZATION } from "../../peppol/responses/invoice-response.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
-import { findOverdueHeld, releaseReceived } from "../../storage/documents/received.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { NewServiceMessage } from "../../storage/documents/service-messages.js";
+import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
 import type { HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
-import type { DocumentFinding, Inspection, Validators } from "../accept/facts.js";
+import type { DocumentFinding, Validators } from "../accept/facts.js";
+import { contradictionsOf } from "../declared.js";
 import { newServiceMessage } from "../provider.js";
 import type { Provider } from "../provider.js";
 
@@ -38,13 +42,18 @@ export interface DutyPorts {
   readonly provider: Provider;
 }
 
-/** Document types whose rules we have; of others we say nothing but that they arrived. */
-const JUDGED: ReadonlySet<string> = new Set([
-  ...BILLING_CAPABILITIES.map(({ documentTypeId }) => documentTypeId),
-  INVOICE_RESPONSE_DOCUMENT_TYPE,
-]);
+/** Specifications whose rules we have, by the name of the root; of others we say nothing but that they arrived. */
+const JUDGED: Readonly<Record<string, readonly string[]>> = {
+  Invoice: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
+  CreditNote: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
+  ApplicationResponse: [INVOICE_RESPONSE_CUSTOMIZATION],
+};
 
-export const isJudged = (documentTypeId: string): boolean => JUDGED.has(canonicalDocumentTypeId(documentTypeId));
+/** Whether we have rules for a declared type, plain or extended. */
+export function isJudged(documentTypeId: string): boolean {
+  const { rootLocal = "", customizationId = "" } = parseDocumentType(documentTypeId) ?? {};
+  return JUDGED[rootLocal]?.some((id) => customizationId === id || customizationId.startsWith(`${id}#`)) === true;
+}
 
 type DutyDecision =
   | { readonly kind: "say"; readonly code: MlsCode }
@@ -112,15 +121,29 @@ function messageOf(
   });
 }
 
-/** The verdict on the document; undefined when there was none in time. */
-async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Inspection | undefined> {
+interface Verdict {
+  readonly valid: boolean;
+  readonly findings: readonly DocumentFinding[];
+}
+
+/**
+ * By the rules, and by what the envelope declares: the type decides, and a document that names another specification,
+ * process or party than its envelope is refused. Undefined: not in time.
+ */
+async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Verdict | undefined> {
   if (duty.payload === undefined) return undefined;
   const payload = await openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
-  return within(
+  const inspection = await within(
     ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }),
     LIMITS.status_validation_ms,
     undefined,
   );
+  if (inspection?.facts === undefined) return inspection;
+  const contradictions = contradictionsOf(duty.declared, inspection.facts);
+  return {
+    valid: inspection.valid && contradictions.length === 0,
+    findings: [...contradictions, ...inspection.findings],
+  };
 }
 
 /** What becomes of a held document: its firm sees it, or never does. */
@@ -134,28 +157,52 @@ const heldEnd = (valid: boolean, findings: readonly DocumentFinding[]): HeldEnd 
           .map(({ ruleId, layer, severity, location, message }) => ({ ruleId, layer, severity, location, message })),
       };
 
-async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
-  // What its firm has seen is not rejected any more: its sender would send a second one of what is booked already.
-  const isOpen = (duty.held || duty.kind === "invoice_response") && isJudged(duty.documentTypeId);
-  const inspection = isOpen ? await inspect(ports, duty) : { valid: true, findings: [] };
-  const now = ports.clock.now();
-  if (inspection === undefined) {
-    await putOff(ports, duty, now);
-    return;
-  }
-  const decision = decideDuty(duty, inspection.valid, now);
-  const document = duty.held ? heldEnd(inspection.valid, inspection.findings) : undefined;
+/** What is said when the findings themselves cannot be. */
+const UNWRITTEN: readonly DocumentFinding[] = [
+  {
+    ruleId: "ENGINE-FINDINGS",
+    layer: "peppol",
+    severity: "fatal",
+    location: "",
+    message: "The document breaks rules, and what was found in it could not be written down.",
+  },
+];
+
+/** Ends the duty with a verdict, or puts its last word off. @returns whether it was written */
+async function write(ports: DutyPorts, duty: TakenDuty, { valid, findings }: Verdict): Promise<boolean> {
+  const decision = decideDuty(duty, valid, ports.clock.now());
   const said =
     decision.kind === "say"
-      ? { code: decision.code, message: await messageOf(ports, duty, decision.code, inspection.findings.map(issueOf)) }
+      ? { code: decision.code, message: await messageOf(ports, duty, decision.code, findings.map(issueOf)) }
       : {};
-  const written = await endDuty(ports.sql, duty.id, {
-    document,
+  return endDuty(ports.sql, duty.id, {
+    document: duty.held ? heldEnd(valid, findings) : undefined,
     nextAt: decision.kind === "wait" ? decision.until : undefined,
     ...said,
   });
-  if (!written || document === undefined) return;
-  ports.metrics.count("received_verdicts_total", { verdict: inspection.valid ? "passed" : "refused" });
+}
+
+/** A rejection that cannot be written with its findings is written without: nobody escapes it by what was found. */
+async function writeVerdict(ports: DutyPorts, duty: TakenDuty, verdict: Verdict): Promise<boolean> {
+  try {
+    return await write(ports, duty, verdict);
+  } catch (error) {
+    if (verdict.valid || error instanceof Refusal || isPassing(error)) throw error;
+    ports.log.error("inbound.findings_unwritable", { documentId: duty.id, ...errorFields(error) });
+    return write(ports, duty, { valid: false, findings: UNWRITTEN });
+  }
+}
+
+async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
+  // What its firm has seen is not rejected any more: its sender would send a second one of what is booked already.
+  const isOpen = (duty.held || duty.kind === "invoice_response") && isJudged(duty.declared.documentTypeId);
+  const verdict = isOpen ? await inspect(ports, duty) : { valid: true, findings: [] };
+  if (verdict === undefined) {
+    await putOff(ports, duty, ports.clock.now());
+    return;
+  }
+  if (!(await writeVerdict(ports, duty, verdict)) || !duty.held) return;
+  ports.metrics.count("received_verdicts_total", { verdict: verdict.valid ? "passed" : "refused" });
   ports.metrics.observe(
     "received_verdict_duration_seconds",
     {},
@@ -163,19 +210,24 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   );
 }
 
+/** The part of its age that a held document waits again. */
+const HELD_GROWTH = 24;
+
 /**
- * A document that cannot be judged for days, one that kills its worker each time, is given up: nobody waits for its
- * status any more.
+ * A held document is tried again for as long as it is held, in longer and longer steps. One whose status alone is owed
+ * is given up after days: nobody waits for it any more.
  */
 async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<void> {
-  if (now - duty.receivedAt > LIMITS.status_early_ms) {
-    ports.log.error("inbound.verdict_impossible");
+  const age = now - duty.receivedAt;
+  if (!duty.held && age > LIMITS.status_early_ms) {
+    ports.log.error("inbound.verdict_impossible", { documentId: duty.id });
     await endDuty(ports.sql, duty.id, {});
-  } else {
-    await endDuty(ports.sql, duty.id, {
-      nextAt: now + (duty.held ? LIMITS.held_again_ms : LIMITS.mls_decide_again_ms),
-    });
+    return;
   }
+  const wait = duty.held
+    ? Math.min(Math.max(LIMITS.held_again_ms, age / HELD_GROWTH), LIMITS.status_early_max_ms)
+    : LIMITS.mls_decide_again_ms;
+  await endDuty(ports.sql, duty.id, { nextAt: now + wait });
 }
 
 /** Judges a received document and decides what is said of it. Runs in the turn of its actor, under the duty's lease. */
@@ -183,27 +235,10 @@ export async function judge(ports: DutyPorts, duty: TakenDuty): Promise<void> {
   try {
     await decide(ports, duty);
   } catch (error) {
-    if (!(error instanceof Refusal)) ports.log.error("inbound.verdict_failed", errorFields(error));
+    if (!(error instanceof Refusal))
+      ports.log.error("inbound.verdict_failed", { documentId: duty.id, ...errorFields(error) });
     await putOff(ports, duty, ports.clock.now());
   }
-}
-
-/** Documents that have waited LIMITS.held_max_ms for their verdict. Changes nothing. */
-export const overdueHeld = ({ sql, clock }: Pick<DutyPorts, "sql" | "clock">): Promise<readonly ReceivedDocumentId[]> =>
-  findOverdueHeld(sql, { heldSince: clock.now() - LIMITS.held_max_ms, limit: LIMITS.status_batch });
-
-/**
- * Shows a document to its firm although nobody could judge it in time: a late invoice is worse than one that breaks a
- * rule. From then on it is not rejected. Runs in the turn of its actor.
- * @returns whether it was still held
- */
-export async function release({ sql, clock, log, metrics }: DutyPorts, id: ReceivedDocumentId): Promise<boolean> {
-  const released = await releaseReceived(sql, id, clock.now() - LIMITS.held_max_ms);
-  if (released) {
-    metrics.count("received_verdicts_total", { verdict: "not_in_time" });
-    log.warn("inbound.verdict_late", { documentId: id });
-  }
-  return released;
 }
 
 /** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */

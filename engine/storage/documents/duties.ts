@@ -37,7 +37,14 @@ export interface TakenDuty {
   readonly id: string;
   readonly firmId: FirmId;
   readonly sbdhInstanceId: string;
-  readonly documentTypeId: string;
+  /** What its envelope says. */
+  readonly declared: {
+    readonly documentTypeId: string;
+    readonly processId: string;
+    readonly sender: ParticipantId;
+    readonly receiver: ParticipantId;
+  };
+  /** Provider that is to be told. */
   readonly receiver: ParticipantId;
   readonly always: boolean;
   readonly receivedAt: Instant;
@@ -69,16 +76,24 @@ export async function takeDuties(
       readonly held: boolean;
       readonly payload_key_id: string | null;
       readonly payload_sealed: Buffer | null;
+      readonly process_id: string;
+      readonly document_sender: string;
+      readonly document_receiver: string;
     }[]
   >`
     select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response,
-      held, payload_key_id, payload_sealed
+      held, payload_key_id, payload_sealed, process_id, document_sender, document_receiver
     from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit}, ${request.owner})`;
   return rows.map((row) => ({
     id: row.id,
     firmId: row.firm_id as FirmId,
     sbdhInstanceId: row.sbdh_instance_id,
-    documentTypeId: row.document_type_id,
+    declared: {
+      documentTypeId: row.document_type_id,
+      processId: row.process_id,
+      sender: row.document_sender as ParticipantId,
+      receiver: row.document_receiver as ParticipantId,
+    },
     receiver: row.receiver as ParticipantId,
     always: row.always,
     receivedAt: row.received_at.getTime(),
@@ -107,6 +122,8 @@ interface DutyEnd {
   readonly document?: HeldEnd | undefined;
 }
 
+const text = (value: Json): string => JSON.stringify(value);
+
 const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolean>(
   async (sql, items) => {
     const rows = await sql<{ readonly n: string }[]>`
@@ -115,8 +132,9 @@ const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolea
       ${items.map(({ id }) => id)}::uuid[],
       ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : isoInstant(nextAt)))}::timestamptz[],
       ${items.map(({ end }) => end.code ?? null)}::text[],
-      ${items.map(({ end: { message } }) => (message === undefined ? null : JSON.stringify(serviceMessageJson(message))))}::text[], ${items.map(({ end }) => end.document?.to ?? null)}::text[],
-      ${items.map(({ end: { document } }) => (document?.findings === undefined ? null : JSON.stringify(document.findings)))}::text[]
+      ${items.map(({ end }) => (end.message === undefined ? null : text(serviceMessageJson(end.message))))}::text[],
+      ${items.map(({ end }) => end.document?.to ?? null)}::text[],
+      ${items.map(({ end }) => (end.document?.findings === undefined ? null : text(end.document.findings)))}::text[]
     ) with ordinality as r (id, next_at, code, message, document, findings, n)
     cross join lateral end_mls_duty(r.id, r.next_at, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
     return inOrder(items, rows, () => true).map((ended) => ended === true);

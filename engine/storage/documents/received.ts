@@ -160,6 +160,8 @@ export interface InboxQuery extends Mailbox {
   readonly status: ReceivedState;
   /** Rows wanted; the caller asks for one more than its page to learn whether there is a next. */
   readonly limit: number;
+  /** Documents received since then may still be judged in a moment. */
+  readonly heldSince: Instant;
   /** Position of the last item of the page before; "0" for the first page. */
   readonly after: string;
 }
@@ -171,7 +173,7 @@ interface PlacedItem extends ReceivedItem {
 export interface InboxAnswer {
   /** Oldest first. */
   readonly items: readonly PlacedItem[];
-  /** Whether the participant has documents that are being judged: they are in no list yet. */
+  /** Whether the participant has documents that are being judged in this moment: they are in no list yet. */
   readonly isAnyHeld: boolean;
 }
 
@@ -185,8 +187,9 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
       select * from unnest(
         ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.firmId)}::uuid[],
         ${queries.map((query) => query.status)}::text[], ${queries.map((query) => query.limit)}::integer[],
-        ${queries.map((query) => query.after)}::bigint[]
-      ) with ordinality as q (participant_key, firm_id, status, page, after, n)
+        ${queries.map((query) => query.after)}::bigint[],
+        ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[]
+      ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, n)
     )
     select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status
     from q
@@ -200,7 +203,7 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
     union all
     select q.n, null, null, null, null, null, null, null, 'HELD'
     from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
-      and h.firm_id = q.firm_id and h.status = 'HELD')
+      and h.firm_id = q.firm_id and h.status = 'HELD' and h.received_at > q.held_since)
     order by 1, 3`;
   const answers = queries.map((): { readonly items: PlacedItem[]; isAnyHeld: boolean } => ({
     items: [],
@@ -325,20 +328,17 @@ export async function acknowledgeReceived(
   return row?.acknowledged_at.getTime();
 }
 
-/** Documents that have been held since then or longer, oldest first. */
-export async function findOverdueHeld(
-  sql: Sql,
-  request: { readonly heldSince: Instant; readonly limit: number },
-): Promise<ReceivedDocumentId[]> {
-  const rows = await sql<{ readonly id: string }[]>`
-    select id from received_document where status = 'HELD' and received_at <= ${new Date(request.heldSince)}
-      order by received_at limit ${request.limit}`;
-  return rows.map(({ id }) => id as ReceivedDocumentId);
+/** How many documents have been held since then or longer. */
+export async function countOverdueHeld(sql: Sql, heldSince: Instant): Promise<number> {
+  const [row] = await sql<{ readonly n: number }[]>`
+    select count(*)::integer as n from received_document
+    where status = 'HELD' and received_at <= ${new Date(heldSince)}`;
+  return row?.n ?? 0;
 }
 
-/** Shows a held document to its firm. @returns false when it is not held any more, or not since then */
-export async function releaseReceived(sql: Sql, id: ReceivedDocumentId, heldSince: Instant): Promise<boolean> {
-  const rows = await sql`select id from release_received(${id}, ${new Date(heldSince)})`;
+/** Shows a held document to its firm. @returns false when it is not held */
+export async function releaseReceived(sql: Sql, id: ReceivedDocumentId): Promise<boolean> {
+  const rows = await sql`select id from release_received(${id})`;
   return rows.length === 1;
 }
 
