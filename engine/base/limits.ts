@@ -136,6 +136,11 @@ export const LIMITS = {
   requests_in_flight_max: 4_096,
   /** Bytes of request bodies held at once on a node. */
   request_bodies_bytes_max: 512 * MiB,
+  /** Bytes that gzip bodies have become, held at once by a listener; those that are just inflated come on top. Ours. */
+  request_inflated_bytes_max: 256 * MiB,
+  /** Bodies inflated at once, as many as node:zlib has threads, and how many may wait for that; more are 503. Ours. */
+  request_inflating_max: 4,
+  request_inflations_waiting_max: 256,
 
   // Rates, per 60 s and key unless named otherwise. @source spec/rulings.md, section 4
   rate_window_ms: 60 * SECOND_MS,

@@ -23,7 +23,7 @@ const DOCUMENTS: Readonly<Record<DocumentName, DocumentSpec>> = {
       description: [
         "JSON interface of the access point: tokens, the life of sent documents, partner and account operations.",
         "1. Exchange the key's secret for an access token at `POST /api/v1/auth/token`.\n2. Send it as `Authorization: Bearer <token>`.\n3. With a central `sk_int_*` key name the firm in `X-Firm-Id`; with a firm's own `sk_live_*` key leave it out.",
-        "Times are ISO 8601 UTC. Each response carries `X-Request-Id`; quote it to support. Members that are not described may be added at any time.",
+        "Times are ISO 8601 UTC. Each response carries `X-Request-Id`; quote it to support. Request bodies may be gzip (`Content-Encoding: gzip`). Members that are not described may be added at any time.",
       ].join("\n\n"),
     },
   },
@@ -35,7 +35,7 @@ const DOCUMENTS: Readonly<Record<DocumentName, DocumentSpec>> = {
       description: [
         "One JSON flow per customer. The integrator names the firm by its own `customerRef`; the service does the rest.",
         "1. Exchange the secret of a `sk_int_*` key for an access token at `POST /api/v1/auth/token`.\n2. Send it as `Authorization: Bearer <token>`.\n3. Name the firm in the query, `customerRef=<your own id of it>`; X-Firm-Id is never sent.",
-        "Times are ISO 8601 UTC. Each response carries `X-Request-Id`; quote it to support. Members that are not described may be added at any time.",
+        "Times are ISO 8601 UTC. Each response carries `X-Request-Id`; quote it to support. Request bodies may be gzip (`Content-Encoding: gzip`). Members that are not described may be added at any time.",
       ].join("\n\n"),
     },
   },
@@ -47,7 +47,7 @@ const DOCUMENTS: Readonly<Record<DocumentName, DocumentSpec>> = {
       description: [
         "SAPI-SK 1.0: ready Peppol BIS Billing 3.0 documents as UBL XML in a JSON wrapper, out and in. The same handlers answer below `/sapi/v1` and `/sapi`.",
         "1. Exchange the key's secret for an access token at `POST /sapi/v1/auth/token`.\n2. Name your participant in `X-Peppol-Participant-Id` with every document call.\n3. Send with an `Idempotency-Key`; repeat the same body under the same key when the outcome is unclear.\n4. Poll `GET /sapi/v1/document/receive`, store, then acknowledge.",
-        "202 means accepted for processing, never delivered: read what became of it at `GET /api/v1/documents/{id}/status`.",
+        "202 means accepted for processing, never delivered: read what became of it at `GET /api/v1/documents/{id}/status`. Request bodies may be gzip (`Content-Encoding: gzip`).",
       ].join("\n\n"),
     },
   },

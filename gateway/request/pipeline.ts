@@ -3,6 +3,7 @@ import type { Cidr } from "../../engine/base/addresses.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { Family, Route } from "../contract/route.js";
 import type { Head, PipelineRequest } from "../http/conversation.js";
+import { createInflater } from "./inflate.js";
 import type { Plan } from "./plan.js";
 import type { PipelinePorts } from "./ports.js";
 import { RoutedRequest } from "./request.js";
@@ -32,9 +33,10 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
   const { rows, ports, trustedProxies = [] } = options;
   const router = createRouter(rows);
   const plans = new Map(rows.map((row) => [row, planOf(row)]));
-  const shared = { ports, trustedProxies };
+  const shared = { ports, trustedProxies, inflater: createInflater() };
   return (head) => {
-    const found = router.find(head.method, head.path);
+    // What GET answers, without its body: the form of the server leaves it out.
+    const found = router.find(head.method === "HEAD" ? "GET" : head.method, head.path);
     if (found !== undefined && "row" in found) {
       const plan = plans.get(found.row);
       if (plan !== undefined) return new RoutedRequest(shared, plan, head, found.names, found.values);
@@ -43,10 +45,14 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
     const refusal =
       found === undefined || "row" in found
         ? new Refusal("ROUTE_UNKNOWN")
-        : new Refusal("METHOD_NOT_ALLOWED", [], { allow: found });
+        : new Refusal("METHOD_NOT_ALLOWED", [], { allow: offered(found) });
     return new RoutedRequest(shared, refusingPlan(family, refusal), head, [], []);
   };
 }
+
+/** The methods of a path: HEAD is offered wherever GET is. @source spec/rulings.md, section 14 */
+const offered = (methods: readonly string[]): readonly string[] =>
+  methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
 
 /** The steps that apply to a row, chosen once. */
 function planOf(row: Route): Plan {

@@ -27,6 +27,8 @@ export interface SteppedRequest extends AnyRequest {
   /** Whether an Authorization header came that could be a token. */
   presentedToken: boolean;
   readonly bodyIsEmpty: boolean;
+  /** Puts what a gzip body says in its place. @throws Refusal BODY_TOO_LARGE, BODY_MALFORMED, TEMPORARY */
+  inflate(bytesMax: number): Promise<void>;
   /** The body as its content type says. @throws Refusal when it cannot be read */
   decoded(): unknown;
   /** The body as an object, or an empty one when it is none or cannot be read. */

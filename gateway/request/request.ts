@@ -11,6 +11,7 @@ import { errorFields } from "../../engine/base/log.js";
 import { clientAddress } from "../http/client-address.js";
 import type { Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import { decodeBody } from "./decode.js";
+import type { Inflated, Inflater } from "./inflate.js";
 import type { Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 import { problem } from "./problem.js";
@@ -20,6 +21,7 @@ import type { RawBody, Reply, Route } from "../contract/route.js";
 interface Shared {
   readonly ports: PipelinePorts;
   readonly trustedProxies: readonly Cidr[];
+  readonly inflater: Inflater;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -66,6 +68,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #decodedBody: { readonly value: unknown } | undefined;
   #knownAddress: Address | undefined;
   #controller: AbortController | undefined;
+  #inflated: Inflated | undefined;
   #abandoned = false;
   #isCounted = false;
   /** The head's steps where one of them takes time: resolves to the refusal that ended them, or to nothing. */
@@ -112,6 +115,14 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   get bodyIsEmpty(): boolean {
     return this.#bytes.length === 0;
+  }
+
+  async inflate(bytesMax: number): Promise<void> {
+    const inflated = await this.#shared.inflater.inflate(this.#bytes, bytesMax);
+    this.#bytes = inflated.bytes;
+    this.#inflated = inflated;
+    // The client may have gone meanwhile; nobody would release the bytes any more.
+    if (this.#abandoned || this.#isCounted) inflated.release();
   }
 
   /** @throws Refusal when the body cannot be read */
@@ -162,6 +173,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   abandon(): void {
     this.#abandoned = true;
+    this.#inflated?.release();
     this.#controller?.abort();
   }
 
@@ -234,6 +246,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     // A handler that ends after its request ran out of time has been counted already.
     if (this.#isCounted) return answer;
     this.#isCounted = true;
+    this.#inflated?.release();
     const { metrics, clock } = this.ports;
     const { label, method } = this.#plan;
     metrics.count("http_requests_total", { route: label, method, status: String(status) });

@@ -15,6 +15,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { firstChars } from "../../engine/base/text.js";
 import { bodyKind, decodeSegment, parseQuery } from "./decode.js";
 import { detailsOfIssues } from "./invalid.js";
+import { isGzip } from "./inflate.js";
 import type { Step, SteppedRequest } from "./plan.js";
 import type { Admission } from "./ports.js";
 import { IDEMPOTENCY, RATES } from "../contract/route.js";
@@ -44,6 +45,14 @@ export const STEPS: readonly Step[] = [
     applies: (row) => row.rate !== undefined && RATES[row.rate].key !== "client+address",
     refuses: ["RATE_LIMITED"],
     run: rateLimit,
+  },
+  {
+    // Before the rate of a client, which is named in the body; like the size of a body that came as it is.
+    name: "coding of the body (415), its form (400) and size (413)",
+    needs: "body",
+    applies: (row) => row.request.body !== undefined,
+    refuses: ["MEDIA_TYPE", "BODY_MALFORMED", "BODY_TOO_LARGE"],
+    run: coding,
   },
   {
     name: "rate limit by client (429)",
@@ -308,6 +317,14 @@ function queryParameters(request: SteppedRequest, row: Route): void {
   if (parsed === undefined) return;
   if (!parsed.success) throw new Refusal("REQUEST_INVALID", detailsOfIssues(parsed.error.issues, "query"));
   request.query = parsed.data;
+}
+
+/** Bytes that a row takes unread are what was signed or will be kept: nobody asked us to change them. */
+function coding(request: SteppedRequest, row: Route): void | Promise<void> {
+  const { headers } = request.head;
+  if (headers.get("content-encoding") === undefined || request.bodyIsEmpty) return;
+  if (!isGzip(headers) || row.request.accepts.includes("raw")) throw new Refusal("MEDIA_TYPE");
+  return request.inflate(row.request.body_bytes_max);
 }
 
 function contentType(request: SteppedRequest, row: Route): void {

@@ -218,16 +218,15 @@ describe.each(serverForms)("the %s form", (form) => {
       );
     });
 
-    test.each(["HEAD", "OPTIONS", "TRACE", "PUT", "PATCH"])(
+    test.each(["OPTIONS", "TRACE", "PUT", "PATCH"])(
       "%s on a path that has other methods: 405 with Allow",
       async (method) => {
         const client = new WireClient(gateway.port).send(
           `${method} /api/v1/things/018f6a3e-0000-7000-8000-000000000001 HTTP/1.1\r\n${H}\r\n`,
         );
-        const answer = await client.answer(method === "HEAD");
+        const answer = await client.answer();
         expect(answer?.status).toBe(405);
-        expect(answer?.headers["allow"]).toBe("DELETE, GET");
-        // A HEAD answer carries no body: the next answer begins where the next answer should.
+        expect(answer?.headers["allow"]).toBe("DELETE, GET, HEAD");
         expect((await client.send(get("/api/v1/hello")).answer())?.status).toBe(200);
         client.socket.destroy();
       },

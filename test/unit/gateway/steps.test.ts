@@ -2,6 +2,7 @@
  * The column `refuses` of the pipeline's steps is what the OpenAPI documents say of every operation. Each refusal in it is
  * provoked here, step by step, and a step that answers anything else is caught: promise and behaviour are one list.
  */
+import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 
@@ -12,6 +13,7 @@ import { route } from "../../../gateway/contract/route.js";
 import type { Route } from "../../../gateway/contract/route.js";
 import { HeaderList } from "../../../gateway/http/headers.js";
 import type { Head } from "../../../gateway/http/conversation.js";
+import { createInflater } from "../../../gateway/request/inflate.js";
 import type { Step } from "../../../gateway/request/plan.js";
 import type { PipelinePorts } from "../../../gateway/request/ports.js";
 import { RoutedRequest } from "../../../gateway/request/request.js";
@@ -38,7 +40,7 @@ interface Provocation {
   readonly headers?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly thing?: string;
-  readonly body?: string;
+  readonly body?: string | Buffer;
   readonly ports?: Partial<PipelinePorts>;
 }
 
@@ -66,6 +68,15 @@ const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocatio
   },
   "rate limit by key or address (429)": {
     RATE_LIMITED: { row: route({ ...ROW, rate: "enterprise" }), ports: { admit: () => full } },
+  },
+  "coding of the body (415), its form (400) and size (413)": {
+    MEDIA_TYPE: { row: json, headers: { "content-encoding": "br" }, body: "{}" },
+    BODY_MALFORMED: { row: json, headers: { "content-encoding": "gzip" }, body: "{}" },
+    BODY_TOO_LARGE: {
+      row: route({ ...ROW, request: { ...BODY, body_bytes_max: 10 } }),
+      headers: { "content-encoding": "gzip" },
+      body: gzipSync("x".repeat(11)),
+    },
   },
   "rate limit by client (429)": {
     RATE_LIMITED: { row: route({ ...ROW, rate: "token", request: BODY }), ports: { admit: () => full } },
@@ -140,7 +151,13 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
   const before = STEPS.filter((other) => other.name === "credential (401)" && other !== step);
   const plan = { row, family: row.family, label: "", method: "POST", head: before, body: [watched] };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
-  const request = new RoutedRequest({ ports: all, trustedProxies: [] }, plan, head, ["thing"], [thing]);
+  const request = new RoutedRequest(
+    { ports: all, trustedProxies: [], inflater: createInflater() },
+    plan,
+    head,
+    ["thing"],
+    [thing],
+  );
   await request.begin();
   await request.finish(Buffer.from(body));
   return seen;

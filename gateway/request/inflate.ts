@@ -1,0 +1,100 @@
+/**
+ * Bodies that came compressed (`Content-Encoding: gzip`). Inflation runs on the threads of node:zlib, a few at a time, and
+ * what it makes counts against one bound of the listener: 20 KB that become 25 MB must not cost what 25 MB on the wire do not.
+ * @source spec/rulings.md, section 14: limits count after inflation, any other Content-Encoding is 415
+ */
+import { gunzip } from "node:zlib";
+
+import { Refusal } from "../../engine/base/errors.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import type { HeaderList } from "../http/headers.js";
+
+/** Names of the one coding that is read. @source RFC 9110, 8.4.1.3: x-gzip means the same */
+const GZIP = ["gzip", "x-gzip"];
+
+/** An inflated body. `release` is called once, when the request is answered and the bytes count no more. */
+export interface Inflated {
+  readonly bytes: Buffer;
+  release(): void;
+}
+
+export interface Inflater {
+  /**
+   * @param max bytes that may come out; inflation stops where they are passed
+   * @throws Refusal BODY_TOO_LARGE, BODY_MALFORMED, TEMPORARY
+   */
+  inflate(bytes: Buffer, max: number): Promise<Inflated>;
+}
+
+export interface InflaterLimits {
+  readonly request_inflating_max: number;
+  readonly request_inflations_waiting_max: number;
+  readonly request_inflated_bytes_max: number;
+}
+
+/**
+ * Whether the body is gzip.
+ * @throws Refusal MEDIA_TYPE for any other coding, for several and for one that came twice
+ */
+export function isGzip(headers: HeaderList): boolean {
+  const header = headers.get("content-encoding");
+  if (header === undefined) return false;
+  if (headers.count("content-encoding") === 1 && GZIP.includes(header.trim().toLowerCase())) return true;
+  throw new Refusal("MEDIA_TYPE", [
+    { field: "Content-Encoding", message: "Send the body as it is, without this header, or as gzip." },
+  ]);
+}
+
+/** Inflates for all requests of one listener. @param limits LIMITS but in tests */
+export function createInflater(limits: InflaterLimits = LIMITS): Inflater {
+  let running = 0;
+  let held = 0;
+  const waiting: (() => void)[] = [];
+  const turn = async (): Promise<void> => {
+    if (running < limits.request_inflating_max) running += 1;
+    else if (waiting.length < limits.request_inflations_waiting_max)
+      // Whoever ends hands its place on: the count stays.
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    else throw new Refusal("TEMPORARY");
+  };
+  const handOn = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  };
+  return {
+    inflate: async (compressed, max) => {
+      await turn();
+      try {
+        if (held >= limits.request_inflated_bytes_max) throw new Refusal("TEMPORARY");
+        const bytes = await inflated(compressed, max);
+        held += bytes.length;
+        let isHeld = true;
+        return {
+          bytes,
+          release: () => {
+            if (isHeld) held -= bytes.length;
+            isHeld = false;
+          },
+        };
+      } finally {
+        handOn();
+      }
+    },
+  };
+}
+
+const inflated = (compressed: Buffer, max: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    gunzip(compressed, { maxOutputLength: max }, (error, bytes) => {
+      if (error === null) resolve(bytes);
+      else reject(refusalOf(error));
+    });
+  });
+
+/** Any other error of zlib tells of bytes that are no gzip, or not all of one. */
+function refusalOf(error: NodeJS.ErrnoException): Error {
+  if (error.code === "ERR_BUFFER_TOO_LARGE") return new Refusal("BODY_TOO_LARGE");
+  if (error.code?.startsWith("Z_") !== true) return error;
+  return new Refusal("BODY_MALFORMED", [], { message: "The body is not the gzip that Content-Encoding promises." });
+}
