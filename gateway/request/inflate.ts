@@ -1,6 +1,7 @@
 /**
- * Bodies that came compressed (`Content-Encoding: gzip`). Inflation runs on the threads of node:zlib, a few at a time, and
- * what it makes counts against one bound of the listener: 20 KB that become 25 MB must not cost what 25 MB on the wire do not.
+ * Bodies that came compressed (`Content-Encoding: gzip`). Inflation runs on the threads of node:zlib, a few at a time,
+ * and what it makes counts against one bound of the listener: otherwise 25 KB from each of a thousand strangers would
+ * become 25 GB of memory.
  * @source spec/rulings.md, section 14: limits count after inflation, any other Content-Encoding is 415
  */
 import { gunzip } from "node:zlib";
@@ -26,7 +27,7 @@ export interface Inflater {
   inflate(bytes: Buffer, max: number): Promise<Inflated>;
 }
 
-export interface InflaterLimits {
+interface InflaterLimits {
   readonly request_inflating_max: number;
   readonly request_inflations_waiting_max: number;
   readonly request_inflated_bytes_max: number;
