@@ -24,6 +24,7 @@ type CredentialKind = ActorKind<CredentialProtocol, null>;
 
 type Tokens = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken">;
 
+/** Makes the kind of actor through which everything goes that issues, renews or ends tokens of one credential. */
 export const credentialKind = (tokens: Tokens): CredentialKind => ({
   name: "credential",
   // What is remembered of a credential is in identity's caches; the actor only holds the turn.

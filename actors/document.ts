@@ -33,6 +33,7 @@ type DocumentProtocol = {
   readonly Respond: { readonly ask: Omit<RespondRequest, "documentId">; readonly reply: RespondReply };
 };
 
+/** The kind of actor that holds the turn of one document, sent or received. */
 export type DocumentKind = ActorKind<DocumentProtocol, null>;
 
 interface DocumentPorts {
@@ -44,6 +45,7 @@ interface DocumentPorts {
   readonly respond: RespondPorts;
 }
 
+/** Makes the kind of actor through which one document is accepted, sent and moved. */
 export function documentKind(ports: DocumentPorts): DocumentKind {
   const send = withBatches(ports.send);
   const dispatch: DispatchPorts = {

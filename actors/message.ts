@@ -22,11 +22,13 @@ type MessageProtocol = {
   readonly Report: { readonly ask: null; readonly reply: number };
 };
 
+/** The kind of actor that holds the turn of one message of the access point itself. */
 export type MessageKind = ActorKind<MessageProtocol, null>;
 
 /** `transport` is the bare way to another access point; see messageDelivery. */
 export type MessagePorts = ServiceDispatchPorts & StatusPorts & ReportPorts;
 
+/** Makes the kind of actor that makes the attempts at one message of the access point itself. */
 export function messageKind(ports: MessagePorts): MessageKind {
   const dispatch: ServiceDispatchPorts = { ...ports, transport: messageDelivery(ports.transport, ports) };
   return {

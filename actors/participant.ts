@@ -31,6 +31,7 @@ interface Claims {
   readonly inFlight: Set<string>;
 }
 
+/** The kind of actor that holds the turn of one participant's keys, ids and inbox. */
 export type ParticipantKind = ActorKind<ParticipantProtocol, Claims>;
 
 interface Ports {
@@ -39,6 +40,7 @@ interface Ports {
   readonly inbound: InboundPorts;
 }
 
+/** Makes the kind of actor through which a participant's documents come in and its ids are claimed. */
 export function participantKind({ actors, document, inbound }: Ports): ParticipantKind {
   const receive = createInbound(inbound);
   return {

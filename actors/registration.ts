@@ -28,6 +28,7 @@ type RegistrationProtocol = {
 
 type RegistrationKind = ActorKind<RegistrationProtocol, null>;
 
+/** Makes the kind of actor through which a participant's registration in the network changes. */
 export const registrationKind = (ports: RegistrationPorts): RegistrationKind => ({
   name: "registration",
   idle_ms: 0,
@@ -48,6 +49,7 @@ export interface Registrations {
   settle(participant: ParticipantId, state: SettledState): Promise<RegistrationResult>;
 }
 
+/** The registrations as the engine uses them, each operation in the turn of its participant. */
 export const registrationsThroughActors = (actors: ActorSystem, kind: RegistrationKind): Registrations => ({
   change: (participant, request) =>
     actors.ask(kind, participantKey(participant), "ChangeRegistration", { participant, request }),

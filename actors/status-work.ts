@@ -17,6 +17,7 @@ import type { DocumentKind } from "./document.js";
 import type { MessageKind, MessagePorts } from "./message.js";
 import type { ActorSystem } from "./system.js";
 
+/** What working through due statuses and messages needs. */
 export interface StatusWorkPorts extends Pick<MessagePorts, "sql" | "sealer" | "clock" | "log" | "owner" | "provider"> {
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
@@ -100,6 +101,7 @@ const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
   reports: { every_ms: LIMITS.report_look_ms, makesDue: ["messages"], abreast: 1 },
 };
 
+/** The work on statuses and messages that fall due on this node. */
 export interface StatusWork {
   /** Something was stored that may be due now. */
   poke(due: DueStatusWork): void;

@@ -20,6 +20,7 @@ type Protocol = Record<string, { readonly ask: unknown; readonly reply: unknown 
 /** The end of a turn: an answer now, or a promise that answers the asker while the next turn already runs. */
 type Turn<Reply> = { readonly reply: Reply } | { readonly forward: Promise<Reply> };
 
+/** A kind of actor: its commands, its cache and its handlers. */
 export interface ActorKind<P extends Protocol, Cache> {
   readonly name: string;
   /** Commands that may wait; one more is refused as TEMPORARY. @default LIMITS.mailbox_max */
@@ -37,6 +38,7 @@ export interface ActorKind<P extends Protocol, Cache> {
   };
 }
 
+/** The actors of one node. */
 export interface ActorSystem {
   /**
    * Gives a command to the actor `key` of `kind` and waits for the answer.
@@ -85,6 +87,7 @@ function shardOf(key: string): number {
 
 const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
 
+/** Starts an empty actor system; actors come into being with their first command. */
 export function startActors(ports: {
   readonly log: Log;
   readonly metrics: Metrics;

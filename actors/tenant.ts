@@ -22,6 +22,7 @@ type TenantProtocol = {
 
 type TenantKind = ActorKind<TenantProtocol, null>;
 
+/** Makes the kind of actor through which firms, integrators and their keys are made. */
 export const tenantKind = (ports: RegistrationPorts): TenantKind => ({
   name: "tenant",
   idle_ms: 0,

@@ -384,6 +384,7 @@ async function receiveFigure(
   };
 }
 
+/** Messages per second over AS4, and what each step of one costs. */
 export const as4Bench: Bench = {
   name: "as4",
   question:

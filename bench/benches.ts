@@ -8,6 +8,7 @@ import { sendBench } from "./send.js";
 import { sendLatencyBench } from "./send-latency.js";
 import { validateBench } from "./validate.js";
 
+/** Every benchmark, in the order in which `kurier bench` runs them. */
 export const BENCHES: readonly Bench[] = [
   validateBench,
   sendBench,

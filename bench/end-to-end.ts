@@ -178,6 +178,7 @@ async function steady(
   };
 }
 
+/** Documents per second from a client's send to the receiver's inbox. */
 export const endToEndBench: Bench = {
   name: "end-to-end",
   question:

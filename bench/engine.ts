@@ -23,6 +23,7 @@ import type { Sql } from "../engine/storage/sql.js";
 const START_PATIENCE_MS = 30_000;
 const POLL_MS = 20;
 
+/** An engine of its own process, with the addresses that a benchmark needs. */
 export interface BenchEngine {
   readonly sandbox: Sandbox;
   readonly sql: Sql;
@@ -32,6 +33,7 @@ export interface BenchEngine {
   stop(): Promise<void>;
 }
 
+/** A TCP port that nobody listens on now. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer();
@@ -102,6 +104,7 @@ export async function startBenchEngine(options: {
   };
 }
 
+/** A firm of the benchmark and its current access token. */
 export interface BenchFirm {
   readonly participantId: string;
   readonly clientId: string;

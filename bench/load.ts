@@ -6,6 +6,7 @@ import autocannon from "autocannon";
 
 import { systemClock } from "../engine/base/clock.js";
 
+/** A request that the load generator makes again and again. */
 export interface LoadRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -23,6 +24,7 @@ interface Load {
   readonly next: () => LoadRequest;
 }
 
+/** What a run of the load generator has measured. */
 export interface LoadResult {
   readonly perSecond: number;
   readonly answers: number;

@@ -101,6 +101,7 @@ async function measure(options: BenchOptions): Promise<readonly Figure[]> {
   }
 }
 
+/** Polls of an inbox per second. */
 export const pollBench: Bench = {
   name: "poll",
   question:

@@ -19,6 +19,7 @@ export interface Figure {
   readonly note?: string;
 }
 
+/** How a benchmark is run. */
 export interface BenchOptions {
   /** The form that runs with the tests: proves that the benchmark works, measures nothing. */
   readonly tiny: boolean;
@@ -27,6 +28,7 @@ export interface BenchOptions {
   readonly say: (line: string) => void;
 }
 
+/** A benchmark: its question and how it is answered. */
 export interface Bench {
   readonly name: string;
   /** The question that the figures answer. */

@@ -80,6 +80,7 @@ async function figures(options: BenchOptions, engine: BenchEngine): Promise<read
   ];
 }
 
+/** The wait for a 202 at an even load below the limit. */
 export const sendLatencyBench: Bench = {
   name: "send-latency",
   question: "How long does a client wait for its 202 when requests come evenly at half of what the node can take?",

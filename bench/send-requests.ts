@@ -22,6 +22,7 @@ export const firmsFor = (perMinute: number): number => Math.ceil(perMinute / PER
 /** Stands where each request has its own number; digits, because the payment reference is made of them. */
 const NUMBER = "@N00000001@";
 
+/** What the requests of one firm have in common. */
 export interface Template {
   readonly firm: BenchFirm;
   /** The body around the number and the documentId. */

@@ -95,6 +95,7 @@ async function measurePeer(
   }
 }
 
+/** Sends per second that a node accepts. */
 export const sendBench: Bench = {
   name: "send",
   question:

@@ -220,6 +220,7 @@ async function measure({ tiny, seconds, say }: BenchOptions): Promise<readonly F
   ];
 }
 
+/** Validations per second and what one takes, beside the peers. */
 export const validateBench: Bench = {
   name: "validate",
   question:

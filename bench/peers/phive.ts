@@ -13,6 +13,7 @@ const PROJECT = join("bench", "jvm");
 const BUILD_TIMEOUT_MS = 300_000;
 const START_TIMEOUT_MS = 60_000;
 
+/** What the Java validator took for one document. */
 export interface PhiveTime {
   readonly valid: boolean;
   readonly median_ms: number;

@@ -27,6 +27,7 @@ export type Privileges =
   /** As another user, who may not be able to walk the path to our files. */
   | { readonly kind: "user"; readonly uid: number; readonly gid: number };
 
+/** The programs of the embedded Postgres that fit this machine. */
 export interface Binaries {
   readonly postgres: string;
   readonly initdb: string;

@@ -12,6 +12,7 @@ import { EmbeddedError, isProgramOn, stopProcess, superviseChild } from "./child
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 
+/** The embedded NATS server that is running. */
 export interface EmbeddedNats {
   /** `nats://<token>@127.0.0.1:<port>`; a secret. */
   readonly url: string;

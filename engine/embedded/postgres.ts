@@ -21,6 +21,7 @@ interface EmbeddedPostgresOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
+/** The embedded Postgres that is running. */
 export interface EmbeddedPostgres {
   /** For `openSql`; the host parameter is the directory of the socket. */
   readonly url: string;

@@ -19,6 +19,7 @@ type DeliveryOutcome =
   | { readonly kind: "again"; readonly after_ms: number }
   | { readonly kind: "abandoned" };
 
+/** What handling a message needs beside the message, whichever broker it came from. */
 export interface DeliveryContext {
   readonly stream: StreamName;
   readonly log: Log;

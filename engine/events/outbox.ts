@@ -17,6 +17,7 @@ interface RelayOptions {
   readonly metrics: Metrics;
 }
 
+/** The loop that carries committed messages from the outbox to the streams. */
 export interface Relay {
   /** Something was committed to the outbox: look at once instead of within LIMITS.relay_poll_ms. Costs nothing. */
   poke(): void;

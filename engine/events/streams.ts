@@ -13,9 +13,12 @@ export const STREAMS = {
   events: { retention: "copies" },
 } as const satisfies Record<string, { readonly retention: "queue" | "copies" }>;
 
+/** A stream of the table. */
 export type StreamName = keyof typeof STREAMS;
+/** Every stream of the table. */
 export const STREAM_NAMES = Object.keys(STREAMS) as readonly StreamName[];
 
+/** A message for a stream: a pointer to work that Postgres holds. */
 export interface StreamMessage {
   /** What the message is about; for people who look into a broker. At most 255 characters. */
   readonly key: string;
@@ -23,6 +26,7 @@ export interface StreamMessage {
   readonly body: Json;
 }
 
+/** A message as a handler gets it. */
 export interface StreamDelivery extends StreamMessage {
   /** How often the message was delivered, this time included. */
   readonly deliveries: number;
@@ -37,6 +41,7 @@ type StreamResult = "done" | { readonly retryAfter_ms: number };
  */
 export type StreamHandler = (delivery: StreamDelivery) => Promise<StreamResult>;
 
+/** How far the consumers of a stream are behind. */
 export interface StreamStatus {
   readonly stream: StreamName;
   /** Messages that not every consumer has finished. */
@@ -45,11 +50,13 @@ export interface StreamStatus {
   readonly oldestAge_s: number;
 }
 
+/** A consumer that is running. */
 export interface StreamConsumer {
   /** Takes nothing more, and waits for the handlers under way, at most LIMITS.drain_timeout_ms. Safe to repeat. */
   stop(): Promise<void>;
 }
 
+/** The broker as the engine sees it, whether it is JetStream or Postgres. */
 export interface Streams {
   /** Resolves when the broker has all of them. Rejects when it may lack some: publish all of them again. */
   publish(stream: StreamName, messages: readonly StreamMessage[]): Promise<void>;

@@ -1,5 +1,6 @@
 /** Loops that wait: for a poke, for a time, or for their end. */
 
+/** Lets a loop wait for the next work, and be woken before its time. */
 export interface Wake {
   /** Ends the wait under way, or the next one at once when none is. */
   poke(): void;
@@ -7,6 +8,7 @@ export interface Wake {
   wait(timeout_ms: number): Promise<void>;
 }
 
+/** Makes a wake for one loop. */
 export function createWake(): Wake {
   let poked = false;
   let wakeUp: (() => void) | undefined;

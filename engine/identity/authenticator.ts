@@ -27,6 +27,7 @@ interface Verified {
 
 const invalid = (): Refusal => new Refusal("TOKEN_INVALID");
 
+/** Makes the check of access tokens, which needs no statement while the token's key is remembered. */
 export function createAuthenticator(ports: {
   readonly audience: TokenAudience;
   readonly signingKeys: SigningKeys;

@@ -5,6 +5,7 @@ import type { Scope } from "../base/scopes.js";
 
 /** The kinds of key, named by the beginning of their secret. @source spec/enterprise.md, Authentication */
 export const KEY_TYPES = ["sk_live", "sk_int"] as const;
+/** Whether a key is a firm's or an integrator's, as the beginning of its secret says. */
 export type KeyType = (typeof KEY_TYPES)[number];
 
 /** An authenticated access token together with the present state of its key. */

@@ -24,6 +24,7 @@ interface NewFirm {
   readonly sandbox: boolean;
 }
 
+/** Writes a new firm. @returns its id */
 export async function createFirm(ports: Ports, firm: NewFirm): Promise<FirmId> {
   const id = newId(ports.clock) as FirmId;
   const { name, ico = null, dic = null, icDph = null, address = null, sandbox } = firm;
@@ -48,6 +49,7 @@ export async function registerParticipant(
   return owner === firmId;
 }
 
+/** Writes a new integrator. @returns its id */
 export async function createIntegrator(
   ports: Ports,
   integrator: { readonly name: string; readonly productionAuthorized: boolean },

@@ -53,6 +53,7 @@ interface IdentityOptions {
   readonly openChannel?: (options: ChannelOptions) => Channel;
 }
 
+/** Who is calling and on whose behalf, as the gateway and the actors ask it. */
 export interface Identity {
   /** Publishes the first signing key, starts to listen. */
   start(): Promise<void>;
@@ -94,6 +95,7 @@ export interface Identity {
   settled(): Promise<void>;
 }
 
+/** Puts the parts of identity together for one node; nothing is asked or announced before `start`. */
 export function createIdentity(options: IdentityOptions): Identity {
   const { sql, clock, log, environment } = options;
   const nodeId = randomUUID();

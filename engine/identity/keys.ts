@@ -14,6 +14,7 @@ import type { SecretEnvironment } from "./tokens/secrets.js";
 export type KeyOwner =
   { readonly firmId: FirmId } | { readonly integratorId: IntegratorId; readonly scopedFirmId?: FirmId };
 
+/** What an API key is made of; its secret is drawn here and shown once. */
 export interface NewKey {
   readonly owner: KeyOwner;
   readonly scopes: readonly Scope[];

@@ -11,6 +11,7 @@ import { createKey } from "./keys.js";
 import { FIRM_KEY_SCOPES } from "./scopes.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 
+/** What making firms and integrators needs of the engine. */
 export interface RegistrationPorts {
   readonly sql: Sql;
   readonly clock: Clock;
@@ -23,7 +24,9 @@ interface FirstKey {
   readonly clientSecret: string;
 }
 
+/** A new firm with its first key, whose secret is shown once. */
 export type MadeFirm = FirstKey & { readonly firmId: FirmId };
+/** A new integrator with its first key, whose secret is shown once. */
 export type MadeIntegrator = FirstKey & { readonly integratorId: IntegratorId };
 
 async function firstKey(

@@ -52,6 +52,9 @@ interface AccessPointOptions {
   readonly metrics: Metrics;
 }
 
+/**
+ * The parts of our access point that the rest of the engine uses. `stop` ends its watch on keys and its connections.
+ */
 export interface AccessPoint {
   readonly transport: Transport;
   readonly receiver: As4Receiver;

@@ -3,6 +3,7 @@ import { isPassing } from "../storage/sql.js";
 import { outcomeOfRouting } from "./discovery/routing.js";
 import type { Receive, Transport } from "./transport.js";
 
+/** Makes the transport for a sandbox without a network. @param receive the inbound path */
 export function createLoopback(receive: Receive): Transport {
   return {
     deliver: async (exchange) => {

@@ -10,17 +10,23 @@ import type { ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./envelope/identifiers.js";
 
+/** The reports of a service provider: transaction statistics and end user statistics. */
 export const REPORT_TYPES = ["TSR", "EUSR"] as const;
+/** Which of the two reports. */
 export type ReportType = (typeof REPORT_TYPES)[number];
 
+/** The namespace of Transaction Statistics Reports. */
 export const TSR_NS = "urn:fdc:peppol:transaction-statistics-report:1.0";
+/** The namespace of End User Statistics Reports. */
 export const EUSR_NS = "urn:fdc:peppol:end-user-statistics-report:1.1";
 const TSR_CUSTOMIZATION = "urn:fdc:peppol.eu:edec:trns:transaction-statistics-reporting:1.0";
 const EUSR_CUSTOMIZATION = "urn:fdc:peppol.eu:edec:trns:end-user-statistics-report:1.1";
 
 /** Where reports go, and in which process. */
 export const REPORT_RECEIVER = "9925:be0848934496" as ParticipantId;
+/** The process in which reports are sent. */
 export const REPORT_PROCESS = "urn:fdc:peppol.eu:edec:bis:reporting:1.0";
+/** The document types of the reports, without scheme. */
 export const REPORT_DOCUMENT_TYPES: Readonly<Record<ReportType, string>> = {
   TSR: `${TSR_NS}::TransactionStatisticsReport##${TSR_CUSTOMIZATION}::1.0`,
   EUSR: `${EUSR_NS}::EndUserStatisticsReport##${EUSR_CUSTOMIZATION}::1.1`,
@@ -34,6 +40,7 @@ const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
 /** Reads `2026-11`; undefined for anything else, and where the calendar of the database begins and ends. */
 export const parseMonth = (text: string): Month | undefined =>
   MONTH.test(text) && text >= "0001-01" && text < "9999-12" ? text : undefined;
+/** The month of an instant, in UTC. */
 export const monthOf = (instant: Instant): Month => isoInstant(instant).slice(0, 7);
 
 /** The month `by` months later; negative: earlier. */
@@ -48,6 +55,7 @@ export const monthBounds = (month: Month): { readonly from: Instant; readonly to
   to: Date.parse(`${addMonths(month, 1)}-01T00:00:00Z`),
 });
 
+/** A report that must be made and sent. */
 export interface DueReport {
   readonly type: ReportType;
   readonly month: Month;

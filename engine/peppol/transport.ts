@@ -60,8 +60,10 @@ export const OUTCOMES = {
   internal: { trigger: undefined, retryable: true },
 } as const satisfies Record<string, OutcomeRow>;
 
+/** How an attempt ended. */
 export type OutcomeKind = keyof typeof OUTCOMES;
 
+/** How an attempt ended, with what the operator may want to know. */
 export interface Outcome {
   readonly kind: OutcomeKind;
   /** Common name in the certificate of the access point that answered, `POP000123`: its seat. */
@@ -74,6 +76,7 @@ export interface Outcome {
   readonly retryAfter_ms?: number;
 }
 
+/** A way to other access points: AS4 over the network, or the loopback of a sandbox. */
 export interface Transport {
   /** Makes one attempt. Never throws; ends at the latest when `signal` aborts. */
   deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome>;

@@ -18,6 +18,7 @@ interface CacheOptions<V> {
   load(key: string): Promise<V | undefined>;
 }
 
+/** What a node remembers of rows that change rarely. */
 export interface Cache<V> {
   /** The value, at once when it is known. */
   get(key: string): V | undefined | Promise<V | undefined>;
@@ -32,6 +33,7 @@ interface Entry<V> {
   readonly until: number;
 }
 
+/** Makes a cache over a statement. It holds at most as many entries as its options say. */
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
   const entries = new Map<string, Entry<V>>();
   const underWay = new Map<string, Promise<V | undefined>>();

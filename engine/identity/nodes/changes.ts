@@ -19,6 +19,7 @@ const CHANNEL = "kurier_identity";
 
 /** What the triggers announce, each as `<kind>:<id>`. */
 export const CHANGE_KINDS = ["key", "binding", "integrator", "participant", "token", "signing_key"] as const;
+/** What an announcement is about. */
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 const isChangeKind = (text: string): text is ChangeKind => CHANGE_KINDS.some((kind) => kind === text);
 
@@ -41,6 +42,7 @@ interface ChangesOptions {
   readonly open?: (options: ChannelOptions) => Channel;
 }
 
+/** The announcements between nodes, and the knowledge whether they arrive. */
 export interface Changes {
   /** Resolves when announcements arrive for the first time, or after LIMITS.db_statement_timeout_ms. */
   start(): Promise<void>;
@@ -59,6 +61,7 @@ export interface Changes {
   stop(): Promise<void>;
 }
 
+/** Makes the listener of one node; it connects when it is started. */
 export function createChanges(options: ChangesOptions): Changes {
   const { clock, nodeId, sql, log } = options;
   const proof = createProof(clock);

@@ -13,6 +13,7 @@ import type { Sql } from "../../storage/sql.js";
 import { createCache } from "./cache.js";
 import type { Cache } from "./cache.js";
 
+/** Everything that a node remembers of identity. */
 export interface Memory {
   readonly keys: Cache<KeyRow>;
   /** By the participant's id in lower case; null: nobody's. */
@@ -22,8 +23,10 @@ export interface Memory {
   clear(): void;
 }
 
+/** The key under which a binding is remembered and announced. */
 export const bindingKey = (integratorId: IntegratorId, firmId: FirmId): string => `${integratorId}:${firmId}`;
 
+/** Makes an empty memory over the statements that fill it. */
 export function createMemory(ports: { readonly sql: Sql; readonly clock: Clock; isFresh(): boolean }): Memory {
   const { sql, clock, isFresh } = ports;
   const common = { clock, isFresh, ttl_ms: LIMITS.key_cache_ms };

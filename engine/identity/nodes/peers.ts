@@ -9,6 +9,7 @@ import { beatNode, leaseRate, removeNode } from "../../storage/rates.js";
 import type { RateLease, RateRequest } from "../../storage/rates.js";
 import type { Sql } from "../../storage/sql.js";
 
+/** The nodes that are alive, this one included. */
 export interface Peers {
   /** Says that this node is alive for the first time, and goes on saying it. */
   start(): Promise<void>;
@@ -24,6 +25,7 @@ export interface Peers {
   stop(): Promise<void>;
 }
 
+/** Makes this node's place among its peers; it says nothing before `start`. */
 export function createPeers(ports: { readonly sql: Sql; readonly nodeId: string; readonly log: Log }): Peers {
   const { sql, nodeId, log } = ports;
   const alive = new Set<string>();

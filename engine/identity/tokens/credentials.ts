@@ -27,6 +27,7 @@ export const CREDENTIAL_WINDOWS_MS = {
 /** The prefix under which a token operation was called. */
 export type TokenDoor = keyof typeof CREDENTIAL_WINDOWS_MS;
 
+/** What a client shows to get tokens. */
 export interface ClientCredentials {
   /** Id of a key, or the prefix that people see. */
   readonly clientId: string;

@@ -7,6 +7,7 @@ import { LIMITS } from "../../base/limits.js";
 import { insertRevokedToken, isTokenRevoked, listRevokedTokens } from "../../storage/identity/tokens.js";
 import type { Sql } from "../../storage/sql.js";
 
+/** Access tokens that were revoked before their time. */
 export interface Revocations {
   isRevoked(tokenId: string): boolean | Promise<boolean>;
   /** Blocks a token here and, by its row's announcement, everywhere. */
@@ -19,6 +20,7 @@ export interface Revocations {
   maintain(): Promise<void>;
 }
 
+/** Makes the list of one node; Postgres is asked only while the list may lack something. */
 export function createRevocations(ports: {
   readonly sql: Sql;
   readonly clock: Clock;

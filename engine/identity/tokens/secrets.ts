@@ -18,11 +18,13 @@ export function randomBase62(length: number): string {
   return text;
 }
 
+/** The digest under which a secret is stored: our secrets are random, so that no salt and no slow hash is needed. */
 export const sha256 = (text: string): Buffer => createHash("sha256").update(text, "utf8").digest();
 
 /** Compares two digests in a time that does not depend on where they differ. */
 export const digestsEqual = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && timingSafeEqual(a, b);
 
+/** Where a secret is valid; it is written into the secret, so that a mix-up is noticed. */
 export type SecretEnvironment = "sandbox" | "production";
 
 const SECRET_CHARS = 40;

@@ -29,6 +29,7 @@ export interface PublicJwk {
   readonly use: "sig";
 }
 
+/** The keys that sign access tokens, shared by all nodes. */
 export interface SigningKeys {
   /** Reads the keys, and publishes the next one when it is time. Safe to repeat, on any number of nodes at once. */
   ensure(): Promise<void>;
@@ -67,6 +68,7 @@ interface Ports {
   readonly log: Log;
 }
 
+/** Makes the node's view of the signing keys; they lie sealed in Postgres. */
 export function createSigningKeys(ports: Ports): SigningKeys {
   const { sql, clock, log } = ports;
   let keys: readonly SigningKey[] = [];

@@ -36,6 +36,7 @@ export interface TokenWorkPorts {
   readonly revocations: Revocations;
 }
 
+/** An access token and the refresh token that renews it once. */
 export interface TokenPair {
   readonly accessToken: string;
   readonly refreshToken: string;
@@ -44,6 +45,7 @@ export interface TokenPair {
   readonly scopes: readonly Scope[];
 }
 
+/** A request for tokens, as either interface passes it on. */
 export interface TokenRequest extends ClientCredentials {
   /** Space-separated; all scopes of the key when absent or empty. */
   readonly scope: string | undefined;

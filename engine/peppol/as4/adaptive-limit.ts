@@ -10,6 +10,7 @@
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 
+/** The numbers between which the number of attempts to one receiver moves. */
 export interface AdaptiveLimits {
   /** Attempts at once to a receiver that has not answered yet, and the most ever. */
   readonly attempts_receiver_first: number;
@@ -31,6 +32,7 @@ interface AnswerSample {
   readonly onWire: number;
 }
 
+/** How many attempts may be on the wire to one receiver, as its own answers show. */
 export interface AdaptiveLimit {
   /** Attempts that may be on the wire now, at least one. */
   current(): number;
@@ -54,6 +56,7 @@ const GROWTH_SHARE = 1 / 8;
 /** No single round takes more than this share of the limit away. */
 const KEPT_SHARE = 0.5;
 
+/** Makes the limit of one receiver, which begins low and grows while answers stay quick. */
 export function createAdaptiveLimit(limits: AdaptiveLimits = LIMITS): AdaptiveLimit {
   let window: number = limits.attempts_receiver_first;
   let isDoubling = true;

@@ -11,6 +11,10 @@ interface ErrorRow {
   readonly retryable: boolean;
 }
 
+/**
+ * Every error of ebMS and of the AS4 profile, with whether sending the same message again may help. @source
+ * design/as4.md section 7
+ */
 export const EBMS_ERRORS = {
   "EBMS:0001": { name: "ValueNotRecognized", severity: "failure", category: "Content", retryable: false },
   "EBMS:0002": { name: "FeatureNotSupported", severity: "warning", category: "Content", retryable: false },
@@ -52,8 +56,10 @@ export const EBMS_ERRORS = {
   "EBMS:4001": { name: "DuplicateDetected", severity: "failure", category: "Content", retryable: false },
 } as const satisfies Record<string, ErrorRow>;
 
+/** A code of the table, such as `EBMS:0004`. */
 export type EbmsErrorCode = keyof typeof EBMS_ERRORS;
 
+/** Whether a code that came with a message is one of the table. */
 export const isEbmsErrorCode = (code: string): code is EbmsErrorCode => Object.hasOwn(EBMS_ERRORS, code);
 
 /**
@@ -75,6 +81,7 @@ export interface ReceivedError {
 /** How phase4 before 4.5.0 words a duplicate inside EBMS:0004. */
 const DUPLICATE_TEXT = /already (?:been )?(?:received|processed|handled)|duplicate/i;
 
+/** What an error of the peer means for the document: only these five lead to different steps. */
 export type ErrorMeaning = "duplicate" | "not_serviced" | "retry" | "permanent" | "warning";
 
 /**

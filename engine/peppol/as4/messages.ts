@@ -28,9 +28,11 @@ export type As4Crypto = <K extends SignatureTaskKind>(
   input: SignatureTasks[K]["input"],
 ) => Promise<SignatureTasks[K]["output"]>;
 
+/** The Content-Type of signals, which have no attachment. */
 export const SOAP_CONTENT_TYPE = "application/soap+xml;charset=UTF-8";
 const SOAP_MEDIA_TYPE = "application/soap+xml";
 
+/** What a user message is made of. */
 export interface BuildOptions {
   readonly message: UserMessage;
   /** The standard business document, exact bytes. */
@@ -42,6 +44,7 @@ export interface BuildOptions {
   readonly recipient: Uint8Array;
 }
 
+/** A user message as it is posted, with the parts that the evidence keeps. */
 export interface BuiltMessage {
   readonly contentType: string;
   readonly body: Buffer;
@@ -75,6 +78,7 @@ export async function buildUserMessage(options: BuildOptions, crypto: As4Crypto)
   return { contentType, body, soap: sealed.soap, compressed: sealed.compressed, references: sealed.references };
 }
 
+/** What we need to open a message that came in. */
 export interface OpenOptions {
   /** Every key a sender may have been told of. */
   readonly keys: OwnKey[];
@@ -84,6 +88,7 @@ export interface OpenOptions {
   readonly legacyOaep?: boolean;
 }
 
+/** Why a message could not be opened: for our log, never for the peer. */
 export type OpenReason =
   SecurityReason | `mime_${MimeFault}` | "not_soap" | "header" | "payload_missing" | "party_mismatch";
 
@@ -97,6 +102,7 @@ export interface RefusedMessage {
   readonly messageId?: string;
 }
 
+/** A message whose signature and encryption were checked. Its signer is not judged yet. */
 export interface OpenedMessage {
   readonly kind: "message";
   readonly message: UserMessage;
@@ -226,12 +232,14 @@ export function seatId(certificate: Uint8Array): string | undefined {
   return name !== undefined && SEAT_ID.test(name) ? name : undefined;
 }
 
+/** What a receipt or an error is made of. */
 export interface SignalOptions extends SignalInfo {
   /** Unique, NCName characters; makes the ids of the envelope. */
   readonly id: string;
   readonly signer: OwnKey;
 }
 
+/** A signal as it is sent. */
 export interface BuiltSignal {
   readonly contentType: string;
   readonly body: Uint8Array;
@@ -266,6 +274,7 @@ export interface SentMessage {
   readonly recipient: Uint8Array;
 }
 
+/** What the peer's answer to a message of ours says, once it was checked against what we sent. */
 export type Answer =
   /**
    * The receipt proves the message. `sameCertificate` false: same seat, other certificate; ask the PKI before

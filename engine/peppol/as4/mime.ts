@@ -20,6 +20,7 @@ interface MimeLimits {
 /** Peppol messages have two parts; the third lets the policy, not the parser, name the fault. */
 export const MIME_LIMITS: MimeLimits = { partsMax: 3, headersMax: 32, headerBytesMax: 8_192, preambleBytesMax: 8_192 };
 
+/** Every reason why a body is not read as a MIME message. */
 export const MIME_FAULTS = [
   "content_type",
   "boundary",
@@ -33,8 +34,10 @@ export const MIME_FAULTS = [
   "content_id",
   "start_part",
 ] as const;
+/** Why a body is not read as a MIME message. */
 export type MimeFault = (typeof MIME_FAULTS)[number];
 
+/** One part of a message that came in. */
 export interface MimePart {
   /** Header values by lower-case name. */
   readonly headers: Map<string, string>;
@@ -245,6 +248,7 @@ function checkIds(parts: readonly MimePart[], type: ContentType): void {
   if (start !== undefined && parts[0]?.cid !== contentId(start)) throw new Fault("start_part");
 }
 
+/** One part of a message that we write. */
 export interface OutgoingPart {
   /** Without angle brackets; undefined leaves the header out. */
   readonly cid?: string;

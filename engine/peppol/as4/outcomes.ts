@@ -41,6 +41,7 @@ export function outcomeOfStatus(status: number, reason: string): Outcome {
   return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
 }
 
+/** What else is known of an exchange when its answer is judged. */
 export interface AnswerContext {
   readonly attempt: number;
   /** Whether the connection proved the peer's name: an unsigned signal is then believed to be the peer's. */

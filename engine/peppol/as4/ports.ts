@@ -29,6 +29,7 @@ export type PeerVerdict =
   /** `passing`: nobody could say whether it is revoked and the policy is hard; asking again may help. */
   | { readonly kind: "refused"; readonly fault: string; readonly passing: boolean };
 
+/** Judges the certificates of other access points. */
 export interface PeerTrust {
   /** Never throws. @param certificate DER */
   judge(certificate: Uint8Array, signal?: AbortSignal): Promise<PeerVerdict>;
@@ -61,6 +62,7 @@ export type EndpointFound =
   /** `reason`: short, from a closed set. */
   | { readonly kind: "none"; readonly status: RoutingFailure; readonly reason: string };
 
+/** Finds the access point of a recipient. */
 export interface Endpoints {
   /** Never throws. */
   find(

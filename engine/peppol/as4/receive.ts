@@ -32,6 +32,7 @@ import { unwrapDocument } from "../envelope/byte-exact.js";
 import { readSbd } from "../envelope/read.js";
 import type { InboundExchange, InboundOutcome, Receive } from "../transport.js";
 
+/** What receiving needs of the engine. */
 export interface As4ReceiverPorts {
   readonly own: OwnAccessPoint;
   readonly trust: PeerTrust;
@@ -44,6 +45,7 @@ export interface As4ReceiverPorts {
   readonly log: Log;
 }
 
+/** The HTTP answer to a POST of another access point. */
 export interface As4Reply {
   readonly status: number;
   readonly contentType: string;
@@ -71,6 +73,7 @@ class Refused extends Error {
 /** Where the standard business document is the fault: the content is wrong, and sending it again would not help. */
 const CONTENT_FAULT = "EBMS:0003";
 
+/** Makes the receiving side of our access point. A receipt leaves only after the document is stored and archived. */
 export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
   const { metrics, log, clock } = ports;
   return async (body, contentType) => {

@@ -17,6 +17,7 @@ import type { AdaptiveLimit, AdaptiveLimits } from "./adaptive-limit.js";
  */
 export type Passage = "passed" | "failed";
 
+/** There is no place now: the receiver is `full` or `down`, and the document is due again after that time. */
 export interface Later {
   readonly kind: "later";
   readonly reason: "full" | "down";
@@ -53,6 +54,7 @@ interface Capacity {
   readonly typical_ms: number | undefined;
 }
 
+/** The gate before each receiving access point of this node. */
 export interface Receivers {
   /**
    * Begins an attempt, at once. @param key the receiver's endpoint @param participant who is reached there, for
@@ -339,4 +341,5 @@ class Gate implements Receivers {
 /** Tells somebody who waits that a place is free; the place itself is made for them. */
 const LET_IN: Place = { kind: "place", sending: () => undefined, leave: () => undefined };
 
+/** Makes the gate of one node; nodes do not share what they have seen of a receiver. */
 export const createReceivers = (options: ReceiversOptions): Receivers => new Gate(options);

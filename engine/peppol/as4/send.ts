@@ -53,6 +53,7 @@ interface Target {
   readonly begun: Begun;
 }
 
+/** Makes the transport over AS4: one attempt looks up, signs, encrypts, posts, judges and archives. */
 export function createAs4Transport(ports: As4TransportPorts): Transport {
   const { endpoints, trust, receivers, log } = ports;
 

@@ -14,6 +14,7 @@ const EBBP_NS = "http://docs.oasis-open.org/ebxml-bp/ebbp-signals-2.0";
 const DS_NS = "http://www.w3.org/2000/09/xmldsig#";
 const EC_NS = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
+/** What every signal says of itself and of the message that it answers. */
 export interface SignalInfo {
   /** MessageId of the signal itself. */
   readonly messageId: string;
@@ -35,6 +36,7 @@ export function receiptXml(id: string, info: SignalInfo, references: readonly Si
   );
 }
 
+/** An error that we tell a peer. */
 export interface OutgoingError {
   readonly code: EbmsErrorCode;
   /** eb:ErrorDetail: a constant of ours, nothing that came with the message. */

@@ -9,6 +9,7 @@ import type { XmlElement } from "../../../validators/wss/protocol.js";
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import type { EbmsErrorCode } from "./ebms-errors.js";
 
+/** The namespace of ebMS 3 headers. */
 export const EB_NS = "http://docs.oasis-open.org/ebxml-msg/ebms/v3.0/ns/core/200704/";
 const SOAP_NS = "http://www.w3.org/2003/05/soap-envelope";
 const WSU_NS = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd";
@@ -19,6 +20,7 @@ const ROLE_INITIATOR = `${EB_NS}initiator`;
 const ROLE_RESPONDER = `${EB_NS}responder`;
 /** The connectivity test of ebMS: answered with a receipt, never delivered. */
 export const TEST_SERVICE = `${EB_NS}service`;
+/** The action that goes with TEST_SERVICE. */
 export const TEST_ACTION = `${EB_NS}test`;
 
 /** Subject common name of an access point certificate. @source design/as4.md section 8 */
@@ -55,6 +57,7 @@ export const messagingXml = (id: string, unit: string): string =>
   `<eb:Messaging xmlns:S12="${SOAP_NS}" xmlns:eb="${EB_NS}" xmlns:wsu="${WSU_NS}" wsu:Id="${escapeAttribute(id)}" ` +
   `S12:mustUnderstand="true">${unit}</eb:Messaging>`;
 
+/** Writes one element of the ebMS namespace; its text is escaped, its attributes are not. */
 export const eb = (name: string, text: string, attributes = ""): string =>
   `<eb:${name}${attributes}>${escapeText(text)}</eb:${name}>`;
 
@@ -138,6 +141,7 @@ const participantRule = (name: string): Rule => ({
   },
 });
 
+/** What a header must fulfil, in the order in which faults are reported. */
 export const USER_MESSAGE_RULES: readonly Rule[] = [
   { error: "EBMS:0009", detail: "MessageId", holds: (raw) => isMessageId(raw.messageId) },
   { error: "EBMS:0009", detail: "Timestamp", holds: (raw) => DATE_TIME.test(raw.timestamp ?? "") },

@@ -10,6 +10,7 @@ import { LIMITS } from "../../base/limits.js";
 /** `unknown`: the look-up failed; the document is accepted and its attempts look again. */
 export type Capability = "accepts" | "not_accepted" | "process_not_accepted" | "unregistered" | "unknown";
 
+/** Answers before a 202 whether a recipient takes a document. */
 export interface Recipients {
   capability(
     receiver: ParticipantId,

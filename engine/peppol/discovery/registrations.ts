@@ -21,6 +21,7 @@ import type { Sml } from "./sml.js";
 import { newMigrationKey } from "./sml-registry.js";
 import type { Registry, RegistryOutcome } from "./sml-registry.js";
 
+/** What registering participants in the network needs of the engine. */
 export interface RegistrationPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
@@ -56,8 +57,10 @@ export const REGISTRATION_RESULTS = {
   /** There is no registration to prepare a migration of, or to check. */
   not_registered: { ok: false },
 } as const satisfies Record<string, { readonly ok: boolean }>;
+/** How an operation on a registration can end. */
 export type RegistrationResultKind = keyof typeof REGISTRATION_RESULTS;
 
+/** How an operation on a registration ended, and what is recorded of the participant now. */
 export interface RegistrationResult {
   readonly kind: RegistrationResultKind;
   /** Undefined when nothing is recorded of the participant. */
@@ -68,6 +71,7 @@ export interface RegistrationResult {
   readonly migrationKey?: string;
 }
 
+/** A state that leaves no question open, so that a person may set it. */
 export type SettledState = Exclude<RegistrationState, "manual_review">;
 
 /** An operation that asks the SML. */

@@ -37,6 +37,7 @@ const OPERATIONS = {
 } as const satisfies Record<string, { readonly element: string; readonly action: string }>;
 type RegistryOperation = keyof typeof OPERATIONS;
 
+/** How a call to the SML can end, and whether the same call may be made again. */
 export const REGISTRY_OUTCOMES = {
   done: { retryable: false },
   /** The SML or the participant's record is not there, or the migration key is not the prepared one. */
@@ -52,8 +53,10 @@ export const REGISTRY_OUTCOMES = {
   /** Sent, and no answer that could be read: it may have been done. Ask DNS before anything is repeated. */
   unknown: { retryable: false },
 } as const satisfies Record<string, { readonly retryable: boolean }>;
+/** How a call to the SML ended. */
 export type RegistryOutcomeKind = keyof typeof REGISTRY_OUTCOMES;
 
+/** How a call to the SML ended, with a code for the operator. */
 export interface RegistryOutcome {
   readonly kind: RegistryOutcomeKind;
   /** Short: a fault's name, an HTTP status, a code of the network. */
@@ -71,6 +74,7 @@ export interface Registry {
   migrate(participant: ParticipantId, migrationKey: string): Promise<RegistryOutcome>;
 }
 
+/** What the calls to the SML need. */
 export interface SmlRegistryOptions {
   /** Base address of the management interface. */
   readonly url: string;

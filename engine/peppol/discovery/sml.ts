@@ -49,6 +49,7 @@ type SmpLocation =
   | { readonly kind: "unregistered"; readonly name: string }
   | { readonly kind: "failed"; readonly code: DnsFailure | "NO_METADATA_RECORD"; readonly name: string };
 
+/** Finds the SMP of a participant through DNS. */
 export interface Sml {
   /** @param participant `0245:…`, without scheme, any case. Never throws. */
   locate(participant: string): Promise<SmpLocation>;

@@ -12,6 +12,7 @@ import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 
+/** The namespace of the documents that an SMP publishes. */
 export const SMP_NS = "http://busdox.org/serviceMetadata/publishing/1.0/";
 const IDS_NS = "http://busdox.org/transport/identifiers/1.0/";
 const WSA_NS = "http://www.w3.org/2005/08/addressing";
@@ -19,6 +20,7 @@ const WSA_NS = "http://www.w3.org/2005/08/addressing";
 /** @source design/as4.md section 1 */
 export const AS4_TRANSPORT_PROFILE = "peppol-transport-as4-v2_0";
 
+/** One endpoint as the metadata write it: nothing of it is checked yet. */
 export interface PublishedEndpoint {
   readonly transportProfile: string;
   readonly url: string;
@@ -34,6 +36,7 @@ interface PublishedProcess {
   readonly endpoints: readonly PublishedEndpoint[];
 }
 
+/** What signed metadata say: either where to look instead, or the processes and endpoints of a document type. */
 export type ServiceMetadata =
   | { readonly kind: "redirect"; readonly href: string; readonly certificateUid: string }
   | {

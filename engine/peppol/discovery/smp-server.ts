@@ -33,12 +33,14 @@ interface SmpServerOptions {
   readonly log: Log;
 }
 
+/** What our SMP answers to one question. */
 export type SmpServerAnswer =
   | { readonly kind: "document"; readonly body: Buffer; readonly etag: string; readonly url: string }
   | { readonly kind: "no_participant" }
   | { readonly kind: "no_document" }
   | { readonly kind: "failed"; readonly reason: string };
 
+/** Our own SMP: the metadata of our participants, signed. */
 export interface SmpServer {
   /** The signed metadata of a participant (short form, any case) for a document type without scheme. Never throws. */
   metadata(participant: string, documentType: string): Promise<SmpServerAnswer>;
@@ -46,6 +48,7 @@ export interface SmpServer {
   group(participant: string): Promise<SmpServerAnswer>;
 }
 
+/** Makes our SMP. A document is signed once and remembered until what it says changes. */
 export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log }: SmpServerOptions): SmpServer {
   /** Content → signed document. */
   const signed = new Map<string, Promise<Buffer>>();

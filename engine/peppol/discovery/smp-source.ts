@@ -17,6 +17,7 @@ export interface MetadataKey {
   readonly documentTypeScheme: string;
 }
 
+/** The signed metadata as they came, or why there are none. */
 export type MetadataResult =
   /** `dnsName`: the name that led to it; evidence. */
   | { readonly kind: "document"; readonly bytes: Buffer; readonly url: string; readonly dnsName?: string }
@@ -24,11 +25,13 @@ export type MetadataResult =
   | { readonly kind: "no_document" }
   | { readonly kind: "failed"; readonly reason: string };
 
+/** The document types of a participant, or why they are not known. */
 export type GroupResult =
   | { readonly kind: "types"; readonly documentTypes: readonly string[] }
   | { readonly kind: "no_participant" }
   | { readonly kind: "failed"; readonly reason: string };
 
+/** Fetches what an SMP publishes, and checks nothing of it. */
 export interface MetadataSource {
   /** Never throws. */
   metadata(key: MetadataKey): Promise<MetadataResult>;

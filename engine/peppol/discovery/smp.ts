@@ -25,6 +25,7 @@ import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "./smp-document.js";
 import type { PublishedEndpoint, ServiceMetadata } from "./smp-document.js";
 import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
 
+/** Who is to receive what, in which process. */
 export interface SmpQuestion {
   readonly participant: ParticipantId;
   /** Without scheme. */
@@ -67,6 +68,7 @@ interface SmpEndpoint {
   readonly transportProfile: string;
 }
 
+/** Where a document goes, or why there is no such place. */
 export type SmpAnswer =
   | { readonly status: "ready"; readonly endpoint: SmpEndpoint; readonly evidence?: SmpEvidence }
   /** `reason`: short, from closed sets; for logs and attempts. */
@@ -106,6 +108,7 @@ interface Known {
   readonly until: number;
 }
 
+/** Makes the look-up over a source of metadata. Every answer is verified, and remembered for a bounded time. */
 export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
   const { source, pki, policy, clock, log } = options;
   const known = new Map<string, Known>();

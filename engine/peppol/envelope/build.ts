@@ -10,6 +10,7 @@ import { readSbd, SBDH_NS } from "./read.js";
 import type { SbdhFault } from "./read.js";
 import { skipSpace, trimSpace } from "./payload.js";
 
+/** What an envelope is made of. */
 export interface NewSbd {
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
@@ -33,6 +34,7 @@ export interface NewSbd {
   readonly payload: Uint8Array;
 }
 
+/** The envelope, or why the network has no form for the document. */
 export type BuiltSbd =
   | { readonly kind: "built"; readonly bytes: Buffer }
   /**

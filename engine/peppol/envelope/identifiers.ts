@@ -2,14 +2,21 @@
 
 /** Schemes that may stand before an identifier. @source design/as4.md, section 2 */
 export const DOCUMENT_TYPE_SCHEME = "busdox-docid-qns";
+/** The scheme of process identifiers in Peppol. */
 export const PROCESS_SCHEME = "cenbii-procid-ubl";
 
+/** The namespace of UBL invoices. */
 export const UBL_INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2";
+/** The namespace of UBL credit notes. */
 export const UBL_CREDIT_NOTE = "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2";
+/** The CustomizationID of Peppol BIS Billing 3.0. */
 export const BILLING_CUSTOMIZATION = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0";
+/** The ProfileID of Peppol BIS Billing 3.0. */
 export const BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
+/** The CustomizationID of Peppol BIS Self-Billing 3.0. */
 export const SELF_BILLING_CUSTOMIZATION =
   "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0";
+/** The ProfileID of Peppol BIS Self-Billing 3.0. */
 export const SELF_BILLING_PROCESS = "urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0";
 
 /** `{root namespace}::{root name}##{customization}::{UBL version}` in its parts. */
@@ -38,6 +45,7 @@ export function parseDocumentType(id: string): DocumentType | undefined {
   return { rootNamespace, rootLocal, customizationId, version };
 }
 
+/** The document type identifier of its parts, without scheme; the inverse of parseDocumentType. */
 export const documentTypeId = (type: DocumentType): string =>
   `${type.rootNamespace}::${type.rootLocal}##${type.customizationId}::${type.version}`;
 

@@ -11,6 +11,7 @@ import { LIMITS } from "../../base/limits.js";
 const CONTENT_NS = "http://peppol.eu/xsd/ticc/envelope/1.0";
 const CONTENT_KINDS: Readonly<Record<string, SbdPayload["content"]>> = { BinaryContent: "binary", TextContent: "text" };
 
+/** The document inside an envelope. */
 export interface SbdPayload {
   /** `xml`: a business document. `binary`, `text`: the wrapper element of another format; `bytes` are the wrapper's. */
   readonly content: "xml" | "binary" | "text";

@@ -31,6 +31,7 @@ import type { SbdPayload } from "./payload.js";
 
 export type { SbdPayload } from "./payload.js";
 
+/** The namespace of the standard business document and its header. */
 export const SBDH_NS = "http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader";
 
 /** The values of one header. Identifiers are without their schemes. */
@@ -97,6 +98,7 @@ export const SBDH_FAULTS = [
   "type_version",
   "document_type_mismatch",
 ] as const;
+/** Why an envelope is refused. */
 export type SbdhFault = (typeof SBDH_FAULTS)[number];
 
 /** What is tolerated, and said. */

@@ -27,6 +27,7 @@ import type { AuditedRoot, TrustAudit } from "./trust.js";
 import { readMultipart } from "../as4/mime.js";
 import type { TrustStore } from "../pki/trust.js";
 
+/** Every way in which the evidence can be found damaged. */
 export const AUDIT_FAULTS = [
   "chain",
   "gap",
@@ -67,6 +68,7 @@ interface AuditPorts {
   readonly progress?: (done: number, all: number) => void;
 }
 
+/** What an audit has looked at, and what it has found. */
 export interface AuditResult {
   readonly entries: number;
   readonly objects: number;

@@ -75,6 +75,7 @@ export interface AuditedRoot {
   readonly uses: number;
 }
 
+/** Judges kept exchanges one by one, and collects the roots that they lead to. */
 export interface TrustAudit {
   faults(exchange: AuditedExchange): Promise<TrustFault[]>;
   roots(): readonly AuditedRoot[];

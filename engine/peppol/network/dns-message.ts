@@ -5,6 +5,7 @@
  */
 import { LIMITS } from "../../base/limits.js";
 
+/** The answers of a DNS server that are told apart. @source RFC 1035 section 4.1.1 */
 export const RCODE = { noError: 0, serverFailure: 2, noSuchName: 3 } as const;
 
 const TYPE = { cname: 5, soa: 6, naptr: 35, opt: 41 } as const;
@@ -13,6 +14,7 @@ const CLASS_IN = 1;
 const UDP_BYTES = 1_232;
 const HEADER_BYTES = 12;
 
+/** One NAPTR record. @source RFC 3403 section 4.1 */
 export interface Naptr {
   readonly order: number;
   readonly preference: number;
@@ -22,6 +24,7 @@ export interface Naptr {
   readonly replacement: string;
 }
 
+/** An answer to our question; without records when there are none or the name does not exist. */
 export interface DnsAnswer {
   readonly kind: "answer";
   readonly rcode: number;

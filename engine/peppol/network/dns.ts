@@ -14,6 +14,7 @@ import type { DnsAnswer, Naptr } from "./dns-message.js";
 
 export type { Naptr } from "./dns-message.js";
 
+/** The records of a name, the proof that there are none, or why nobody could say. */
 export type NaptrResult =
   | { readonly kind: "records"; readonly records: readonly Naptr[]; readonly ttl_s: number | undefined }
   /** NXDOMAIN, or a name without such records. */
@@ -21,12 +22,15 @@ export type NaptrResult =
   /** No server gave a usable answer; `code` of the last one. */
   | { readonly kind: "failed"; readonly code: DnsFailure };
 
+/** Every reason why DNS servers gave no usable answer. */
 export const DNS_FAILURES = ["NO_SERVER", "BAD_NAME", "TIMEOUT", "NETWORK", "SERVFAIL", "RCODE", "GARBAGE"] as const;
+/** Why a DNS server gave no usable answer. */
 export type DnsFailure = (typeof DNS_FAILURES)[number];
 
 /** Finds the NAPTR records of a name. Never throws. */
 export type ResolveNaptr = (name: string) => Promise<NaptrResult>;
 
+/** A DNS server by its address. */
 export interface DnsServer {
   readonly host: string;
   readonly port: number;
@@ -54,6 +58,7 @@ export function parseDnsServer(text: string): DnsServer | undefined {
   return address === undefined || port < 1 || port > 65_535 ? undefined : { host: formatAddress(address), port };
 }
 
+/** Makes a resolver for NAPTR records, which node's own gives without their time to live. */
 export function createResolveNaptr(options: DnsOptions = {}): ResolveNaptr {
   const timeout_ms = options.timeout_ms ?? LIMITS.dns_timeout_ms;
   return async (name) => {

@@ -29,8 +29,10 @@ interface OutboundUseRow {
   readonly ports: readonly number[];
   readonly keepsConnections: boolean;
 }
+/** What an address is wanted for. */
 export type OutboundUse = keyof typeof OUTBOUND_USES;
 
+/** What the operator allows beyond the open network. */
 export interface OutboundPolicy {
   /** Loopback addresses in plain HTTP on any port: for the sandbox, where the peer is this machine. */
   readonly allowLoopback: boolean;
@@ -86,9 +88,11 @@ const isIn = (address: Address, list: readonly Cidr[]): boolean => list.some((ne
 export const isPublicAddress = (address: Address): boolean => !isIn(address, FORBIDDEN);
 const isLoopbackAddress = (address: Address): boolean => isIn(address, LOOPBACK);
 
+/** Every reason why a URL is not called. */
 export const URL_FAULTS = ["malformed", "scheme", "userinfo", "host", "port", "address"] as const;
 type UrlFault = (typeof URL_FAULTS)[number];
 
+/** A URL that may be called, with what is still to be checked of its addresses. */
 export interface OutboundUrl {
   readonly kind: "url";
   readonly url: URL;

@@ -21,6 +21,7 @@ import {
 } from "./der.js";
 import type { Der } from "./der.js";
 
+/** The key usages of X.509 in the order of their bits. @source RFC 5280 section 4.2.1.3 */
 export const KEY_USAGES = [
   "digitalSignature",
   "nonRepudiation",
@@ -30,10 +31,13 @@ export const KEY_USAGES = [
   "keyCertSign",
   "cRLSign",
 ] as const;
+/** What a key may be used for. */
 export type KeyUsage = (typeof KEY_USAGES)[number];
 
+/** The extended key usage of responders that an authority has appointed. @source RFC 6960 section 4.2.2.2 */
 export const OCSP_SIGNING = "1.3.6.1.5.5.7.3.9";
 
+/** What we read of a certificate; reading it proves nothing. */
 export interface Certificate {
   readonly der: Buffer;
   readonly x509: X509Certificate;

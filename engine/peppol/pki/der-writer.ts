@@ -14,6 +14,7 @@ function lengthOctets(length: number): readonly number[] {
   return [0x80 | octets.length, ...octets];
 }
 
+/** A SEQUENCE of elements that are written already. */
 export const sequence = (...content: readonly Uint8Array[]): Buffer => der(TAG.sequence, ...content);
 
 /** A non-negative INTEGER from its octets. */
@@ -24,6 +25,7 @@ export function integer(octets: Uint8Array): Buffer {
   return der(TAG.integer, (body[0] ?? 0) >= 0x80 || body.length === 0 ? Buffer.concat([Buffer.from([0]), body]) : body);
 }
 
+/** An OBJECT IDENTIFIER from its dotted form. */
 export function oid(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
   const octets = [first * 40 + second, ...rest].flatMap((part) => {
@@ -35,9 +37,13 @@ export function oid(dotted: string): Buffer {
   return der(TAG.oid, Buffer.from(octets));
 }
 
+/** A BIT STRING. @param unused bits of the last octet that do not count */
 export const bitString = (octets: Uint8Array, unused = 0): Buffer => der(TAG.bitString, Buffer.from([unused]), octets);
+/** An OCTET STRING. */
 export const octetString = (octets: Uint8Array): Buffer => der(TAG.octetString, octets);
+/** The NULL element. */
 export const NULL = der(TAG.null);
+/** The BOOLEAN that is true. */
 export const TRUE = der(TAG.boolean, Buffer.from([0xff]));
 
 /** UTCTime until 2049, GeneralizedTime afterwards. @param instant milliseconds; a fraction of a second is cut off */

@@ -6,6 +6,7 @@
  */
 import { LIMITS } from "../../base/limits.js";
 
+/** The DER tags that we meet. */
 export const TAG = {
   boolean: 0x01,
   integer: 0x02,
@@ -31,6 +32,7 @@ class DerFault extends Error {
   override readonly name = "DerFault";
 }
 
+/** One element inside the octets that it was read from. */
 export interface Der {
   readonly bytes: Buffer;
   readonly tag: number;
@@ -112,7 +114,9 @@ export class DerReader {
 /** The members of a constructed node of this tag. */
 export const members = (node: Der, tag: number = TAG.sequence): Generator<Der> => new DerReader(node, tag).rest();
 
+/** The octets inside an element. */
 export const contentOf = (node: Der): Buffer => node.bytes.subarray(node.from, node.end);
+/** The octets of an element with its tag and length, as they were signed or hashed. */
 export const wholeOf = (node: Der): Buffer => node.bytes.subarray(node.start, node.end);
 
 /** The dotted form of an object identifier. */

@@ -21,6 +21,7 @@ import type { LoadedKey } from "./key-store.js";
 import { USAGES } from "./trust.js";
 import type { Usage } from "./trust.js";
 
+/** The seat of the sandbox's own access point. */
 export const DEVELOPMENT_SEAT = "PSK000001";
 
 const DAY_MS = 86_400_000;
@@ -40,6 +41,7 @@ interface DevelopmentOptions {
   readonly from?: string;
 }
 
+/** Where the authorities of the development PKI lie. @param folder of the development PKI */
 export const trustFolder = (folder: string): string => join(folder, "trust");
 
 const AUTHORITY_SUBJECT: Readonly<Record<Usage | "root", SubjectName>> = {

@@ -14,6 +14,7 @@ import { bitString, der, integer, octetString, oid, RSA_SHA256, sequence, time, 
 
 const RSA_BITS = 2_048;
 
+/** A private key with its public key. */
 export interface KeyPair {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
@@ -31,6 +32,7 @@ export interface SubjectName {
   readonly CN: string;
 }
 
+/** What a certificate is made of. */
 export interface NewCertificate {
   readonly subject: SubjectName;
   readonly publicKey: KeyObject;

@@ -18,6 +18,7 @@ export interface LoadedKey {
   readonly certificate: Buffer;
 }
 
+/** Every reason why a key store cannot be used; each has its own sentence for the operator. */
 export const KEY_STORE_FAULTS = ["malformed", "password", "legacy", "no_key", "no_certificate"] as const;
 type KeyStoreFault = (typeof KEY_STORE_FAULTS)[number];
 

@@ -50,6 +50,7 @@ interface RevocationFinding {
   readonly until: Instant;
 }
 
+/** Every reason why the answer of a revocation service proves nothing. */
 export const ANSWER_FAULTS = [
   "malformed",
   "unsuccessful",
@@ -58,6 +59,7 @@ export const ANSWER_FAULTS = [
   "not_current",
   "scope",
 ] as const;
+/** Why the answer of a revocation service proves nothing. */
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 
 /** Reads an answer to `ocspQuestion(certificate, issuer)` at a moment. */

@@ -30,6 +30,7 @@ export interface OwnIdentity extends OwnKey {
   readonly notAfter: Instant;
 }
 
+/** When a certificate of ours ends, for the metrics and the warnings. */
 export interface Expiry {
   /** Label of the metric cert_expiry_timestamp_seconds. */
   readonly usage: "ap" | "smp" | "ap_ca" | "smp_ca" | "root";
@@ -42,6 +43,7 @@ export interface Expiry {
   readonly isInUse: boolean;
 }
 
+/** Our own identities. They are asked for at each use, so that a roll-over needs no restart. */
 export interface OwnKeys {
   /** The access point's current identity: of the valid ones the one that began last. */
   ap(): OwnIdentity;

@@ -19,6 +19,7 @@ export type { Certificate } from "./certificate.js";
 export type { RevocationAnswer } from "./revocation.js";
 export type { TrustFault, TrustStore, Usage } from "./trust.js";
 
+/** The operator's policy where nobody can say whether a certificate is revoked: do not ask, believe, or refuse. */
 export type RevocationMode = (typeof REVOCATION_MODES)[number];
 
 interface CheckRequest {
@@ -29,6 +30,7 @@ interface CheckRequest {
   readonly at?: Instant;
 }
 
+/** Whether a certificate is trusted, with what the evidence needs to prove it later. */
 export type Verdict =
   | {
       readonly kind: "trusted";
@@ -42,6 +44,7 @@ export type Verdict =
     }
   | { readonly kind: "refused"; readonly reason: TrustFault };
 
+/** Judges the certificates of others by our trust store and the operator's policy. */
 export interface Pki {
   /** Judges a certificate. Never throws. */
   check(certificate: Uint8Array, request: CheckRequest): Promise<Verdict>;
@@ -60,6 +63,7 @@ interface PkiOptions {
   readonly log: Log;
 }
 
+/** Makes the judge. Signatures of a chain are checked once; time and revocation at every question. */
 export function createPki({ store, mode, revocation, clock, log }: PkiOptions): Pki {
   const paths = new Map<string, Path | TrustFault>();
 

@@ -15,6 +15,7 @@ import type { Crl } from "./crl.js";
 import { ocspQuestion, readOcspAnswer } from "./ocsp.js";
 import type { AnswerFault } from "./ocsp.js";
 
+/** What can be known of a certificate's revocation. */
 export const REVOCATION_STATUSES = ["good", "revoked", "unknown"] as const;
 type RevocationStatus = (typeof REVOCATION_STATUSES)[number];
 
@@ -34,6 +35,7 @@ export interface RevocationAnswer {
   readonly code?: string;
 }
 
+/** Asks whether certificates are revoked. */
 export interface Revocation {
   /** Never throws. */
   ask(certificate: Certificate, issuer: Certificate): Promise<RevocationAnswer>;
@@ -59,6 +61,7 @@ interface Fetched {
   readonly until: number;
 }
 
+/** Makes the client of OCSP services and revocation lists, which remembers answers while they may be believed. */
 export function createRevocation({ http, clock }: RevocationOptions): Revocation {
   const known = new Map<string, Known>();
   const asking = new Map<string, Promise<RevocationAnswer>>();

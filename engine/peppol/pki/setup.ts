@@ -24,6 +24,7 @@ interface OwnPkiOptions {
   readonly log: Log;
 }
 
+/** Where the development PKI lies inside a data directory. */
 export const developmentFolder = (dataDir: string): string => join(dataDir, "pki");
 
 /**

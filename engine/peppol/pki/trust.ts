@@ -15,7 +15,9 @@ import { SEAT_ID } from "../as4/user-message.js";
 import { readCertificate, readPemCertificates } from "./certificate.js";
 import type { Certificate, KeyUsage } from "./certificate.js";
 
+/** What a certificate of the network is for: an access point or an SMP. Each has an authority of its own. */
 export const USAGES = ["ap", "smp"] as const;
+/** What a certificate of the network is for. */
 export type Usage = (typeof USAGES)[number];
 
 /** Authorities by use, and the roots they lead to. */
@@ -42,6 +44,7 @@ export const TRUST_FAULTS = [
   "revoked",
   "revocation_unknown",
 ] as const;
+/** Why a certificate is not trusted. */
 export type TrustFault = (typeof TRUST_FAULTS)[number];
 
 /** A certificate, then its issuers up to the root. */

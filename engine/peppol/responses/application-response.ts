@@ -8,6 +8,7 @@ import type { Instant } from "../../base/clock.js";
 import { isoInstant, parseInstant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 
+/** The namespace of UBL application responses: statuses and Invoice Responses are such documents. */
 export const UBL_APPLICATION_RESPONSE = "urn:oasis:names:specification:ubl:schema:xsd:ApplicationResponse-2";
 const CAC_NS = "urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2";
 const CBC_NS = "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2";

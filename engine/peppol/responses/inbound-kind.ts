@@ -4,6 +4,7 @@ import { INVOICE_RESPONSE_CUSTOMIZATION } from "./invoice-response.js";
 import { EUSR_NS, TSR_NS } from "../reporting.js";
 import { UBL_APPLICATION_RESPONSE } from "./application-response.js";
 
+/** What a document of the network can be to us: business goes to a customer, the others are ours to act on. */
 export const INBOUND_KINDS = ["business", "mls", "invoice_response", "report"] as const;
 type InboundKind = (typeof INBOUND_KINDS)[number];
 

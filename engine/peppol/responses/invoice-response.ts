@@ -27,8 +27,11 @@ import {
 } from "./application-response.js";
 import { documentTypeId } from "../envelope/identifiers.js";
 
+/** The CustomizationID of Peppol Invoice Response 3. */
 export const INVOICE_RESPONSE_CUSTOMIZATION = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3";
+/** The ProfileID of Peppol Invoice Response 3. */
 export const INVOICE_RESPONSE_PROFILE = "urn:fdc:peppol.eu:poacc:bis:invoice_response:3";
+/** The document type of an Invoice Response, without scheme. */
 export const INVOICE_RESPONSE_DOCUMENT_TYPE = documentTypeId({
   rootNamespace: UBL_APPLICATION_RESPONSE,
   rootLocal: "ApplicationResponse",
@@ -38,6 +41,7 @@ export const INVOICE_RESPONSE_DOCUMENT_TYPE = documentTypeId({
 
 /** Received, in process, under query, conditionally accepted, rejected, accepted, paid. */
 export const RESPONSE_CODES = ["AB", "IP", "UQ", "CA", "RE", "AP", "PD"] as const;
+/** A code of an Invoice Response, such as `AP`. */
 export type ResponseCode = (typeof RESPONSE_CODES)[number];
 
 /** The names of a firm's answers. @source spec/rulings.md, section 11 */
@@ -50,17 +54,21 @@ export const RESPONSE_OF_STATUS = {
   accepted: "AP",
   paid: "PD",
 } as const satisfies Record<string, ResponseCode>;
+/** A firm's answer to an invoice by its name in the interface. */
 export type ResponseStatus = keyof typeof RESPONSE_OF_STATUS;
+/** Every answer that a firm can give. */
 export const RESPONSE_STATUSES = Object.keys(RESPONSE_OF_STATUS) as readonly ResponseStatus[];
 
 /** Codes that owe a reason. @source PEPPOL-T111-R001 */
 const OWES_REASON: ReadonlySet<ResponseCode> = new Set<ResponseCode>(["UQ", "CA", "RE"]);
 
+/** One of the two parties of an Invoice Response. */
 export interface ResponseParty {
   readonly participant: ParticipantId;
   readonly name: string;
 }
 
+/** What an Invoice Response is made of. */
 export interface NewInvoiceResponse {
   readonly id: string;
   readonly issuedAt: Instant;
@@ -121,6 +129,7 @@ interface ResponseReason {
   readonly text: string | undefined;
 }
 
+/** What an Invoice Response says. */
 export interface InvoiceResponse {
   readonly id: string;
   /**

@@ -21,10 +21,13 @@ import {
 import { documentTypeId } from "../envelope/identifiers.js";
 import { isProviderValue, PROVIDER_SCHEME } from "../seats.js";
 
+/** The CustomizationID of Message Level Status 1.0. */
 export const MLS_CUSTOMIZATION = "urn:peppol:edec:mls:1.0";
+/** The ProfileID of Message Level Status 1.0. */
 export const MLS_PROFILE = "urn:peppol:edec:mls";
 /** Process of a status: the ProfileID. */
 export const MLS_PROCESS = MLS_PROFILE;
+/** The document type of a status, without scheme. */
 export const MLS_DOCUMENT_TYPE = documentTypeId({
   rootNamespace: UBL_APPLICATION_RESPONSE,
   rootLocal: "ApplicationResponse",
@@ -34,12 +37,15 @@ export const MLS_DOCUMENT_TYPE = documentTypeId({
 
 /** AP: delivered and confirmed. AB: handed on, no confirmation. RE: rejected or not deliverable. */
 export const MLS_CODES = ["AP", "AB", "RE"] as const;
+/** What a status says of a document as a whole. */
 export type MlsCode = (typeof MLS_CODES)[number];
 
 /** BV business rule violated, BW business rule warning, FD failure of delivery, SV syntax violated. */
 export const MLS_REASONS = ["BV", "BW", "FD", "SV"] as const;
+/** Why a status names an issue. */
 export type MlsReason = (typeof MLS_REASONS)[number];
 
+/** One thing that a status finds wrong with a document. */
 export interface MlsIssue {
   /** Where in the document; `NA` when there is no place. */
   readonly location: string;
@@ -47,6 +53,7 @@ export interface MlsIssue {
   readonly description: string;
 }
 
+/** What a Message Level Status says. */
 export interface Mls {
   readonly id: string;
   /** M2. */
