@@ -27,6 +27,7 @@ import { knownScopes, requestedScopes } from "../scopes.js";
 import { digestsEqual, newRefreshToken, parseRefreshToken } from "./secrets.js";
 import type { SigningKeys } from "./signing-keys.js";
 
+/** What issuing tokens needs of the engine. */
 export interface TokenWorkPorts {
   readonly sql: Sql;
   readonly clock: Clock;

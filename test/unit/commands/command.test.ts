@@ -18,14 +18,14 @@ const complaintAbout = (...args: string[]): string => {
 };
 
 describe("the words of a command", () => {
-  test("are values, options with a value and flags, in any order", () => {
+  test("the words of a command are values, options with a value and flags, in any order", () => {
     expect(read("a", "--name", "A firm", "--force", "-", "--mandatory-from=2027-01-01", "b")).toEqual({
       values: ["a", "-", "b"],
       options: { name: "A firm", force: "true", "mandatory-from": "2027-01-01" },
     });
     expect(read()).toEqual({ values: [], options: {} });
   });
-  test("are plain values after two dashes, and an option's value may begin with a dash behind an equals sign", () => {
+  test("the words of a command are plain values after two dashes, and an option's value may begin with a dash behind an equals sign", () => {
     expect(read("--", "--name", "x")).toEqual({ values: ["--name", "x"], options: {} });
     expect(read("--name=-1")).toEqual({ values: [], options: { name: "-1" } });
   });
@@ -35,7 +35,7 @@ describe("the words of a command", () => {
     [["--name"], "--name"],
     [["--name", "--force"], "--name"],
     [["--force=yes"], "--force"],
-  ])("that make no sense are named in one sentence of ours: %j", (args, named) => {
+  ])("words of a command that make no sense are named in one sentence of ours: %j", (args, named) => {
     expect(complaintAbout(...args)).toMatch(new RegExp(`^${named} [^\\n]+\\.$`));
     expect(complaintAbout(...args)).not.toMatch(/parseArgs|positional|TypeError/);
   });
