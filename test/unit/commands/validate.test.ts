@@ -181,12 +181,12 @@ describe("the rules that are taken", () => {
     "",
   );
 
-  test("follow the CustomizationID of the document, and profile and ruleSet say which they were", async () => {
+  test("the rules that judge follow the CustomizationID of the document, and profile and ruleSet say which they were", async () => {
     expect(await ask(asCore)).toEqual({ profile: "en16931", ids: [], ruleSet: ["ubl 2.1", "en16931 1.3.16"] });
     expect(await ask(VALID)).toMatchObject({ profile: "peppol-billing", ids: [] });
   });
 
-  test("are those of --type when it is given, as CustomizationID or as document type identifier", async () => {
+  test("the rules that judge are those of --type when it is given, as CustomizationID or as document type identifier", async () => {
     const billing = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0";
     const invoice = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice";
     for (const type of [billing, `${invoice}##${billing}::2.1`]) {

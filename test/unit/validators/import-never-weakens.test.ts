@@ -62,7 +62,7 @@ describe("a release like Singapore's: most ids of EN 16931, without BR-CO-15", (
     "PEPPOL-EN16931-UBL-SG.sch": likeSchema({ ids: ["PEPPOL-EN16931-R001", "BR-SG-01"], customization: SG }),
   };
 
-  test("does not take the place of EN 16931: a wrong sum stays BR-CO-15, and both of its schemas are judged", async () => {
+  test("a release that lacks an id does not take the place of EN 16931: a wrong sum stays BR-CO-15, and both of its schemas are judged", async () => {
     const { packs, result } = await active(files);
     expect(result.manifest.schemas.map(({ layer }) => layer)).toEqual(["pack:national", "pack:national"]);
     const report = validateDocument(wrongSum(SG), OPTIONS, packs);
@@ -75,21 +75,21 @@ describe("a release like Singapore's: most ids of EN 16931, without BR-CO-15", (
     ]);
   });
 
-  test("is told to lack the rule at the import", async () => {
+  test("a release that lacks an id is told to lack the rule at the import", async () => {
     const { result } = await active(files);
     expect(result.likenesses).toMatchObject([
       { builtIn: { id: "en16931" }, files: ["CEN-EN16931-UBL-SG.sch"], lost: { missing: ["BR-CO-15"] } },
     ]);
   });
 
-  test("takes the place of EN 16931 once the operator has named what may be lost", async () => {
+  test("a release that lacks an id takes the place of EN 16931 once the operator has named what may be lost", async () => {
     const { packs } = await active(files, { without: ["BR-CO-15"] });
     const report = validateDocument(wrongSum(SG), OPTIONS, packs);
     expect(invalidIds(report)).toEqual([]);
     expect(report.ruleSets.map(({ id }) => id)).not.toContain("en16931");
   });
 
-  test("changes nothing for documents of other specifications", async () => {
+  test("a release of one specification changes nothing for documents of other specifications", async () => {
     const { packs } = await active(files);
     const [before, after] = [
       validateDocument(wrongSum(CUSTOMIZATION.billing), OPTIONS),
@@ -109,7 +109,7 @@ describe("a release like Romania's: a hundred ids that begin with BR-", () => {
     }),
   };
 
-  test("is judged on top of EN 16931, for the documents whose CustomizationID it names", async () => {
+  test("a release with few ids is judged on top of EN 16931, for the documents whose CustomizationID it names", async () => {
     const { packs } = await active(files);
     const report = validateDocument(wrongSum(RO), OPTIONS, packs);
     expect(invalidIds(report)).toContain("en16931 BR-CO-15");
@@ -120,14 +120,14 @@ describe("a release like Romania's: a hundred ids that begin with BR-", () => {
     );
   });
 
-  test("is for the documents that the operator names instead, when told so", async () => {
+  test("a release with few ids is for the documents that the operator names instead, when told so", async () => {
     const { packs } = await active(files, { customizations: [CUSTOMIZATION.billing] });
     expect(invalidIds(validateDocument(wrongSum(CUSTOMIZATION.billing), OPTIONS, packs))).toContain(
       "pack:national BR-RO-A",
     );
   });
 
-  test("does not replace EN 16931 when its layer is forced, for it still lacks the ids", async () => {
+  test("a release with few ids does not replace EN 16931 when its layer is forced, for it still lacks the ids", async () => {
     const { packs } = await active(files, { layers: { "ro.sch": "en16931" } });
     const report = validateDocument(wrongSum(RO), OPTIONS, packs);
     expect(invalidIds(report)).toEqual(expect.arrayContaining(["en16931 BR-CO-15", "pack:national BR-RO-A"]));
