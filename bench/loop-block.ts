@@ -166,6 +166,7 @@ async function oneDocument(probed: Probed, name: string, pair: Pair, bytes: numb
   ];
 }
 
+/** The longest block of the event loop while a large document is sent and while one arrives. */
 export const loopBlockBench: Bench = {
   name: "loop-block",
   question: "How long does the event loop stand still for one document of 20 MB: when it is sent, delivered and read?",
