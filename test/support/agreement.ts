@@ -21,7 +21,7 @@ export interface Agreement {
 }
 
 /** What XML allows and Peppol does not need is refused by decision. @source design/validation.md, V5; issue 3, Scope 1 */
-const REFUSED_BY_US: ReadonlySet<string> = new Set(["XML-DOCTYPE", "XML-PROLOG-INSTRUCTION"]);
+const REFUSED_BY_US: ReadonlySet<string> = new Set(["XML-DOCTYPE"]);
 
 /** Imports the release and compiles the schemas. */
 export function openAgreement(): Agreement {

@@ -29,11 +29,11 @@ export const VALUE_WORDS: Readonly<Record<ValueBase, string>> = {
   string: "text",
   normalizedString: "text",
   decimal: "a decimal number such as 12.50, without exponent and without separators",
-  date: "a calendar date as YYYY-MM-DD, without white space",
-  time: "a time as hh:mm:ss, without white space",
-  dateTime: "a date and time as YYYY-MM-DDThh:mm:ss, without white space",
+  date: "a calendar date as YYYY-MM-DD",
+  time: "a time as hh:mm:ss",
+  dateTime: "a date and time as YYYY-MM-DDThh:mm:ss",
   boolean: "true or false",
-  base64Binary: "base64",
+  base64Binary: "base64, of letters, digits, + and / only, padded with =",
   language: "a language code such as sk or en-GB",
   anyURI: "a URI",
 };
@@ -80,6 +80,7 @@ function twoDigits(bytes: Uint8Array, at: number, end: number): number {
   return ((bytes[at] ?? 0) - 0x30) * 10 + ((bytes[at + 1] ?? 0) - 0x30);
 }
 
+/** Years that Xerces and libxml2 read; a receiver would refuse a later one, which XML Schema leaves to it. */
 const YEAR_MAX = 2_147_483_647;
 const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;
 
@@ -130,22 +131,31 @@ function isZone(bytes: Uint8Array, at: number, end: number): boolean {
   return hours >= 0 && minutes >= 0 && minutes <= 59 && hours * 60 + minutes <= 14 * 60 && at + 6 === end;
 }
 
-const date: ValueCheck = (bytes, start, end) => {
+/** The same check on a value without the white space around it. */
+const collapsing =
+  (check: ValueCheck): ValueCheck =>
+  (bytes, start, end) => {
+    let first = start;
+    let last = end;
+    while (first < last && isSpace(bytes[first])) first++;
+    while (last > first && isSpace(bytes[last - 1])) last--;
+    return check(bytes, first, last);
+  };
+
+const date = collapsing((bytes, start, end) => {
   const at = dateEnd(bytes, start, end);
   return at >= 0 && at <= end && isZone(bytes, at, end);
-};
-const time: ValueCheck = (bytes, start, end) => {
-  let first = start;
-  while (first < end && isSpace(bytes[first])) first++;
-  const at = timeEnd(bytes, first, end);
-  return at >= 0 && isZone(bytes, at, end);
-};
-const dateTime: ValueCheck = (bytes, start, end) => {
+});
+const time = collapsing((bytes, start, end) => {
+  const at = timeEnd(bytes, start, end);
+  return at >= 0 && at <= end && isZone(bytes, at, end);
+});
+const dateTime = collapsing((bytes, start, end) => {
   const t = dateEnd(bytes, start, end);
   if (t < 0 || t >= end || bytes[t] !== LETTER_T) return false;
   const at = timeEnd(bytes, t + 1, end);
-  return at >= 0 && isZone(bytes, at, end);
-};
+  return at >= 0 && at <= end && isZone(bytes, at, end);
+});
 
 /** Byte → its six bits; -1 outside the alphabet. */
 const BASE64 = new Int8Array(256).fill(-1);
@@ -153,21 +163,24 @@ const BASE64 = new Int8Array(256).fill(-1);
   BASE64[c.charCodeAt(0)] = i;
 });
 
+/** White space may stand anywhere between the characters; any other byte outside the alphabet is a fault. */
 function base64Binary(bytes: Uint8Array, start: number, end: number): boolean {
   let count = 0;
   let last = 0;
   let at = start;
   for (; at < end; at++) {
-    const bits = BASE64[bytes[at] ?? 0] ?? -1;
+    const byte = bytes[at] ?? 0;
+    const bits = BASE64[byte] ?? -1;
     if (bits >= 0) {
       count++;
       last = bits;
-    } else if (bytes[at] === PAD) break;
+    } else if (byte === PAD) break;
+    else if (!isSpace(byte)) return false;
   }
   let pads = 0;
   for (; at < end; at++) {
-    if ((BASE64[bytes[at] ?? 0] ?? -1) >= 0) return false;
     if (bytes[at] === PAD) pads++;
+    else if (!isSpace(bytes[at])) return false;
   }
   // The bits that do not fill a byte must be zero: "QR==" would decode like "QQ==".
   if (pads === 0) return count % 4 === 0;

@@ -9,7 +9,6 @@ export const XML_FAULTS = {
   "XML-DECLARATION":
     'The XML declaration is malformed, or not the first thing of the document. Write <?xml version="1.0" encoding="UTF-8"?>.',
   "XML-DOCTYPE": "Document type declarations are not accepted. Remove the DOCTYPE.",
-  "XML-PROLOG-INSTRUCTION": "Processing instructions before the document element are not accepted. Remove them.",
   "XML-INSTRUCTION": "A processing instruction is malformed. Correct or remove it.",
   "XML-COMMENT": "A comment is malformed: two hyphens may only end it. Correct or remove it.",
   "XML-NO-ELEMENT": "There is no document element. Send an XML document.",

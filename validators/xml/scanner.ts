@@ -142,14 +142,8 @@ export class Scanner extends Lexer {
       if (bytes[at] !== LESS) throw new ScanFault(bytes[at] === 0 ? "XML-CHARACTER" : "XML-TAG", at);
       if (this.startsWith(at, "<!--")) at = this.comment(at);
       else if (this.isDoctype(at)) throw new ScanFault("XML-DOCTYPE", at);
-      else if (bytes[at + 1] === QUESTION) {
-        throw new ScanFault(
-          /^<\?xml[^A-Za-z0-9._:-]/i.test(this.document.latin.substring(at, at + 6))
-            ? "XML-DECLARATION"
-            : "XML-PROLOG-INSTRUCTION",
-          at,
-        );
-      } else return at;
+      else if (bytes[at + 1] === QUESTION) at = this.instruction(at);
+      else return at;
     }
   }
 

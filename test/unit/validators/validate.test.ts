@@ -248,3 +248,29 @@ describe("facts", () => {
     });
   });
 });
+
+test("processing instructions before the document element change nothing", () => {
+  const [, declaration = "", rest = ""] = /^(<\?xml[^>]*>\s*)?(.*)$/s.exec(invoiceWithLines(1).toString()) ?? [];
+  const instructed = `${declaration}<?xml-stylesheet type="text/xsl" href="a.xsl"?>\n<?xml-model href="b.rnc"?>${rest}`;
+  expect(validateDocument(Buffer.from(instructed), OPTIONS).findings).toEqual([]);
+});
+
+test.each([
+  [
+    "white space around a date is no fault of the schema; Peppol has a rule on it",
+    "<cbc:DueDate>\n 2027-01-31 </cbc:DueDate>",
+    ["PEPPOL-EN16931-F001"],
+  ],
+  [
+    "base64 with other characters is refused",
+    '<cac:AdditionalDocumentReference><cbc:ID>1</cbc:ID><cac:Attachment><cbc:EmbeddedDocumentBinaryObject mimeCode="text/csv" filename="a.csv">####</cbc:EmbeddedDocumentBinaryObject></cac:Attachment></cac:AdditionalDocumentReference>',
+    ["UBL-GRAMMAR-VALUE"],
+  ],
+])("%s", (_, inserted, ids) => {
+  const text = invoiceWithLines(1).toString();
+  const document = inserted.startsWith("<cbc:DueDate")
+    ? text.replace(/<cbc:DueDate>[^<]*<\/cbc:DueDate>/u, inserted)
+    : text.replace("<cac:AccountingSupplierParty>", `${inserted}<cac:AccountingSupplierParty>`);
+  expect(document).not.toBe(text);
+  expect(validateDocument(Buffer.from(document), OPTIONS).findings.map(({ ruleId }) => ruleId)).toEqual(ids);
+});
