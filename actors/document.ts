@@ -2,13 +2,12 @@
  * One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long
  * turns: workers and the network.
  */
-import { documentDelivery } from "../engine/documents/delivery/chain.js";
-import { dispatchDocument } from "../engine/documents/delivery/dispatch.js";
-import type { DispatchPorts } from "../engine/documents/delivery/dispatch.js";
+import { delivery } from "../engine/documents/delivery/chain.js";
+import { attemptDocument } from "../engine/documents/delivery/dispatch.js";
+import type { ClaimedAttempt, DispatchPorts } from "../engine/documents/delivery/dispatch.js";
 import { release } from "../engine/documents/inbound/held.js";
 import { judge } from "../engine/documents/inbound/mls-duties.js";
 import type { DutyPorts } from "../engine/documents/inbound/mls-duties.js";
-import type { Provider } from "../engine/documents/provider.js";
 import { respond } from "../engine/documents/inbound/respond.js";
 import type { RespondPorts, RespondReply, RespondRequest } from "../engine/documents/inbound/respond.js";
 import { acceptSend, withBatches } from "../engine/documents/accept/send.js";
@@ -21,8 +20,8 @@ import type { ActorKind } from "./system.js";
 type DocumentProtocol = {
   /** Checks and commits a new document under this actor's id. */
   readonly Accept: { readonly ask: SendRequest; readonly reply: SendReply };
-  /** Makes the next attempt if it is due; answers whether one was made. */
-  readonly Dispatch: { readonly ask: null; readonly reply: boolean };
+  /** Makes the attempt that this node has leased. */
+  readonly Attempt: { readonly ask: ClaimedAttempt; readonly reply: null };
   /** Does what a status of others says of this document. */
   readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
@@ -38,8 +37,8 @@ export type DocumentKind = ActorKind<DocumentProtocol, null>;
 
 interface DocumentPorts {
   readonly send: Omit<SendPorts, "batches">;
-  /** `transport` is the bare way to another access point; see documentDelivery. */
-  readonly dispatch: DispatchPorts & { readonly provider: Provider };
+  /** `transport` is the bare way to another access point; see engine/documents/delivery/chain.ts. */
+  readonly dispatch: DispatchPorts;
   readonly statuses: StatusPorts;
   readonly duties: DutyPorts;
   readonly respond: RespondPorts;
@@ -50,7 +49,7 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
   const send = withBatches(ports.send);
   const dispatch: DispatchPorts = {
     ...ports.dispatch,
-    transport: documentDelivery(ports.dispatch.transport, ports.dispatch),
+    transport: delivery(ports.dispatch.transport, ports.dispatch),
   };
   return {
     name: "document",
@@ -59,7 +58,15 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
     start: () => null,
     handlers: {
       Accept: async (_, request, key) => ({ reply: await acceptSend(send, key as DocumentId, request) }),
-      Dispatch: async (_, __, key) => ({ reply: await dispatchDocument(dispatch, key as DocumentId) }),
+      Attempt: async (_, { taken, start, end }) => {
+        if (!start()) return { reply: null };
+        try {
+          await attemptDocument(dispatch, taken);
+        } finally {
+          end();
+        }
+        return { reply: null };
+      },
       Follow: async (_, read, key) => ({ reply: await followStatus(ports.statuses, key, read) }),
       Judge: async (_, duty) => {
         await judge(ports.duties, duty);

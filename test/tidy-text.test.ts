@@ -20,7 +20,6 @@ const HARMLESS: Readonly<Record<string, string>> = {
   findings: "a list",
   'childrenNamed(list, SMP_NS, "ServiceMetadataReference")': "a list",
   ordered: "a list",
-  wakeUps: "a list",
   texts: "a list",
   urls: "a list",
   points: "a list of characters",

@@ -217,9 +217,27 @@ export const LIMITS = {
   /** How long an answer about a recipient is believed before a 202; an attempt always looks itself. Ours. */
   recipient_cache_ms: 30 * SECOND_MS,
   recipient_cache_entries: 50_000,
-  /** Wake-ups remembered so that a due document is not woken again while its first wake-up waits. */
-  wakeups_remembered_max: 100_000,
-  wakeup_believed_ms: 30 * SECOND_MS,
+  /** Octets of payloads that are under way at once on a node: 96 attempts at 20 MiB each would be 2 GiB. */
+  attempt_bytes_max: 256 * MiB,
+  /** Waits after attempts that failed on our side: doubles from the first to the last, and never ends a document. */
+  fault_wait_first_ms: 10 * SECOND_MS,
+  fault_wait_max_ms: 1 * HOUR_MS,
+  /** So many faults of ours in a row at one document are an alarm. */
+  fault_alarm_after: 3,
+  /** One look at what is due: firms, receivers of each, and documents counted of each of these. */
+  lane_firms_max: 128,
+  lanes_per_firm_max: 16,
+  lane_ready_max: 32,
+  /** Looks in a row that found nothing for a free place before a node waits for a sign or its time. */
+  lane_looks_max: 64,
+  /** A process that sends says this often that it is alive, in database time; after so long a silence it is dead. */
+  dispatcher_beat_ms: 1 * SECOND_MS,
+  dispatcher_dead_ms: 4 * SECOND_MS,
+  /** How often a process looks for leases of its own that it does not work on, and how old those are at least. */
+  lease_look_ms: 15 * SECOND_MS,
+  lease_young_ms: 10 * SECOND_MS,
+  /** `kurier reconcile` counts no further. */
+  due_counted_max: 100_000,
   /** How often a node looks for attempts that have become due. */
   due_poll_ms: 1 * SECOND_MS,
 
@@ -532,6 +550,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.attempt_timeout_ms < LIMITS.attempt_lease_ms,
     because: "an attempt must end before another node may take it",
+  },
+  {
+    holds: LIMITS.dispatcher_beat_ms * 3 < LIMITS.dispatcher_dead_ms,
+    because: "one lost beat must not free the leases of a process that lives",
+  },
+  {
+    holds: LIMITS.payload_bytes_max < LIMITS.attempt_bytes_max,
+    because: "every payload that is accepted must be sendable",
   },
   {
     holds: LIMITS.as4_exchange_timeout_ms < LIMITS.attempt_timeout_ms,

@@ -25,6 +25,7 @@ import { openOwnPki } from "./pki/setup.js";
 import { providerOfSeat } from "./seats.js";
 import { publishedParticipants } from "./discovery/published.js";
 import { createReceivers } from "./as4/send-gate.js";
+import type { Receivers } from "./as4/send-gate.js";
 import type { Recipients } from "./discovery/acceptance.js";
 import type { RegistrationPorts } from "./discovery/registrations.js";
 import { openRegistrationPorts, openSml } from "./discovery/registrations-setup.js";
@@ -57,6 +58,8 @@ interface AccessPointOptions {
  */
 export interface AccessPoint {
   readonly transport: Transport;
+  /** What there is room for at the access point of a participant, given in lower case. */
+  readonly capacityOf: Receivers["capacityOf"];
   readonly receiver: As4Receiver;
   readonly smpServer: SmpServer;
   readonly lookup: SmpLookup;
@@ -114,6 +117,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
       clock,
       log,
     }),
+    capacityOf: (participant) => receivers.capacityOf(participant),
     receiver: createAs4Receiver({ own, trust, crypto, receive, evidence: archive, clock, metrics, log }),
     smpServer,
     lookup,

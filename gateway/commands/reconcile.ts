@@ -1,13 +1,13 @@
-/** `kurier reconcile`: one pass of the reconciler, and what it found. */
+/** `kurier reconcile`: how many documents are due and taken by nobody, and a sign to the engines to look. */
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
-import { createDueDocuments } from "../../engine/documents/delivery/due.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { runningNatsServer } from "../../engine/embedded/embedded.js";
-import { reconcile } from "../../engine/events/reconciler.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
 import { openPostgresStreams } from "../../engine/events/streams-postgres.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
+import { countDue } from "../../engine/storage/documents/attempts.js";
 import { print } from "./terminal.js";
 import { EXIT, UsageError } from "./command.js";
 import type { Command } from "./command.js";
@@ -15,7 +15,7 @@ import { withDatabase } from "./database.js";
 
 export const reconcileCommand: Command = {
   name: "reconcile",
-  summary: "Wake due documents that no stream knows of, once, and say how many.",
+  summary: "Say how many documents are due and taken by nobody, and wake the engines.",
   usage: [
     "kurier reconcile",
     "Needs the engine or its NATS server to run when streams are in JetStream; dispatching is done by the engine.",
@@ -32,14 +32,9 @@ export const reconcileCommand: Command = {
           ? openPostgresStreams({ sql, url, log, metrics })
           : openJetStream({ url: nats, log, metrics, clock: systemClock });
       try {
-        const due = createDueDocuments({ sql, clock: systemClock });
-        const source = {
-          kind: "dispatch",
-          stream: "dispatch",
-          findWork: (limit: number, grace_ms: number) => due.forgotten(limit, grace_ms),
-        } as const;
-        for (const { kind, woken } of await reconcile({ sources: [source], streams, log, metrics }))
-          print(`${kind}: ${woken} woken`);
+        const due = await countDue(sql, LIMITS.due_counted_max);
+        if (due > 0) await streams.publish("dispatch", [{ key: "due", body: {} }]);
+        print(`dispatch: ${due === LIMITS.due_counted_max ? "at least " : ""}${due} due`);
       } finally {
         await streams.close();
       }

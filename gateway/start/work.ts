@@ -1,7 +1,9 @@
 /** What requests and stream messages work with: identity, workers, actors, the access point, dispatch. */
-import { consumeDispatch, watchRetries } from "../../actors/consumers.js";
+import { consumeDispatch } from "../../actors/consumers.js";
 import { documentKind } from "../../actors/document.js";
 import type { DocumentKind } from "../../actors/document.js";
+import { startDispatcher } from "../../actors/dispatcher.js";
+import type { Dispatcher } from "../../actors/dispatcher.js";
 import { messageKind } from "../../actors/message.js";
 import type { MessageKind } from "../../actors/message.js";
 import { participantKind } from "../../actors/participant.js";
@@ -14,7 +16,7 @@ import { startActors } from "../../actors/system.js";
 import type { ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/base/config.js";
 import { createCursors } from "../../engine/base/cursors.js";
-import { createDueDocuments } from "../../engine/documents/delivery/due.js";
+import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { Validators } from "../../engine/documents/accept/facts.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import { provider } from "../../engine/documents/provider.js";
@@ -22,7 +24,6 @@ import type { DueStatusWork, Provider } from "../../engine/documents/provider.js
 import { createValidators } from "../../engine/documents/accept/validators.js";
 import { startRelay } from "../../engine/events/outbox.js";
 import type { Relay } from "../../engine/events/outbox.js";
-import { startReconciler } from "../../engine/events/reconciler.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { createIdentity } from "../../engine/identity/identity.js";
 import type { Identity } from "../../engine/identity/identity.js";
@@ -34,7 +35,7 @@ import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
-import { releaseLeases } from "../../engine/storage/documents/documents.js";
+import { releaseLeases } from "../../engine/storage/documents/attempts.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
@@ -134,9 +135,10 @@ function startPeers(
     readonly accessPoint: AccessPoint | undefined;
     readonly provider: Provider;
     readonly wakeStatuses: (due: DueStatusWork) => void;
+    readonly wakeDispatcher: () => void;
   },
 ): Peers {
-  const { transport, accessPoint, provider: self, wakeStatuses } = parts;
+  const { transport, accessPoint, provider: self, wakeStatuses, wakeDispatcher } = parts;
   const recipients =
     accessPoint?.recipients ??
     createRecipients(async (participant) => {
@@ -157,7 +159,15 @@ function startPeers(
     },
   };
   const document = documentKind({
-    send: { ...shared, recipients },
+    send: {
+      ...shared,
+      recipients,
+      // Whoever accepts a document attempts it, too, unless others have; the stream tells them at their pace.
+      poke: () => {
+        relay.poke();
+        wakeDispatcher();
+      },
+    },
     dispatch: { ...shared, transport },
     statuses: shared,
     duties: shared,
@@ -180,25 +190,29 @@ function startPeers(
   };
 }
 
+interface DispatchParts extends Pick<Peers, "document" | "message"> {
+  readonly self: Provider;
+  readonly capacityOf: (receiver: string) => ReceiverCapacity;
+}
+
+/** Inside the process nobody is slow, and nobody is overrun. */
+const loopbackCapacity = (receiver: string): ReceiverCapacity => ({
+  key: receiver,
+  places: LIMITS.attempts_per_receiver_max,
+  typical_ms: LIMITS.receiver_quick_ms,
+});
+
 /** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
 async function startDispatch(
   { base: { clock, log, metrics, stack }, sql, streams, sealer, actors, node }: Ground,
-  { document, message, self }: Pick<Peers, "document" | "message"> & { readonly self: Provider },
-): Promise<StatusWork> {
+  { document, message, self, capacityOf }: DispatchParts,
+): Promise<{ readonly statuses: StatusWork; readonly dispatcher: Dispatcher }> {
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("dispatch.leases_freed", { count: freed });
-  const due = createDueDocuments({ sql, clock });
-  const reconciler = startReconciler({
-    sources: [{ kind: "dispatch", stream: "dispatch", findWork: (limit, grace_ms) => due.forgotten(limit, grace_ms) }],
-    streams,
-    log,
-    metrics,
-  });
-  stack.add(() => reconciler.stop());
-  const retries = watchRetries({ actors, document, streams, clock, log, due });
-  stack.add(() => retries.stop());
-  const consumer = await consumeDispatch({ actors, document, streams, clock, log });
+  const dispatcher = await startDispatcher({ sql, actors, document, log, metrics, owner: ownerOf(node), capacityOf });
+  stack.add(() => dispatcher.stop());
+  const consumer = await consumeDispatch(streams, dispatcher);
   stack.add(() => consumer.stop());
   const statuses = startStatusWork({
     sql,
@@ -212,7 +226,7 @@ async function startDispatch(
     message,
   });
   stack.add(() => statuses.stop());
-  return statuses;
+  return { statuses, dispatcher };
 }
 
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
@@ -274,13 +288,16 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   });
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, LIMITS.home_country);
-  let statuses: StatusWork | undefined;
+  let work: Awaited<ReturnType<typeof startDispatch>> | undefined;
   const { document, participant, message } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),
     accessPoint,
     provider: self,
     wakeStatuses: (due) => {
-      statuses?.poke(due);
+      work?.statuses.poke(due);
+    },
+    wakeDispatcher: () => {
+      work?.dispatcher.poke();
     },
   });
   stack.add(() => actors.stop());
@@ -311,7 +328,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     registrations,
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
-      if (options.role !== "gateway") statuses = await startDispatch(ground, { document, message, self });
+      const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;
+      if (options.role !== "gateway") work = await startDispatch(ground, { document, message, self, capacityOf });
     },
   };
 }

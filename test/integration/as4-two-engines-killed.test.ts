@@ -303,7 +303,7 @@ describe("the sending access point is killed and started again", () => {
   const points: readonly [name: string, arm: Arm, act: Act][] = [
     [
       "with the first attempt about to be written down",
-      inStatement("a", place("document_attempt", "take_attempt", "abandon")),
+      inStatement("a", place("document_attempt", "claim_documents", "abandon")),
       DELIVERED,
     ],
     [
@@ -313,12 +313,12 @@ describe("the sending access point is killed and started again", () => {
     ],
     [
       "after the receipt, before it is written down: the repeat is the same message",
-      afterMessage("a", toB, "response", place("document_history", "apply_move", "abandon")),
+      afterMessage("a", toB, "response", place("document_history", "end_attempt", "abandon")),
       DELIVERED,
     ],
     [
       "after the receipt, which is written down after its process has ended",
-      afterMessage("a", toB, "response", place("document_history", "apply_move", "release")),
+      afterMessage("a", toB, "response", place("document_history", "end_attempt", "release")),
       DELIVERED,
     ],
     [

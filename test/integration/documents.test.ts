@@ -9,11 +9,10 @@ import {
   acceptDocuments,
   applyMove,
   findDocument,
-  findDueDocuments,
   findPrecedent,
   listDocumentEvents,
-  takeAttempt,
 } from "../../engine/storage/documents/documents.js";
+import { takeAttempt } from "../../engine/storage/documents/attempts.js";
 import type { NewDocument } from "../../engine/storage/documents/documents.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -222,7 +221,7 @@ describe("attempts and moves", () => {
     await accept(document);
     return document.id;
   };
-  const take = (id: DocumentId, owner = "node-a") => takeAttempt(db.sql, { id, owner, now, lease_ms: 60_000 });
+  const take = (id: DocumentId, owner = "node-a") => takeAttempt(db.sql, { id, owner, lease_ms: 60_000 });
   const move = (id: DocumentId, version: number) =>
     applyMove(db.sql, {
       id,
@@ -284,9 +283,13 @@ describe("attempts and moves", () => {
 
   test("a document whose lease has run out is due again", async () => {
     const id = await queued();
-    await takeAttempt(db.sql, { id, owner: "dead", now, lease_ms: 0 });
-    expect((await findDueDocuments(db.sql, { now, grace_ms: 0, limit: 10_000 })).map((due) => due.id)).toContain(id);
+    await takeAttempt(db.sql, { id, owner: "dead", lease_ms: 0 });
     expect((await take(id))?.attempt).toBe(2);
+    const cut = await db.sql`select number, outcome from document_attempt where document_id = ${id} order by number`;
+    expect(cut, "the attempt that nobody ended was cut").toEqual([
+      { number: 1, outcome: "cut" },
+      { number: 2, outcome: null },
+    ]);
   });
 
   test("another firm's document does not exist", async () => {

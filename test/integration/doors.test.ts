@@ -19,7 +19,8 @@ import type { SendPorts, SendReply, SendRequest } from "../../engine/documents/a
 import type { Validators } from "../../engine/documents/accept/facts.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
-import { findDocument, takeAttempt } from "../../engine/storage/documents/documents.js";
+import { takeAttempt } from "../../engine/storage/documents/attempts.js";
+import { findDocument } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { invoiceXml } from "../support/engine.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -114,7 +115,7 @@ describe("each door", () => {
         { id: string; door: string }[]
       >`select id, door from document where id = ${idIn(reply)}`;
       expect(row?.door).toBe(door);
-      const taken = await takeAttempt(db.sql, { id: idIn(reply) as never, owner: "n", now: NOW, lease_ms: 60_000 });
+      const taken = await takeAttempt(db.sql, { id: idIn(reply) as never, owner: "n", lease_ms: 60_000 });
       expect(taken).toMatchObject({ sender: SENDER, receiver: RECEIVER, attempt: 1 });
     },
   );

@@ -2,8 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { documentDelivery } from "../../engine/documents/delivery/chain.js";
-import { dispatchDocument } from "../../engine/documents/delivery/dispatch.js";
+import { delivery } from "../../engine/documents/delivery/chain.js";
 import { doubtHandover } from "../../engine/documents/delivery/handover.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { provider } from "../../engine/documents/provider.js";
@@ -12,6 +11,7 @@ import { createMetrics } from "../../engine/base/metrics.js";
 import type { Outcome } from "../../engine/peppol/transport.js";
 import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
+import { attemptOnce, makeDue } from "../support/attempts.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -42,7 +42,7 @@ const DISPATCH = {
   clock,
   metrics: createMetrics(),
   log: silentLog,
-  owner: "test/1",
+  provider: provider("PSK000001", "SK"),
   random: () => 0.5,
   poke: () => undefined,
 };
@@ -52,8 +52,8 @@ async function attempts(outcomes: readonly Outcome[]): Promise<unknown> {
   const id = await document();
   for (const outcome of outcomes) {
     const transport = doubtHandover({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
-    await dispatchDocument({ ...DISPATCH, sql: db.sql, transport }, id);
-    clock.advance(86_400_000);
+    await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+    await makeDue(db.sql, id);
   }
   const [row] = await db.sql<{ text: string }[]>`
     select concat_ws(' ', d.status, ':', a.outcome, a.code) as text from document as d join document_attempt as a on a.document_id = d.id where d.id = ${id} order by a.number desc limit 1`;
@@ -98,12 +98,9 @@ test("a handover that is not believed is no exchange in the reports, and one tha
   const exchanged = async (outcomes: readonly Outcome[]): Promise<boolean> => {
     const id = await document();
     for (const outcome of outcomes) {
-      const transport = documentDelivery(
-        { deliver: () => Promise.resolve(outcome) },
-        { sql: db.sql, clock, log: silentLog, provider: provider("PSK000001", "SK") },
-      );
-      await dispatchDocument({ ...DISPATCH, sql: db.sql, transport }, id);
-      clock.advance(86_400_000);
+      const transport = delivery({ deliver: () => Promise.resolve(outcome) }, { sql: db.sql, log: silentLog });
+      await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
+      await makeDue(db.sql, id);
     }
     return (await db.sql`select id from exchange where id = ${id}`).length === 1;
   };
@@ -116,7 +113,7 @@ test("when the earlier attempts cannot be read, the document is tried again", as
   await other.sql`alter table service_attempt rename to hidden`;
   const id = await document();
   const transport = doubtHandover({ deliver: () => Promise.resolve(DUPLICATE) }, { sql: other.sql, log: silentLog });
-  await dispatchDocument({ ...DISPATCH, sql: db.sql, transport }, id);
+  await attemptOnce({ ...DISPATCH, sql: db.sql, transport }, id);
   const [row] = await db.sql<{ status: string }[]>`select status from document where id = ${id}`;
   expect(row?.status).toBe("queued");
   await other.drop();

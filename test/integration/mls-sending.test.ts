@@ -1,4 +1,5 @@
 /** The statuses that we owe, the responses that our firms give, and the messages that carry them. */
+import { gzipSync } from "node:zlib";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
@@ -12,9 +13,9 @@ import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/m
 import { openPayload } from "../../engine/storage/payloads/payloads.js";
 import { readResponse, respond } from "../../engine/documents/inbound/respond.js";
 import type { RespondRequest } from "../../engine/documents/inbound/respond.js";
-import { documentDelivery } from "../../engine/documents/delivery/chain.js";
 import { Refusal } from "../../engine/base/errors.js";
-import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
+import { newId } from "../../engine/base/ids.js";
+import type { DocumentId, FirmId, ParticipantId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { Validators } from "../../engine/documents/accept/facts.js";
 import {
@@ -29,6 +30,7 @@ import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine
 import { findOperatorReceived, listOperatorReceived } from "../../engine/storage/documents/operations.js";
 import { acknowledgeReceived } from "../../engine/storage/documents/received.js";
 import { releaseServiceLeases, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
+import { attemptOnce, makeDue } from "../support/attempts.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -318,26 +320,27 @@ test("the age of the oldest status that is due is a metric", async () => {
   expect(await bench.metric("mls_pending_oldest_seconds")).toBe(90);
 });
 
-test("a receipt for a document is recorded once for the reports; what is no document and what failed is not", async () => {
-  const document = await bench.document(sellerFirm, SELLER);
-  const transport = documentDelivery(wire, bench.ports);
-  const exchange: Exchange = {
-    ...document,
-    documentId: document.id,
-    firmId: sellerFirm,
-    attempt: 1,
-    countryC1: "CZ",
-    createdAt: clock.now(),
-    payload: Buffer.from("x"),
-  };
-  const signal = new AbortController().signal;
+test("a receipt for a document is recorded once for the reports; what failed is not", async () => {
+  const { sealer } = bench.ports;
+  const id = newId(clock) as DocumentId;
+  await bench.document(sellerFirm, SELLER, {
+    id,
+    facts: { supplierCountry: "CZ" },
+    payloadKeyId: sealer.keyId,
+    payloadSealed: sealer.seal(gzipSync("x"), id),
+  });
+  const recorded = (): Promise<unknown[]> =>
+    Promise.resolve(
+      db.sql`select direction, kind, c2_seat, c3_seat, c1_country, end_user from exchange where id = ${id}`,
+    );
   answer = () => ({ kind: "unconfirmed" });
-  await transport.deliver(exchange, signal);
+  expect(await attemptOnce({ ...bench.ports, transport: wire }, id)).toBe(true);
+  expect(await recorded()).toEqual([]);
   answer = () => ({ kind: "receipt", peerSeat: PEER_SEAT });
-  expect(await transport.deliver(exchange, signal)).toEqual({ kind: "receipt", peerSeat: PEER_SEAT });
-  await transport.deliver(exchange, signal);
-  await transport.deliver({ ...exchange, documentId: randomUUID() as typeof document.id }, signal);
-  expect(await db.sql`select direction, kind, c2_seat, c3_seat, c1_country, end_user from exchange`).toEqual([
+  await makeDue(db.sql, id);
+  expect(await attemptOnce({ ...bench.ports, transport: wire }, id)).toBe(true);
+  expect(await attemptOnce({ ...bench.ports, transport: wire }, id), "it is delivered").toBe(false);
+  expect(await recorded()).toEqual([
     {
       direction: "outgoing",
       kind: "business",

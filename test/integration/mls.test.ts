@@ -8,8 +8,10 @@ import type { DocumentId, FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import type { MlsCode } from "../../engine/peppol/responses/mls.js";
-import { findDocumentState, takeAttempt } from "../../engine/storage/documents/documents.js";
+import { takeAttempt } from "../../engine/storage/documents/attempts.js";
+import { findDocumentState } from "../../engine/storage/documents/documents.js";
 import { applyStatus, findDueStatuses } from "../../engine/storage/documents/received-responses.js";
+import { makeDue } from "../support/attempts.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -225,8 +227,8 @@ test("a status that overtakes our own receipt waits for it", async () => {
 
 test("a status waits while an attempt is under way, so that its end is not lost", async () => {
   const document = await sent("transmitted");
-  clock.advance(120_000);
-  expect(await takeAttempt(db.sql, { id: document.id, owner: "x", now: clock.now(), lease_ms: 90_000 })).toBeDefined();
+  await makeDue(db.sql, document.id);
+  expect(await takeAttempt(db.sql, { id: document.id, owner: "x", lease_ms: 90_000 })).toBeDefined();
   await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
   expect(await outcomes()).toEqual(["pending"]);
 });
@@ -306,13 +308,13 @@ test("a status moves its document in that document's turn: while another turn ru
     ...kind,
     handlers: {
       ...kind.handlers,
-      Dispatch: async () => {
+      Release: async () => {
         await running;
         return { reply: false };
       },
     },
   };
-  const turn = actors.ask(busy, document.id, "Dispatch", null);
+  const turn = actors.ask(busy, document.id, "Release", null);
   const working = STATUS_STEPS.statuses(bench.node);
   await eventually(
     "the status waits in the document's mailbox",

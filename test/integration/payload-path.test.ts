@@ -13,7 +13,7 @@ import type { Inspection, Validators } from "../../engine/documents/accept/facts
 import { acceptSend, nextDocumentId, withBatches } from "../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
-import { takeAttempt } from "../../engine/storage/documents/documents.js";
+import { takeAttempt } from "../../engine/storage/documents/attempts.js";
 import { openPayload } from "../../engine/storage/payloads/payloads.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
@@ -74,7 +74,7 @@ const reasonOf = (answer: Promise<SendReply>): Promise<string> =>
   );
 
 async function stored(id: string): Promise<Buffer> {
-  const taken = await takeAttempt(db.sql, { id: id as never, owner: "n", now: NOW, lease_ms: 60_000 });
+  const taken = await takeAttempt(db.sql, { id: id as never, owner: "n", lease_ms: 60_000 });
   if (taken === undefined) throw new Error("nothing was accepted");
   return openPayload(sealer, taken.id, taken.payloadKeyId, taken.payloadSealed);
 }

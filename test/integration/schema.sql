@@ -37,6 +37,11 @@ table api_key
   index api_key_integrator: CREATE INDEX api_key_integrator ON public.api_key USING btree (integrator_id, scoped_firm_id) WHERE (integrator_id IS NOT NULL)
   trigger api_key_changed: CREATE TRIGGER api_key_changed AFTER INSERT OR UPDATE OF scopes, ip_allowlist, active, generation, scoped_firm_id, secret_sha256 ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_api_key()
 
+table dispatcher
+  owner text not null
+  seen_at timestamp with time zone not null
+  constraint dispatcher_pkey: PRIMARY KEY (owner)
+
 table document
   id uuid not null
   firm_id uuid not null
@@ -71,11 +76,15 @@ table document
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   door text not null
+  answers integer not null default 0
+  faults integer not null default 0
   with options: fillfactor=70
+  constraint document_answers_check: CHECK ((answers >= 0))
   constraint document_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
   constraint document_check1: CHECK (((status = 'delivered'::text) <= (delivered_at IS NOT NULL)))
   constraint document_door_check: CHECK ((door = ANY (ARRAY['sapi'::text, 'enterprise'::text, 'box'::text, 'connector'::text])))
   constraint document_erp_document_id_check: CHECK (((char_length(erp_document_id) >= 1) AND (char_length(erp_document_id) <= 255)))
+  constraint document_faults_check: CHECK ((faults >= 0))
   constraint document_invoice_response_status_check: CHECK ((invoice_response_status = ANY (ARRAY['AB'::text, 'IP'::text, 'UQ'::text, 'CA'::text, 'RE'::text, 'AP'::text, 'PD'::text])))
   constraint document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
   constraint document_request_sha256_check: CHECK ((octet_length(request_sha256) = 32))
@@ -90,9 +99,11 @@ table document
   index document_erp_document_id: CREATE UNIQUE INDEX document_erp_document_id ON public.document USING btree (sender_key, erp_document_id) WHERE (door = 'sapi'::text)
   index document_firm: CREATE INDEX document_firm ON public.document USING btree (firm_id, created_at DESC)
   index document_idempotency_key: CREATE UNIQUE INDEX document_idempotency_key ON public.document USING btree (sender_key, idempotency_key) WHERE (door = 'sapi'::text)
+  index document_lane: CREATE INDEX document_lane ON public.document USING btree (firm_id, receiver_key, next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
   index document_number: CREATE INDEX document_number ON public.document USING btree (sender_key, ((facts ->> 'documentNumber'::text)))
   index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256) WHERE (door = 'sapi'::text)
   index document_sbdh_instance: CREATE UNIQUE INDEX document_sbdh_instance ON public.document USING btree (sbdh_instance_id)
+  trigger document_due_at_once: CREATE TRIGGER document_due_at_once BEFORE INSERT ON public.document FOR EACH ROW EXECUTE FUNCTION due_at_once()
 
 table document_attempt
   document_id uuid not null
@@ -814,6 +825,38 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.beat_dispatcher(p_owner text, p_dead_ms integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_dead text[];
+  v_documents integer;
+  v_messages integer;
+  v_duties integer;
+begin
+  insert into dispatcher as d (owner, seen_at) values (p_owner, clock_timestamp())
+  on conflict (owner) do update set seen_at = excluded.seen_at;
+  with gone as (
+    delete from dispatcher as d
+    where d.owner <> p_owner and d.seen_at < clock_timestamp() - p_dead_ms * interval '1 millisecond'
+    returning d.owner
+  )
+  select array_agg(gone.owner) into v_dead from gone;
+  if v_dead is null then return 0; end if;
+  update document as d set lease_owner = null, lease_until = null, version = d.version + 1
+  where d.next_attempt_at is not null and d.lease_owner = any (v_dead);
+  get diagnostics v_documents = row_count;
+  update service_message as m set lease_owner = null, lease_until = null, version = m.version + 1
+  where m.next_attempt_at is not null and m.lease_owner = any (v_dead);
+  get diagnostics v_messages = row_count;
+  update mls_duty as d set lease_owner = null, lease_until = null
+  where d.next_at is not null and d.lease_until is not null and d.lease_owner = any (v_dead);
+  get diagnostics v_duties = row_count;
+  return v_documents + v_messages + v_duties;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.begin_registration(p_key text, p_participant text, p_smp_id text, p_operation text, p_id uuid, p_now timestamp with time zone, p_lease_ms integer, p_migration_key_id text, p_migration_key_sealed bytea)
  RETURNS TABLE(verdict text, migration_key_id text, migration_key_sealed bytea)
  LANGUAGE plpgsql
@@ -863,6 +906,45 @@ begin
   where g.participant_key = p_key returning g.* into r;
   return query select 'begun', r.migration_key_id, r.migration_key_sealed;
 end
+$function$
+
+CREATE OR REPLACE FUNCTION public.claim_documents(p_firm_id uuid[], p_receiver_key text[], p_count integer[], p_owner text, p_lease_ms integer, p_bytes_max bigint, p_one boolean)
+ RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
+ LANGUAGE sql
+AS $function$
+  with candidate as (
+    select c.id, lane.n as lane
+    from unnest(p_firm_id, p_receiver_key, p_count) with ordinality as lane (firm_id, receiver_key, count, n)
+    cross join lateral (
+      select d.id from document as d
+      where d.firm_id = lane.firm_id and d.receiver_key = lane.receiver_key and d.next_attempt_at <= now()
+        and (d.lease_until is null or d.lease_until < now())
+      order by d.next_attempt_at limit lane.count
+      for update skip locked
+    ) as c
+  ), ranked as (
+    select c.id, row_number() over (partition by c.lane) as rank, c.lane from candidate as c
+  ), weighed as (
+    select r.id, row_number() over w as n, sum(p.bytes) over w as octets
+    from ranked as r join payload as p on p.document_id = r.id
+    window w as (order by r.rank, r.lane rows between unbounded preceding and current row)
+  )
+  select a.* from (select w.id from weighed as w where w.octets <= p_bytes_max or (p_one and w.n = 1) order by w.id) as w
+  cross join lateral take_attempt(w.id, p_owner, p_lease_ms) as a
+$function$
+
+CREATE OR REPLACE FUNCTION public.claim_overdue(p_owner text, p_lease_ms integer, p_overdue_ms bigint, p_limit integer)
+ RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
+ LANGUAGE sql
+AS $function$
+  select a.* from (
+    select d.id from document as d
+    where d.next_attempt_at <= now() - p_overdue_ms * interval '1 millisecond'
+      and (d.lease_until is null or d.lease_until < now())
+    order by d.next_attempt_at limit p_limit
+    for update skip locked
+  ) as o
+  cross join lateral take_attempt(o.id, p_owner, p_lease_ms) as a
 $function$
 
 CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer)
@@ -920,6 +1002,125 @@ CREATE OR REPLACE FUNCTION public.document_is_open(p_status text)
  IMMUTABLE PARALLEL SAFE
 AS $function$
   select p_status in ('queued', 'sent')
+$function$
+
+CREATE OR REPLACE FUNCTION public.due_at_once()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.next_attempt_at := least(new.next_attempt_at, clock_timestamp());
+  return new;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.due_lanes(p_after uuid, p_firms uuid[], p_receivers text[], p_firms_max integer, p_lanes_max integer, p_ready_max integer)
+ RETURNS TABLE(firm_id uuid, receiver_key text, ready integer)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  v_firm uuid := p_after;
+  v_firms integer := 0;
+  v_firms_round boolean := p_after is null;
+  v_start text;
+  v_receiver text;
+  v_lanes integer;
+  v_round boolean;
+begin
+  while v_firms < p_firms_max loop
+    select d.firm_id into v_firm from document as d
+    where d.next_attempt_at is not null and d.firm_id > coalesce(v_firm, '00000000-0000-0000-0000-000000000000')
+    order by d.firm_id limit 1;
+    if not found then
+      exit when v_firms_round;
+      v_firms_round := true;
+      v_firm := null;
+      continue;
+    end if;
+    v_firms := v_firms + 1;
+    v_start := p_receivers[array_position(p_firms, v_firm)];
+    v_receiver := v_start;
+    v_round := v_start is null;
+    v_lanes := 0;
+    while v_lanes < p_lanes_max loop
+      select d.receiver_key into v_receiver from document as d
+      where d.next_attempt_at is not null and d.firm_id = v_firm and d.receiver_key > coalesce(v_receiver, '')
+      order by d.receiver_key limit 1;
+      if not found then
+        exit when v_round;
+        v_round := true;
+        v_receiver := null;
+        continue;
+      end if;
+      v_lanes := v_lanes + 1;
+      firm_id := v_firm;
+      receiver_key := v_receiver;
+      select count(*) into ready from (
+        select 1 from document as d
+        where d.next_attempt_at <= now() and d.firm_id = v_firm and d.receiver_key = v_receiver
+          and (d.lease_until is null or d.lease_until < now())
+        limit p_ready_max
+      ) as r;
+      return next;
+      -- Once round: the receiver it began after was the last.
+      exit when v_round and v_start is not null and v_receiver >= v_start;
+    end loop;
+    exit when v_firms_round and p_after is not null and v_firm >= p_after;
+  end loop;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.end_attempt(p_id uuid, p_version integer, p_status text, p_now timestamp with time zone, p_wait_ms bigint, p_plan text, p_moves jsonb, p_events jsonb, p_attempt jsonb, p_reason text, p_exchange jsonb)
+ RETURNS TABLE(version integer)
+ LANGUAGE sql
+AS $function$
+  with moved as (
+    update document as d
+    set status = p_status, version = d.version + greatest(1, jsonb_array_length(p_moves)),
+      updated_at = greatest(d.updated_at, p_now), lease_owner = null, lease_until = null,
+      next_attempt_at = case when document_is_open(p_status)
+        then clock_timestamp() + p_wait_ms * interval '1 millisecond' end,
+      answers = d.answers + (p_plan = 'answer')::integer,
+      faults = case when p_plan = 'fault' then d.faults + 1 else 0 end,
+      delivered_at = coalesce(d.delivered_at, case when p_status = 'delivered' then greatest(d.updated_at, p_now) end),
+      status_reason = coalesce(p_reason, d.status_reason)
+    where d.id = p_id and d.version = p_version
+    returning d.id, d.firm_id, d.version, d.updated_at, d.sender_key, d.document_type_id, d.process_id
+  ), history as (
+    insert into document_history (document_id, version, status, trigger, detail, occurred_at)
+    select moved.id, p_version + m.n, m.value ->> 'status', m.value ->> 'trigger', m.value ->> 'detail', moved.updated_at
+    from moved cross join lateral jsonb_array_elements(p_moves) with ordinality as m (value, n)
+    order by m.n
+  ), events as (
+    insert into document_event (id, document_id, firm_id, kind, actor, feed, detail, meta, occurred_at)
+    select (e.value ->> 'id')::uuid, moved.id, moved.firm_id, e.value ->> 'kind', 'system',
+      (e.value ->> 'feed')::boolean, e.value ->> 'detail', e.value -> 'meta', moved.updated_at
+    from moved cross join lateral jsonb_array_elements(p_events) with ordinality as e (value, n)
+    order by e.n
+  ), announced as (
+    insert into outbox (stream, key, body)
+    select 'events', e.value ->> 'id',
+      jsonb_build_object('eventId', e.value ->> 'id', 'documentId', moved.id, 'kind', e.value ->> 'kind')
+    from moved cross join lateral jsonb_array_elements(p_events) with ordinality as e (value, n)
+    where (e.value ->> 'feed')::boolean
+    order by e.n
+  ), exchanged as (
+    insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id,
+      transport_profile, c1_country, end_user, exchanged_at)
+    select moved.id, 'outgoing', 'business', moved.firm_id, p_exchange ->> 'c2Seat', p_exchange ->> 'c3Seat',
+      moved.document_type_id, moved.process_id, p_exchange ->> 'transportProfile', p_exchange ->> 'c1Country',
+      moved.sender_key, p_now
+    from moved where p_exchange is not null
+    on conflict (id) do nothing
+  ), finished as (
+    update document_attempt as a
+    set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code',
+      retryable = (p_attempt ->> 'retryable')::boolean, detail = p_attempt ->> 'detail'
+    from moved
+    where a.document_id = moved.id and a.number = (p_attempt ->> 'number')::integer
+  )
+  select moved.version from moved
 $function$
 
 CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_next_at timestamp with time zone, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
@@ -1048,6 +1249,16 @@ AS $function$
   limit 1
 $function$
 
+CREATE OR REPLACE FUNCTION public.free_idle_leases(p_owner text, p_working uuid[], p_lease_ms integer, p_young_ms integer)
+ RETURNS TABLE(id uuid)
+ LANGUAGE sql
+AS $function$
+  update document as d set lease_owner = null, lease_until = null, version = d.version + 1
+  where d.next_attempt_at is not null and d.lease_owner = p_owner and d.id <> all (p_working)
+    and d.lease_until < clock_timestamp() + (p_lease_ms - p_young_ms) * interval '1 millisecond'
+  returning d.id
+$function$
+
 CREATE OR REPLACE FUNCTION public.lease_rate(p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone)
  RETURNS TABLE(granted integer, used integer, resets_in_ms integer)
  LANGUAGE plpgsql
@@ -1101,6 +1312,22 @@ begin
     select family_sha256 from refresh_family where key_id = p_key order by created_at desc, family_sha256 offset p_families_max);
   return true;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.put_off_attempt(p_id uuid, p_version integer, p_number integer, p_wait_ms bigint)
+ RETURNS TABLE(version integer)
+ LANGUAGE sql
+AS $function$
+  with deferred as (
+    update document as d
+    set attempts = d.attempts - 1, version = d.version + 1, lease_owner = null, lease_until = null,
+      next_attempt_at = clock_timestamp() + p_wait_ms * interval '1 millisecond'
+    where d.id = p_id and d.version = p_version and d.attempts = p_number
+    returning d.id, d.version
+  ), forgotten as (
+    delete from document_attempt as a using deferred where a.document_id = deferred.id and a.number = p_number
+  )
+  select deferred.version from deferred
+$function$
 
 CREATE OR REPLACE FUNCTION public.receive_business(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_exchange jsonb, p_duty jsonb, p_status text DEFAULT 'RECEIVED'::text)
  RETURNS TABLE(id uuid)
@@ -1276,23 +1503,28 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.take_attempt(p_id uuid, p_owner text, p_now timestamp with time zone, p_lease_ms integer)
- RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea)
+CREATE OR REPLACE FUNCTION public.take_attempt(p_id uuid, p_owner text, p_lease_ms integer)
+ RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
  LANGUAGE sql
 AS $function$
   with taken as (
     update document as d
     set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner,
       lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
-    where d.id = p_id and document_is_open(d.status) and d.next_attempt_at <= p_now
+    where d.id = p_id and document_is_open(d.status) and d.next_attempt_at <= clock_timestamp()
       and (d.lease_until is null or d.lease_until < clock_timestamp())
     returning d.*
   ), begun as (
     insert into document_attempt (document_id, number, owner, started_at)
-    select taken.id, taken.attempts, p_owner, p_now from taken
+    select taken.id, taken.attempts, p_owner, clock_timestamp() from taken
+  ), cut as (
+    update document_attempt as a set finished_at = clock_timestamp(), outcome = 'cut', retryable = true
+    from taken
+    where taken.attempts > 1 and a.document_id = taken.id and a.number = taken.attempts - 1 and a.finished_at is null
   )
-  select taken.id, taken.firm_id, taken.sender, taken.receiver, taken.document_type_id, taken.process_id, taken.status, taken.version,
-    taken.attempts, taken.as4_message_id, taken.sbdh_instance_id, taken.facts, taken.created_at, payload.key_id, payload.sealed
+  select taken.id, taken.firm_id, taken.sender, taken.receiver, taken.document_type_id, taken.process_id, taken.status,
+    taken.version, taken.attempts, taken.answers, taken.faults, taken.as4_message_id, taken.sbdh_instance_id,
+    taken.facts, taken.created_at, payload.key_id, payload.sealed, payload.bytes
   from taken join payload on payload.document_id = taken.id
 $function$
 

@@ -30,7 +30,7 @@ export interface FirmLanes {
 }
 
 /** So many documents of this firm for this receiver are to be claimed, the longest due first. */
-interface Share {
+export interface Share {
   readonly firmId: FirmId;
   readonly receiver: string;
   readonly count: number;

@@ -1,7 +1,6 @@
-/** One attempt to deliver a document: lease, transmit, decide, write. Safe to call at any time for any document. */
+/** One attempt to deliver a document that this node has under lease: transmit, decide, write. */
 import type { Clock, Instant } from "../../base/clock.js";
 import { newId, randomUnit } from "../../base/ids.js";
-import type { DocumentId } from "../../base/ids.js";
 import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
 import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
@@ -10,12 +9,15 @@ import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { OUTCOMES } from "../../peppol/transport.js";
 import type { Outcome, Transport } from "../../peppol/transport.js";
-import { applyMove, deferAttempt, takeAttempt } from "../../storage/documents/documents.js";
-import type { MoveRow, NewEvent, TakenAttempt } from "../../storage/documents/documents.js";
+import { endAttempt, putOffAttempt } from "../../storage/documents/attempts.js";
+import type { AttemptEnd, PlanUse, TakenAttempt } from "../../storage/documents/attempts.js";
+import type { NewEvent } from "../../storage/documents/documents.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 import { countryOfSender } from "../declared.js";
+import { TRANSPORT_PROFILE } from "../provider.js";
+import type { Provider } from "../provider.js";
 
 export interface DispatchPorts {
   readonly sql: Sql;
@@ -24,8 +26,7 @@ export interface DispatchPorts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Names this node in leases. */
-  readonly owner: string;
+  readonly provider: Provider;
   /** From 0 to 1, for the jitter of the plan. @default a random number */
   readonly random?: () => number;
   /** Waits between attempts, in milliseconds. @default LIMITS.retry_plan_ms */
@@ -151,77 +152,102 @@ export function deferredUntil(
     : undefined;
 }
 
+/** What an attempt that ended so uses, and how long the document waits for the next; undefined when there is none. */
+function waitAfter(
+  plan: readonly number[],
+  { answers, faults }: Pick<TakenAttempt, "answers" | "faults">,
+  { kind }: Pick<Outcome, "kind">,
+  random: () => number,
+): { readonly uses: PlanUse; readonly wait_ms: number | undefined } {
+  switch (kind) {
+    // A document that was deferred for longer than the plan lasts has no more time.
+    case "deferred":
+      return { uses: "nothing", wait_ms: undefined };
+    // Whatever fails on our side is for us to repair: it never ends a document.
+    case "internal":
+      return {
+        uses: "fault",
+        wait_ms: Math.min(LIMITS.fault_wait_first_ms * 2 ** Math.min(faults, 30), LIMITS.fault_wait_max_ms),
+      };
+    default:
+      return { uses: "answer", wait_ms: nextAttemptAt(plan, answers + 1, 0, random) };
+  }
+}
+
+/** The exchange that an outcome proves, for the reports: recorded with the move that it makes, or not at all. */
+function exchangeOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): AttemptEnd["exchange"] {
+  if (outcome.kind !== "receipt" && outcome.kind !== "already_handed_over") return undefined;
+  return {
+    c2Seat: ports.provider.seat,
+    c3Seat: outcome.peerSeat ?? ports.provider.seat,
+    transportProfile: TRANSPORT_PROFILE,
+    c1Country: countryOf(taken),
+  };
+}
+
+function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): AttemptEnd {
+  const { uses, wait_ms } = waitAfter(ports.plan ?? LIMITS.retry_plan_ms, taken, outcome, ports.random ?? randomUnit);
+  const decision = decideAttempt(taken.status, outcome, wait_ms);
+  const status = decision.moves.at(-1)?.to ?? taken.status;
+  return {
+    id: taken.id,
+    version: taken.version,
+    status,
+    now: ports.clock.now(),
+    wait_ms: decision.nextAttemptAt,
+    uses,
+    moves: decision.moves.flatMap(({ to, trigger }) =>
+      trigger === undefined ? [] : [{ status: to, trigger, detail: describe(outcome) }],
+    ),
+    events: decision.moves.flatMap(({ emits }, index) => eventsOf(ports, emits, outcome, taken, index === 0)),
+    attempt: {
+      number: taken.attempt,
+      outcome: outcome.kind,
+      code: outcome.code,
+      retryable: OUTCOMES[outcome.kind].retryable,
+      detail: outcome.detail,
+    },
+    reason: isAttemptable(status) || status === "delivered" ? undefined : (outcome.detail ?? describe(outcome)),
+    exchange: exchangeOf(ports, taken, outcome),
+  };
+}
+
 async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
   const now = ports.clock.now();
-  const plan = ports.plan ?? LIMITS.retry_plan_ms;
-  const later = deferredUntil(plan, taken.createdAt, now, outcome);
+  const later = deferredUntil(ports.plan ?? LIMITS.retry_plan_ms, taken.createdAt, now, outcome);
   if (later !== undefined) {
-    if (
-      !(await deferAttempt(ports.sql, {
-        id: taken.id,
-        version: taken.version,
-        number: taken.attempt,
-        nextAttemptAt: later,
-      }))
-    )
+    const { id, version, attempt } = taken;
+    if (!(await putOffAttempt(ports.sql, { id, version, number: attempt, wait_ms: later - now })))
       ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
     return;
   }
-  // A document that was deferred for longer than the plan lasts has used it up.
-  const next =
-    outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit);
-  const decision = decideAttempt(taken.status, outcome, next);
-  let { version } = taken;
-  for (const [index, move] of decision.moves.entries()) {
-    const last = index === decision.moves.length - 1;
-    const row: MoveRow = {
-      id: taken.id,
-      version,
-      status: move.to,
-      trigger: move.trigger,
-      detail: describe(outcome),
-      now,
-      // Between two moves of one decision the document is due at once, so that a crash in between is decided again.
-      nextAttemptAt: last ? decision.nextAttemptAt : now,
-      events: eventsOf(ports, move.emits, outcome, taken, index === 0),
-      attempt:
-        index === 0
-          ? {
-              number: taken.attempt,
-              outcome: outcome.kind,
-              code: outcome.code,
-              retryable: OUTCOMES[outcome.kind].retryable,
-              detail: outcome.detail,
-            }
-          : undefined,
-      changes:
-        isAttemptable(move.to) || move.to === "delivered" ? {} : { statusReason: outcome.detail ?? describe(outcome) },
-    };
-    const written = await applyMove(ports.sql, row);
-    if (written === undefined) {
-      ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
-      return;
-    }
-    version = written;
-    if (move.to === "delivered") ports.metrics.observe("dispatch_duration_seconds", {}, (now - taken.createdAt) / 1000);
+  const end = endOf(ports, taken, outcome);
+  if ((await endAttempt(ports.sql, end)) === undefined) {
+    ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
+    return;
   }
+  if (end.status === "delivered")
+    ports.metrics.observe("dispatch_duration_seconds", {}, (now - taken.createdAt) / 1000);
+  if (end.uses === "fault" && taken.faults + 1 >= LIMITS.fault_alarm_after)
+    ports.log.error("dispatch.faults_repeated", {
+      documentId: taken.id,
+      count: taken.faults + 1,
+    });
   ports.poke();
 }
 
-/**
- * Makes the document's next attempt when it is due and no other node is at it.
- * @returns whether an attempt was made
- */
-export async function dispatchDocument(ports: DispatchPorts, id: DocumentId): Promise<boolean> {
-  const taken = await takeAttempt(ports.sql, {
-    id,
-    owner: ports.owner,
-    now: ports.clock.now(),
-    lease_ms: LIMITS.attempt_lease_ms,
-  });
-  if (taken === undefined) return false;
+/** An attempt that this node has under lease, as its actor gets it. */
+export interface ClaimedAttempt {
+  readonly taken: TakenAttempt;
+  /** Whether it is to be made now: not twice, and not after the node has given it up. */
+  readonly start: () => boolean;
+  /** The attempt is over, whatever became of it. Safe to repeat. */
+  readonly end: () => void;
+}
+
+/** Makes the attempt that this node has leased, and writes its end. */
+export async function attemptDocument(ports: DispatchPorts, taken: TakenAttempt): Promise<void> {
   const outcome = await transmit(ports, taken);
   ports.metrics.count("dispatch_attempts_total", { result: outcome.kind });
   await record(ports, taken, outcome);
-  return true;
 }

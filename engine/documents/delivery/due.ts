@@ -1,53 +1,79 @@
-/** Documents whose time has come: retries as they become due, and what a stream has forgotten. */
-import type { Clock, Instant } from "../../base/clock.js";
-import type { DocumentId } from "../../base/ids.js";
+/** What is due and taken under lease: the looks and claims of the dispatcher, and the leases of those that are gone. */
+import type { DocumentId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { findDueDocuments } from "../../storage/documents/documents.js";
-import type { DueDocument } from "../../storage/documents/documents.js";
-import type { Json, Sql } from "../../storage/sql.js";
+import {
+  beatDispatcher,
+  claimDocuments,
+  claimOverdue,
+  freeIdleLeases,
+  readLanes,
+} from "../../storage/documents/attempts.js";
+import type { LaneCursor, LaneRow, TakenAttempt } from "../../storage/documents/attempts.js";
+import type { Sql } from "../../storage/sql.js";
+import type { FirmLanes, Share } from "./claims.js";
 
-/** A message of the dispatch stream. */
-export interface WakeUp {
-  readonly key: string;
-  readonly body: Json;
+export type { LaneCursor, TakenAttempt } from "../../storage/documents/attempts.js";
+
+/** What one look at the due documents found. */
+export interface Look {
+  readonly firms: readonly FirmLanes[];
+  /** Where the next one goes on. */
+  readonly cursor: LaneCursor;
+  /** Whether there are firms or receivers that it did not come to. */
+  readonly more: boolean;
 }
 
-const wakeUp = (id: DocumentId): WakeUp => ({ key: id, body: { documentId: id } });
+export const FROM_THE_START: LaneCursor = { firm: undefined, receivers: new Map() };
 
-export interface DueDocuments {
-  /** Those whose next attempt, after a failed one, has become due. */
-  retries(): Promise<readonly WakeUp[]>;
-  /** Those that nothing has woken for `grace_ms`. */
-  forgotten(limit: number, grace_ms: number): Promise<readonly WakeUp[]>;
-}
-
-/**
- * What this node has woken lately for the same time is not woken again: its message is under way, and a queue that is
- * long stays as long as it is. A document that was put off has another time, and is woken for that.
- */
-export function createDueDocuments(ports: { readonly sql: Sql; readonly clock: Clock }): DueDocuments {
-  const { sql, clock } = ports;
-  const woken = new Map<DocumentId, { readonly dueAt: Instant; readonly until: Instant }>();
-
-  function fresh(due: readonly DueDocument[]): readonly WakeUp[] {
-    const now = clock.monotonic();
-    for (const [id, { until }] of woken) {
-      if (until > now && woken.size <= LIMITS.wakeups_remembered_max) break;
-      woken.delete(id);
-    }
-    const unwoken = due.filter(({ id, dueAt }) => woken.get(id)?.dueAt !== dueAt);
-    for (const { id, dueAt } of unwoken) {
-      woken.delete(id);
-      woken.set(id, { dueAt, until: now + LIMITS.wakeup_believed_ms });
-    }
-    return unwoken.map(({ id }) => wakeUp(id));
+/** Looks at the firms whose turn is next and, of each, at the receivers whose turn is next. */
+export async function look(sql: Sql, cursor: LaneCursor): Promise<Look> {
+  const rows = await readLanes(sql, cursor);
+  const byFirm = new Map<FirmId, LaneRow[]>();
+  for (const row of rows) {
+    const lanes = byFirm.get(row.firmId) ?? [];
+    lanes.push(row);
+    byFirm.set(row.firmId, lanes);
   }
-
+  const cut = [...byFirm].filter(([, lanes]) => lanes.length >= LIMITS.lanes_per_firm_max);
+  const lastFirm = byFirm.size >= LIMITS.lane_firms_max ? rows.at(-1)?.firmId : undefined;
   return {
-    retries: async () =>
-      fresh(
-        await findDueDocuments(sql, { now: clock.now(), grace_ms: 0, limit: LIMITS.reconcile_batch, attempted: true }),
-      ),
-    forgotten: async (limit, grace_ms) => fresh(await findDueDocuments(sql, { now: clock.now(), grace_ms, limit })),
+    firms: [...byFirm].map(([firmId, lanes]) => ({ firmId, lanes: lanes.filter(({ ready }) => ready > 0) })),
+    cursor: {
+      firm: lastFirm,
+      receivers: new Map(cut.flatMap(([firmId, lanes]) => lanes.slice(-1).map(({ receiver }) => [firmId, receiver]))),
+    },
+    more: cut.length > 0 || lastFirm !== undefined,
   };
 }
+
+/** Names a process in leases. */
+interface Owner {
+  readonly sql: Sql;
+  readonly owner: string;
+}
+
+/** Takes the shares under lease, as far as their payloads fit into so many octets. */
+export const claim = (
+  { sql, owner }: Owner,
+  shares: readonly Share[],
+  room: { readonly bytes: number; readonly one: boolean },
+): Promise<readonly TakenAttempt[]> =>
+  claimDocuments(sql, { shares, owner, lease_ms: LIMITS.attempt_lease_ms, bytes_max: room.bytes, one: room.one });
+
+/** Documents that have been due for as long as the whole plan lasts are given a last attempt, to end. */
+const OVERDUE_MS = LIMITS.retry_plan_ms.reduce((sum, wait) => sum + wait, 0) * (1 + LIMITS.retry_jitter_share);
+
+export const claimForgotten = ({ sql, owner }: Owner): Promise<readonly TakenAttempt[]> =>
+  claimOverdue(sql, {
+    owner,
+    lease_ms: LIMITS.attempt_lease_ms,
+    overdue_ms: OVERDUE_MS,
+    limit: LIMITS.attempts_batch,
+  });
+
+/** Says that this process is alive, and frees what dead ones held. @returns how many leases are free again */
+export const beat = ({ sql, owner }: Owner): Promise<number> => beatDispatcher(sql, owner);
+
+/** Frees leases of this process on documents that it does not work on. @returns how many */
+export const freeIdle = ({ sql, owner }: Owner, working: readonly DocumentId[]): Promise<number> =>
+  freeIdleLeases(sql, owner, working);

@@ -1,6 +1,264 @@
-/** What earlier attempts at a document or service message came to. */
-import type { DocumentId } from "../../base/ids.js";
-import type { Sql } from "../sql.js";
+/**
+ * Statements of attempts at documents: what is due and whose, claims under lease, the ends of attempts, and the leases
+ * of the dead. Due times, leases and signs of life are database time: nodes may disagree about what time it is.
+ */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
+import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
+import { LIMITS } from "../../base/limits.js";
+import { batched, inOrder } from "../batched.js";
+import type { Json, Sql } from "../sql.js";
+import { eventsJson } from "./documents.js";
+import type { NewEvent } from "./documents.js";
+
+/** One firm's documents for one receiver that are not final, as a look found them. */
+export interface LaneRow {
+  readonly firmId: FirmId;
+  /** The participant, in lower case. */
+  readonly receiver: string;
+  /** How many are due and free, at most LIMITS.lane_ready_max. */
+  readonly ready: number;
+}
+
+/** Where the last look ended: firms go on after `firm`, receivers of a firm after the one that stands here for it. */
+export interface LaneCursor {
+  readonly firm: FirmId | undefined;
+  readonly receivers: ReadonlyMap<FirmId, string>;
+}
+
+/** The lanes that come next, at most LIMITS.lane_firms_max firms with LIMITS.lanes_per_firm_max lanes each. */
+export async function readLanes(sql: Sql, { firm, receivers }: LaneCursor): Promise<LaneRow[]> {
+  const rows = await sql<{ readonly firm_id: string; readonly receiver_key: string; readonly ready: number }[]>`
+    select firm_id, receiver_key, ready
+    from due_lanes(${firm ?? null}::uuid, ${[...receivers.keys()]}::uuid[], ${[...receivers.values()]}::text[],
+      ${LIMITS.lane_firms_max}, ${LIMITS.lanes_per_firm_max}, ${LIMITS.lane_ready_max})`;
+  return rows.map((row) => ({ firmId: row.firm_id as FirmId, receiver: row.receiver_key, ready: row.ready }));
+}
+
+/** An attempt under lease, and what it carries. */
+export interface TakenAttempt {
+  readonly id: DocumentId;
+  readonly firmId: FirmId;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly attempt: number;
+  /** Attempts before this one that were answered: what the plan has used. */
+  readonly answers: number;
+  /** Attempts before this one, in a row, that failed on our side. */
+  readonly faults: number;
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly facts: Json;
+  readonly createdAt: Instant;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  /** Octets as accepted. */
+  readonly payloadBytes: number;
+}
+
+interface TakenRow {
+  readonly id: string;
+  readonly firm_id: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly document_type_id: string;
+  readonly process_id: string;
+  readonly status: OutboundState;
+  readonly version: number;
+  readonly attempt: number;
+  readonly answers: number;
+  readonly faults: number;
+  readonly as4_message_id: string;
+  readonly sbdh_instance_id: string;
+  readonly facts: Json;
+  readonly created_at: Date;
+  readonly payload_key_id: string;
+  readonly payload_sealed: Buffer;
+  readonly payload_bytes: number;
+}
+
+const takenOf = (row: TakenRow): TakenAttempt => ({
+  id: row.id as DocumentId,
+  firmId: row.firm_id as FirmId,
+  sender: row.sender as ParticipantId,
+  receiver: row.receiver as ParticipantId,
+  documentTypeId: row.document_type_id,
+  processId: row.process_id,
+  status: row.status,
+  version: row.version,
+  attempt: row.attempt,
+  answers: row.answers,
+  faults: row.faults,
+  as4MessageId: row.as4_message_id,
+  sbdhInstanceId: row.sbdh_instance_id,
+  facts: row.facts,
+  createdAt: row.created_at.getTime(),
+  payloadKeyId: row.payload_key_id,
+  payloadSealed: row.payload_sealed,
+  payloadBytes: row.payload_bytes,
+});
+
+const takenColumns = (sql: Sql): ReturnType<Sql> => sql`
+  id, firm_id, sender, receiver, document_type_id, process_id, status, version, attempt, answers, faults,
+  as4_message_id, sbdh_instance_id, facts, created_at, payload_key_id, payload_sealed, payload_bytes`;
+
+/** What is claimed: so many documents of each lane, together with at most so many octets. */
+interface Claim {
+  readonly shares: readonly { readonly firmId: FirmId; readonly receiver: string; readonly count: number }[];
+  readonly owner: string;
+  readonly lease_ms: number;
+  readonly bytes_max: number;
+  /** Whether one document goes even when it alone has more octets than that. */
+  readonly one: boolean;
+}
+
+/** Takes due documents under lease, the longest due of each lane first. */
+export async function claimDocuments(sql: Sql, claim: Claim): Promise<TakenAttempt[]> {
+  const { shares, owner, lease_ms, bytes_max, one } = claim;
+  const rows = await sql<TakenRow[]>`
+    select ${takenColumns(sql)}
+    from claim_documents(${shares.map(({ firmId }) => firmId)}::uuid[],
+      ${shares.map(({ receiver }) => receiver)}::text[], ${shares.map(({ count }) => count)}::integer[],
+      ${owner}, ${lease_ms}, ${bytes_max}::bigint, ${one}::boolean)`;
+  return rows.map(takenOf);
+}
+
+/** Takes documents under lease that have been due for so long, the longest due first, whatever their receivers do. */
+export async function claimOverdue(
+  sql: Sql,
+  claim: { readonly owner: string; readonly lease_ms: number; readonly overdue_ms: number; readonly limit: number },
+): Promise<TakenAttempt[]> {
+  const rows = await sql<TakenRow[]>`
+    select ${takenColumns(sql)}
+    from claim_overdue(${claim.owner}, ${claim.lease_ms}, ${Math.round(claim.overdue_ms)}::bigint, ${claim.limit})`;
+  return rows.map(takenOf);
+}
+
+/** Takes the lease on one document; undefined when it is not due or another node holds it. */
+export async function takeAttempt(
+  sql: Sql,
+  request: { readonly id: DocumentId; readonly owner: string; readonly lease_ms: number },
+): Promise<TakenAttempt | undefined> {
+  const [row] = await sql<TakenRow[]>`
+    select ${takenColumns(sql)} from take_attempt(${request.id}, ${request.owner}, ${request.lease_ms})`;
+  return row === undefined ? undefined : takenOf(row);
+}
+
+/** What an attempt's end uses: an answer of the network one wait of the plan, a fault of ours one of its own. */
+export type PlanUse = "answer" | "fault" | "nothing";
+
+export interface AttemptEnd {
+  readonly id: DocumentId;
+  /** The version that was decided on; another one in the table means a stale decision. */
+  readonly version: number;
+  readonly status: OutboundState;
+  readonly now: Instant;
+  /** When the next attempt is due, from now in the database; undefined when there is none. */
+  readonly wait_ms: number | undefined;
+  readonly uses: PlanUse;
+  /** In order; none when the attempt moved nothing. */
+  readonly moves: readonly {
+    readonly status: OutboundState;
+    readonly trigger: OutboundTrigger;
+    readonly detail: string;
+  }[];
+  readonly events: readonly NewEvent[];
+  readonly attempt: {
+    readonly number: number;
+    readonly outcome: string;
+    readonly code: string | undefined;
+    readonly retryable: boolean;
+    readonly detail: string | undefined;
+  };
+  /** Why the document ended without delivery. */
+  readonly reason: string | undefined;
+  /** The exchange that a receipt proves, for the reports. */
+  readonly exchange:
+    | {
+        readonly c2Seat: string;
+        readonly c3Seat: string;
+        readonly transportProfile: string;
+        readonly c1Country: string;
+      }
+    | undefined;
+}
+
+/** Writes an attempt's end. The call returns the new version, or undefined when the decision was stale. */
+export const endAttempt = batched<AttemptEnd, number | undefined>(
+  async (sql, ends) => {
+    const json = (value: object | undefined): string | null => (value === undefined ? null : JSON.stringify(value));
+    const rows = await sql<{ readonly n: string; readonly version: number }[]>`
+    select m.n, a.version
+    from unnest(
+      ${ends.map(({ id }) => id)}::uuid[], ${ends.map(({ version }) => version)}::integer[],
+      ${ends.map(({ status }) => status)}::text[], ${ends.map(({ now }) => isoInstant(now))}::timestamptz[],
+      ${ends.map(({ wait_ms }) => (wait_ms === undefined ? null : Math.round(wait_ms)))}::bigint[],
+      ${ends.map(({ uses }) => uses)}::text[], ${ends.map(({ moves }) => JSON.stringify(moves))}::text[],
+      ${ends.map(({ events }) => eventsJson(events))}::text[],
+      ${ends.map(({ attempt }) => JSON.stringify(attempt))}::text[],
+      ${ends.map(({ reason }) => reason ?? null)}::text[],
+      ${ends.map(({ exchange }) => json(exchange))}::text[]
+    ) with ordinality as m (id, version, status, now, wait_ms, uses, moves, events, attempt, reason, exchange, n)
+    cross join lateral end_attempt(m.id, m.version, m.status, m.now, m.wait_ms, m.uses, m.moves::jsonb,
+      m.events::jsonb, m.attempt::jsonb, m.reason, m.exchange::jsonb) as a`;
+    return inOrder(ends, rows, ({ version }) => version);
+  },
+  { max: LIMITS.attempts_batch, key: ({ id }) => id },
+);
+
+/**
+ * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
+ * @returns false when the document has another version than the one that was taken
+ */
+export async function putOffAttempt(
+  sql: Sql,
+  attempt: { readonly id: DocumentId; readonly version: number; readonly number: number; readonly wait_ms: number },
+): Promise<boolean> {
+  const rows = await sql`
+    select version from put_off_attempt(${attempt.id}, ${attempt.version}, ${attempt.number},
+      ${Math.round(attempt.wait_ms)}::bigint)`;
+  return rows.length === 1;
+}
+
+/** Says that this process is alive and frees the leases of those that are dead. @returns how many were freed */
+export async function beatDispatcher(sql: Sql, owner: string): Promise<number> {
+  const [row] = await sql<{ readonly freed: number }[]>`
+    select beat_dispatcher(${owner}, ${LIMITS.dispatcher_dead_ms}) as freed`;
+  return row?.freed ?? 0;
+}
+
+/** Frees this process's leases on documents that it does not work on. @returns how many */
+export async function freeIdleLeases(sql: Sql, owner: string, working: readonly DocumentId[]): Promise<number> {
+  const rows = await sql`
+    select id from free_idle_leases(${owner}, ${[...working]}::uuid[], ${LIMITS.attempt_lease_ms},
+      ${LIMITS.lease_young_ms})`;
+  return rows.length;
+}
+
+/** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */
+export async function releaseLeases(sql: Sql, node: string): Promise<number> {
+  const rows = await sql`
+    with gone as (delete from dispatcher where starts_with(owner, ${`${node}/`}))
+    update document set lease_owner = null, lease_until = null, version = version + 1
+    where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`})
+    returning id`;
+  return rows.length;
+}
+
+/** Documents that are due and that nobody has under lease, as far as `limit`. */
+export async function countDue(sql: Sql, limit: number): Promise<number> {
+  const [row] = await sql<{ readonly count: number }[]>`
+    select count(*)::integer as count from (
+      select 1 from document where next_attempt_at <= now() and (lease_until is null or lease_until < now())
+      limit ${limit}
+    ) as due`;
+  return row?.count ?? 0;
+}
 
 /** Codes of the ebMS errors by which the receiving access point refused earlier attempts, the latest first. */
 export async function earlierRefusals(sql: Sql, id: DocumentId): Promise<readonly string[]> {

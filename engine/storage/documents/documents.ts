@@ -147,87 +147,6 @@ export async function findPrecedent(
   return outcome === undefined || outcome.kind === "lost_race" ? undefined : outcome;
 }
 
-/** An attempt under lease, and what it carries. */
-export interface TakenAttempt {
-  readonly id: DocumentId;
-  readonly firmId: FirmId;
-  readonly sender: ParticipantId;
-  readonly receiver: ParticipantId;
-  readonly documentTypeId: string;
-  readonly processId: string;
-  readonly status: OutboundState;
-  readonly version: number;
-  readonly attempt: number;
-  readonly as4MessageId: string;
-  readonly sbdhInstanceId: string;
-  readonly facts: Json;
-  readonly createdAt: Instant;
-  readonly payloadKeyId: string;
-  readonly payloadSealed: Buffer;
-}
-
-interface TakeRequest {
-  readonly id: DocumentId;
-  readonly owner: string;
-  readonly now: Instant;
-  readonly lease_ms: number;
-}
-
-interface TakenRow {
-  readonly n: string;
-  readonly id: string;
-  readonly firm_id: string;
-  readonly sender: string;
-  readonly receiver: string;
-  readonly document_type_id: string;
-  readonly process_id: string;
-  readonly status: OutboundState;
-  readonly version: number;
-  readonly attempt: number;
-  readonly as4_message_id: string;
-  readonly sbdh_instance_id: string;
-  readonly facts: Json;
-  readonly created_at: Date;
-  readonly payload_key_id: string;
-  readonly payload_sealed: Buffer;
-}
-
-const takenOf = (row: TakenRow): TakenAttempt => ({
-  id: row.id as DocumentId,
-  firmId: row.firm_id as FirmId,
-  sender: row.sender as ParticipantId,
-  receiver: row.receiver as ParticipantId,
-  documentTypeId: row.document_type_id,
-  processId: row.process_id,
-  status: row.status,
-  version: row.version,
-  attempt: row.attempt,
-  as4MessageId: row.as4_message_id,
-  sbdhInstanceId: row.sbdh_instance_id,
-  facts: row.facts,
-  createdAt: row.created_at.getTime(),
-  payloadKeyId: row.payload_key_id,
-  payloadSealed: row.payload_sealed,
-});
-
-/** Takes the lease on a due document; undefined when there is nothing to do or another node holds it. */
-export const takeAttempt = batched<TakeRequest, TakenAttempt | undefined>(
-  async (sql, requests) => {
-    const rows = await sql<TakenRow[]>`
-    select r.n, a.id, a.firm_id, a.sender, a.receiver, a.document_type_id, a.process_id, a.status, a.version, a.attempt,
-    a.as4_message_id, a.sbdh_instance_id,
-      a.facts, a.created_at, a.payload_key_id, a.payload_sealed
-    from unnest(
-      ${requests.map(({ id }) => id)}::uuid[], ${requests.map(({ owner }) => owner)}::text[],
-      ${requests.map(({ now }) => isoInstant(now))}::timestamptz[],
-      ${requests.map(({ lease_ms }) => lease_ms)}::integer[]
-    ) with ordinality as r (id, owner, now, lease_ms, n)
-    cross join lateral take_attempt(r.id, r.owner, r.now, r.lease_ms) as a`;
-    return inOrder(requests, rows, takenOf);
-  },
-  { max: LIMITS.attempts_batch, key: ({ id }) => id },
-);
-
 /** One event to be written with a move. */
 export interface NewEvent {
   readonly id: string;
@@ -291,32 +210,6 @@ export const applyMove = batched<MoveRow, number | undefined>(
   },
   { max: LIMITS.attempts_batch, key: ({ id }) => id },
 );
-
-/**
- * Takes an attempt back that was not made: its number is free again, the lease too, and the document is due later.
- * @returns false when the document has another version than the one that was taken
- */
-export async function deferAttempt(
-  sql: Sql,
-  attempt: {
-    readonly id: DocumentId;
-    readonly version: number;
-    readonly number: number;
-    readonly nextAttemptAt: Instant;
-  },
-): Promise<boolean> {
-  const rows = await sql`
-    with deferred as (
-      update document set attempts = attempts - 1, version = version + 1, lease_owner = null, lease_until = null,
-        next_attempt_at = ${new Date(attempt.nextAttemptAt)}
-      where id = ${attempt.id} and version = ${attempt.version} and attempts = ${attempt.number}
-      returning id
-    ), forgotten as (
-      delete from document_attempt using deferred where document_id = deferred.id and number = ${attempt.number}
-    )
-    select id from deferred`;
-  return rows.length === 1;
-}
 
 /** State and version of a document, for a decision that needs no payload. */
 export async function findDocumentState(
@@ -468,39 +361,6 @@ export async function listDocumentEvents(
           },
         ],
   );
-}
-
-export interface DueDocument {
-  readonly id: DocumentId;
-  readonly dueAt: Instant;
-}
-
-/**
- * Due documents without a living lease, longest due first: what a wake-up must have been lost for when `grace_ms` has
- * passed.
- * @param request.attempted only those that were attempted or deferred before: their time has come again, nothing was
- * lost
- */
-export async function findDueDocuments(
-  sql: Sql,
-  request: { readonly now: Instant; readonly grace_ms: number; readonly limit: number; readonly attempted?: boolean },
-): Promise<DueDocument[]> {
-  const rows = await sql<{ readonly id: string; readonly next_attempt_at: Date }[]>`
-    select id, next_attempt_at from document
-    where next_attempt_at <= ${new Date(request.now - request.grace_ms)} and (lease_until is null
-      or lease_until < clock_timestamp())
-      and (not ${request.attempted === true}::boolean or attempts >= 1 or next_attempt_at > created_at)
-    order by next_attempt_at limit ${request.limit}`;
-  return rows.map((row) => ({ id: row.id as DocumentId, dueAt: row.next_attempt_at.getTime() }));
-}
-
-/** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */
-export async function releaseLeases(sql: Sql, node: string): Promise<number> {
-  const rows = await sql`
-    update document set lease_owner = null, lease_until = null, version = version + 1
-    where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`})
-    returning id`;
-  return rows.length;
 }
 
 /** For gauges: documents by state and the age of the oldest due one. */

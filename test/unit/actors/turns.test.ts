@@ -172,7 +172,11 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
   "gateway/start/work.ts: engine/identity/identity.ts#createIdentity":
     "one object with what is read of identity and what changes it; the changes are given to the credential's actor, see below",
-  "gateway/start/work.ts: engine/storage/documents/documents.ts#releaseLeases":
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#beat": "leases of processes that are known to be dead",
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
+  "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeIdle": "leases that nobody works on",
+  "gateway/start/work.ts: engine/storage/documents/attempts.ts#releaseLeases":
     "leases of a process that is known to be dead, before the first actor",
   "gateway/start/work.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
 };
@@ -226,6 +230,7 @@ test("every part of the law is at work: the turns reach statements of each aggre
   const declarations = sources.flatMap(declarationsOf);
   const leading = carriers(declarations, writingFunctions(migrations));
   for (const statement of [
+    "documents/attempts.ts#endAttempt",
     "documents/documents.ts#applyMove",
     "documents/received-responses.ts#applyStatus",
     "documents/received.ts#storeBusiness",
@@ -287,10 +292,10 @@ test.each<[string, (readonly [string, string])[], string[]]>([
     [
       [
         "actors/x.ts",
-        'import { dispatchDocument } from "../engine/documents/delivery/dispatch.js"; export const x = dispatchDocument;',
+        'import { attemptDocument } from "../engine/documents/delivery/dispatch.js"; export const x = attemptDocument;',
       ],
     ],
-    ["actors/x.ts: engine/documents/delivery/dispatch.ts#dispatchDocument"],
+    ["actors/x.ts: engine/documents/delivery/dispatch.ts#attemptDocument"],
   ],
   [
     "no read",

@@ -1,0 +1,194 @@
+/**
+ * The dispatcher of one node: claims due documents for the places that are free and gives them to their actors. It
+ * looks when it is told that there is work, when an attempt ends, and once in LIMITS.due_poll_ms; nothing that is told
+ * to it is the work itself, so that nothing is lost with a message.
+ */
+import { createPlaces, shareOut } from "../engine/documents/delivery/claims.js";
+import type { Places, ReceiverCapacity } from "../engine/documents/delivery/claims.js";
+import { beat, claim, claimForgotten, freeIdle, FROM_THE_START, look } from "../engine/documents/delivery/due.js";
+import type { ClaimedAttempt } from "../engine/documents/delivery/dispatch.js";
+import type { Look, TakenAttempt } from "../engine/documents/delivery/due.js";
+import { createWake, within } from "../engine/events/wake.js";
+import type { DocumentId } from "../engine/base/ids.js";
+import { participantKey } from "../engine/base/ids.js";
+import { LIMITS } from "../engine/base/limits.js";
+import { errorFields } from "../engine/base/log.js";
+import type { Log } from "../engine/base/log.js";
+import type { Metrics } from "../engine/base/metrics.js";
+import type { Sql } from "../engine/storage/sql.js";
+import type { DocumentKind } from "./document.js";
+import type { ActorSystem } from "./system.js";
+
+interface DispatcherPorts {
+  readonly sql: Sql;
+  readonly actors: ActorSystem;
+  readonly document: DocumentKind;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Names this process in leases. */
+  readonly owner: string;
+  /** What there is room for at the access point of a participant, given in lower case. */
+  readonly capacityOf: (receiver: string) => ReceiverCapacity;
+}
+
+export interface Dispatcher {
+  /** There is work: look at once. Costs nothing. */
+  poke(): void;
+  /** Claims nothing more, and waits for the attempts under way, at most LIMITS.drain_timeout_ms. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/** The attempts of a node under lease: their places, their octets, and whether they have begun. */
+class Working {
+  readonly places: Places = createPlaces();
+  /** Bounded by the places. */
+  readonly #attempts = new Map<DocumentId, { readonly giveBack: () => void }>();
+  /** Bounded by the places. */
+  readonly #begun = new Set<object>();
+  readonly #onEnd: () => void;
+  #bytes = 0;
+  #idle: () => void = () => undefined;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
+
+  ids(): readonly DocumentId[] {
+    return [...this.#attempts.keys()];
+  }
+
+  /** Octets of payloads that may still be taken, and whether one may go although it has more. */
+  room(): { readonly bytes: number; readonly one: boolean } {
+    return { bytes: Math.max(0, LIMITS.attempt_bytes_max - this.#bytes), one: this.#attempts.size === 0 };
+  }
+
+  add(taken: TakenAttempt, giveBack: () => void): ClaimedAttempt {
+    const attempt = { giveBack };
+    this.#attempts.set(taken.id, attempt);
+    this.#bytes += taken.payloadBytes;
+    return {
+      taken,
+      start: () => {
+        if (this.#begun.has(attempt) || this.#attempts.get(taken.id) !== attempt) return false;
+        this.#begun.add(attempt);
+        return true;
+      },
+      end: () => {
+        if (this.#attempts.get(taken.id) !== attempt) return;
+        this.#attempts.delete(taken.id);
+        this.#begun.delete(attempt);
+        this.#bytes -= taken.payloadBytes;
+        attempt.giveBack();
+        this.#onEnd();
+        if (this.#attempts.size === 0) this.#idle();
+      },
+    };
+  }
+
+  /** Resolves when nothing is under way. One waiter at a time. */
+  whenIdle(): Promise<void> {
+    return this.#attempts.size === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#idle = resolve;
+        });
+  }
+}
+
+/** Gives a claimed document to its actor. */
+async function give(
+  { actors, document, log, capacityOf }: DispatcherPorts,
+  working: Working,
+  taken: TakenAttempt,
+): Promise<void> {
+  const claimed = working.add(taken, working.places.take(capacityOf(participantKey(taken.receiver))));
+  try {
+    await actors.ask(document, taken.id, "Attempt", claimed);
+  } catch (error) {
+    // An attempt that has begun goes on although its asker has given up; one that has not is never made.
+    if (claimed.start()) claimed.end();
+    log.warn("dispatch.delayed", { documentId: taken.id, ...errorFields(error) });
+  }
+}
+
+/** Runs a step again and again until it is stopped; a step that fails is told in the log, and runs again. */
+function repeat(
+  { log }: Pick<DispatcherPorts, "log">,
+  component: string,
+  step: () => Promise<number>,
+): { readonly poke: () => void; readonly stop: () => Promise<void> } {
+  const wake = createWake();
+  let stopping = false;
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      let wait_ms: number = LIMITS.due_poll_ms;
+      try {
+        wait_ms = await step();
+      } catch (error) {
+        log.warn("dispatch.due_unreadable", { component, ...errorFields(error) });
+      }
+      if (wait_ms > 0 && !stopping) await wake.wait(wait_ms);
+    }
+  };
+  const ended = run();
+  return {
+    poke: wake.poke,
+    stop: () => {
+      stopping = true;
+      wake.poke();
+      return ended;
+    },
+  };
+}
+
+/** One turn of the claims after another. @returns the step: it answers how long to wait for the next turn */
+function claims(ports: DispatcherPorts, working: Working): () => Promise<number> {
+  const { sql, capacityOf } = ports;
+  let last: Pick<Look, "cursor" | "more"> = { cursor: FROM_THE_START, more: false };
+  let empty = 0;
+  return async () => {
+    const room = working.room();
+    if (working.places.free() === 0 || (room.bytes === 0 && !room.one)) return LIMITS.due_poll_ms;
+    const found = await look(sql, last.cursor);
+    last = found;
+    const shares = shareOut(found.firms, working.places, capacityOf);
+    const taken = shares.length === 0 ? [] : await claim(ports, shares, room);
+    for (const attempt of taken) void give(ports, working, attempt);
+    empty = taken.length > 0 ? 0 : empty + 1;
+    // Firms and receivers that were not looked at may have work for the places that are left.
+    if (taken.length > 0 || (found.more && empty < LIMITS.lane_looks_max)) return 0;
+    empty = 0;
+    return LIMITS.due_poll_ms;
+  };
+}
+
+/** Starts to claim. Resolves when the other processes know that this one is alive. */
+export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatcher> {
+  await beat(ports);
+  const working = new Working(() => {
+    loop.poke();
+  });
+  const loop = repeat(ports, "claims", claims(ports, working));
+  const tell = (component: string, count: number): void => {
+    if (count === 0) return;
+    ports.log.warn("dispatch.leases_freed", { component, count });
+    loop.poke();
+  };
+  const beats = repeat(ports, "beat", async () => {
+    tell("dead process", await beat(ports));
+    return LIMITS.dispatcher_beat_ms;
+  });
+  const care = repeat(ports, "leases", async () => {
+    tell("nobody", await freeIdle(ports, working.ids()));
+    for (const taken of await claimForgotten(ports)) void give(ports, working, taken);
+    return LIMITS.lease_look_ms;
+  });
+  return {
+    poke: loop.poke,
+    stop: async () => {
+      await Promise.all([loop.stop(), care.stop()]);
+      await within(working.whenIdle(), LIMITS.drain_timeout_ms, undefined);
+      await beats.stop();
+    },
+  };
+}

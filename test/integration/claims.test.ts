@@ -1,0 +1,198 @@
+/**
+ * Whose documents a node claims, and what becomes of leases. Method: real rows, the statements of the dispatcher, and a
+ * dispatcher whose actors do nothing but remember.
+ */
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { createPlaces, shareOut } from "../../engine/documents/delivery/claims.js";
+import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
+import { beat, claim, claimForgotten, freeIdle, FROM_THE_START, look } from "../../engine/documents/delivery/due.js";
+import type { LaneCursor, TakenAttempt } from "../../engine/documents/delivery/due.js";
+import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { endAttempt } from "../../engine/storage/documents/attempts.js";
+import { acceptDocuments } from "../../engine/storage/documents/documents.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+import { newDocumentRow, seedFirm } from "../support/seed.js";
+
+let db: TestDatabase;
+const sealer = createSealer([Buffer.alloc(32, 1)]);
+beforeEach(async () => {
+  db = await freshDatabase();
+});
+afterEach(() => db.drop());
+
+const ALL = { bytes: LIMITS.attempt_bytes_max, one: true };
+const ports = (owner = "node/1"): { readonly sql: TestDatabase["sql"]; readonly owner: string } => ({
+  sql: db.sql,
+  owner,
+});
+
+async function accept(firmId: FirmId, sender: string, receiver: string, payloadBytes = 6): Promise<DocumentId> {
+  const row = newDocumentRow(firmId, sender, { receiver: receiver as ParticipantId, payloadBytes });
+  await acceptDocuments(db.sql, [
+    { ...row, payloadKeyId: sealer.keyId, payloadSealed: sealer.seal(gzipSync("<Invoice/>"), row.id) },
+  ]);
+  return row.id;
+}
+
+/** Many documents of a firm for a receiver, made from one that was accepted. */
+async function multiply(id: DocumentId, count: number): Promise<void> {
+  await db.sql`
+    with copy as (
+      insert into document
+      select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'sbdh_instance_id', gen_random_uuid(),
+        'idempotency_key', gen_random_uuid(), 'erp_document_id', gen_random_uuid(), 'as4_message_id', gen_random_uuid(),
+        'payload_sha256', '\\x' || encode(sha256(n::text::bytea), 'hex')))).*
+      from document as d cross join generate_series(1, ${count - 1}::integer) as n where d.id = ${id}
+      returning id
+    )
+    insert into payload select copy.id, p.key_id, p.sealed, p.bytes from copy cross join payload as p where p.document_id = ${id}`;
+  await db.sql`analyze document`;
+}
+
+const quick = (receiver: string): ReceiverCapacity => ({ key: receiver, places: 64, typical_ms: 50 });
+
+/** What one look and one claim take for so many places. */
+async function take(
+  places: number,
+  capacityOf = quick,
+  cursor: LaneCursor = FROM_THE_START,
+): Promise<readonly TakenAttempt[]> {
+  const { firms } = await look(db.sql, cursor);
+  return claim(ports(), shareOut(firms, createPlaces(places, LIMITS.receiver_quick_ms), capacityOf), ALL);
+}
+
+test("a third firm's single document is in the first claim behind one firm's thousands and a dead receiver's thousands", async () => {
+  const [many, dead, third] = [
+    await seedFirm(db.sql, "0245:1"),
+    await seedFirm(db.sql, "0245:2"),
+    await seedFirm(db.sql, "0245:3"),
+  ];
+  await multiply(await accept(many, "0245:1", "0245:100"), 5_000);
+  await multiply(await accept(dead, "0245:2", "0245:200"), 5_000);
+  const single = await accept(third, "0245:3", "0245:100");
+  const taken = await take(8, (receiver) =>
+    receiver === "0245:200" ? { key: receiver, places: 0, typical_ms: 50 } : quick(receiver),
+  );
+  expect(taken.map(({ id }) => id)).toContain(single);
+  expect(taken.filter(({ firmId }) => firmId === dead)).toEqual([]);
+  expect(taken.filter(({ firmId }) => firmId === many).length).toBeGreaterThan(2);
+});
+
+test("looks go round: with more receivers than one look comes to, every one has its turn, and none twice before", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const receivers = Array.from({ length: 2 * LIMITS.lanes_per_firm_max + 3 }, (_, i) => `0245:${1_000 + i}`);
+  for (const receiver of receivers) await accept(firm, "0245:1", receiver);
+  const seen: string[] = [];
+  let cursor = FROM_THE_START;
+  for (let i = 0; i < 3; i += 1) {
+    const found = await look(db.sql, cursor);
+    expect(found.more).toBe(true);
+    seen.push(...found.firms.flatMap(({ lanes }) => lanes.map(({ receiver }) => receiver)));
+    cursor = found.cursor;
+  }
+  expect(new Set(seen.slice(0, receivers.length))).toEqual(new Set(receivers));
+});
+
+test("with more firms than one look comes to, every firm has its turn", async () => {
+  const firms: FirmId[] = [];
+  for (let i = 0; i < LIMITS.lane_firms_max + 5; i += 1) {
+    const firm = await seedFirm(db.sql, `0245:${i}`);
+    firms.push(firm);
+    await accept(firm, `0245:${i}`, "0245:9999");
+  }
+  const first = await look(db.sql, FROM_THE_START);
+  const second = await look(db.sql, first.cursor);
+  const seen = [...first.firms, ...second.firms].map(({ firmId }) => firmId);
+  expect(first.firms).toHaveLength(LIMITS.lane_firms_max);
+  expect(new Set(seen)).toEqual(new Set(firms));
+});
+
+test("what two nodes claim at once is claimed by one of them", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  await multiply(await accept(firm, "0245:1", "0245:100"), 60);
+  const shares = [{ firmId: firm, receiver: "0245:100", count: 30 }];
+  const claims = await Promise.all(
+    Array.from({ length: 6 }, (_, i) => claim({ sql: db.another(), owner: `node-${i}/1` }, shares, ALL)),
+  );
+  const ids = claims.flat().map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect((await take(96)).length).toBe(60 - ids.length);
+});
+
+test("a firm that sends ninety-six documents of 20 MB at once has as many under way as there are octets for, and one in any case", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const MIB = 1024 * 1024;
+  await multiply(await accept(firm, "0245:1", "0245:100", 20 * MIB), 96);
+  const shares = [{ firmId: firm, receiver: "0245:100", count: 64 }];
+  expect(await claim(ports(), shares, { bytes: 0, one: false })).toHaveLength(0);
+  expect(await claim(ports(), shares, { bytes: 19 * MIB, one: true })).toHaveLength(1);
+  expect(await claim(ports(), shares, ALL)).toHaveLength(Math.floor(LIMITS.attempt_bytes_max / (20 * MIB)));
+});
+
+test("documents that have been due for as long as the plan lasts are claimed although their receiver has no place", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const [old, young] = [await accept(firm, "0245:1", "0245:100"), await accept(firm, "0245:1", "0245:100")];
+  await db.sql`update document set next_attempt_at = now() - interval '3 days' where id = ${old}`;
+  await db.sql`update document set next_attempt_at = now() - interval '1 hour' where id = ${young}`;
+  expect((await claimForgotten(ports())).map(({ id }) => id)).toEqual([old]);
+});
+
+const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
+  (await db.sql<{ owner: string | null }[]>`select lease_owner as owner from document where id = ${id}`)[0]?.owner;
+
+test("a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  await accept(firm, "0245:1", "0245:100");
+  await beat(ports("dead/1"));
+  await beat(ports("alive/1"));
+  const shares = [{ firmId: firm, receiver: "0245:100", count: 1 }];
+  const [taken] = await claim(ports("dead/1"), shares, ALL);
+  if (taken === undefined) throw new Error("nothing was claimed");
+  expect(await beat(ports("alive/1")), "it has just been seen").toBe(0);
+  // Four seconds pass, in the database.
+  await db.sql`update dispatcher set seen_at = seen_at - interval '4001 milliseconds' where owner = 'dead/1'`;
+  expect(await beat(ports("alive/1"))).toBe(1);
+  expect(await leaseOwner(taken.id)).toBeNull();
+  const [again] = await claim(ports("alive/1"), shares, ALL);
+  expect(again).toMatchObject({ id: taken.id, attempt: 2 });
+  const end = {
+    id: taken.id,
+    status: "delivered",
+    now: 0,
+    wait_ms: undefined,
+    uses: "answer",
+    moves: [],
+    events: [],
+    reason: undefined,
+    exchange: undefined,
+    attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined },
+  } as const;
+  expect(await endAttempt(db.sql, { ...end, version: taken.version })).toBeUndefined();
+  expect(await endAttempt(db.sql, { ...end, version: again?.version ?? 0 })).toBeDefined();
+});
+
+test("a lease that nobody works on in a living process is found and freed; one that it works on, or has just taken, is not", async () => {
+  const firm = await seedFirm(db.sql, "0245:1");
+  const [lost, working, fresh] = [
+    await accept(firm, "0245:1", "0245:100"),
+    await accept(firm, "0245:1", "0245:200"),
+    await accept(firm, "0245:1", "0245:300"),
+  ];
+  const claimed = (receiver: string): Promise<readonly TakenAttempt[]> =>
+    claim(ports(), [{ firmId: firm, receiver, count: 1 }], ALL);
+  await claimed("0245:100");
+  await claimed("0245:200");
+  await db.sql`update document set lease_until = lease_until - interval '11 seconds' where lease_owner is not null`;
+  await claimed("0245:300");
+  expect(await freeIdle(ports(), [working])).toBe(1);
+  expect([await leaseOwner(lost), await leaseOwner(working), await leaseOwner(fresh)]).toEqual([
+    null,
+    "node/1",
+    "node/1",
+  ]);
+});
