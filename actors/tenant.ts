@@ -5,7 +5,7 @@
 import { createKey } from "../engine/identity/keys.js";
 import type { NewKey } from "../engine/identity/keys.js";
 import { makeFirm, makeIntegrator } from "../engine/identity/registration.js";
-import type { MadeFirm, MadeIntegrator, RegistrationPorts } from "../engine/identity/registration.js";
+import type { MadeFirm, MadeIntegrator, ParticipantFault, RegistrationPorts } from "../engine/identity/registration.js";
 import { participantKey } from "../engine/base/ids.js";
 import type { ParticipantId } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
@@ -15,7 +15,7 @@ type NewIntegrator = { readonly name: string };
 type KeyOutcome = Awaited<ReturnType<typeof createKey>>;
 
 type TenantProtocol = {
-  readonly CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | "participant_taken" };
+  readonly CreateFirm: { readonly ask: NewFirm; readonly reply: MadeFirm | ParticipantFault };
   readonly CreateIntegrator: { readonly ask: NewIntegrator; readonly reply: MadeIntegrator };
   readonly CreateKey: { readonly ask: NewKey; readonly reply: KeyOutcome };
 };
@@ -36,7 +36,7 @@ export const tenantKind = (ports: RegistrationPorts): TenantKind => ({
 
 /** What an operator makes. */
 export interface Tenants {
-  makeFirm(firm: NewFirm): Promise<MadeFirm | "participant_taken">;
+  makeFirm(firm: NewFirm): Promise<MadeFirm | ParticipantFault>;
   makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
   /** @throws Refusal REQUEST_INVALID for a wrong allowlist */
   makeKey(key: NewKey): Promise<KeyOutcome>;

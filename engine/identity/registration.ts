@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.js";
 import { participantKey } from "../base/ids.js";
 import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
+import { isProviderParticipant } from "../peppol/seats.js";
 import { SCOPES } from "../base/scopes.js";
 import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";
 import type { Sql } from "../storage/sql.js";
@@ -38,11 +39,15 @@ async function firstKey(
   return { clientId: made.id, clientSecret: made.secret };
 }
 
+/** Why a participant cannot be a new firm's: another firm has it, or it is the way to a service provider itself. */
+export type ParticipantFault = "participant_taken" | "participant_of_provider";
+
 /** A firm with one participant that takes billing documents and answers to them, and one key. */
 export async function makeFirm(
   ports: RegistrationPorts,
   { name, participantId }: { readonly name: string; readonly participantId: ParticipantId },
-): Promise<MadeFirm | "participant_taken"> {
+): Promise<MadeFirm | ParticipantFault> {
+  if (isProviderParticipant(participantId)) return "participant_of_provider";
   if ((await findOwnParticipant(ports.sql, participantKey(participantId))) !== undefined) return "participant_taken";
   const firmId = await createFirm(ports, { name, sandbox: ports.environment === "sandbox" });
   if (!(await registerParticipant(ports, firmId, participantId))) return "participant_taken";

@@ -24,6 +24,12 @@ export function providerOfSeat(seat: string): ParticipantId | undefined {
 /** Whether a value without scheme is a service provider's, `987654` or `987654-UNIT`. */
 export const isProviderValue = (value: string): boolean => PROVIDER.test(value);
 
+/**
+ * Whether a participant is a service provider as such, under which statuses are told to it. No firm is reached there.
+ * @source spec/rulings.md, section 14: the provider's own participant id belongs to no firm
+ */
+export const isProviderParticipant = (id: ParticipantId): boolean => id.startsWith(`${PROVIDER_SCHEME}:`);
+
 /** The six digits that a provider's seat and all its identifiers share; undefined for anything else. */
 export function providerDigits(participantOrSeat: string): string | undefined {
   const seat = SEAT.exec(participantOrSeat)?.[1];

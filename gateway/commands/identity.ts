@@ -1,5 +1,6 @@
 /** `kurier firms|integrators|keys create` and `keys list`: what an operator must do without SQL. */
 import { startActors } from "../../actors/system.js";
+import type { ParticipantFault } from "../../engine/identity/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import type { Tenants } from "../../actors/tenant.js";
 import { systemClock } from "../../engine/base/clock.js";
@@ -65,6 +66,11 @@ const registerNewFirm = (config: Config, participantId: ParticipantId): Promise<
     return { kind: "unavailable", state: undefined, code: undefined };
   });
 
+const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
+  participant_taken: "--participant belongs to another firm already.",
+  participant_of_provider: "--participant is a service provider's (scheme 0242); give the firm an id of its own.",
+};
+
 export const firmsCreateCommand: Command = {
   name: "firms create",
   summary: "Create a firm with one participant and one key.",
@@ -82,7 +88,7 @@ export const firmsCreateCommand: Command = {
     const made = await withTenants(config, (tenants) =>
       tenants.makeFirm({ name: required(parsed, "name"), participantId }),
     );
-    if (made === "participant_taken") throw new UsageError("--participant belongs to another firm already.");
+    if (typeof made === "string") throw new UsageError(PARTICIPANT_FAULTS[made]);
     const registered = registersNewFirms(config) ? await registerNewFirm(config, participantId) : undefined;
     printRecord({ ...made, participantId, ...(registered === undefined ? {} : { registration: registered }) });
     return registered === undefined || REGISTRATION_RESULTS[registered.kind].ok ? EXIT.ok : EXIT.failed;

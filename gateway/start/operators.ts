@@ -2,6 +2,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import type { Registrations } from "../../actors/registration.js";
+import type { ParticipantFault } from "../../engine/identity/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
 import { bratislavaDay } from "../../engine/base/clock.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
@@ -85,6 +86,12 @@ const registerNewFirm = (
     return { kind: "busy", state: undefined, code: undefined };
   });
 
+/** What an operator is told of a participant that cannot be a firm's. */
+const PARTICIPANT_FAULTS: Readonly<Record<ParticipantFault, string>> = {
+  participant_taken: "Belongs to another firm already.",
+  participant_of_provider: "Scheme 0242 names service providers; give the firm an id of its own.",
+};
+
 /** The rows of the admin listener. */
 export function adminRows(
   base: Base,
@@ -101,10 +108,8 @@ export function adminRows(
       listFirms: () => orTemporary(listFirms(sql, LIMITS.operator_page_max)),
       createFirm: async (firm) => {
         const made = await orTemporary(tenants.makeFirm(firm));
-        if (made === "participant_taken")
-          throw new Refusal("REQUEST_INVALID", [
-            { field: "participantId", message: "Belongs to another firm already." },
-          ]);
+        if (typeof made === "string")
+          throw new Refusal("REQUEST_INVALID", [{ field: "participantId", message: PARTICIPANT_FAULTS[made] }]);
         if (parts.registrations === undefined || !registersNewFirms(config)) return made;
         return { ...made, registration: await registerNewFirm(parts.registrations, firm.participantId, log) };
       },

@@ -86,6 +86,16 @@ describe("an engine", () => {
     expect(written.admin.token).toBe(TOKEN);
   });
 
+  test("rulings §14: POST /admin/firms refuses the provider's own participant and names the member", async () => {
+    const { engine } = await start({ ENVIRONMENT: "production", ADMIN_TOKEN: TOKEN });
+    const answer = await fetch(`${engine.adminUrl}/admin/firms`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      body: JSON.stringify({ name: "The provider", participantId: "0242:000001" }),
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([400, { error: { field: "participantId" } }]);
+  });
+
   test("a node stays ready when a newer release has migrated the database further, and is not when a migration of its own is missing", async () => {
     const { engine } = await start({});
     const ready = async (): Promise<number> => (await fetch(`${engine.adminUrl}/readyz`)).status;

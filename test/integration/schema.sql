@@ -346,6 +346,7 @@ table participant
   registered_at timestamp with time zone not null
   constraint participant_check: CHECK (((lower(id) = key) AND ((char_length(id) >= 6) AND (char_length(id) <= 135))))
   constraint participant_key_check: CHECK ((key = lower(key)))
+  constraint participant_provider_check: CHECK ((NOT starts_with(key, '0242:'::text))) NOT VALID
   constraint participant_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint participant_pkey: PRIMARY KEY (key)
   index participant_firm: CREATE INDEX participant_firm ON public.participant USING btree (firm_id)
