@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { LIMITS } from "../../engine/base/limits.js";
 import {
   CHAIN_START,
   chainHash,
@@ -147,9 +148,52 @@ describe("the evidence journal", () => {
   });
 });
 
+describe("large evidence", () => {
+  const large = Buffer.alloc(3 * LIMITS.payload_slice_bytes, "an envelope ");
+  const heavy = (): JournalEntry => {
+    const { record, ...rest } = entry();
+    return { ...rest, record: { ...record, parts: [{ name: "request", bytes: large }] } };
+  };
+
+  test("a journal that is stopped stores what it was given before, also a record that is still being written", async () => {
+    const stopped = createEvidenceJournal({ sql: db.sql, store, clock });
+    const given = heavy();
+    let place: unknown;
+    const stored = stopped.store(given).then((at) => (place = at));
+    await stopped.stop();
+    await stored;
+    expect(place).toBeDefined();
+    const { documentId, firmId = "" } = given.record.facts;
+    expect((await findEvidence(db.sql, firmId, documentId))?.envelopeSha256).toBe(sha256Hex(large));
+  });
+
+  test("records that are being written count as waiting: no more are taken than may wait", async () => {
+    const full = createEvidenceJournal({ sql: db.sql, store, clock });
+    const answers = await Promise.allSettled(
+      Array.from({ length: LIMITS.evidence_queue_max + 1 }, () => full.store(entry())),
+    );
+    await full.stop();
+    expect(answers.at(-1)?.status).toBe("rejected");
+    expect(answers.slice(0, -1).every(({ status }) => status === "fulfilled")).toBe(true);
+  });
+
+  test("the event loop turns while a large record is written", async () => {
+    let turns = 0;
+    let isWriting = true;
+    const tick = (): void => {
+      turns += 1;
+      if (isWriting) setImmediate(tick);
+    };
+    setImmediate(tick);
+    await writeEvidence(heavy().record);
+    isWriting = false;
+    expect(turns).toBeGreaterThan(2);
+  });
+});
+
 describe("a record", () => {
-  test("one flipped bit anywhere is noticed by the digest of its entry, and in a part by the manifest", () => {
-    const { segment } = writeEvidence(entry().record);
+  test("one flipped bit anywhere is noticed by the digest of its entry, and in a part by the manifest", async () => {
+    const { segment } = await writeEvidence(entry().record);
     const digest = sha256Hex(segment);
     for (let at = 0; at < segment.length; at += 97) {
       const spoiled = Buffer.from(segment);

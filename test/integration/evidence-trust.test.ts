@@ -176,7 +176,7 @@ async function faultsOf(given: Circumstances, trust?: TrustStore): Promise<reado
     inThread,
   );
   const id = randomUUID();
-  const sealed = archive.seal(id, message.compressed);
+  const sealed = await archive.seal(id, message.compressed);
   const chain = Buffer.concat([pki.ap.certificate, pki.root.certificate]);
   const bytes: Partial<Record<EvidencePartName, Uint8Array | undefined>> = {
     request: message.body,

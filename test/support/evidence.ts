@@ -41,9 +41,12 @@ export function memoryArchive(): MemoryArchive {
     read: async ({ index }) => {
       const entry = stored[index];
       if (entry === undefined) throw new Error("no such record");
-      return readEvidence(writeEvidence(entry.record).segment);
+      return readEvidence((await writeEvidence(entry.record)).segment);
     },
-    seal: (id, plain) => ({ bytes: plain, sealed: { keyId: "test", context: id, plainSha256: sha256Hex(plain) } }),
+    seal: async (id, plain) => ({
+      bytes: plain,
+      sealed: { keyId: "test", context: id, plainSha256: sha256Hex(plain) },
+    }),
     unseal: (bytes) => bytes,
     share: async (bytes) => sha256Hex(bytes),
     stop: async () => undefined,

@@ -267,7 +267,7 @@ async function keep(
         { name: "request", bytes: arrival.body },
         ...(opened.signedPayload === undefined
           ? []
-          : [{ name: "payload" as const, ...evidence.seal(id, opened.signedPayload) }]),
+          : [{ name: "payload" as const, ...(await evidence.seal(id, opened.signedPayload)) }]),
         { name: "answer", bytes: built.body },
         { name: "signer", bytes: opened.signer },
         ...trusted.parts,

@@ -9,11 +9,15 @@ import type { ChainPlace, EvidenceEntry } from "./evidence.js";
 import { createEvidenceJournal } from "./journal.js";
 import type { EvidenceJournal, JournalEntry } from "./journal.js";
 import { EvidenceDamaged, readEvidence, sha256Hex } from "./record.js";
-import type { ReadEvidence } from "./record.js";
+import type { EvidencePart, ReadEvidence } from "./record.js";
 import { evidenceRef } from "./store.js";
 import type { EvidenceRef, EvidenceStore } from "./store.js";
+import { sha256InSlices } from "../payloads/slices.js";
 import type { Sealer } from "../sealer.js";
 import type { Sql } from "../sql.js";
+
+/** Octets as they stand in a record that not everybody may read. */
+type SealedOctets = Required<Pick<EvidencePart, "bytes" | "sealed">>;
 
 export interface EvidenceArchive {
   /** Resolves when the record is durable and in the chain. @throws EvidenceStoreFailure, or what Postgres says */
@@ -27,14 +31,8 @@ export interface EvidenceArchive {
    * EvidenceStoreFailure
    */
   read(entry: EvidenceEntry): Promise<ReadEvidence>;
-  /** Seals octets for a record. */
-  seal(
-    id: string,
-    plain: Uint8Array,
-  ): {
-    readonly bytes: Uint8Array;
-    readonly sealed: { readonly keyId: string; readonly context: string; readonly plainSha256: string };
-  };
+  /** Seals octets for a record; the event loop turns meanwhile. */
+  seal(id: string, plain: Uint8Array): Promise<SealedOctets>;
   /** Opens what `seal` made, and compares it with its digest. @throws EvidenceDamaged */
   unseal(
     bytes: Buffer,
@@ -90,11 +88,12 @@ export function createEvidenceArchive(ports: {
     find: (firmId, documentId) => findEvidence(sql, firmId, documentId),
     findRepeated: (messageId, referencesSha256) => findRepeatedEvidence(sql, messageId, referencesSha256),
     read: (entry) => readEntry(store, entry),
-    seal: (id, plain) => {
+    seal: async (id, plain) => {
       const context = `evidence ${id}`;
+      const plainSha256 = await sha256InSlices(plain);
       return {
-        bytes: sealer.seal(plain, context),
-        sealed: { keyId: sealer.keyId, context, plainSha256: sha256Hex(plain) },
+        bytes: await sealer.sealInSlices(plain, context),
+        sealed: { keyId: sealer.keyId, context, plainSha256 },
       };
     },
     unseal: (bytes, sealed) => {

@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
+import { sha256InSlices } from "../payloads/slices.js";
 
 export const EVIDENCE_FORMAT = "kurier-evidence-1";
 
@@ -141,19 +142,23 @@ function tarEntry(path: string, bytes: Uint8Array, at: Instant): Uint8Array[] {
 
 export interface WrittenEvidence {
   readonly segment: Buffer;
+  /** Of the segment, hex. */
+  readonly recordSha256: string;
   /** Digests of the parts, hex. */
   readonly sha256: ReadonlyMap<EvidencePartName, string>;
 }
 
-/** Writes one record. The same record gives the same bytes. */
-export function writeEvidence({ facts, parts }: EvidenceRecord): WrittenEvidence {
-  const listed = parts.map(({ name, bytes, sealed }): ManifestPart => ({
-    name,
-    file: `${facts.id}/${name}`,
-    bytes: bytes.length,
-    sha256: sha256Hex(bytes),
-    ...(sealed === undefined ? {} : { sealed }),
-  }));
+/** Writes one record. The same record gives the same bytes; the event loop turns while large parts are hashed. */
+export async function writeEvidence({ facts, parts }: EvidenceRecord): Promise<WrittenEvidence> {
+  const listed: ManifestPart[] = [];
+  for (const { name, bytes, sealed } of parts)
+    listed.push({
+      name,
+      file: `${facts.id}/${name}`,
+      bytes: bytes.length,
+      sha256: await sha256InSlices(bytes),
+      ...(sealed === undefined ? {} : { sealed }),
+    });
   const manifest: Manifest = {
     format: EVIDENCE_FORMAT,
     ...facts,
@@ -165,7 +170,8 @@ export function writeEvidence({ facts, parts }: EvidenceRecord): WrittenEvidence
     ...tarEntry(`${facts.id}/manifest.json`, text, facts.requestAt),
     ...parts.flatMap(({ name, bytes }) => tarEntry(`${facts.id}/${name}`, bytes, facts.requestAt)),
   ]);
-  return { segment, sha256: new Map(listed.map(({ name, sha256 }) => [name, sha256])) };
+  const recordSha256 = await sha256InSlices(segment);
+  return { segment, recordSha256, sha256: new Map(listed.map(({ name, sha256 }) => [name, sha256])) };
 }
 
 /** Stored evidence is not what was stored. The message names what and where, never content. */

@@ -46,9 +46,13 @@ export class EvidenceRetained extends Error {
 const REF = /^([0-9]{4})\/([0-9]{2})\/([0-9]{2})\/([0-9]{2})\/([0-9a-f]{64})$/;
 
 /** The place of an object that is stored at an instant. */
-export function evidenceRef(bytes: Uint8Array, storedAt: Instant): EvidenceRef {
+export const evidenceRef = (bytes: Uint8Array, storedAt: Instant): EvidenceRef =>
+  evidencePlace(sha256Hex(bytes), storedAt);
+
+/** The same for an object whose digest is known. @param sha256  hex */
+export function evidencePlace(sha256: string, storedAt: Instant): EvidenceRef {
   const [day = "", time = ""] = new Date(storedAt).toISOString().split("T");
-  return `${day.replaceAll("-", "/")}/${time.slice(0, 2)}/${sha256Hex(bytes)}`;
+  return `${day.replaceAll("-", "/")}/${time.slice(0, 2)}/${sha256}`;
 }
 
 export const isEvidenceRef = (text: string): boolean => REF.test(text);
