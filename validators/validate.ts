@@ -17,8 +17,10 @@ import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity } fro
 import type { RuleSet } from "./rules/rule.js";
 import { LayerClock } from "./stopwatch.js";
 import { checkGrammar, isKnownRoot } from "./ubl/check.js";
+import { wrongNamespaces } from "./ubl/namespaces.js";
 import type { XmlDocument } from "./xml/document.js";
-import { cbc } from "./xml/names.js";
+import { cbc, NS, roots } from "./xml/names.js";
+import { foreignRoot } from "./xml/recognise.js";
 import { scan } from "./xml/scanner.js";
 
 const GRAMMAR: RuleSetUsed = { id: "ubl", version: "2.1", layer: "schema" };
@@ -28,6 +30,7 @@ const SHARES = 3;
 const MESSAGES = {
   "UBL-ROOT":
     "The document element is none that is known here. Send a UBL 2.1 Invoice, CreditNote or ApplicationResponse.",
+  "UBL-NAMESPACE": "Elements are in another namespace than UBL 2.1 has them in.",
   "UBL-CUSTOMIZATION":
     "The CustomizationID names no specification that is known here. Use that of the Peppol Invoice Response or of the Message Level Status.",
 } as const;
@@ -89,6 +92,13 @@ const compressed = (bytes: Buffer, level: number | undefined): Pick<Report, "com
 /** Runs the layers on a document that the grammar table knows. @returns the name of the selection */
 function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, packs: Packs): string {
   const { document } = chain;
+  const strangers = wrongNamespaces(document);
+  if (strangers.length > 0) {
+    // Everything else would be found missing or misplaced, a hundred times over, for this one reason.
+    for (const { element, message } of strangers)
+      chain.add("schema", [{ ...unplaced("UBL-NAMESPACE", element), message }]);
+    return "none";
+  }
   if (options.fragment !== true) {
     const { findings, dropped } = checkGrammar(document, chain.share);
     chain.use(GRAMMAR);
@@ -117,7 +127,7 @@ function judgeForeign(
     ({ roots }) => roots.size > 0,
   );
   if (grammar === undefined && imported.length === 0) {
-    chain.add("schema", [unplaced("UBL-ROOT", 0)]);
+    chain.add("schema", [{ ...unplaced("UBL-ROOT", 0), message: rootMessage(facts) }]);
     return "none";
   }
   if (grammar !== undefined && options.fragment !== true) {
@@ -128,6 +138,16 @@ function judgeForeign(
   }
   for (const { rules, layer } of imported) chain.run(rules, layer);
   return "pack";
+}
+
+/** What is known of a document element that has no grammar: another standard's, or ours in another namespace. */
+function rootMessage({ rootNamespace, rootLocal }: DocumentFacts): string {
+  const foreign = foreignRoot(rootNamespace, rootLocal);
+  if (foreign !== undefined) return foreign;
+  const expected = rootLocal in roots ? NS[rootLocal as keyof typeof roots] : undefined;
+  return expected === undefined
+    ? MESSAGES["UBL-ROOT"]
+    : `The document element ${rootLocal} is in ${rootNamespace === "" ? "no namespace" : `the namespace ${rootNamespace}`}; UBL 2.1 has it in ${expected}. Declare that namespace for it.`;
 }
 
 const unplaced = (ruleId: keyof typeof MESSAGES, element: number): Unplaced => ({

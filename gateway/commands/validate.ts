@@ -66,6 +66,8 @@ interface Verdict {
   /** Every rule set that judged, with its version. */
   readonly ruleSet: readonly string[];
   readonly durationMs: number;
+  /** Findings beyond the limit of a layer; absent when all are listed. */
+  readonly omitted?: number;
   readonly findings: readonly Pick<
     Finding,
     "ruleId" | "layer" | "severity" | "location" | "line" | "message" | "btIds"
@@ -80,6 +82,7 @@ function verdictOf(file: string, report: Report, durationMs: number, layers: Rea
     profile: report.profile,
     ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`),
     durationMs: Math.round(durationMs * 1000) / 1000,
+    ...(report.dropped === 0 ? {} : { omitted: report.dropped }),
     findings: findings.map(({ ruleId, layer, severity, location, line, message, btIds }) => ({
       ruleId,
       layer,
@@ -95,6 +98,8 @@ function verdictOf(file: string, report: Report, durationMs: number, layers: Rea
 const COLOURS = { fatal: "red", error: "red", warning: "yellow" } as const;
 
 function show(verdict: Verdict): void {
+  if (verdict.omitted !== undefined)
+    print(`${verdict.file}: ${verdict.omitted} findings more are not listed; correct these first.`);
   for (const { ruleId, severity, location, line, message } of verdict.findings) {
     print(
       `${verdict.file}${line === undefined ? "" : `:${line}`}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message} ${colour("dim", location)}`,

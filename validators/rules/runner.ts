@@ -11,7 +11,7 @@ import { internedNames, nameOf } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
 import { nameId } from "./path.js";
 import { RuleError } from "./rule.js";
-import type { AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
+import type { Assert, AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
 
 /** A rule set as its author writes it. */
 interface RuleTable<F extends Facts> {
@@ -126,6 +126,7 @@ class Runner<F extends Facts> {
   #runCarefully(doc: XmlDocument, findingsMax: number): RuleResult {
     const facts = this.#table.facts;
     const findings = new Findings(findingsMax);
+    let at: Failure<F> | undefined;
     try {
       for (let pattern = 0; pattern < this.#table.patterns.length; pattern += 1) {
         for (let e = 0; e < doc.count && this.#concerned[pattern] === 1; e += 1) {
@@ -135,12 +136,16 @@ class Runner<F extends Facts> {
               isBelow(doc, e, candidate) &&
               holdsQuietly(doc, e, facts, candidate.rule),
           );
-          if (match !== undefined) judge(doc, e, facts, match.rule, findings);
+          if (match === undefined) continue;
+          at = { element: e, asserts: match.rule.asserts };
+          judge(doc, e, facts, match.rule, findings);
         }
       }
     } catch (error) {
       if (!(error instanceof RuleError)) throw error;
-      return { findings: [engineFinding(error.code)], dropped: 0, droppedInvalid: false };
+      const failed = at?.asserts.find((assert) => fails(assert, doc, at?.element ?? 0, facts));
+      const finding = engineFinding(error.code, at?.element, failed?.id);
+      return { findings: [finding], dropped: 0, droppedInvalid: false };
     }
     return findings.inDocumentOrder();
   }
@@ -158,6 +163,23 @@ class Runner<F extends Facts> {
       step.name === undefined ? endsIn(local, step.suffix) : step.name === name,
     );
     return fits.length === 0 ? NO_CANDIDATES : withNext(fits);
+  }
+}
+
+/** The element whose rule could not be evaluated, with the asserts that were made of it. */
+interface Failure<F extends Facts> {
+  readonly element: ElementId;
+  readonly asserts: readonly Assert<F>[];
+}
+
+/** Whether an assert ends in a dynamic error. */
+function fails<F extends Facts>(assert: Assert<F>, doc: XmlDocument, e: ElementId, facts: F): boolean {
+  try {
+    assert.holds(doc, e, facts);
+    return false;
+  } catch (error) {
+    if (error instanceof RuleError) return true;
+    throw error;
   }
 }
 
@@ -264,14 +286,22 @@ class Findings implements RuleResult {
   }
 }
 
+/** What each dynamic error of XPath means to the author of a document. */
+const ERROR_WORDS: Readonly<Record<string, string>> = {
+  FORG0001: "a value in it or below it is no number, date or indicator, as 12,50 or 31.12.2026 is none",
+  XPTY0004: "something in it or below it stands there several times that may stand there once",
+  FOAR0001: "a number in it or below it is zero that something is divided by",
+};
+
 /**
  * What remains of a layer after a dynamic error; stored results carry the same id (design/validation.md, section 6).
+ * @param element  the element that was judged; default the document element
+ * @param ruleId  the rule that could not be evaluated, where it is known
  */
-export const engineFinding = (code: string): RawFinding => ({
+export const engineFinding = (code: string, element: ElementId = 0, ruleId?: string): RawFinding => ({
   ruleId: `!err:${code}`,
   severity: "fatal",
-  element: 0,
-  message:
-    "A value has the wrong form (a number, date or indicator that cannot be read, or a repeated element), so this layer could not be judged. Correct it and validate again.",
+  element,
+  message: `${ruleId === undefined ? "A rule" : `The rule ${ruleId}`} about this element cannot be evaluated: ${ERROR_WORDS[code] ?? "a value in it or below it has the wrong form, or stands there several times"}. Correct it and validate again; until then nothing else is said about this layer.`,
   terms: [],
 });

@@ -5,7 +5,12 @@ export const XML_FAULTS = {
   "XML-EMPTY": "The payload is empty. Send the XML document.",
   "XML-LIMIT-PAYLOAD": "The payload is larger than the limit. Send a smaller document.",
   "XML-ENCODING": "The document is not encoded in UTF-8. Encode it in UTF-8 and declare no other encoding.",
-  "XML-UTF8": "The payload holds bytes that are not valid UTF-8. Encode the document in UTF-8.",
+  "XML-UTF8":
+    "From this line on the payload holds bytes that are not valid UTF-8, as Latin-1 or Windows-1250 text does. Encode the document in UTF-8.",
+  "XML-IS-GZIP": "The payload is compressed with gzip. Send the XML document uncompressed.",
+  "XML-IS-PDF": "The payload is a PDF. Send the UBL XML document; a PDF can be attached inside it.",
+  "XML-IS-ZIP": "The payload is a ZIP archive. Send the XML document that is in it.",
+  "XML-IS-JSON": "The payload is JSON. Send a UBL 2.1 XML document.",
   "XML-DECLARATION":
     'The XML declaration is malformed, or not the first thing of the document. Write <?xml version="1.0" encoding="UTF-8"?>.',
   "XML-DOCTYPE": "Document type declarations are not accepted. Remove the DOCTYPE.",

@@ -18,6 +18,7 @@ import type { ScanLimits } from "./limits.js";
 import { attr, cac, cbc, ext, NS, roots, xsi } from "./names.js";
 import type { NameId } from "./names.js";
 import { fixedNamespace, Namespaces, NO_NAMESPACE, PREFIX, UNBOUND } from "./namespaces.js";
+import { firstBadOctet, formatFault } from "./recognise.js";
 import { attributeText } from "./text.js";
 
 export { SCAN_LIMITS };
@@ -119,7 +120,9 @@ export class Scanner extends Lexer {
     if (length > limits.payloadBytes) throw new ScanFault("XML-LIMIT-PAYLOAD", 0);
     if (length === 0) throw new ScanFault("XML-EMPTY", 0);
     if (isWideEncoding(bytes)) throw new ScanFault("XML-ENCODING", 0);
-    if (!isUtf8(bytes)) throw new ScanFault("XML-UTF8", 0);
+    const format = formatFault(bytes);
+    if (format !== undefined) throw new ScanFault(format, 0);
+    if (!isUtf8(bytes)) throw new ScanFault("XML-UTF8", firstBadOctet(bytes));
     this.bytes = this.terminated(bytes);
     this.document.latin = bytes.toString("latin1");
     const expected = Math.min(Math.floor(length / BYTES_PER_ELEMENT), limits.elements);

@@ -125,6 +125,14 @@ describe("--json", () => {
     expect(all.every(({ durationMs }) => durationMs > 0)).toBe(true);
   });
 
+  test("business terms stand with the findings that have them, and omitted counts what is not listed", async () => {
+    const [broken] = lines((await kurier(["validate", "--json", file("broken.xml")])).out);
+    expect((broken?.findings[0] as { btIds?: string[] } | undefined)?.btIds).toContain("BT-115");
+    const empties = VALID.replace("<cbc:BuyerReference>", `${"<cbc:Note/>".repeat(400)}<cbc:BuyerReference>`);
+    const [many] = lines((await kurier(["validate", "--json", "-"], { input: empties })).out);
+    expect((many as { omitted?: number } | undefined)?.omitted).toBeGreaterThan(0);
+  });
+
   test("an unreadable file has no line; the exit code says it", async () => {
     const { code, out } = await kurier(["validate", "--json", file("missing.xml"), file("valid.xml")]);
     expect([code, lines(out).map((verdict) => verdict.file)]).toEqual([2, [file("valid.xml")]]);

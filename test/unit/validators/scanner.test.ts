@@ -19,6 +19,10 @@ const utf16 = (xml: string, bom: boolean): Buffer => Buffer.from((bom ? "\ufeff"
 const REFUSED: readonly (readonly [promise: string, xml: string | Buffer, fault: XmlFaultId])[] = [
   ["nothing", "", "XML-EMPTY"],
   ["white space only", " \n", "XML-NO-ELEMENT"],
+  ["gzip", Buffer.from([0x1f, 0x8b, 8, 0]), "XML-IS-GZIP"],
+  ["a PDF", "%PDF-1.7", "XML-IS-PDF"],
+  ["a ZIP archive", "PK\u0003\u0004", "XML-IS-ZIP"],
+  ["JSON", ' {"a": 1}', "XML-IS-JSON"],
   ["text without an element", "hello", "XML-TAG"],
   ["UTF-16 with a byte order mark", utf16("<a/>", true), "XML-ENCODING"],
   ["UTF-16 without one", utf16("<a/>", false), "XML-ENCODING"],

@@ -100,7 +100,7 @@ function isSepaCreditor(doc: XmlDocument, id: ElementId): boolean {
 const RULES: readonly Rule<En16931Facts>[] = [
   codeRule("BR-CL-01", "BT-3", "cbc:InvoiceTypeCode | cbc:CreditNoteTypeCode", {
     message:
-      "The document type is not one of the invoice or credit note codes of UNTDID 1001; use 380 for an invoice or 381 for a credit note.",
+      "The document type is not one of the invoice or credit note codes of UNTDID 1001; an Invoice takes 380 and its like. A credit note, 381, is a document of its own: send a CreditNote.",
     when: undefined,
     holds: (doc, e) => isCode(doc.name(e) === cbc.InvoiceTypeCode ? INVOICE_TYPES : CREDIT_NOTE_TYPES, doc.text(e)),
   }),

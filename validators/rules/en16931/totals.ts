@@ -137,7 +137,7 @@ export const DOCUMENT_TOTALS: readonly En16931Assert[] = [
   fatal(
     "BR-CO-15",
     "BT-109 BT-110 BT-112",
-    "The total with VAT must equal the total without VAT plus the VAT total in the invoice currency, of which there must be exactly one.",
+    "The total with VAT must equal the total without VAT plus the VAT total in the invoice currency, of which there must be exactly one; recalculate it.",
     isTotalWithVat,
   ),
   fatal(

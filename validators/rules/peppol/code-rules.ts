@@ -74,7 +74,7 @@ const invoiceTypeAsserts = (variant: Variant): readonly Assert<PeppolFacts>[] =>
   fatal(
     "PEPPOL-EN16931-P0100",
     "BT-3",
-    "The invoice type code is not allowed in this business process. Choose one of the codes of the process.",
+    `The invoice type code is not allowed in this business process. Choose one of ${[...variant.invoiceTypes].join(", ")}.`,
     (doc, e, facts) => !isTyped(doc, facts) || textIsIn(doc, e, facts.variant.invoiceTypes),
   ),
   ...(variant.restrictsPartialAndCorrected ? [PARTIAL_AND_CORRECTED] : []),

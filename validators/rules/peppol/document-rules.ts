@@ -63,7 +63,7 @@ export const DOCUMENT_RULES: readonly Rule<PeppolFacts>[] = [
     fatal(
       "PEPPOL-EN16931-R007",
       "BT-23",
-      "The business process (cbc:ProfileID) is not one that Peppol has approved. Use the identifier of the billing process.",
+      "The business process (cbc:ProfileID) is not one that Peppol has approved. Write urn:fdc:peppol.eu:2017:poacc:billing:01:1.0, or urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0 for self-billing.",
       (doc, _, facts) => facts.profile.of(doc) !== "Unknown",
     ),
     fatal(
@@ -81,7 +81,7 @@ export const DOCUMENT_RULES: readonly Rule<PeppolFacts>[] = [
     fatal(
       "PEPPOL-EN16931-R004",
       "BT-24",
-      "The specification identifier (cbc:CustomizationID) does not begin with the one of this Peppol process, or contains '::'. Use the identifier of the specification.",
+      "The specification identifier (cbc:CustomizationID) does not begin with the one of this Peppol process, or contains '::'. Write urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0, or …:poacc:selfbilling:3.0 for self-billing.",
       isPeppolSpecification,
     ),
     fatal(

@@ -95,7 +95,7 @@ class PackRunner {
       this.#judgeAll(doc, this.#newState(sink));
     } catch (error) {
       if (error instanceof RuleError)
-        return { findings: [engineFinding(this.#firstError(doc) ?? error.code)], dropped: 0, droppedInvalid: false };
+        return { findings: [this.#firstError(doc) ?? engineFinding(error.code)], dropped: 0, droppedInvalid: false };
       // Recursion of a pack's own function that never ends.
       if (error instanceof RangeError)
         return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
@@ -112,7 +112,8 @@ class PackRunner {
   }
 
   /** The error that the official stylesheets report of several: they run pattern by pattern, each over all elements. */
-  #firstError(doc: XmlDocument): string | undefined {
+  #firstError(doc: XmlDocument): RawFinding | undefined {
+    let at: ElementId = 0;
     const state = this.#newState((_index, _e, message) => void message?.());
     try {
       for (const entries of this.#generated.rules.patterns) {
@@ -130,10 +131,13 @@ class PackRunner {
           state,
           DOCUMENT,
         );
-        for (let e = 0; e < doc.count; e++) judgeFirst(candidatesOf(doc.name(e)), doc, state, e);
+        for (let e = 0; e < doc.count; e++) {
+          at = e;
+          judgeFirst(candidatesOf(doc.name(e)), doc, state, e);
+        }
       }
     } catch (error) {
-      if (error instanceof RuleError) return error.code;
+      if (error instanceof RuleError) return engineFinding(error.code, at);
       if (!(error instanceof RangeError)) throw error;
     }
     return undefined;
