@@ -1,4 +1,4 @@
-/** The only composition root: starts every part in order, and stops them in the opposite one. */
+/** Starts every part of the engine in order and stops them in the opposite order. Nothing else puts parts together. */
 import { parseCidr } from "../engine/base/addresses.js";
 import { assertTimeZoneData, systemClock } from "../engine/base/clock.js";
 import type { Clock } from "../engine/base/clock.js";
@@ -27,7 +27,7 @@ export interface Engine {
   readonly sandbox: Sandbox | undefined;
   readonly streams: "jetstream" | "postgres";
   readonly server: ServerForm;
-  /** Drains: readiness first, then requests, then work under way, then the children. Safe to repeat. */
+  /** Says that it is not ready, lets requests and work finish, then stops the child processes. Safe to repeat. */
   stop(): Promise<void>;
 }
 

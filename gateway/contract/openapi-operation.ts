@@ -1,4 +1,4 @@
-/** One row → one operation of an OpenAPI 3.0.3 document. */
+/** Writes one row as one operation of an OpenAPI 3.0.3 document. */
 import { z } from "zod";
 
 import { ERRORS } from "../../engine/base/errors.js";
@@ -44,7 +44,7 @@ function schemaOf(schema: z.ZodType, components: Components): JsonObject {
   return tidied(rest) as JsonObject;
 }
 
-/** References point to components, patterns that repeat a format are left out. */
+/** A schema whose references point to components, without the patterns that only repeat a format. */
 function tidied(value: Json): Json {
   if (Array.isArray(value)) return value.map(tidied);
   if (typeof value !== "object" || value === null) return value;
@@ -195,7 +195,7 @@ const WHO: Readonly<Record<Route["credential"], string | undefined>> = {
   partner_unrestricted: "Only tokens of an unrestricted integrator's key.",
 };
 
-/** What the columns say, in words, behind the row's own description. */
+/** The sentences that follow the row's own description: who may call it, with which scope, how often. */
 function columnsInWords(row: Route): string {
   const rate = row.rate === undefined ? undefined : RATES[row.rate];
   const whose = { key: "API key", "client+address": "client id and address", address: "address" } as const;

@@ -1,4 +1,4 @@
-/** Route rows → the published OpenAPI 3.0.3 documents. What the server does and what the documents say is one table. */
+/** Writes the published OpenAPI 3.0.3 documents from the same rows by which the server answers. */
 import { CATEGORIES } from "../request/problem.js";
 import { operationOf } from "./openapi-operation.js";
 import type { Components, Json, JsonObject } from "./openapi-operation.js";
@@ -177,7 +177,7 @@ const PARAMETERS: JsonObject = {
   ),
 };
 
-/** The parts of components that the document refers to, so that none lies about unused. */
+/** Only those components that the document refers to, directly or through another. */
 function usedParts(document: JsonObject, all: Readonly<Record<string, JsonObject>>): JsonObject {
   const used: Record<string, JsonObject> = {};
   const open = [JSON.stringify(document)];

@@ -12,7 +12,7 @@ export interface Plug<Parts> {
   described(): readonly Route[];
 }
 
-/** Stands for every port: any member of it is there, and to call one is a mistake of the caller. */
+/** Stands in for any port. It has every member that a row may name, and each of them throws when it is called. */
 const unplugged: unknown = new Proxy(() => undefined, {
   get: () => unplugged,
   apply: () => {

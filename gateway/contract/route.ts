@@ -74,7 +74,7 @@ export interface RateRow {
   readonly key: "key" | "client+address" | "address";
   /** When X-RateLimit-* headers are sent. */
   readonly headers: "on_429" | "always";
-  /** Rows with one bucket share one count. */
+  /** Rows that name the same bucket are counted together. */
   readonly bucket: string;
 }
 
@@ -95,7 +95,7 @@ export const RATES = {
   enterprise: rate(LIMITS.rate_enterprise, "key", "on_429", "enterprise"),
   /** Auth status, account and key operations: the same count, the headers on every answer. */
   enterprise_account: rate(LIMITS.rate_enterprise, "key", "always", "enterprise"),
-  /** Renewals name no client: counted by address, at the Enterprise default. */
+  /** A renewal does not name its client, so it is counted by address, with the Enterprise default. */
   renew: rate(LIMITS.rate_enterprise, "address", "always", "renew"),
   sapi_renew: rate(LIMITS.rate_enterprise, "address", "on_429", "renew"),
   consent_create: rate(LIMITS.rate_consent_create, "key", "always", "consent_create"),
@@ -133,13 +133,13 @@ type BodyOf<Spec extends ResponseSpec> = Spec["schema"] extends z.ZodType
   ? { readonly body: z.input<Spec["schema"]> | RawBody }
   : { readonly body?: RawBody };
 
-/** One of the row's described responses. */
+/** What a handler may return: one of the responses that its row describes. */
 type ReplyOf<Responses extends ResponseSpecs> = {
   [Status in keyof Responses & number]: { readonly status: Status } & BodyOf<Responses[Status]> &
     Pick<Reply, "headers" | "contentType">;
 }[keyof Responses & number];
 
-/** The parts of a request that no row changes. */
+/** What every handler may know of its request, whatever its row says. */
 interface RequestFacts {
   readonly requestId: RequestId;
   /** The one instant that decides every rule on dates. @source spec/rulings.md, section 1 */
@@ -152,7 +152,7 @@ interface RequestFacts {
   header(name: string): string | undefined;
 }
 
-/** What a handler gets: checked, typed, nothing else. */
+/** The request as its handler sees it: everything in it has been checked and has the type that the row promises. */
 interface RouteRequest<
   Params,
   Query,
@@ -171,7 +171,7 @@ interface RouteRequest<
   readonly idempotencyKey: I extends "none" ? undefined : string;
 }
 
-/** A request before a row's types are known to the compiler. */
+/** The same request where the compiler does not know the row, as in the pipeline. */
 export interface AnyRequest extends RequestFacts {
   readonly params: unknown;
   readonly query: unknown;

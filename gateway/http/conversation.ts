@@ -6,7 +6,7 @@
 import type { Address } from "../../engine/base/addresses.js";
 import type { HeaderList } from "./headers.js";
 
-/** What is known when the last header has arrived. Copies, valid for ever. */
+/** What is known of a request once its last header has arrived. The values are copies and stay valid. */
 export interface Head {
   readonly method: string;
   /** As sent, undecoded, without the query. */
@@ -14,11 +14,11 @@ export interface Head {
   /** As sent, undecoded, without the question mark. */
   readonly query: string;
   readonly headers: HeaderList;
-  /** The socket's other end. */
+  /** Address of the other end of the socket, which may be a proxy. */
   readonly peer: Address;
 }
 
-/** An answer ready for the wire. */
+/** An answer whose bytes are decided; a form of the server only has to write them. */
 export interface Outgoing {
   readonly status: number;
   readonly requestId: string;
@@ -31,14 +31,14 @@ export interface Outgoing {
   readonly body: string | Uint8Array;
 }
 
-/** Why a request is answered without having been read to its end. */
+/** Why the server answers a request by itself, without having read it to its end. */
 export type ServerFault = "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "timeout";
 
 /** One request as the pipeline sees it. None of its functions throws or rejects. */
 export interface PipelineRequest {
   /** More body than this is refused with `body_too_large`. */
   readonly bodyBytesMax: number;
-  /** False: the body is not kept, only counted. */
+  /** False when the operation has no use for a body: its bytes are counted against the limit and dropped. */
   readonly readsBody: boolean;
   /** Does what needs no body, while the body arrives. An answer ends the request; otherwise `finish` follows. */
   begin(): Outgoing | undefined | Promise<Outgoing | undefined>;
@@ -58,15 +58,15 @@ export interface ServerLimits {
   readonly drain_timeout_ms: number;
 }
 
-/** What all conversations of a listener share. */
+/** What all requests of a listener share: the limits, what is under way, and whether it is shutting down. */
 export class Load {
   readonly limits: ServerLimits;
   readonly monotonic: () => number;
   inFlight = 0;
   bodyBytes = 0;
-  /** True from the start of a drain: every answer closes its connection. */
+  /** True once the listener shuts down: from then on every answer closes its connection. */
   draining = false;
-  /** Conversations whose body or answer is still awaited: those that a deadline can end. */
+  /** Requests whose body or answer is still awaited. Only these can miss a deadline. */
   readonly waiting = new Set<Conversation>();
   readonly #idle: (() => void)[] = [];
 
@@ -100,7 +100,7 @@ export class Load {
     }
   }
 
-  /** Ends what has passed its deadline. Called by a timer, so that a request needs none of its own. */
+  /** Ends the requests that have missed their deadline. One timer calls this, so that no request needs its own. */
   sweep(): void {
     const now = this.monotonic();
     for (const conversation of this.waiting) conversation.checkDeadline(now);
@@ -187,7 +187,7 @@ export abstract class Conversation {
     return false;
   }
 
-  /** A piece of the body. @param copy of the bytes, ours to keep */
+  /** Takes a piece of the body. @param copy bytes that nobody else will change */
   receive(copy: Buffer, last: boolean): void {
     if (this.#answered) return;
     this.#received += copy.length;
@@ -213,7 +213,7 @@ export abstract class Conversation {
     }
   }
 
-  /** The other end has gone, before or while the answer was written. */
+  /** The client has closed the connection, before or while its answer was written. */
   closed(): void {
     if (!this.#answered) {
       this.#settle();
@@ -222,7 +222,7 @@ export abstract class Conversation {
     this.left();
   }
 
-  /** The answer is with the system, or never will be: the request no longer counts. */
+  /** The operating system has the answer, or will never get it: from now on the request is not under way. */
   protected left(): void {
     if (this.#gone) return;
     this.#gone = true;
@@ -270,7 +270,7 @@ export abstract class Conversation {
     this.write(outgoing, close || this.load.draining);
   }
 
-  /** The one answer is chosen: nothing more is read, kept or awaited. */
+  /** Called when the answer is decided. What was kept of the body is given up, and no deadline applies any more. */
   #settle(): void {
     this.#answered = true;
     this.#chunks = undefined;

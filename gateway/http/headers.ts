@@ -1,7 +1,7 @@
 /** Request headers as they came: names in lower case, repeats kept, so that a repeated header can be refused. */
 
 export class HeaderList {
-  /** name, value, name, value, … A flat list costs one allocation where a map costs one per header. */
+  /** Names and values in turn: name, value, name, value. This costs one allocation, a map one for each header. */
   readonly pairs: string[] = [];
 
   add(name: string, value: string): void {
@@ -15,7 +15,7 @@ export class HeaderList {
     return undefined;
   }
 
-  /** How often the header came. */
+  /** How many times the request has this header. */
   count(name: string): number {
     const { pairs } = this;
     let count = 0;

@@ -5,7 +5,7 @@ export type ServerForm = "uws" | "node";
 
 export interface ServerOptions {
   readonly host: string;
-  /** 0 takes any free one. */
+  /** Port to listen on; 0 lets the operating system choose a free one. */
   readonly port: number;
   /** @default "uws" where its binary loads, else "node" */
   readonly form?: ServerForm;
@@ -13,7 +13,7 @@ export interface ServerOptions {
   readonly sharesPort?: boolean;
   /** @default LIMITS */
   readonly limits?: Partial<ServerLimits>;
-  /** Milliseconds that never go back. */
+  /** A clock in milliseconds that is never set back. */
   readonly monotonic: () => number;
   /** Called once for each request, when its head is there. Must not throw. */
   readonly onRequest: (head: Head) => PipelineRequest;
@@ -22,7 +22,7 @@ export interface ServerOptions {
 /** What a form gives: how to stop listening and how to end every connection. */
 export interface Listener {
   readonly port: number;
-  /** Refuses new connections; connections that have nothing under way end where the form can tell. */
+  /** Refuses new connections, and closes idle ones where this form of the server knows which they are. */
   stopAccepting(): void;
   /** Ends every connection at once. */
   closeAll(): Promise<void>;

@@ -27,7 +27,7 @@ class NodeConversation extends Conversation {
     this.#response = response;
     this.#siblings = underWay.get(request.socket);
     this.#siblings?.add(this);
-    // A reset must not become an uncaught error.
+    // A connection that the client resets emits an error; without a listener that would end the process.
     request.on("error", () => undefined);
     response.on("error", () => undefined);
   }
@@ -112,13 +112,13 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
   const server = createServer({
     maxHeaderSize: LIMITS.request_header_bytes_max,
     headersTimeout: request_idle_ms,
-    // Bodies have their own deadline, by rate: a large one from an honest client takes longer than any fixed time.
+    // Off, because bodies have a deadline by their rate: a large one may take an honest client longer than any other.
     requestTimeout: 0,
     keepAliveTimeout: request_idle_ms,
     connectionsCheckingInterval: Math.max(50, request_idle_ms / 4),
     noDelay: true,
   });
-  // One more than the limit arrives, so that a request with too many is seen; beyond, node drops headers silently.
+  // Node drops headers above this count silently. One more than our limit lets us see, and refuse, too many.
   server.maxHeadersCount = LIMITS.request_headers_max + 1;
   server.on("connection", (socket: Socket) => {
     const conversations = new Set<NodeConversation>();
@@ -140,7 +140,7 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
       `HTTP/1.1 ${PROTOCOL_ERRORS[error.code ?? ""] ?? "400 Bad Request"}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
     );
   });
-  // Neither is offered; without these node would close an Upgrade without an answer.
+  // CONNECT is not offered. Without this handler node would close the connection without an answer.
   server.on("connect", (_request, socket) => {
     socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
   });

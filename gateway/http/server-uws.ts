@@ -37,7 +37,7 @@ class UwsConversation extends Conversation {
   readonly #isHead: boolean;
   /** False once `res` has ended or aborted and must not be touched. */
   #live = true;
-  /** While uws itself calls us, what is written is corked already. */
+  /** True while uws is calling us: what we write then is collected into one packet without a cork of ours. */
   #isCorked = true;
 
   constructor(shared: Load, pipelined: PipelineRequest, res: HttpResponse, isHead: boolean) {
@@ -58,7 +58,7 @@ class UwsConversation extends Conversation {
     });
   }
 
-  /** The request handler returns: from here on, writing takes a cork. */
+  /** Called when the request handler returns. From then on everything must be written inside `cork`. */
   handlerReturns(): void {
     this.#isCorked = false;
   }

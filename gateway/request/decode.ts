@@ -1,5 +1,6 @@
 /**
- * What came → what a schema can check: bodies by content type, query strings, path segments. Strict, in our own words.
+ * Turns bodies, query strings and path segments into values that a schema can check. What is malformed is refused with
+ * a message of our own.
  */
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -8,7 +9,7 @@ import { decodeUtf8, parseJsonObject } from "./json.js";
 import { BODY_KINDS } from "../contract/route.js";
 import type { BodyKind, Route } from "../contract/route.js";
 
-/** type/subtype, then parameters. */
+/** The value of Content-Type: the media type in the first group, its parameters in the second. */
 const MEDIA_TYPE = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*((?:;.*)?)$/;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)"?/i;
 
@@ -95,5 +96,5 @@ function percentDecode(text: string): string | undefined {
   }
 }
 
-/** A name that a caller chose, fit to be repeated to him. */
+/** A field name for our error message: the caller's own only if it looks like a name. */
 const fieldName = (name: string): string => (/^[A-Za-z0-9_.-]{1,64}$/.test(name) ? name : "(unnamed)");

@@ -10,7 +10,7 @@ import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { HeaderList } from "../http/headers.js";
 
-/** Names of the one coding that is read. @source RFC 9110, 8.4.1.3: x-gzip means the same */
+/** The two names of the one coding that is read. @source RFC 9110, 8.4.1.3: x-gzip means gzip */
 const GZIP = ["gzip", "x-gzip"];
 
 /** An inflated body. `release` is called once, when the request is answered and the bytes count no more. */
@@ -93,7 +93,7 @@ const inflated = (compressed: Buffer, max: number): Promise<Buffer> =>
     });
   });
 
-/** Any other error of zlib tells of bytes that are no gzip, or not all of one. */
+/** Says which refusal an error of zlib means: too much came out, or what went in is no gzip or is cut off. */
 function refusalOf(error: NodeJS.ErrnoException): Error {
   if (error.code === "ERR_BUFFER_TOO_LARGE") return new Refusal("BODY_TOO_LARGE");
   if (error.code?.startsWith("Z_") !== true) return error;

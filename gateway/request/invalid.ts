@@ -1,5 +1,6 @@
 /**
- * What zod found → details in our own words. No value that a caller sent is repeated, and no sentence of the library.
+ * Translates what zod found into details of our own wording. They repeat no value that the caller sent and no sentence
+ * of the library.
  */
 import type { z } from "zod";
 
@@ -40,7 +41,7 @@ const SIZE_WORDS: Readonly<Record<string, string>> = {
   file: "bytes",
 };
 
-/** `metadata.documentId`, `lines[3].quantity`; the empty path is the request itself. */
+/** Writes a path as `metadata.documentId` or `lines[3].quantity`; an empty path means the whole request. */
 function fieldOf(prefix: string, path: readonly PropertyKey[]): string {
   let field = "";
   for (const part of path)

@@ -1,5 +1,5 @@
 /**
- * Bytes → a JSON object that is safe to hand on: valid UTF-8, bounded depth and size, no member twice.
+ * Reads bytes as a JSON object that is safe to hand on: valid UTF-8, bounded in depth and size, no member twice.
  *
  * JSON.parse alone takes 200,000 levels, keeps the last of two equal members, and lets NUL and lone surrogates through.
  * The scan before it reads the text once without recursion and skips strings with indexOf. Duplicates need no look at
@@ -56,7 +56,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Members in the whole text. Malformed text gives any number: JSON.parse refuses it afterwards. */
+/** Counts the members of the whole text. The count of malformed text means nothing, but JSON.parse refuses it later. */
 function countMembers(text: string): number {
   let depth = 0;
   let members = 0;
@@ -92,7 +92,7 @@ function endOfString(text: string, from: number): number {
   return text.length;
 }
 
-/** A surrogate without its other half, or NUL: nothing that can be stored or sent on as text. */
+/** NUL and half surrogate pairs, which can be neither stored nor sent on as text. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 /**

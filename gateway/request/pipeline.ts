@@ -1,4 +1,4 @@
-/** The ordered steps of every request and the status that leaves at each. */
+/** Finds the row of a request and gives the request the steps that this row needs. */
 import type { Cidr } from "../../engine/base/addresses.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { Family, Route } from "../contract/route.js";
@@ -17,7 +17,7 @@ export interface PipelineOptions {
   readonly trustedProxies?: readonly Cidr[];
 }
 
-/** Whose envelope answers where no row does: the first prefix that fits. @source spec/rulings.md, section 3 */
+/** Form of the error for a path that no row has, by the first prefix that fits. @source spec/rulings.md, section 3 */
 const FAMILY_OF_PREFIX: readonly (readonly [string, Family])[] = [
   ["/sapi/", "sapi"],
   ["/api/v1/auth/", "auth"],
@@ -35,7 +35,7 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
   const plans = new Map(rows.map((row) => [row, planOf(row)]));
   const shared = { ports, trustedProxies, inflater: createInflater() };
   return (head) => {
-    // What GET answers, without its body: the form of the server leaves it out.
+    // HEAD is answered like GET; the server leaves out the body.
     const found = router.find(head.method === "HEAD" ? "GET" : head.method, head.path);
     if (found !== undefined && "row" in found) {
       const plan = plans.get(found.row);
@@ -54,7 +54,7 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
 const offered = (methods: readonly string[]): readonly string[] =>
   methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
 
-/** The steps that apply to a row, chosen once. */
+/** Chooses the steps of a row. This is done once for each row, at the start. */
 function planOf(row: Route): Plan {
   const steps = STEPS.filter((step) => step.applies(row));
   return {
@@ -67,7 +67,7 @@ function planOf(row: Route): Plan {
   };
 }
 
-/** The plan of a path or method that no row has. */
+/** A request for an unknown path or method has one step, which refuses it. */
 const refusingPlan = (family: Family, refusal: Refusal): Plan => ({
   row: undefined,
   family,

@@ -1,4 +1,4 @@
-/** Refusal → the family's error envelope. Nothing of a library, a stack or a secret gets through here. */
+/** Writes a refusal in the error form of its API family. Only our own words get out: no library text and no secret. */
 import { ERRORS } from "../../engine/base/errors.js";
 import type { ErrorDetail, ErrorName, Refusal } from "../../engine/base/errors.js";
 import type { Family } from "../contract/route.js";
@@ -56,7 +56,7 @@ const OAUTH_CODES: Partial<Record<ErrorName, string>> = {
 
 type Envelope = (refusal: Refusal, requestId: string) => unknown;
 
-/** `details` as shown: members that follow from the error's name are added to the first. */
+/** The details that the caller sees. For SAPI codes the first one also names the code and the issue. */
 function detailsOf(refusal: Refusal): readonly ErrorDetail[] {
   const { reason, details } = refusal;
   if (!reason.startsWith("SAPI-")) return details;

@@ -37,7 +37,7 @@ export interface Lease {
   readonly resetIn_ms: number;
 }
 
-/** The other nodes. */
+/** What the limiter knows of the nodes that share the limits with this one. */
 export interface RatePeers {
   /** Nodes that share the limits, this one included; 1 means alone. Known without asking. */
   nodes(): number;
@@ -77,7 +77,7 @@ class Window {
   leasing: Promise<Lease | undefined> | undefined;
   /** Requests that wait for a token. */
   waiting = 0;
-  /** Until when the store is known to have no token, so that refusing costs no question. */
+  /** Until then the store is known to have no token left, and requests are refused without asking it. */
   emptyUntil = 0;
   emptyResetAt = 0;
   /** The last time the window was asked. */
@@ -191,7 +191,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       );
       if (lease === undefined) return undefined;
       window.tokens = lease.granted;
-      // Counted from the question: the store's own instant is not earlier.
+      // The lease is counted from when it was asked for. The store grants it later, so ours always ends first.
       window.tokensUntil = now + LIMITS.rate_lease_ms;
       if (lease.granted === 0) {
         // Asked again after a second all the same: another node may have given tokens back.
@@ -210,12 +210,12 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     const now = clock.monotonic();
     const limit = Math.max(1, Math.floor(row.limit / peers.nodes()));
     const spacing = row.window_ms / limit;
-    // No lease for identifiers that anybody can make up: each node gives its share, and together they give the limit.
+    // Strangers can make up any number of identifiers, so none gets a lease: each node admits its share of the limit.
     const tolerance = row.window_ms;
     const arrival = Math.max(now, arrivals.get(key) ?? now);
     const next = arrival + spacing;
     const wait = next - now - tolerance;
-    // Half a microsecond: the sum of N spacings is not exactly the window.
+    // Half a microsecond of tolerance, because N spacings do not add up to exactly one window in floating point.
     const allowed = wait <= 0.0005;
     if (allowed) arrivals.set(key, next);
     const backlog = (allowed ? next : arrival) - now;
@@ -259,7 +259,7 @@ class Bounded<Value> {
 
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
-    // Moved to the end: 0.1 µs, and the order of the map is the order of use.
+    // Moving the entry to the end (0.1 µs) keeps the map in the order of use, so that the oldest is the first.
     if (value !== undefined) {
       this.#entries.delete(key);
       this.#entries.set(key, value);

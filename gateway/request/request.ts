@@ -71,7 +71,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #inflated: Inflated | undefined;
   #abandoned = false;
   #isCounted = false;
-  /** The head's steps where one of them takes time: resolves to the refusal that ended them, or to nothing. */
+  /** Set when a step of the head takes time: resolves to the answer that refuses the request, or to undefined. */
   #headResult: Promise<Outgoing | undefined> | undefined;
 
   constructor(shared: Shared, plan: Plan, head: Head, pathNames: readonly string[], pathValues: readonly string[]) {
@@ -102,7 +102,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     return addressGroup(this.clientAddress);
   }
 
-  /** Made when first asked for: most handlers never do. */
+  /** The abort signal of the request. It is made when a handler first asks for it, and most never do. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.#abandoned) this.#controller.abort();
@@ -177,7 +177,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     this.#controller?.abort();
   }
 
-  /** Runs steps one after the other; gives a promise only when one of them does. */
+  /** Runs steps in order. It returns a promise only if a step did, because most requests need to wait for nothing. */
   #run(steps: readonly Step[]): Promise<void> | undefined {
     const { row } = this.#plan;
     for (let i = 0; i < steps.length; i++) {
@@ -243,7 +243,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     body: string | Uint8Array,
   ): Outgoing {
     const answer = { status, requestId: this.requestId, contentType, headers, body };
-    // A handler that ends after its request ran out of time has been counted already.
+    // When the request ran out of time it was counted then; the handler's late answer must not count again.
     if (this.#isCounted) return answer;
     this.#isCounted = true;
     this.#inflated?.release();
@@ -276,7 +276,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   }
 }
 
-/** Would end a header line early, or be read differently by two readers. */
+/** Characters that would end a header line early, or that two programs could read differently. */
 const UNSAFE = /[^\t\x20-\x7e]/;
 
 const isRaw = (body: unknown): body is RawBody =>

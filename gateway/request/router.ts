@@ -1,6 +1,7 @@
 /**
- * Path → row. Paths are compared as sent: segments between slashes, case-sensitive, no normalisation. `//`, a trailing
- * slash, `;params` and encoded dots name nothing, so the check and the handler can never see two different paths.
+ * Finds the row of a path. Paths are compared as sent: segments between slashes, case-sensitive, no normalisation. A
+ * path with `//`, a trailing slash, `;params` or encoded dots names nothing, so that the check and the handler can never
+ * see two different paths.
  * @source design/reliability.md, H-08
  */
 import type { Route } from "../contract/route.js";
@@ -24,14 +25,14 @@ interface Match {
 }
 
 interface Router {
-  /** The row; the methods that the path does have; or undefined when there is no such path. */
+  /** @returns the row; or the methods that the path has instead of this one; or undefined for an unknown path */
   find(method: string, path: string): Match | readonly string[] | undefined;
 }
 
 /** @throws Error when two rows claim one method and path, or one operation name is used twice */
 export function createRouter(rows: readonly Route[]): Router {
   const root = newNode();
-  /** Paths without parameters, which most requests have: one look-up. Path → method → match. */
+  /** Matches by path and method, for paths without parameters. Most requests have one and need a single look-up. */
   const fixed = new Map<string, Map<string, Match>>();
   const operations = new Set<string>();
   for (const row of rows) {
@@ -80,7 +81,7 @@ function insert(root: Node, row: Route, path: string): readonly string[] {
   return names;
 }
 
-/** A literal segment goes before a parameter; the parameter is tried where the literal leads nowhere. */
+/** Tries the literal segment first, and the parameter only if the literal leads to no row. */
 function walk(node: Node, segments: readonly string[], at: number, values: string[]): Node | undefined {
   const segment = segments[at];
   if (segment === undefined) return node.rows.size > 0 ? node : undefined;

@@ -47,7 +47,7 @@ export const STEPS: readonly Step[] = [
     run: rateLimit,
   },
   {
-    // Before the rate of a client, which is named in the body; like the size of a body that came as it is.
+    // This comes before the limit by client, because the client is named in the body, which must be readable by then.
     name: "coding of the body (415), its form (400) and size (413)",
     needs: "body",
     applies: (row) => row.request.body !== undefined,
@@ -178,7 +178,7 @@ function credential(request: SteppedRequest, row: Route): void | Promise<void> {
   request.caller = caller;
 }
 
-/** Parsed once per list: a cached caller brings the same list again. */
+/** Parsed allowlists. A caller is cached, so the same list object comes with each of its requests. */
 const parsedLists = new WeakMap<readonly string[], readonly Cidr[]>();
 
 function allowlist(request: SteppedRequest): void {
@@ -200,7 +200,7 @@ function rateLimit(request: SteppedRequest, row: Route): void | Promise<void> {
 
 function rateLimitByClient(request: SteppedRequest, row: Route): void | Promise<void> {
   if (row.rate === undefined) return;
-  // A body that cannot be read counts for its address alone; that it cannot be read is said by its own step.
+  // A body that cannot be read names no client and counts for its address alone. A later step refuses it.
   const claimed = request.decodedOrNothing()["client_id"];
   const client = typeof claimed === "string" ? firstChars(claimed, LIMITS.rate_client_id_chars) : "";
   return admitted(request, row, request.ports.admit(row.rate, `${request.addressGroup}\n${client}`));
@@ -249,7 +249,7 @@ function noFirmContext(request: SteppedRequest): void {
   if (request.head.headers.get("x-firm-id") !== undefined) throw new Refusal("FIRM_CONTEXT_FORBIDDEN");
 }
 
-/** Unlike the rest of the query it is read here: what may be done depends on it. */
+/** Reads customerRef from the query, ahead of the other parameters, because the caller's rights depend on it. */
 function customerContext(request: SteppedRequest): void | Promise<void> {
   const { caller } = request;
   if (caller === undefined) throw new Refusal("TOKEN_INVALID");
@@ -299,7 +299,7 @@ function idempotencyKey(request: SteppedRequest, row: Route): void {
   request.idempotencyKey = row.idempotency === "uuid" ? key.toLowerCase() : key;
 }
 
-/** An id of the wrong form names nothing that exists: the same answer as an unknown one. */
+/** An id of a wrong form is answered like an unknown id, with 404: both name nothing that exists. */
 function pathParameters(request: SteppedRequest, row: Route): void {
   const values: Record<string, string> = {};
   for (const [i, name] of request.pathNames.entries()) {
@@ -319,7 +319,7 @@ function queryParameters(request: SteppedRequest, row: Route): void {
   request.query = parsed.data;
 }
 
-/** Bytes that a row takes unread are what was signed or will be kept: nobody asked us to change them. */
+/** Operations that take raw bytes accept no coding: those bytes were signed, or are kept as evidence, as they came. */
 function coding(request: SteppedRequest, row: Route): void | Promise<void> {
   const { headers } = request.head;
   if (headers.get("content-encoding") === undefined || request.bodyIsEmpty) return;

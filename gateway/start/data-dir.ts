@@ -11,7 +11,7 @@ import type { QuarantinedJob } from "../../validators/pool.js";
 
 const MASTER_KEY_BYTES = 32;
 
-/** Reads a file of DATA_DIR, or makes it whole and private in one step. */
+/** Reads a file of DATA_DIR. A missing one is written aside and renamed, so that nobody ever sees half of it. */
 function readOrCreate(path: string, make: () => string): string {
   if (existsSync(path)) return readFileSync(path, "utf8").trim();
   const text = make();

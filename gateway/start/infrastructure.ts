@@ -23,7 +23,7 @@ import { startServer } from "../http/server.js";
 import type { ServerForm } from "../http/listener.js";
 import type { RunningServer } from "../http/server.js";
 
-/** What is stopped last was started first. */
+/** Remembers how each part is stopped, and stops the parts in the opposite order of their start. */
 export class Stack {
   // Bounded by the parts that startEngine starts.
   readonly #ends: (() => Promise<void> | void)[] = [];
@@ -46,7 +46,7 @@ export class Stack {
   }
 }
 
-/** What is there before anything starts. */
+/** What exists before any part is started. */
 export interface Base {
   readonly config: Config;
   readonly clock: Clock;

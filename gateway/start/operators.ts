@@ -35,7 +35,7 @@ import type { Base } from "./infrastructure.js";
 import type { Work } from "./work.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
-/** Registers the gauges. */
+/** Sets the gauges anew whenever the metrics are read. */
 export function observe({ metrics, clock, stack, log }: Base, { sql, actors, pool, registrations }: Work): void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();

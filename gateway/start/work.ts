@@ -71,7 +71,7 @@ export interface Work {
 }
 
 interface WorkOptions {
-  /** `gateway` does not dispatch. */
+  /** A process with the role `gateway` serves requests but sends nothing. */
   readonly role: "all" | "gateway" | "worker";
   /** `loopback` hands documents over without a network. */
   readonly transport: "as4" | "loopback";
@@ -105,7 +105,7 @@ async function startWorkers(
   return { pool, validators: createValidators(pool, metrics, config.RULES_DIR) };
 }
 
-/** What the parts below share. */
+/** What the actors, the stream consumers and the rows are all made of. */
 interface Ground {
   readonly base: Base;
   readonly sql: Sql;
@@ -117,7 +117,7 @@ interface Ground {
   readonly node: string;
 }
 
-/** Names this process in leases. */
+/** The name under which this process takes leases. */
 const ownerOf = (node: string): string => `${node}/${process.pid}`;
 
 /** The kinds of actor that own documents and messages. */
