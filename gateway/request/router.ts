@@ -1,7 +1,7 @@
 /**
  * Finds the row of a path. Paths are compared as sent: segments between slashes, case-sensitive, no normalisation. A
- * path with `//`, a trailing slash, `;params` or encoded dots names nothing, so that the check and the handler can never
- * see two different paths.
+ * path with `//`, a trailing slash, `;params` or encoded dots names nothing, so that the check and the handler can
+ * never see two different paths.
  * @source design/reliability.md, H-08
  */
 import type { Route } from "../contract/route.js";
