@@ -1,6 +1,6 @@
 /**
- * One credential: its logins, renewals and revocations take turns. Short turns; the statements behind them are right
- * under races by themselves, the turns keep a flood on one credential from taking every connection to Postgres.
+ * The actor of one credential: its logins, renewals and revocations take turns. The statements behind them are right
+ * under races by themselves; the turns keep a flood on one credential from taking every connection to Postgres.
  */
 import { createHash } from "node:crypto";
 
@@ -41,13 +41,14 @@ export const credentialKind = (tokens: Tokens): CredentialKind => ({
 });
 
 /**
- * Names an actor without holding what names it: a client id may be anything that a stranger sends, a token is a secret.
+ * The name of a credential's actor: a hash, because a client id may be anything that a stranger sends, and a token is a
+ * secret.
  */
 const keyOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
 /**
- * `rt_` and the 22 characters that name the family: all refresh tokens of a login share them. An access token is its
- * own.
+ * The length of `rt_` and the 22 characters that name a family: all refresh tokens of a login share them and take turns
+ * together. An access token takes turns alone.
  */
 const FAMILY_CHARS = 25;
 const familyOf = (token: string): string => (token.startsWith("rt_") ? token.slice(0, FAMILY_CHARS) : token);

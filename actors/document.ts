@@ -1,6 +1,6 @@
 /**
- * One document: its acceptance, and every move of its life; of a received one its verdict and its firm's answers. Long
- * turns: workers and the network.
+ * The actor of one document: it accepts and moves a sent document, and judges, shows and answers a received one. Its
+ * turns may be long, because they wait for workers and the network.
  */
 import { delivery } from "../engine/documents/delivery/chain.js";
 import { attemptDocument } from "../engine/documents/delivery/dispatch.js";
@@ -22,7 +22,7 @@ type DocumentProtocol = {
   readonly Accept: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Makes the attempt that this node has leased. */
   readonly Attempt: { readonly ask: ClaimedAttempt; readonly reply: null };
-  /** Does what a status of others says of this document. */
+  /** Moves this document as a status of another provider says. */
   readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
   readonly Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };

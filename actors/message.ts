@@ -1,6 +1,6 @@
 /**
- * One message between providers that is no customer's document: ours on its way out, or a status that is about no
- * document of ours.
+ * The actor of one message between providers that is no customer's document: one of ours on its way out, or a received
+ * status that names no document of ours.
  */
 import { delivery } from "../engine/documents/delivery/chain.js";
 import { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";

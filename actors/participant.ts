@@ -1,4 +1,7 @@
-/** One participant: which of its idempotency keys are in flight on this node. Short turns; long work is forwarded. */
+/**
+ * The actor of one participant: it knows which of its idempotency keys are in flight on this node. Its turns are short;
+ * long work is forwarded to the document's actor.
+ */
 import type { Instant } from "../engine/base/clock.js";
 import { createInbound } from "../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../engine/documents/inbound/receive.js";
@@ -26,7 +29,10 @@ type ParticipantProtocol = {
   readonly Receive: { readonly ask: InboundExchange; readonly reply: InboundOutcome };
 };
 
-/** The keys in flight. Forgetting them is harmless: the unique index is the law, this is the politeness. */
+/**
+ * The idempotency keys that are in flight on this node. Forgetting them is harmless: the unique index decides, and a
+ * claim only spares the second asker the work.
+ */
 interface Claims {
   readonly inFlight: Set<string>;
 }
@@ -50,7 +56,7 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
     handlers: {
       ClaimSend: ({ inFlight }, request) => {
         const { door, idempotencyKey } = request;
-        // A request without a key is a claim on nothing: no other one can be its repeat.
+        // A request without a key claims a fresh id, because no other request can be its repeat.
         const claim = idempotencyKey === undefined ? nextDocumentId(inbound.clock) : `${door} ${idempotencyKey}`;
         if (inFlight.has(claim)) throw refuseConflict(door, "in_flight");
         if (inFlight.size >= LIMITS.mailbox_max)

@@ -1,7 +1,7 @@
 /**
- * One participant's registration in the network: operations on it take turns. A turn waits for the SML, which answers
- * in seconds or not at all; nothing else of the participant waits behind it. Between nodes the claim in Postgres
- * decides.
+ * The actor of one participant's registration in the network: operations on it take turns. A turn waits for the SML,
+ * which answers in seconds or not at all, and nothing else of the participant waits behind it. Between nodes the claim
+ * in Postgres decides.
  */
 import { changeRegistration, checkRegistration, settleReview } from "../engine/peppol/discovery/registrations.js";
 import type {
@@ -42,7 +42,7 @@ export const registrationKind = (ports: RegistrationPorts): RegistrationKind => 
   },
 });
 
-/** What an operator does with registrations. */
+/** What operators can do with registrations. */
 export interface Registrations {
   change(participant: ParticipantId, request: RegistrationRequest): Promise<RegistrationResult>;
   check(participant: ParticipantId): Promise<RegistrationResult>;

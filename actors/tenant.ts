@@ -1,6 +1,6 @@
 /**
- * One tenant: what an operator makes of it takes turns, so that two who register one participant make one firm of it.
- * Short turns; between nodes the unique indexes decide.
+ * The actor of one tenant: what operators make of it takes turns, so that two who register one participant make one
+ * firm. Its turns are short; between nodes the unique indexes decide.
  */
 import { createKey } from "../engine/identity/keys.js";
 import type { NewKey } from "../engine/identity/keys.js";
@@ -34,7 +34,7 @@ export const tenantKind = (ports: RegistrationPorts): TenantKind => ({
   },
 });
 
-/** What an operator makes. */
+/** What operators can make. */
 export interface Tenants {
   makeFirm(firm: NewFirm): Promise<MadeFirm | ParticipantFault>;
   makeIntegrator(integrator: NewIntegrator): Promise<MadeIntegrator>;
@@ -43,8 +43,8 @@ export interface Tenants {
 }
 
 /**
- * The operations of operators through their actors. A firm that is not there yet is its participant, an integrator its
- * name.
+ * The operators' operations, each in the turn of its tenant. A firm that does not exist yet takes turns under its
+ * participant, a new integrator under its name.
  */
 export const tenantsThroughActors = (actors: ActorSystem, kind: TenantKind): Tenants => ({
   makeFirm: (firm) => actors.ask(kind, `participant/${participantKey(firm.participantId)}`, "CreateFirm", firm),

@@ -44,7 +44,7 @@ const LINES = 6;
 const RECEIVERS = 500;
 /** Messages before the measured ones: as many as it takes until the code is compiled. */
 const WARM_UP = 3_000;
-/** More than any node takes a second: how many messages are made before the run. */
+/** More messages than any node takes in a second; it decides how many are made before the run. */
 const RATE_CEILING = 1_200;
 const SENDER = "0245:7000000000" as ParticipantId;
 const TYPE = BILLING_CAPABILITIES[0]?.documentTypeId ?? "";
@@ -275,7 +275,7 @@ async function inParallel(seconds: number, concurrency: number, step: () => Prom
   return count / ((systemClock.monotonic() - start) / 1_000);
 }
 
-/** Evidence alone: exchanges of ordinary size, 64 under way, on this disk and in this Postgres. */
+/** Measures the archive alone: exchanges of ordinary size, 64 at a time, on this disk and in this Postgres. */
 async function evidenceFigure(options: BenchOptions, engine: BenchEngine): Promise<Figure> {
   const root = mkdtempSync(join(tmpdir(), "kurier-bench-evidence-"));
   const journal = createEvidenceJournal({ sql: engine.sql, store: openFileEvidence(root), clock: systemClock });

@@ -117,7 +117,7 @@ interface InvoiceNames {
   readonly number?: string;
   /** Endpoint and tax number of the seller, scheme 0245; default 2020202020. */
   readonly seller?: string;
-  /** … of the buyer; default 2021212121. */
+  /** The same of the buyer; default 2021212121. */
   readonly buyer?: string;
   /** BT-2 as YYYY-MM-DD; default 2026-11-20. */
   readonly issueDate?: string;

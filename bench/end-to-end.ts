@@ -21,9 +21,9 @@ const BACKLOG_PER_SECOND = 300;
 /** Share of the draining rate at which documents come in the steady part. */
 const STEADY_SHARE = 0.7;
 const LOOK_MS = 200;
-/** Looks without a change after which nothing is under way any more. */
+/** So many looks without a change mean that nothing is under way any more. */
 const QUIET_LOOKS = 3;
-/** Longest wait for the last document, in times of the measured part. */
+/** The longest wait for the last document, as a multiple of the measured part. */
 const PATIENCE = 10;
 
 interface Counts {
@@ -91,7 +91,10 @@ async function checkRows({ sql }: BenchEngine, accepted: number, underWay: numbe
   }
 }
 
-/** A backlog, and how fast it goes. @returns documents a second */
+/**
+ * Builds up a backlog and measures how fast it is worked off.
+ * @returns documents a second
+ */
 async function drainRate(
   options: BenchOptions,
   engine: BenchEngine,
@@ -135,7 +138,7 @@ async function drainRate(
   };
 }
 
-/** Documents come at a rate that the node can bear; how long each takes from its 202 to `delivered`. */
+/** Sends at a rate that the node can bear, and measures how long each document takes from its 202 to `delivered`. */
 async function steady(
   options: BenchOptions,
   engine: BenchEngine,

@@ -18,7 +18,7 @@ interface Load {
   readonly url: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Stops after so many, whatever the time. */
+  /** The number of requests after which the load stops, whatever the time. */
   readonly amount?: number;
   /** Makes the next request. */
   readonly next: () => LoadRequest;
@@ -78,7 +78,7 @@ interface PacedLoad extends Pick<Load, "url" | "next" | "seconds" | "amount"> {
   readonly rate: number;
 }
 
-/** Longest wait for the answers that are missing when the last request has gone. */
+/** The longest wait for the answers that are missing when the last request has gone. */
 const ANSWERS_MS = 30_000;
 
 /** One request. @returns its status, 0 when there was no answer */

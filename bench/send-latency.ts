@@ -6,7 +6,7 @@ import type { Bench, BenchOptions, Figure } from "./runner.js";
 import { firmsFor, requests, templateOf } from "./send-requests.js";
 
 const CONNECTIONS = 64;
-/** More than any node accepts a second: how many firms are needed. */
+/** More documents than any node accepts in a second; it decides how many firms are needed. */
 const RATE_CEILING = 2_500;
 /** Share of the capacity, measured a moment before, at which requests come. */
 const SHARE = 0.5;

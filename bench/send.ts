@@ -15,7 +15,7 @@ import { firmsFor, requests, templateOf } from "./send-requests.js";
 import type { Template } from "./send-requests.js";
 
 const CONNECTIONS = 64;
-/** More than any node accepts a second: how many firms are needed. */
+/** More documents than any node accepts in a second; it decides how many firms are needed. */
 const RATE_CEILING = 2_500;
 const figureOf = (name: string, result: LoadResult, note = ""): Figure => ({
   name,

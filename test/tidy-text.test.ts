@@ -27,7 +27,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   "[...fresh, ...previous]": "a list",
   "[...(current === undefined ? [] : [current]), ...others]": "a list",
   "(options.servers ?? getServers().flatMap((text) => parseDnsServer(text) ?? []))": "a list",
-  "(said + text)": "the words of our own Postgres, searched and not kept",
+  "(output + text)": "the words of our own Postgres, searched and not kept",
   secret: "our own secret, of base 62",
   random: "our own secret, of base 62",
   token: "a key in memory",

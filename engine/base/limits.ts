@@ -342,7 +342,7 @@ export const LIMITS = {
   status_elements_max: 20_000,
   status_text_chars_max: 500,
   status_location_chars_max: 500,
-  /** Issues that a status of ours lists; the firsts tell what is wrong. Ours. */
+  /** The most issues that a status of ours lists: the first ones tell what is wrong. Ours. */
   mls_issues_max: 100,
   /** design/as4.md, section 11: 99.5 % within 20 minutes from receipt to status. What is left is for its delivery. */
   mls_confirmation_wait_ms: 12 * MINUTE_MS,

@@ -52,7 +52,7 @@ function removeStale(lock: string, aside: string, stale: string): void {
     try {
       linkSync(aside, lock);
     } catch {
-      // A third starter holds the lock by now; the next look says so.
+      // A third starter has taken the lock meanwhile, which the next look finds.
     }
   }
   rmSync(aside, { force: true });

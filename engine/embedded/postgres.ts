@@ -176,9 +176,9 @@ const dataArgument = (privileges: Privileges, directory: string): string =>
 /** Runs a program to its end. @throws EmbeddedError with its last words */
 async function run(file: string, args: readonly string[], options: SpawnOptions, timeout_ms: number): Promise<void> {
   const child = spawn(file, [...args], { ...options, stdio: ["ignore", "ignore", "pipe"], timeout: timeout_ms });
-  let said = "";
+  let output = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    said = (said + text).slice(-2_000);
+    output = (output + text).slice(-2_000);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", () => {
@@ -189,7 +189,7 @@ async function run(file: string, args: readonly string[], options: SpawnOptions,
     child.once("close", resolve);
   });
   if (code !== 0) {
-    const last = said.trim().split("\n").at(-1) ?? "it said nothing";
+    const last = output.trim().split("\n").at(-1) ?? "it said nothing";
     throw new EmbeddedError(
       `The embedded PostgreSQL cannot be set up: ${last}. Set DATABASE_URL to use a PostgreSQL of your own.`,
     );

@@ -1,4 +1,6 @@
-/** From a bearer token to a caller: the signature once, the key's present state every time. */
+/**
+ * Turns a bearer token into a caller. The signature is checked once for a token, the state of its key at every request.
+ */
 import type { Instant } from "../base/clock.js";
 import { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";

@@ -46,12 +46,12 @@ export interface FirmContext {
 
 /** The firm for which a Connector call is made. */
 export interface CustomerContext extends FirmContext {
-  /** What the integrator calls it. */
+  /** The integrator's own name for the firm. */
   readonly customerRef: string;
 }
 
 /** The participant for which a SAPI call is made. */
 export interface ParticipantContext extends FirmContext {
-  /** As registered. */
+  /** The participant as it is registered, which may be written in other letters than the caller wrote it. */
   readonly participantId: ParticipantId;
 }

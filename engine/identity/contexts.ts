@@ -15,7 +15,7 @@ import { bindingKey } from "./nodes/memory.js";
 import { effectiveScopes } from "./scopes.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 
-/** A fact that may have to be asked of Postgres. */
+/** A fact that is known at once, or must be asked of Postgres first. */
 type Soon<T> = T | Promise<T>;
 
 interface ContextPorts {
@@ -27,7 +27,10 @@ interface ContextPorts {
   findCustomer(integratorId: IntegratorId, customerRef: string): Promise<BindingRow | undefined>;
 }
 
-/** No firm has this id: looking it up costs what looking up a real one costs. */
+/**
+ * An id that no firm has: looking it up takes as long as looking up a real one, so that the time of an answer tells
+ * nothing.
+ */
 const NO_FIRM = "00000000-0000-0000-0000-000000000000" as FirmId;
 
 /**

@@ -66,12 +66,15 @@ export interface AccessPoint {
   readonly recipients: Recipients;
   readonly pki: Pki;
   readonly keys: OwnKeys;
-  /** Undefined where we do not register participants. */
+  /** What registering participants needs; undefined where this engine does not register them. */
   readonly registrations: RegistrationPorts | undefined;
   stop(): void;
 }
 
-/** @throws ConfigError with sentences for the operator */
+/**
+ * Opens our access point from the configuration.
+ * @throws ConfigError with sentences for the operator
+ */
 export async function openAccessPoint(options: AccessPointOptions): Promise<AccessPoint> {
   const { config, dataDir, publicUrl, sql, sealer, crypto, archive, receive, clock, log, metrics } = options;
   const { store, keys } = await openOwnPki({ config, dataDir, clock, log });
@@ -133,8 +136,8 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
 }
 
 /**
- * MLS-2: a provider must be found in the network to be told what became of its documents. @source design/as4.md section
- * 11
+ * Warns where we are not registered as a provider: statuses about our documents could not reach us (MLS-2).
+ * @source design/as4.md section 11
  */
 async function sayWhetherWeAreFound(sql: Sql, keys: OwnKeys, log: Log): Promise<void> {
   const own = providerOfSeat(keys.ap().seat);
@@ -152,7 +155,10 @@ interface LookupParts {
   readonly smpServer: SmpServer;
 }
 
-/** SMP_MODE. @source design/interface.md, Environment */
+/**
+ * Opens the look-up that SMP_MODE names.
+ * @source design/interface.md, Environment
+ */
 async function openLookup(
   { config, crypto, clock, log }: AccessPointOptions,
   { pki, policy, http, smpServer }: LookupParts,

@@ -62,9 +62,9 @@ export interface DueReport {
 }
 
 /**
- * The reports that are due: every month from the one after the last report of a type to the last month that is over
- * since LIMITS.report_delay_ms. Without a last report, only that last month. Oldest first, at most
- * LIMITS.report_months_max a type.
+ * The reports that are due: of each type every month after its last report, up to the last month that ended at least
+ * LIMITS.report_delay_ms ago. Where there was no report yet, only that last month. Oldest first, at most
+ * LIMITS.report_months_max of a type.
  */
 export function dueReports(now: Instant, last: Readonly<Partial<Record<ReportType, Month>>>): readonly DueReport[] {
   const over = addMonths(monthOf(now - LIMITS.report_delay_ms), -1);
@@ -78,14 +78,14 @@ export function dueReports(now: Instant, last: Readonly<Partial<Record<ReportTyp
   });
 }
 
-/** What both reports say first. */
+/** What stands at the head of both reports. */
 interface ReportHead {
   readonly month: Month;
   /** Our seat, `POP000123`. */
   readonly reporter: string;
 }
 
-/** Exchanges of a month that agree in everything a transaction report tells apart. */
+/** How many exchanges of a month are alike in everything that the transaction report distinguishes. */
 export interface TransactionCount {
   readonly direction: "incoming" | "outgoing";
   /** Seat of the other access point. */
@@ -99,7 +99,9 @@ export interface TransactionCount {
   readonly count: number;
 }
 
-/** Distinct end users of one combination; an undefined member was not told apart. */
+/**
+ * How many distinct end users exchanged documents in one combination; a member that is undefined was not distinguished.
+ */
 export interface EndUserCount {
   readonly documentTypeId: string | undefined;
   readonly processId: string | undefined;
@@ -149,7 +151,7 @@ const COUNTRIES: ReadonlySet<string> = new Set(
 
 /** Whether a code is a country's; COUNTRY_C1 on the wire may be any two characters. */
 export const isCountry = (code: string): boolean => COUNTRIES.has(code);
-/** What the transaction report knows for a sender whose country is none. */
+/** The code that the transaction report uses where a sender's country is not a real one. */
 const COUNTRY_UNKNOWN = "ZZ";
 const countryOf = (code: string | undefined): string =>
   code !== undefined && COUNTRIES.has(code) ? code : COUNTRY_UNKNOWN;
@@ -161,10 +163,7 @@ interface Tally {
 const tally = ({ incoming, outgoing }: Tally): string =>
   element("Incoming", String(incoming)) + element("Outgoing", String(outgoing));
 
-/**
- * Sums counts by what `keysOf` makes of each; in the order of the keys, so that a report is the same whenever it is
- * made.
- */
+/** Adds up the counts that share a key; sorted by key, so that a report is the same whenever it is made. */
 function sums(counts: readonly TransactionCount[], keysOf: (count: TransactionCount) => string): [string, Tally][] {
   const found = new Map<string, Tally>();
   for (const count of counts) {
@@ -205,7 +204,7 @@ export function buildTsr(head: ReportHead, counts: readonly TransactionCount[]):
   return document("TransactionStatisticsReport", TSR_NS, TSR_CUSTOMIZATION, head, inside);
 }
 
-/** Kinds of subsets, by which members of a combination they tell apart. */
+/** The subsets that the report wants, each by the members of a combination that it distinguishes. */
 const SUBSETS = [
   { type: "PerDT-PR", documentType: true, process: true, country: false },
   { type: "PerDT-PR-EUC", documentType: true, process: true, country: true },

@@ -6,7 +6,7 @@ import type { OutboundTrigger } from "../lifecycle/document.js";
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
 export interface Exchange {
   readonly documentId: DocumentId;
-  /** Undefined for messages of the access point itself. */
+  /** The firm that sends it; undefined for messages of the access point itself. */
   readonly firmId: FirmId | undefined;
   readonly attempt: number;
   readonly sender: ParticipantId;
@@ -24,7 +24,7 @@ export interface Exchange {
 }
 
 interface OutcomeRow {
-  /** What it does to the document's life; undefined leaves the state alone. */
+  /** The move of the document's state that it triggers; undefined leaves the state as it is. */
   readonly trigger: OutboundTrigger | undefined;
   /** Whether another attempt is made while the plan has one. */
   readonly retryable: boolean;
@@ -72,7 +72,7 @@ export interface Outcome {
   readonly code?: string;
   /** One sentence for the operator, without text of the peer or the document. */
   readonly detail?: string;
-  /** When to come again, for `deferred`. */
+  /** How long to wait before the next try, where the outcome is `deferred`. */
   readonly retryAfter_ms?: number;
 }
 
@@ -110,7 +110,7 @@ export interface EnvelopeFacts {
 export type InboundOutcome =
   | {
       readonly kind: "stored" | "duplicate";
-      /** Of the row that holds it, now or since the first time. */
+      /** The id of the stored document, whether it was stored now or by its first delivery. */
       readonly id: string;
       /** Undefined for messages to the access point itself. */
       readonly firmId: FirmId | undefined;

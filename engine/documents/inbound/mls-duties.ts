@@ -127,8 +127,9 @@ interface Verdict {
 }
 
 /**
- * By the rules, and by what the envelope declares: the type decides, and a document that names another specification,
- * process or party than its envelope is refused. Undefined: not in time.
+ * Judges a received document by the rules, and by what its envelope declares: the type decides, and a document that
+ * names another specification, process or party than its envelope is refused.
+ * @returns undefined where the verdict did not come in time
  */
 async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Verdict | undefined> {
   if (duty.payload === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What a node remembers of identity, by what it is called in announcements. */
+/** What a node remembers of identity, under the keys by which announcements name it. */
 import type { Clock } from "../../base/clock.js";
 import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";

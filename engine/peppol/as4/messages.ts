@@ -189,7 +189,10 @@ function unpack(
   return { soap: root.body, attachments };
 }
 
-/** CN of the signer = From, CN of our certificate = To. @source design/as4.md sections 2, 18 step 6 */
+/**
+ * Checks that From is the common name of the signer and To that of our own certificate.
+ * @source design/as4.md sections 2, 18 step 6
+ */
 function partyFault(
   message: UserMessage,
   opened: Opened,
@@ -310,8 +313,8 @@ export async function readAnswer(
   if ("kind" in unpacked) return { kind: "unconfirmed", error: "EBMS:0301", reason: unpacked.reason };
   const checked = await crypto("as4.check", { soap: unpacked.soap });
   if (checked.kind === "refused") {
-    const unread = checked.error === "EBMS:0009";
-    return { kind: "unconfirmed", error: unread ? "EBMS:0301" : "EBMS:0302", reason: checked.reason };
+    const isUnreadable = checked.error === "EBMS:0009";
+    return { kind: "unconfirmed", error: isUnreadable ? "EBMS:0301" : "EBMS:0302", reason: checked.reason };
   }
   const signal = readSignal(checked.messaging);
   if (signal === undefined) return { kind: "unconfirmed", error: "EBMS:0301", reason: "no_signal" };

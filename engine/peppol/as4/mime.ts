@@ -228,7 +228,7 @@ function decode(body: Buffer, headers: Map<string, string>): Buffer {
   if (encoding !== "base64") throw new Fault("transfer_encoding");
   const text = body.toString("latin1").replace(/[ \t\r\n]+/g, "");
   const bytes = Buffer.from(text, "base64");
-  // `Buffer.from` skips what is not base64; the way back shows it.
+  // `Buffer.from` skips what is not base64, so that only encoding the result again shows whether anything was skipped.
   if (bytes.toString("base64") !== text) throw new Fault("transfer_encoding");
   return bytes;
 }
@@ -240,7 +240,10 @@ function contentId(value: string | undefined): string | undefined {
   return id;
 }
 
-/** Every id once; `start`, when given, must name the first part: a message with its root elsewhere is not Peppol's. */
+/**
+ * Checks that no Content-ID comes twice and that `start`, when given, names the first part: a message whose root is
+ * elsewhere is not Peppol's.
+ */
 function checkIds(parts: readonly MimePart[], type: ContentType): void {
   const ids = parts.map((part) => part.cid).filter((cid) => cid !== undefined);
   if (new Set(ids).size !== ids.length) throw new Fault("content_id");

@@ -7,16 +7,19 @@ import { NOT_SERVICED } from "./ebms-errors.js";
 import type { HttpFault } from "../network/http.js";
 import type { Outcome } from "../transport.js";
 
-/** Attempts that a receiver's NOT_SERVICED is doubted for: its recipient may have moved since our look-up. */
+/** How many attempts doubt a receiver's NOT_SERVICED, because the recipient may have moved since our look-up. */
 const DOUBTED_ATTEMPTS = 1;
 /**
- * The same for a NOT_SERVICED that is not signed: Oxalis says so whatever it cannot decrypt or verify, and signs it
- * when the metadata name another access point. A peer that changes its key needs time to publish it; these attempts
+ * The same where NOT_SERVICED is not signed. Oxalis answers so whenever it cannot decrypt or verify, and signs only
+ * where the metadata name another access point. A peer that changes its key needs time to publish it; these attempts
  * take an hour.
  */
 const DOUBTED_UNSIGNED_ATTEMPTS = 5;
 
-/** Nothing came back. @param uploaded whether the whole message was handed to the network: then the peer may have it */
+/**
+ * The outcome where no answer came back.
+ * @param uploaded whether the whole message was handed to the network, so that the peer may have it
+ */
 export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
   const code = fault.toUpperCase();
   return uploaded
@@ -24,7 +27,10 @@ export function outcomeOfFault(fault: HttpFault, uploaded: boolean): Outcome {
     : { kind: "transport_failed", code, detail: "The receiving access point could not be reached." };
 }
 
-/** An HTTP answer without an ebMS signal that could be read. @source design/reliability.md, S-09 */
+/**
+ * The outcome of an HTTP answer that holds no ebMS signal we can read.
+ * @source design/reliability.md, S-09
+ */
 export function outcomeOfStatus(status: number, reason: string): Outcome {
   if (status >= 200 && status < 300)
     return { kind: "unconfirmed", code: "EBMS:0301", detail: `The answer holds no receipt (${reason}).` };
@@ -35,7 +41,7 @@ export function outcomeOfStatus(status: number, reason: string): Outcome {
       code,
       detail: "The receiving access point points elsewhere; redirects are not followed.",
     };
-  // A gateway that lost its answer may have passed the message on; 503 and 4xx say that it was not taken.
+  // A 5xx may come from a gateway behind which the message was taken; 503 and 4xx say that it was not.
   if (status >= 500 && status !== 503)
     return { kind: "unconfirmed", code, detail: "The receiving access point failed while it had the message." };
   return { kind: "peer_busy", code, detail: "The receiving access point did not take the message." };
@@ -55,7 +61,7 @@ const firstCode = (errors: readonly { readonly code: string }[]): string => {
   return /^EBMS:[0-9]{4}$/.test(code) ? code : "EBMS:other";
 };
 
-/** An answer in ebMS. */
+/** The outcome of an answer in ebMS. */
 export function outcomeOfAnswer(answer: Answer, context: AnswerContext): Outcome {
   switch (answer.kind) {
     case "receipt":

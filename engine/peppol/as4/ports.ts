@@ -26,7 +26,9 @@ export type PeerVerdict =
       /** DER of the issuers up to the root, for the evidence. */
       readonly issuers?: readonly Uint8Array[];
     }
-  /** `passing`: nobody could say whether it is revoked and the policy is hard; asking again may help. */
+  /**
+   * `passing` means that nobody could say whether it is revoked and the policy is hard, so that asking again may help.
+   */
   | { readonly kind: "refused"; readonly fault: string; readonly passing: boolean };
 
 /** Judges the certificates of other access points. */
@@ -54,7 +56,7 @@ export type EndpointFound =
       readonly target?: OutboundUrl;
       /** DER. */
       readonly certificate: Uint8Array;
-      /** What the PKI said of the certificate a moment ago; absent: ask it. */
+      /** What the PKI has said of the certificate a moment ago; where it is absent, the PKI is asked. */
       readonly verdict?: Extract<PeerVerdict, { readonly kind: "trusted" }>;
       /** The signed metadata that named the endpoint, for the evidence; absent where the operator's own routes did. */
       readonly metadata?: SignedMetadata;
@@ -69,6 +71,6 @@ export interface Endpoints {
     wanted: { readonly receiver: ParticipantId; readonly documentTypeId: string; readonly processId: string },
     signal: AbortSignal,
   ): Promise<EndpointFound>;
-  /** What was remembered of a recipient has turned out wrong. */
+  /** Forgets a recipient, because what was remembered of it has turned out wrong. */
   forget(receiver: ParticipantId): void;
 }

@@ -70,7 +70,7 @@ class Refused extends Error {
   }
 }
 
-/** Where the standard business document is the fault: the content is wrong, and sending it again would not help. */
+/** The error where the standard business document itself is wrong, so that sending it again would not help. */
 const CONTENT_FAULT = "EBMS:0003";
 
 /** Makes the receiving side of our access point. A receipt leaves only after the document is stored and archived. */
@@ -157,7 +157,7 @@ async function take(
   return { reply: replyOf(200, built), result: outcome.kind };
 }
 
-/** What the verified header and the document inside say together. */
+/** Joins the verified header and the envelope inside the message to one inbound exchange. */
 function exchangeOf({ message, payload, signer }: OpenedMessage): InboundExchange {
   const { messageId } = message;
   const bytes = Buffer.from(payload?.buffer ?? new ArrayBuffer(0), payload?.byteOffset ?? 0, payload?.byteLength ?? 0);
@@ -234,7 +234,7 @@ interface Taken {
   readonly referencesSha256: string;
 }
 
-/** Stores the exchange: without this there is no receipt. */
+/** Archives the exchange, without which no receipt may be sent. */
 async function keep(
   { evidence, clock }: As4ReceiverPorts,
   { opened, arrival, exchange, outcome, built, referencesSha256 }: Taken,

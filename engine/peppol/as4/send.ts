@@ -94,7 +94,7 @@ export function createAs4Transport(ports: As4TransportPorts): Transport {
 
 interface Sent {
   readonly outcome: Outcome;
-  /** What we knew of the recipient seems to be out of date. */
+  /** Whether what we know of the recipient seems to be out of date. */
   readonly stale: boolean;
 }
 
@@ -144,8 +144,8 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   const kept =
     !transmitted || (await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt }));
   const stale = isStale(result, judged.answer);
-  // Without its evidence an exchange proves nothing: the peer will say "duplicate" to the next attempt, and that is
-  // stored.
+  // An exchange without evidence proves nothing. The next attempt brings it: the peer answers "duplicate", and that
+  // answer is archived.
   if (!kept)
     return {
       outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." },
@@ -157,8 +157,8 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
 const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({ kind: "deferred", code: reason, retryAfter_ms });
 
 /**
- * Posts from a place of the receiver's, and frees it with the answer: what is judged and kept afterwards is our own
- * time.
+ * Posts while it holds a place on the wire, and frees the place with the answer: judging and archiving take our own
+ * time and must not keep the next message waiting.
  */
 async function onPlace(place: Place, post: (onSending: () => void) => Promise<HttpResult>): Promise<HttpResult> {
   let passage: Passage = "failed";
@@ -171,20 +171,29 @@ async function onPlace(place: Place, post: (onSending: () => void) => Promise<Ht
   }
 }
 
-/** A refusal in the words of ebMS is an answer, whatever its status; any other 5xx says that nobody is at home. */
+/**
+ * Whether the receiver is up: a refusal in ebMS is an answer whatever its HTTP status, any other 5xx says that nobody
+ * is at home.
+ */
 const passageOf = (result: HttpResult): Passage =>
   result.kind === "response" && (result.status < 500 || isSoap(result.contentType)) ? "passed" : "failed";
 
 const isSoap = (contentType: string): boolean =>
   /^\s*(?:application\/soap\+xml|multipart\/related)\b/i.test(contentType);
 
-/** Nobody answers a status with a status, and of our responses and reports nothing but a failure is of use. */
+/**
+ * A status is asked for business documents alone: statuses are not answered by statuses, and of our responses and
+ * reports we need to hear only failures.
+ */
 const statusAsked = ({ mlsType }: As4TransportPorts, { documentTypeId }: Exchange): { readonly mlsType?: MlsType } =>
   mlsType === undefined || classifyInbound(documentTypeId) !== "business" ? {} : { mlsType };
 
-/** The peer may have another key, or another recipient list, than our memory says. */
+/** Errors after which the look-up is repeated: the peer has another key, or no longer serves the recipient. */
 const STALE_CODES: ReadonlySet<string> = new Set(["EBMS:0004", "EBMS:0102"]);
-/** Nobody is there, or somebody else: the access point may have moved. One that is only slow or busy has not. */
+/**
+ * Faults after which the access point may have moved: nobody is there, or somebody else. One that is only slow or busy
+ * has not.
+ */
 const STALE_FAULTS: ReadonlySet<HttpFault> = new Set(["name_unknown", "connect_refused", "tls", "protocol"]);
 const STALE_STATUSES: ReadonlySet<number> = new Set([301, 302, 307, 308, 404, 410]);
 
@@ -229,7 +238,7 @@ function build(
 interface Judged {
   readonly outcome: Outcome;
   readonly answer: Answer | undefined;
-  /** Of the receipt's signer when it is not the certificate that was encrypted to. */
+  /** The judgement of the receipt's signer, where it is not the certificate that we encrypted to. */
   readonly answerVerdict?: PeerVerdict;
 }
 
@@ -261,7 +270,7 @@ async function judge(
   };
 }
 
-/** The peer's issuers, and those of the receipt's signer when its certificate was renewed in between. */
+/** Adds the issuers of the receipt's signer where its certificate was renewed since our look-up. */
 function withIssuersOf(verdict: Trusted, other: PeerVerdict | undefined): Trusted {
   const known = verdict.issuers ?? [];
   const more = (other?.kind === "trusted" ? (other.issuers ?? []) : []).filter(
@@ -281,7 +290,10 @@ interface Exchanged {
   readonly answeredAt: Instant;
 }
 
-/** Stores what was exchanged. @returns whether it is safe */
+/**
+ * Archives what was exchanged.
+ * @returns whether it is stored safely
+ */
 async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged): Promise<boolean> {
   const {
     exchange,

@@ -1,4 +1,4 @@
-/** The PKI's judgement of a peer as an exchange and its evidence need it. */
+/** Turns what the PKI and the look-up say into what an exchange and its evidence need. */
 import { LIMITS } from "../../base/limits.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { EvidencePart, ExchangeFacts } from "../../storage/evidence/record.js";
@@ -19,7 +19,7 @@ const trusted = (revocation: RevocationAnswer, issuers: readonly Uint8Array[], p
   ...(revocation.answer === undefined ? {} : { revocationAnswer: revocation.answer }),
 });
 
-/** Access points, judged by the PKI. */
+/** Judges other access points by the PKI. */
 export const peerTrust = (pki: Pick<Pki, "check" | "mode">): PeerTrust => ({
   judge: async (certificate) => {
     const verdict = await pki.check(certificate, { usage: "ap" });
@@ -29,7 +29,10 @@ export const peerTrust = (pki: Pick<Pki, "check" | "mode">): PeerTrust => ({
   },
 });
 
-/** Recipients, looked up in SMPs. @param policy under which the look-up judges certificates */
+/**
+ * Finds recipients through the look-up.
+ * @param policy under which the look-up judges certificates
+ */
 export const smpEndpoints = (lookup: Pick<SmpLookup, "lookup" | "forget">, policy: RevocationMode): Endpoints => ({
   find: async ({ receiver, documentTypeId, processId }) => {
     const answer = await lookup.lookup({ participant: receiver, documentType: documentTypeId, process: processId });
@@ -52,9 +55,7 @@ export const smpEndpoints = (lookup: Pick<SmpLookup, "lookup" | "forget">, polic
   },
 });
 
-/**
- * What the evidence keeps of a judgement: parts of the record, and a reference where the authority's answer is long.
- */
+/** What the evidence keeps of a judgement: parts of the record, or a reference where the authority's answer is long. */
 export async function trustEvidence(
   evidence: EvidenceArchive,
   { revocation, policy, revocationAnswer, issuers }: Trusted,

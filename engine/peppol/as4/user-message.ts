@@ -85,7 +85,7 @@ export function userMessageXml(id: string, message: OutgoingUserMessage): string
   );
 }
 
-/** A header as it stands, before any rule was asked. */
+/** A header as it was read, before its rules are checked. */
 interface RawUserMessage {
   readonly messageId: string | undefined;
   readonly timestamp: string | undefined;
@@ -108,7 +108,9 @@ interface RawUserMessage {
     Map<string, { readonly value: string | undefined; readonly type: string | undefined }> | undefined;
 }
 
-/** First rule that does not hold is the answer; `detail` names the header item in our words. */
+/**
+ * One rule for a header. The first that does not hold is the answer, and `detail` names the header item in our words.
+ */
 interface Rule {
   readonly error: EbmsErrorCode;
   readonly detail: string;

@@ -7,7 +7,10 @@ import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 
-/** `unknown`: the look-up failed; the document is accepted and its attempts look again. */
+/**
+ * What is known of a recipient before a 202. `unknown` means that the look-up failed: the document is accepted, and its
+ * attempts look again.
+ */
 export type Capability = "accepts" | "not_accepted" | "process_not_accepted" | "unregistered" | "unknown";
 
 /** Answers before a 202 whether a recipient takes a document. */

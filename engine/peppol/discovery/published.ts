@@ -6,7 +6,10 @@ import type { OwnKeys } from "../pki/own-keys.js";
 import { providerOfSeat } from "../seats.js";
 import type { PublishedParticipant } from "./smp-server.js";
 
-/** @returns a look-up by the participant's id in lower case */
+/**
+ * Makes the search for the participants that our SMP answers for.
+ * @returns a look-up by the participant's id in lower case
+ */
 export const publishedParticipants =
   (sql: Sql, keys: Pick<OwnKeys, "ap">) =>
   (key: string): Promise<PublishedParticipant | undefined> =>

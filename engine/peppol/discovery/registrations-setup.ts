@@ -14,7 +14,10 @@ import { createSmlRegistry, SML_MANAGEMENT_URLS } from "./sml-registry.js";
 import { createSml, SML_ZONES } from "./sml.js";
 import type { Sml } from "./sml.js";
 
-/** The locator of SML_ZONE and DNS_SERVERS. @throws ConfigError */
+/**
+ * Opens the locator that SML_ZONE and DNS_SERVERS configure.
+ * @throws ConfigError
+ */
 export function openSml(config: Pick<Config, "DNS_SERVERS" | "SML_ZONE" | "ENVIRONMENT">, clock: Clock): Sml {
   const servers = config.DNS_SERVERS.map(parseDnsServer);
   if (servers.includes(undefined))
@@ -41,7 +44,11 @@ interface RegistrationSetup {
   readonly clock: Clock;
 }
 
-/** @returns undefined where SML_SMP_ID is empty: we do not register. @throws ConfigError when we could not */
+/**
+ * Opens what registering participants needs.
+ * @returns undefined where SML_SMP_ID is empty, which means that we do not register
+ * @throws ConfigError where we could not
+ */
 export function openRegistrationPorts({
   config,
   sql,

@@ -1,7 +1,7 @@
 /**
- * Participants made known in the network, and taken out of it: each operation is claimed in Postgres before the SML
- * hears of it, and its outcome written afterwards. What nobody knows the outcome of is asked of DNS, which can prove
- * it; what DNS cannot prove waits for a person. Nothing is sent a second time to find out.
+ * Registers participants in the network and takes them out of it. Each operation is claimed in Postgres before the SML
+ * hears of it, and its outcome is written afterwards. Where the outcome is not known, DNS is asked, which can prove it;
+ * what DNS cannot prove waits for a person, and nothing is sent a second time to find out.
  * @source spec/rulings.md, section 12; design/as4.md, sections 10 and 11 (MLS-2)
  */
 import type { Clock } from "../../base/clock.js";
@@ -38,9 +38,9 @@ export interface RegistrationPorts {
 
 /** Everything that can come of an operation. */
 export const REGISTRATION_RESULTS = {
-  /** It is so now. */
+  /** What was asked for has been done. */
   done: { ok: true },
-  /** It was so before; nothing was asked. */
+  /** It was done before, so that the SML was not asked. */
   already: { ok: true },
   /** The participant belongs to another SMP: it is taken over with a migration key. */
   conflict: { ok: false },
@@ -109,13 +109,13 @@ const WANTED = {
   migrate: "registered",
 } as const satisfies Record<RegistrationOperation, RegistrationState>;
 
-/** Operations that send the network to our SMP. */
+/** The operations after which the network asks our SMP about the participant. */
 const PUBLISHES: ReadonlySet<RegistrationOperation> = new Set(["register", "migrate"]);
 
 type Ask = (migrationKey: string) => Promise<RegistryOutcome>;
 
 /**
- * Claim, ask, judge, write.
+ * Runs one operation in four steps: claims it in Postgres, asks the SML, judges the answer, writes what is known.
  * @param ask  what the SML is asked; with the migration key to use, empty for the operations that make none
  * @param reviewed  the participant was under review a moment ago, and DNS has ended it
  */
@@ -172,7 +172,7 @@ async function run(
     code: judged.code,
     now: clock.now(),
   });
-  // Too late: somebody else found the operation lying about and has put it under review.
+  // The claim had run out: another process found the unfinished operation and has put it under review.
   if (state === undefined) return { kind: "manual_review", state: "manual_review", code: judged.code };
   return {
     kind: judged.kind,
@@ -199,7 +199,7 @@ const contextOf = (key: string): string => `registration ${key}`;
 
 interface Judged {
   readonly kind: RegistrationResultKind;
-  /** Undefined: as before. */
+  /** Undefined where the recorded state stays as it is. */
   readonly state: RegistrationState | undefined;
   readonly code: string;
 }
@@ -238,7 +238,7 @@ async function judge(
   }
 }
 
-/** After an answer that was lost. */
+/** Judges an operation whose answer was lost by what DNS can prove. */
 async function proven(
   ports: RegistrationPorts,
   operation: RegistrationOperation,
@@ -249,7 +249,7 @@ async function proven(
   return { kind: state === WANTED[operation] ? "done" : operation === "register" ? "conflict" : "refused", state };
 }
 
-/** `unknown`: DNS did not say. */
+/** Who speaks for a participant according to DNS; `unknown` where DNS did not answer. */
 type Holder = "us" | "other" | "nobody" | "unknown";
 
 /** Who speaks for a participant, as DNS has it now. */
@@ -260,7 +260,7 @@ async function holderOf({ sml, smpUrl }: RegistrationPorts, participant: Partici
   return location.kind === "unregistered" ? "nobody" : "unknown";
 }
 
-/** Host and path: records may name an SMP by either scheme. */
+/** Host and path of an SMP's address, because records may name it with either scheme. */
 const placeOf = (url: string): string =>
   url
     .toLowerCase()
@@ -298,8 +298,8 @@ export async function checkRegistration(
 }
 
 /**
- * What a holder in DNS proves of an operation whose answer was lost. The holder of before may only be there still: it
- * proves nothing.
+ * What an operation whose answer was lost has done, by the holder that DNS names now. The holder from before the
+ * operation proves nothing, because DNS may only be slow to change.
  */
 const PROOFS: Readonly<Record<RegistrationOperation, Partial<Record<Holder, RegistrationState>>>> = {
   register: { us: "registered", other: "unregistered" },
@@ -311,7 +311,8 @@ const PROOFS: Readonly<Record<RegistrationOperation, Partial<Record<Holder, Regi
 /** The state that a record and DNS together prove; the record's own where they do not. */
 function stateBy({ state, lastOperation }: RegistrationRow, holder: Holder): RegistrationState {
   if (state === "manual_review") return PROOFS[lastOperation][holder] ?? state;
-  // Another SMP has taken it over; or it was registered behind our back, with our certificate.
+  // DNS overrules the record: another SMP has taken the participant over, or it was registered with our certificate by
+  // somebody else.
   if (state === "registered" && holder === "other") return "unregistered";
   return state === "unregistered" && holder === "us" ? "registered" : state;
 }

@@ -88,7 +88,7 @@ export interface SmlRegistryOptions {
   readonly timeout_ms?: number;
 }
 
-/** The registry's real form. The address is the operator's own: it is not judged. */
+/** Makes the registry that calls the SML. Its address is not judged, because the operator has configured it. */
 export function createSmlRegistry(options: SmlRegistryOptions): Registry {
   const { request } = createHttpClient({
     policy: { allowLoopback: false, ownOrigins: [new URL(options.url).origin] },
@@ -152,7 +152,7 @@ function send(
   });
 }
 
-/** Faults of the interface by their element. */
+/** What the faults of the interface mean, by the name of their element. */
 const FAULTS: Readonly<Record<string, RegistryOutcomeKind>> = {
   NotFoundFault: "not_found",
   UnauthorizedFault: "unauthorized",

@@ -128,7 +128,7 @@ function readEndpoint(element: XmlElement): PublishedEndpoint | undefined {
   };
 }
 
-/** Without a zone a date is one of UTC: it then differs from what was meant by hours, in a matter of years. */
+/** A date without a zone is read as UTC: the mistake is a few hours where services and certificates last for years. */
 const DATE_TIME = /^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?$/;
 
 function instantBelow(element: XmlElement, local: string): Instant | undefined | "malformed" {

@@ -5,9 +5,9 @@ import { ROUTING } from "./routing.js";
 import type { SmpLookup } from "./smp.js";
 
 /**
+ * Makes the question before a 202 out of a look-up.
  * @param options.timeout_ms  how long an answer is waited for; then it is "unknown", and the look-up goes on for the
- * attempt.
- *   @default LIMITS.smp_before_accept_ms
+ * attempt. @default LIMITS.smp_before_accept_ms
  */
 export function createSmpRecipients(lookup: SmpLookup, options: { readonly timeout_ms?: number } = {}): Recipients {
   return {
@@ -18,8 +18,8 @@ export function createSmpRecipients(lookup: SmpLookup, options: { readonly timeo
         }, options.timeout_ms ?? LIMITS.smp_before_accept_ms);
         void lookup.lookup({ participant, documentType, process }).then(({ status, ...rest }) => {
           clearTimeout(timer);
-          // Addresses that we must not connect to and services that have not begun say nothing about what the recipient
-          // takes.
+          // An address that we must not connect to, or a service that has not begun, says nothing about what the
+          // recipient takes.
           const isOffered = status === "endpoint_not_found" && "reason" in rest && rest.reason !== "no_as4";
           resolve(isOffered ? "unknown" : ROUTING[status].capability);
         });

@@ -1,6 +1,6 @@
 /**
- * Where signed metadata comes from: an SMP that DNS names, or our own. Bytes only; what they are worth is smp.ts'
- * question.
+ * Fetches signed metadata, from an SMP that DNS names or from our own. It only delivers bytes: smp.ts judges whether
+ * they can be believed.
  */
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -44,7 +44,7 @@ export interface MetadataSource {
 
 const ACCEPT = { Accept: "application/xml, text/xml;q=0.9" } as const;
 
-/** SMPs of the network: DNS, then HTTPS. */
+/** Makes the source for SMPs of the network, which are found by DNS and asked by HTTPS. */
 export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly http: Http }): MetadataSource {
   const get = (url: string): Promise<HttpResult> =>
     http({ method: "GET", url, use: "smp", headers: ACCEPT, bytes_max: LIMITS.smp_answer_bytes_max });
@@ -107,7 +107,7 @@ export function createNetworkSource({ sml, http }: { readonly sml: Sml; readonly
 const reasonOf = (answer: HttpResult): string =>
   answer.kind === "failed" ? `${answer.fault}_${answer.code}` : `http_${answer.status}`;
 
-/** Our own SMP without the network: the same signed documents, through the same reader. */
+/** Makes the source for our own SMP: the same signed documents through the same reader, without a network. */
 export function createEmbeddedSource(server: SmpServer): MetadataSource {
   return {
     metadata: async ({ participant, documentType, documentTypeScheme }) => {

@@ -89,7 +89,7 @@ export function parseStaticRoutes(text: string): ReadonlyMap<string, StaticRoute
   return routes;
 }
 
-/** The static form of the port. */
+/** Makes the look-up over the operator's routes. */
 export function createStaticLookup({
   routes,
   pki,

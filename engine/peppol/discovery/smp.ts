@@ -74,7 +74,10 @@ export type SmpAnswer =
   /** `reason`: short, from closed sets; for logs and attempts. */
   | { readonly status: RoutingFailure; readonly reason: string; readonly evidence?: SmpEvidence };
 
-/** The port; its forms are embedded, sml (createSmpLookup) and static (createStaticLookup). */
+/**
+ * The look-up as the rest of the engine uses it, whether it asks the network or our own SMP (createSmpLookup) or a file
+ * (createStaticLookup).
+ */
 export interface SmpLookup {
   /** Never throws. @param options.fresh asks again whatever is remembered: after a connection or a receipt failed */
   lookup(question: SmpQuestion, options?: { readonly fresh?: boolean }): Promise<SmpAnswer>;
@@ -131,7 +134,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     }
   }
 
-  /** One question at a time for one document of one participant, and not too many in all. */
+  /** Asks only once at a time for one document type of one participant, and only so many questions in all. */
   function ask(key: MetadataKey, fresh: boolean): Found | Promise<Found> {
     const id = `${key.participant} ${key.documentTypeScheme}::${key.documentType}`;
     const remembered = known.get(id);
@@ -140,7 +143,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
     if (running !== undefined) return running;
     if (underWay.size >= LIMITS.smp_lookups_max) return none("lookup_failed", "busy");
     const mine: Promise<Found> = find(key).then((found) => {
-      // What was forgotten while it was under way is not kept.
+      // A `forget` during the question means that its answer may be out of date already, so that it is not kept.
       if (underWay.get(id) === mine) {
         underWay.delete(id);
         remember(known, id, { found, until: clock.monotonic() + lifetime(found) }, LIMITS.smp_cache_entries);
@@ -226,7 +229,10 @@ async function verified({ crypto, pki, clock }: SmpLookupOptions, result: Metada
   return { kind: "verified", metadata, evidence };
 }
 
-/** The document must speak of what was asked. @source design/as4.md section 10 (peppol-commons #73) */
+/**
+ * Refuses metadata that speak of another participant or document type than was asked for.
+ * @source design/as4.md section 10 (peppol-commons #73)
+ */
 function informationOf(information: Information, evidence: SmpEvidence, key: MetadataKey): Found {
   const isParticipant =
     information.participantScheme === PARTICIPANT_SCHEME && information.participant.toLowerCase() === key.participant;
@@ -265,7 +271,7 @@ interface Judges {
   readonly now: Instant;
 }
 
-/** The first endpoint that can be used; otherwise what is wrong with the first. */
+/** Chooses the first endpoint that can be used; where there is none, says what is wrong with the first. */
 async function chooseEndpoint(information: Information, question: SmpQuestion, judges: Judges): Promise<Chosen> {
   const wanted = information.processes.filter(
     ({ process, scheme }) =>
@@ -300,7 +306,7 @@ async function chooseEndpoint(information: Information, question: SmpQuestion, j
   return fault ?? { status: "endpoint_not_found", reason: "not_active" };
 }
 
-/** Which faults of a certificate mean that it has ended, and which that nobody can say. All others: invalid. */
+/** The routing status of a certificate's fault; every fault that is not listed means certificate_invalid. */
 const CERTIFICATE_STATUS: Partial<Record<TrustFault, Failed["status"]>> = {
   expired: "certificate_expired",
   revocation_unknown: "lookup_failed",

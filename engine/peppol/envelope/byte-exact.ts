@@ -32,7 +32,7 @@ export function wrapDocument(sbd: NewSbd): BuiltSbd {
     before: document.subarray(declaration.length, start),
     after: document.subarray(start + bare.length),
   });
-  // The declaration is the sender's own text: one that a strict reader does not take is left out.
+  // The declaration is the sender's own text; where a strict reader would refuse it, the envelope is built without it.
   return built.kind === "built" ? built : buildSbd(sbd);
 }
 

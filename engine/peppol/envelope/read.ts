@@ -101,7 +101,7 @@ export const SBDH_FAULTS = [
 /** Why an envelope is refused. */
 export type SbdhFault = (typeof SBDH_FAULTS)[number];
 
-/** What is tolerated, and said. */
+/** Faults of a header that are tolerated inbound and reported as warnings. */
 export type SbdhWarning = "mls_to_ignored" | "mls_to_outside_0242" | "mls_type_ignored";
 
 interface SbdRead {
@@ -182,7 +182,7 @@ function textBelow(element: XmlElement, local: string): string | undefined {
   return child === undefined ? undefined : textOf(child)?.trim();
 }
 
-/** The same for a value that we go by; undefined also when it is too long to be one. */
+/** The text of a value that we act on; undefined also where it is too long to be an identifier. */
 function valueOf(element: XmlElement, local: string): string | undefined {
   const text = textBelow(element, local);
   return text === undefined || text.length > LIMITS.sbdh_value_chars_max ? undefined : text;
@@ -229,7 +229,7 @@ function readIdentification(
   if (multiple.length > 0 && !["false", "0"].includes(valueOf(identification, "MultipleType") ?? ""))
     return "multiple_type";
   const written = valueOf(identification, "CreationDateAndTime") ?? "";
-  // Date.parse takes at most milliseconds for certain; the rest of a second's fraction decides nothing.
+  // Only milliseconds are sure to be understood by Date.parse, and what is finer changes nothing for us.
   const createdAt = DATE_TIME.test(written) ? parseInstant(written) : undefined;
   return createdAt === undefined ? "creation_date" : { standard, typeVersion, type, instanceId, createdAt };
 }

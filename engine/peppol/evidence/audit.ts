@@ -47,12 +47,12 @@ export const AUDIT_FAULTS = [
   ...TRUST_AUDIT_FAULTS,
 ] as const;
 
-/** Something that is not as it was stored, or that was not to be believed when it was. */
+/** One thing that is not as it was stored, or that should not have been believed when it was stored. */
 export interface AuditFault {
-  /** Of the chain; undefined for the head of it. */
+  /** The entry's place in the chain; undefined where the fault is that of the chain's head. */
   readonly index: number | undefined;
   readonly fault: (typeof AUDIT_FAULTS)[number];
-  /** In our words. */
+  /** The fault in a sentence of ours. */
   readonly detail: string;
 }
 
@@ -126,7 +126,7 @@ export async function auditEvidence(
   return { ...count, objects: readers.objects.read, faults, roots: readers.trust.roots() };
 }
 
-/** An entry follows from the one before it, and its hash from its columns. */
+/** Checks that an entry follows from the one before it, and that its hash follows from its columns. */
 function chainFaults(entry: EvidenceEntry, before: EvidenceEntry | undefined): AuditFault[] {
   const { index } = entry;
   const faults: AuditFault[] = [];
@@ -213,11 +213,11 @@ async function entryFaults(
 
 type Fault = Omit<AuditFault, "index">;
 
-/** The entry says of the record what the record says of itself. */
+/** Checks that the index says the same of a record as the record itself. */
 function indexFaults(entry: EvidenceEntry, { manifest, parts }: ReadEvidence): Fault[] {
   const digest = (bytes: Buffer | undefined): string | undefined =>
     bytes === undefined ? undefined : sha256Hex(bytes);
-  const said = [
+  const inRecord = [
     manifest.direction,
     manifest.outcome,
     manifest.documentId,
@@ -241,7 +241,7 @@ function indexFaults(entry: EvidenceEntry, { manifest, parts }: ReadEvidence): F
     entry.envelopeSha256,
     entry.answerSha256,
   ];
-  return isDeepStrictEqual(said, indexed)
+  return isDeepStrictEqual(inRecord, indexed)
     ? []
     : [{ fault: "index_differs", detail: "The index says something else than the record." }];
 }
@@ -256,7 +256,7 @@ interface Held {
   readonly shared: Shared["bytes"];
 }
 
-/** What is signed, by whom, and whether they were to be believed. */
+/** Checks the signatures of an exchange, and whether its other side could be believed. */
 async function exchangeFaults(ports: AuditPorts, trust: TrustAudit, held: Held): Promise<Fault[]> {
   const {
     entry,
@@ -296,7 +296,7 @@ async function exchangeFaults(ports: AuditPorts, trust: TrustAudit, held: Held):
   ];
 }
 
-/** The message's signature, over what was sent and the octets that are kept sealed. */
+/** Verifies the message's signature over what was sent and over the octets that are kept sealed. */
 async function signedIn({ archive, crypto }: AuditPorts, { manifest, parts }: ReadEvidence): Promise<Audited | Fault> {
   const request = parts.get("request");
   const mime = request === undefined ? undefined : readMultipart(request, manifest.requestContentType);

@@ -46,7 +46,7 @@ type TrustAuditFault = (typeof TRUST_AUDIT_FAULTS)[number];
 
 interface TrustFault {
   readonly fault: TrustAuditFault;
-  /** In our words. */
+  /** The fault in a sentence of ours. */
   readonly detail: string;
 }
 
@@ -84,7 +84,10 @@ export interface TrustAudit {
 /** Roots that are told apart: a network has a few in ten years, a forger's store any number. */
 const ROOTS_MAX = 100;
 
-/** @param trust authorities of the auditor; their roots alone count. @default the roots that are kept */
+/**
+ * Makes the judge of kept exchanges.
+ * @param trust authorities of the auditor; their roots alone count. @default the roots that are kept
+ */
 export function createTrustAudit({
   crypto,
   trust,
@@ -185,7 +188,7 @@ function nameFaults(exchange: AuditedExchange): TrustFault[] {
   return faults;
 }
 
-/** Both leaves at the time when the message left or arrived. */
+/** Checks the certificates of both sides at the time when the message left or arrived. */
 function timeFaults({ manifest, signer, recipient }: AuditedExchange): TrustFault[] {
   return [signer, ...(recipient === undefined ? [] : [recipient])].flatMap((der): TrustFault[] => {
     const certificate = readCertificate(der);
@@ -314,7 +317,9 @@ function receiptFaults(judge: Judge, exchange: AuditedExchange): TrustFault[] {
   return faults;
 }
 
-/** The SMP's answer: signed by an SMP of the network, and naming what was sent, where, and to whose key. */
+/**
+ * Checks that the SMP's answer is signed by an SMP of the network, and names what was sent, where, and to whose key.
+ */
 async function metadataFaults(judge: Judge, { manifest, parts, recipient }: AuditedExchange): Promise<TrustFault[]> {
   const document = parts.get("smp");
   if (document === undefined && manifest.smp === undefined) return [];
@@ -356,5 +361,7 @@ async function metadataFaults(judge: Judge, { manifest, parts, recipient }: Audi
       ];
 }
 
-/** An answer is remembered for a while, and an attempt takes its time. */
+/**
+ * How old metadata may be when they are used: as long as an answer is remembered, and as long as an attempt may take.
+ */
 const METADATA_AGE_MAX_MS = Math.max(LIMITS.smp_cache_ms, LIMITS.recipient_cache_ms) + LIMITS.attempt_timeout_ms;

@@ -37,7 +37,7 @@ export interface DnsAnswer {
   readonly ttl_s: number | undefined;
 }
 
-/** A message that is none, or answers another question. */
+/** What came is no DNS message, or answers another question. */
 interface DnsGarbage {
   readonly kind: "garbage";
 }

@@ -106,7 +106,10 @@ function meaningOf({ rcode, naptr, ttl_s, truncated }: DnsAnswer): NaptrResult |
 
 type Read = (message: Buffer) => DnsAnswer | undefined;
 
-/** A datagram that is no answer to this question is passed over: anybody can send one. The right one may still come. */
+/**
+ * Anybody can send a datagram, so that one which does not answer this question is passed over: the right one may still
+ * come.
+ */
 function overUdp(server: DnsServer, question: Buffer, timeout_ms: number, read: Read): Promise<DnsAnswer | DnsFailure> {
   return new Promise((resolve) => {
     const socket = createSocket(isIPv6(server.host) ? "udp6" : "udp4");

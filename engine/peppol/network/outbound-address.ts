@@ -44,8 +44,8 @@ export interface OutboundPolicy {
 }
 
 /**
- * Networks that no address on the open network lies in. @source design/reliability.md, S-01; IANA special-purpose
- * registries
+ * Networks in which no host of the open network has its address.
+ * @source design/reliability.md, S-01; IANA special-purpose registries
  */
 const FORBIDDEN = networks([
   "0.0.0.0/8",
@@ -63,7 +63,8 @@ const FORBIDDEN = networks([
   "203.0.113.0/24",
   "224.0.0.0/4",
   "240.0.0.0/4",
-  // Everything but global unicast, and inside it what is documentation or carries an IPv4 address.
+  // All of IPv6 but its global unicast addresses, and of those the ones for documentation and the ones that carry an
+  // IPv4 address.
   "::/3",
   "4000::/2",
   "8000::/1",
@@ -141,7 +142,7 @@ const writtenHost = (text: string): string => /^[a-z]+:\/\/([^/?#]*)/i.exec(text
 /** The port that a URL means. */
 const portOf = (url: URL): number => (url.port !== "" ? Number(url.port) : url.protocol === "https:" ? 443 : 80);
 
-/** All addresses of a name. */
+/** Finds all addresses of a name. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** The addresses that the system knows of a name, the hosts file included. */

@@ -111,8 +111,8 @@ function parse(der: Buffer): Certificate | undefined {
   outer.finish();
   tbs.optional(contextTag(0));
   const serial = integerOf(tbs.next(TAG.integer));
-  // The algorithm inside the signed part must be the one outside; otherwise the signature says something else than it
-  // does.
+  // The algorithm outside the signed part must be the one inside it: otherwise somebody has changed what the signature
+  // means.
   if (!wholeOf(tbs.next(TAG.sequence)).equals(wholeOf(algorithm))) return undefined;
   const issuer = tbs.next(TAG.sequence);
   const [notBefore, notAfter] = [...members(tbs.next(TAG.sequence))].map(timeOf);

@@ -28,7 +28,7 @@ const DAY_MS = 86_400_000;
 const AUTHORITY_DAYS = 3_650;
 /** @source design/as4.md section 13: two years */
 const LEAF_DAYS = 730;
-/** Certificates begin an hour ago: another machine's clock may be behind. */
+/** Certificates begin an hour in the past, because another machine's clock may be behind. */
 const BEGIN_BEFORE_MS = 3_600_000;
 
 interface DevelopmentOptions {
@@ -85,7 +85,7 @@ export async function loadDevelopmentKeys(folder: string): Promise<readonly Load
   );
 }
 
-/** Makes everything in a folder beside, which then takes its name: half a PKI is never seen. */
+/** Makes everything in a temporary folder that is renamed at the end, so that nobody ever sees half a PKI. */
 async function create({ folder, clock, from, seat = DEVELOPMENT_SEAT }: DevelopmentOptions): Promise<void> {
   const draft = `${folder}.${process.pid}`;
   await rm(draft, { recursive: true, force: true });

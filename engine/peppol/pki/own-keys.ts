@@ -69,13 +69,19 @@ interface OwnKeysOptions {
   readonly log: Log;
 }
 
-/** @throws ConfigError when there is no key of an access point */
+/**
+ * Reads our keys and keeps them current.
+ * @throws ConfigError when there is no key of an access point
+ */
 export async function createOwnKeys({ load, store, clock, log }: OwnKeysOptions): Promise<OwnKeys> {
   let held = identitiesOf(await load(), store);
 
   const usable = (usage: Usage): OwnIdentity[] =>
     held.filter((identity) => identity.usage === usage && identity.notAfter >= clock.now());
-  /** An expired key still signs when there is no other: the peer's answer says it better than silence. */
+  /**
+   * Where every key has expired, the last one still signs: the peer's refusal tells the operator more than silence
+   * would.
+   */
   const currentOf = (usage: Usage): OwnIdentity | undefined => {
     const begun = usable(usage).filter(({ notBefore }) => notBefore <= clock.now());
     return begun.sort((a, b) => b.notBefore - a.notBefore)[0] ?? held.find((identity) => identity.usage === usage);

@@ -84,11 +84,11 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
   };
 
   /** Says once an hour for each certificate what an operator must know once. Bounded by `remember`. */
-  const saidAt = new Map<string, number>();
+  const toldAt = new Map<string, number>();
   function complain(fingerprint: string, fields: LogFields): void {
     const now = clock.monotonic();
-    if (now - (saidAt.get(fingerprint) ?? -Infinity) < LIMITS.revocation_warning_ms) return;
-    remember(saidAt, fingerprint, now, LIMITS.revocation_warnings_max);
+    if (now - (toldAt.get(fingerprint) ?? -Infinity) < LIMITS.revocation_warning_ms) return;
+    remember(toldAt, fingerprint, now, LIMITS.revocation_warnings_max);
     log.warn("pki.revocation_unknown", fields);
   }
 

@@ -53,7 +53,7 @@ export type Path = readonly [Certificate, ...Certificate[]];
 interface UsageRow {
   /** Words of the subject by which an authority of the network is known. */
   readonly words: RegExp;
-  /** What a leaf must be allowed to do when it says what it may do. */
+  /** The key usages that a leaf's certificate must allow, where it has that extension. */
   readonly keyUsage: readonly KeyUsage[];
 }
 
@@ -139,7 +139,7 @@ function mixedSentences(certificates: readonly Certificate[]): string[] {
     : [];
 }
 
-/** Continues a path to a root of the store; undefined when none is reached. */
+/** Follows the issuers of a path up to a root of the store; undefined when none is reached. */
 function climb(path: Path, store: TrustStore): Path | undefined {
   const last = path.at(-1) ?? path[0];
   if (store.roots.some((root) => root.fingerprint === last.fingerprint)) return path;
@@ -203,7 +203,7 @@ function pathFault(path: Path, usage: Usage): TrustFault | undefined {
 const allows = ({ keyUsage }: Certificate, wanted: readonly KeyUsage[]): boolean =>
   keyUsage === undefined || wanted.every((use) => keyUsage.has(use));
 
-/** What time says of a path. */
+/** Whether every certificate of a path is valid at a moment; undefined when all are. */
 export function timeFault(path: Path, at: Instant): "not_yet_valid" | "expired" | undefined {
   if (path.some(({ notAfter }) => notAfter < at)) return "expired";
   return path.some(({ notBefore }) => notBefore > at) ? "not_yet_valid" : undefined;

@@ -69,7 +69,7 @@ export function value(element: XmlElement | undefined, local: string): string | 
   return text === undefined || text === "" ? undefined : text;
 }
 
-/** cbc:ID of a document; undefined also when it is longer than anybody's. */
+/** cbc:ID of a document; undefined also where it is longer than any real one. */
 export function idOf(root: XmlElement): string | undefined {
   const id = value(root, "ID");
   return id === undefined || Buffer.byteLength(id) > LIMITS.status_id_bytes_max ? undefined : id;

@@ -59,7 +59,10 @@ export type ResponseStatus = keyof typeof RESPONSE_OF_STATUS;
 /** Every answer that a firm can give. */
 export const RESPONSE_STATUSES = Object.keys(RESPONSE_OF_STATUS) as readonly ResponseStatus[];
 
-/** Codes that owe a reason. @source PEPPOL-T111-R001 */
+/**
+ * Codes that must come with a reason.
+ * @source PEPPOL-T111-R001
+ */
 const OWES_REASON: ReadonlySet<ResponseCode> = new Set<ResponseCode>(["UQ", "CA", "RE"]);
 
 /** One of the two parties of an Invoice Response. */
@@ -159,10 +162,13 @@ export const RESPONSE_FAULTS = [
 ] as const;
 type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 
-/** The profile of its own, or the billing process with response. */
+/** The profiles in which a response may come: its own, or billing with response. */
 const PROFILES: ReadonlySet<string> = new Set([INVOICE_RESPONSE_PROFILE, "urn:peppol:bis:billing_with_response"]);
 
-/** @returns the response, or the first fault of RESPONSE_FAULTS */
+/**
+ * Reads an Invoice Response strictly.
+ * @returns the response, or the first fault of RESPONSE_FAULTS
+ */
 export function readInvoiceResponse(bytes: Uint8Array): InvoiceResponse | ResponseFault {
   const root = readApplicationResponse(bytes);
   if (root === undefined) return "not_readable";

@@ -56,7 +56,7 @@ export interface MlsIssue {
 /** What a Message Level Status says. */
 export interface Mls {
   readonly id: string;
-  /** M2. */
+  /** When the receiving provider made the status; the specification calls this time M2. */
   readonly issuedAt: Instant;
   /** Service provider identifiers without scheme. */
   readonly sender: string;
@@ -87,7 +87,10 @@ export const MLS_FAULTS = [
 ] as const;
 type MlsFault = (typeof MLS_FAULTS)[number];
 
-/** @returns the status, or the first fault of MLS_FAULTS */
+/**
+ * Reads a Message Level Status strictly.
+ * @returns the status, or the first fault of MLS_FAULTS
+ */
 export function readMls(bytes: Uint8Array): Mls | MlsFault {
   const root = readApplicationResponse(bytes);
   if (root === undefined) return "not_readable";
