@@ -31,6 +31,7 @@ interface DispatcherPorts {
   readonly capacityOf: (receiver: string) => ReceiverCapacity;
 }
 
+/** The loop of one node that claims due documents and gives them to their actors. */
 export interface Dispatcher {
   /** There is work: look at once. Costs nothing. */
   poke(): void;

@@ -31,7 +31,7 @@ type ParticipantProtocol = {
 
 /**
  * The idempotency keys that are in flight on this node. Forgetting them is harmless: the unique index decides, and a
- * claim only spares the second asker the work.
+ * claim only answers the second asker sooner.
  */
 interface Claims {
   readonly inFlight: Set<string>;

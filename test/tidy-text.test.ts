@@ -21,6 +21,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   'childrenNamed(list, SMP_NS, "ServiceMetadataReference")': "a list",
   ordered: "a list",
   texts: "a list",
+  ids: "a list",
   urls: "a list",
   points: "a list of characters",
   "result.faults": "a list",
