@@ -102,6 +102,8 @@ function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer
   };
   return (query) =>
     new Promise((resolve, reject) => {
+      if (asked.length >= LIMITS.statement_waiting_max)
+        throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
       asked.push({ query, resolve, reject });
       if (asked.length === 1) setImmediate(flush);
     });
