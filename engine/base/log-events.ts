@@ -56,7 +56,6 @@ export const LOG_EVENTS = {
   "relay.failed": "The outbox could not be read; the next look comes soon.",
   "relay.lag_unknown": "How far a stream lags behind could not be read.",
   "relay.publish_failed": "Events could not be put on their stream; they stay in the outbox.",
-  "reports.exchange_not_recorded": "An exchange could not be recorded for the monthly reports.",
   "reports.made": "The monthly reports to the network were made.",
   "request.failed": "A request met a fault of ours and was answered 500.",
   "smp.answer_failed": "Our SMP could not make an answer; whoever asked was told to come again.",
