@@ -7,6 +7,7 @@ import type { Bench } from "./runner.js";
 import { sendBench } from "./send.js";
 import { sendLatencyBench } from "./send-latency.js";
 import { validateBench } from "./validate.js";
+import { rowsBench } from "./rows.js";
 
 /** Every benchmark, in the order in which `kurier bench` runs them. */
 export const BENCHES: readonly Bench[] = [
@@ -17,4 +18,5 @@ export const BENCHES: readonly Bench[] = [
   loopBlockBench,
   as4Bench,
   endToEndBench,
+  rowsBench,
 ];

@@ -3,8 +3,7 @@ import { createHash, randomUUID } from "node:crypto";
 
 import { systemClock } from "../engine/base/clock.js";
 import { newId } from "../engine/base/ids.js";
-import { fillBenchInbox } from "./rows.js";
-import { freePort, makeFirms, startBenchEngine } from "./engine.js";
+import { fillBenchInbox, freePort, makeFirms, startBenchEngine } from "./engine.js";
 import type { BenchFirm } from "./engine.js";
 import { runLoad } from "./load.js";
 import type { LoadRequest, LoadResult } from "./load.js";

@@ -1,62 +1,127 @@
-/** Rows for benchmarks: many firms at once. */
-import { createHash } from "node:crypto";
+/** `rows`: what a delivered document costs Postgres, in rows, statements, commits and octets of WAL. */
+import { setTimeout as pause } from "node:timers/promises";
 
-import type { Scope } from "../engine/base/scopes.js";
-import type { Sql } from "../engine/storage/sql.js";
+import { systemClock } from "../engine/base/clock.js";
+import { makeFirms, startBenchEngine } from "./engine.js";
+import type { BenchEngine } from "./engine.js";
+import { refusedOf, runLoad } from "./load.js";
+import type { Bench, BenchOptions, Figure } from "./runner.js";
+import { requests, templateOf } from "./send-requests.js";
 
-const SCOPES: readonly Scope[] = ["documents:send", "documents:read", "documents:write"];
-const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
+const FIRMS = 20;
+const DOCUMENTS = 1_000;
+const CONNECTIONS = 16;
+const ROWS_GOAL = 15;
+/** An idle backend of Postgres tells what it did after ten seconds at the latest. */
+const TOLD_MS = 11_000;
+const LOOK_MS = 500;
+const PATIENCE_MS = 300_000;
 
-/** Inserts firms, each with a participant, its capabilities and one key. */
-export async function insertBenchFirms(
-  sql: Sql,
-  firms: readonly { readonly participantId: string; readonly clientId: string; readonly clientSecret: string }[],
-  capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[],
-): Promise<void> {
-  await sql`
-    with given as (
-      select * from unnest(
-        ${firms.map((firm) => firm.participantId)}::text[], ${firms.map((firm) => firm.clientId)}::uuid[],
-          ${firms.map((firm) => sha256(firm.clientSecret).toString("hex"))}::text[]
-      ) as g (participant, key_id, secret)
-    ), firms as (
-      insert into firm (id, name, peppol_status, sandbox, created_at)
-      select key_id, 'Bench ' || participant, 'registered', true, now() from given
-    ), participants as (
-      insert into participant (key, id, firm_id, registered_at) select participant, participant, key_id, now()
-        from given
-    ), keys as (
-      insert into api_key (id, key_type, firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
-      select key_id, 'sk_live', key_id, 'sk_live_bench_' || substr(participant, 6), decode(secret, 'hex'),
-        ${[...SCOPES]}::text[], '{}', true, 'bench', now() from given
-    )
-    insert into participant_capability (participant_key, document_type_id, process_id)
-    select given.participant, c.document_type_id, c.process_id
-    from given cross join unnest(${capabilities.map((c) => c.documentTypeId)}::text[],
-      ${capabilities.map((c) => c.processId)}::text[]) as c (document_type_id, process_id)`;
+/** What Postgres counted since it was started. */
+interface Written {
+  readonly at: number;
+  readonly inserted: number;
+  readonly updated: number;
+  /** Of the updates, those that touched no index. */
+  readonly hot: number;
+  readonly deleted: number;
+  /** Every statement of ours is a transaction of its own. */
+  readonly statements: number;
+  /** Transactions that wrote. */
+  readonly commits: number;
+  readonly walBytes: number;
 }
 
-/** Puts `items` received documents into the inbox of each participant. */
-export async function fillBenchInbox(
-  sql: Sql,
-  participants: readonly string[],
-  items: number,
-  next: () => { readonly id: string; readonly message: string },
-): Promise<void> {
-  for (const participant of participants) {
-    const rows = Array.from({ length: items }, next);
-    await sql`
-      insert into received_document (
-        id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status,
-        payload_sha256, as4_message_id,
-        sbdh_instance_id, facts, received_at
-      )
-      select r.id, p.firm_id, p.key, '0245:1234567890', p.id, c.document_type_id, c.process_id, now(), 'RECEIVED',
-        sha256(r.message::bytea), r.message, r.message, '{}', now()
-      from unnest(${rows.map((row) => row.id)}::uuid[], ${rows.map((row) => row.message)}::text[]) as r (id, message)
-      cross join participant as p
-      cross join lateral (select document_type_id, process_id from participant_capability where participant_key = p.key
-        order by document_type_id limit 1) as c
-      where p.key = ${participant}`;
+type Counter = Exclude<keyof Written, "at">;
+const COUNTERS = ["inserted", "updated", "hot", "deleted", "statements", "commits", "walBytes"] as const;
+
+async function written({ sql }: BenchEngine): Promise<Written> {
+  const [row] = await sql<Record<Counter, number>[]>`
+    select sum(n_tup_ins)::float8 as inserted, sum(n_tup_upd)::float8 as updated, sum(n_tup_hot_upd)::float8 as hot,
+      sum(n_tup_del)::float8 as deleted,
+      (select xact_commit::float8 from pg_stat_database where datname = current_database()) as statements,
+      pg_snapshot_xmax(pg_current_snapshot())::text::float8 as commits,
+      pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 as "walBytes"
+    from pg_stat_user_tables`;
+  if (row === undefined) throw new Error("Postgres counts nothing");
+  return { at: systemClock.monotonic(), ...row };
+}
+
+const between = (from: Written, to: Written): Record<Counter, number> =>
+  Object.fromEntries(COUNTERS.map((name) => [name, to[name] - from[name]])) as Record<Counter, number>;
+
+async function delivered({ sql }: BenchEngine, count: number): Promise<void> {
+  const end = systemClock.monotonic() + PATIENCE_MS;
+  for (;;) {
+    const open = await sql`select 1 from document where next_attempt_at is not null limit 1`;
+    const [row] = await sql<{ readonly n: number }[]>`
+      select count(*)::integer as n from document where status = 'delivered'`;
+    if (open.length === 0 && row?.n === count) return;
+    if (systemClock.monotonic() > end) throw new Error(`${row?.n ?? 0} of ${count} documents were delivered`);
+    await pause(LOOK_MS);
   }
 }
+
+/** What a stretch of time without documents writes, as long as that one took. */
+const idleShare = (idle: Record<Counter, number>, idle_ms: number, took_ms: number, name: Counter): number =>
+  (idle[name] * took_ms) / idle_ms;
+
+async function measure(options: BenchOptions, engine: BenchEngine): Promise<Figure[]> {
+  const firms = await makeFirms(engine, options.tiny ? 2 : FIRMS);
+  const templates = firms.map((firm, index) =>
+    templateOf(firm, firms[(index + 1) % firms.length]?.participantId ?? ""),
+  );
+  const next = requests(templates, "/sapi/v1/document/send");
+  const url = engine.sandbox.sapiBaseUrl.replace("/sapi/v1", "");
+  const send = async (amount: number): Promise<number> => {
+    const result = await runLoad({
+      url,
+      connections: options.tiny ? 2 : CONNECTIONS,
+      seconds: options.seconds,
+      amount,
+      next,
+    });
+    if (refusedOf(result) > 0) throw new Error(`the engine refused ${refusedOf(result)} documents`);
+    return result.answers;
+  };
+  const warm = await send(options.tiny ? 4 : DOCUMENTS / 10);
+  await delivered(engine, warm);
+  await pause(TOLD_MS);
+  const start = await written(engine);
+  await pause(TOLD_MS);
+  const quiet = await written(engine);
+  const count = await send(options.tiny ? 8 : DOCUMENTS);
+  await delivered(engine, warm + count);
+  await pause(TOLD_MS);
+  const end = await written(engine);
+  const [idle, all] = [between(start, quiet), between(quiet, end)];
+  const of = (name: Counter): number =>
+    (all[name] - idleShare(idle, quiet.at - start.at, end.at - quiet.at, name)) / count;
+  const note = `${count} documents, both access points in one engine; what the engine writes when idle is taken off`;
+  const rows = of("inserted") + of("updated") + of("deleted");
+  return [
+    { name: "row writes a document", value: rows, unit: "count", note },
+    { name: "inserted", value: of("inserted"), unit: "count" },
+    { name: "updated", value: of("updated"), unit: "count" },
+    { name: "of these without an index", value: of("hot"), unit: "count" },
+    { name: "deleted", value: of("deleted"), unit: "count" },
+    { name: "statements a document", value: of("statements"), unit: "count", note: "reads and writes" },
+    { name: "commits a document", value: of("commits"), unit: "count", note: "transactions that wrote" },
+    { name: "WAL a document, octets", value: of("walBytes"), unit: "count" },
+    { name: "row writes ÷ 15", value: rows / ROWS_GOAL, unit: "ratio", note: "15 are the goal" },
+  ];
+}
+
+export const rowsBench: Bench = {
+  name: "rows",
+  question: "What does a delivered document cost Postgres, from its acceptance to the receipt, on both sides?",
+  seconds: 20,
+  run: async (options) => {
+    const engine = await startBenchEngine({ role: "all" });
+    try {
+      return await measure(options, engine);
+    } finally {
+      await engine.stop();
+    }
+  },
+};
