@@ -189,6 +189,11 @@ export const ERRORS = {
     { sapi: "EXTERNAL_ID_CONFLICT" },
     "This externalId was used with another body; use another one.",
   ),
+  RESPONSE_STATE: row(
+    409,
+    { sapi: "CONFLICT", enterprise: "RESPONSE_STATE" },
+    "The answer that was given to this document allows no such next one.",
+  ),
   "SAPI-DOC-024": row(
     409,
     { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", retryable: true },

@@ -71,7 +71,7 @@ export const connectorRoutes = (ports: ConnectorPorts): readonly Route[] => [
         schema: z.object({ id: z.uuid(), customerRef: z.string(), response, idempotent: z.boolean() }),
       },
     },
-    errors: ["NOT_FOUND", "DOCUMENT_INVALID", "TEMPORARY"],
+    errors: ["NOT_FOUND", "RESPONSE_STATE", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ params, body, firm }) => {
       const { id, ...reply } = await ports.respond({
         firmId: firm.firmId,

@@ -1,6 +1,6 @@
 /** Message Level Statuses and invoice responses of others, and what they do to the documents that we sent. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { STATUS_STEPS } from "../../actors/status-work.js";
 import { keyOfStatus, readDueStatuses, readStatuses } from "../../engine/documents/inbound/statuses.js";
@@ -66,6 +66,14 @@ async function sent(
   for (const trigger of triggers) expect(await bench.trigger(document.id, trigger)).toBe(true);
   return document;
 }
+
+/** Why statuses were not applied, in the order of the timeline. */
+const reasonsOf = async (id: DocumentId): Promise<string[]> =>
+  (
+    await db.sql<{ reason: string }[]>`
+      select meta ->> 'notApplied' as reason from document_event
+      where document_id = ${id} and meta ? 'notApplied' order by position`
+  ).map(({ reason }) => reason);
 
 const QUEUED = "document.queued";
 test.each([
@@ -176,7 +184,10 @@ test("a status about nothing of ours, from the wrong provider, or unreadable is 
   ];
   expect(received).toEqual(Array.from(received, () => "stored"));
   expect((await outcomes()).sort()).toEqual(["foreign", "foreign", "unknown", "unknown", "unreadable"]);
-  expect(await bench.story(firmId, document.id)).toEqual(before);
+  expect(await bench.story(firmId, document.id)).toEqual({
+    ...before,
+    events: [...before.events, "document.mls_ignored", "document.mls_ignored"],
+  });
   expect(await bench.metric('statuses_received_total{kind="mls",outcome="foreign"}')).toBe(2);
 });
 
@@ -201,7 +212,7 @@ test("a status for another provider is not serviced, neither is a report", async
 });
 
 test.each([["attempts_exhausted"], ["rules_refused"], ["peer_refused"]] as const)(
-  "a status after the end (%s) changes no state and leaves a mark in the timeline, one",
+  "a status after the end (%s) changes no state and leaves a mark in the timeline, with its reason",
   async (end) => {
     const document = await sent(end);
     const { states } = await bench.story(firmId, document.id);
@@ -209,7 +220,11 @@ test.each([["attempts_exhausted"], ["rules_refused"], ["peer_refused"]] as const
     await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
     const story = await bench.story(firmId, document.id);
     expect(story.states).toEqual(states);
-    expect(story.events.filter((kind) => kind.includes("mls"))).toEqual(["document.mls_ignored"]);
+    expect(story.events.filter((kind) => kind.includes("mls"))).toEqual([
+      "document.mls_ignored",
+      "document.mls_ignored",
+    ]);
+    expect(await reasonsOf(document.id)).toEqual(["late", "contradicting"]);
     expect(await outcomes()).toEqual(expect.arrayContaining(["late", "contradicting"]));
   },
 );
@@ -438,7 +453,7 @@ test("a response counts once, however often and in whatever envelope it comes; a
   clock.advance(1);
   await receive(responseExchange(clock, document, number, "IP", { id: "r0" }));
   clock.advance(1);
-  await receive(responseExchange(clock, document, number, "PD", { id: "r2", issuedAt: clock.now() + 2 * day }));
+  await receive(responseExchange(clock, document, number, "PD", { id: "r2", issuedAt: clock.now() + day }));
   expect(await outcomes()).toEqual(["applied", "duplicate", "outdated", "applied"]);
   const story = await bench.story(firmId, document.id);
   expect(story.response).toBe("PD");
@@ -496,6 +511,105 @@ test("a response that overtakes our receipt waits; one for a document that faile
   await receive(responseExchange(clock, failed, numberOf(failed), "AP"));
   expect(await outcomes()).toEqual(["late"]);
   expect(await bench.story(firmId, failed.id)).toMatchObject({ response: null, states: ["queued", "send_failed"] });
+});
+
+describe("who may say what of an invoice", () => {
+  const day = 86_400_000;
+  const facts = (number: string, typeCode = "380") => ({ documentNumber: number, issueDate: "2026-11-20", typeCode });
+  const delivered = async (number: string, typeCode?: string) => {
+    const document = await bench.document(firmId, SENDER, { facts: facts(number, typeCode) });
+    await bench.trigger(document.id, "receipt_confirmed");
+    return document;
+  };
+  const said = async (id: DocumentId) => (await bench.story(firmId, id)).response;
+
+  test("an answer to an invoice is not an answer to the credit note of the same number and day", async () => {
+    const [invoiced, credited] = [await delivered("W-1"), await delivered("W-1", "381")];
+    await receive(responseExchange(clock, invoiced, "W-1", "RE", { issueDate: "2026-11-20" }));
+    expect([await said(invoiced.id), await said(credited.id)]).toEqual(["RE", null]);
+  });
+
+  test("an answer that fits two invoices alike is about neither, and says so in the timeline", async () => {
+    await clear();
+    const [first, second] = [await delivered("W-2"), await delivered("W-2")];
+    await receive(responseExchange(clock, first, "W-2", "AP"));
+    expect([await outcomes(), await said(first.id), await said(second.id)]).toEqual([["ambiguous"], null, null]);
+    expect([...(await reasonsOf(first.id)), ...(await reasonsOf(second.id))]).toEqual(["ambiguous"]);
+  });
+
+  test("an answer dated after tomorrow or before its invoice is not applied, and the genuine one counts", async () => {
+    const document = await delivered("W-3");
+    for (const issuedAt of [
+      Date.parse("2099-12-31T00:00:00Z"),
+      Date.parse("1990-01-01T00:00:00Z"),
+      clock.now() + 2 * day,
+    ])
+      await receive(responseExchange(clock, document, "W-3", "RE", { issuedAt }));
+    expect([await said(document.id), await reasonsOf(document.id)]).toEqual([null, Array(3).fill("misdated")]);
+    await receive(responseExchange(clock, document, "W-3", "AP"));
+    expect(await said(document.id)).toBe("AP");
+  });
+
+  test.each([
+    [
+      ["AB", "IP", "UQ", "CA", "AP", "PD"],
+      ["AB", "IP", "UQ", "CA", "AP", "PD"],
+    ],
+    [["RE", "AP", "PD"], ["RE"]],
+    [["PD", "RE"], ["PD"]],
+    [
+      ["AP", "RE", "IP", "PD"],
+      ["AP", "PD"],
+    ],
+    [
+      ["CA", "UQ", "RE"],
+      ["CA", "RE"],
+    ],
+    [
+      ["UQ", "AB", "IP"],
+      ["UQ", "IP"],
+    ],
+  ] as const)("answers that come as %j count as %j", async (codes, counting) => {
+    const number = `W-4-${codes.join("")}`;
+    const document = await delivered(number);
+    for (const code of codes) await receive(responseExchange(clock, document, number, code));
+    const rows = await db.sql<{ code: string }[]>`
+      select meta ->> 'response' as code from document_event
+      where document_id = ${document.id} and kind = 'document.response_received' order by position`;
+    expect(rows.map(({ code }) => code)).toEqual([...counting]);
+    expect(await reasonsOf(document.id)).toEqual(Array(codes.length - counting.length).fill("out_of_order"));
+  });
+
+  test("an answer that another access point signs counts where its receiver is not ours, and names the seat", async () => {
+    const document = await delivered("W-5");
+    await receive(responseExchange(clock, document, "W-5", "AP", { seat: STRANGER_SEAT }));
+    expect(await said(document.id)).toBe("AP");
+    const [event] = await db.sql<{ seat: string }[]>`
+      select meta ->> 'seat' as seat from document_event
+      where document_id = ${document.id} and kind = 'document.response_received'`;
+    expect(event?.seat).toBe(STRANGER_SEAT);
+  });
+
+  test("an answer in the name of a participant of ours counts only from the access point that took its invoice", async () => {
+    const document = await delivered("W-6");
+    await seedFirm(db.sql, document.receiver);
+    await receive(responseExchange(clock, document, "W-6", "RE", { seat: STRANGER_SEAT }));
+    expect([await said(document.id), await reasonsOf(document.id)]).toEqual([null, ["foreign"]]);
+    await receive(responseExchange(clock, document, "W-6", "AP"));
+    expect(await said(document.id)).toBe("AP");
+    await db.sql`delete from participant_capability where participant_key = ${document.receiver.toLowerCase()}`;
+    await db.sql`delete from participant where key = ${document.receiver.toLowerCase()}`;
+  });
+
+  test.each(["AP", "RE"] as const)(
+    "a status %s of an access point that never had the document does nothing, also before a receipt",
+    async (code) => {
+      const document = await sent("transmitted");
+      await receive(mlsExchange(clock, document.sbdhInstanceId, code, { seat: STRANGER_SEAT }));
+      expect(await outcomes()).toEqual(["foreign"]);
+      expect(await bench.story(firmId, document.id)).toMatchObject({ states: ["queued", "sent"], reason: null });
+    },
+  );
 });
 
 test("a response for a participant that is not ours is not serviced", async () => {

@@ -115,6 +115,7 @@ table document_attempt
   code text
   retryable boolean
   detail text
+  seat text
   with options: fillfactor=70
   constraint document_attempt_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_attempt_pkey: PRIMARY KEY (document_id, number)
@@ -283,7 +284,7 @@ table inbound_status
   constraint inbound_status_check: CHECK (((outcome IS NULL) = (next_at IS NOT NULL)))
   constraint inbound_status_check1: CHECK (((outcome IS NULL) = (handled_at IS NULL)))
   constraint inbound_status_kind_check: CHECK ((kind = ANY (ARRAY['mls'::text, 'invoice_response'::text])))
-  constraint inbound_status_outcome_check: CHECK ((outcome = ANY (ARRAY['applied'::text, 'late'::text, 'duplicate'::text, 'contradicting'::text, 'outdated'::text, 'unknown'::text, 'foreign'::text, 'unreadable'::text])))
+  constraint inbound_status_outcome_check: CHECK ((outcome = ANY (ARRAY['applied'::text, 'late'::text, 'duplicate'::text, 'contradicting'::text, 'outdated'::text, 'misdated'::text, 'out_of_order'::text, 'ambiguous'::text, 'unknown'::text, 'foreign'::text, 'unreadable'::text])))
   constraint inbound_status_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint inbound_status_pkey: PRIMARY KEY (id)
   constraint inbound_status_as4_message_id_key: UNIQUE (as4_message_id)
@@ -1117,7 +1118,7 @@ AS $function$
   ), finished as (
     update document_attempt as a
     set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code',
-      retryable = (p_attempt ->> 'retryable')::boolean, detail = p_attempt ->> 'detail'
+      retryable = (p_attempt ->> 'retryable')::boolean, detail = p_attempt ->> 'detail', seat = p_attempt ->> 'seat'
     from moved
     where a.document_id = moved.id and a.number = (p_attempt ->> 'number')::integer
   )

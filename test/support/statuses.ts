@@ -128,6 +128,11 @@ export function statusBench(
     environment: "production",
     poke: () => undefined,
   };
+  /** As an attempt leaves it that has transmitted the document. */
+  const transmittedTo = (id: DocumentId, seat: string): PromiseLike<unknown> => sql`
+    insert into document_attempt (document_id, number, owner, started_at, finished_at, outcome, seat)
+    values (${id}, 0, 'test', now(), now(), 'transport_error', ${seat})
+    on conflict (document_id, number) do update set seat = excluded.seat`;
   return {
     ports,
     node: statusNode(ports),
@@ -159,6 +164,7 @@ export function statusBench(
         changes: {},
         events: move.emits.map((kind) => ({ id: newId(clock), kind })),
       });
+      await transmittedTo(id, PEER_SEAT);
       if (trigger === "receipt_confirmed") {
         await recordOutgoing(sql, {
           id,
@@ -239,6 +245,9 @@ export interface ResponseChanges {
   readonly issueDate?: string;
   /** Participant that the response names as its sender. */
   readonly says?: string;
+  readonly typeCode?: string;
+  /** Access point that signs it. */
+  readonly seat?: string;
 }
 
 /** An invoice response from the buyer of a document. */
@@ -257,7 +266,7 @@ export function responseExchange(
     as4MessageId: `${randomUUID()}@peer`,
     sbdhInstanceId: randomUUID(),
     createdAt: clock.now(),
-    envelope: envelope(PEER_SEAT),
+    envelope: envelope(changes.seat ?? PEER_SEAT),
     payload: buildInvoiceResponse({
       id: changes.id ?? randomUUID(),
       issuedAt: changes.issuedAt ?? clock.now(),
@@ -265,7 +274,7 @@ export function responseExchange(
       note: "because",
       sender: { participant: (changes.says ?? document.receiver) as ParticipantId, name: "Buyer" },
       receiver: { participant: document.sender, name: "Seller" },
-      invoice: { number, issueDate: changes.issueDate, typeCode: "380" },
+      invoice: { number, issueDate: changes.issueDate, typeCode: changes.typeCode ?? "380" },
     }),
   };
 }

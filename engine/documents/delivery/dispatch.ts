@@ -206,6 +206,8 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Att
       code: outcome.code,
       retryable: OUTCOMES[outcome.kind].retryable,
       detail: outcome.detail,
+      // What was refused before it was sent was transmitted to nobody.
+      seat: OUTCOMES[outcome.kind].trigger === undefined ? undefined : outcome.peerSeat,
     },
     reason: isAttemptable(status) || status === "delivered" ? undefined : (outcome.detail ?? describe(outcome)),
     exchange: exchangeOf(ports, taken, outcome),

@@ -13,8 +13,10 @@ import {
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
   RESPONSE_OF_STATUS,
+  RESPONSE_STATUSES,
 } from "../../peppol/responses/invoice-response.js";
 import type { ResponseCode, ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
+import { mayFollow } from "../../peppol/responses/response-order.js";
 import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -157,6 +159,11 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
       return replyOf(request, last, true);
     }
     const { seller, buyer, ...invoice } = await answered(ports, request, now);
+    const counting = earlier.findLast((sent) => !LOST.includes(sent.status))?.code;
+    if (!mayFollow(counting, code))
+      throw new Refusal("RESPONSE_STATE", [
+        { field: "status", message: `The document is ${statusOf(counting)} already.` },
+      ]);
     const id = newId(ports.clock);
     const payload = buildInvoiceResponse({ id, issuedAt: now, sender: buyer, receiver: seller, code, note, invoice });
     const message = await newServiceMessage(ports, {
@@ -181,6 +188,10 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
   throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
 }
 
+/** The name of an answer's code. */
+const statusOf = (code: string | undefined): ResponseStatus =>
+  RESPONSE_STATUSES.find((name) => RESPONSE_OF_STATUS[name] === code) ?? "received";
+
 /** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */
 export async function readResponse(
   sql: Sql,
@@ -196,9 +207,7 @@ export async function readResponse(
 > {
   const last = (await orTemporary(listServiceMessages(sql, id, "invoice_response"))).at(-1);
   if (last === undefined) return undefined;
-  const status =
-    (Object.keys(RESPONSE_OF_STATUS) as ResponseStatus[]).find((name) => RESPONSE_OF_STATUS[name] === last.code) ??
-    "received";
+  const status = statusOf(last.code);
   const delivery =
     last.status === "delivered" ? "sent" : last.status === "queued" || last.status === "sent" ? "queued" : "failed";
   return { status, delivery, reason: last.note ?? null, respondedAt: isoInstant(last.createdAt) };

@@ -1,6 +1,7 @@
 /** What Message Level Statuses and invoice responses do to the documents that we sent. */
-import { isoInstant } from "../../base/clock.js";
-import type { Clock } from "../../base/clock.js";
+import { addDays, bratislavaDay, isoInstant } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import { parseCalendarDay } from "../../base/dates.js";
 import { newId, parseUuid, participantKey } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
 import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
@@ -11,7 +12,8 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { backoff } from "../../events/wake.js";
-import { utcDate } from "../../peppol/responses/application-response.js";
+import { dateInstant, utcDate } from "../../peppol/responses/application-response.js";
+import { mayFollow } from "../../peppol/responses/response-order.js";
 import { readInvoiceResponse } from "../../peppol/responses/invoice-response.js";
 import type { InvoiceResponse } from "../../peppol/responses/invoice-response.js";
 import { readMls } from "../../peppol/responses/mls.js";
@@ -117,20 +119,23 @@ function decideMls(
   target: StatusTarget | undefined,
 ): StatusDecision {
   if (target === undefined) return { outcome: "unknown" };
-  const deliveredBy = target.peerSeat === undefined ? undefined : providerDigits(target.peerSeat);
-  const foreign =
-    providerDigits(from.sender) !== providerDigits(mls.sender) ||
-    (deliveredBy !== undefined && deliveredBy !== providerDigits(from.peerSeat));
-  if (foreign) return { outcome: "foreign" };
+  if (providerDigits(from.sender) !== providerDigits(mls.sender)) return { outcome: "foreign" };
+  // Until we know whom it was transmitted to, nobody can have taken it.
+  if (target.peerSeat === undefined) return { outcome: isAttemptable(target.status) ? "early" : "foreign" };
+  if (providerDigits(target.peerSeat) !== providerDigits(from.peerSeat)) return { outcome: "foreign" };
   // A document has one status: the first. What a provider says afterwards cannot be told from a mistake.
   if (target.mls !== undefined) return { outcome: target.mls === mls.code ? "duplicate" : "contradicting" };
   return decideMove(target, TRIGGERS[mls.code]);
 }
 
-/** @param from  sender and receiver of the envelope: the parties of the response must be the same */
+/**
+ * @param from  sender and receiver of the envelope, which must be the parties of the response; the seat that signed it;
+ *   when it came
+ * @source spec/rulings.md, section 14, Invoice responses
+ */
 function decideResponse(
   response: InvoiceResponse,
-  from: { readonly sender: string; readonly receiver: string },
+  from: Pick<PendingStatus, "sender" | "receiver" | "peerSeat" | "receivedAt">,
   target: StatusTarget | undefined,
 ): StatusDecision {
   const isForeign =
@@ -139,10 +144,24 @@ function decideResponse(
   if (isForeign) return { outcome: "foreign" };
   if (target === undefined) return { outcome: "unknown" };
   if (target.responded) return { outcome: "duplicate" };
+  if (target.isReceiverOurs && isOtherSeat(target, from.peerSeat)) return { outcome: "foreign" };
+  if (target.isAmbiguous) return { outcome: "ambiguous" };
+  if (isMisdated(response, from.receivedAt, target.issueDate)) return { outcome: "misdated" };
   // Days, not times: the time of a response is optional.
-  if (target.respondedAt !== undefined && utcDate(response.issuedAt) < utcDate(target.respondedAt))
+  if (target.response !== undefined && response.issuedOn < utcDate(target.response.issuedAt))
     return { outcome: "outdated" };
+  if (!mayFollow(target.response?.code, response.code)) return { outcome: "out_of_order" };
   return decideMove(target, "invoice_response");
+}
+
+/** Whether a response was signed by another seat than the one that took the document. */
+const isOtherSeat = ({ peerSeat }: StatusTarget, seat: string): boolean => peerSeat !== undefined && peerSeat !== seat;
+
+/** A response that is older than its document, or dated after tomorrow, would shut out every later one. */
+function isMisdated(response: InvoiceResponse, receivedAt: Instant, issueDate: string | undefined): boolean {
+  const [answered, issued] = [response.issuedOn, issueDate ?? ""].map((text) => parseCalendarDay(text)?.ordinal);
+  if (answered === undefined) return true;
+  return (issued !== undefined && answered < issued) || response.issuedOn > addDays(bratislavaDay(receivedAt), 1);
 }
 
 /** What a status says; nothing when it could not even be fetched. */
@@ -189,6 +208,7 @@ async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<
     receiverKey: participantKey(status.sender),
     number: invoice.number,
     issueDate: invoice.issueDate,
+    typeCode: invoice.typeCode,
     responseId: id,
   });
 }
@@ -211,21 +231,31 @@ function responseReading(status: PendingStatus, response: InvoiceResponse, targe
     .slice(0, ISSUES_SHOWN)
     .map(({ list, code, text }) => ({ list, code, text: text ?? null }));
   return {
-    content: { code: response.code, responseId: response.id, issuedAt: response.issuedAt },
+    // Its day alone puts it in order.
+    content: {
+      code: response.code,
+      responseId: response.id,
+      issuedAt: dateInstant(response.issuedOn) ?? response.issuedAt,
+    },
     decision: decideResponse(response, status, target),
     detail: response.reasons.find(({ text }) => text !== undefined)?.text,
-    meta: { response: response.code, issuedAt: new Date(response.issuedAt).toISOString(), reasons },
+    meta: {
+      response: response.code,
+      issuedAt: new Date(response.issuedAt).toISOString(),
+      reasons,
+      ...(target !== undefined && isOtherSeat(target, status.peerSeat) ? { seat: status.peerSeat } : {}),
+    },
     changes: { invoiceResponseStatus: response.code },
   };
 }
 
-/** What the timeline says of a status that came too late to move its document. */
+/** What the timeline says of a status that does not move its document; why stands beside it. */
 const IGNORED_KINDS = {
   mls: "document.mls_ignored",
   invoice_response: "document.response_ignored",
 } as const satisfies Record<StatusKind, TimelineKind>;
 
-/** Writes an applied or a late status with its document's move or mark. @returns false when the decision was stale */
+/** Writes a status with its document's move or mark. @returns false when the decision was stale */
 async function write(
   ports: StatusPorts,
   status: PendingStatus,
@@ -239,10 +269,11 @@ async function write(
   const events: NewEvent[] = kinds.map((kind) => ({
     id: newId(ports.clock),
     kind,
-    meta,
-    ...(detail === undefined ? {} : { detail }),
+    meta: decision.outcome === "applied" ? meta : { ...(meta as Record<string, Json>), notApplied: decision.outcome },
+    // A stranger's words do not stand in the timeline of a firm.
+    ...(detail === undefined || decision.outcome === "foreign" ? {} : { detail }),
   }));
-  return applyStatus(ports.sql, status.id, decision.outcome === "applied" ? "applied" : "late", content, {
+  return applyStatus(ports.sql, status.id, decision.outcome === "early" ? "late" : decision.outcome, content, {
     id: target.id,
     version: target.version,
     status: decision.outcome === "applied" ? decision.move.to : target.status,
@@ -296,7 +327,9 @@ async function settle(
   const { decision, content } = reading;
   const given = decision.outcome === "early" && now - status.receivedAt > LIMITS.status_early_ms;
   if (decision.outcome === "early" && !given) return putOff(ports, status);
-  const marks = decision.outcome === "applied" || decision.outcome === "late";
+  const marks = decision.outcome !== "early" && decision.outcome !== "duplicate";
+  // A mark under an attempt's feet would lose the attempt's own end, as a move would.
+  if (marks && target?.leased === true) return putOff(ports, status);
   if (marks && target !== undefined) {
     if (!(await write(ports, status, reading, target))) return undefined;
     if (decision.outcome === "applied") ports.poke();
@@ -319,6 +352,16 @@ async function settle(
   });
   return outcome;
 }
+
+/** What operators are told of. */
+const NOT_FOLLOWED: ReadonlySet<StatusOutcome | "early"> = new Set([
+  "contradicting",
+  "foreign",
+  "unreadable",
+  "ambiguous",
+  "misdated",
+  "out_of_order",
+]);
 
 async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): Promise<StatusOutcome | "early"> {
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
@@ -347,8 +390,7 @@ export async function followStatus(
     return putOff(ports, read.status);
   }
   ports.metrics.count("statuses_received_total", { kind: read.status.kind, outcome });
-  if (outcome === "contradicting" || outcome === "foreign" || outcome === "unreadable")
-    ports.log.warn("statuses.not_followed", { outcome });
+  if (NOT_FOLLOWED.has(outcome)) ports.log.warn("statuses.not_followed", { outcome });
   return outcome;
 }
 

@@ -6,6 +6,7 @@ import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../.
 import type { XmlElement } from "../../../validators/xml/tree.js";
 import type { Instant } from "../../base/clock.js";
 import { isoInstant, parseInstant } from "../../base/clock.js";
+import { parseCalendarDay } from "../../base/dates.js";
 import { LIMITS } from "../../base/limits.js";
 
 /** The namespace of UBL application responses: statuses and Invoice Responses are such documents. */
@@ -101,8 +102,7 @@ export function issueInstant(date: string | undefined, time: string | undefined)
 }
 
 /** Midnight UTC of a calendar date without zone; undefined for anything else. */
-export function dateInstant(date: string | undefined): Instant | undefined {
-  if (date === undefined || !DATE.test(date)) return undefined;
-  const instant = parseInstant(`${date}T00:00:00Z`);
-  return instant === undefined || utcDate(instant) !== date ? undefined : instant;
-}
+export const dateInstant = (date: string | undefined): Instant | undefined =>
+  date === undefined || !DATE.test(date) || parseCalendarDay(date) === undefined
+    ? undefined
+    : parseInstant(`${date}T00:00:00Z`);

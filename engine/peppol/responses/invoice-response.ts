@@ -4,7 +4,7 @@
  */
 import type { XmlElement } from "../../../validators/xml/tree.js";
 import { parseInstant } from "../../base/clock.js";
-import type { Instant } from "../../base/clock.js";
+import type { Instant, LocalDay } from "../../base/clock.js";
 import { parseParticipantId, participantParts } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
@@ -140,6 +140,8 @@ export interface InvoiceResponse {
    * in order.
    */
   readonly issuedAt: Instant;
+  /** Day of issue, `YYYY-MM-DD`: what puts responses in order. */
+  readonly issuedOn: LocalDay;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly code: ResponseCode;
@@ -177,13 +179,14 @@ export function readInvoiceResponse(bytes: Uint8Array): InvoiceResponse | Respon
   const id = idOf(root);
   if (id === undefined) return "id";
   const issuedAt = issued(root);
-  if (issuedAt === undefined) return "issued";
+  const issuedOn = value(root, "IssueDate");
+  if (issuedAt === undefined || issuedOn === undefined) return "issued";
   const sender = participantOf(part(root, "SenderParty"));
   if (sender === undefined) return "sender";
   const receiver = participantOf(part(root, "ReceiverParty"));
   if (receiver === undefined) return "receiver";
   const answer = readAnswer(root);
-  return typeof answer === "string" ? answer : { id, issuedAt, sender, receiver, ...answer };
+  return typeof answer === "string" ? answer : { id, issuedOn, issuedAt, sender, receiver, ...answer };
 }
 
 function participantOf(element: XmlElement | undefined): ParticipantId | undefined {

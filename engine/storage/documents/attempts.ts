@@ -174,6 +174,8 @@ export interface AttemptEnd {
     readonly code: string | undefined;
     readonly retryable: boolean;
     readonly detail: string | undefined;
+    /** Of the access point to which the document was transmitted. */
+    readonly seat?: string | undefined;
   };
   /** Why the document ended without delivery. */
   readonly reason: string | undefined;

@@ -93,6 +93,9 @@ export const STATUS_OUTCOMES = [
   "duplicate",
   "contradicting",
   "outdated",
+  "misdated",
+  "out_of_order",
+  "ambiguous",
   "unknown",
   "foreign",
   "unreadable",
@@ -181,15 +184,22 @@ export interface StatusTarget {
   readonly version: number;
   /** Whether an attempt is under way: its end must not find another version than it left. */
   readonly leased: boolean;
-  /** Seat of the access point that gave the receipt; undefined when none did or its seat is not known. */
+  /** Seat of the access point that took it, or to which it was last transmitted; undefined when it was to none. */
   readonly peerSeat: string | undefined;
   /** M1. */
   readonly exchangedAt: Instant | undefined;
   /** Code of the Message Level Status that the document has. */
   readonly mls: string | undefined;
-  /** The newest invoice response that counts, and whether the one asked for counts already. */
-  readonly respondedAt: Instant | undefined;
+  /** Whether its receiver is a participant of ours. */
+  readonly isReceiverOurs: boolean;
+  /** BT-2. */
+  readonly issueDate: string | undefined;
+  /** The invoice response that counts: its code and the day of its issue. */
+  readonly response: { readonly code: string; readonly issuedAt: Instant } | undefined;
+  /** Whether the response asked for counts already. */
   readonly responded: boolean;
+  /** Whether other documents of ours fit the response as well: then it is about none of them. */
+  readonly isAmbiguous: boolean;
 }
 
 interface TargetRow {
@@ -200,8 +210,12 @@ interface TargetRow {
   readonly peer_seat: string | null;
   readonly exchanged_at: Date | null;
   readonly mls: string | null;
+  readonly receiver_ours: boolean;
+  readonly issue_date: string | null;
+  readonly response_code: string | null;
   readonly responded_at: Date | null;
   readonly responded: boolean;
+  readonly ambiguous: boolean;
 }
 
 const targetOf = (row: TargetRow): StatusTarget => ({
@@ -212,16 +226,26 @@ const targetOf = (row: TargetRow): StatusTarget => ({
   peerSeat: row.peer_seat ?? undefined,
   exchangedAt: row.exchanged_at?.getTime(),
   mls: row.mls ?? undefined,
-  respondedAt: row.responded_at?.getTime(),
+  isReceiverOurs: row.receiver_ours,
+  issueDate: row.issue_date ?? undefined,
+  response:
+    row.response_code === null || row.responded_at === null
+      ? undefined
+      : { code: row.response_code, issuedAt: row.responded_at.getTime() },
   responded: row.responded,
+  isAmbiguous: row.ambiguous,
 });
 
 /** The document with this SBDH InstanceIdentifier; undefined when none of ours has it. */
 export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
-    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, e.c3_seat as peer_seat,
-    e.exchanged_at, s.code as mls,
-      null::timestamptz as responded_at, false as responded
+    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased,
+      coalesce(e.c3_seat, (
+        select a.seat from document_attempt as a where a.document_id = d.id and a.seat is not null
+        order by a.number desc limit 1
+      )) as peer_seat,
+      e.exchanged_at, s.code as mls, false as receiver_ours, null as issue_date, null as response_code,
+      null::timestamptz as responded_at, false as responded, false as ambiguous
     from document as d
     left join exchange as e on e.id = d.id
     left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and status_counts(s.outcome)
@@ -237,31 +261,46 @@ interface ResponseQuery {
   readonly number: string;
   /** BT-2, when the response names it. */
   readonly issueDate: string | undefined;
+  /** BT-3. */
+  readonly typeCode: string;
   /** cbc:ID of the response. */
   readonly responseId: string;
 }
 
 /**
- * The invoice that a response is about: delivered before others, then the newest. Undefined when there is none of ours.
+ * The invoice that a response is about: one that was transmitted before one that was not, one that lives before one
+ * that ended. Undefined when there is none of ours; ambiguous when several fit alike and it counts for none yet.
  */
 export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
-    select d.id, d.status, d.version, d.lease_until > clock_timestamp() is true as leased, null::text as peer_seat,
-    null::timestamptz as exchanged_at,
-      null::text as mls,
-      (select max(s.issued_at) from inbound_status as s where s.document_id = d.id and s.kind = 'invoice_response'
-      and s.outcome = 'applied') as responded_at,
-      exists (
-        select 1 from inbound_status as s
-        where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied'
-          and s.response_id = ${query.responseId}
-      ) as responded
-    from document as d
-    where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey}
-      and d.facts ->> 'documentNumber' = ${query.number}
-      and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null
-        or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
-    order by d.status = 'delivered' desc, document_is_open(d.status) desc, d.created_at desc, d.id desc limit 1`;
+    with fitting as (
+      select d.id, d.status, d.version, d.lease_until, d.receiver_key, d.created_at,
+        d.facts ->> 'issueDate' as issue_date,
+        case d.status when 'delivered' then 0 when 'sent' then 0 when 'queued' then 1 else 2 end as tier,
+        exists (
+          select 1 from inbound_status as s
+          where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied'
+            and s.response_id = ${query.responseId}
+        ) as responded
+      from document as d
+      where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey}
+        and d.facts ->> 'documentNumber' = ${query.number}
+        and (d.facts ->> 'typeCode' is null or d.facts ->> 'typeCode' = ${query.typeCode})
+        and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null
+          or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
+    )
+    select f.id, f.status, f.version, f.lease_until > clock_timestamp() is true as leased,
+      (select e.c3_seat from exchange as e where e.id = f.id) as peer_seat, null::timestamptz as exchanged_at,
+      null as mls, exists (select 1 from participant as p where p.key = f.receiver_key) as receiver_ours, f.issue_date,
+      r.code as response_code, r.issued_at as responded_at, f.responded,
+      not f.responded and exists (select 1 from fitting as o where o.id <> f.id and o.tier = f.tier) as ambiguous
+    from fitting as f
+    left join lateral (
+      select s.code, s.issued_at from inbound_status as s
+      where s.document_id = f.id and s.kind = 'invoice_response' and s.outcome = 'applied'
+      order by s.issued_at desc, s.handled_at desc, s.id desc limit 1
+    ) as r on true
+    order by f.responded desc, f.tier, f.created_at desc, f.id desc limit 1`;
   return row === undefined ? undefined : targetOf(row);
 }
 
@@ -279,7 +318,7 @@ export interface StatusContent {
 export async function applyStatus(
   sql: Sql,
   status: string,
-  outcome: "applied" | "late",
+  outcome: StatusOutcome,
   content: StatusContent,
   move: Pick<MoveRow, "id" | "version" | "status" | "trigger" | "detail" | "now" | "events" | "changes">,
 ): Promise<boolean> {
