@@ -443,6 +443,8 @@ export const LIMITS = {
   db_statement_timeout_ms: 10 * SECOND_MS,
   db_lock_timeout_ms: 2 * SECOND_MS,
   db_connect_timeout_s: 5,
+  /** Wait of a caller for the database; then it is told 503, whatever the statement under way still comes to. */
+  db_answer_timeout_ms: 4_500,
   /** Documents committed by one call of accept_documents. */
   accept_batch: 50,
   /** Inbox reads answered by one statement. */
@@ -582,6 +584,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.db_lock_timeout_ms < LIMITS.db_statement_timeout_ms,
     because: "a lock wait is told apart from a slow statement",
+  },
+  {
+    holds: LIMITS.db_answer_timeout_ms < 5 * SECOND_MS,
+    because: "a caller of a database that hangs is told so within 5 s",
+  },
+  {
+    holds: 2 * LIMITS.db_lock_timeout_ms < LIMITS.db_answer_timeout_ms,
+    because: "a key in flight, met in a batch and then alone, is told as such and not as a database that hangs",
   },
   {
     holds: LIMITS.validator_document_timeout_ms < LIMITS.actor_ask_timeout_ms,

@@ -117,12 +117,33 @@ export function isUnknownOutcome(error: unknown): boolean {
   );
 }
 
-/** Waits for a statement; a passing failure becomes the refusal TEMPORARY, anything else stays a bug. */
+/** The database is away, busy or silent. */
+export const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+
+/**
+ * Waits for the database, but not for one that hangs: its sessions keep their statements, and what a caller was not
+ * told of may still be written. A repeat finds it.
+ * @throws Refusal TEMPORARY after `wait_ms`
+ */
+export function untilAnswered<T>(statement: PromiseLike<T>, wait_ms: number = LIMITS.db_answer_timeout_ms): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(temporary());
+    }, wait_ms);
+    Promise.resolve(statement)
+      .then(resolve, reject)
+      .finally(() => {
+        clearTimeout(timer);
+      });
+  });
+}
+
+/** Waits for a statement; a passing failure or none in time is the refusal TEMPORARY, anything else stays a bug. */
 export async function orTemporary<T>(statement: PromiseLike<T>): Promise<T> {
   try {
-    return await statement;
+    return await untilAnswered(statement);
   } catch (error) {
-    if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+    if (isPassing(error)) throw temporary();
     throw error;
   }
 }

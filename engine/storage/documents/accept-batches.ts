@@ -1,10 +1,9 @@
 /** Acceptances in few statements, each with its own answer. */
-import { Refusal } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
 import type { AcceptOutcome, NewDocument } from "./documents.js";
-import { isPassing, isUnknownOutcome } from "../sql.js";
+import { isPassing, isUnknownOutcome, temporary } from "../sql.js";
 import type { Sql } from "../sql.js";
 
 export interface AcceptBatches {
@@ -12,7 +11,8 @@ export interface AcceptBatches {
    * Commits one document; resolves after the commit.
    * @returns `in_flight` when a concurrent request of this tenant holds its row longer than
    * LIMITS.db_lock_timeout_ms
-   * @throws Refusal TEMPORARY when Postgres is away or too much waits
+   * @throws Refusal TEMPORARY when Postgres is away or hangs, or too much waits; the document may be accepted all the
+   * same, which a repeat finds
    */
   accept(document: NewDocument): Promise<AcceptOutcome>;
 }
@@ -25,12 +25,11 @@ async function acceptAlone(sql: Sql, document: NewDocument): Promise<AcceptOutco
     try {
       const [outcome] = await acceptDocuments(sql, [document]);
       if (outcome !== undefined && outcome.kind !== "lost_race") return outcome;
-      if (tries === LIMITS.stale_version_retries)
-        throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+      if (tries === LIMITS.stale_version_retries) throw temporary();
     } catch (error) {
       if (isLockTimeout(error)) return { kind: "in_flight" };
       if (isUnknownOutcome(error) && tries < LIMITS.stale_version_retries) continue;
-      if (isPassing(error)) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+      if (isPassing(error)) throw temporary();
       throw error;
     }
   }
@@ -52,9 +51,40 @@ const accept = batched<NewDocument, AcceptOutcome>(
   },
 );
 
-export const createAcceptBatches = (sql: Sql): AcceptBatches => ({
-  accept: async (document) => {
+/**
+ * Ends the wait of all callers when for `answer_ms` none of them was answered: a queue that moves is no hanging
+ * database.
+ */
+function createPatience(answer_ms: number): <T>(call: Promise<T>) => Promise<T> {
+  // Bounded by `batched`, which refuses a call beyond LIMITS.statement_waiting_max; a refused call leaves at once.
+  const waiting = new Set<(error: unknown) => void>();
+  let timer: NodeJS.Timeout | undefined;
+  const giveUp = (): void => {
+    timer = undefined;
+    for (const reject of waiting) reject(temporary());
+    waiting.clear();
+  };
+  return (call) =>
+    new Promise((resolve, reject) => {
+      waiting.add(reject);
+      timer ??= setTimeout(giveUp, answer_ms);
+      call.then(resolve, reject).finally(() => {
+        waiting.delete(reject);
+        if (waiting.size > 0) timer?.refresh();
+        else {
+          clearTimeout(timer);
+          timer = undefined;
+        }
+      });
+    });
+}
+
+/** @param answer_ms how long callers wait for a database that answers none of them; a shorter time is for tests. */
+export const createAcceptBatches = (sql: Sql, answer_ms: number = LIMITS.db_answer_timeout_ms): AcceptBatches => {
+  const patiently = createPatience(answer_ms);
+  const settled = async (document: NewDocument): Promise<AcceptOutcome> => {
     const outcome = await accept(sql, document);
     return outcome.kind === "lost_race" ? acceptAlone(sql, document) : outcome;
-  },
-});
+  };
+  return { accept: (document) => patiently(settled(document)) };
+};
