@@ -15,7 +15,7 @@ const READER = {
   participantId: "0245:1111111111" as ParticipantId,
 };
 
-test("of more questions for the inbox at one moment than may wait, the last is refused for now", async () => {
+test("the last of more questions for the inbox at one moment than may wait is refused for now", async () => {
   const silent = (() => new Promise(() => undefined)) as unknown as Sql;
   const key = Buffer.alloc(32, 1);
   const inbox = createInbox({
