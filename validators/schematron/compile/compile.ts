@@ -18,7 +18,7 @@ import { XPathError } from "../xpath/lexer.js";
 import { parseXPath } from "../xpath/parser.js";
 
 /** Changes whenever the compiler's output does: compiled packs of another version are not loaded. */
-export const COMPILER_VERSION = "3";
+export const COMPILER_VERSION = "4";
 
 export type Compiled = {
   /** Body of a function of one parameter, R (runtime.ts); returns what pack.ts runs, the asserts included. */
@@ -48,7 +48,7 @@ class Compiler {
 
   compile(): Compiled {
     const schema = this.#schema;
-    const globals = this.#globalLets(schema.lets, new Map());
+    const globals = this.#globalLets([...schema.lets, ...sharedLets(schema)], new Map());
     this.#functions = userFunctions(schema.functions, schema.namespaces, this.#env(globals));
     const patterns = schema.patterns.map((pattern) => this.#pattern(pattern, globals));
     this.#checkLets();
@@ -115,7 +115,8 @@ class Compiler {
   }
 
   #pattern(pattern: SourcePattern, globals: ReadonlyMap<string, Variable>): string[] {
-    const variables = this.#globalLets(pattern.lets, globals);
+    const own = pattern.lets.filter(({ name, place }) => !isShared(this.#schema, name, place));
+    const variables = own.length === 0 ? globals : this.#globalLets(own, globals);
     this.#checkLets();
     return pattern.rules.flatMap((rule) => this.#rule(rule, variables));
   }
@@ -274,6 +275,17 @@ class Compiler {
     }
   }
 }
+
+/**
+ * Lets of patterns that every pattern sees: the reference implementation makes global variables of them. A name that
+ * several patterns declare stays with each of them.
+ */
+const sharedLets = (schema: Schema): Let[] =>
+  schema.patterns.flatMap(({ lets }) => lets.filter(({ name, place }) => isShared(schema, name, place)));
+
+const isShared = (schema: Schema, name: string, place: Place): boolean =>
+  !schema.lets.some((declared) => declared.name === name) &&
+  schema.patterns.flatMap(({ lets }) => lets).every((declared) => declared.name !== name || declared.place === place);
 
 /** Business terms that a message names: "BT-109", "BG-20". */
 const termsOf = (message: string): string[] => [...new Set(message.match(/\bB[TG]-[0-9]+\b/g) ?? [])];

@@ -33,10 +33,11 @@ export function userFunctions(
   const inner: Env = { ...env, context: undefined, current: undefined, functions: lookup };
   for (const source of sources) {
     const place = { file: source.file, line: source.element.line };
-    const name = expandName(source.name, namespaces, place);
+    const known = inScope(source, namespaces);
+    const name = expandName(source.name, known, place);
     const key = `${name.namespace} ${name.local}/`;
     if (table.has(key)) throw new SourceError(place.file, place.line, `the function ${source.name} is declared twice`);
-    table.set(key, new FunctionWriter(source, namespaces, inner).define());
+    table.set(key, new FunctionWriter(source, known, inner).define());
   }
   return lookup;
 }
@@ -318,3 +319,7 @@ class FunctionWriter {
     }
   }
 }
+
+/** Prefixes of a function are those of the schema and those declared around it as XML; no prefix is no namespace. */
+const inScope = ({ element }: SourceFunction, namespaces: Namespaces): Namespaces =>
+  new Map([...namespaces, ...element.scope].filter(([prefix]) => prefix !== ""));

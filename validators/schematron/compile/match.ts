@@ -124,13 +124,21 @@ function exprStepCondition(step: ExprStep, length: number, env: Env, e: string):
   return conjunction([disjunction(inner, e, env), ...predicateTests(step.predicates, undefined, env, e)]);
 }
 
+/** `[$isCredit]`: a variable that is true or false asks for no position, whatever stands before it. */
+const isTruthVariable = (predicate: Expr, env: Env): boolean => {
+  if (predicate.kind !== "variable") return false;
+  const code = env.variables.get(predicate.name)?.code();
+  return code?.type === "boolean" && code.card === "one";
+};
+
 /** Each predicate with the element as context item; errors are misses. */
 function predicateTests(predicates: readonly Expr[], step: AxisStep | undefined, env: Env, e: string): string[] {
   const { m } = env;
   return predicates.map((predicate, index) => {
     const item = itemOf("element", e);
     let inner: Env = { ...withContext(env, item), current: item };
-    if (mayBePositional(predicate)) {
+    const positional = mayBePositional(predicate) && !isTruthVariable(predicate, inner);
+    if (positional) {
       if (step === undefined || step.test.kind !== "name" || index > 0)
         return unsupported("a position in this context");
       const sameName = step.test.local !== undefined;
@@ -141,10 +149,7 @@ function predicateTests(predicates: readonly Expr[], step: AxisStep | undefined,
       };
     }
     const code = env.translate(predicate, inner);
-    const test =
-      mayBePositional(predicate) && code.native !== undefined
-        ? `${code.native} === ${inner.position}`
-        : truthOf(m, code);
+    const test = positional && code.native !== undefined ? `${code.native} === ${inner.position}` : truthOf(m, code);
     return m.helper(`try { return ${test}; } catch (error) { if (R.isRuleError(error)) return false; throw error; }`);
   });
 }

@@ -124,6 +124,7 @@ class SchemaReader {
   #namespaces(children: readonly Located[]): Map<string, string> {
     const namespaces = new Map([
       ["xs", XS],
+      ["xsd", XS],
       ["fn", FN],
     ]);
     for (const { element, file } of children) {
