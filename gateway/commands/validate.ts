@@ -1,17 +1,19 @@
 /** `kurier validate`: checks documents offline, with the same chain as the engine. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
-import type { Finding, Report } from "../../validators/report.js";
+import type { Report } from "../../validators/report.js";
 import type { Packs } from "../../validators/selection/packs.js";
 import { colour, complain, print, readStandardInput } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
 import { readable } from "./rules/directory.js";
+import { toJunit, toSarif } from "./verdicts/formats.js";
+import type { FileVerdict } from "./verdicts/formats.js";
 
 /** Names that --layer takes; findings about the bytes themselves are always shown. */
 const LAYER_NAMES = ["schema", "en16931", "peppol"] as const;
@@ -58,23 +60,12 @@ async function packsOf(directory: string | undefined): Promise<Packs | undefined
   }
 }
 
-interface Verdict {
-  readonly file: string;
-  readonly valid: boolean;
-  /** Which rules were taken: the row of the built-in table, or the pack. */
-  readonly profile: string;
-  /** Every rule set that judged, with its version. */
-  readonly ruleSet: readonly string[];
-  readonly durationMs: number;
-  /** Findings beyond the limit of a layer; absent when all are listed. */
-  readonly omitted?: number;
-  readonly findings: readonly Pick<
-    Finding,
-    "ruleId" | "layer" | "severity" | "location" | "line" | "message" | "btIds"
-  >[];
-}
-
-function verdictOf(file: string, report: Report, durationMs: number, layers: ReadonlySet<string> | undefined): Verdict {
+function verdictOf(
+  file: string,
+  report: Report,
+  durationMs: number,
+  layers: ReadonlySet<string> | undefined,
+): FileVerdict {
   const findings = report.findings.filter((finding) => layers?.has(finding.layer) !== false);
   return {
     file,
@@ -97,7 +88,7 @@ function verdictOf(file: string, report: Report, durationMs: number, layers: Rea
 
 const COLOURS = { fatal: "red", error: "red", warning: "yellow" } as const;
 
-function show(verdict: Verdict): void {
+function show(verdict: FileVerdict): void {
   if (verdict.omitted !== undefined)
     print(`${verdict.file}: ${verdict.omitted} findings more are not listed; correct these first.`);
   for (const { ruleId, severity, location, line, message } of verdict.findings) {
@@ -105,6 +96,27 @@ function show(verdict: Verdict): void {
       `${verdict.file}${line === undefined ? "" : `:${line}`}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message} ${colour("dim", location)}`,
     );
   }
+}
+
+/** How verdicts are written; `--json` is the short form of `--format json`. */
+const FORMATS = ["text", "json", "sarif", "junit"] as const;
+
+function formatOf({ options }: ParsedArguments): (typeof FORMATS)[number] {
+  const asked = options.get("format") ?? (options.has("json") ? "json" : "text");
+  const format = FORMATS.find((known) => known === asked);
+  if (format === undefined) throw new UsageError(`--format takes one of ${FORMATS.join(", ")}.`);
+  return format;
+}
+
+/** The XML files below a folder, by name; anything else is taken as it was named. */
+function filesBelow(path: string): string[] {
+  if (path === "-" || statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [path];
+  return readdirSync(path, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      if (entry.isDirectory()) return filesBelow(join(path, entry.name));
+      return entry.isFile() && entry.name.toLowerCase().endsWith(".xml") ? [join(path, entry.name)] : [];
+    });
 }
 
 async function bytesOf(file: string): Promise<Buffer | undefined> {
@@ -118,15 +130,21 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
 }
 
 async function run(args: readonly string[]): Promise<ExitCode> {
-  const parsed = parseArguments(args, { options: ["layer", "rules", "type"], flags: ["json", "fragment", "preview"] });
-  const { options, values: files } = parsed;
-  if (files.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
+  const parsed = parseArguments(args, {
+    options: ["layer", "rules", "type", "format"],
+    flags: ["json", "fragment", "preview"],
+  });
+  const { options, values } = parsed;
+  const format = formatOf(parsed);
+  const files = values.flatMap(filesBelow);
+  if (values.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
   const layers = layersOf(parsed);
   const declared = declaredType(options.get("type"));
   const { validateDocument } = await import("../../validators/validate.js");
   const packs = await readable(() => packsOf(options.get("rules") ?? loadConfig().RULES_DIR));
   const day = bratislavaDay(systemClock.now());
   let worst: ExitCode = EXIT.ok;
+  const verdicts: FileVerdict[] = [];
   let invalid = 0;
   let checked = 0;
   for (const file of files) {
@@ -150,14 +168,17 @@ async function run(args: readonly string[]): Promise<ExitCode> {
       packs,
     );
     const verdict = verdictOf(file, report, systemClock.monotonic() - start, layers);
-    if (options.has("json")) print(JSON.stringify(verdict));
-    else show(verdict);
+    if (format === "json") print(JSON.stringify(verdict));
+    else if (format === "text") show(verdict);
+    else verdicts.push(verdict);
     if (!verdict.valid) {
       invalid += 1;
       if (worst === EXIT.ok) worst = EXIT.failed;
     }
   }
-  if (!options.has("json"))
+  if (format === "sarif") print(toSarif(verdicts));
+  if (format === "junit") print(toJunit(verdicts));
+  if (format === "text")
     print(
       `${checked} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${checked < files.length ? `, ${files.length - checked} unreadable` : ""}.`,
     );
@@ -168,11 +189,11 @@ export const validateCommand: Command = {
   name: "validate",
   summary: "Check documents offline against UBL 2.1, EN 16931 and Peppol BIS 3.0.",
   usage: [
-    "kurier validate FILE… [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--fragment] [--preview]",
+    "kurier validate FILE|DIR… [--format text|json|sarif|junit] [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--fragment] [--preview]",
     "--type declares the document type or CustomizationID to judge by; without it the document's own decides. A layer that",
     "--layer names always judges, also where the CustomizationID would not bring it.",
     "- reads standard input; --fragment skips the schema layer; --rules DIR uses imported packs or a release's folder.",
-    "--json prints one object a file and line. Exit 0: all valid; 1: findings of severity fatal or error; 2: usage or unreadable file.",
+    "A folder stands for the .xml files below it. --json, or --format json, prints one object a file and line. Exit 0: all valid; 1: findings of severity fatal or error; 2: usage or unreadable file.",
   ],
   run,
 };

@@ -174,6 +174,45 @@ test("--layer shows and judges the named layers only", async () => {
   expect((await kurier(["validate", "--layer", "peppol", file("bad.xml")])).code).toBe(1);
 });
 
+describe("--format", () => {
+  const many = (): string => {
+    const below = mkdtempSync(join(folder, "many-"));
+    writeFileSync(join(below, "b.xml"), BROKEN);
+    writeFileSync(join(below, "a.xml"), VALID);
+    writeFileSync(join(below, "notes.txt"), "no document");
+    return below;
+  };
+
+  test("a folder stands for the XML files below it, in the order of their names", async () => {
+    const below = many();
+    const { code, out } = await kurier(["validate", "--format", "json", below]);
+    expect([code, lines(out).map(({ file: name }) => name)]).toEqual([1, [join(below, "a.xml"), join(below, "b.xml")]]);
+  });
+
+  test("sarif is one document with a result for every finding, its rule, level and line", async () => {
+    const { code, out } = await kurier(["validate", "--format", "sarif", file("valid.xml"), file("broken.xml")]);
+    const sarif = JSON.parse(out) as { version: string; runs: { results: { locations: object[] }[] }[] };
+    expect([code, sarif.version, sarif.runs.length]).toEqual([1, "2.1.0", 1]);
+    expect(sarif.runs[0]?.results).toMatchObject([{ ruleId: "BR-CO-16", level: "error" }]);
+    expect(sarif.runs[0]?.results[0]?.locations).toMatchObject([
+      { physicalLocation: { artifactLocation: { uri: file("broken.xml") } } },
+    ]);
+  });
+
+  test("junit is one suite with a case for every file, and the invalid ones fail", async () => {
+    const { code, out } = await kurier(["validate", "--format", "junit", file("warned.xml"), file("broken.xml")]);
+    expect(code).toBe(1);
+    expect(out).toContain('<testsuite name="kurier validate" tests="2" failures="1">');
+    expect(out.match(/<failure /gu)).toHaveLength(1);
+    expect(out).toMatch(/broken\.xml:\d+: BR-CO-16 /u);
+  });
+
+  test("another word is refused, with the words that it takes", async () => {
+    const { code, err } = await kurier(["validate", "--format", "yaml", file("valid.xml")]);
+    expect([code, err]).toEqual([2, "--format takes one of text, json, sarif, junit.\n"]);
+  });
+});
+
 describe("the rules that are taken", () => {
   const CORE = "urn:cen.eu:en16931:2017";
   const ask = async (

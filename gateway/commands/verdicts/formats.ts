@@ -1,0 +1,67 @@
+/** SARIF for code scanning, JUnit for test reports: all verdicts of one run as one document. */
+import type { Finding } from "../../../validators/report.js";
+
+/** The verdict on one file, as `--json` prints it. */
+export interface FileVerdict {
+  readonly file: string;
+  readonly valid: boolean;
+  /** Which rules were taken: the row of the built-in table, or the pack. */
+  readonly profile: string;
+  /** Every rule set that judged, with its version. */
+  readonly ruleSet: readonly string[];
+  readonly durationMs: number;
+  /** Findings beyond the limit of a layer; absent when all are listed. */
+  readonly omitted?: number;
+  readonly findings: readonly Pick<
+    Finding,
+    "ruleId" | "layer" | "severity" | "location" | "line" | "message" | "btIds"
+  >[];
+}
+
+/** SARIF knows error, warning and note. */
+const SARIF_LEVELS = { fatal: "error", error: "error", warning: "warning" } as const;
+
+/** @source SARIF 2.1.0, OASIS: one run, one result a finding */
+export function toSarif(verdicts: readonly FileVerdict[]): string {
+  const results = verdicts.flatMap(({ file, findings }) =>
+    findings.map(({ ruleId, severity, location, line, message }) => ({
+      ruleId,
+      level: SARIF_LEVELS[severity],
+      message: { text: message },
+      locations: [
+        {
+          physicalLocation: { artifactLocation: { uri: file }, region: { startLine: line ?? 1 } },
+          logicalLocations: [{ fullyQualifiedName: location }],
+        },
+      ],
+    })),
+  );
+  const rules = [...new Set(results.map(({ ruleId }) => ruleId))].sort().map((id) => ({ id }));
+  return JSON.stringify({
+    $schema: "https://json.schemastore.org/sarif-2.1.0.json",
+    version: "2.1.0",
+    runs: [{ tool: { driver: { name: "kurier", rules } }, results }],
+  });
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (mark) => ESCAPES[mark] ?? mark);
+
+/** JUnit's XML: one test case a file, which fails with its findings of severity fatal and error. */
+export function toJunit(verdicts: readonly FileVerdict[]): string {
+  const cases = verdicts.map(({ file, valid, durationMs, findings }) => {
+    const open = `  <testcase classname="kurier validate" name="${escapeXml(file)}" time="${(durationMs / 1000).toFixed(6)}"`;
+    if (valid) return `${open}/>`;
+    const told = findings
+      .filter(({ severity }) => severity !== "warning")
+      .map(({ ruleId, line, message, location }) => `${file}:${line ?? 1}: ${ruleId} ${message} ${location}`);
+    return `${open}>\n    <failure message="${told.length} findings">${escapeXml(told.join("\n"))}</failure>\n  </testcase>`;
+  });
+  const failures = verdicts.filter(({ valid }) => !valid).length;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuite name="kurier validate" tests="${verdicts.length}" failures="${failures}">`,
+    ...cases,
+    "</testsuite>",
+  ].join("\n");
+}
