@@ -112,6 +112,7 @@ async function measure(options: BenchOptions, engine: BenchEngine): Promise<Figu
   ];
 }
 
+/** What a delivered document costs Postgres, from its acceptance to the receipt. */
 export const rowsBench: Bench = {
   name: "rows",
   question: "What does a delivered document cost Postgres, from its acceptance to the receipt, on both sides?",
