@@ -10,7 +10,7 @@ import type { Reader } from "../engine/documents/inbound/inbox.js";
 import { refuseConflict } from "../engine/documents/accept/doors.js";
 import { nextDocumentId } from "../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../engine/documents/accept/send.js";
-import { Refusal } from "../engine/base/errors.js";
+import { temporary } from "../engine/base/errors.js";
 import type { ReceivedDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
 import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
@@ -59,8 +59,7 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
         // A request without a key claims a fresh id, because no other request can be its repeat.
         const claim = idempotencyKey === undefined ? nextDocumentId(inbound.clock) : `${door} ${idempotencyKey}`;
         if (inFlight.has(claim)) throw refuseConflict(door, "in_flight");
-        if (inFlight.size >= LIMITS.mailbox_max)
-          throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+        if (inFlight.size >= LIMITS.mailbox_max) throw temporary();
         inFlight.add(claim);
         const forward = actors
           .ask(document, nextDocumentId(inbound.clock), "Accept", request)

@@ -5,7 +5,7 @@
  */
 import { changeRegistration, checkRegistration, settleReview } from "../engine/peppol/discovery/registrations.js";
 import type {
-  RegistrationPorts,
+  NetworkRegistrationPorts,
   RegistrationRequest,
   RegistrationResult,
   SettledState,
@@ -29,7 +29,7 @@ type RegistrationProtocol = {
 type RegistrationKind = ActorKind<RegistrationProtocol, null>;
 
 /** Makes the kind of actor through which a participant's registration in the network changes. */
-export const registrationKind = (ports: RegistrationPorts): RegistrationKind => ({
+export const registrationKind = (ports: NetworkRegistrationPorts): RegistrationKind => ({
   name: "registration",
   idle_ms: 0,
   start: () => null,

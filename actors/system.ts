@@ -8,7 +8,7 @@
  */
 import { dispatch, spawnStateless, start, stop } from "nact";
 
-import { Refusal } from "../engine/base/errors.js";
+import { Refusal, temporary } from "../engine/base/errors.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
 import type { Log } from "../engine/base/log.js";
@@ -84,8 +84,6 @@ function shardOf(key: string): number {
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
   return (hash >>> 0) % LIMITS.actor_shards;
 }
-
-const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
 
 /** Starts an empty actor system; actors come into being with their first command. */
 export function startActors(ports: {

@@ -5,7 +5,7 @@
 import { createKey } from "../engine/identity/keys.js";
 import type { NewKey } from "../engine/identity/keys.js";
 import { makeFirm, makeIntegrator } from "../engine/identity/registration.js";
-import type { MadeFirm, MadeIntegrator, ParticipantFault, RegistrationPorts } from "../engine/identity/registration.js";
+import type { MadeFirm, MadeIntegrator, ParticipantFault, TenantPorts } from "../engine/identity/registration.js";
 import { participantKey } from "../engine/base/ids.js";
 import type { ParticipantId } from "../engine/base/ids.js";
 import type { ActorKind, ActorSystem } from "./system.js";
@@ -23,7 +23,7 @@ type TenantProtocol = {
 type TenantKind = ActorKind<TenantProtocol, null>;
 
 /** Makes the kind of actor through which firms, integrators and their keys are made. */
-export const tenantKind = (ports: RegistrationPorts): TenantKind => ({
+export const tenantKind = (ports: TenantPorts): TenantKind => ({
   name: "tenant",
   idle_ms: 0,
   start: () => null,

@@ -2,6 +2,7 @@
 
 export class FairQueue<T> {
   /** Keys with items, the one whose turn it is first. A key that was served goes to the end. */
+  // Bounded by who fills it: the pool refuses a job when its queue is full.
   readonly #byKey = new Map<string, T[]>();
   #size = 0;
 

@@ -256,12 +256,15 @@ class LaneOfWorkers {
   readonly #batchMax: number;
   readonly #queue = new FairQueue<QueuedJob>();
   /** Jobs of batches whose worker was lost: each runs alone now. */
+  // Bounded by the jobs under way: only what killed a worker is tried alone.
   readonly #alone: QueuedJob[] = [];
   readonly #piscina: Piscina<Batch, JobOutcome[]>;
   #waitingBytes = 0;
   #runningJobs = 0;
   #busyThreads = 0;
+  // Bounded by those who stop the pool: one.
   readonly #whenIdle: (() => void)[] = [];
+  // Bounded by the threads.
   readonly #batches = new Map<AbortController, Int32Array>();
 
   constructor(lane: Lane, options: PoolOptions, events: LaneEvents) {

@@ -56,7 +56,8 @@ export type LocalDay = string;
  */
 export const bratislavaDay = (instant: Instant): LocalDay => bratislava.format(instant);
 
-const DAY_MS = 86_400_000;
+/** A day of 24 hours; calendar days of Europe/Bratislava have 23 to 25. */
+export const DAY_MS = 86_400_000;
 
 /** The day `days` after `day`; days are counted on the calendar, so a change of summer time has no effect. */
 export const addDays = (day: LocalDay, days: number): LocalDay =>

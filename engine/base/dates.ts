@@ -11,13 +11,13 @@ interface CalendarDay {
 
 const DATE = /^(-?)(\d{4,10})-(\d\d)-(\d\d)(?:Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?$/;
 /** The language of the UBL grammar, so that what is no day here is a finding there. */
-const YEAR_MAX = 2_147_483_647;
+const LAST_YEAR = 2_147_483_647;
 
 /** Reads a trimmed text as xs:date; undefined for impossible days, the year 0 and everything else. */
 export function parseCalendarDay(text: string): CalendarDay | undefined {
   const [, minus, digits = "", monthDigits, dayDigits] = DATE.exec(text) ?? [];
   const [written, month, day] = [Number(digits), Number(monthDigits), Number(dayDigits)];
-  if (!(written > 0 && written <= YEAR_MAX) || (digits.length > 4 && digits.startsWith("0"))) return undefined;
+  if (!(written > 0 && written <= LAST_YEAR) || (digits.length > 4 && digits.startsWith("0"))) return undefined;
   if (!(month >= 1 && month <= 12 && day >= 1 && day <= daysIn(written, month))) return undefined;
   const year = minus === "-" ? 1 - written : written;
   return {

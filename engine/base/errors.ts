@@ -3,6 +3,7 @@
  *
  * A refusal is the caller's fault or the world's state. Anything else is a bug and becomes INTERNAL.
  */
+import { LIMITS } from "./limits.js";
 
 /** One finding or hint inside an error. @source spec/rulings.md, section 3 */
 export interface ErrorDetail {
@@ -276,3 +277,6 @@ export class Refusal extends Error {
     this.extras = extras;
   }
 }
+
+/** The refusal of whoever came while the node had no place for it: nothing was done, and a repeat may succeed. */
+export const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });

@@ -1,11 +1,37 @@
 /**
- * Identifiers: branded, made only by their parser or by `newId`.
+ * Identifiers: branded, made only by their parser or by `newId`. And the glossary: a word of the project is in the
+ * specifications or here, and means the same everywhere.
  *
- * Glossary. *Participant*: a mailbox on the Peppol network, `<scheme>:<id>`. *Firm*: the company that owns
- * participants.
+ * Who. *Participant*: a mailbox on the Peppol network, `<scheme>:<id>`. *Firm*: the company that owns participants.
  * *Integrator*: a partner that acts for firms through *bindings*. *Key*: an API credential of a firm or an integrator.
- * *Document*: an outbound invoice with a life of its own; an *attempt* is one try to deliver it; a *move* is one legal
- * change of its state. *Received document*: what a counterparty sent to one of our participants.
+ * *Operator*: whoever runs this engine. *Peer*: another access point. *Seat*: the name of an access point in the
+ * network, `POP000123`, which is the common name of its certificate. *Provider*: we ourselves, as the access point of
+ * our firms and as a participant that statuses are addressed to.
+ *
+ * What is sent. *Document*: an outbound invoice with a life of its own; an *attempt* is one try to deliver it; a *move*
+ * is one legal change of its state. *Received document*: what a peer sent to one of our participants. It is *held*
+ * until its *verdict*, which rules give; its firm sees it afterwards, or never. *Payload*: the UBL text of a document;
+ * *envelope*: the standard business document (SBD) around it. *Exchange*: one AS4 message with its answer. *Service
+ * message*: what the provider itself sends: statuses, responses, reports. *Evidence*: what is kept to prove an
+ * exchange.
+ * *Door*: the interface through which a document came in: SAPI, Enterprise, Box, Connector.
+ *
+ * What is answered. *Message Level Status* (MLS): a peer's word on whether a document was taken. *Invoice response*:
+ * the buyer's. *Duty*: that a received document still needs its Message Level Status from us. *Response* without a word
+ * in front is the buyer's; *answer* is what comes back on the same connection.
+ *
+ * *Status* alone is the state of a document as its API shows it (`OutboundState`, `ReceivedState`). The three others
+ * are never called so without their first word: HTTP status, Message Level Status, routing status (what the look-up of
+ * a recipient found).
+ *
+ * What happens again. *Repeat*: the same document or message that came once before; it is answered like the first and
+ * changes nothing. *Precedent*: an accepted document that a send with the same key, id or payload is compared with.
+ * *Replay*: the stored reply to such a send. *Conflict*: the same name for something else.
+ *
+ * How work is found. *Due*: its time has come. *Lease*: who works on it now, and until when others leave it alone; a
+ * *claim* takes a lease. *Poke*: to tell a loop that waits that there may be work; nothing is lost with a poke, because
+ * what is due is looked for now and then. *Lane*: places of workers or consumers that others cannot use up. *Turn*:
+ * what an actor does for one command. *Node*: one process of the engine among several on one database.
  */
 import { randomFillSync, randomUUID } from "node:crypto";
 

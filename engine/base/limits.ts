@@ -71,6 +71,12 @@ export const LIMITS = {
   client_secret_chars_max: 256,
   refresh_token_chars_max: 256,
   scope_chars_max: 1_024,
+  /** Statements that one kind of row may take in one pass, so that a pass ends. */
+  identity_prune_rounds_max: 20,
+  /** Probes waited for; more than a node can send before its channel is opened anew. */
+  change_probes_max: 64,
+  /** Signing keys that are read: one signs, the others verify tokens that are still valid. Ours. */
+  signing_keys_max: 64,
 
   // Nodes
   /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
@@ -129,6 +135,8 @@ export const LIMITS = {
   /** What `kurier demo` waits for a delivery and for one answer. Ours. */
   demo_delivery_ms: 30 * SECOND_MS,
   demo_request_ms: 10 * SECOND_MS,
+  /** How often it looks. */
+  demo_poll_ms: 25,
   /**
    * Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB
    * typical.
@@ -141,6 +149,8 @@ export const LIMITS = {
   /** Bodies inflated at once, as many as node:zlib has threads, and how many may wait for that; more are 503. Ours. */
   request_inflating_max: 4,
   request_inflations_waiting_max: 256,
+  /** Retry-After for a request whose key is in flight: by then the first one will have been answered. */
+  in_flight_retry_after_s: 1,
 
   // Rates, per 60 s and key unless named otherwise. @source spec/rulings.md, section 4
   rate_window_ms: 60 * SECOND_MS,
@@ -240,6 +250,17 @@ export const LIMITS = {
   due_counted_max: 100_000,
   /** How often a node looks for attempts that have become due. */
   due_poll_ms: 1 * SECOND_MS,
+  /** Attempts during which a receiver's NOT_SERVICED is doubted: its recipient may have moved since our look-up. */
+  doubted_attempts: 1,
+  /**
+   * The same for a NOT_SERVICED that nobody signed: these attempts take an hour, in which a peer publishes a changed
+   * key.
+   */
+  doubted_unsigned_attempts: 5,
+  /**
+   * A receiver that answers later than this is not prepared for: who is ready would wait, and hold what others need.
+   */
+  attempt_ahead_max_ms: 1 * SECOND_MS,
 
   // Addressing and trust
   /** A call to another host of the network: SMP, OCSP, CRL, SML. @source design/reliability.md, S-04 */
@@ -302,6 +323,10 @@ export const LIMITS = {
   certificate_bytes_max: 16 * KiB,
   certificate_chain_max: 5,
   certificate_cache_entries: 2_000,
+  /**
+   * Common names of certificates that are remembered: reading one takes 0.2 ms, more than verifying a message. Ours.
+   */
+  certificate_names_max: 512,
   rsa_bits_min: 2_048,
   rsa_bits_max: 8_192,
   keystore_bytes_max: 1 * MiB,
@@ -325,6 +350,30 @@ export const LIMITS = {
   registration_sml_ms: 12 * SECOND_MS,
   /** How long an operation on a registration counts as under way: the SML's answer, and DNS asked after it. */
   registration_lease_ms: 2 * MINUTE_MS,
+  /** Content-Type of a message or of a part. Ours. */
+  mime_content_type_chars_max: 1_024,
+  /** Errors of one answer that are read. */
+  ebms_errors_max: 32,
+  /** A peer's text in an error; what is longer is cut: it is compared and logged, never stored whole. */
+  ebms_text_chars_max: 1_024,
+  /** XML declaration of a payload, as far as it is looked for. */
+  xml_declaration_bytes_max: 512,
+  /** Comments before the first or after the last tag of an envelope. */
+  envelope_comments_max: 16,
+  /** A URL that somebody else names and we call. */
+  outbound_url_chars_max: 2_048,
+  /** URLs of one kind that are read from a certificate. */
+  certificate_urls_max: 4,
+  /**
+   * How long certificates of the development PKI are valid: authorities ten years, the others two. @source
+   * design/as4.md, section 13
+   */
+  development_authority_days: 3_650,
+  development_leaf_days: 730,
+  /** They begin this long ago: another machine's clock may be behind. */
+  development_begin_before_ms: 1 * HOUR_MS,
+  /** Certificates in an OCSP answer that may have signed it. */
+  ocsp_delegates_max: 4,
 
   /** How long others may keep an answer of our SMP: as long as our own nodes believe one. */
   smp_answer_cache_s: 60,
@@ -437,6 +486,11 @@ export const LIMITS = {
   stream_file_bytes_max: 4 * 1024 * MiB,
   /** One migration script. */
   migration_timeout_ms: 10 * MINUTE_MS,
+  /** A pull from NATS lasts this long when nothing comes; the broker allows no less. */
+  stream_pull_ms: 1 * SECOND_MS,
+  /** Wait before a lost channel to Postgres is opened again: doubles from the first to the last. */
+  channel_retry_first_ms: 50,
+  channel_retry_max_ms: 2 * SECOND_MS,
 
   // Postgres
   db_connections: 16,
@@ -514,11 +568,35 @@ export const LIMITS = {
   /** How often an unanswered revocation question is logged for one certificate. Ours. */
   revocation_warning_ms: 1 * HOUR_MS,
   revocation_warnings_max: 10_000,
+  /** Faults that an audit reports: a lost store has one for every entry. */
+  audit_faults_max: 1_000,
+  /** Root certificates that an audit tells apart: a network has a few in ten years, a forger's store any number. */
+  audit_roots_max: 100,
+  /** Tries of a write that met another write of the same object. */
+  evidence_conflicts_max: 4,
+  /** Versions of one object that are looked at: one, normally; more where a service does not know If-None-Match. */
+  evidence_versions_max: 16,
 
   // Running
   drain_timeout_ms: 15 * SECOND_MS,
   child_start_timeout_ms: 15 * SECOND_MS,
   child_stop_timeout_ms: 10 * SECOND_MS,
+  /** Text of one field of a log line. */
+  log_text_chars_max: 200,
+  /** How long a command that only tries something out may take. */
+  child_probe_timeout_ms: 5 * SECOND_MS,
+  /** How often a child process is asked whether it is ready or gone. */
+  child_poll_ms: 10,
+  /** Wait before a child process that died is started again: doubles from the first to the last. */
+  child_restart_first_ms: 100,
+  child_restart_max_ms: 5 * SECOND_MS,
+  /** Lines of a child's error output that are kept to explain a failed start, and their length. */
+  child_last_words_max: 20,
+  child_last_words_chars_max: 500,
+  /** The path of a Unix socket: 104 octets on macOS and 108 on Linux, the final zero included. */
+  socket_path_bytes_max: 100,
+  /** The oldest PostgreSQL that has what our statements use, as server_version_num writes it. */
+  postgres_version_min: 150_000,
 
   // Workers
   /** Documents waiting for a validator thread; beyond, sends are answered 503. */

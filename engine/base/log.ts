@@ -1,6 +1,7 @@
 /** The log: JSON lines on standard output, with a closed list of fields. What is not in the list cannot be logged. */
 import { pino } from "pino";
 
+import { LIMITS } from "./limits.js";
 import { LOG_EVENTS } from "./log-events.js";
 import type { LogEvent } from "./log-events.js";
 
@@ -60,7 +61,6 @@ const FIELD_NAMES: Record<keyof LogFields, true> = {
   port: true,
   pid: true,
 };
-const TEXT_CHARS_MAX = 200;
 
 /** Copies the allowed fields; anything else that a caller smuggles in by structure is dropped. */
 function allowed(fields: LogFields): Record<string, string | number> {
@@ -68,7 +68,7 @@ function allowed(fields: LogFields): Record<string, string | number> {
   for (const name of Object.keys(FIELD_NAMES) as (keyof LogFields)[]) {
     const value = fields[name];
     if (typeof value === "number") copy[name] = value;
-    else if (typeof value === "string") copy[name] = firstChars(value, TEXT_CHARS_MAX);
+    else if (typeof value === "string") copy[name] = firstChars(value, LIMITS.log_text_chars_max);
   }
   return copy;
 }

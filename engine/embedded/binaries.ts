@@ -16,6 +16,7 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 
+import { LIMITS } from "../base/limits.js";
 import { EmbeddedError } from "./child.js";
 
 /** As whom PostgreSQL runs. */
@@ -41,7 +42,6 @@ const WAY_OUT = "set DATABASE_URL to a PostgreSQL 15 or newer";
 const NAMESPACE = ["--user", "--map-user=1000", "--map-group=1000", "--"];
 /** The user and group `nobody` by number: images without /etc/passwd have them, too. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
-const PROBE_TIMEOUT_MS = 5_000;
 /** Where root may put a copy of the binaries that everybody can enter. */
 const SHARED_COPY = "/var/lib/kurier";
 
@@ -49,7 +49,8 @@ const succeeds = (
   file: string,
   args: readonly string[],
   as: { readonly uid?: number; readonly gid?: number; readonly env?: Record<string, string> } = {},
-): boolean => spawnSync(file, [...args], { stdio: "ignore", timeout: PROBE_TIMEOUT_MS, cwd: "/", ...as }).status === 0;
+): boolean =>
+  spawnSync(file, [...args], { stdio: "ignore", timeout: LIMITS.child_probe_timeout_ms, cwd: "/", ...as }).status === 0;
 
 /**
  * Decides as whom PostgreSQL runs on that directory.

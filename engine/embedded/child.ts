@@ -18,13 +18,6 @@ export class EmbeddedError extends Error {
   override readonly name = "EmbeddedError";
 }
 
-const POLL_MS = 10;
-const RESTART_FIRST_MS = 100;
-const RESTART_MAX_MS = 5_000;
-/** Lines of a child's error output that are kept to explain a failed start. */
-const LAST_WORDS_MAX = 20;
-const LAST_WORDS_CHARS_MAX = 500;
-
 /** State letter and start time (clock ticks after boot) of a Linux process. */
 function procStat(pid: number): { readonly state: string; readonly startedAt: string } | undefined {
   try {
@@ -92,9 +85,9 @@ export function isProgramOn(pid: number, program: string, directory: string): bo
 
 /** Waits for a condition in steps of 10 ms; false when it did not come true within the time. */
 async function waitFor(condition: () => boolean | Promise<boolean>, timeout_ms: number): Promise<boolean> {
-  for (let waited_ms = 0; waited_ms <= timeout_ms; waited_ms += POLL_MS) {
+  for (let waited_ms = 0; waited_ms <= timeout_ms; waited_ms += LIMITS.child_poll_ms) {
     if (await condition()) return true;
-    await delay(POLL_MS);
+    await delay(LIMITS.child_poll_ms);
   }
   return false;
 }
@@ -158,15 +151,16 @@ async function spawnChild(spec: ChildSpec): Promise<Started> {
   if (spec.uid !== undefined) options.uid = spec.uid;
   if (spec.gid !== undefined) options.gid = spec.gid;
   const child = spawn(spec.file, [...spec.args], options);
+  // Bounded by the cut after each line: the last few are enough to tell why it ended.
   const lastWords: string[] = [];
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     lastWords.push(
       ...text
         .split("\n")
         .filter((line) => line !== "")
-        .map((line) => firstChars(line, LAST_WORDS_CHARS_MAX)),
+        .map((line) => firstChars(line, LIMITS.child_last_words_chars_max)),
     );
-    lastWords.splice(0, lastWords.length - LAST_WORDS_MAX);
+    lastWords.splice(0, lastWords.length - LIMITS.child_last_words_max);
   });
   await new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
@@ -212,7 +206,11 @@ export async function superviseChild(spec: ChildSpec): Promise<Child> {
   process.once("exit", endWithUs);
 
   const restart = async (): Promise<void> => {
-    for (let wait_ms = RESTART_FIRST_MS; !aborted.signal.aborted; wait_ms = Math.min(wait_ms * 2, RESTART_MAX_MS)) {
+    for (
+      let wait_ms: number = LIMITS.child_restart_first_ms;
+      !aborted.signal.aborted;
+      wait_ms = Math.min(wait_ms * 2, LIMITS.child_restart_max_ms)
+    ) {
       await delay(wait_ms, undefined, { signal: aborted.signal }).catch(() => undefined);
       if (aborted.signal.aborted) return;
       try {

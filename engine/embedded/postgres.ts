@@ -57,8 +57,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
 const FOLDER = "postgres";
 const PORT = 5432;
 const SOCKET = `.s.PGSQL.${PORT}`;
-/** `sun_path` has 104 bytes on macOS and 108 on Linux, the final zero included. */
-const SOCKET_PATH_BYTES_MAX = 100;
 /** Fast shutdown, then immediate shutdown. PostgreSQL recovers from either. */
 const STOP_SIGNALS = ["SIGINT", "SIGQUIT"] as const;
 
@@ -241,7 +239,7 @@ function chooseSocketDir(
   directory: string,
   privileges: Privileges,
 ): { readonly setting: string; readonly path: string; remove(): void } {
-  if (Buffer.byteLength(join(directory, SOCKET)) <= SOCKET_PATH_BYTES_MAX)
+  if (Buffer.byteLength(join(directory, SOCKET)) <= LIMITS.socket_path_bytes_max)
     return { setting: ".", path: directory, remove: () => undefined };
   const path = mkdtempSync(join(tmpdir(), "kurier-"));
   giveTo(privileges, path);

@@ -79,6 +79,7 @@ interface Lanes {
 /** @param count  tasks at once. */
 export function createLanes(count: number): Lanes {
   let busy = 0;
+  // Bounded by the places of the consumer: each of its deliveries waits for one thing at most.
   let waiters: { readonly holds: () => boolean; readonly resolve: () => void }[] = [];
   const when = (holds: () => boolean): Promise<void> =>
     holds()

@@ -53,10 +53,8 @@ interface Broker {
 const brokerName = (stream: StreamName): string => `KURIER_${stream.toUpperCase()}`;
 const subject = (stream: StreamName): string => `kurier.${stream}`;
 
-/** A pull lasts this long when nothing comes; the broker allows no less. */
-const PULL_MS = 1_000;
 /** A pull that has not ended by then hangs on a dead connection. */
-const PULL_HANGS_MS = 3 * PULL_MS;
+const PULL_HANGS_MS = 3 * LIMITS.stream_pull_ms;
 
 const streamConfig = (
   stream: StreamName,
@@ -195,11 +193,14 @@ async function handleMessage(loop: Loop, message: JsMsg): Promise<void> {
   }
 }
 
-/** One pull: takes messages for the free lanes until they are full or PULL_MS has passed. @returns how many came */
+/**
+ * One pull: takes messages for the free lanes until they are full or LIMITS.stream_pull_ms has passed. @returns how
+ * many came
+ */
 async function pull(loop: Loop, consumer: Consumer): Promise<number> {
   const messages = await consumer.fetch({
     max_messages: Math.min(loop.lanes.free(), LIMITS.stream_batch),
-    expires: PULL_MS,
+    expires: LIMITS.stream_pull_ms,
   });
   const guard = setTimeout(() => {
     messages.stop(new Error("the pull hangs"));
@@ -283,6 +284,7 @@ async function readStatus({ manager }: Broker, stream: StreamName, clock: Clock)
 export function openJetStream(options: JetStreamOptions): Streams {
   const { log, metrics, clock } = options;
   const door = createDoor(options.url);
+  // Bounded by the consumers that the engine starts.
   const loops = new Map<Loop, () => Promise<void>>();
   const ensured = new WeakMap<Broker, Set<StreamName>>();
 

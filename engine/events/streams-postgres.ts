@@ -45,6 +45,7 @@ interface Loop extends DeliveryContext, ConsumerLoop {
 
 /** Deletes finished messages together: those that finish while one statement runs go with the next. */
 function createFinisher(sql: Sql): (id: string) => Promise<void> {
+  // Bounded by the messages that consumers hold at once: each is finished once.
   let waiting: { readonly id: string; readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
   let running = false;
   const flush = async (): Promise<void> => {
@@ -127,6 +128,7 @@ async function runLoop(loop: Loop): Promise<void> {
 /** Opens the streams that live in the database; migrations must have run. */
 export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
   const { sql, log, metrics } = options;
+  // Bounded by the consumers that the engine starts.
   const loops = new Map<Loop, () => Promise<void>>();
   const pokeAll = (stream?: string): void => {
     for (const loop of loops.keys()) if (stream === undefined || loop.stream === stream) loop.wake.poke();

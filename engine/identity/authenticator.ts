@@ -1,6 +1,7 @@
 /**
  * Turns a bearer token into a caller. The signature is checked once for a token, the state of its key at every request.
  */
+import { BoundedMap } from "../base/bounded.js";
 import type { Instant } from "../base/clock.js";
 import { Refusal } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
@@ -37,18 +38,13 @@ export function createAuthenticator(ports: {
   readonly revocations: Revocations;
 }): Authenticator {
   /** By the token's exact text. The oldest goes first; tokens end after 15 minutes anyway. */
-  const verified = new Map<string, Verified>();
+  const verified = new BoundedMap<string, Verified>(LIMITS.token_cache_entries);
 
   const verify = async (token: string, now: Instant): Promise<Verified> => {
     const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
     if (access === undefined) throw invalid();
     const fresh: Verified = { token: access, made: undefined };
-    if (verified.size >= LIMITS.token_cache_entries) {
-      const oldest = verified.keys().next();
-      if (oldest.done !== true) verified.delete(oldest.value);
-    }
-    verified.set(token, fresh);
-    return fresh;
+    return verified.keep(token, fresh);
   };
   const decide = (known: Verified, key: KeyRow | undefined, isRevoked: boolean): Caller => {
     if (isRevoked || key === undefined || !key.active || key.generation !== known.token.generation) throw invalid();

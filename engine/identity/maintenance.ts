@@ -6,9 +6,6 @@ import { pruneRates } from "../storage/rates.js";
 import type { Sql } from "../storage/sql.js";
 import { pruneRefreshFamilies, pruneRevokedTokens } from "../storage/identity/tokens.js";
 
-/** Batches that one kind of row may take in one pass, so that a pass ends. */
-const ROUNDS_MAX = 20;
-
 /** One pass. Safe to run on every node at once. */
 export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
   const now = clock.now();
@@ -19,6 +16,7 @@ export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
     () => pruneRates(sql),
   ];
   for (const prune of prunes) {
-    for (let round = 0; round < ROUNDS_MAX; round += 1) if ((await prune()) < LIMITS.identity_prune_batch) break;
+    for (let round = 0; round < LIMITS.identity_prune_rounds_max; round += 1)
+      if ((await prune()) < LIMITS.identity_prune_batch) break;
   }
 }

@@ -13,7 +13,7 @@ import { FIRM_KEY_SCOPES } from "./scopes.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 
 /** What making firms and integrators needs of the engine. */
-export interface RegistrationPorts {
+export interface TenantPorts {
   readonly sql: Sql;
   readonly clock: Clock;
   readonly environment: SecretEnvironment;
@@ -30,10 +30,7 @@ export type MadeFirm = FirstKey & { readonly firmId: FirmId };
 /** A new integrator with its first key, whose secret is shown once. */
 export type MadeIntegrator = FirstKey & { readonly integratorId: IntegratorId };
 
-async function firstKey(
-  ports: RegistrationPorts,
-  key: Omit<Parameters<typeof createKey>[1], "name">,
-): Promise<FirstKey> {
+async function firstKey(ports: TenantPorts, key: Omit<Parameters<typeof createKey>[1], "name">): Promise<FirstKey> {
   const made = await createKey(ports, { ...key, name: "First key" });
   if (typeof made === "string") throw new Error(`no key for a new tenant: ${made}`);
   return { clientId: made.id, clientSecret: made.secret };
@@ -44,7 +41,7 @@ export type ParticipantFault = "participant_taken" | "participant_of_provider";
 
 /** A firm with one participant that takes billing documents and answers to them, and one key. */
 export async function makeFirm(
-  ports: RegistrationPorts,
+  ports: TenantPorts,
   { name, participantId }: { readonly name: string; readonly participantId: ParticipantId },
 ): Promise<MadeFirm | ParticipantFault> {
   if (isProviderParticipant(participantId)) return "participant_of_provider";
@@ -56,10 +53,7 @@ export async function makeFirm(
 }
 
 /** An integrator with one central key. */
-export async function makeIntegrator(
-  ports: RegistrationPorts,
-  { name }: { readonly name: string },
-): Promise<MadeIntegrator> {
+export async function makeIntegrator(ports: TenantPorts, { name }: { readonly name: string }): Promise<MadeIntegrator> {
   const integratorId = await createIntegrator(ports, {
     name,
     productionAuthorized: ports.environment === "production",

@@ -27,7 +27,7 @@ import { publishedParticipants } from "./discovery/published.js";
 import { createReceivers } from "./as4/send-gate.js";
 import type { Receivers } from "./as4/send-gate.js";
 import type { Recipients } from "./discovery/acceptance.js";
-import type { RegistrationPorts } from "./discovery/registrations.js";
+import type { NetworkRegistrationPorts } from "./discovery/registrations.js";
 import { openRegistrationPorts, openSml } from "./discovery/registrations-setup.js";
 import { createSmpLookup } from "./discovery/smp.js";
 import type { SmpLookup } from "./discovery/smp.js";
@@ -67,7 +67,7 @@ export interface AccessPoint {
   readonly pki: Pki;
   readonly keys: OwnKeys;
   /** What registering participants needs; undefined where this engine does not register them. */
-  readonly registrations: RegistrationPorts | undefined;
+  readonly registrations: NetworkRegistrationPorts | undefined;
   stop(): void;
 }
 

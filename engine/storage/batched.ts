@@ -5,7 +5,7 @@
  * It pays with what is under way: measured from the API to the receipt, Postgres spends 2.2 ms on a document with 48
  * attempts at once and 1.5 to 2.0 ms with 96.
  */
-import { Refusal } from "../base/errors.js";
+import { temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { isUnknownOutcome } from "./sql.js";
 import type { Sql } from "./sql.js";
@@ -47,7 +47,7 @@ class Batches<I, O> {
   call(item: I): Promise<O> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length >= (this.#options.waitingMax ?? LIMITS.statement_waiting_max)) {
-        reject(new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s }));
+        reject(temporary());
         return;
       }
       this.#waiting.push({ item, resolve, reject });

@@ -30,9 +30,6 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-const BACKOFF_FIRST_MS = 50;
-const BACKOFF_MAX_MS = 2_000;
-
 /** Not in the types of postgres.js 3.4.9, but how its own `listen` is made. */
 interface NotifyOption {
   readonly onnotify: (channel: string, payload: string) => void;
@@ -82,7 +79,7 @@ export function openChannel(options: ChannelOptions): Channel {
         timer = undefined;
         open();
       },
-      Math.min(BACKOFF_FIRST_MS * 2 ** failures, BACKOFF_MAX_MS),
+      Math.min(LIMITS.channel_retry_first_ms * 2 ** failures, LIMITS.channel_retry_max_ms),
     );
     failures = Math.min(failures + 1, 10);
   };

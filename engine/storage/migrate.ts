@@ -56,7 +56,6 @@ interface AppliedRow {
 }
 
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
-const SERVER_VERSION_MIN = 150_000;
 /** Any fixed number that no other program of the operator's database uses: "kurier" in ASCII. */
 const LOCK = "118091513783666";
 
@@ -119,7 +118,7 @@ async function checkServer(sql: Sql): Promise<void> {
   const [row] = await sql<
     { readonly version: number }[]
   >`select current_setting('server_version_num')::integer as version`;
-  if ((row?.version ?? 0) < SERVER_VERSION_MIN) {
+  if ((row?.version ?? 0) < LIMITS.postgres_version_min) {
     throw new MigrationError(
       `This Postgres is version ${Math.trunc((row?.version ?? 0) / 10_000)}; the engine needs version 15 or newer.`,
     );

@@ -4,13 +4,16 @@
  */
 import postgres from "postgres";
 
-import { Refusal } from "../base/errors.js";
+import { temporary } from "../base/errors.js";
 import { LIMITS } from "../base/limits.js";
 import { arrayTypes } from "./array-types.js";
 
 /** A pool that runs single statements. `begin` and `reserve` are not offered on purpose. */
 export type Sql = postgres.ISql & Pick<postgres.Sql, "end" | "listen">;
 export type Json = postgres.JSONValue;
+
+/** An element of an array parameter of type jsonb: its text, and null for what is not there. */
+export const jsonOf = (value: unknown): string | null => (value === undefined ? null : JSON.stringify(value));
 
 interface SqlOptions {
   readonly url: string;
@@ -116,9 +119,6 @@ export function isUnknownOutcome(error: unknown): boolean {
       code === "57P02")
   );
 }
-
-/** The database is away, busy or silent. */
-export const temporary = (): Refusal => new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
 
 /**
  * Waits for the database, but not for one that hangs: its sessions keep their statements, and what a caller was not

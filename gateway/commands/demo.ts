@@ -12,7 +12,6 @@ import { EXIT } from "./command.js";
 import type { Command } from "./command.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
-const POLL_MS = 25;
 interface Answer {
   readonly status: number;
   readonly text: string;
@@ -144,7 +143,7 @@ async function poll<T>(ask: () => Promise<T | undefined>, what: string): Promise
     if (answer !== undefined) return answer;
     if (systemClock.monotonic() - start > LIMITS.demo_delivery_ms)
       throw new DemoFailure(`${what}: nothing within ${LIMITS.demo_delivery_ms / 1000} s`);
-    await pause(POLL_MS);
+    await pause(LIMITS.demo_poll_ms);
   }
 }
 

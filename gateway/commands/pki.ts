@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 
-import { isoInstant, systemClock } from "../../engine/base/clock.js";
+import { DAY_MS, isoInstant, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
@@ -13,8 +13,6 @@ import { developmentFolder, openOwnPki } from "../../engine/peppol/pki/setup.js"
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command } from "./command.js";
-
-const DAY_MS = 86_400_000;
 
 export const pkiInitCommand: Command = {
   name: "pki init",

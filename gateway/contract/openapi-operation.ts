@@ -8,8 +8,9 @@ import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
-export type JsonObject = { [name: string]: Json };
+export type JsonSchemaValue =
+  string | number | boolean | null | readonly JsonSchemaValue[] | { readonly [name: string]: JsonSchemaValue };
+export type JsonObject = { [name: string]: JsonSchemaValue };
 
 /** Schemas that were given an id (`.meta({ id })`), collected for components. */
 export type Components = Map<string, JsonObject>;
@@ -45,7 +46,7 @@ function schemaOf(schema: z.ZodType, components: Components): JsonObject {
 }
 
 /** A schema whose references point to components, without the patterns that only repeat a format. */
-function tidied(value: Json): Json {
+function tidied(value: JsonSchemaValue): JsonSchemaValue {
   if (Array.isArray(value)) return value.map(tidied);
   if (typeof value !== "object" || value === null) return value;
   // zod wraps a reference so that words could stand beside it; where none do, the wrapping says nothing.

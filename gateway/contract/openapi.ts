@@ -1,7 +1,7 @@
 /** Writes the published OpenAPI 3.0.3 documents from the same rows by which the server answers. */
 import { CATEGORIES } from "../request/problem.js";
 import { operationOf } from "./openapi-operation.js";
-import type { Components, Json, JsonObject } from "./openapi-operation.js";
+import type { Components, JsonSchemaValue, JsonObject } from "./openapi-operation.js";
 import { IDEMPOTENCY } from "./route.js";
 import type { Family, Route } from "./route.js";
 
@@ -163,7 +163,7 @@ const PARAMETERS: JsonObject = {
   ...Object.fromEntries(
     Object.entries(IDEMPOTENCY)
       .filter(([name]) => name !== "none")
-      .map(([name, form]): [string, Json] => [
+      .map(([name, form]): [string, JsonSchemaValue] => [
         `IdempotencyKey_${name}`,
         {
           name: "Idempotency-Key",

@@ -67,7 +67,9 @@ export class Load {
   /** True once the listener shuts down: from then on every answer closes its connection. */
   draining = false;
   /** Requests whose body or answer is still awaited. Only these can miss a deadline. */
+  // Bounded by the requests under way, of which there are LIMITS.requests_in_flight_max.
   readonly waiting = new Set<Conversation>();
+  // Bounded by those who stop the server: one.
   readonly #idle: (() => void)[] = [];
 
   constructor(limits: ServerLimits, monotonic: () => number) {

@@ -2,6 +2,7 @@
 
 export class HeaderList {
   /** Names and values in turn: name, value, name, value. This costs one allocation, a map one for each header. */
+  // Bounded by LIMITS.request_headers_max, which the servers enforce.
   readonly pairs: string[] = [];
 
   add(name: string, value: string): void {

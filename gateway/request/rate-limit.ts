@@ -12,6 +12,7 @@
  * alone leases nothing. A node that cannot reach the store admits its share of the limit.
  * @source design/reliability.md, section 5; spec/rulings.md, section 4
  */
+import { BoundedMap } from "../../engine/base/bounded.js";
 import type { Clock } from "../../engine/base/clock.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { Admission } from "./ports.js";
@@ -126,9 +127,9 @@ class Window {
 
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { clock, peers = alone, rates = RATES, windows_max = LIMITS.rate_windows_max } = options;
-  const windows = new Bounded<Window>(windows_max);
+  const windows = new BoundedMap<string, Window>(windows_max);
   /** Theoretical arrival time by identifier. */
-  const arrivals = new Bounded<number>(windows_max);
+  const arrivals = new BoundedMap<string, number>(windows_max);
 
   const answer = (
     row: RateRow,
@@ -212,7 +213,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     const spacing = row.window_ms / limit;
     // Strangers can make up any number of identifiers, so none gets a lease: each node admits its share of the limit.
     const tolerance = row.window_ms;
-    const arrival = Math.max(now, arrivals.get(key) ?? now);
+    const arrival = Math.max(now, arrivals.use(key) ?? now);
     const next = arrival + spacing;
     const wait = next - now - tolerance;
     // Half a microsecond of tolerance, because N spacings do not add up to exactly one window in floating point.
@@ -228,7 +229,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       const bucketKey = `${row.bucket}\n${key}`;
       if (row.key !== "key") return admitUnauthenticated(row, bucketKey);
       const now = clock.monotonic();
-      let window = windows.get(bucketKey);
+      let window = windows.use(bucketKey);
       if (window === undefined) windows.set(bucketKey, (window = new Window(row.limit)));
       window.touched = now;
       if (peers.nodes() > 1) return admitShared(row, window, key);
@@ -242,48 +243,6 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     },
     size: () => windows.size + arrivals.size,
   };
-}
-
-/** A map that keeps at most `max` entries; the least recently used goes first. */
-class Bounded<Value> {
-  readonly #entries = new Map<string, Value>();
-  readonly #max: number;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  get(key: string): Value | undefined {
-    const value = this.#entries.get(key);
-    // Moving the entry to the end (0.1 µs) keeps the map in the order of use, so that the oldest is the first.
-    if (value !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, value);
-    }
-    return value;
-  }
-
-  set(key: string, value: Value): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#max) return;
-    for (const oldest of this.#entries.keys()) {
-      this.#entries.delete(oldest);
-      return;
-    }
-  }
-
-  /** Drops entries from the least recently used on, as long as they satisfy the claim. */
-  dropWhile(claim: (value: Value) => boolean): void {
-    for (const [key, value] of this.#entries) {
-      if (!claim(value)) return;
-      this.#entries.delete(key);
-    }
-  }
 }
 
 /** The promise's value, or undefined after `ms`. */

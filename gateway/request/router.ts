@@ -52,6 +52,7 @@ export function createRouter(rows: readonly Route[]): Router {
       if (known !== undefined) return known;
       if (!path.startsWith("/")) return undefined;
       const segments = path.split("/");
+      // Bounded by the parameters of the longest path.
       const values: string[] = [];
       const node = walk(root, segments, 1, values);
       if (node === undefined) return undefined;

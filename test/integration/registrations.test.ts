@@ -18,7 +18,7 @@ import {
   settleReview,
 } from "../../engine/peppol/discovery/registrations.js";
 import type {
-  RegistrationPorts,
+  NetworkRegistrationPorts,
   RegistrationRequest,
   RegistrationResult,
 } from "../../engine/peppol/discovery/registrations.js";
@@ -74,7 +74,7 @@ beforeEach(async () => {
   await db.sql`truncate registration, registration_operation`;
 });
 
-function ports(changes: Partial<RegistrationPorts> = {}): RegistrationPorts {
+function ports(changes: Partial<NetworkRegistrationPorts> = {}): NetworkRegistrationPorts {
   const published = publishedParticipants(db.sql, keys);
   const identity = (): NonNullable<ReturnType<OwnKeys["smp"]>> => {
     const smp = keys.smp();
@@ -101,7 +101,7 @@ const note = (result: RegistrationResult): RegistrationResult => {
 const change = async (
   operation: Exclude<RegistrationRequest["operation"], "migrate">,
   participant = P,
-  changes?: Partial<RegistrationPorts>,
+  changes?: Partial<NetworkRegistrationPorts>,
 ): Promise<RegistrationResult> => note(await changeRegistration(ports(changes), participant, { operation }));
 const migrate = async (migrationKey: string): Promise<RegistrationResult> =>
   note(await changeRegistration(ports(), P, { operation: "migrate", migrationKey }));

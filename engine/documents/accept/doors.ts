@@ -2,6 +2,7 @@
  * What each door has of its own on the one path by which documents are accepted: its checks, its reply, its word for a
  * conflict.
  */
+import { LIMITS } from "../../base/limits.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
@@ -138,11 +139,8 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
   },
 };
 
-/** Seconds after which a request whose key is in flight will have been answered. */
-const IN_FLIGHT_RETRY_S = 1;
-
 /** The refusal of a request that is in conflict with another one at its door. */
 export function refuseConflict(door: Door, kind: Conflict): Refusal {
   const { reason, detail } = kind === "duplicate_document" ? DOORS[door].externalIdTaken : CONFLICTS[kind];
-  return new Refusal(reason, [detail], kind === "in_flight" ? { retryAfter_s: IN_FLIGHT_RETRY_S } : {});
+  return new Refusal(reason, [detail], kind === "in_flight" ? { retryAfter_s: LIMITS.in_flight_retry_after_s } : {});
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
-import { Refusal } from "../../base/errors.js";
+import { Refusal, temporary } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
@@ -22,7 +22,6 @@ import type { Sql } from "../../storage/sql.js";
 import { DOORS, refuseConflict } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
 import { refuseSend } from "./send-checks.js";
-import { LIMITS } from "../../base/limits.js";
 
 /** A send request as its door has read it. */
 export interface SendRequest {
@@ -256,8 +255,7 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }
   if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
-  if (outcome.kind === "lost_race")
-    throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+  if (outcome.kind === "lost_race") throw temporary();
   throw conflict(ports.metrics, request.door, outcome.kind);
 }
 

@@ -1,6 +1,6 @@
 /** The port to the worker threads, as the engine's documents use it. */
 import { bratislavaDay } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
+import { temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
@@ -53,7 +53,7 @@ async function orTemporary<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof PoolBusy) throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+    if (error instanceof PoolBusy) throw temporary();
     throw error;
   }
 }

@@ -62,6 +62,7 @@ export function createPlaces(
   total: number = LIMITS.attempts_concurrent_max,
   quick_ms: number = LIMITS.receiver_quick_ms,
 ): Places {
+  // Bounded by the attempts under way on this node.
   const held = new Map<string, number>();
   let taken = 0;
   const left = (typical_ms: number | undefined): number =>

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import type { Clock, Instant } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
-import { Refusal } from "../../base/errors.js";
+import { Refusal, temporary } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
@@ -79,6 +79,7 @@ interface Asked {
 
 /**
  * Gathers the questions of one turn of the event loop into one statement; under load that is one round trip for dozens.
+ * Who finds too many waiting before is told to come again.
  */
 function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer> {
   let asked: Asked[] = [];
@@ -102,8 +103,7 @@ function createBatchedList(sql: Sql): (query: InboxQuery) => Promise<InboxAnswer
   };
   return (query) =>
     new Promise((resolve, reject) => {
-      if (asked.length >= LIMITS.statement_waiting_max)
-        throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+      if (asked.length >= LIMITS.statement_waiting_max) throw temporary();
       asked.push({ query, resolve, reject });
       if (asked.length === 1) setImmediate(flush);
     });

@@ -11,10 +11,10 @@ import { providerOfSeat } from "../../peppol/seats.js";
 import type { InboundExchange, InboundOutcome, Receive } from "../../peppol/transport.js";
 import type { NewDuty } from "../../storage/documents/duties.js";
 import type { NewExchange } from "../../storage/documents/exchanges.js";
-import { findStatusTwins, storeStatus } from "../../storage/documents/received-responses.js";
+import { findStatusRepeats, storeStatus } from "../../storage/documents/received-responses.js";
 import type { StatusKind } from "../../storage/documents/received-responses.js";
-import { findOwnParticipant, findTwins, storeBusiness } from "../../storage/documents/received.js";
-import type { Twin } from "../../storage/documents/received.js";
+import { findOwnParticipant, findRepeats, storeBusiness } from "../../storage/documents/received.js";
+import type { Repeat } from "../../storage/documents/received.js";
 import { packPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
@@ -98,7 +98,7 @@ async function receiveBusiness(ports: InboundPorts, exchange: InboundExchange): 
     exchangeOf(ports, exchange, { id, kind: "business", firmId, at }),
     duty,
   );
-  if (!stored) return judgeTwins(await findTwins(ports.sql, exchange), exchange, sha256);
+  if (!stored) return judgeRepeats(await findRepeats(ports.sql, exchange), exchange, sha256);
   ports.metrics.count("documents_received_total", {});
   return { kind: "stored", id, firmId };
 }
@@ -147,30 +147,34 @@ async function receiveStatus(
     firmId === undefined ? undefined : dutyOf(ports, exchange, firmId, at),
   );
   if (isNew) return { kind: "stored", id, firmId };
-  const twins = await findStatusTwins(ports.sql, exchange);
-  return judgeTwins(
-    twins.map((twin) => ({ ...twin, firmId })),
+  const repeats = await findStatusRepeats(ports.sql, exchange);
+  return judgeRepeats(
+    repeats.map((repeat) => ({ ...repeat, firmId })),
     exchange,
     sha256,
   );
 }
 
 /** A stored message with one of the ids; of a status between providers no firm is the owner. */
-type StoredTwin = Pick<Twin, "sender" | "receiver" | "payloadSha256"> & {
+type StoredRepeat = Pick<Repeat, "sender" | "receiver" | "payloadSha256"> & {
   readonly id: string;
   readonly firmId: FirmId | undefined;
 };
 
 /** A repeat is the same document from the same sender for the same receiver; anything else only borrowed an id. */
-function judgeTwins(twins: readonly StoredTwin[], exchange: InboundExchange, payloadSha256: string): InboundOutcome {
-  const [twin] = twins;
+function judgeRepeats(
+  repeats: readonly StoredRepeat[],
+  exchange: InboundExchange,
+  payloadSha256: string,
+): InboundOutcome {
+  const [repeat] = repeats;
   const same =
-    twin !== undefined &&
-    twins.length === 1 &&
-    twin.payloadSha256 === payloadSha256 &&
-    participantKey(twin.sender) === participantKey(exchange.sender) &&
-    participantKey(twin.receiver) === participantKey(exchange.receiver);
-  return same ? { kind: "duplicate", id: twin.id, firmId: twin.firmId } : { kind: "conflict" };
+    repeat !== undefined &&
+    repeats.length === 1 &&
+    repeat.payloadSha256 === payloadSha256 &&
+    participantKey(repeat.sender) === participantKey(exchange.sender) &&
+    participantKey(repeat.receiver) === participantKey(exchange.receiver);
+  return same ? { kind: "duplicate", id: repeat.id, firmId: repeat.firmId } : { kind: "conflict" };
 }
 
 /** Without an envelope a message came from ourselves. */

@@ -1,7 +1,7 @@
 /** A firm's answer to an invoice that it received: a Peppol Invoice Response to the seller. */
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
-import { Refusal } from "../../base/errors.js";
+import { Refusal, temporary } from "../../base/errors.js";
 import { newId } from "../../base/ids.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { OutboundState } from "../../lifecycle/document.js";
@@ -21,7 +21,7 @@ import { findAnswerable, findReceivedState } from "../../storage/documents/recei
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { addServiceMessage, listServiceMessages } from "../../storage/documents/service-messages.js";
-import type { SentMessage } from "../../storage/documents/service-messages.js";
+import type { ServiceMessageRow } from "../../storage/documents/service-messages.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
 import type { DocumentFacts, Validators } from "../accept/facts.js";
@@ -126,7 +126,7 @@ const LOST: readonly OutboundState[] = ["rejected", "send_failed"];
 
 const replyOf = (
   request: RespondRequest,
-  sent: Pick<SentMessage, "status" | "createdAt" | "note">,
+  sent: Pick<ServiceMessageRow, "status" | "createdAt" | "note">,
   idempotent: boolean,
 ): RespondReply => ({
   id: request.documentId,
@@ -185,7 +185,7 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     ports.poke();
     return replyOf(request, { status: "queued", createdAt: message.createdAt, note }, false);
   }
-  throw new Refusal("TEMPORARY", [], { retryAfter_s: LIMITS.temporary_retry_after_s });
+  throw temporary();
 }
 
 /** The name of an answer's code. */

@@ -30,7 +30,7 @@ import {
   findDueStatuses,
   findMlsTarget,
   findResponseTarget,
-  findSaidOfDocument,
+  findAnswersToDocument,
   findStatusPayload,
   settleStatus,
 } from "../../storage/documents/received-responses.js";
@@ -43,7 +43,7 @@ import type {
 } from "../../storage/documents/received-responses.js";
 
 /** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */
-interface SaidRecord {
+interface AnswerRecord {
   readonly code: string;
   /** In words, when there were any. */
   readonly reason: string | null;
@@ -59,9 +59,9 @@ interface SaidRecord {
 export async function readStatuses(
   sql: Sql,
   id: DocumentId,
-): Promise<{ readonly mls: SaidRecord | null; readonly invoiceResponse: SaidRecord | null }> {
-  const said = await orTemporary(findSaidOfDocument(sql, id));
-  const recordOf = (kind: StatusKind): SaidRecord | null => {
+): Promise<{ readonly mls: AnswerRecord | null; readonly invoiceResponse: AnswerRecord | null }> {
+  const said = await orTemporary(findAnswersToDocument(sql, id));
+  const recordOf = (kind: StatusKind): AnswerRecord | null => {
     const found = said.find((one) => one.kind === kind);
     const meta = (found?.meta ?? {}) as {
       readonly mls?: string;

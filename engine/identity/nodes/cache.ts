@@ -6,6 +6,7 @@
  * every question is a statement of its own: an older statement's answer might be from before the change that the asker
  * knows of.
  */
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock } from "../../base/clock.js";
 
 interface CacheOptions<V> {
@@ -35,15 +36,11 @@ interface Entry<V> {
 
 /** Makes a cache over a statement. It holds at most as many entries as its options say. */
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
-  const entries = new Map<string, Entry<V>>();
+  const entries = new BoundedMap<string, Entry<V>>(options.entries_max);
+  // Bounded by the requests under way on this node.
   const underWay = new Map<string, Promise<V | undefined>>();
 
   const keep = (key: string, value: V): void => {
-    entries.delete(key);
-    if (entries.size >= options.entries_max) {
-      const oldest = entries.keys().next();
-      if (oldest.done !== true) entries.delete(oldest.value);
-    }
     entries.set(key, { value, until: options.clock.monotonic() + options.ttl_ms });
   };
   const load = async (key: string): Promise<V | undefined> => {

@@ -187,9 +187,6 @@ function createEar(options: ChangesOptions, talk: Talk): (payload: string) => vo
   };
 }
 
-/** Probes waited for; more than a node can send before the channel is opened anew. */
-const PROBES_MAX = 64;
-
 /** Whether announcements arrive: the state of the channel and the age of the newest probe that came back. */
 function createProof(clock: Clock) {
   let isUp = false;
@@ -197,6 +194,7 @@ function createProof(clock: Clock) {
   let provenAt = Number.NEGATIVE_INFINITY;
   let upSince = 0;
   let seq = 0;
+  // Bounded by LIMITS.change_probes_max: an older probe leaves when one is sent.
   const sentAt = new Map<number, number>();
   return {
     isUp: () => isUp,
@@ -215,7 +213,7 @@ function createProof(clock: Clock) {
     ask: (): number => {
       seq += 1;
       sentAt.set(seq, clock.monotonic());
-      sentAt.delete(seq - PROBES_MAX);
+      sentAt.delete(seq - LIMITS.change_probes_max);
       return seq;
     },
     /** @returns whether this is a proof: a probe of before the last gap is none */
@@ -232,6 +230,7 @@ function createProof(clock: Clock) {
 /** The changes of this node that wait for others, by number. */
 function createSyncs() {
   let last = 0;
+  // Bounded by the requests under way on this node that change something.
   const waiting = new Map<number, { readonly missing: Set<string>; resolve(): void }>();
   const acknowledge = (seq: number, from: string): void => {
     const sync = waiting.get(seq);

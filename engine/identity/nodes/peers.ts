@@ -28,6 +28,7 @@ export interface Peers {
 /** Makes this node's place among its peers; it says nothing before `start`. */
 export function createPeers(ports: { readonly sql: Sql; readonly nodeId: string; readonly log: Log }): Peers {
   const { sql, nodeId, log } = ports;
+  // Bounded by the nodes of the installation.
   const alive = new Set<string>();
   let interval: NodeJS.Timeout | undefined;
 

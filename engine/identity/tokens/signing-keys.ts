@@ -54,7 +54,6 @@ interface SigningKey {
 
 /** How long tokens of a key may live on after it stopped signing; twice, for clocks that differ. */
 const VERIFIES_AFTER_MS = 2 * LIMITS.token_access_s * 1000;
-const KEYS_MAX = 64;
 const contextOf = (kid: string): string => `signing_key:${kid}`;
 
 /** RFC 7638 thumbprint of an Ed25519 key: the members in the order of their names. */
@@ -78,7 +77,7 @@ export function createSigningKeys(ports: Ports): SigningKeys {
 
   const reload = async (): Promise<void> => {
     readAt = clock.monotonic();
-    const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, KEYS_MAX);
+    const rows = await listSigningKeys(sql, clock.now() - VERIFIES_AFTER_MS, LIMITS.signing_keys_max);
     keys = rows.filter((row) => row.retiredAt === null).map((row) => byKid.get(row.kid) ?? keyOf(ports, row));
     byKid = new Map(keys.map((key) => [key.kid, key]));
   };

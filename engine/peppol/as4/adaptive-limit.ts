@@ -62,6 +62,7 @@ export function createAdaptiveLimit(limits: AdaptiveLimits = LIMITS): AdaptiveLi
   let isDoubling = true;
   /** The quickest answer, which waited in no queue. */
   let base_ms = Infinity;
+  // Bounded by SAMPLES: older answers leave when one is added.
   let recent: number[] = [];
   /** Answers to what was sent before the last decrease tell of the time before it. */
   let decreasedAt: Instant = -Infinity;

@@ -13,6 +13,8 @@ import type {
   SignatureTasks,
   SignedReference,
 } from "../../../validators/wss/protocol.js";
+import { LIMITS } from "../../base/limits.js";
+import { BoundedMap } from "../../base/bounded.js";
 import { MEANING_PRECEDENCE, meaningOf } from "./ebms-errors.js";
 import type { EbmsErrorCode, ErrorMeaning, ReceivedError } from "./ebms-errors.js";
 import { acknowledges, errorXml, readSignal, receiptXml } from "./signal.js";
@@ -205,19 +207,13 @@ function partyFault(
   return undefined;
 }
 
-/** Peers come back with the same certificate: reading one takes 0.2 ms, more than the RSA verification of a message. */
-const COMMON_NAMES_MAX = 512;
-const commonNames = new Map<string, string | undefined>();
+const commonNames = new BoundedMap<string, string | undefined>(LIMITS.certificate_names_max);
 
 /** The one common name of a certificate's subject; undefined when there is none or several. */
 export function commonName(certificate: Uint8Array): string | undefined {
   const id = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength).toString("latin1");
   if (commonNames.has(id)) return commonNames.get(id);
-  const oldest = commonNames.keys().next();
-  if (commonNames.size >= COMMON_NAMES_MAX && oldest.done !== true) commonNames.delete(oldest.value);
-  const name = readCommonName(certificate);
-  commonNames.set(id, name);
-  return name;
+  return commonNames.keep(id, readCommonName(certificate));
 }
 
 function readCommonName(certificate: Uint8Array): string | undefined {
@@ -270,7 +266,7 @@ async function buildSignal(options: SignalOptions, messaging: string, crypto: As
 }
 
 /** What we sent and to whom: what an answer is judged against. */
-export interface SentMessage {
+export interface UnansweredMessage {
   readonly messageId: string;
   readonly references: readonly SignedReference[];
   /** DER of the certificate we encrypted to. */
@@ -305,7 +301,7 @@ export type Answer =
 export async function readAnswer(
   body: Buffer,
   contentType: string,
-  sent: SentMessage,
+  sent: UnansweredMessage,
   crypto: As4Crypto,
 ): Promise<Answer> {
   const unpacked = body.length === 0 ? undefined : unpack(body, contentType);
@@ -326,7 +322,7 @@ function judgeReceipt(
   info: SignalInfo,
   acknowledged: boolean,
   signer: Uint8Array | undefined,
-  sent: SentMessage,
+  sent: UnansweredMessage,
 ): Answer {
   const invalid = (reason: string): Answer => ({ kind: "unconfirmed", error: "EBMS:0302", reason });
   if (signer === undefined) return invalid("unsigned");
@@ -341,7 +337,7 @@ function judgeErrors(
   errors: ReceivedError[],
   info: SignalInfo,
   signer: Uint8Array | undefined,
-  sent: SentMessage,
+  sent: UnansweredMessage,
 ): Answer {
   const about = (error: ReceivedError): string | undefined => error.refToMessageId || info.refToMessageId;
   const ours = errors.filter((error) => (about(error) ?? sent.messageId) === sent.messageId);
@@ -365,7 +361,7 @@ function sameSeat(signer: Uint8Array, recipient: Uint8Array): boolean {
 }
 
 /** What the standard business document says about itself, to be compared with the header around it. */
-export interface EnvelopeFacts {
+export interface EnvelopeIdentifiers {
   readonly sender: string;
   readonly receiver: string;
   readonly documentType: string;
@@ -378,7 +374,7 @@ export interface EnvelopeFacts {
  * Compares header and standard business document; participants without regard to case.
  * @returns the first header item that differs, to be answered with EBMS:0003, or undefined.
  */
-export function envelopeMismatch(message: UserMessage, facts: EnvelopeFacts): string | undefined {
+export function envelopeMismatch(message: UserMessage, facts: EnvelopeIdentifiers): string | undefined {
   const same = (left: string, right: string): boolean => left.toLowerCase() === right.toLowerCase();
   const rows: readonly (readonly [string, boolean])[] = [
     ["originalSender", same(message.originalSender, facts.sender)],

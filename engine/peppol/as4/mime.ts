@@ -5,6 +5,7 @@
  * Line ends are CRLF; a message whose first delimiter line ends in LF alone uses LF throughout.
  * @source RFC 2046 section 5.1, RFC 2387; design/as4.md sections 3, 17
  */
+import { LIMITS } from "../../base/limits.js";
 
 interface MimeLimits {
   /** Parts of one message, the SOAP part counts. */
@@ -86,11 +87,10 @@ export function readMultipart(body: Buffer, contentType: string, limits: MimeLim
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const MEDIA_TYPE = new RegExp(`^[ \\t]*(${TOKEN}/${TOKEN})[ \\t]*`);
 const PARAMETER = new RegExp(`;[ \\t]*(${TOKEN})[ \\t]*=[ \\t]*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s;"]+))[ \\t]*`, "y");
-const CONTENT_TYPE_CHARS_MAX = 1_024;
 
 /** Reads a Content-Type value; undefined when it is not one, or names a parameter twice. */
 export function parseContentType(value: string): ContentType | undefined {
-  if (value.length > CONTENT_TYPE_CHARS_MAX) return undefined;
+  if (value.length > LIMITS.mime_content_type_chars_max) return undefined;
   const text = value.replace(/\r?\n[ \t]+/g, " ");
   const media = MEDIA_TYPE.exec(text);
   if (media?.[1] === undefined) return undefined;

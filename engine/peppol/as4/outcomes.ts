@@ -2,19 +2,11 @@
  * What the answer of another access point means for the document. Pure tables; every way an exchange can end is in one
  * of them.
  */
+import { LIMITS } from "../../base/limits.js";
 import type { Answer } from "./messages.js";
 import { NOT_SERVICED } from "./ebms-errors.js";
 import type { HttpFault } from "../network/http.js";
 import type { Outcome } from "../transport.js";
-
-/** How many attempts doubt a receiver's NOT_SERVICED, because the recipient may have moved since our look-up. */
-const DOUBTED_ATTEMPTS = 1;
-/**
- * The same where NOT_SERVICED is not signed. Oxalis answers so whenever it cannot decrypt or verify, and signs only
- * where the metadata name another access point. A peer that changes its key needs time to publish it; these attempts
- * take an hour.
- */
-const DOUBTED_UNSIGNED_ATTEMPTS = 5;
 
 /**
  * The outcome where no answer came back.
@@ -93,7 +85,8 @@ function outcomeOfError(answer: Extract<Answer, { readonly kind: "error" }>, con
   const believed = answer.authenticated || context.secure;
   switch (answer.meaning) {
     case "not_serviced":
-      return believed && context.attempt > (answer.authenticated ? DOUBTED_ATTEMPTS : DOUBTED_UNSIGNED_ATTEMPTS)
+      return believed &&
+        context.attempt > (answer.authenticated ? LIMITS.doubted_attempts : LIMITS.doubted_unsigned_attempts)
         ? {
             kind: "peer_refused",
             code: `${code} ${NOT_SERVICED}`,

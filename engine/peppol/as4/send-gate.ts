@@ -110,8 +110,6 @@ interface Receiver {
 const NEWEST = 0.2;
 /** The spread of the times after a pause, so that they do not all come at once. */
 const SPREAD = 0.2;
-/** Answers that take longer are not worth preparing for: who is ready would wait, and hold what others need. */
-const AHEAD_UNTIL_MS = 1_000;
 
 const average = (before: number, value: number): number =>
   before === 0 ? value : before * (1 - NEWEST) + value * NEWEST;
@@ -230,7 +228,7 @@ class Gate implements Receivers {
     // After the pause one attempt shows whether it is back.
     if (receiver.closedUntil > 0) return 1;
     const { wire_ms, own_ms, limit } = receiver;
-    const ahead = wire_ms === 0 || wire_ms > AHEAD_UNTIL_MS ? 0 : own_ms / wire_ms;
+    const ahead = wire_ms === 0 || wire_ms > LIMITS.attempt_ahead_max_ms ? 0 : own_ms / wire_ms;
     return Math.floor(limit.current() * (1 + ahead));
   }
 
@@ -328,7 +326,8 @@ class Gate implements Receivers {
       const pause_ms = (receiver.closedUntil - now) * (1 + SPREAD * this.#random());
       return { kind: "later", reason: "down", retryAfter_ms: Math.round(pause_ms) + min };
     }
-    const pace_ms = (receiver.wire_ms === 0 ? AHEAD_UNTIL_MS : receiver.wire_ms) / receiver.limit.current();
+    const pace_ms =
+      (receiver.wire_ms === 0 ? LIMITS.attempt_ahead_max_ms : receiver.wire_ms) / receiver.limit.current();
     receiver.handedOut = Math.max(receiver.handedOut, now) + pace_ms;
     return {
       kind: "later",

@@ -2,6 +2,7 @@
  * ebMS signals: receipts with NonRepudiationInformation and errors, written from values and read into values.
  * @source design/as4.md sections 6, 7
  */
+import { LIMITS } from "../../base/limits.js";
 import { firstChars } from "../../base/text.js";
 import { escapeAttribute } from "../../../validators/xml/c14n.js";
 import { attributeOf, childElements, childrenNamed, onlyChild, textOf } from "../../../validators/xml/tree.js";
@@ -82,10 +83,6 @@ type Signal =
   | { readonly kind: "receipt"; readonly info: SignalInfo; readonly parts: AcknowledgedPart[] }
   | { readonly kind: "errors"; readonly info: SignalInfo; readonly errors: ReceivedError[] };
 
-const ERRORS_MAX = 32;
-/** Longer texts of a peer are cut: they are compared and logged, never stored whole. */
-const TEXT_CHARS_MAX = 1_024;
-
 /** Reads a signal; undefined when it is neither a receipt with NonRepudiationInformation nor a list of errors. */
 export function readSignal(messaging: XmlElement): Signal | undefined {
   const signal = onlyChild(messaging, EB_NS, "SignalMessage");
@@ -100,7 +97,7 @@ export function readSignal(messaging: XmlElement): Signal | undefined {
   const errors = childrenNamed(signal, EB_NS, "Error");
   const receipts = childrenNamed(signal, EB_NS, "Receipt");
   if (errors.length > 0 && receipts.length === 0)
-    return { kind: "errors", info, errors: errors.slice(0, ERRORS_MAX).map(readError) };
+    return { kind: "errors", info, errors: errors.slice(0, LIMITS.ebms_errors_max).map(readError) };
   const [receipt, ...more] = receipts;
   if (receipt === undefined || more.length > 0 || errors.length > 0) return undefined;
   const parts = readParts(receipt);
@@ -122,7 +119,7 @@ function readParts(receipt: XmlElement): AcknowledgedPart[] | undefined {
 }
 
 const shortened = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : firstChars(text, TEXT_CHARS_MAX);
+  text === undefined ? undefined : firstChars(text, LIMITS.ebms_text_chars_max);
 
 function readError(element: XmlElement): ReceivedError {
   return {

@@ -2,6 +2,7 @@
  * Whether a recipient is on the network and takes a document type in a process: asked before a 202, so answered from a
  * cache.
  */
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -43,7 +44,7 @@ function byType(accepted: NonNullable<Awaited<ReturnType<FindAccepted>>>): Map<s
 
 /** Remembers answers for LIMITS.recipient_cache_ms, at most LIMITS.recipient_cache_entries of them. */
 export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
-  const known = new Map<string, Known>();
+  const known = new BoundedMap<string, Known>(LIMITS.recipient_cache_entries);
 
   async function lookUp(key: string): Promise<Known> {
     const accepted = await find(key);
@@ -51,11 +52,7 @@ export function createRecipients(find: FindAccepted, clock: Clock): Recipients {
       types: accepted === undefined ? undefined : byType(accepted),
       until: clock.monotonic() + LIMITS.recipient_cache_ms,
     };
-    known.delete(key);
-    known.set(key, answer);
-    const [oldest] = known.keys();
-    if (known.size > LIMITS.recipient_cache_entries && oldest !== undefined) known.delete(oldest);
-    return answer;
+    return known.keep(key, answer);
   }
 
   return {

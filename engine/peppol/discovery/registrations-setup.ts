@@ -9,7 +9,7 @@ import type { Sql } from "../../storage/sql.js";
 import { createResolveNaptr, parseDnsServer } from "../network/dns.js";
 import type { OwnKeys } from "../pki/own-keys.js";
 import { publishedParticipants } from "./published.js";
-import type { RegistrationPorts } from "./registrations.js";
+import type { NetworkRegistrationPorts } from "./registrations.js";
 import { createSmlRegistry, SML_MANAGEMENT_URLS } from "./sml-registry.js";
 import { createSml, SML_ZONES } from "./sml.js";
 import type { Sml } from "./sml.js";
@@ -55,7 +55,7 @@ export function openRegistrationPorts({
   sealer,
   keys,
   clock,
-}: RegistrationSetup): RegistrationPorts | undefined {
+}: RegistrationSetup): NetworkRegistrationPorts | undefined {
   const { SML_SMP_ID: smpId, PUBLIC_URL: publicUrl } = config;
   if (smpId === undefined) return undefined;
   if (publicUrl === undefined)

@@ -22,7 +22,7 @@ import { newMigrationKey } from "./sml-registry.js";
 import type { Registry, RegistryOutcome } from "./sml-registry.js";
 
 /** What registering participants in the network needs of the engine. */
-export interface RegistrationPorts {
+export interface NetworkRegistrationPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
   readonly registry: Registry;
@@ -85,7 +85,7 @@ export type RegistrationRequest =
  * prepared migration keeps its key.
  */
 export const changeRegistration = (
-  ports: RegistrationPorts,
+  ports: NetworkRegistrationPorts,
   participant: ParticipantId,
   request: RegistrationRequest,
 ): Promise<RegistrationResult> => {
@@ -120,7 +120,7 @@ type Ask = (migrationKey: string) => Promise<RegistryOutcome>;
  * @param reviewed  the participant was under review a moment ago, and DNS has ended it
  */
 async function run(
-  ports: RegistrationPorts,
+  ports: NetworkRegistrationPorts,
   operation: RegistrationOperation,
   participant: ParticipantId,
   ask: Ask,
@@ -184,7 +184,7 @@ async function run(
 
 /** A new operation on a participant under review: once DNS has said how it stands, what is left to do is done. */
 async function afterReview(
-  ports: RegistrationPorts,
+  ports: NetworkRegistrationPorts,
   operation: RegistrationOperation,
   participant: ParticipantId,
   ask: Ask,
@@ -206,7 +206,7 @@ interface Judged {
 
 /** What an answer of the SML means; where it does not say enough, DNS is asked. */
 async function judge(
-  ports: RegistrationPorts,
+  ports: NetworkRegistrationPorts,
   operation: RegistrationOperation,
   participant: ParticipantId,
   { kind, code }: RegistryOutcome,
@@ -240,7 +240,7 @@ async function judge(
 
 /** Judges an operation whose answer was lost by what DNS can prove. */
 async function proven(
-  ports: RegistrationPorts,
+  ports: NetworkRegistrationPorts,
   operation: RegistrationOperation,
   participant: ParticipantId,
 ): Promise<Pick<Judged, "kind" | "state">> {
@@ -253,7 +253,7 @@ async function proven(
 type Holder = "us" | "other" | "nobody" | "unknown";
 
 /** Who speaks for a participant, as DNS has it now. */
-async function holderOf({ sml, smpUrl }: RegistrationPorts, participant: ParticipantId): Promise<Holder> {
+async function holderOf({ sml, smpUrl }: NetworkRegistrationPorts, participant: ParticipantId): Promise<Holder> {
   sml.forget(participant);
   const location = await sml.locate(participant);
   if (location.kind === "found") return placeOf(location.url) === placeOf(smpUrl) ? "us" : "other";
@@ -269,7 +269,7 @@ const placeOf = (url: string): string =>
 
 /** Asks DNS who speaks for a participant, and writes down what that proves. Asks the SML nothing. */
 export async function checkRegistration(
-  ports: RegistrationPorts,
+  ports: NetworkRegistrationPorts,
   participant: ParticipantId,
 ): Promise<RegistrationResult> {
   const { sql, clock } = ports;
@@ -319,7 +319,7 @@ function stateBy({ state, lastOperation }: RegistrationRow, holder: Holder): Reg
 
 /** Writes down what a person has found out about a participant under review. */
 export async function settleReview(
-  { sql, clock }: RegistrationPorts,
+  { sql, clock }: NetworkRegistrationPorts,
   participant: ParticipantId,
   state: SettledState,
 ): Promise<RegistrationResult> {

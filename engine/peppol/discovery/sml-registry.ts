@@ -15,6 +15,7 @@ import { createHttpClient } from "../network/http.js";
 import type { Http, HttpResult } from "../network/http.js";
 import { pemOf } from "../pki/certificate.js";
 import type { OwnIdentity } from "../pki/own-keys.js";
+import { IDS_NS } from "./smp-document.js";
 
 /** Addresses of the network. @source design/as4.md section 10 */
 export const SML_MANAGEMENT_URLS = {
@@ -24,7 +25,6 @@ export const SML_MANAGEMENT_URLS = {
 
 const SOAP_NS = "http://schemas.xmlsoap.org/soap/envelope/";
 const LOCATOR_NS = "http://busdox.org/serviceMetadata/locator/1.0/";
-const IDS_NS = "http://busdox.org/transport/identifiers/1.0/";
 /** The nine spaces are part of the published name. */
 const ACTION = "http://busdox.org/serviceMetadata/ManageBusinessIdentifierService/1.0/         :";
 
@@ -202,7 +202,7 @@ const KEY_KINDS = [...LETTERS_AND_DIGITS, "@#$%()[]{}*^-!~|+="] as const;
 const KEY_KINDS_TAKEN = [...LETTERS_AND_DIGITS, "@#$%()[]{}*^_-!~|+="] as const;
 const KEY_SHAPE = /^[\x21-\x7e]{8,24}$/;
 const KEY_CHARS = 24;
-const KEY_EACH_MIN = 2;
+const KEY_CHARS_OF_EACH_KIND = 2;
 
 /**
  * A migration key: 24 characters, at least two of each kind, drawn by the system's random source.
@@ -212,7 +212,7 @@ const KEY_EACH_MIN = 2;
 export function newMigrationKey(): string {
   const all = KEY_KINDS.join("");
   const pick = (text: string): string => text[randomInt(text.length)] ?? "";
-  const chars = [...KEY_KINDS.flatMap((kind) => Array.from({ length: KEY_EACH_MIN }, () => pick(kind)))];
+  const chars = [...KEY_KINDS.flatMap((kind) => Array.from({ length: KEY_CHARS_OF_EACH_KIND }, () => pick(kind)))];
   while (chars.length < KEY_CHARS) chars.push(pick(all));
   for (let i = chars.length - 1; i > 0; i -= 1) {
     const j = randomInt(i + 1);
@@ -228,4 +228,4 @@ export function newMigrationKey(): string {
  */
 export const isMigrationKey = (text: string): boolean =>
   KEY_SHAPE.test(text) &&
-  KEY_KINDS_TAKEN.every((kind) => [...text].filter((char) => kind.includes(char)).length >= KEY_EACH_MIN);
+  KEY_KINDS_TAKEN.every((kind) => [...text].filter((char) => kind.includes(char)).length >= KEY_CHARS_OF_EACH_KIND);

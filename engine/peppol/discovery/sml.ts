@@ -4,11 +4,11 @@
  */
 import { createHash } from "node:crypto";
 
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { DnsFailure, Naptr, ResolveNaptr } from "../network/dns.js";
-import { remember } from "../remember.js";
 
 /** DNS zones of the network. @source design/as4.md section 10: since March 2026 */
 export const SML_ZONES = {
@@ -68,12 +68,14 @@ interface SmlOptions {
  * remembered.
  */
 export function createSml({ zone, resolveNaptr, clock }: SmlOptions): Sml {
-  const known = new Map<string, { readonly location: SmpLocation; readonly until: Instant }>();
+  const known = new BoundedMap<string, { readonly location: SmpLocation; readonly until: Instant }>(
+    LIMITS.dns_cache_entries,
+  );
 
   const keep = (name: string, location: SmpLocation, ttl_s: number | undefined): SmpLocation => {
     const longest = location.kind === "found" ? LIMITS.dns_ttl_max_ms : LIMITS.dns_ttl_negative_max_ms;
     const ttl_ms = Math.min(longest, Math.max(LIMITS.dns_ttl_min_ms, (ttl_s ?? 0) * 1_000));
-    return remember(known, name, { location, until: clock.monotonic() + ttl_ms }, LIMITS.dns_cache_entries).location;
+    return known.keep(name, { location, until: clock.monotonic() + ttl_ms }).location;
   };
 
   return {

@@ -3,6 +3,7 @@
  */
 import { createHash } from "node:crypto";
 
+import { BoundedMap } from "../../base/bounded.js";
 import { PARTICIPANT_SCHEME } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
@@ -10,7 +11,6 @@ import type { Log } from "../../base/log.js";
 import type { As4Crypto } from "../as4/messages.js";
 import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
 import type { OwnIdentity } from "../pki/own-keys.js";
-import { remember } from "../remember.js";
 import { pathSegment, serviceGroupXml, serviceMetadataXml } from "./smp-document.js";
 
 /** One of our participants and what it takes. */
@@ -51,7 +51,7 @@ export interface SmpServer {
 /** Makes our SMP. A document is signed once and remembered until what it says changes. */
 export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log }: SmpServerOptions): SmpServer {
   /** Content → signed document. */
-  const signed = new Map<string, Promise<Buffer>>();
+  const signed = new BoundedMap<string, Promise<Buffer>>(LIMITS.smp_server_documents_max);
 
   /** Signs a document, or finds the one that was signed before: RSA signatures are the same for the same bytes. */
   function sign(document: string, signer: OwnIdentity): Promise<Buffer> {
@@ -66,7 +66,7 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
     void signing.catch(() => {
       if (signed.get(key) === signing) signed.delete(key);
     });
-    return remember(signed, key, signing, LIMITS.smp_server_documents_max);
+    return signed.keep(key, signing);
   }
 
   async function metadata(participant: string, documentType: string): Promise<SmpServerAnswer> {

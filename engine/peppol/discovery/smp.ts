@@ -7,6 +7,7 @@
  * status.
  * @source design/as4.md section 10; spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -19,7 +20,6 @@ import { parseOutboundUrl } from "../network/outbound-address.js";
 import type { OutboundPolicy, OutboundUrl } from "../network/outbound-address.js";
 import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
-import { remember } from "../remember.js";
 import type { RoutingFailure } from "./routing.js";
 import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "./smp-document.js";
 import type { PublishedEndpoint, ServiceMetadata } from "./smp-document.js";
@@ -114,7 +114,7 @@ interface Known {
 /** Makes the look-up over a source of metadata. Every answer is verified, and remembered for a bounded time. */
 export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
   const { source, pki, policy, clock, log } = options;
-  const known = new Map<string, Known>();
+  const known = new BoundedMap<string, Known>(LIMITS.smp_cache_entries);
   const underWay = new Map<string, Promise<Found>>();
   let groups = 0;
 
@@ -146,7 +146,7 @@ export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
       // A `forget` during the question means that its answer may be out of date already, so that it is not kept.
       if (underWay.get(id) === mine) {
         underWay.delete(id);
-        remember(known, id, { found, until: clock.monotonic() + lifetime(found) }, LIMITS.smp_cache_entries);
+        known.set(id, { found, until: clock.monotonic() + lifetime(found) });
       }
       return found;
     });

@@ -1,4 +1,5 @@
 /** Writes standard business documents: the header as text, the payload's own bytes between it and the end tag. */
+import { LIMITS } from "../../base/limits.js";
 import { escapeAttribute, escapeText } from "../../../validators/xml/c14n.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
@@ -109,12 +110,11 @@ function headerText(sbd: NewSbd): string {
 
 const DECLARATION = /^<\?xml[ \t\r\n][^>]*?\?>/;
 const ENCODING = /encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z0-9._-]+)["']/;
-const DECLARATION_BYTES_MAX = 512;
 
 /** A document without byte-order mark, XML declaration and white space around it; undefined when it is not in UTF-8. */
 export function bareDocument(document: Uint8Array): Buffer | undefined {
   const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
-  const text = bytes.toString("latin1", 0, DECLARATION_BYTES_MAX);
+  const text = bytes.toString("latin1", 0, LIMITS.xml_declaration_bytes_max);
   const mark = text.startsWith("\xef\xbb\xbf") ? 3 : 0;
   const declaration = DECLARATION.exec(text.slice(mark))?.[0] ?? "";
   const encoding = ENCODING.exec(declaration)?.[1] ?? "UTF-8";

@@ -5,17 +5,20 @@
  * for byte; a reader who knows nothing of this sees an ordinary envelope.
  * @source design/as4.md section 9: payload, same encoding as the envelope
  */
+import { LIMITS } from "../../base/limits.js";
 import type { SbdPayload } from "./read.js";
 import { bareDocument, buildSbd } from "./build.js";
 import type { BuiltSbd, NewSbd } from "./build.js";
 import { skipSpace } from "./payload.js";
 
 const DECLARATION = /^(?:\xef\xbb\xbf)?(?:<\?xml[ \t\r\n][^>]*?\?>)?/;
-const DECLARATION_BYTES_MAX = 512;
 
 /** Byte-order mark and XML declaration at the start of a document; possibly nothing. */
 function declarationOf(bytes: Buffer): Buffer {
-  return bytes.subarray(0, DECLARATION.exec(bytes.toString("latin1", 0, DECLARATION_BYTES_MAX))?.[0].length ?? 0);
+  return bytes.subarray(
+    0,
+    DECLARATION.exec(bytes.toString("latin1", 0, LIMITS.xml_declaration_bytes_max))?.[0].length ?? 0,
+  );
 }
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;

@@ -78,14 +78,13 @@ export function trimSpace(bytes: Buffer, from: number, stop: number): number {
   return at;
 }
 
-const COMMENTS_MAX = 16;
-
 /** The offset of the document's end tag: nothing but white space and comments may follow it. */
 function startOfEndTag(bytes: Buffer, name: string): number | undefined {
   let end = trimSpace(bytes, 0, bytes.length);
   for (let comments = 0; bytes.toString("latin1", end - 3, end) === "-->"; comments += 1) {
     const open = bytes.lastIndexOf("<!--", end - 4, "latin1");
-    if (open < 0 || comments === COMMENTS_MAX || bytes.subarray(open + 4, end - 3).includes("--")) return undefined;
+    if (open < 0 || comments === LIMITS.envelope_comments_max || bytes.subarray(open + 4, end - 3).includes("--"))
+      return undefined;
     end = trimSpace(bytes, 0, open);
   }
   const open = bytes.lastIndexOf("</", end, "latin1");
@@ -103,7 +102,7 @@ function startTag(
   let at = start;
   for (let comments = 0; bytes.toString("latin1", at, at + 4) === "<!--"; comments += 1) {
     const close = bytes.indexOf("-->", at + 4, "latin1");
-    if (close < 0 || comments === COMMENTS_MAX) return undefined;
+    if (close < 0 || comments === LIMITS.envelope_comments_max) return undefined;
     at = skipSpace(bytes, close + 3, end);
   }
   if (bytes[at] !== LESS || bytes[at + 1] === 0x21 || bytes[at + 1] === 0x3f || bytes[at + 1] === 0x2f)

@@ -79,9 +79,6 @@ export interface AuditResult {
   readonly roots: readonly AuditedRoot[];
 }
 
-/** Faults reported at most: a lost store has one for every entry. */
-const FAULTS_MAX = 1_000;
-
 /**
  * Walks the chain from the first entry stored at or after `from` to the last at or before `to`; all of it by default.
  */
@@ -110,7 +107,7 @@ export async function auditEvidence(
     );
     for (const entry of page) {
       for (const fault of [...chainFaults(entry, last), ...(await entryFaults(ports, readers, entry, count))])
-        if (faults.length < FAULTS_MAX) faults.push(fault);
+        if (faults.length < LIMITS.audit_faults_max) faults.push(fault);
       last = entry;
       count.entries += 1;
     }

@@ -81,9 +81,6 @@ export interface TrustAudit {
   roots(): readonly AuditedRoot[];
 }
 
-/** Roots that are told apart: a network has a few in ten years, a forger's store any number. */
-const ROOTS_MAX = 100;
-
 /**
  * Makes the judge of kept exchanges.
  * @param trust authorities of the auditor; their roots alone count. @default the roots that are kept
@@ -95,7 +92,7 @@ export function createTrustAudit({
   readonly crypto: As4Crypto;
   readonly trust?: TrustStore;
 }): TrustAudit {
-  // Bounded by ROOTS_MAX.
+  // Bounded by LIMITS.audit_roots_max.
   const roots = new Map<string, AuditedRoot>();
   const judge: Judge = {
     crypto,
@@ -103,7 +100,7 @@ export function createTrustAudit({
     path: (der, usage, issuers) => {
       const path = findPath(der, usage, keptStore(issuers, usage, trust));
       const root = typeof path === "string" ? undefined : path.at(-1);
-      if (root !== undefined && (roots.has(root.fingerprint) || roots.size < ROOTS_MAX))
+      if (root !== undefined && (roots.has(root.fingerprint) || roots.size < LIMITS.audit_roots_max))
         roots.set(root.fingerprint, {
           name: root.commonName ?? "",
           fingerprint: root.fingerprint,

@@ -108,13 +108,16 @@ interface UrlRefused {
   readonly fault: UrlFault;
 }
 
-const URL_CHARS_MAX = 2_048;
 const HOST_NAME = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 
 /** Reads a URL that somebody else wrote. */
 export function parseOutboundUrl(text: string, use: OutboundUse, policy: OutboundPolicy): OutboundUrl | UrlRefused {
   const trimmed = text.trim();
-  if (trimmed.length > URL_CHARS_MAX || !URL.canParse(trimmed) || /[\x00-\x20\x7f-\uffff\\]/.test(trimmed))
+  if (
+    trimmed.length > LIMITS.outbound_url_chars_max ||
+    !URL.canParse(trimmed) ||
+    /[\x00-\x20\x7f-\uffff\\]/.test(trimmed)
+  )
     return refused("malformed");
   const url = new URL(trimmed);
   if (url.protocol !== "https:" && url.protocol !== "http:") return refused("scheme");

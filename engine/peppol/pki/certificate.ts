@@ -1,9 +1,9 @@
 /** What the trust decision needs to know of a certificate. Facts only; whether it is trusted is decided in trust.ts. */
 import { createHash, X509Certificate } from "node:crypto";
 
+import { BoundedMap } from "../../base/bounded.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { remember } from "../remember.js";
 import {
   bitsOf,
   contentOf,
@@ -68,7 +68,7 @@ export interface Certificate {
   readonly hasUnknownCritical: boolean;
 }
 
-const cache = new Map<string, Certificate | undefined>();
+const cache = new BoundedMap<string, Certificate | undefined>(LIMITS.certificate_cache_entries);
 
 /**
  * Reads a certificate; undefined when the bytes are not exactly one. Remembered: a peer comes back with the same one.
@@ -78,11 +78,9 @@ export function readCertificate(bytes: Uint8Array): Certificate | undefined {
   const der = Buffer.from(bytes);
   const key = der.toString("latin1");
   if (cache.has(key)) return cache.get(key);
-  return remember(
-    cache,
+  return cache.keep(
     key,
     readOrUndefined(() => parse(der)),
-    LIMITS.certificate_cache_entries,
   );
 }
 
@@ -244,7 +242,6 @@ function keyUsageOf(value: Der): ReadonlySet<KeyUsage> {
 
 const URI_TAG = contextTag(6, false);
 const OCSP_ACCESS = "1.3.6.1.5.5.7.48.1";
-const URLS_MAX = 4;
 
 function ocspUrlsOf(value: Der): string[] {
   // Bounded by the size of the certificate.
@@ -255,7 +252,7 @@ function ocspUrlsOf(value: Der): string[] {
     const location = reader.next();
     if (method === OCSP_ACCESS && location.tag === URI_TAG) urls.push(contentOf(location).toString("latin1"));
   }
-  return urls.slice(0, URLS_MAX);
+  return urls.slice(0, LIMITS.certificate_urls_max);
 }
 
 /**
@@ -273,5 +270,5 @@ function crlUrlsOf(value: Der): string[] {
       if (location.tag === URI_TAG) urls.push(contentOf(location).toString("latin1"));
     }
   }
-  return urls.slice(0, URLS_MAX);
+  return urls.slice(0, LIMITS.certificate_urls_max);
 }

@@ -10,6 +10,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { DAY_MS } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
@@ -23,13 +24,6 @@ import type { Usage } from "./trust.js";
 
 /** The seat of the sandbox's own access point. */
 export const DEVELOPMENT_SEAT = "PSK000001";
-
-const DAY_MS = 86_400_000;
-const AUTHORITY_DAYS = 3_650;
-/** @source design/as4.md section 13: two years */
-const LEAF_DAYS = 730;
-/** Certificates begin an hour in the past, because another machine's clock may be behind. */
-const BEGIN_BEFORE_MS = 3_600_000;
 
 interface DevelopmentOptions {
   /** DATA_DIR/pki. */
@@ -105,7 +99,10 @@ async function create({ folder, clock, from, seat = DEVELOPMENT_SEAT }: Developm
 async function makeAuthorities(folder: string, clock: Clock): Promise<void> {
   await mkdir(trustFolder(folder));
   await mkdir(join(folder, "ca"), { mode: 0o700 });
-  const life = { notBefore: clock.now() - BEGIN_BEFORE_MS, notAfter: clock.now() + AUTHORITY_DAYS * DAY_MS };
+  const life = {
+    notBefore: clock.now() - LIMITS.development_begin_before_ms,
+    notAfter: clock.now() + LIMITS.development_authority_days * DAY_MS,
+  };
   const ca = { ...life, isCa: true, keyUsage: ["keyCertSign", "cRLSign"] } as const;
   const root = await newKeyPair();
   const issuer = { subject: AUTHORITY_SUBJECT.root, publicKey: root.publicKey };
@@ -149,8 +146,8 @@ async function issueLeaf(authorities: string, folder: string, usage: Usage, seat
     publicKey,
     issuer: { subject: AUTHORITY_SUBJECT[usage], publicKey: createPublicKey(key) },
     key,
-    notBefore: clock.now() - BEGIN_BEFORE_MS,
-    notAfter: Math.min(clock.now() + LEAF_DAYS * DAY_MS, authority.notAfter),
+    notBefore: clock.now() - LIMITS.development_begin_before_ms,
+    notAfter: Math.min(clock.now() + LIMITS.development_leaf_days * DAY_MS, authority.notAfter),
     keyUsage: usage === "ap" ? ["digitalSignature", "keyEncipherment"] : ["digitalSignature"],
   });
   // Key and certificate are one file, replaced whole: they never belong to two different pairs.

@@ -102,14 +102,12 @@ function read(
   return "other_certificate";
 }
 
-const DELEGATES_MAX = 4;
-
 /** Responders that the issuer itself has appointed. */
 function delegates(attached: Der | undefined, issuer: Certificate, at: Instant): Certificate[] {
   if (attached === undefined) return [];
   const certificates: Certificate[] = [];
   for (const node of members(new DerReader(attached).next(TAG.sequence))) {
-    if (certificates.length === DELEGATES_MAX) break;
+    if (certificates.length === LIMITS.ocsp_delegates_max) break;
     const certificate = readCertificate(wholeOf(node));
     if (certificate !== undefined) certificates.push(certificate);
   }

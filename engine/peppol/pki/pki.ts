@@ -4,6 +4,7 @@
  * Chain and form first, then time, then the name, then revocation. Every refusal has a reason of a closed list.
  * @source design/as4.md section 13; design/reliability.md, X-08
  */
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import type { REVOCATION_MODES } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
@@ -13,7 +14,6 @@ import type { Certificate } from "./certificate.js";
 import type { Revocation, RevocationAnswer } from "./revocation.js";
 import { findPath, timeFault } from "./trust.js";
 import type { Path, TrustFault, TrustStore, Usage } from "./trust.js";
-import { remember } from "../remember.js";
 
 export type { Certificate } from "./certificate.js";
 export type { RevocationAnswer } from "./revocation.js";
@@ -65,7 +65,7 @@ interface PkiOptions {
 
 /** Makes the judge. Signatures of a chain are checked once; time and revocation at every question. */
 export function createPki({ store, mode, revocation, clock, log }: PkiOptions): Pki {
-  const paths = new Map<string, Path | TrustFault>();
+  const paths = new BoundedMap<string, Path | TrustFault>(LIMITS.certificate_cache_entries);
 
   /** Three RSA verifications are saved when a certificate comes again. */
   const pathOf = (der: Uint8Array, usage: Usage): Path | TrustFault => {
@@ -73,7 +73,7 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     const key = `${usage}${Buffer.from(der).toString("latin1")}`;
     const known = paths.get(key);
     if (known !== undefined) return known;
-    return remember(paths, key, findPath(der, usage, store), LIMITS.certificate_cache_entries);
+    return paths.keep(key, findPath(der, usage, store));
   };
 
   const checkPath = (der: Uint8Array, { usage, seat, at }: CheckRequest): Path | TrustFault => {
@@ -83,12 +83,12 @@ export function createPki({ store, mode, revocation, clock, log }: PkiOptions): 
     return timeFault(path, at ?? clock.now()) ?? path;
   };
 
-  /** Says once an hour for each certificate what an operator must know once. Bounded by `remember`. */
-  const toldAt = new Map<string, number>();
+  /** Says once an hour for each certificate what an operator must know once. */
+  const warnedAt = new BoundedMap<string, number>(LIMITS.revocation_warnings_max);
   function complain(fingerprint: string, fields: LogFields): void {
     const now = clock.monotonic();
-    if (now - (toldAt.get(fingerprint) ?? -Infinity) < LIMITS.revocation_warning_ms) return;
-    remember(toldAt, fingerprint, now, LIMITS.revocation_warnings_max);
+    if (now - (warnedAt.get(fingerprint) ?? -Infinity) < LIMITS.revocation_warning_ms) return;
+    warnedAt.set(fingerprint, now);
     log.warn("pki.revocation_unknown", fields);
   }
 

@@ -5,10 +5,10 @@
  * in pki.ts. Answers are kept as long as they may be believed, failures for a short time.
  * @source design/as4.md section 13
  */
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Http, HttpResult } from "../network/http.js";
-import { remember } from "../remember.js";
 import type { Certificate } from "./certificate.js";
 import { readCrl } from "./crl.js";
 import type { Crl } from "./crl.js";
@@ -63,9 +63,10 @@ interface Fetched {
 
 /** Makes the client of OCSP services and revocation lists, which remembers answers while they may be believed. */
 export function createRevocation({ http, clock }: RevocationOptions): Revocation {
-  const known = new Map<string, Known>();
+  const known = new BoundedMap<string, Known>(LIMITS.revocation_cache_entries);
+  // Bounded by the look-ups and messages under way on this node.
   const asking = new Map<string, Promise<RevocationAnswer>>();
-  const lists = new Map<string, Promise<Fetched>>();
+  const lists = new BoundedMap<string, Promise<Fetched>>(LIMITS.crl_cache_entries);
 
   /** How long something is kept: as long as the answer says, at most LIMITS.revocation_cache_ms. */
   const lifetime = (status: RevocationStatus, until: Instant | undefined): number => {
@@ -116,7 +117,7 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
     // Somebody else may have begun a new fetch while this one looked at the old list.
     const current = lists.get(key);
     if (current !== undefined && current !== held) return current;
-    return remember(lists, key, fetchList(url, issuer), LIMITS.crl_cache_entries);
+    return lists.keep(key, fetchList(url, issuer));
   }
 
   async function askList(url: string, certificate: Certificate, issuer: Certificate): Promise<Timed> {
@@ -143,12 +144,7 @@ export function createRevocation({ http, clock }: RevocationOptions): Revocation
   }
 
   const keep = (key: string, { answer, until }: Timed): RevocationAnswer => {
-    return remember(
-      known,
-      key,
-      { answer, until: clock.monotonic() + lifetime(answer.status, until) },
-      LIMITS.revocation_cache_entries,
-    ).answer;
+    return known.keep(key, { answer, until: clock.monotonic() + lifetime(answer.status, until) }).answer;
   };
 
   return {

@@ -1,9 +1,10 @@
 /** Acceptances in few statements, each with its own answer. */
+import { temporary } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched } from "../batched.js";
 import { acceptDocuments, tenantOf } from "./documents.js";
 import type { AcceptOutcome, NewDocument } from "./documents.js";
-import { isPassing, isUnknownOutcome, temporary } from "../sql.js";
+import { isPassing, isUnknownOutcome } from "../sql.js";
 import type { Sql } from "../sql.js";
 
 export interface AcceptBatches {

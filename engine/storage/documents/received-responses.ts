@@ -61,7 +61,7 @@ export async function storeStatus(
 }
 
 /** A stored status with a MessageId or an InstanceIdentifier that came again. */
-interface StatusTwin {
+interface StatusRepeat {
   readonly id: string;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
@@ -69,10 +69,10 @@ interface StatusTwin {
 }
 
 /** What is stored under either id of a message: at most two statuses. */
-export async function findStatusTwins(
+export async function findStatusRepeats(
   sql: Sql,
   ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
-): Promise<StatusTwin[]> {
+): Promise<StatusRepeat[]> {
   const rows = await sql<
     { readonly id: string; readonly sender: string; readonly receiver: string; readonly payload_sha256: string }[]
   >`
@@ -154,7 +154,7 @@ export async function findStatusPayload(
 }
 
 /** What was last said of a document, from its timeline. */
-interface SaidOfDocument {
+interface AnswersToDocument {
   readonly kind: StatusKind;
   readonly detail: string | undefined;
   readonly meta: Json;
@@ -162,7 +162,7 @@ interface SaidOfDocument {
 }
 
 /** The status and the newest response that a document has. */
-export async function findSaidOfDocument(sql: Sql, id: DocumentId): Promise<SaidOfDocument[]> {
+export async function findAnswersToDocument(sql: Sql, id: DocumentId): Promise<AnswersToDocument[]> {
   const rows = await sql<
     { readonly kind: TimelineKind; readonly detail: string | null; readonly meta: Json; readonly occurred_at: Date }[]
   >`

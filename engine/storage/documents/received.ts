@@ -5,6 +5,7 @@ import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.j
 import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
+import { jsonOf } from "../sql.js";
 import type { Json, Sql } from "../sql.js";
 import { dutyJson } from "./duties.js";
 import type { NewDuty } from "./duties.js";
@@ -56,7 +57,7 @@ const storeBusinesses = batched<NewBusiness, boolean>(
       ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
       ${column("payloadBytes")}::integer[],
       ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[],
-      ${items.map(({ document, duty }) => (duty === undefined ? null : JSON.stringify(dutyJson(document.id, duty))))}::text[],
+      ${items.map(({ document, duty }) => jsonOf(duty === undefined ? undefined : dutyJson(document.id, duty)))}::text[],
       ${column("status")}::text[]
     ) with ordinality as r (
       id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256,
@@ -90,7 +91,7 @@ export const storeBusiness = (
 ): Promise<boolean> => storeBusinesses(sql, { document, exchange, duty });
 
 /** A stored document with a MessageId or an InstanceIdentifier that came again. */
-export interface Twin {
+export interface Repeat {
   readonly id: ReceivedDocumentId;
   readonly firmId: FirmId;
   readonly sender: ParticipantId;
@@ -100,10 +101,10 @@ export interface Twin {
 }
 
 /** What is stored under either id of a message: at most two documents. */
-export async function findTwins(
+export async function findRepeats(
   sql: Sql,
   ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
-): Promise<Twin[]> {
+): Promise<Repeat[]> {
   const rows = await sql<
     {
       readonly id: string;

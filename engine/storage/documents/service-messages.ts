@@ -191,7 +191,7 @@ export async function releaseServiceLeases(sql: Sql, node: string): Promise<numb
 }
 
 /** A message about something, as its firm may see it. */
-export interface SentMessage {
+export interface ServiceMessageRow {
   readonly id: string;
   readonly code: string;
   readonly note: string | undefined;
@@ -200,7 +200,7 @@ export interface SentMessage {
 }
 
 /** Messages of one kind about one received document, oldest first. */
-export async function listServiceMessages(sql: Sql, about: string, kind: ServiceKind): Promise<SentMessage[]> {
+export async function listServiceMessages(sql: Sql, about: string, kind: ServiceKind): Promise<ServiceMessageRow[]> {
   const rows = await sql<
     {
       readonly id: string;

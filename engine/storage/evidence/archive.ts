@@ -2,6 +2,7 @@
  * Evidence as the rest of the engine sees it: store an exchange, find it again, read it and know that it is what was
  * stored.
  */
+import { BoundedMap } from "../../base/bounded.js";
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { findEvidence, findRepeatedEvidence } from "./evidence.js";
@@ -63,14 +64,12 @@ export function createEvidenceArchive(ports: {
 }): EvidenceArchive {
   const { sql, store, sealer } = ports;
   const journal: EvidenceJournal = createEvidenceJournal(ports);
-  const shared = new Map<EvidenceRef, Promise<void>>();
+  const shared = new BoundedMap<EvidenceRef, Promise<void>>(LIMITS.evidence_shared_max);
 
   async function share(bytes: Buffer): Promise<EvidenceRef> {
     const ref = evidenceRef(bytes, ports.clock.now());
     const known = shared.get(ref);
     if (known !== undefined) return known.then(() => ref);
-    const [oldest] = shared.keys();
-    if (shared.size >= LIMITS.evidence_shared_max && oldest !== undefined) shared.delete(oldest);
     const stored = store.put(ref, bytes);
     shared.set(ref, stored);
     try {

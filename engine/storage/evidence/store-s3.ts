@@ -159,7 +159,8 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     get,
     put: async (ref, bytes) => {
       let status = await store(ref, bytes);
-      for (let i = 1; status === CONFLICT && i < CONFLICTS_MAX; i += 1) status = await store(ref, bytes);
+      for (let i = 1; status === CONFLICT && i < LIMITS.evidence_conflicts_max; i += 1)
+        status = await store(ref, bytes);
       if (status === CONFLICT) throw new EvidenceStoreFailure("The evidence bucket is busy with this object.");
       // Somebody stored it before, perhaps this call's first try: it counts when it is the same.
       if (status === EXISTS && sha256Hex(await get(ref)) !== digestOf(ref))
@@ -168,7 +169,7 @@ export function openS3Evidence(target: S3Target, clock: Clock): EvidenceStore {
     remove: async (ref, now) => {
       assertRemovable(ref, now);
       // Object lock needs versions, and there a DELETE that names none only hides the object: its bytes stay for ever.
-      for (let i = 0; i < VERSIONS_MAX; i += 1) {
+      for (let i = 0; i < LIMITS.evidence_versions_max; i += 1) {
         const head = await call("HEAD", ref, {});
         await head.body?.cancel();
         if (head.status === MISSING) return;
@@ -205,6 +206,3 @@ const MISSING = 404;
 const CONFLICT = 409;
 /** If-None-Match: there is an object already. */
 const EXISTS = 412;
-const CONFLICTS_MAX = 4;
-/** One, normally; more where a service does not know If-None-Match. */
-const VERSIONS_MAX = 16;

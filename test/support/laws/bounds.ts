@@ -52,7 +52,7 @@ function boundOf(node: ts.Node, file: ts.SourceFile): string | undefined {
     [node.left, node.right],
     [node.right, node.left],
   ] as const)
-    if (/LIMITS\.|_max\b|_MAX\b/.test(other.getText(file))) {
+    if (/LIMITS\.|_max\b|_MAX\b|#max\b/.test(other.getText(file))) {
       const name = measured(side, file);
       if (name !== undefined) return name;
     }

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 import { openUserMessage, readAnswer } from "../../../engine/peppol/as4/messages.js";
-import type { OpenedMessage, RefusedMessage, SentMessage } from "../../../engine/peppol/as4/messages.js";
+import type { OpenedMessage, RefusedMessage, UnansweredMessage } from "../../../engine/peppol/as4/messages.js";
 import { wrapPrivateKey } from "../../../validators/wss/keys.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { inThread, PAYLOAD_BYTES_MAX } from "../../support/as4.js";
@@ -132,7 +132,7 @@ test.each(PEERS)(
   async (peer) => {
     const { body, contentType } = recorded(peer, "receipt.http");
     const { answers } = JSON.parse(file(peer, "manifest.json").toString()) as {
-      readonly answers: Readonly<Record<string, Pick<SentMessage, "messageId" | "references">>>;
+      readonly answers: Readonly<Record<string, Pick<UnansweredMessage, "messageId" | "references">>>;
     };
     const about = answers["receipt.http"];
     if (about === undefined) throw new Error("no receipt in the manifest");

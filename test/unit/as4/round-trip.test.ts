@@ -10,7 +10,7 @@ import {
   openUserMessage,
   readAnswer,
 } from "../../../engine/peppol/as4/messages.js";
-import type { BuiltMessage, SentMessage, SignalOptions } from "../../../engine/peppol/as4/messages.js";
+import type { BuiltMessage, UnansweredMessage, SignalOptions } from "../../../engine/peppol/as4/messages.js";
 import { NOT_SERVICED } from "../../../engine/peppol/as4/ebms-errors.js";
 import { TEST_ACTION, TEST_SERVICE } from "../../../engine/peppol/as4/user-message.js";
 import { build, inThread, invoiceBytes, open, userMessage } from "../../support/as4.js";
@@ -39,7 +39,7 @@ const signal = (signer: AccessPoint, ref: string | undefined = MESSAGE_ID): Sign
   timestamp: "2026-11-20T10:00:01.000Z",
   ...(ref === undefined ? {} : { refToMessageId: ref }),
 });
-const sent = (message: BuiltMessage, recipient: AccessPoint = bob): SentMessage => ({
+const sent = (message: BuiltMessage, recipient: AccessPoint = bob): UnansweredMessage => ({
   messageId: MESSAGE_ID,
   references: message.references,
   recipient: recipient.certificate,
