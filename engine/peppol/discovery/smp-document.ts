@@ -14,6 +14,7 @@ import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js
 
 /** The namespace of the documents that an SMP publishes. */
 export const SMP_NS = "http://busdox.org/serviceMetadata/publishing/1.0/";
+/** The namespace of the identifiers in them. */
 export const IDS_NS = "http://busdox.org/transport/identifiers/1.0/";
 const WSA_NS = "http://www.w3.org/2005/08/addressing";
 
