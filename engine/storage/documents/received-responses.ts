@@ -290,7 +290,10 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
           or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
     )
     select f.id, f.status, f.version, f.lease_until > clock_timestamp() is true as leased,
-      (select e.c3_seat from exchange as e where e.id = f.id) as peer_seat, null::timestamptz as exchanged_at,
+      coalesce((select e.c3_seat from exchange as e where e.id = f.id), (
+        select a.seat from document_attempt as a where a.document_id = f.id and a.seat is not null
+        order by a.number desc limit 1
+      )) as peer_seat, null::timestamptz as exchanged_at,
       null as mls, exists (select 1 from participant as p where p.key = f.receiver_key) as receiver_ours, f.issue_date,
       r.code as response_code, r.issued_at as responded_at, f.responded,
       not f.responded and exists (select 1 from fitting as o where o.id <> f.id and o.tier = f.tier) as ambiguous
