@@ -5,7 +5,15 @@
  */
 import { createPlaces, shareOut } from "../engine/documents/delivery/claims.js";
 import type { Places, ReceiverCapacity } from "../engine/documents/delivery/claims.js";
-import { beat, claim, claimForgotten, freeIdle, FROM_THE_START, look } from "../engine/documents/delivery/due.js";
+import {
+  beat,
+  boundsFor,
+  claim,
+  claimForgotten,
+  freeIdle,
+  FROM_THE_START,
+  look,
+} from "../engine/documents/delivery/due.js";
 import type { ClaimedAttempt } from "../engine/documents/delivery/dispatch.js";
 import type { Look, TakenAttempt } from "../engine/documents/delivery/due.js";
 import { createWake, within } from "../engine/events/wake.js";
@@ -150,7 +158,7 @@ function claims(ports: DispatcherPorts, working: Working): () => Promise<number>
   return async () => {
     const room = working.room();
     if (working.places.free() === 0 || (room.bytes === 0 && !room.one)) return LIMITS.due_poll_ms;
-    const found = await look(sql, last.cursor);
+    const found = await look(sql, last.cursor, boundsFor(working.places.free(), empty));
     last = found;
     const shares = shareOut(found.firms, working.places, capacityOf);
     const taken = shares.length === 0 ? [] : await claim(ports, shares, room);

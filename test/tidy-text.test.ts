@@ -14,6 +14,7 @@ const HOMES: readonly string[] = ["validators/text.ts", "engine/base/text.ts"];
 
 /** What else is cut at a bound: lists, and texts that are our own. */
 const HARMLESS: Readonly<Record<string, string>> = {
+  elsewhere: "cursors of firms",
   errors: "a list",
   "mls.issues": "a list",
   "response.reasons": "a list",

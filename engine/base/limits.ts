@@ -236,6 +236,8 @@ export const LIMITS = {
   fault_alarm_after: 3,
   /** One look at what is due: firms, receivers of each, and documents counted of each of these. */
   lane_firms_max: 128,
+  /** A look goes over so many firms at least; over more where more places are free, or where the last found nothing. */
+  lane_firms_min: 8,
   lanes_per_firm_max: 16,
   lane_ready_max: 32,
   /** Looks in a row that found nothing for a free place before a node waits for a sign or its time. */

@@ -7,7 +7,15 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { createPlaces, shareOut } from "../../engine/documents/delivery/claims.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
-import { beat, claim, claimForgotten, freeIdle, FROM_THE_START, look } from "../../engine/documents/delivery/due.js";
+import {
+  boundsFor,
+  beat,
+  claim,
+  claimForgotten,
+  freeIdle,
+  FROM_THE_START,
+  look,
+} from "../../engine/documents/delivery/due.js";
 import type { LaneCursor, TakenAttempt } from "../../engine/documents/delivery/due.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -110,6 +118,34 @@ test("with more firms than one look comes to, every firm has its turn", async ()
   const seen = [...first.firms, ...second.firms].map(({ firmId }) => firmId);
   expect(first.firms).toHaveLength(LIMITS.lane_firms_max);
   expect(new Set(seen)).toEqual(new Set(firms));
+});
+
+test("with looks over two firms at a time, every firm has its turn, and every receiver of each", async () => {
+  const lanes: string[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    const firm = await seedFirm(db.sql, `0245:${i}`);
+    for (let r = 0; r < LIMITS.lanes_per_firm_max + 2; r += 1) {
+      await accept(firm, `0245:${i}`, `0245:${1_000 + r}`);
+      lanes.push(`${firm} 0245:${1_000 + r}`);
+    }
+  }
+  const seen = new Set<string>();
+  let cursor = FROM_THE_START;
+  // Three looks are one round over the firms; two rounds are enough for the receivers of each.
+  for (let i = 0; i < 6; i += 1) {
+    const found = await look(db.sql, cursor, { firms: 2, ready: 1 });
+    expect(found.firms.length).toBeLessThanOrEqual(2);
+    for (const { firmId, lanes: own } of found.firms) for (const { receiver } of own) seen.add(`${firmId} ${receiver}`);
+    cursor = found.cursor;
+  }
+  expect([...seen].sort()).toEqual(lanes.sort());
+});
+
+test("a look goes as far as there are free places, and farther where the last ones found nothing", () => {
+  expect(boundsFor(1, 0)).toEqual({ firms: LIMITS.lane_firms_min, ready: 1 });
+  expect(boundsFor(96, 0)).toEqual({ firms: LIMITS.lane_firms_max, ready: LIMITS.lane_ready_max });
+  expect(boundsFor(1, 1).firms).toBe(2 * LIMITS.lane_firms_min);
+  expect(boundsFor(1, 64).firms).toBe(LIMITS.lane_firms_max);
 });
 
 test("what two nodes claim at once is claimed by one of them", async () => {

@@ -8,7 +8,7 @@ import {
   freeIdleLeases,
   readLanes,
 } from "../../storage/documents/attempts.js";
-import type { LaneCursor, LaneRow, TakenAttempt } from "../../storage/documents/attempts.js";
+import type { LaneCursor, LaneRow, LookBounds, TakenAttempt } from "../../storage/documents/attempts.js";
 import type { Sql } from "../../storage/sql.js";
 import type { FirmLanes, Share } from "./claims.js";
 
@@ -25,9 +25,22 @@ export interface Look {
 
 export const FROM_THE_START: LaneCursor = { firm: undefined, receivers: new Map() };
 
+/** As far as a look goes at the most. */
+const FARTHEST: LookBounds = { firms: LIMITS.lane_firms_max, ready: LIMITS.lane_ready_max };
+
+/**
+ * How far to look for so many free places: a look over everything that is due costs Postgres more than the few
+ * documents are worth that it finds room for. Each look that found nothing to take is followed by one twice as far.
+ * @param empty looks in a row that found nothing to take
+ */
+export const boundsFor = (free: number, empty: number): LookBounds => ({
+  firms: Math.min(FARTHEST.firms, Math.max(LIMITS.lane_firms_min, 2 * free) * 2 ** Math.min(empty, 10)),
+  ready: Math.min(FARTHEST.ready, Math.max(1, free)),
+});
+
 /** Looks at the firms whose turn is next and, of each, at the receivers whose turn is next. */
-export async function look(sql: Sql, cursor: LaneCursor): Promise<Look> {
-  const rows = await readLanes(sql, cursor);
+export async function look(sql: Sql, cursor: LaneCursor, bounds: LookBounds = FARTHEST): Promise<Look> {
+  const rows = await readLanes(sql, cursor, bounds);
   const byFirm = new Map<FirmId, LaneRow[]>();
   for (const row of rows) {
     const lanes = byFirm.get(row.firmId) ?? [];
@@ -35,12 +48,17 @@ export async function look(sql: Sql, cursor: LaneCursor): Promise<Look> {
     byFirm.set(row.firmId, lanes);
   }
   const cut = [...byFirm].filter(([, lanes]) => lanes.length >= LIMITS.lanes_per_firm_max);
-  const lastFirm = byFirm.size >= LIMITS.lane_firms_max ? rows.at(-1)?.firmId : undefined;
+  const lastFirm = byFirm.size >= bounds.firms ? rows.at(-1)?.firmId : undefined;
+  // Where the lanes of firms that this look did not come to go on, the latest of them.
+  const elsewhere = [...cursor.receivers].filter(([firmId]) => !byFirm.has(firmId));
   return {
     firms: [...byFirm].map(([firmId, lanes]) => ({ firmId, lanes: lanes.filter(({ ready }) => ready > 0) })),
     cursor: {
       firm: lastFirm,
-      receivers: new Map(cut.flatMap(([firmId, lanes]) => lanes.slice(-1).map(({ receiver }) => [firmId, receiver]))),
+      receivers: new Map([
+        ...elsewhere.slice(-LIMITS.lane_firms_max),
+        ...cut.flatMap(([firmId, lanes]) => lanes.slice(-1).map(({ receiver }) => [firmId, receiver] as const)),
+      ]),
     },
     more: cut.length > 0 || lastFirm !== undefined,
   };

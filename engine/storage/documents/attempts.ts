@@ -27,12 +27,20 @@ export interface LaneCursor {
   readonly receivers: ReadonlyMap<FirmId, string>;
 }
 
-/** The lanes that come next, at most LIMITS.lane_firms_max firms with LIMITS.lanes_per_firm_max lanes each. */
-export async function readLanes(sql: Sql, { firm, receivers }: LaneCursor): Promise<LaneRow[]> {
+/** How far a look goes. */
+export interface LookBounds {
+  /** Firms, at most LIMITS.lane_firms_max. */
+  readonly firms: number;
+  /** Due documents counted of each lane, at most LIMITS.lane_ready_max. */
+  readonly ready: number;
+}
+
+/** The lanes that come next, at most `bounds.firms` firms with LIMITS.lanes_per_firm_max lanes each. */
+export async function readLanes(sql: Sql, { firm, receivers }: LaneCursor, bounds: LookBounds): Promise<LaneRow[]> {
   const rows = await sql<{ readonly firm_id: string; readonly receiver_key: string; readonly ready: number }[]>`
     select firm_id, receiver_key, ready
     from due_lanes(${firm ?? null}::uuid, ${[...receivers.keys()]}::uuid[], ${[...receivers.values()]}::text[],
-      ${LIMITS.lane_firms_max}, ${LIMITS.lanes_per_firm_max}, ${LIMITS.lane_ready_max})`;
+      ${bounds.firms}, ${LIMITS.lanes_per_firm_max}, ${bounds.ready})`;
   return rows.map((row) => ({ firmId: row.firm_id as FirmId, receiver: row.receiver_key, ready: row.ready }));
 }
 
