@@ -601,6 +601,19 @@ describe("who may say what of an invoice", () => {
     await db.sql`delete from participant where key = ${document.receiver.toLowerCase()}`;
   });
 
+  test("an answer in the name of a participant of ours counts only from the access point that has its invoice, also where a status alone proved the delivery", async () => {
+    const document = await bench.document(firmId, SENDER, { facts: facts("W-7") });
+    await bench.trigger(document.id, "transmitted");
+    await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
+    await seedFirm(db.sql, document.receiver);
+    await receive(responseExchange(clock, document, "W-7", "RE", { seat: STRANGER_SEAT }));
+    expect([await said(document.id), await reasonsOf(document.id)]).toEqual([null, ["foreign"]]);
+    await receive(responseExchange(clock, document, "W-7", "AP"));
+    expect(await said(document.id)).toBe("AP");
+    await db.sql`delete from participant_capability where participant_key = ${document.receiver.toLowerCase()}`;
+    await db.sql`delete from participant where key = ${document.receiver.toLowerCase()}`;
+  });
+
   test.each(["AP", "RE"] as const)(
     "a status %s of an access point that never had the document does nothing, also before a receipt",
     async (code) => {

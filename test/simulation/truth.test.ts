@@ -8,12 +8,17 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFrom } from "../support/random.js";
+import { Arrivals, sendClaim } from "../support/truth/arrivals.js";
+import { claimOf, inboundVerdict, outboundVerdict } from "../support/truth/claims.js";
 import { storyOf } from "../support/truth/exchanges.js";
 import { truthWorld } from "../support/truth/world.js";
 import type { TruthWorld } from "../support/truth/world.js";
 
 const FIRST_SEED = seedFrom(1);
 const STORIES = 2_000;
+/** Claims that are sent need no database; those that arrive go through it. */
+const SENT_CLAIMS = 2_000;
+const ARRIVING_CLAIMS = 1_000;
 /** Stories that are played beside each other. */
 const ABREAST = 100;
 /** Seeds that have failed once. 46: delivered by a status alone, answered in our participant's name by a stranger. */
@@ -49,3 +54,43 @@ test("status, answer, timeline and country of what we sent are those of the ruli
     }
   }
 }, 300_000);
+
+const claimsOf = (count: number) => Array.from({ length: count }, (_, i) => claimOf(FIRST_SEED + i));
+
+test("what a caller declares and what its document says are held against each other as the rulings say, on any day", async () => {
+  const met = new Set<string>();
+  for (const claim of claimsOf(SENT_CLAIMS)) {
+    const expected = outboundVerdict(claim);
+    expect(await sendClaim(claim), `seed ${claim.seed} ${JSON.stringify(claim)}`).toBe(expected);
+    met.add(expected);
+  }
+  expect([...met].sort()).toEqual([
+    "DOCUMENT_INVALID",
+    "DOCUMENT_TYPE_MISMATCH metadata.documentTypeId",
+    "DOCUMENT_TYPE_MISMATCH metadata.processId",
+    "SAPI-DOC-025",
+    "SAPI-DOC-027",
+    "SAPI-DOC-028",
+    "SAPI-DOC-029",
+    "accepted",
+  ]);
+}, 120_000);
+
+test("what arrives is shown to its firm or answered with a rejection as the rulings say, and its sender is told what it asked for", async () => {
+  const arrivals = await Arrivals.open(db);
+  const claims = claimsOf(ARRIVING_CLAIMS);
+  const fates: string[] = [];
+  for (let i = 0; i < claims.length; i += ABREAST)
+    fates.push(...(await arrivals.receive(claims.slice(i, i + ABREAST))));
+  expect(fates.map((fate, i) => `seed ${FIRST_SEED + i}: ${fate}`)).toEqual(
+    claims.map((claim) => `seed ${claim.seed}: ${inboundVerdict(claim)}`),
+  );
+  expect([...new Set(fates)].sort()).toEqual([
+    "ACKNOWLEDGED",
+    "ACKNOWLEDGED AP",
+    "RECEIVED",
+    "RECEIVED AB",
+    "REFUSED RE",
+    "not_serviced",
+  ]);
+}, 120_000);
