@@ -192,7 +192,7 @@ export const ERRORS = {
   ),
   RESPONSE_STATE: row(
     409,
-    { sapi: "CONFLICT", enterprise: "RESPONSE_STATE" },
+    { sapi: "RESPONSE_STATE" },
     "The answer that was given to this document allows no such next one.",
   ),
   "SAPI-DOC-024": row(
