@@ -53,6 +53,15 @@ test("status, answer, timeline and country of what we sent are those of the ruli
       expect(found, `seeds ${[...new Set(found.map(({ seed }) => seed))].join(", ")}`).toEqual([]);
     }
   }
+  expect([...world.reasons].sort()).toEqual([
+    "ambiguous",
+    "contradicting",
+    "foreign",
+    "late",
+    "misdated",
+    "out_of_order",
+    "outdated",
+  ]);
 }, 300_000);
 
 const claimsOf = (count: number) => Array.from({ length: count }, (_, i) => claimOf(FIRST_SEED + i));

@@ -42,6 +42,8 @@ export interface Disagreement {
 }
 
 export interface TruthWorld {
+  /** Reasons for which statuses were not applied in any story so far: what the stories have reached. */
+  readonly reasons: ReadonlySet<string>;
   /** Plays stories from this instant on. */
   play(stories: readonly Story[], from: number): Promise<Disagreement[]>;
 }
@@ -49,7 +51,8 @@ export interface TruthWorld {
 export async function truthWorld(db: TestDatabase): Promise<TruthWorld> {
   const firmId = await seedFirm(db.sql, SENDER);
   await seedFirm(db.sql, RECEIVERS.ours);
-  return { play: (stories, from) => new Play(db, firmId, fakeClock(from)).all(stories) };
+  const reasons = new Set<string>();
+  return { reasons, play: (stories, from) => new Play(db, firmId, fakeClock(from), reasons).all(stories) };
 }
 
 class Play {
@@ -57,10 +60,12 @@ class Play {
   readonly #firmId: FirmId;
   readonly #clock: FakeClock;
   readonly #bench: StatusBench;
+  readonly #reasons: Set<string>;
   readonly #outcomes = new Map<string, Outcome>();
   readonly #countries = new Map<string, string[]>();
 
-  constructor(db: TestDatabase, firmId: FirmId, clock: FakeClock) {
+  constructor(db: TestDatabase, firmId: FirmId, clock: FakeClock, reasons: Set<string>) {
+    this.#reasons = reasons;
     this.#db = db;
     this.#firmId = firmId;
     this.#clock = clock;
@@ -188,6 +193,7 @@ class Play {
   async #compare({ story, model, rows }: Played): Promise<Disagreement[]> {
     const found: Disagreement[] = [];
     for (const [document, expected] of model.seen().entries()) {
+      for (const reason of expected.notApplied) this.#reasons.add(reason);
       const seen = await this.#seen(rows[document]?.id ?? ("" as DocumentId));
       if (JSON.stringify(seen) !== JSON.stringify(expected)) found.push({ seed: story.seed, document, expected, seen });
     }
