@@ -63,6 +63,19 @@ export const DAY_MS = 86_400_000;
 export const addDays = (day: LocalDay, days: number): LocalDay =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 
+const HOUR_MS = 3_600_000;
+
+/**
+ * The instant at which a day begins in Europe/Bratislava: 22:00 UTC of the day before in summer, 23:00 in winter. Summer
+ * time begins and ends at 01:00 UTC, so each day has one midnight.
+ * @param day  a day of the years 1900 to 9998
+ * @source spec/rulings.md, section 14, Statistics
+ */
+export function bratislavaMidnight(day: LocalDay): Instant {
+  const utc = Date.parse(`${day}T00:00:00Z`);
+  return [utc - 2 * HOUR_MS, utc - HOUR_MS].find((instant) => bratislavaDay(instant) === day) ?? utc;
+}
+
 /**
  * Fails when the machine's time-zone data cannot tell Slovak days: Node without ICU, or tables older than the rules in
  * force.

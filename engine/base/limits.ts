@@ -435,6 +435,10 @@ export const LIMITS = {
   /** Months that are made up for after a standstill. */
   report_months_max: 24,
   submissions_listed_max: 100,
+  /** Far more months than there will ever be; keeps the offset of a page within what Postgres counts. */
+  submissions_offset_max: 1_000_000,
+  /** Partners that a firm's statistics name in each direction. */
+  statistics_peers_max: 10,
 
   // Actors
   /** design/reliability.md, C-16. A command that finds the box full is answered 503. */

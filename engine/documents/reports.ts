@@ -3,9 +3,8 @@
  * is reported.
  */
 import { isoInstant } from "../base/clock.js";
-import type { Clock, Instant } from "../base/clock.js";
+import type { Clock } from "../base/clock.js";
 import type { Environment } from "../base/config.js";
-import type { FirmId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 import {
@@ -13,7 +12,6 @@ import {
   buildTsr,
   dueReports,
   monthBounds,
-  monthOf,
   REPORT_DOCUMENT_TYPES,
   REPORT_PROCESS,
   REPORT_RECEIVER,
@@ -21,7 +19,7 @@ import {
 import type { DueReport, Month, ReportType } from "../peppol/reporting.js";
 import {
   countEndUsers,
-  countFirmExchanges,
+  countSubmissions,
   countTransactions,
   lastSubmissions,
   listSubmissions,
@@ -78,51 +76,6 @@ export async function submitDueReports(ports: ReportPorts): Promise<number> {
   return made;
 }
 
-/** A firm's own exchanges of a month. */
-export interface Statistics {
-  readonly period: Month;
-  readonly from: string;
-  /** Excluded. */
-  readonly to: string;
-  readonly incoming: number;
-  readonly outgoing: number;
-  readonly documentTypes: {
-    readonly documentTypeId: string;
-    readonly processId: string;
-    readonly incoming: number;
-    readonly outgoing: number;
-  }[];
-}
-
-/** @param month  default: the current one. @throws Refusal TEMPORARY */
-export async function readStatistics(
-  sql: Sql,
-  firmId: FirmId,
-  month: Month | undefined,
-  now: Instant,
-): Promise<Statistics> {
-  const period = month ?? monthOf(now);
-  const bounds = monthBounds(period);
-  const rows = await orTemporary(countFirmExchanges(sql, firmId, bounds));
-  const types = new Map<string, Statistics["documentTypes"][number]>();
-  for (const { direction, documentTypeId, processId, count } of rows) {
-    const at = `${documentTypeId}|${processId}`;
-    const before = types.get(at) ?? { documentTypeId, processId, incoming: 0, outgoing: 0 };
-    types.set(at, { ...before, [direction]: count });
-  }
-  const documentTypes = [...types.values()];
-  const sum = (direction: "incoming" | "outgoing"): number =>
-    documentTypes.reduce((total, type) => total + type[direction], 0);
-  return {
-    period,
-    from: isoInstant(bounds.from),
-    to: isoInstant(bounds.to),
-    incoming: sum("incoming"),
-    outgoing: sum("outgoing"),
-    documentTypes,
-  };
-}
-
 /** That a report was made and what became of it; never what it says of other firms. */
 export interface Submission {
   readonly id: string;
@@ -134,21 +87,33 @@ export interface Submission {
   readonly submittedAt: string | null;
 }
 
+/** A page of submissions; `items` and `submissions` are the same rows under the two names that clients read. */
+export interface SubmissionPage {
+  readonly submissions: readonly Submission[];
+  readonly items: readonly Submission[];
+  /** How many there are on all pages. */
+  readonly total: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
 /** Submissions, newest month first. @throws Refusal TEMPORARY */
 export async function readSubmissions(
   sql: Sql,
   type: ReportType | undefined,
-): Promise<{ readonly submissions: Submission[] }> {
-  const rows = await orTemporary(listSubmissions(sql, { type, limit: LIMITS.submissions_listed_max }));
-  return {
-    submissions: rows.map((row) => ({
-      id: row.id,
-      reportType: row.type as ReportType,
-      period: row.month,
-      status: row.status,
-      sha256: row.sha256,
-      createdAt: isoInstant(row.madeAt),
-      submittedAt: row.deliveredAt === undefined ? null : isoInstant(row.deliveredAt),
-    })),
-  };
+  page: { readonly limit: number; readonly offset: number } = { limit: LIMITS.submissions_listed_max, offset: 0 },
+): Promise<SubmissionPage> {
+  const [rows, total] = await orTemporary(
+    Promise.all([listSubmissions(sql, { type, ...page }), countSubmissions(sql, type)]),
+  );
+  const items = rows.map((row) => ({
+    id: row.id,
+    reportType: row.type as ReportType,
+    period: row.month,
+    status: row.status,
+    sha256: row.sha256,
+    createdAt: isoInstant(row.madeAt),
+    submittedAt: row.deliveredAt === undefined ? null : isoInstant(row.deliveredAt),
+  }));
+  return { submissions: items, items, total, ...page };
 }

@@ -139,10 +139,18 @@ interface SubmissionRow {
   readonly deliveredAt: Instant | undefined;
 }
 
+/** How many reports were submitted; of one type, or of all. */
+export async function countSubmissions(sql: Sql, type: string | undefined): Promise<number> {
+  const [row] = await sql<{ readonly n: number }[]>`
+    select count(*)::integer as n from report_submission
+    where ${type ?? null}::text is null or report_type = ${type ?? null}::text`;
+  return row?.n ?? 0;
+}
+
 /** Submissions, newest month first; of one type, or of all. */
 export async function listSubmissions(
   sql: Sql,
-  query: { readonly type: string | undefined; readonly limit: number },
+  query: { readonly type: string | undefined; readonly limit: number; readonly offset: number },
 ): Promise<SubmissionRow[]> {
   const rows = await sql<
     {
@@ -159,7 +167,7 @@ export async function listSubmissions(
       m.delivered_at
     from report_submission as r join service_message as m on m.id = r.message_id
     where ${query.type ?? null}::text is null or r.report_type = ${query.type ?? null}::text
-    order by r.period desc, r.report_type limit ${query.limit}`;
+    order by r.period desc, r.report_type limit ${query.limit} offset ${query.offset}`;
   return rows.map((row) => ({
     id: row.id,
     type: row.report_type,
@@ -178,8 +186,14 @@ interface FirmCountRow {
   readonly count: number;
 }
 
-/** A firm's own business documents and responses of a period. */
-export async function countFirmExchanges(sql: Sql, firmId: FirmId, period: Period): Promise<FirmCountRow[]> {
+/** A firm's documents of a period, of those kinds whose root elements are named, such as `Invoice`. */
+interface FirmScope extends Period {
+  readonly firmId: FirmId;
+  readonly roots: readonly string[];
+}
+
+/** A firm's own exchanges of a period; statuses of providers and other kinds of documents do not count. */
+export async function countFirmExchanges(sql: Sql, { firmId, from, to, roots }: FirmScope): Promise<FirmCountRow[]> {
   const rows = await sql<
     {
       readonly direction: "incoming" | "outgoing";
@@ -190,8 +204,8 @@ export async function countFirmExchanges(sql: Sql, firmId: FirmId, period: Perio
   >`
     select direction, document_type_id, process_id, count(*)::integer as n
     from exchange
-    where firm_id = ${firmId} and exchanged_at >= ${new Date(period.from)} and exchanged_at < ${new Date(period.to)}
-      and kind <> 'mls'
+    where firm_id = ${firmId} and exchanged_at >= ${new Date(from)} and exchanged_at < ${new Date(to)}
+      and kind = 'business' and split_part(split_part(document_type_id, '::', 2), '##', 1) = any(${roots as string[]})
     group by direction, document_type_id, process_id order by document_type_id, process_id, direction`;
   return rows.map((row) => ({
     direction: row.direction,
@@ -199,4 +213,35 @@ export async function countFirmExchanges(sql: Sql, firmId: FirmId, period: Perio
     processId: row.process_id,
     count: row.n,
   }));
+}
+
+/** How many of a firm's documents that were accepted in a period were given up. */
+export async function countFirmFailures(sql: Sql, { firmId, from, to, roots }: FirmScope): Promise<number> {
+  const [row] = await sql<{ readonly n: number }[]>`
+    select count(*)::integer as n from document
+    where firm_id = ${firmId} and created_at >= ${new Date(from)} and created_at < ${new Date(to)}
+      and status in ('send_failed', 'delivery_failed')
+      and split_part(split_part(document_type_id, '::', 2), '##', 1) = any(${roots as string[]})
+      and not exists (select 1 from exchange as e where e.id = document.id)`;
+  return row?.n ?? 0;
+}
+
+/** With whom a firm exchanged most in a period: receivers of outgoing documents, senders of incoming ones. */
+export async function countFirmPeers(
+  sql: Sql,
+  { firmId, from, to, roots }: FirmScope,
+  direction: "incoming" | "outgoing",
+  limit: number,
+): Promise<{ readonly peer: string; readonly count: number }[]> {
+  const rows = await sql<{ readonly peer: string; readonly n: number }[]>`
+    select coalesce(d.receiver, r.sender) as peer, count(*)::integer as n
+    from exchange as e
+    left join document as d on d.id = e.id and e.direction = 'outgoing'
+    left join received_document as r on r.id = e.id and e.direction = 'incoming'
+    where e.firm_id = ${firmId} and e.exchanged_at >= ${new Date(from)} and e.exchanged_at < ${new Date(to)}
+      and e.direction = ${direction} and e.kind = 'business'
+      and split_part(split_part(e.document_type_id, '::', 2), '##', 1) = any(${roots as string[]})
+      and coalesce(d.receiver, r.sender) is not null
+    group by 1 order by 2 desc, 1 limit ${limit}`;
+  return rows.map(({ peer, n }) => ({ peer, count: n }));
 }

@@ -16,7 +16,8 @@ import type { DocumentWorkers } from "../../engine/documents/accept/validators.j
 import type { Inbox } from "../../engine/documents/inbound/inbox.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
-import { readStatistics, readSubmissions } from "../../engine/documents/reports.js";
+import { readSubmissions } from "../../engine/documents/reports.js";
+import { readStatistics } from "../../engine/documents/statistics.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
@@ -80,8 +81,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
   })),
   plug(reportingRoutes, ({ sql, clock }) => ({
-    statistics: (firmId, month) => readStatistics(sql, firmId, month, clock.now()),
-    submissions: (type) => readSubmissions(sql, type),
+    statistics: (firmId, asked) => readStatistics(sql, firmId, asked, clock.now()),
+    submissions: (type, page) => readSubmissions(sql, type, page),
   })),
 ];
 

@@ -9,6 +9,16 @@ import type { TestGateway } from "../support/gateway.js";
 const ID = "018f6a3e-0000-7000-8000-000000000009";
 const BEARER = { authorization: "Bearer good" };
 
+const SUBMISSION = {
+  id: ID,
+  reportType: "TSR",
+  period: "2026-10",
+  status: "delivered",
+  sha256: "ab",
+  createdAt: "2026-11-01T06:00:00.000Z",
+  submittedAt: null,
+} as const;
+
 describe.each(serverForms)("reporting over %s", (form) => {
   let gateway: TestGateway;
   const asked: unknown[] = [];
@@ -16,34 +26,27 @@ describe.each(serverForms)("reporting over %s", (form) => {
     gateway = await startGateway(
       form,
       reportingRoutes({
-        statistics: (firmId, month) => {
-          asked.push([firmId, month]);
+        statistics: (firmId, period) => {
+          asked.push([firmId, period]);
           return Promise.resolve({
-            period: month ?? "2026-11",
+            period: { from: "2026-11-01", to: "2026-11-30" },
+            month: "2026-11",
             from: "2026-11-01T00:00:00.000Z",
             to: "2026-12-01T00:00:00.000Z",
             incoming: 1,
             outgoing: 2,
             documentTypes: [],
+            sent: { total: 2, by_type: { invoice: 2 } },
+            received: { total: 1, by_type: { credit_note: 1 } },
+            delivery_rate: 0.5,
+            top_recipients: [{ peppol_id: "0245:1", count: 2 }],
+            top_senders: [],
           });
         },
-        submissions: (type) =>
-          Promise.resolve({
-            submissions:
-              type === "EUSR"
-                ? []
-                : [
-                    {
-                      id: ID,
-                      reportType: "TSR",
-                      period: "2026-10",
-                      status: "delivered",
-                      sha256: "ab",
-                      createdAt: "2026-11-01T06:00:00.000Z",
-                      submittedAt: null,
-                    },
-                  ],
-          }),
+        submissions: (type, page) => {
+          const items = type === "EUSR" ? [] : [SUBMISSION];
+          return Promise.resolve({ submissions: items, items, total: items.length, ...page });
+        },
       }),
     );
   });
@@ -51,31 +54,83 @@ describe.each(serverForms)("reporting over %s", (form) => {
   const get = (path: string, headers: Record<string, string> = BEARER): ReturnType<typeof http> =>
     http("GET", `${gateway.origin}/api/v1${path}`, headers);
 
-  test("GET /reporting/statistics?period: the caller's firm, the named month or the current one", async () => {
-    expect((await get("/reporting/statistics?period=2026-10")).json).toMatchObject({
-      period: "2026-10",
-      incoming: 1,
-      outgoing: 2,
-    });
-    expect((await get("/reporting/statistics")).status).toBe(200);
+  test("GET /reporting/statistics: the caller's firm and the period asked for, with the members that clients read", async () => {
+    const queries = ["period=2026-10", "period=quarter", "from=2026-10-01&to=2026-10-31", ""];
+    for (const query of queries) {
+      const { status, json } = await get(`/reporting/statistics?${query}`);
+      expect([query, status]).toEqual([query, 200]);
+      expect(json).toMatchObject({
+        period: { from: "2026-11-01", to: "2026-11-30" },
+        incoming: 1,
+        outgoing: 2,
+        sent: { total: 2, by_type: { invoice: 2 } },
+        received: { total: 1 },
+        delivery_rate: 0.5,
+        top_recipients: [{ peppol_id: "0245:1", count: 2 }],
+        top_senders: [],
+      });
+    }
     expect(asked).toEqual([
-      [TEST_FIRM, "2026-10"],
-      [TEST_FIRM, undefined],
+      [TEST_FIRM, { period: "2026-10" }],
+      [TEST_FIRM, { period: "quarter" }],
+      [TEST_FIRM, { from: "2026-10-01", to: "2026-10-31" }],
+      [TEST_FIRM, {}],
     ]);
   });
 
-  test.each(["2026", "2026-13", "2026-1", "2026-10-01", "x", "0000-01", "9999-12"])(
-    "period=%s is 400",
-    async (period) => {
-      expect((await get(`/reporting/statistics?period=${period}`)).status).toBe(400);
-    },
-  );
+  test.each([
+    ["period=2026", "period"],
+    ["period=2026-13", "period"],
+    ["period=2026-1", "period"],
+    ["period=2026-10-01", "period"],
+    ["period=week", "period"],
+    ["period=toString", "period"],
+    ["period=0000-01", "period"],
+    ["period=9999-12", "period"],
+    ["period=", "period"],
+    ["period=2026-10&from=2026-10-01&to=2026-10-31", "period"],
+    ["from=2026-02-30&to=2026-03-01", "from"],
+    ["from=x&to=2026-03-01", "from"],
+    ["to=2026-03-01", "from"],
+    ["from=2026-03-01", "to"],
+    ["from=2026-03-01&to=2026-3-2", "to"],
+    ["from=2026-03-02&to=2026-03-01", "to"],
+  ])("statistics of a period that is none, %s, are 400 naming %s", async (query, field) => {
+    const { status, json } = await get(`/reporting/statistics?${query}`);
+    expect(status).toBe(400);
+    expect(JSON.stringify(json)).toContain(`"${field}"`);
+  });
+
+  test("GET /reporting/submissions pages by limit and offset; a bad value is 400 naming it", async () => {
+    expect((await get("/reporting/submissions?limit=5&offset=10")).json).toMatchObject({
+      items: [{ id: ID }],
+      total: 1,
+      limit: 5,
+      offset: 10,
+    });
+    expect((await get("/reporting/submissions")).json).toMatchObject({ limit: 100, offset: 0 });
+    for (const [query, field] of [
+      ["limit=0", "limit"],
+      ["limit=101", "limit"],
+      ["limit=x", "limit"],
+      ["offset=-1", "offset"],
+      ["offset=1.5", "offset"],
+    ] as const) {
+      const { status, json } = await get(`/reporting/submissions?${query}`);
+      expect([query, status]).toEqual([query, 400]);
+      expect(JSON.stringify(json)).toContain(`"${field}"`);
+    }
+  });
 
   test("GET /reporting/submissions?report_type=EUSR|TSR", async () => {
     expect((await get("/reporting/submissions")).json).toMatchObject({
       submissions: [{ id: ID, reportType: "TSR", submittedAt: null }],
     });
-    expect((await get("/reporting/submissions?report_type=EUSR")).json).toEqual({ submissions: [] });
+    expect((await get("/reporting/submissions?report_type=EUSR")).json).toMatchObject({
+      submissions: [],
+      items: [],
+      total: 0,
+    });
     expect((await get("/reporting/submissions?report_type=tsr")).status).toBe(400);
   });
 

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
 import { openPayload } from "../../engine/storage/payloads/payloads.js";
-import { makeReport, readStatistics, readSubmissions, submitDueReports } from "../../engine/documents/reports.js";
+import { makeReport, readSubmissions, submitDueReports } from "../../engine/documents/reports.js";
+import { readStatistics } from "../../engine/documents/statistics.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
@@ -260,38 +261,90 @@ test("an empty month is reported, months left out are made up for, and the sandb
   expect(stored.equals(await makeReport(db.sql, OWN.seat, { type: "TSR", month: "2026-11" }))).toBe(true);
 });
 
-test("a firm reads its own figures of a month and no one else's", async () => {
-  const row: Row = {
-    direction: "incoming",
-    kind: "business",
-    firm: 0,
-    peer: PEER_SEAT,
-    type: "urn:a::X##y::1",
-    user: "0245:1",
-    c1: "AT",
-    at: "2026-11-15T12:00:00Z",
-  };
-  await add(row);
-  await add({ ...row, direction: "outgoing" });
-  await add({ ...row, kind: "mls" });
-  await add({ ...row, firm: 1, type: "urn:b::X##y::1" });
-  await add({ ...row, at: "2026-12-01T00:00:00Z" });
-  expect(await readStatistics(db.sql, firms[0], "2026-11", clock.now())).toEqual({
-    period: "2026-11",
-    from: "2026-11-01T00:00:00.000Z",
-    to: "2026-12-01T00:00:00.000Z",
-    incoming: 1,
+const INVOICE = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:x::2.1";
+const CREDIT_NOTE = "urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2::CreditNote##urn:x::2.1";
+const RESPONSE = "urn:oasis:names:specification:ubl:schema:xsd:ApplicationResponse-2::ApplicationResponse##urn:x::2.1";
+const SOLD: Row = {
+  direction: "outgoing",
+  kind: "business",
+  firm: 0,
+  peer: PEER_SEAT,
+  type: INVOICE,
+  user: "0245:1",
+  c1: "AT",
+  at: "2026-11-15T12:00:00Z",
+};
+
+test("a firm reads its own invoices and credit notes of a month, no responses, and no one else's", async () => {
+  await add(SOLD);
+  await add({ ...SOLD, direction: "incoming" });
+  await add({ ...SOLD, direction: "incoming", type: CREDIT_NOTE });
+  await add({ ...SOLD, kind: "mls" });
+  await add({ ...SOLD, type: RESPONSE });
+  await add({ ...SOLD, kind: "invoice_response", type: RESPONSE });
+  await add({ ...SOLD, firm: 1 });
+  await add({ ...SOLD, at: "2026-12-01T00:00:00Z" });
+  expect(await readStatistics(db.sql, firms[0], { period: "2026-11" }, clock.now())).toEqual({
+    period: { from: "2026-11-01", to: "2026-11-30" },
+    month: "2026-11",
+    from: "2026-10-31T23:00:00.000Z",
+    to: "2026-11-30T23:00:00.000Z",
+    incoming: 2,
     outgoing: 1,
-    documentTypes: [{ documentTypeId: "urn:a::X##y::1", processId: "urn:p", incoming: 1, outgoing: 1 }],
+    documentTypes: [
+      { documentTypeId: CREDIT_NOTE, processId: "urn:p", incoming: 1, outgoing: 0 },
+      { documentTypeId: INVOICE, processId: "urn:p", incoming: 1, outgoing: 1 },
+    ],
+    sent: { total: 1, by_type: { invoice: 1 } },
+    received: { total: 2, by_type: { invoice: 1, credit_note: 1 } },
+    delivery_rate: 1,
+    top_recipients: [],
+    top_senders: [],
   });
-  expect(await readStatistics(db.sql, firms[0], undefined, clock.now())).toMatchObject({
-    period: "2026-12",
-    incoming: 1,
-    outgoing: 0,
-  });
-  expect(await readStatistics(db.sql, firms[1], "2025-01", clock.now())).toMatchObject({
+  expect(await readStatistics(db.sql, firms[0], {}, clock.now())).toMatchObject({ month: "2026-12", outgoing: 1 });
+  expect(await readStatistics(db.sql, firms[1], { period: "2025-01" }, clock.now())).toMatchObject({
     incoming: 0,
     outgoing: 0,
     documentTypes: [],
+    delivery_rate: 0,
   });
+});
+
+test.each([
+  ["2026-03", "2026-02-28T23:00:00.000Z", "2026-03-31T22:00:00.000Z"],
+  ["2026-10", "2026-09-30T22:00:00.000Z", "2026-10-31T23:00:00.000Z"],
+])(
+  "the month %s, in which the clocks change, is counted from midnight to midnight in Bratislava",
+  async (period, from, to) => {
+    const [first, next] = [Date.parse(from), Date.parse(to)];
+    for (const at of [first - 1, first, next - 1, next]) await add({ ...SOLD, at: new Date(at).toISOString() });
+    expect(await readStatistics(db.sql, firms[0], { period }, clock.now())).toMatchObject({ from, to, outgoing: 2 });
+  },
+);
+
+test("from and to are the first and the last day that count", async () => {
+  for (const at of [
+    "2026-11-09T22:59:59.999Z",
+    "2026-11-09T23:00:00Z",
+    "2026-11-11T22:59:59.999Z",
+    "2026-11-11T23:00:00Z",
+  ])
+    await add({ ...SOLD, at });
+  expect(await readStatistics(db.sql, firms[0], { from: "2026-11-10", to: "2026-11-11" }, clock.now())).toMatchObject({
+    period: { from: "2026-11-10", to: "2026-11-11" },
+    month: null,
+    outgoing: 2,
+  });
+});
+
+test("submissions are read page by page, newest first, and each page says how many there are", async () => {
+  await submitDueReports(bench.ports);
+  clock.setNow(Date.parse("2027-02-01T00:00:00Z") + LIMITS.report_delay_ms);
+  await submitDueReports(bench.ports);
+  const all = await readSubmissions(db.sql, undefined);
+  const page = await readSubmissions(db.sql, undefined, { limit: 2, offset: 3 });
+  expect(all).toMatchObject({ total: 6, limit: 100, offset: 0 });
+  expect(page).toMatchObject({ total: 6, limit: 2, offset: 3 });
+  expect(page.items).toEqual(all.items.slice(3, 5));
+  expect((await readSubmissions(db.sql, "TSR", { limit: 1, offset: 9 })).total).toBe(3);
 });
