@@ -77,7 +77,7 @@ export async function submitDueReports(ports: ReportPorts): Promise<number> {
 }
 
 /** That a report was made and what became of it; never what it says of other firms. */
-export interface Submission {
+interface Submission {
   readonly id: string;
   readonly reportType: ReportType;
   readonly period: Month;

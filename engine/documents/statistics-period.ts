@@ -18,7 +18,7 @@ export interface PeriodAsked {
 }
 
 /** Why no period can be told from what was asked. */
-export interface PeriodFault {
+interface PeriodFault {
   readonly field: keyof PeriodAsked;
   readonly message: string;
 }
@@ -56,7 +56,7 @@ export function periodFault({ period, from, to }: PeriodAsked): PeriodFault | un
 }
 
 /** A stretch of whole days of Europe/Bratislava. */
-export interface StatisticsPeriod {
+interface StatisticsPeriod {
   /** The month, when it is exactly one that was asked for. */
   readonly month: Month | undefined;
   readonly firstDay: LocalDay;
