@@ -66,7 +66,7 @@ export const addDays = (day: LocalDay, days: number): LocalDay =>
 const HOUR_MS = 3_600_000;
 
 /**
- * The instant at which a day begins in Europe/Bratislava: 22:00 UTC of the day before in summer, 23:00 in winter. Summer
+ * When a day begins in Europe/Bratislava: 22:00 UTC of the day before in summer, 23:00 in winter. Summer
  * time begins and ends at 01:00 UTC, so each day has one midnight.
  * @param day  a day of the years 1900 to 9998
  * @source spec/rulings.md, section 14, Statistics

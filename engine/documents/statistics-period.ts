@@ -1,4 +1,4 @@
-/** Which stretch of time a firm's statistics are asked for: whole days, months, quarters and years of Europe/Bratislava. */
+/** The time of which a firm asks statistics: whole days, months, quarters and years of Europe/Bratislava. */
 import { addDays, bratislavaDay, bratislavaMidnight } from "../base/clock.js";
 import type { Instant, LocalDay } from "../base/clock.js";
 import { addMonths, parseMonth } from "../peppol/reporting.js";

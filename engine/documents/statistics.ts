@@ -10,7 +10,7 @@ import type { Sql } from "../storage/sql.js";
 import { statisticsPeriod } from "./statistics-period.js";
 import type { PeriodAsked } from "./statistics-period.js";
 
-/** The roots of the documents that count, with the words by which clients know them: billed by the seller, by the buyer. */
+/** The roots of the documents that count, and the words for them: billed by the seller, by the buyer. */
 const COUNTED = {
   Invoice: ["invoice", "self_billing"],
   CrossIndustryInvoice: ["invoice", "self_billing"],
