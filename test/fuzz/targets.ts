@@ -97,8 +97,8 @@ const EXPRESSIONS = [
 ] as const;
 
 async function schemaTargets(copy: Instrumented): Promise<{ readonly schematron: Target; readonly xpath: Target }> {
-  const { compileRelease } = await copy.load<typeof Importer>("rules/schematron/import");
-  const { instantiate } = await copy.load<typeof Packs>("rules/schematron/pack");
+  const { compileRelease } = await copy.load<typeof Importer>("schematron/release/import");
+  const { instantiate } = await copy.load<typeof Packs>("schematron/runtime/pack");
   const { scan } = await copy.load<typeof Scanner>("xml/scanner");
   const instance = Buffer.from(
     '<r xmlns="urn:t"><a k="X">A</a><b k="1"/><n>12</n><n>x</n><d>2025-01-01</d><a>B<z/>C</a></r>',
@@ -204,8 +204,8 @@ export function archiveOf(files: Readonly<Record<string, string>>): Buffer {
 }
 
 async function archiveTarget(copy: Instrumented): Promise<Target> {
-  const { readZip } = await copy.load<typeof Zip>("rules/schematron/zip");
-  const { readTests, isTestSet } = await copy.load<typeof TestSets>("rules/schematron/test-set");
+  const { readZip } = await copy.load<typeof Zip>("schematron/release/zip");
+  const { readTests, isTestSet } = await copy.load<typeof TestSets>("schematron/release/test-set");
   const testSet =
     '<testSet xmlns="http://difi.no/xsd/vefa/validator/1.0" configuration="c"><assert><scope>R</scope></assert><test><assert><description>d</description><error number="2">R</error><success>S</success></assert><Invoice xmlns="urn:oasis:names:specification:ubl:schema:xsd:Invoice-2"><a/></Invoice></test></testSet>';
   return {

@@ -154,7 +154,7 @@ describe("dynamic errors", () => {
       10,
     );
     expect(result.findings.map(({ ruleId, severity, element }) => [ruleId, severity, element])).toEqual([
-      ["!err:FORG0001", "fatal", 0],
+      ["!err:FORG0001", "fatal", 1],
     ]);
     expect(result.dropped).toBe(0);
   });
@@ -177,7 +177,7 @@ describe("dynamic errors", () => {
         pattern("p", rule("cbc:Note", raises("A", "FORG0001"))),
         pattern("q", rule("cbc:ID", raises("B", "XPTY0004"))),
       ),
-    ).toEqual(["!err:FORG0001 /Invoice"]);
+    ).toEqual(["!err:FORG0001 /Invoice/cbc:Note"]);
   });
 
   test("a fault of the program is not an error of the document", () => {
