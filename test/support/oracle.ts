@@ -295,7 +295,8 @@ const i6 = everySide((side) => {
 
 /**
  * What is counted is what was delivered. There is no meter of usage yet: counted are the rows of exchanges, one for each
- * document with a receipt and for each that arrived, of which the statistics and the network's reports are sums.
+ * document with a receipt and for each that arrived, of which the network's reports are sums; the statistics of a firm
+ * count its invoices and credit notes alone.
  */
 const i7 = everySide(({ history, outgoing, incoming, exchanges, counted }) => {
   const rows = groups(exchanges, ({ id, direction }) => `${direction} ${id}`);
@@ -307,7 +308,7 @@ const i7 = everySide(({ history, outgoing, incoming, exchanges, counted }) => {
   ]);
   const due = new Set([...[...confirmed].map((id) => `outgoing ${id}`), ...incoming.map(({ id }) => `incoming ${id}`)]);
   const sum = (direction: string): number =>
-    exchanges.filter((row) => row.direction === direction && row.kind !== "mls").length;
+    exchanges.filter((row) => row.direction === direction && row.kind === "business").length;
   return [
     ...[...due]
       .filter((key) => rows.get(key)?.length !== 1)
