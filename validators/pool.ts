@@ -139,14 +139,33 @@ const IDLE_THREAD_MS = 60_000;
 /** The watch looks this often within the time of one job. */
 const WATCH_STEPS = 4;
 
-interface QueuedJob {
+interface Asked {
   readonly kind: TaskKind;
   readonly input: unknown;
   readonly size: number;
   readonly resolve: (output: unknown) => void;
   readonly reject: (error: Error) => void;
-  kills: number;
-  failedStarts: number;
+}
+
+/** A job in its lane, which counts what went wrong around it. */
+class QueuedJob implements Asked {
+  readonly kind: TaskKind;
+  readonly input: unknown;
+  readonly size: number;
+  readonly resolve: (output: unknown) => void;
+  readonly reject: (error: Error) => void;
+  /** Workers that died while they ran it. */
+  kills = 0;
+  /** Workers that died around it without having begun. */
+  failedStarts = 0;
+
+  constructor({ kind, input, size, resolve, reject }: Asked) {
+    this.kind = kind;
+    this.input = input;
+    this.size = size;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
 }
 
 /** From dist/ the entry is the sibling; from the TypeScript sources it is the built one. */
@@ -214,7 +233,7 @@ class Pool implements ValidatorPool {
         this.#counts.refused++;
         throw new PoolBusy(lane.lane);
       }
-      lane.enqueue(options.fairnessKey ?? "", { kind, input, size, resolve, reject, kills: 0, failedStarts: 0 });
+      lane.enqueue(options.fairnessKey ?? "", new QueuedJob({ kind, input, size, resolve, reject }));
     }) as Promise<Tasks[K]["output"]>;
   }
 

@@ -41,10 +41,11 @@ export function explainSequence(
       last = place;
     }
   }
-  reportMisplaced(document, type, children, childPlaces, report);
+  reportMisplaced(document, type, { children, places: childPlaces }, report);
   const present = new Set(childPlaces);
   for (let place = 0; place <= type.lastRequired; place++) {
-    if (type.required[place] === 1 && !present.has(place)) reportMissing(document, e, type, place, report);
+    if (type.required[place] === 1 && !present.has(place))
+      report("UBL-GRAMMAR-MISSING", e, lacks(document, e, type, place));
   }
 }
 
@@ -67,8 +68,7 @@ function expected(type: SequenceType, place: number): string {
 function reportMisplaced(
   document: XmlDocument,
   type: SequenceType,
-  children: readonly ElementId[],
-  places: readonly number[],
+  { children, places }: { readonly children: readonly ElementId[]; readonly places: readonly number[] },
   report: Report,
 ): void {
   const inOrder = longestRun(places);
@@ -119,18 +119,15 @@ function whereTo(type: SequenceType, places: readonly number[], inOrder: Uint8Ar
   return after >= 0 ? `Move it before ${nameAt(type, after)}.` : "Move it to its place in the sequence.";
 }
 
-function reportMissing(document: XmlDocument, e: ElementId, type: SequenceType, place: number, report: Report): void {
+/** What an element lacks, and where it belongs. */
+function lacks(document: XmlDocument, e: ElementId, type: SequenceType, place: number): string {
   let before = NONE;
   for (let c = document.first(e); c !== NONE; c = document.next(c)) {
     const at = type.names.indexOf(document.name(c));
     if (at >= 0 && at < place) before = c;
   }
   const where = before === NONE ? "as its first element" : `behind ${document.prefixed(document.name(before))}`;
-  report(
-    "UBL-GRAMMAR-MISSING",
-    e,
-    `${document.prefixed(document.name(e))} lacks ${nameAt(type, place)}. Add it ${where}.`,
-  );
+  return `${document.prefixed(document.name(e))} lacks ${nameAt(type, place)}. Add it ${where}.`;
 }
 
 const nameAt = (type: SequenceType, place: number): string => prefixedName(type.names[place] ?? 0);

@@ -73,7 +73,7 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
   if (token === undefined) return "token_missing";
   const own = ownKey(textOf(token), input.keys);
   if (own === undefined) return "decryption";
-  const parts = openParts(input, encryption, own, signed, infos);
+  const parts = openParts(input, encryption, own, { signed, infos });
   if (typeof parts === "string") return parts;
   return { ...opened, recipient: own.certificate, parts };
 }
@@ -106,8 +106,7 @@ function openParts(
   input: OpenInput,
   encryption: Encryption,
   own: OwnKey,
-  signed: SignedSet,
-  infos: readonly PartInfo[],
+  { signed, infos }: { readonly signed: SignedSet; readonly infos: readonly PartInfo[] },
 ): OpenedPart[] | SecurityReason {
   if (encryption.cids.length !== input.attachments.length) return "encryption_structure";
   const plain = decryptParts(encryption, input.attachments, unwrapPrivateKey(own.key));

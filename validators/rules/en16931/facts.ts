@@ -203,8 +203,8 @@ export class En16931Facts implements Facts {
       const atTop = doc.parent(e) === 0 && billing;
       addCategories(doc, e, this.#anyIndicator);
       if (atTop) addCategories(doc, e, this.#documentAny);
-      addIndicated(doc, e, false, this.#allowances, atTop ? this.#documentAllowances : undefined);
-      addIndicated(doc, e, true, this.#charges, atTop ? this.#documentCharges : undefined);
+      addIndicated(doc, e, false, atTop ? [this.#allowances, this.#documentAllowances] : [this.#allowances]);
+      addIndicated(doc, e, true, atTop ? [this.#charges, this.#documentCharges] : [this.#charges]);
     }
     this.#allowancesKnown = true;
   }
@@ -259,22 +259,14 @@ function addCategories(doc: XmlDocument, allowance: ElementId, codes: Codes): vo
  * Adds the categories of an AllowanceCharge whose indicator has that value; an unreadable indicator is an error of the
  * place.
  */
-function addIndicated(
-  doc: XmlDocument,
-  allowance: ElementId,
-  charge: boolean,
-  codes: Codes,
-  atTop: Codes | undefined,
-): void {
+function addIndicated(doc: XmlDocument, allowance: ElementId, charge: boolean, lists: readonly Codes[]): void {
   try {
     if (!hasChargeIndicator(doc, allowance, charge)) return;
   } catch (error) {
-    codes.fail(error);
-    atTop?.fail(error);
+    for (const codes of lists) codes.fail(error);
     return;
   }
-  addCategories(doc, allowance, codes);
-  if (atTop !== undefined) addCategories(doc, allowance, atTop);
+  for (const codes of lists) addCategories(doc, allowance, codes);
 }
 
 /** Sum of LineExtensionAmount of every line, wherever it stands. @throws RuleError XPTY0004, FORG0001 */

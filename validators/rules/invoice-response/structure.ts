@@ -115,18 +115,18 @@ const MODEL: ElementModel = must("ApplicationResponse", {
 
 /** The basic rules, each element before its children and a rule for unknown children behind them. */
 export function basicRules(): readonly Rule[] {
-  const numbering = { last: 0 };
-  return elementRules(MODEL, "", numbering);
+  let last = 0;
+  return elementRules(MODEL, "", () => (last += 1));
 }
 
-function elementRules(model: ElementModel, above: string, numbering: { last: number }): Rule[] {
-  numbering.last += 1;
+/** @param next  the next number of the official list, in which an attribute has one of its own */
+function elementRules(model: ElementModel, above: string, next: () => number): Rule[] {
   const path = `${above}/${model.term}`;
-  const element = String(numbering.last).padStart(3, "0");
-  if (model.attribute !== undefined) numbering.last += 1;
+  const element = String(next()).padStart(3, "0");
+  if (model.attribute !== undefined) next();
   const claims = [...claimsAbout(model), ...(model.term === "ApplicationResponse" ? [noSchemaLocation] : [])];
   const number = (index: number): string => `PEPPOL-T111-B${element}${String(index + 1).padStart(2, "0")}`;
-  const known = (model.children ?? []).flatMap((child) => elementRules(child, path, numbering));
+  const known = (model.children ?? []).flatMap((child) => elementRules(child, path, next));
   const others =
     model.children === undefined || model.open === true
       ? []

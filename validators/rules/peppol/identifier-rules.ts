@@ -22,13 +22,13 @@ interface SchemeRule extends AssertFacts {
 
 const ADDRESS_OR_LEGAL = "BT-29 BT-30 BT-34 BT-46 BT-47 BT-49 BT-60 BT-61".split(" ");
 
-const scheme = (
-  id: string,
-  severity: Severity,
-  code: string | undefined,
-  message: string,
-  terms = ADDRESS_OR_LEGAL,
-): SchemeRule => ({ id, severity, scheme: code, message, terms });
+const scheme = (id: string, severity: Severity, code: string | undefined, message: string): SchemeRule => ({
+  id,
+  severity,
+  scheme: code,
+  message,
+  terms: ADDRESS_OR_LEGAL,
+});
 
 /** In the order of the official pattern. */
 const SCHEME_RULES: readonly SchemeRule[] = [
@@ -70,13 +70,15 @@ const SCHEME_RULES: readonly SchemeRule[] = [
     "0210",
     "The Italian tax code (0210) should have 11 digits or the 16 characters of a codice fiscale.",
   ),
-  scheme(
-    "PEPPOL-COMMON-R046",
-    "warning",
-    "9907",
-    "The Italian tax code (9907) should have 11 digits or the 16 characters of a codice fiscale.",
-    ["BT-34", "BT-49"],
-  ),
+  {
+    ...scheme(
+      "PEPPOL-COMMON-R046",
+      "warning",
+      "9907",
+      "The Italian tax code (9907) should have 11 digits or the 16 characters of a codice fiscale.",
+    ),
+    terms: ["BT-34", "BT-49"],
+  },
   scheme(
     "PEPPOL-COMMON-R047",
     "warning",
@@ -113,13 +115,15 @@ const SCHEME_RULES: readonly SchemeRule[] = [
     "9944",
     "The Dutch VAT number (9944) should be NL, nine digits, B and two digits.",
   ),
-  scheme(
-    "PEPPOL-COMMON-R056-2",
-    "warning",
-    undefined,
-    "A VAT number that begins with NL should go on with nine digits, B and two digits.",
-    ["BT-31", "BT-48", "BT-63"],
-  ),
+  {
+    ...scheme(
+      "PEPPOL-COMMON-R056-2",
+      "warning",
+      undefined,
+      "A VAT number that begins with NL should go on with nine digits, B and two digits.",
+    ),
+    terms: ["BT-31", "BT-48", "BT-63"],
+  },
   scheme("PEPPOL-COMMON-R057", "warning", "0217", "The Dutch establishment number (0217) should have twelve digits."),
 ];
 

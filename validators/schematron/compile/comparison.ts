@@ -83,6 +83,12 @@ const asDouble = (value: Value): string =>
       ? value.code
       : `R.toDouble(${value.code})`;
 
+/** What is compared, and as what. */
+interface Operator {
+  readonly op: Comparison;
+  readonly way: Way;
+}
+
 /** True when some pair satisfies the operator. */
 function generalComparison(op: Comparison, left: Code, right: Code, env: Env): string {
   if (weight(left) < weight(right)) return generalComparison(MIRROR[op], right, left, env);
@@ -93,10 +99,10 @@ function generalComparison(op: Comparison, left: Code, right: Code, env: Env): s
     const set = m.constant(`new Set(${JSON.stringify(right.strings)})`);
     return m.helper(`${left.each("any", (item) => `if (${set}.has(${item.atom})) return true;`)} return false;`);
   }
-  if (right.card === "many") return manyToMany(op, way, left, right, env);
+  if (right.card === "many") return manyToMany({ op, way }, left, right, env);
   const other = atomOf(m, right);
   if (left.card !== "many" && left.native === undefined && left.strings === undefined)
-    return oneToOne(op, way, atomOf(m, left), other, env);
+    return oneToOne({ op, way }, atomOf(m, left), other, env);
   if (right.strings !== undefined || right.native !== undefined) {
     return m.helper(
       `${left.each("any", (item) => `if (${pair(way, op, value(item), other)}) return true;`)} return false;`,
@@ -113,7 +119,7 @@ function generalComparison(op: Comparison, left: Code, right: Code, env: Env): s
  * Two single values: the left one first, errors included; when it is absent the right one is not evaluated, as in
  * Saxon, which makes a value comparison of it.
  */
-function oneToOne(op: Comparison, way: Way, left: Value, right: Value, env: Env): string {
+function oneToOne({ op, way }: Operator, left: Value, right: Value, env: Env): string {
   const { m } = env;
   const [a, b] = [m.local(), m.local()];
   const absent = (value: Value, local: string): string =>
@@ -131,7 +137,7 @@ function weight(code: Code): number {
 }
 
 /** Two sequences: text equality through a set, so that the cost is their sum and not their product. */
-function manyToMany(op: Comparison, way: Way, left: Code, right: Code, env: Env): string {
+function manyToMany({ op, way }: Operator, left: Code, right: Code, env: Env): string {
   const { m } = env;
   const [list, other] = [m.local(), m.local()];
   const type = atomTypeOf(right.type);

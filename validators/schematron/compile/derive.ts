@@ -38,25 +38,27 @@ export function countOf(m: Module, code: Code): string {
 }
 
 /** The item, or undefined; more than one is the error XPTY0004. */
-export const singleOf = (m: Module, code: Code): Value => onlyOne(m, code, code.single, (item) => item.code, code.type);
+export const singleOf = (m: Module, code: Code): Value =>
+  onlyOne(m, code, { single: code.single, pick: (item) => item.code, type: code.type });
 
 /** The typed value of the item, or undefined; more than one is the error XPTY0004. */
 export const atomOf = (m: Module, code: Code): Value =>
-  onlyOne(
-    m,
-    code,
-    isNodeType(code.type) || code.type === "any" ? undefined : code.single,
-    (item) => item.atom,
-    atomTypeOf(code.type),
-  );
+  onlyOne(m, code, {
+    single: isNodeType(code.type) || code.type === "any" ? undefined : code.single,
+    pick: (item) => item.atom,
+    type: atomTypeOf(code.type),
+  });
 
 function onlyOne(
   m: Module,
   code: Code,
-  single: string | undefined,
-  pick: (item: Item) => string,
-  type: ItemType,
+  form: {
+    readonly single: string | undefined;
+    readonly pick: (item: Item) => string;
+    readonly type: ItemType;
+  },
 ): Value {
+  const { single, pick, type } = form;
   const optional = code.card !== "one";
   if (single !== undefined) return { code: single, type, optional };
   if (code.card === "none") return { code: "undefined", type, optional };

@@ -155,7 +155,7 @@ function applyAxis(stage: Stage, step: AxisStep, env: Env): Stage {
     each: (body) =>
       fromAll
         ? allAttributes(step, env, body)
-        : stage.each((item) => applyPredicates(loopOf(item), step.predicates, env, reverse, body)),
+        : stage.each((item) => applyPredicates(loopOf(item), step.predicates, { env, reverse }, body)),
     distinct: single || (stage.distinct && isDown) || (isDescent && stage.distinct && stage.peers),
     ordered: !reverse && (single || (stage.ordered && stage.peers && (isDown || isDescent))),
     peers: (single && (isDown || step.axis === "parent")) || (isDown && stage.peers),
@@ -187,7 +187,7 @@ const namesOf = (test: NodeTest): ReadonlySet<string> | undefined =>
 function allAttributes(step: AxisStep, env: Env, body: (item: Item) => string): string {
   const { m } = env;
   const loop: Loop = { type: "attribute", emit: (inner) => attributesOfAll(step.test, env, inner) };
-  return applyPredicates(loop, step.predicates, { ...env, m }, false, body);
+  return applyPredicates(loop, step.predicates, { env: { ...env, m }, reverse: false }, body);
 }
 
 function attributesOfAll(test: NodeTest, env: Env, body: (item: Item) => string): string {
@@ -436,13 +436,12 @@ function farLoop(
 function applyPredicates(
   loop: Loop,
   predicates: readonly Expr[],
-  env: Env,
-  reverse: boolean,
+  { env, reverse }: { readonly env: Env; readonly reverse: boolean },
   body: (item: Item) => string,
 ): string {
   const [first, ...rest] = predicates;
   if (first === undefined) return loop.emit(body);
-  return applyPredicates(filterLoop(loop, first, env, reverse), rest, env, false, body);
+  return applyPredicates(filterLoop(loop, first, env, reverse), rest, { env, reverse: false }, body);
 }
 
 function filterLoop(loop: Loop, predicate: Expr, env: Env, reverse: boolean): Loop {

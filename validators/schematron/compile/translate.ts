@@ -128,7 +128,12 @@ function variable(name: string, env: Env): Code {
 const REPEATED_MAX = 4000;
 
 /** Runs `body` for the items of several codes in turn; through an array when the body would be repeated too much. */
-function inTurn(m: Env["m"], codes: readonly Code[], type: ItemType, need: Need, body: (item: Item) => string): string {
+function inTurn(
+  m: Env["m"],
+  codes: readonly Code[],
+  { type, need }: { readonly type: ItemType; readonly need: Need },
+  body: (item: Item) => string,
+): string {
   const widen = (item: Item): Item =>
     item.type === type || (isNodeType(type) && isNodeType(item.type))
       ? item
@@ -170,7 +175,7 @@ export function sequenceCode(m: Env["m"], all: readonly Code[]): Code {
   return {
     type,
     card: "many",
-    each: (need, body) => inTurn(m, codes, type, need, body),
+    each: (need, body) => inTurn(m, codes, { type, need }, body),
     ...(isNodeType(type) ? { truth } : {}),
   };
 }
@@ -296,7 +301,7 @@ function union(expr: Expr & { readonly kind: "set" }, env: Env): Code {
       return `(${codes.map((code) => truthOf(m, code)).join(" || ")})`;
     },
     each: (need, body) => {
-      if (need === "any" || (need === "set" && disjoint)) return inTurn(m, codes, type, need, body);
+      if (need === "any" || (need === "set" && disjoint)) return inTurn(m, codes, { type, need }, body);
       const [list, local] = [m.local(), m.local()];
       const filled = codes.map((code) => code.each("any", (item) => `${list}.push(${item.code});`)).join(" ");
       return `{ const ${list} = []; ${filled} for (const ${local} of R.sortUnique(${list})) { ${body(itemOf(type, local))} } }`;
@@ -367,7 +372,8 @@ export function chooseCode(m: Env["m"], condition: string, then: Code, otherwise
       ...(isBoolean ? { truth: `(${condition} ? ${truthOf(m, then)} : ${truthOf(m, otherwise)})` } : {}),
     });
   }
-  const side = (code: Code, need: Need, body: (item: Item) => string): string => inTurn(m, [code], type, need, body);
+  const side = (code: Code, need: Need, body: (item: Item) => string): string =>
+    inTurn(m, [code], { type, need }, body);
   return {
     type,
     card,
@@ -409,7 +415,9 @@ function forLoop(list: readonly Binding[], body: Expr, env: Env): Code {
     type,
     card: "many",
     each: (_, run) =>
-      bindings(list, env, "sequence", (inner) => inTurn(env.m, [translate(body, inner)], type, "sequence", run)),
+      bindings(list, env, "sequence", (inner) =>
+        inTurn(env.m, [translate(body, inner)], { type, need: "sequence" }, run),
+      ),
   };
 }
 

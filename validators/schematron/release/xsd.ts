@@ -87,7 +87,7 @@ async function loadLibrary(): Promise<Library> {
  * undoing.
  */
 function folderProvider(library: Library, root: string): () => () => void {
-  const files = new Map<number, { readonly bytes: Buffer; at: number }>();
+  const files = new Map<number, { readonly bytes: Buffer; readonly at: number }>();
   let next = 1;
   const pathOf = (name: string): string => resolve(name.replace(/^file:\/\//, ""));
   const within = (path: string): boolean => path === root || path.startsWith(join(root, "/")) || dirname(path) === root;
@@ -102,7 +102,7 @@ function folderProvider(library: Library, root: string): () => () => void {
         const open = files.get(handle);
         if (open === undefined) return -1;
         const count = open.bytes.copy(buffer, 0, open.at);
-        open.at += count;
+        files.set(handle, { bytes: open.bytes, at: open.at + count });
         return count;
       },
       close: (handle) => files.delete(handle),

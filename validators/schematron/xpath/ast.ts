@@ -116,11 +116,19 @@ const NOT_NUMERIC = new Set([
 ]);
 
 /** What an expression reads from outside itself. */
-type Dependence = { context: boolean; position: boolean; readonly variables: Set<string> };
+class Dependence {
+  context = false;
+  position = false;
+  readonly variables: Set<string>;
+
+  constructor(variables = new Set<string>()) {
+    this.variables = variables;
+  }
+}
 
 /** Works out what `expr` reads: the context item, its position or size, and free variables. */
 export function dependenceOf(expr: Expr): Dependence {
-  const found: Dependence = { context: false, position: false, variables: new Set() };
+  const found = new Dependence();
   visit(expr, found, new Set());
   return found;
 }
@@ -215,7 +223,7 @@ function visitPath(path: Expr & { readonly kind: "path" }, found: Dependence, bo
 /** Expressions with a context of their own: only their variables are read from outside, and `current()`. */
 function visitInner(exprs: readonly Expr[], found: Dependence, bound: ReadonlySet<string>): void {
   for (const expr of exprs) {
-    const inner: Dependence = { context: false, position: false, variables: found.variables };
+    const inner = new Dependence(found.variables);
     visit(expr, inner, bound);
     if (usesCurrent(expr)) found.context = true;
   }
