@@ -8,7 +8,7 @@ import { leaseDuties } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
 import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
-import type { ReadStatus } from "../engine/documents/inbound/statuses.js";
+import type { ReadStatus, StatusReadPorts } from "../engine/documents/inbound/statuses.js";
 import { createWake } from "../engine/events/wake.js";
 import type { Wake } from "../engine/events/wake.js";
 import { LIMITS } from "../engine/base/limits.js";
@@ -18,7 +18,8 @@ import type { MessageKind, MessagePorts } from "./message.js";
 import type { ActorSystem } from "./system.js";
 
 /** What working through due statuses and messages needs. */
-export interface StatusWorkPorts extends Pick<MessagePorts, "sql" | "sealer" | "clock" | "log" | "owner" | "provider"> {
+export interface StatusWorkPorts
+  extends Pick<MessagePorts, "sql" | "sealer" | "clock" | "log" | "owner" | "provider">, StatusReadPorts {
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
   readonly message: MessageKind;

@@ -67,15 +67,28 @@ interface Envelope {
   readonly run: () => Promise<void>;
 }
 
-interface Entry {
-  cache: unknown;
+/** What is known of one living actor; only the system holds it. */
+class Entry {
   readonly reference: Reference;
   readonly kind: string;
   readonly idle_ms: number;
+  cache: unknown;
   /** Commands given and not yet ended, the running one included. */
-  waiting: number;
+  waiting = 0;
   idleSince: number;
   retired: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
+
+  constructor(
+    reference: Reference,
+    { name, idle_ms }: { readonly name: string; readonly idle_ms: number },
+    started: { readonly cache: unknown; readonly at: number },
+  ) {
+    this.reference = reference;
+    this.kind = name;
+    this.idle_ms = idle_ms;
+    this.cache = started.cache;
+    this.idleSince = started.at;
+  }
 }
 
 /** FNV-1a over UTF-16 units: spreads keys over the parents. */
@@ -129,15 +142,7 @@ export function startActors(ports: {
       (envelope: Envelope) => envelope.run(),
       `${kind.name}-${(generation += 1)}`,
     );
-    const entry: Entry = {
-      cache: kind.start(key),
-      reference,
-      kind: kind.name,
-      idle_ms: kind.idle_ms,
-      waiting: 0,
-      idleSince: monotonic(),
-      retired: undefined,
-    };
+    const entry = new Entry(reference, kind, { cache: kind.start(key), at: monotonic() });
     entries.set(path, entry);
     counts.set(kind.name, (counts.get(kind.name) ?? 0) + 1);
     return entry;

@@ -84,8 +84,7 @@ function sbdOf(receiver: ParticipantId): Buffer {
 }
 
 async function seal(
-  from: AccessPointKey,
-  to: AccessPointKey,
+  { from, to }: { readonly from: AccessPointKey; readonly to: AccessPointKey },
   receiver: ParticipantId,
   payload: Buffer,
   crypto: As4Crypto,
@@ -113,7 +112,7 @@ async function seal(
 }
 
 const makeMessage = (from: AccessPointKey, to: AccessPointKey, receiver: ParticipantId): Promise<Prepared> =>
-  seal(from, to, receiver, sbdOf(receiver), here);
+  seal({ from, to }, receiver, sbdOf(receiver), here);
 
 /** One exchange after the other on one thread: what the protocol costs without workers and network. */
 async function protocolFigures(seconds: number, from: AccessPointKey, to: AccessPointKey): Promise<Figure[]> {
@@ -217,7 +216,7 @@ async function stackFigures(options: BenchOptions, from: AccessPointKey, to: Acc
   const receiver = "0245:7000000001" as ParticipantId;
   const payload = sbdOf(receiver);
   const exchange = async (): Promise<Prepared> => {
-    const sent = await seal(from, to, receiver, payload, crypto);
+    const sent = await seal({ from, to }, receiver, payload, crypto);
     const result = await http.request({
       method: "POST",
       use: "as4",
@@ -243,7 +242,7 @@ async function stackFigures(options: BenchOptions, from: AccessPointKey, to: Acc
     options.say("the protocol over HTTP, no store …");
     if (!options.tiny) await inParallel(2, CONNECTIONS, exchange);
     const whole = await at(exchange);
-    const outbound = await at(() => seal(from, to, receiver, payload, crypto));
+    const outbound = await at(() => seal({ from, to }, receiver, payload, crypto));
     return [
       {
         name: "exchanges, no store",

@@ -148,8 +148,7 @@ async function drainRate(
 async function steady(
   options: BenchOptions,
   engine: BenchEngine,
-  next: ReturnType<typeof requests>,
-  url: string,
+  { next, url }: { readonly next: ReturnType<typeof requests>; readonly url: string },
   offered: number,
 ): Promise<{ readonly figures: Figure[]; readonly answers: number }> {
   const started = new Date(systemClock.now());
@@ -217,7 +216,7 @@ export const endToEndBench: Bench = {
       options.say("a backlog …");
       const backlog = await drainRate(options, engine, next, url);
       options.say("a steady stream …");
-      const stream = await steady(options, engine, next, url, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
+      const stream = await steady(options, engine, { next, url }, Math.max(1, Math.floor(backlog.rate * STEADY_SHARE)));
       await checkRows(engine, warm.answers + backlog.answers + stream.answers, CONNECTIONS);
       const limit = await rsaLimit(
         options.tiny ? 0.1 : 3,

@@ -109,7 +109,7 @@ export interface BenchFirm {
   readonly participantId: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  token: string;
+  readonly token: string;
 }
 
 const SECRET_CHARS = 40;
@@ -127,16 +127,16 @@ const secretOf = (index: number): string =>
  * Makes `count` firms, each with a participant that takes billing documents, a key and a token from the token endpoint.
  */
 export async function makeFirms(engine: BenchEngine, count: number): Promise<BenchFirm[]> {
-  const firms = Array.from({ length: count }, (_, index): BenchFirm => ({
+  const firms = Array.from({ length: count }, (_, index) => ({
     participantId: `0245:8${String(index).padStart(9, "0")}`,
     clientId: newId(systemClock),
     clientSecret: secretOf(index),
-    token: "",
   }));
   await insertBenchFirms(engine.sql, firms, BILLING_CAPABILITIES);
+  const ready: BenchFirm[] = [];
   for (let i = 0; i < firms.length; i += TOKENS_AT_ONCE) {
-    await Promise.all(
-      firms.slice(i, i + TOKENS_AT_ONCE).map(async (firm) => {
+    const some = await Promise.all(
+      firms.slice(i, i + TOKENS_AT_ONCE).map(async (firm): Promise<BenchFirm> => {
         const answer = await fetch(`${engine.sandbox.sapiBaseUrl}/auth/token`, {
           method: "POST",
           headers: { "content-type": "application/json" },
@@ -148,11 +148,12 @@ export async function makeFirms(engine: BenchEngine, count: number): Promise<Ben
         });
         const body = (await answer.json()) as { readonly access_token?: string };
         if (body.access_token === undefined) throw new Error(`no token for a bench firm: ${answer.status}`);
-        firm.token = body.access_token;
+        return { ...firm, token: body.access_token };
       }),
     );
+    ready.push(...some);
   }
-  return firms;
+  return ready;
 }
 
 const SCOPES: readonly Scope[] = ["documents:send", "documents:read", "documents:write"];

@@ -21,6 +21,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   findings: "a list",
   'childrenNamed(list, SMP_NS, "ServiceMetadataReference")': "a list",
   ordered: "a list",
+  kinds: "a list",
   texts: "a list",
   ids: "a list",
   urls: "a list",

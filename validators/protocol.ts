@@ -3,11 +3,13 @@
  * Types and lists, no behaviour; the engine may import this file.
  */
 import type { Report } from "./report.js";
+import type { ResponseFacts, ResponseInput } from "./responses.js";
 import type { ParseInput, ParseOutput } from "./summary.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 import type { ScanLimits } from "./xml/limits.js";
 
 export type { DocumentFacts, Endpoint, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
+export type { ResponseFacts } from "./responses.js";
 export type { DocumentSummary, ParseInput, ParseOutput } from "./summary.js";
 export type { ScanLimits } from "./xml/limits.js";
 
@@ -42,8 +44,10 @@ export interface Tasks extends SignatureTasks {
   readonly validate: { readonly input: ValidateInput; readonly output: Report };
   /** Reads a document without judging it. */
   readonly parse: { readonly input: ParseInput; readonly output: ParseOutput };
+  /** Reads a Message Level Status or an Invoice Response. */
+  readonly response: { readonly input: ResponseInput; readonly output: ResponseFacts | undefined };
 }
-export type TaskKind = "validate" | "parse" | SignatureTaskKind;
+export type TaskKind = "validate" | "parse" | "response" | SignatureTaskKind;
 
 /** One piece of work inside a batch. */
 export interface Job {

@@ -35,6 +35,7 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
     };
   },
   parse: async () => (await import("./summary.js")).parseDocument,
+  response: async () => (await import("./responses.js")).readResponse,
   "as4.seal": () => signature("as4.seal"),
   "as4.open": () => signature("as4.open"),
   "as4.sign": () => signature("as4.sign"),

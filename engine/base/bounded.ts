@@ -20,13 +20,13 @@ export class BoundedMap<K, V> extends Map<K, V> {
     return super.set(key, value);
   }
 
-  /** `set`, for expressions. @returns the value */
+  /** Sets an entry, and gives its value back, so that a caller can keep and return it at once. */
   keep(key: K, value: V): V {
     this.set(key, value);
     return value;
   }
 
-  /** `get` that makes the entry the youngest. Costs 0.1 µs more. */
+  /** Gets a value and makes its entry the youngest, so that it stays longest; 0.1 µs slower than `get`. */
   use(key: K): V | undefined {
     const value = this.get(key);
     if (value !== undefined) this.set(key, value);

@@ -72,13 +72,14 @@ interface Row<T> {
   /** Whether `NAME_FILE` may name a file that holds the value. */
   readonly file?: true;
 }
-const row = <T>(shown: string, meaning: string, parse: (value: string) => T, absent: T, file?: true): Row<T> => ({
+const row = <T>(shown: string, meaning: string, parse: (value: string) => T, absent: T): Row<T> => ({
   shown,
   meaning,
   parse,
   absent,
-  ...(file === undefined ? {} : { file }),
 });
+/** A row whose value may be in a file, because it is a secret. */
+const secret = <T>(plain: Row<T>): Row<T> => ({ ...plain, file: true });
 
 /** @source design/interface.md, Environment */
 export const VARIABLES = {
@@ -97,12 +98,13 @@ export const VARIABLES = {
     absolute,
     resolve("data"),
   ),
-  DATABASE_URL: row<string | undefined>(
-    "",
-    "A Postgres of version 15 or later; empty starts the embedded one.",
-    urlOf("postgres", "postgresql"),
-    undefined,
-    true,
+  DATABASE_URL: secret(
+    row<string | undefined>(
+      "",
+      "A Postgres of version 15 or later; empty starts the embedded one.",
+      urlOf("postgres", "postgresql"),
+      undefined,
+    ),
   ),
   NATS_URL: row<string | undefined>(
     "",
@@ -117,19 +119,21 @@ export const VARIABLES = {
     urlOf("http", "https"),
     undefined,
   ),
-  ADMIN_TOKEN: row<string | undefined>(
-    "",
-    "The operators' token for /admin, at least 32 random characters; the sandbox makes one, production without one keeps /admin closed.",
-    adminToken,
-    undefined,
-    true,
+  ADMIN_TOKEN: secret(
+    row<string | undefined>(
+      "",
+      "The operators' token for /admin, at least 32 random characters; the sandbox makes one, production without one keeps /admin closed.",
+      adminToken,
+      undefined,
+    ),
   ),
-  MASTER_KEY: row<Buffer | undefined>(
-    "",
-    "32 bytes in base64 that encrypt payloads at rest; the sandbox generates one in DATA_DIR.",
-    masterKey,
-    undefined,
-    true,
+  MASTER_KEY: secret(
+    row<Buffer | undefined>(
+      "",
+      "32 bytes in base64 that encrypt payloads at rest; the sandbox generates one in DATA_DIR.",
+      masterKey,
+      undefined,
+    ),
   ),
   AS4_KEYSTORE: row<string | undefined>(
     "",
@@ -137,7 +141,7 @@ export const VARIABLES = {
     absolute,
     undefined,
   ),
-  AS4_KEYSTORE_PASSWORD: row<string | undefined>("", "Password of AS4_KEYSTORE.", text, undefined, true),
+  AS4_KEYSTORE_PASSWORD: secret(row<string | undefined>("", "Password of AS4_KEYSTORE.", text, undefined)),
   PEPPOL_TRUST_DIR: row<string | undefined>(
     "",
     "Folder of PEM files of the AP and SMP certification authorities; the sandbox trusts its development PKI.",
@@ -182,12 +186,13 @@ export const VARIABLES = {
     oneOf(REVOCATION_MODES),
     "soft",
   ),
-  EVIDENCE_STORE: row<string | undefined>(
-    "file:DATA_DIR/evidence",
-    "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).",
-    urlOf("file", "s3"),
-    undefined,
-    true,
+  EVIDENCE_STORE: secret(
+    row<string | undefined>(
+      "file:DATA_DIR/evidence",
+      "file:DIRECTORY, or s3:https://KEY:SECRET@HOST/BUCKET/PREFIX?region=REGION (a bucket with object lock).",
+      urlOf("file", "s3"),
+      undefined,
+    ),
   ),
   VALIDATOR_THREADS: row<number>(
     "cores - 1, at least 1",
@@ -273,7 +278,7 @@ function productionSentences(config: Config): string[] {
   return [...missing, ...plain];
 }
 
-/** Variables that make no sense without another. */
+/** Refuses variables that have no effect without another one, which was probably forgotten. */
 const relationSentences = (config: Config): string[] =>
   config.SML_SMP_ID !== undefined && config.PUBLIC_URL === undefined
     ? ["PUBLIC_URL must be set when SML_SMP_ID is: the network finds our SMP by it."]

@@ -10,7 +10,7 @@ interface CalendarDay {
 }
 
 const DATE = /^(-?)(\d{4,10})-(\d\d)-(\d\d)(?:Z|[+-](?:(?:0\d|1[0-3]):[0-5]\d|14:00))?$/;
-/** The language of the UBL grammar, so that what is no day here is a finding there. */
+/** The last year of the UBL grammar: what is no day here is then a finding in its document, and never the other way. */
 const LAST_YEAR = 2_147_483_647;
 
 /** Reads a trimmed text as xs:date; undefined for impossible days, the year 0 and everything else. */
@@ -26,7 +26,7 @@ export function parseCalendarDay(text: string): CalendarDay | undefined {
   };
 }
 
-/** The days of February follow the year as it is written. */
+/** Whether February has 29 days is decided by the year as it is written, also for years before 1, as XSD does. */
 const daysIn = (year: number, month: number): number =>
   month === 2
     ? year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
@@ -34,7 +34,7 @@ const daysIn = (year: number, month: number): number =>
       : 28
     : 30 + ((month + (month >> 3)) & 1);
 
-/** Years begin in March, so that the leap day is the last. */
+/** Days since 1970-01-01. The year is taken to begin in March, so that the leap day is its last and shifts no month. */
 function ordinalOf(year: number, month: number, day: number): number {
   const y = month > 2 ? year : year - 1;
   const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;

@@ -97,6 +97,8 @@ export const LIMITS = {
   payload_inline_bytes: 64 * KiB,
   /** Octets that are hashed or sealed before the event loop turns: about 1 ms. Ours. */
   payload_slice_bytes: 512 * KiB,
+  /** Octets of a stored payload in one row of an answer of Postgres, which is read in one turn: about 2 ms. Ours. */
+  payload_piece_bytes: 1 * MiB,
   /** Bodies of operations that carry no document. @source spec/rulings.md, section 1: 1 MB elsewhere */
   request_small_body_bytes_max: 1 * MiB,
   /** design/reliability.md, H-03: all headers together; uWS answers 431 beyond. */
@@ -135,7 +137,7 @@ export const LIMITS = {
   /** What `kurier demo` waits for a delivery and for one answer. Ours. */
   demo_delivery_ms: 30 * SECOND_MS,
   demo_request_ms: 10 * SECOND_MS,
-  /** How often it looks. */
+  /** How often the demo asks whether its document has arrived. Ours. */
   demo_poll_ms: 25,
   /**
    * Requests under way at once on a node; more are answered 503 unread. Ours: 2,000 × 25 MB never happens at 64 KB
@@ -248,7 +250,7 @@ export const LIMITS = {
   /** How often a process looks for leases of its own that it does not work on, and how old those are at least. */
   lease_look_ms: 15 * SECOND_MS,
   lease_young_ms: 10 * SECOND_MS,
-  /** `kurier reconcile` counts no further. */
+  /** `kurier reconcile` counts due documents as far as this: whether there are more makes no difference to a person. */
   due_counted_max: 100_000,
   /** How often a node looks for attempts that have become due. */
   due_poll_ms: 1 * SECOND_MS,
@@ -268,7 +270,7 @@ export const LIMITS = {
   /** A call to another host of the network: SMP, OCSP, CRL, SML. @source design/reliability.md, S-04 */
   outbound_connect_ms: 5 * SECOND_MS,
   outbound_total_ms: 15 * SECOND_MS,
-  /** Headers of an answer, octets. Ours. */
+  /** Octets of all headers of an answer to a call of ours; a longer answer is a failed call. Ours. */
   outbound_header_bytes_max: 16 * KiB,
   /** Addresses of one host name that are checked and tried; a name with more is refused. Ours. */
   outbound_addresses_max: 16,
@@ -296,7 +298,7 @@ export const LIMITS = {
   dns_servers_max: 3,
   dns_answer_bytes_max: 16 * KiB,
   dns_records_max: 128,
-  /** Aliases that are followed inside one answer. */
+  /** Aliases (CNAME) that are followed inside one DNS answer, so that a circle of them ends. */
   dns_aliases_max: 8,
   /** A record's time to live is believed within these bounds; "there is none" at most the second. */
   dns_ttl_min_ms: 30 * SECOND_MS,
@@ -352,19 +354,19 @@ export const LIMITS = {
   registration_sml_ms: 12 * SECOND_MS,
   /** How long an operation on a registration counts as under way: the SML's answer, and DNS asked after it. */
   registration_lease_ms: 2 * MINUTE_MS,
-  /** Content-Type of a message or of a part. Ours. */
+  /** Characters of the Content-Type of a message or of one of its parts; a longer one is not read. Ours. */
   mime_content_type_chars_max: 1_024,
-  /** Errors of one answer that are read. */
+  /** So many eb:Error elements of one answer are read, and the others ignored. */
   ebms_errors_max: 32,
   /** A peer's text in an error; what is longer is cut: it is compared and logged, never stored whole. */
   ebms_text_chars_max: 1_024,
-  /** XML declaration of a payload, as far as it is looked for. */
+  /** The end of a payload's XML declaration is looked for in so many octets; the usual one has 38. */
   xml_declaration_bytes_max: 512,
   /** Comments before the first or after the last tag of an envelope. */
   envelope_comments_max: 16,
-  /** A URL that somebody else names and we call. */
+  /** Characters of a URL that somebody else names and we call; a longer one is not called. */
   outbound_url_chars_max: 2_048,
-  /** URLs of one kind that are read from a certificate. */
+  /** URLs of one kind (OCSP, CRL) that are read from a certificate. */
   certificate_urls_max: 4,
   /**
    * How long certificates of the development PKI are valid: authorities ten years, the others two. @source
@@ -374,7 +376,7 @@ export const LIMITS = {
   development_leaf_days: 730,
   /** They begin this long ago: another machine's clock may be behind. */
   development_begin_before_ms: 1 * HOUR_MS,
-  /** Certificates in an OCSP answer that may have signed it. */
+  /** Certificates in an OCSP answer that are tried as its signer. */
   ocsp_delegates_max: 4,
 
   /** How long others may keep an answer of our SMP: as long as our own nodes believe one. */
@@ -384,13 +386,16 @@ export const LIMITS = {
   /** Where our end users are when a document does not say it, as ISO 3166-1 has it. */
   home_country: "SK",
   /**
-   * A Message Level Status or an invoice response. One with a thousand issues has 410 KB and takes 12 ms of the event
-   * loop, up to 60 ms cold; a usual one has 2 KB.
+   * A Message Level Status or an invoice response. One with a thousand issues has 410 KB: a worker needs 12 ms for it;
+   * a usual one has 2 KB.
    */
   status_bytes_max: 512 * KiB,
   /** cbc:ID of a status or an answer, in UTF-8: it is indexed like the ids of an envelope. */
   status_id_bytes_max: 1 * KiB,
   status_elements_max: 20_000,
+  /** Nesting of a response and attributes of one of its elements; real ones have 7 and 5. Ours. */
+  status_depth_max: 32,
+  status_attributes_max: 32,
   status_text_chars_max: 500,
   status_location_chars_max: 500,
   /** The most issues that a status of ours lists: the first ones tell what is wrong. Ours. */
@@ -403,7 +408,7 @@ export const LIMITS = {
   mls_decide_again_ms: 1 * MINUTE_MS,
   /** How long a received document waits for its verdict before operators are told; usually milliseconds. Ours. */
   held_max_ms: 2 * MINUTE_MS,
-  /** How soon a verdict is tried again. */
+  /** How soon a verdict on a received document is tried again when no worker could give one. */
   held_again_ms: 5 * SECOND_MS,
   /**
    * A list of received documents waits for those that are being judged: this long first, doubled each time, up to the
@@ -427,12 +432,12 @@ export const LIMITS = {
   status_poll_ms: 1 * SECOND_MS,
   /** Validation of a received document for its status, the wait for a thread included. */
   status_validation_ms: 60 * SECOND_MS,
-  /** Text of a note that a firm adds to a response. */
+  /** Characters of the note that a firm adds to a response; a longer one is cut. */
   response_note_chars_max: 500,
   /** Reports of a month are made this long after its end, so that receipts under way are counted. Due: by the 15th. */
   report_delay_ms: 6 * HOUR_MS,
   report_look_ms: 1 * MINUTE_MS,
-  /** Months that are made up for after a standstill. */
+  /** After a standstill the reports of so many past months are made, not of all there ever were. */
   report_months_max: 24,
   submissions_listed_max: 100,
   /** Far more months than there will ever be; keeps the offset of a page within what Postgres counts. */
@@ -458,13 +463,6 @@ export const LIMITS = {
   stream_stalled_ms: 30 * SECOND_MS,
   stream_ack_wait_ms: 120 * SECOND_MS,
   stream_deliveries_max: 10,
-  reconcile_interval_ms: 15 * SECOND_MS,
-  /** Messages that the reconciler leaves in a stream at most; also what it asks Postgres for at once. */
-  reconcile_batch: 500,
-  /** The pause before the next pass when a pass could not wake everything. */
-  reconcile_again_ms: 1 * SECOND_MS,
-  /** A due document that no stream has woken for this long is woken by the reconciler. */
-  reconcile_grace_ms: 5 * SECOND_MS,
   /** A claimed outbox row that was not published by then is claimed again. */
   relay_claim_ms: 30 * SECOND_MS,
   /** Wait after a broker or Postgres failed: doubles from the first to the last. */
@@ -475,7 +473,7 @@ export const LIMITS = {
   stream_redelivery_max_ms: 60 * SECOND_MS,
   /** A consumer that was told nothing looks by itself after this long. */
   stream_poll_ms: 1 * SECOND_MS,
-  /** One request to the broker. */
+  /** How long one request to the broker is waited for. */
   stream_request_timeout_ms: 5 * SECOND_MS,
   /** What an exposition of metrics waits for Postgres or a broker; a scrape gives up after 10 s. */
   metrics_timeout_ms: 2 * SECOND_MS,
@@ -490,7 +488,7 @@ export const LIMITS = {
   stream_housekeeping_ms: 1 * HOUR_MS,
   stream_memory_bytes_max: 64 * MiB,
   stream_file_bytes_max: 4 * 1024 * MiB,
-  /** One migration script. */
+  /** How long one migration may run before it is given up and the start fails. */
   migration_timeout_ms: 10 * MINUTE_MS,
   /** A pull from NATS lasts this long when nothing comes; the broker allows no less. */
   stream_pull_ms: 1 * SECOND_MS,
@@ -507,7 +505,7 @@ export const LIMITS = {
   db_answer_timeout_ms: 4_500,
   /** Documents committed by one call of accept_documents. */
   accept_batch: 50,
-  /** Inbox reads answered by one statement. */
+  /** Questions for inboxes that one statement answers. */
   read_batch: 128,
   /** Calls that may wait for a statement that they share, and octets that one such statement carries. */
   statement_waiting_max: 4_096,
@@ -547,7 +545,7 @@ export const LIMITS = {
   receiver_slow_start_ms: 250,
   /** An attempt that is ready to send waits this long for its place; then it comes again. */
   receiver_place_wait_ms: 10 * SECOND_MS,
-  /** When to come again to a receiver that is full. */
+  /** How soon a document comes again to a receiver that was full: between the first and the last of these. */
   receiver_retry_min_ms: 1 * SECOND_MS,
   receiver_retry_max_ms: 60 * SECOND_MS,
   /** Receiving access points remembered per node; the network has about 500. */
@@ -568,7 +566,7 @@ export const LIMITS = {
   evidence_shared_max: 256,
   /** Entries of the chain read at once by `evidence verify`. */
   evidence_page: 500,
-  /** One request to the object store. */
+  /** How long one request to the object store is waited for. */
   evidence_store_timeout_ms: 20 * SECOND_MS,
 
   /** How often an unanswered revocation question is logged for one certificate. Ours. */
@@ -587,7 +585,7 @@ export const LIMITS = {
   drain_timeout_ms: 15 * SECOND_MS,
   child_start_timeout_ms: 15 * SECOND_MS,
   child_stop_timeout_ms: 10 * SECOND_MS,
-  /** Text of one field of a log line. */
+  /** Characters of one field of a log line; what is longer is cut. */
   log_text_chars_max: 200,
   /** How long a command that only tries something out may take. */
   child_probe_timeout_ms: 5 * SECOND_MS,

@@ -49,8 +49,6 @@ export const LOG_EVENTS = {
   "postgres.orphan_stopped": "A Postgres that the last process had left behind was stopped.",
   "provider.not_registered":
     "Our own participant as a provider is not registered in the network; run kurier participants register --provider.",
-  "reconciler.failed": "A pass of the reconciler failed; the next one follows.",
-  "reconciler.repaired": "Due work that no stream had woken was woken.",
   "registrations.new_firm_failed":
     "The participant of a new firm could not be registered in the network; see the list of registrations.",
   "relay.failed": "The outbox could not be read; the next look comes soon.",
@@ -74,7 +72,7 @@ export const LOG_EVENTS = {
   "stream.handler_late": "The handler of a message took longer than the stream waits.",
   "stream.housekeeping_failed": "Old copies of events could not be removed.",
   "stream.message_dropped":
-    "A message was delivered as often as is allowed and is given up; the reconciler finds its work.",
+    "A message was delivered as often as is allowed and is given up; its work is still due in Postgres.",
   "stream.pull_failed": "Messages could not be fetched from the broker.",
   "validator.quarantined":
     "A document has ended two workers; it is refused from now on and kept sealed in DATA_DIR/quarantine.",

@@ -4,7 +4,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom
 const SECONDS_FAST = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_SLOW = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 21600, 86400];
 
-/** Around the service levels of 20 and 25 minutes. */
+/** Finest around 20 and 25 minutes: the service levels by which the network measures statuses. */
 const SECONDS_MLS = [1, 5, 15, 60, 300, 600, 900, 1200, 1500, 3600, 21600, 86400];
 
 /** Name → kind, help and labels; names follow the Prometheus conventions. @source design/reliability.md, section 6 */
@@ -110,11 +110,6 @@ export const METRICS = {
   },
   idempotency_replays_total: { kind: "counter", help: "Repeats answered from the stored reply.", labels: [] },
   idempotency_conflicts_total: { kind: "counter", help: "Conflicts by code.", labels: ["code"] },
-  reconciler_repairs_total: {
-    kind: "counter",
-    help: "What the reconciler had to repair; 0 on a healthy system.",
-    labels: ["kind"],
-  },
   fencing_rejections_total: {
     kind: "counter",
     help: "Writes refused because their version or lease was stale.",
@@ -127,7 +122,7 @@ export const METRICS = {
   },
   stream_messages_dropped_total: {
     kind: "counter",
-    help: "Messages given up after LIMITS.stream_deliveries_max deliveries; the reconciler finds their work.",
+    help: "Messages given up after LIMITS.stream_deliveries_max deliveries; their work is still due in Postgres.",
     labels: ["stream"],
   },
   stream_pending_messages: {
@@ -164,7 +159,7 @@ export type MetricName = keyof typeof METRICS;
 type NameOfKind<Kind> = { [N in MetricName]: (typeof METRICS)[N]["kind"] extends Kind ? N : never }[MetricName];
 type LabelsOf<N extends MetricName> = { readonly [L in (typeof METRICS)[N]["labels"][number]]: string };
 
-/** The prefix of every series. */
+/** Stands before every name, so that the series of several programs can be told apart. */
 const PREFIX = "kurier_";
 
 export interface Metrics {

@@ -10,7 +10,7 @@ import { backoff, within } from "./wake.js";
 import type { Wake } from "./wake.js";
 
 /**
- * `dropped`: the broker forgets the message, and the reconciler finds its work when there still is any.
+ * `dropped`: the broker forgets the message; work that there still is stays due in Postgres, where it is found.
  * `abandoned`: the handler takes too long; nothing is said to the broker, which delivers again by itself.
  */
 type DeliveryOutcome =
@@ -108,7 +108,8 @@ export function createLanes(count: number): Lanes {
 export interface ConsumerLoop {
   readonly lanes: Lanes;
   readonly wake: Wake;
-  stopping: boolean;
+  /** Aborted when the loop is to end. */
+  readonly stopping: AbortController;
 }
 
 /**
@@ -118,7 +119,7 @@ export interface ConsumerLoop {
 export function stopOf(loop: ConsumerLoop, ended: Promise<void>, onStopped: () => void): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   return () => {
-    loop.stopping = true;
+    loop.stopping.abort();
     loop.wake.poke();
     return (stopped ??= within(
       ended.then(() => loop.lanes.whenIdle()),

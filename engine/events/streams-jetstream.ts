@@ -179,7 +179,7 @@ interface Loop extends DeliveryContext, ConsumerLoop {
 
 async function handleMessage(loop: Loop, message: JsMsg): Promise<void> {
   try {
-    if (loop.stopping) {
+    if (loop.stopping.signal.aborted) {
       message.nak();
       return;
     }
@@ -238,10 +238,10 @@ async function runLoop(loop: Loop): Promise<void> {
   let consumer: Consumer | undefined;
   let failures = 0;
   let movedAt = loop.clock.monotonic();
-  while (!loop.stopping) {
+  while (!loop.stopping.signal.aborted) {
     try {
       await loop.lanes.whenFree();
-      if (loop.stopping) return;
+      if (loop.stopping.signal.aborted) return;
       consumer ??= await ensureConsumer(await loop.broker(), loop);
       const count = await pull(loop, consumer);
       failures = 0;
@@ -254,7 +254,7 @@ async function runLoop(loop: Loop): Promise<void> {
       consumer = undefined;
       failures += 1;
       loop.log.warn("stream.pull_failed", { component: loop.stream, ...errorFields(error) });
-      if (!loop.stopping)
+      if (!loop.stopping.signal.aborted)
         await loop.wake.wait(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
     }
   }
@@ -327,7 +327,7 @@ export function openJetStream(options: JetStreamOptions): Streams {
       durable: durableName(stream, consumer),
       lanes: createLanes(concurrency),
       wake: createWake(),
-      stopping: false,
+      stopping: new AbortController(),
     };
     await door
       .broker()

@@ -84,7 +84,7 @@ async function postpone(loop: Loop, row: StreamRow, after_ms: number): Promise<v
 /** Handles one claimed row. What Postgres was not told is delivered again when the claim ends. */
 async function handleRow(loop: Loop, row: StreamRow): Promise<void> {
   try {
-    if (loop.stopping) {
+    if (loop.stopping.signal.aborted) {
       await postpone(loop, row, 0);
       return;
     }
@@ -100,12 +100,12 @@ async function handleRow(loop: Loop, row: StreamRow): Promise<void> {
 async function runLoop(loop: Loop): Promise<void> {
   let failures = 0;
   let registered = false;
-  while (!loop.stopping) {
+  while (!loop.stopping.signal.aborted) {
     try {
       if (!registered) await addStreamConsumer(loop.sql, loop.stream, loop.durable);
       registered = true;
       await loop.lanes.whenFree();
-      if (loop.stopping) return;
+      if (loop.stopping.signal.aborted) return;
       const limit = Math.min(loop.lanes.free(), LIMITS.stream_batch);
       const rows = await claimStreamMessages(loop.sql, {
         stream: loop.stream,
@@ -115,11 +115,11 @@ async function runLoop(loop: Loop): Promise<void> {
       });
       failures = 0;
       for (const row of rows) loop.lanes.run(() => handleRow(loop, row));
-      if (rows.length === 0 && !loop.stopping) await loop.wake.wait(LIMITS.stream_poll_ms);
+      if (rows.length === 0 && !loop.stopping.signal.aborted) await loop.wake.wait(LIMITS.stream_poll_ms);
     } catch (error) {
       failures += 1;
       loop.log.warn("stream.claim_failed", { component: loop.stream, ...errorFields(error) });
-      if (!loop.stopping)
+      if (!loop.stopping.signal.aborted)
         await loop.wake.wait(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
     }
   }
@@ -171,7 +171,7 @@ export function openPostgresStreams(options: PostgresStreamsOptions): Streams {
       durable: durableName(stream, consumer),
       lanes: createLanes(concurrency),
       wake: createWake(),
-      stopping: false,
+      stopping: new AbortController(),
     };
     await addStreamConsumer(sql, stream, loop.durable).catch((error: unknown) => {
       log.warn("stream.consumer_waits", { component: stream, ...errorFields(error) });

@@ -1,6 +1,6 @@
 /**
  * Streams carry wake-ups and copies of events between nodes. They are never the record: a message says which row to
- * look at, it may come twice, late or not at all, and the reconciler refills a stream from Postgres.
+ * look at, it may come twice, late or not at all, and whoever waits for it looks into Postgres by itself, too.
  */
 import type { Json } from "../storage/sql.js";
 

@@ -25,7 +25,7 @@ interface Authenticator {
 /** A token whose signature was checked, and the caller made of it and of one reading of its key. */
 interface Verified {
   readonly token: AccessToken;
-  made: { readonly key: KeyRow; readonly caller: Caller } | undefined;
+  readonly made: { readonly key: KeyRow; readonly caller: Caller } | undefined;
 }
 
 const invalid = (): Refusal => new Refusal("TOKEN_INVALID");
@@ -43,13 +43,15 @@ export function createAuthenticator(ports: {
   const verify = async (token: string, now: Instant): Promise<Verified> => {
     const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
     if (access === undefined) throw invalid();
-    const fresh: Verified = { token: access, made: undefined };
-    return verified.keep(token, fresh);
+    return verified.keep(token, { token: access, made: undefined });
   };
-  const decide = (known: Verified, key: KeyRow | undefined, isRevoked: boolean): Caller => {
+  const decide = (token: string, known: Verified, key: KeyRow | undefined, isRevoked: boolean): Caller => {
     if (isRevoked || key === undefined || !key.active || key.generation !== known.token.generation) throw invalid();
-    if (known.made?.key !== key) known.made = { key, caller: callerOf(known.token, key) };
-    return known.made.caller;
+    if (known.made?.key === key) return known.made.caller;
+    const caller = callerOf(known.token, key);
+    // What was forgotten meanwhile stays so: its signature must be checked again.
+    if (verified.get(token) === known) verified.set(token, { token: known.token, made: { key, caller } });
+    return caller;
   };
   const admit = (token: string, known: Verified, now: Instant): Caller | Promise<Caller> => {
     if (!isCurrent(known.token, now)) {
@@ -59,9 +61,9 @@ export function createAuthenticator(ports: {
     const key = ports.keys.get(known.token.keyId);
     const isRevoked = ports.revocations.isRevoked(known.token.tokenId);
     if (key instanceof Promise || isRevoked instanceof Promise) {
-      return orTemporary(Promise.all([key, isRevoked])).then(([k, r]) => decide(known, k, r));
+      return orTemporary(Promise.all([key, isRevoked])).then(([k, r]) => decide(token, known, k, r));
     }
-    return decide(known, key, isRevoked);
+    return decide(token, known, key, isRevoked);
   };
 
   return {

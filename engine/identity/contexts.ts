@@ -54,15 +54,21 @@ export function bindingScopes(
 const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> =>
   soon instanceof Promise ? soon.then(use) : use(soon);
 
+/** What a caller is told of a firm that is not theirs: each interface names what it was asked by. */
+const FORBIDDEN = {
+  enterprise: "FIRM_FORBIDDEN",
+  sapi: "PARTICIPANT_FORBIDDEN",
+} as const satisfies Partial<Record<Interface, ErrorName>>;
+
 /** The context of an integrator's caller; foreign, unknown and unbound firms are the same refusal. */
 function integratorContext(
   ports: ContextPorts,
   caller: Caller,
   firmId: FirmId,
-  through: Interface,
-  refusal: ErrorName,
+  through: keyof typeof FORBIDDEN,
 ): Soon<FirmContext> {
   const { integratorId } = caller;
+  const refusal = FORBIDDEN[through];
   if (integratorId === undefined) throw new Refusal(refusal);
   const binding = ports.bindings.get(bindingKey(integratorId, firmId));
   return then(binding, (row) => {
@@ -85,7 +91,7 @@ export function firmContext(ports: ContextPorts, caller: Caller, firmId: FirmId 
   }
   const named = firmId ?? caller.scopedFirmId;
   if (named === undefined) throw new Refusal("FIRM_CONTEXT_REQUIRED");
-  return integratorContext(ports, caller, named, "enterprise", "FIRM_FORBIDDEN");
+  return integratorContext(ports, caller, named, "enterprise");
 }
 
 /**
@@ -122,7 +128,7 @@ export function participantContext(
     const owner = participant?.firmId ?? NO_FIRM;
     const context =
       caller.firmId === undefined
-        ? integratorContext(ports, caller, owner, "sapi", "PARTICIPANT_FORBIDDEN")
+        ? integratorContext(ports, caller, owner, "sapi")
         : { firmId: caller.firmId, scopes: caller.scopes };
     return then(context, ({ firmId, scopes }) => {
       if (participant === null || participant === undefined || participant.firmId !== firmId)

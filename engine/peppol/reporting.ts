@@ -130,7 +130,15 @@ function header({ month, reporter }: ReportHead): string {
   return `<Header><ReportPeriod>${period}</ReportPeriod>${element("ReporterID", reporter, ' schemeID="CertSubjectCN"')}</Header>`;
 }
 
-const document = (root: string, ns: string, customization: string, head: ReportHead, inside: string): Buffer =>
+interface ReportKind {
+  readonly root: string;
+  readonly ns: string;
+  readonly customization: string;
+}
+const TSR: ReportKind = { root: "TransactionStatisticsReport", ns: TSR_NS, customization: TSR_CUSTOMIZATION };
+const EUSR: ReportKind = { root: "EndUserStatisticsReport", ns: EUSR_NS, customization: EUSR_CUSTOMIZATION };
+
+const document = ({ root, ns, customization }: ReportKind, head: ReportHead, inside: string): Buffer =>
   Buffer.from(
     `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="${ns}">${element("CustomizationID", customization)}${element("ProfileID", REPORT_PROCESS)}${header(head)}${inside}</${root}>\n`,
     "utf8",
@@ -201,7 +209,7 @@ export function buildTsr(head: ReportHead, counts: readonly TransactionCount[]):
           key("CC", "ReceiverCountry", countryOf(count.c4Country)),
       ),
     );
-  return document("TransactionStatisticsReport", TSR_NS, TSR_CUSTOMIZATION, head, inside);
+  return document(TSR, head, inside);
 }
 
 /** The subsets that the report wants, each by the members of a combination that it distinguishes. */
@@ -243,11 +251,5 @@ export function buildEusr(head: ReportHead, counts: readonly EndUserCount[]): Bu
       .map((count) => `<Subset type="${subset.type}">${keys(count)}${users(count)}</Subset>`)
       .sort(),
   );
-  return document(
-    "EndUserStatisticsReport",
-    EUSR_NS,
-    EUSR_CUSTOMIZATION,
-    head,
-    `<FullSet>${users(all)}</FullSet>${subsets.join("")}`,
-  );
+  return document(EUSR, head, `<FullSet>${users(all)}</FullSet>${subsets.join("")}`);
 }

@@ -1,6 +1,7 @@
 /** The way to another access point: one attempt in, one outcome of a closed list out. */
 import type { Instant } from "../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../base/ids.js";
+import type { AttemptOutcome } from "../lifecycle/attempt.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
@@ -58,14 +59,11 @@ export const OUTCOMES = {
   unsendable: { trigger: "rules_refused", retryable: true },
   /** A fault of ours: logged, and tried again. */
   internal: { trigger: undefined, retryable: true },
-} as const satisfies Record<string, OutcomeRow>;
-
-/** How an attempt ended. */
-export type OutcomeKind = keyof typeof OUTCOMES;
+} as const satisfies Record<AttemptOutcome, OutcomeRow>;
 
 /** How an attempt ended, with what the operator may want to know. */
 export interface Outcome {
-  readonly kind: OutcomeKind;
+  readonly kind: AttemptOutcome;
   /** Common name in the certificate of the access point that answered, `POP000123`: its seat. */
   readonly peerSeat?: string;
   /** `EBMS:0004`, `HTTP 503`, `NXDOMAIN`: short, from a closed set or a number. */

@@ -38,8 +38,6 @@ interface NotifyOption {
 /** One connection of a channel. */
 interface Connection {
   readonly client: postgres.Sql;
-  /** Whether the subscription holds. */
-  up: boolean;
 }
 
 function connect(options: ChannelOptions, onnotify: NotifyOption["onnotify"], onclose: () => void): postgres.Sql {
@@ -66,12 +64,14 @@ export function openChannel(options: ChannelOptions): Channel {
   let timer: NodeJS.Timeout | undefined;
   /** The connection whose events count; events of its predecessors are ignored. */
   let current: Connection | undefined;
+  /** The connection whose subscription holds. */
+  let subscribed: Connection | undefined;
 
   /** Gives the present connection up and opens another after a pause. */
   const renew = (): void => {
     const old = current;
     current = undefined;
-    if (old?.up === true) options.onDown();
+    if (old !== undefined && old === subscribed) options.onDown();
     old?.client.end({ timeout: 0 }).catch(() => undefined);
     if (closed || timer !== undefined) return;
     timer = setTimeout(
@@ -94,13 +94,12 @@ export function openChannel(options: ChannelOptions): Channel {
           if (current === mine) renew();
         },
       ),
-      up: false,
     };
     current = mine;
     mine.client.unsafe(`listen "${options.channel}"`).then(
       () => {
         if (current !== mine) return;
-        mine.up = true;
+        subscribed = mine;
         failures = 0;
         options.onUp();
       },

@@ -189,7 +189,7 @@ const isRunning = async (sandbox: Sandbox): Promise<boolean> => {
   }
 };
 
-/** The demo against a sandbox that is up. @returns whether every step did what it promises */
+/** Runs the demo against a sandbox that is running. @returns whether every step did what it promises */
 async function demonstrate(sandbox: Sandbox): Promise<boolean> {
   const start = systemClock.monotonic();
   const say = (step: string, detail: string): void => {

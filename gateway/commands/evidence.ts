@@ -28,7 +28,7 @@ function instantOf(name: string, text: string | undefined, end: boolean): number
   return instant;
 }
 
-/** The auditor's own authorities. */
+/** The authorities that the auditor trusts, read from a folder, in the place of those kept with the evidence. */
 function trustIn(folder: string | undefined): { readonly trust?: TrustStore } {
   try {
     return folder === undefined ? {} : { trust: loadTrustStore(folder) };
@@ -39,7 +39,7 @@ function trustIn(folder: string | undefined): { readonly trust?: TrustStore } {
   }
 }
 
-/** Faults printed one by one; the rest are counted. */
+/** So many faults are printed one by one, and the others are counted: a lost store has one for every entry. */
 const SHOWN = 50;
 
 export const evidenceVerifyCommand: Command = {

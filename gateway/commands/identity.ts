@@ -57,7 +57,7 @@ const withTenants = <T>(config: Config, use: (tenants: Tenants) => Promise<T>): 
     }
   });
 
-/** The firm and its secret are there whatever comes of it. */
+/** Registers a firm that was just made. It and its secret stay whatever comes of this, so that nothing is thrown. */
 const registerNewFirm = (config: Config, participantId: ParticipantId): Promise<RegistrationResult> =>
   withRegistrations(config, ({ registrations }) =>
     registrations.change(participantId, { operation: "register" }),

@@ -102,19 +102,16 @@ type Use = (
   parsed: ParsedArguments,
 ) => Promise<RegistrationResult>;
 
-/** A command on one participant. */
+/** A command on one participant, told apart by the word behind `participants`. */
 const onParticipant = (
-  name: string,
-  summary: string,
-  usage: readonly string[],
-  known: { readonly options?: readonly string[] },
+  verb: string,
+  { options = [], ...described }: Pick<Command, "summary" | "usage"> & { readonly options?: readonly string[] },
   use: Use,
 ): Command => ({
-  name: `participants ${name}`,
-  summary,
-  usage,
+  ...described,
+  name: `participants ${verb}`,
   run: async (args) => {
-    const parsed = parseArguments(args, { ...known, flags: ["provider"] });
+    const parsed = parseArguments(args, { options, flags: ["provider"] });
     if (!parsed.options.has("provider")) participantOf(parsed, undefined);
     return withRegistrations(loadConfig(), async ({ registrations, provider }) => {
       const participant = participantOf(parsed, provider);
@@ -189,55 +186,63 @@ const listCommand: Command = {
 export const participantsCommands: readonly Command[] = [
   onParticipant(
     "register",
-    "Register a participant in the network, so that it is found at our SMP.",
-    [
-      "kurier participants register 0245:2020202020",
-      "kurier participants register --provider",
-      "--provider registers ourselves, where the statuses of our documents arrive.",
-    ],
-    {},
+    {
+      summary: "Register a participant in the network, so that it is found at our SMP.",
+      usage: [
+        "kurier participants register 0245:2020202020",
+        "kurier participants register --provider",
+        "--provider registers ourselves, where the statuses of our documents arrive.",
+      ],
+    },
     (registrations, participant) => registrations.change(participant, { operation: "register" }),
   ),
   onParticipant(
     "unregister",
-    "Take a participant out of the network.",
-    ["kurier participants unregister 0245:2020202020"],
-    {},
+    {
+      summary: "Take a participant out of the network.",
+      usage: ["kurier participants unregister 0245:2020202020"],
+    },
     (registrations, participant) => registrations.change(participant, { operation: "unregister" }),
   ),
   onParticipant(
     "prepare-migration",
-    "Make a key by which another SMP may take a participant over.",
-    [
-      "kurier participants prepare-migration 0245:2020202020",
-      "Prints the key on the last line. Repeated, it prints the same one.",
-    ],
-    {},
+    {
+      summary: "Make a key by which another SMP may take a participant over.",
+      usage: [
+        "kurier participants prepare-migration 0245:2020202020",
+        "Prints the key on the last line. Repeated, it prints the same one.",
+      ],
+    },
     (registrations, participant) => registrations.change(participant, { operation: "prepare_migration" }),
   ),
   onParticipant(
     "migrate",
-    "Take a participant over from another SMP.",
-    [
-      "kurier participants migrate 0245:2020202020 --key KEY",
-      "kurier participants migrate 0245:2020202020 --key-file FILE",
-    ],
-    { options: ["key", "key-file"] },
+    {
+      summary: "Take a participant over from another SMP.",
+      usage: [
+        "kurier participants migrate 0245:2020202020 --key KEY",
+        "kurier participants migrate 0245:2020202020 --key-file FILE",
+      ],
+      options: ["key", "key-file"],
+    },
     (registrations, participant, parsed) =>
       registrations.change(participant, { operation: "migrate", migrationKey: keyOf(parsed) }),
   ),
   onParticipant(
     "check",
-    "Ask DNS who speaks for a participant, and write down what it proves.",
-    ["kurier participants check 0245:2020202020"],
-    {},
+    {
+      summary: "Ask DNS who speaks for a participant, and write down what it proves.",
+      usage: ["kurier participants check 0245:2020202020"],
+    },
     (registrations, participant) => registrations.check(participant),
   ),
   onParticipant(
     "settle",
-    "Write down what a person has found out about a participant in manual review.",
-    ["kurier participants settle 0245:2020202020 --state registered|unregistered"],
-    { options: ["state"] },
+    {
+      summary: "Write down what a person has found out about a participant in manual review.",
+      usage: ["kurier participants settle 0245:2020202020 --state registered|unregistered"],
+      options: ["state"],
+    },
     (registrations, participant, parsed) => registrations.settle(participant, settledStateOf(parsed)),
   ),
   listCommand,

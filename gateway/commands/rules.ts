@@ -25,7 +25,7 @@ async function list(): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-/** The one pack that is named. */
+/** Reads which pack a command is about, and whether the operator has agreed beforehand. */
 function named(args: readonly string[]): { readonly id: string; readonly agreed: boolean } {
   const {
     values: [id],

@@ -12,7 +12,7 @@ const roleOf = (text: string | undefined): Role => {
   return role;
 };
 
-/** URLs, credentials, and three lines that work when they are pasted. */
+/** Tells who has started the engine where it listens, with which credentials, and lines that work when pasted. */
 function banner(engine: Engine): void {
   const { sandbox } = engine;
   print();

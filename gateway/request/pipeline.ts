@@ -39,14 +39,14 @@ export function createPipeline(options: PipelineOptions): (head: Head) => Pipeli
     const found = router.find(head.method === "HEAD" ? "GET" : head.method, head.path);
     if (found !== undefined && "row" in found) {
       const plan = plans.get(found.row);
-      if (plan !== undefined) return new RoutedRequest(shared, plan, head, found.names, found.values);
+      if (plan !== undefined) return new RoutedRequest(shared, plan, head, found);
     }
     const family = FAMILY_OF_PREFIX.find(([prefix]) => head.path.startsWith(prefix))?.[1] ?? "enterprise";
     const refusal =
       found === undefined || "row" in found
         ? new Refusal("ROUTE_UNKNOWN")
         : new Refusal("METHOD_NOT_ALLOWED", [], { allow: offered(found) });
-    return new RoutedRequest(shared, refusingPlan(family, refusal), head, [], []);
+    return new RoutedRequest(shared, refusingPlan(family, refusal), head, { names: [], values: [] });
   };
 }
 

@@ -1,13 +1,22 @@
 /** What a step of the pipeline is, what it sees of a request, and the steps that a row has. */
 import type { Address } from "../../engine/base/addresses.js";
 import type { ErrorName } from "../../engine/base/errors.js";
-import type { Caller, FirmContext, ParticipantContext } from "../../engine/identity/caller.js";
 import type { AnyRequest, Family, Route } from "../contract/route.js";
 import type { Head } from "../http/conversation.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 
-/** A request while it goes through the steps: each finds out a part of what the handler is promised. */
-export interface SteppedRequest extends AnyRequest {
+/** What the steps find out: what the handler is promised, and what the answer says of the request. */
+export interface Found extends Pick<
+  AnyRequest,
+  "caller" | "firm" | "participant" | "idempotencyKey" | "params" | "query" | "body"
+> {
+  readonly admission: Admission | undefined;
+  /** Whether an Authorization header came that could be a token. */
+  readonly presentedToken: boolean;
+}
+
+/** A request while it goes through the steps. */
+export interface SteppedRequest extends AnyRequest, Found {
   readonly head: Head;
   readonly ports: PipelinePorts;
   /** Names and values of the path's parameters, the values as sent. */
@@ -16,17 +25,9 @@ export interface SteppedRequest extends AnyRequest {
   readonly clientAddress: Address;
   /** Addresses that are counted together where no key tells callers apart. */
   readonly addressGroup: string;
-  caller: Caller | undefined;
-  firm: FirmContext | undefined;
-  participant: ParticipantContext | undefined;
-  idempotencyKey: string | undefined;
-  params: unknown;
-  query: unknown;
-  body: unknown;
-  admission: Admission | undefined;
-  /** Whether an Authorization header came that could be a token. */
-  presentedToken: boolean;
   readonly bodyIsEmpty: boolean;
+  /** Keeps what a step has found out. */
+  learn(found: Partial<Found>): void;
   /** Puts what a gzip body says in its place. @throws Refusal BODY_TOO_LARGE, BODY_MALFORMED, TEMPORARY */
   inflate(bytesMax: number): Promise<void>;
   /** The body as its content type says. @throws Refusal when it cannot be read */

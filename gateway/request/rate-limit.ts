@@ -131,26 +131,24 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   /** Theoretical arrival time by identifier. */
   const arrivals = new BoundedMap<string, number>(windows_max);
 
+  /** @param retryIn_ms  when one more would be admitted. @default when the window is empty again */
   const answer = (
     row: RateRow,
     allowed: boolean,
-    remaining: number,
-    resetIn_ms: number,
-    retryIn_ms: number,
+    left: { readonly remaining: number; readonly resetIn_ms: number; readonly retryIn_ms?: number },
   ): Admission => ({
     allowed,
     limit: row.limit,
-    remaining: Math.max(0, remaining),
-    resetAt: Math.ceil((clock.now() + resetIn_ms) / 1000),
-    retryAfter_s: allowed ? 0 : Math.max(1, Math.ceil(retryIn_ms / 1000)),
+    remaining: Math.max(0, left.remaining),
+    resetAt: Math.ceil((clock.now() + left.resetIn_ms) / 1000),
+    retryAfter_s: allowed ? 0 : Math.max(1, Math.ceil((left.retryIn_ms ?? left.resetIn_ms) / 1000)),
   });
 
   /** Admits from the local log, up to `limit`. */
   const admitLocally = (row: RateRow, window: Window, now: number, limit: number): Admission => {
     const allowed = window.used < limit;
     if (allowed) window.add(now);
-    const reset = window.resetIn(now, row.window_ms);
-    return answer(row, allowed, limit - window.used, reset, reset);
+    return answer(row, allowed, { remaining: limit - window.used, resetIn_ms: window.resetIn(now, row.window_ms) });
   };
 
   const admitShared = async (row: RateRow, window: Window, key: string): Promise<Admission> => {
@@ -162,7 +160,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
         window.tokens--;
         return admitLocally(row, window, now, row.limit);
       }
-      if (now < window.emptyUntil) return answer(row, false, 0, window.emptyResetAt - now, window.emptyResetAt - now);
+      if (now < window.emptyUntil) return answer(row, false, { remaining: 0, resetIn_ms: window.emptyResetAt - now });
       window.waiting++;
       const lease = await (window.leasing ??= takeLease(row, window, key, now));
       window.waiting--;
@@ -220,7 +218,8 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     const allowed = wait <= 0.0005;
     if (allowed) arrivals.set(key, next);
     const backlog = (allowed ? next : arrival) - now;
-    return answer(row, allowed, Math.floor((tolerance - backlog) / spacing + 1e-9), backlog, wait);
+    const remaining = Math.floor((tolerance - backlog) / spacing + 1e-9);
+    return answer(row, allowed, { remaining, resetIn_ms: backlog, retryIn_ms: wait });
   };
 
   return {

@@ -12,7 +12,7 @@ import { clientAddress } from "../http/client-address.js";
 import type { Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import { decodeBody } from "./decode.js";
 import type { Inflated, Inflater } from "./inflate.js";
-import type { Plan, Step, SteppedRequest } from "./plan.js";
+import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 import { problem } from "./problem.js";
 import { RATES } from "../contract/route.js";
@@ -22,6 +22,12 @@ interface Shared {
   readonly ports: PipelinePorts;
   readonly trustedProxies: readonly Cidr[];
   readonly inflater: Inflater;
+}
+
+/** Names of the path's parameters and their values as sent, in the same order. */
+interface PathValues {
+  readonly names: readonly string[];
+  readonly values: readonly string[];
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -74,13 +80,13 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   /** Set when a step of the head takes time: resolves to the answer that refuses the request, or to undefined. */
   #headResult: Promise<Outgoing | undefined> | undefined;
 
-  constructor(shared: Shared, plan: Plan, head: Head, pathNames: readonly string[], pathValues: readonly string[]) {
+  constructor(shared: Shared, plan: Plan, head: Head, path: PathValues) {
     this.#shared = shared;
     this.#plan = plan;
     this.head = head;
     this.ports = shared.ports;
-    this.pathNames = pathNames;
-    this.pathValues = pathValues;
+    this.pathNames = path.names;
+    this.pathValues = path.values;
     this.bodyBytesMax = plan.row?.request.body_bytes_max ?? Infinity;
     this.readsBody = plan.row?.request.body !== undefined;
     const { clock } = shared.ports;
@@ -111,6 +117,10 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
 
   header(name: string): string | undefined {
     return this.head.headers.get(name);
+  }
+
+  learn(found: Partial<Found>): void {
+    Object.assign(this, found);
   }
 
   get bodyIsEmpty(): boolean {

@@ -6,12 +6,23 @@
  */
 import type { Route } from "../contract/route.js";
 
-interface Node {
-  readonly literal: Map<string, Node>;
-  /** The child for any segment, and the rows' name for it. */
-  parameter: Node | undefined;
+/** A segment of the paths, made once when the server starts. */
+class Node {
+  // Bounded by the rows.
+  readonly literal = new Map<string, Node>();
   /** Method → row and the names of its path's parameters. */
-  readonly rows: Map<string, { readonly row: Route; readonly names: readonly string[] }>;
+  // Bounded by the methods.
+  readonly rows = new Map<string, { readonly row: Route; readonly names: readonly string[] }>();
+  #parameter: Node | undefined;
+
+  /** The child for any segment. */
+  get parameter(): Node | undefined {
+    return this.#parameter;
+  }
+
+  withParameter(): Node {
+    return (this.#parameter ??= new Node());
+  }
 }
 
 const NO_VALUES: readonly string[] = [];
@@ -31,7 +42,7 @@ interface Router {
 
 /** @throws Error when two rows claim one method and path, or one operation name is used twice */
 export function createRouter(rows: readonly Route[]): Router {
-  const root = newNode();
+  const root = new Node();
   /** Matches by path and method, for paths without parameters. Most requests have one and need a single look-up. */
   const fixed = new Map<string, Map<string, Match>>();
   const operations = new Set<string>();
@@ -62,17 +73,15 @@ export function createRouter(rows: readonly Route[]): Router {
   };
 }
 
-const newNode = (): Node => ({ literal: new Map(), parameter: undefined, rows: new Map() });
-
 function insert(root: Node, row: Route, path: string): readonly string[] {
   const names: string[] = [];
   let node = root;
   for (const segment of path.split("/").slice(1)) {
     if (segment.startsWith("{")) {
       names.push(segment.slice(1, -1));
-      node = node.parameter ??= newNode();
+      node = node.withParameter();
     } else {
-      const next = node.literal.get(segment) ?? newNode();
+      const next = node.literal.get(segment) ?? new Node();
       node.literal.set(segment, next);
       node = next;
     }

@@ -165,7 +165,7 @@ function credential(request: SteppedRequest, row: Route): void | Promise<void> {
   const header = headers.get("authorization");
   const token = header === undefined || header.length > LIMITS.token_bytes_max ? undefined : BEARER.exec(header)?.[1];
   if (token === undefined || headers.count("authorization") > 1) throw new Refusal("TOKEN_INVALID");
-  request.presentedToken = true;
+  request.learn({ presentedToken: true });
   if (row.credential === "admin") {
     if (!request.ports.authenticateAdmin(token)) throw new Refusal("TOKEN_INVALID");
     return;
@@ -173,9 +173,9 @@ function credential(request: SteppedRequest, row: Route): void | Promise<void> {
   const caller = request.ports.authenticate(token, request.receivedAt);
   if (caller instanceof Promise)
     return caller.then((late) => {
-      request.caller = late;
+      request.learn({ caller: late });
     });
-  request.caller = caller;
+  request.learn({ caller });
 }
 
 /** Parsed allowlists. A caller is cached, so the same list object comes with each of its requests. */
@@ -212,7 +212,7 @@ function admitted(
   admission: Admission | Promise<Admission>,
 ): void | Promise<void> {
   if (admission instanceof Promise) return admission.then((late) => admitted(request, row, late));
-  request.admission = admission;
+  request.learn({ admission });
   if (admission.allowed) return;
   request.ports.metrics.count("rate_limited_total", { row: row.rate ?? "" });
   throw new Refusal("RATE_LIMITED", [], { retryAfter_s: admission.retryAfter_s });
@@ -240,9 +240,9 @@ function firmContext(request: SteppedRequest): void | Promise<void> {
   const firm = request.ports.firmContext(caller, firmId);
   if (firm instanceof Promise)
     return firm.then((late) => {
-      request.firm = late;
+      request.learn({ firm: late });
     });
-  request.firm = firm;
+  request.learn({ firm });
 }
 
 function noFirmContext(request: SteppedRequest): void {
@@ -261,9 +261,9 @@ function customerContext(request: SteppedRequest): void | Promise<void> {
   const customer = request.ports.customerContext(caller, customerRef);
   if (customer instanceof Promise)
     return customer.then((late) => {
-      request.firm = late;
+      request.learn({ firm: late });
     });
-  request.firm = customer;
+  request.learn({ firm: customer });
 }
 
 function participantContext(request: SteppedRequest): void | Promise<void> {
@@ -276,9 +276,9 @@ function participantContext(request: SteppedRequest): void | Promise<void> {
   const participant = request.ports.participantContext(caller, participantId);
   if (participant instanceof Promise)
     return participant.then((late) => {
-      request.participant = late;
+      request.learn({ participant: late });
     });
-  request.participant = participant;
+  request.learn({ participant });
 }
 
 function scopes(request: SteppedRequest, row: Route): void {
@@ -296,7 +296,7 @@ function idempotencyKey(request: SteppedRequest, row: Route): void {
       { field: "Idempotency-Key", message: `Idempotency-Key must be ${form.words}, sent once.` },
     ]);
   }
-  request.idempotencyKey = row.idempotency === "uuid" ? key.toLowerCase() : key;
+  request.learn({ idempotencyKey: row.idempotency === "uuid" ? key.toLowerCase() : key });
 }
 
 /** An id of a wrong form is answered like an unknown id, with 404: both name nothing that exists. */
@@ -309,14 +309,14 @@ function pathParameters(request: SteppedRequest, row: Route): void {
   }
   const parsed = row.request.params?.safeParse(values);
   if (parsed?.success !== true) throw new Refusal("NOT_FOUND");
-  request.params = parsed.data;
+  request.learn({ params: parsed.data });
 }
 
 function queryParameters(request: SteppedRequest, row: Route): void {
   const parsed = row.request.query?.safeParse(parseQuery(request.head.query), { reportInput: true });
   if (parsed === undefined) return;
   if (!parsed.success) throw new Refusal("REQUEST_INVALID", detailsOfIssues(parsed.error.issues, "query"));
-  request.query = parsed.data;
+  request.learn({ query: parsed.data });
 }
 
 /** Operations that take raw bytes accept no coding: those bytes were signed, or are kept as evidence, as they came. */
@@ -334,11 +334,11 @@ function contentType(request: SteppedRequest, row: Route): void {
 function body(request: SteppedRequest, row: Route): void {
   const decoded = request.decoded();
   if (decoded instanceof Uint8Array) {
-    request.body = decoded;
+    request.learn({ body: decoded });
     return;
   }
   const parsed = row.request.body?.safeParse(decoded, { reportInput: true });
   if (parsed === undefined) return;
   if (!parsed.success) throw new Refusal("REQUEST_INVALID", detailsOfIssues(parsed.error.issues, "body"));
-  request.body = parsed.data;
+  request.learn({ body: parsed.data });
 }

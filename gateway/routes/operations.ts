@@ -8,7 +8,7 @@ import type { Route } from "../contract/route.js";
 
 interface OperationsPorts {
   readonly metrics: Pick<Metrics, "exposition">;
-  /** Database reachable, migrations current, not draining. */
+  /** Whether the database answers, the schema is one that this release can serve, and the process is not stopping. */
   ready(): boolean | Promise<boolean>;
 }
 

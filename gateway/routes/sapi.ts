@@ -4,6 +4,7 @@ import { z } from "zod";
 import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import type { Instant } from "../../engine/base/clock.js";
 import type { Inbox, Reader, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
+import { jsonWithText } from "../../engine/documents/inbound/json-text.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { ErrorDetail } from "../../engine/base/errors.js";
@@ -124,8 +125,9 @@ const receivedId = z.object({
 });
 
 /**
- * Members that zod cannot judge alone. @source spec/rulings.md, section 2: payloadFormat, encoding and checksum come
- * first
+ * Refuses what a schema cannot see, because it needs the header or the characters of the payload.
+ * @throws Refusal REQUEST_INVALID
+ * @source spec/rulings.md, section 2: payloadFormat, encoding and checksum come first
  */
 function refuseWrapper(body: SendBody, onBehalfOf: ParticipantId): void {
   const details: ErrorDetail[] = [];
@@ -198,12 +200,8 @@ const metadataOf = (
 });
 
 const itemOf = (item: ReceivedItem) => ({ ...metadataOf(item), status: item.status });
-const detailOf = (document: ReceivedDocument) => ({
-  documentId: document.id,
-  metadata: metadataOf(document),
-  payload: document.payload,
-  payloadFormat: "XML" as const,
-});
+const detailOf = ({ payload, ...document }: ReceivedDocument): Promise<Buffer> =>
+  jsonWithText({ documentId: document.id, metadata: metadataOf(document), payloadFormat: "XML" }, { payload });
 
 const sendRows = (ports: SapiPorts): readonly Route[] => [
   route({
@@ -305,7 +303,8 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, participant: reader }) => ({
       status: 200,
-      body: detailOf(await ports.inbox.read(reader, params.documentId)),
+      body: { raw: await detailOf(await ports.inbox.read(reader, params.documentId)) },
+      contentType: "application/json; charset=utf-8",
     }),
   }),
   route({

@@ -9,7 +9,7 @@ import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
-/** `iso6523-actorid-upis::0245:…` → `0245:…` */
+/** A participant as other access points write it in a path: `iso6523-actorid-upis::0245:…` becomes `0245:…`. */
 const participant = z.string().transform((value, context) => {
   const parsed = value.startsWith(`${PARTICIPANT_SCHEME}::`) ? parseParticipantId(value) : undefined;
   if (parsed === undefined)

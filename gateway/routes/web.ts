@@ -10,7 +10,7 @@ import { z } from "zod";
 import { DOCUMENT_NAMES } from "../contract/openapi.js";
 import type { DocumentName } from "../contract/openapi.js";
 import { route } from "../contract/route.js";
-import type { RawBody, Route } from "../contract/route.js";
+import type { RawBody, Reply, Route } from "../contract/route.js";
 import { LIMITS } from "../../engine/base/limits.js";
 
 /**
@@ -75,13 +75,21 @@ const base = {
   tag: "Reference",
 } as const;
 
+/** How each kind of file is sent. */
+const FORMS = {
+  page: { contentType: "text/html; charset=utf-8", headers: PAGE_HEADERS },
+  json: { contentType: "application/json; charset=utf-8", headers: { "Cache-Control": "no-cache" } },
+  style: { contentType: "text/css; charset=utf-8", headers: ONE_HOUR },
+  script: { contentType: "text/javascript; charset=utf-8", headers: ONE_HOUR },
+  icon: { contentType: "image/svg+xml", headers: ONE_HOUR },
+} as const satisfies Record<string, Pick<Reply, "contentType" | "headers">>;
+
 /** A row that answers the same bytes to everybody. */
 const fixed = (
   operation: string,
   path: string,
   body: string | Buffer,
-  contentType: string,
-  headers: Readonly<Record<string, string>>,
+  { contentType, headers }: Required<Pick<Reply, "contentType" | "headers">>,
 ): Route =>
   route({
     ...base,
@@ -104,21 +112,13 @@ export function webRoutes(documents: Readonly<Record<DocumentName, unknown>>): r
       responses: { 302: { description: "To the reference", headers: { Location: "/docs" } } },
       handler: () => ({ status: 302, headers: { Location: "/docs" } }),
     }),
+    ...DOCUMENT_NAMES.map((name) => fixed(`docs_${name}`, pathOf(name), page(name, version), FORMS.page)),
     ...DOCUMENT_NAMES.map((name) =>
-      fixed(`docs_${name}`, pathOf(name), page(name, version), "text/html; charset=utf-8", PAGE_HEADERS),
+      fixed(`openapi_${name}`, `/docs/openapi/${name}.json`, JSON.stringify(documents[name]), FORMS.json),
     ),
-    ...DOCUMENT_NAMES.map((name) =>
-      fixed(
-        `openapi_${name}`,
-        `/docs/openapi/${name}.json`,
-        JSON.stringify(documents[name]),
-        "application/json; charset=utf-8",
-        { "Cache-Control": "no-cache" },
-      ),
-    ),
-    fixed("docsStyle", "/docs/assets/docs.css", web("docs.css"), "text/css; charset=utf-8", ONE_HOUR),
-    fixed("docsScript", "/docs/assets/docs.js", web("docs.js"), "text/javascript; charset=utf-8", ONE_HOUR),
-    fixed("docsIcon", "/docs/assets/icon.svg", web("icon.svg"), "image/svg+xml", ONE_HOUR),
+    fixed("docsStyle", "/docs/assets/docs.css", web("docs.css"), FORMS.style),
+    fixed("docsScript", "/docs/assets/docs.js", web("docs.js"), FORMS.script),
+    fixed("docsIcon", "/docs/assets/icon.svg", web("icon.svg"), FORMS.icon),
     route({
       ...base,
       operation: "docsComponent",

@@ -76,8 +76,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),
   plug(validationRoutes, ({ validators }) => validators),
-  plug(evidenceRoutes, ({ sql, archive, log, sealer }) => ({
-    evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer }, firmId, id),
+  plug(evidenceRoutes, ({ sql, archive, log, sealer, validators }) => ({
+    evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer, validators }, firmId, id),
     envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),
   })),
   plug(reportingRoutes, ({ sql, clock }) => ({

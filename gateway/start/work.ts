@@ -17,11 +17,11 @@ import type { ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/base/config.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
-import type { Validators } from "../../engine/documents/accept/facts.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { DueStatusWork, Provider } from "../../engine/documents/provider.js";
 import { createValidators } from "../../engine/documents/accept/validators.js";
+import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import { startRelay } from "../../engine/events/outbox.js";
 import type { Relay } from "../../engine/events/outbox.js";
 import type { Streams } from "../../engine/events/streams.js";
@@ -84,7 +84,7 @@ const LOOPBACK_SEAT = "PSK000000";
 async function startWorkers(
   { config, log, metrics, stack, dataDir }: Base,
   sealer: Sealer,
-): Promise<{ readonly pool: ValidatorPool; readonly validators: ReturnType<typeof createValidators> }> {
+): Promise<{ readonly pool: ValidatorPool; readonly validators: DocumentWorkers }> {
   const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
   if (refusal !== undefined) throw new ConfigError([refusal]);
   const pool = createPool({
@@ -111,7 +111,7 @@ interface Ground {
   readonly sql: Sql;
   readonly streams: Streams;
   readonly sealer: Sealer;
-  readonly validators: Validators;
+  readonly validators: DocumentWorkers;
   readonly relay: Relay;
   readonly actors: ActorSystem;
   readonly node: string;
@@ -204,7 +204,7 @@ const loopbackCapacity = (receiver: string): ReceiverCapacity => ({
 
 /** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
 async function startDispatch(
-  { base: { clock, log, metrics, stack }, sql, streams, sealer, actors, node }: Ground,
+  { base: { clock, log, metrics, stack }, sql, streams, sealer, validators, actors, node }: Ground,
   { document, message, self, capacityOf }: DispatchParts,
 ): Promise<{ readonly statuses: StatusWork; readonly dispatcher: Dispatcher }> {
   const freed = await releaseLeases(sql, node);
@@ -219,6 +219,7 @@ async function startDispatch(
     sealer,
     clock,
     log,
+    validators,
     provider: self,
     owner: ownerOf(node),
     actors,

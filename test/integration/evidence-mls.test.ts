@@ -25,6 +25,7 @@ import { memoryArchive } from "../support/evidence.js";
 import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
+import { inlineReader } from "../support/responses.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
 
 const US = "0245:1010101010" as ParticipantId;
@@ -49,7 +50,11 @@ afterAll(async () => {
 });
 
 const view = (id: string, firm = firmId): Promise<EvidenceRecordView> =>
-  readDocumentEvidence({ sql: db.sql, archive: memoryArchive(), log: silentLog, sealer }, firm, id);
+  readDocumentEvidence(
+    { sql: db.sql, archive: memoryArchive(), log: silentLog, sealer, validators: inlineReader },
+    firm,
+    id,
+  );
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 const status = (code: "AP" | "AB" | "RE", reference: string): Buffer =>
   buildMls({
@@ -118,9 +123,7 @@ test("a sent document has none until one comes; then its code, its reasons once 
   const state = await findDocumentState(db.sql, document.id);
   await applyStatus(
     db.sql,
-    id,
-    "applied",
-    { code: "RE", responseId: "r", issuedAt: clock.now() },
+    { status: id, outcome: "applied", content: { code: "RE", responseId: "r", issuedAt: clock.now() } },
     {
       id: document.id,
       version: state?.version ?? 0,

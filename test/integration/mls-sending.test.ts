@@ -24,8 +24,7 @@ import {
   SELF_BILLING_CUSTOMIZATION,
   SELF_BILLING_PROCESS,
 } from "../../engine/peppol/envelope/identifiers.js";
-import { readInvoiceResponse, RESPONSE_OF_STATUS } from "../../engine/peppol/responses/invoice-response.js";
-import { readMls } from "../../engine/peppol/responses/mls.js";
+import { RESPONSE_OF_STATUS } from "../../engine/peppol/responses/invoice-response.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
 import { findOperatorReceived, listOperatorReceived } from "../../engine/storage/documents/operations.js";
 import { acknowledgeReceived } from "../../engine/storage/documents/received.js";
@@ -38,6 +37,7 @@ import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
 import { OWN, PEER_SEAT, statusBench, statusNode } from "../support/statuses.js";
 import type { StatusBench } from "../support/statuses.js";
+import { invoiceResponseIn, mlsIn } from "../support/responses.js";
 
 const BUYER = "0245:2020202020" as ParticipantId;
 const SELLER = "0245:1010101010" as ParticipantId;
@@ -120,7 +120,7 @@ const settle = async (): Promise<void> => {
 };
 const said = (): (string | undefined)[] =>
   handed.map(({ payload }) => {
-    const mls = readMls(payload);
+    const mls = mlsIn(payload);
     return typeof mls === "string" ? undefined : mls.code;
   });
 const broken = (): Buffer =>
@@ -136,7 +136,7 @@ test("a document that breaks the rules is always answered with RE: to the sender
   await settle();
   expect(handed).toHaveLength(1);
   expect(handed[0]).toMatchObject({ sender: OWN.participant, receiver: "0242:000777" });
-  const mls = readMls(handed[0]?.payload ?? Buffer.alloc(0));
+  const mls = mlsIn(handed[0]?.payload ?? Buffer.alloc(0));
   if (typeof mls === "string") throw new Error(mls);
   expect(mls).toMatchObject({ code: "RE", reference: exchange.sbdhInstanceId, sender: "000001", receiver: "000777" });
   expect(mls.issues.some(({ reason, description }) => reason === "BV" && description.startsWith("[BR-CO-16]"))).toBe(
@@ -151,7 +151,7 @@ test("a document whose syntax is wrong is answered with SV, also when it is no X
   );
   await settle();
   const reasons = handed.map(({ payload }) => {
-    const mls = readMls(payload);
+    const mls = mlsIn(payload);
     return typeof mls === "string" ? [mls] : mls.issues.map(({ reason }) => reason as string);
   });
   expect(reasons.map((all) => all.includes("SV"))).toEqual([true, true]);
@@ -442,7 +442,8 @@ test("what nobody judges is shown at once: a type without rules, and a document 
 });
 
 /** A node whose validators answer so. */
-const nodeWith = (inspect: Validators["inspect"]) => statusNode({ ...bench.ports, validators: { inspect } });
+const nodeWith = (inspect: Validators["inspect"]) =>
+  statusNode({ ...bench.ports, validators: { ...bench.ports.validators, inspect } });
 const release = (id: string): Promise<boolean> => bench.node.actors.ask(bench.node.document, id, "Release", null);
 
 test.each([
@@ -658,7 +659,7 @@ test.each(Object.entries(RESPONSE_OF_STATUS))(
     });
     await settle();
     expect(handed[0]).toMatchObject({ sender: BUYER, receiver: SELLER, firmId: buyerFirm });
-    expect(readInvoiceResponse(handed[0]?.payload ?? Buffer.alloc(0))).toMatchObject({
+    expect(invoiceResponseIn(handed[0]?.payload ?? Buffer.alloc(0))).toMatchObject({
       code,
       sender: BUYER,
       receiver: SELLER,

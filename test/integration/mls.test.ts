@@ -274,9 +274,7 @@ test("a status that was settled makes no second move, whoever still holds a deci
   const state = await findDocumentState(db.sql, document.id);
   const again = await applyStatus(
     db.sql,
-    pending.id,
-    "applied",
-    { code: "RE", responseId: "x", issuedAt: clock.now() },
+    { status: pending.id, outcome: "applied", content: { code: "RE", responseId: "x", issuedAt: clock.now() } },
     {
       id: document.id,
       version: state?.version ?? 0,

@@ -1,20 +1,26 @@
 /**
  * Goal: one worker hashes and compresses a payload that is sent; what is answered first and what is stored stay the same.
+ * What was received is read back whole, also where the database gives it in pieces.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
+import { createCursors } from "../../engine/base/cursors.js";
 import { Refusal } from "../../engine/base/errors.js";
+import { newReceivedDocumentId } from "../../engine/base/ids.js";
 import type { FirmId, ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import type { Inspection, Validators } from "../../engine/documents/accept/facts.js";
 import { acceptSend, nextDocumentId, withBatches } from "../../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
+import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import { takeAttempt } from "../../engine/storage/documents/attempts.js";
-import { openPayload } from "../../engine/storage/payloads/payloads.js";
+import { findAnswerable, storeBusiness } from "../../engine/storage/documents/received.js";
+import { openPayload, packPayload } from "../../engine/storage/payloads/payloads.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { freshDatabase } from "../support/postgres.js";
@@ -131,4 +137,56 @@ test("a wrong checksum comes before everything that is wrong with the document",
   const one = request({ payload: Buffer.from("no XML"), checksum: digestOf(Buffer.from("something else")) });
   expect(await reasonOf(accept(inlineValidators, one))).toBe("CHECKSUM");
   expect(await reasonOf(accept(inlineValidators, { ...one, checksum: undefined }))).toBe("DOCUMENT_INVALID");
+});
+
+test("a received document that the database gives in several pieces is read back byte for byte", async () => {
+  const id = newReceivedDocumentId(systemClock);
+  const capability = BILLING_CAPABILITIES[0] ?? { documentTypeId: "", processId: "" };
+  const payload = Buffer.from(`<d>${randomBytes(3 * LIMITS.payload_piece_bytes).toString("base64")}</d>`);
+  const { sha256, sealed } = await packPayload(sealer, id, payload);
+  expect(sealed.length).toBeGreaterThan(2 * LIMITS.payload_piece_bytes);
+  const stored = await storeBusiness(
+    db.sql,
+    {
+      ...capability,
+      id,
+      firmId,
+      participantKey: SENDER,
+      sender: RECEIVER,
+      receiver: SENDER,
+      creationDateTime: NOW,
+      payloadSha256: sha256,
+      as4MessageId: `${randomUUID()}@peer`,
+      sbdhInstanceId: randomUUID(),
+      facts: {},
+      receivedAt: NOW,
+      payloadKeyId: sealer.keyId,
+      payloadSealed: sealed,
+      payloadBytes: payload.length,
+      status: "RECEIVED",
+    },
+    {
+      ...capability,
+      id,
+      direction: "incoming",
+      kind: "business",
+      firmId,
+      c2Seat: "POP000777",
+      c3Seat: "PSK000001",
+      transportProfile: "t",
+      c1Country: "AT",
+      c4Country: "SK",
+      endUser: SENDER,
+      exchangedAt: NOW,
+    },
+    undefined,
+  );
+  expect(stored).toBe(true);
+  const inbox = createInbox({ sql: db.sql, sealer, cursors: createCursors(Buffer.alloc(32, 7)), clock: systemClock });
+  const read = await inbox.read({ firmId, participantId: SENDER }, id);
+  expect(read.payload.equals(payload)).toBe(true);
+  const answerable = await findAnswerable(db.sql, firmId, id);
+  if (answerable === undefined) throw new Error("nothing can be answered");
+  const opened = await openPayload(sealer, id, answerable.payloadKeyId, answerable.payloadSealed);
+  expect(opened.equals(payload)).toBe(true);
 });

@@ -117,6 +117,7 @@ table document_attempt
   detail text
   seat text
   with options: fillfactor=70
+  constraint document_attempt_outcome_check: CHECK ((outcome = ANY (ARRAY['receipt'::text, 'already_handed_over'::text, 'unconfirmed'::text, 'recipient_unregistered'::text, 'recipient_capability'::text, 'lookup_failed'::text, 'certificate_rejected'::text, 'transport_failed'::text, 'peer_busy'::text, 'peer_refused'::text, 'deferred'::text, 'unsendable'::text, 'internal'::text, 'cut'::text]))) NOT VALID
   constraint document_attempt_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_attempt_pkey: PRIMARY KEY (document_id, number)
 
@@ -499,6 +500,7 @@ table service_attempt
   outcome text
   code text
   detail text
+  constraint service_attempt_outcome_check: CHECK ((outcome = ANY (ARRAY['receipt'::text, 'already_handed_over'::text, 'unconfirmed'::text, 'recipient_unregistered'::text, 'recipient_capability'::text, 'lookup_failed'::text, 'certificate_rejected'::text, 'transport_failed'::text, 'peer_busy'::text, 'peer_refused'::text, 'deferred'::text, 'unsendable'::text, 'internal'::text, 'cut'::text]))) NOT VALID
   constraint service_attempt_message_id_fkey: FOREIGN KEY (message_id) REFERENCES service_message(id)
   constraint service_attempt_pkey: PRIMARY KEY (message_id, number)
 

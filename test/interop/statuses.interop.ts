@@ -8,10 +8,9 @@ import {
   buildInvoiceResponse,
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
-  readInvoiceResponse,
 } from "../../engine/peppol/responses/invoice-response.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
-import { MLS_DOCUMENT_TYPE, MLS_PROCESS, readMls } from "../../engine/peppol/responses/mls.js";
+import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../engine/peppol/responses/mls.js";
 import type { Mls, MlsCode } from "../../engine/peppol/responses/mls.js";
 import { readSbd } from "../../engine/peppol/envelope/read.js";
 import { accessToken, http, invoiceXml, sapi } from "../support/engine.js";
@@ -20,6 +19,7 @@ import { eventually } from "../support/eventually.js";
 import { OUR_PROVIDER, payloadIn, startPair, STATUS_PLACE, THEIR_PROVIDER, THEIRS } from "./pair.js";
 import type { Pair } from "./pair.js";
 import type { SendResult, Taken } from "./phase4.js";
+import { invoiceResponseIn, mlsIn } from "../support/responses.js";
 
 let pair: Pair;
 
@@ -41,7 +41,7 @@ const phase4Has = (doctype: string, holds: (payload: string) => boolean): Promis
 /** The status that phase4 has about a document that it sent. */
 async function statusAt(sent: SendResult): Promise<{ readonly mls: Mls; readonly taken: Taken }> {
   const about = (payload: string): Mls | undefined => {
-    const mls = readMls(Buffer.from(payload));
+    const mls = mlsIn(Buffer.from(payload));
     return typeof mls !== "string" && mls.reference === sent.instanceId ? mls : undefined;
   };
   const taken = await phase4Has(MLS_DOCUMENT_TYPE, (payload) => about(payload) !== undefined);
@@ -218,7 +218,7 @@ describe("Invoice Response", () => {
     );
     expect([answer.status, answer.json["response"]]).toMatchObject([200, { status: "rejected", direction: "sent" }]);
     const taken = await phase4Has(INVOICE_RESPONSE_DOCUMENT_TYPE, (payload) => payload.includes(number));
-    expect(readInvoiceResponse(Buffer.from(payloadIn(taken.file)))).toMatchObject({
+    expect(invoiceResponseIn(Buffer.from(payloadIn(taken.file)))).toMatchObject({
       code: "RE",
       sender: pair.firm.participantId,
       receiver: THEIRS,

@@ -5,16 +5,13 @@
 import { expect, test } from "vitest";
 
 import type { ParticipantId } from "../../engine/base/ids.js";
-import {
-  buildInvoiceResponse,
-  readInvoiceResponse,
-  RESPONSE_CODES,
-  RESPONSE_FAULTS,
-} from "../../engine/peppol/responses/invoice-response.js";
+import { buildInvoiceResponse, RESPONSE_FAULTS } from "../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_CODES } from "../../engine/lifecycle/response.js";
 import { buildMls } from "../../engine/peppol/responses/mls-builder.js";
-import { MLS_CODES, MLS_FAULTS, MLS_REASONS, readMls } from "../../engine/peppol/responses/mls.js";
+import { MLS_CODES, MLS_FAULTS, MLS_REASONS } from "../../engine/peppol/responses/mls.js";
 import { parseXml } from "../../validators/xml/tree.js";
 import { Random, seedFrom } from "../support/random.js";
+import { invoiceResponseIn, mlsIn } from "../support/responses.js";
 
 const SEED = seedFrom(20_261_120);
 const ROUNDS = 2_000 * Number(process.env["RUNS"] ?? 1);
@@ -82,11 +79,11 @@ function damaged(source: Buffer, random: Random): Buffer {
 
 test("a damaged Message Level Status is read with values of the lists, or refused with a fault of the list", () => {
   const random = new Random(SEED);
-  expect(readMls(status)).toMatchObject({ code: "RE" });
+  expect(mlsIn(status)).toMatchObject({ code: "RE" });
   let read = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     const bytes = damaged(status, random);
-    const result = readMls(bytes);
+    const result = mlsIn(bytes);
     const where = `SEED=${SEED} round ${round}`;
     if (typeof result === "string") {
       expect(MLS_FAULTS, where).toContain(result);
@@ -125,10 +122,10 @@ test("a damaged Invoice Response is read with values of the lists, or refused wi
     note: "The order number is missing.",
     invoice: { number: "F-1", issueDate: "2026-11-20", typeCode: "380" },
   });
-  expect(readInvoiceResponse(response)).toMatchObject({ code: "UQ" });
+  expect(invoiceResponseIn(response)).toMatchObject({ code: "UQ" });
   let read = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const result = readInvoiceResponse(damaged(response, random));
+    const result = invoiceResponseIn(damaged(response, random));
     const where = `SEED=${SEED} round ${round}`;
     if (typeof result === "string") expect(RESPONSE_FAULTS, where).toContain(result);
     else {
@@ -150,5 +147,5 @@ test.each([
     .toString()
     .replace(/(<cbc:IssueDate>)[^<]*/, `$1${date}`)
     .replace(/(<cbc:IssueTime>)[^<]*/, `$1${time}`);
-  expect(readMls(Buffer.from(dated))).toBe("issued");
+  expect(mlsIn(Buffer.from(dated))).toBe("issued");
 });

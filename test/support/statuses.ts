@@ -9,7 +9,7 @@ import { startActors } from "../../actors/system.js";
 import { createInbound } from "../../engine/documents/inbound/receive.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { Provider } from "../../engine/documents/provider.js";
-import type { Inspection, Validators } from "../../engine/documents/accept/facts.js";
+import type { Inspection, ResponseReader, Validators } from "../../engine/documents/accept/facts.js";
 import type { DutyPorts } from "../../engine/documents/inbound/mls-duties.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import { bratislavaDay } from "../../engine/base/clock.js";
@@ -29,7 +29,7 @@ import {
   INVOICE_RESPONSE_DOCUMENT_TYPE,
   INVOICE_RESPONSE_PROFILE,
 } from "../../engine/peppol/responses/invoice-response.js";
-import type { ResponseCode } from "../../engine/peppol/responses/invoice-response.js";
+import type { ResponseCode } from "../../engine/lifecycle/response.js";
 import type { EnvelopeFacts, InboundExchange, Receive, Transport } from "../../engine/peppol/transport.js";
 import {
   acceptDocuments,
@@ -44,6 +44,7 @@ import { recordOutgoing } from "../../engine/storage/documents/exchanges.js";
 import { validateDocument } from "../../validators/validate.js";
 import type { FakeClock } from "./fake-clock.js";
 import type { TestDatabase } from "./postgres.js";
+import { inlineReader } from "./responses.js";
 import { newDocumentRow } from "./seed.js";
 
 export const OWN: Provider = provider("PSK000001", "SK");
@@ -52,7 +53,8 @@ export const PEER_SEAT = "POP000777";
 export const STRANGER_SEAT = "POP000999";
 
 /** The validators of the engine without threads. */
-export const inlineValidators: Validators = {
+export const inlineValidators: ResponseReader & Validators = {
+  ...inlineReader,
   inspect: (payload, { receivedAt }) => {
     const report = validateDocument(Buffer.from(payload), { day: bratislavaDay(receivedAt), limits: SCAN_LIMITS });
     const inspection: Inspection = { ...report, ruleSet: "test" };
@@ -61,7 +63,7 @@ export const inlineValidators: Validators = {
 };
 
 /** What the engine's functions need. */
-export type BenchPorts = MessagePorts & DutyPorts;
+export type BenchPorts = MessagePorts & DutyPorts & { readonly validators: ResponseReader };
 
 /** A node with actors of its own: its timers take what is due and give it to them. */
 export function statusNode(ports: BenchPorts): StatusWorkPorts {
@@ -131,7 +133,7 @@ export function statusBench(
   /** As an attempt leaves it that has transmitted the document. */
   const transmittedTo = (id: DocumentId, seat: string): PromiseLike<unknown> => sql`
     insert into document_attempt (document_id, number, owner, started_at, finished_at, outcome, seat)
-    values (${id}, 0, 'test', now(), now(), 'transport_error', ${seat})
+    values (${id}, 0, 'test', now(), now(), 'unconfirmed', ${seat})
     on conflict (document_id, number) do update set seat = excluded.seat`;
   return {
     ports,

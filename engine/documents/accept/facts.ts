@@ -1,6 +1,6 @@
 /** What the engine needs to know of a document's content, taken out by the workers while they validate. */
 
-import type { DocumentFacts, Endpoint } from "../../../validators/protocol.js";
+import type { DocumentFacts, Endpoint, ResponseFacts } from "../../../validators/protocol.js";
 
 export type { DocumentFacts, Endpoint };
 
@@ -42,4 +42,14 @@ export interface Validators {
    * @throws Refusal TEMPORARY when the queue is full
    */
   inspect(payload: Uint8Array, options: InspectOptions): Promise<Inspection>;
+}
+
+/** What is not judged by rules, but only read by a worker. */
+export interface ResponseReader {
+  /**
+   * Reads a Message Level Status or an Invoice Response.
+   * @returns undefined for what is neither, for what is larger than any may be, and for what kills workers
+   * @throws Refusal TEMPORARY when the queue is full
+   */
+  response(payload: Uint8Array): Promise<ResponseFacts | undefined>;
 }

@@ -6,7 +6,8 @@ import type { Metrics } from "../../base/metrics.js";
 import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
 import type { ParseOutput, Report, ScanLimits } from "../../../validators/protocol.js";
-import type { Inspection, InspectOptions, Validators } from "./facts.js";
+import { RESPONSE_LIMITS } from "../../peppol/responses/application-response.js";
+import type { Inspection, InspectOptions, ResponseReader, Validators } from "./facts.js";
 
 /** What a document may ask of a worker. */
 export const SCAN_LIMITS: ScanLimits = {
@@ -21,7 +22,7 @@ export const SCAN_LIMITS: ScanLimits = {
 };
 
 /** What is judged and read by the workers, as the engine's documents ask for it. */
-export interface DocumentWorkers extends Validators {
+export interface DocumentWorkers extends Validators, ResponseReader {
   /** The whole report. @throws Refusal TEMPORARY when the queue is full */
   report(payload: Uint8Array, options: InspectOptions): Promise<Report>;
   /** What a document says, without a verdict. @throws Refusal TEMPORARY when the queue is full */
@@ -89,6 +90,22 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
       } catch (error) {
         if (!(error instanceof JobQuarantined)) throw error;
         return { kind: "refused", findings: quarantinedReport(error.sha256).findings };
+      }
+    },
+    response: async (payload) => {
+      // Too large to be one: a worker need not be given a copy to find that out.
+      if (payload.length > RESPONSE_LIMITS.bytes) return undefined;
+      try {
+        return await orTemporary(
+          pool.run(
+            "response",
+            { bytes: payload, limits: RESPONSE_LIMITS, entriesMax: LIMITS.mls_issues_max },
+            { fairnessKey: "responses" },
+          ),
+        );
+      } catch (error) {
+        if (!(error instanceof JobQuarantined)) throw error;
+        return undefined;
       }
     },
   };

@@ -90,29 +90,44 @@ export function createPlaces(
   };
 }
 
-interface Turn {
-  readonly firmId: FirmId;
-  readonly lanes: { readonly receiver: string; left: number; count: number }[];
-  next: number;
-}
+/** What is given to one firm while places are shared out. */
+class Turn {
+  readonly #firm: FirmLanes;
+  /** How many documents of each lane are to be claimed. */
+  readonly #counts: number[];
+  /** The lane that comes first in the next turn. */
+  #next = 0;
 
-/** One document of this firm, for the next receiver that has a place. @returns whether there was one */
-function takeTurn(
-  turn: Turn,
-  places: Places,
-  capacityOf: (receiver: string) => ReceiverCapacity,
-): (() => void) | undefined {
-  for (let i = 0; i < turn.lanes.length; i += 1) {
-    const lane = turn.lanes[(turn.next + i) % turn.lanes.length];
-    if (lane === undefined || lane.left === 0) continue;
-    const capacity = capacityOf(lane.receiver);
-    if (!places.isFree(capacity)) continue;
-    lane.left -= 1;
-    lane.count += 1;
-    turn.next = (turn.next + i + 1) % turn.lanes.length;
-    return places.take(capacity);
+  constructor(firm: FirmLanes) {
+    this.#firm = firm;
+    this.#counts = firm.lanes.map(() => 0);
   }
-  return undefined;
+
+  /**
+   * One document of this firm, for the next receiver that has a place. @returns what gives the place back; undefined
+   * when there was none
+   */
+  take(places: Places, capacityOf: (receiver: string) => ReceiverCapacity): (() => void) | undefined {
+    const { lanes } = this.#firm;
+    for (let i = 0; i < lanes.length; i += 1) {
+      const at = (this.#next + i) % lanes.length;
+      const [lane, count] = [lanes[at], this.#counts[at] ?? 0];
+      if (lane === undefined || count >= lane.ready) continue;
+      const capacity = capacityOf(lane.receiver);
+      if (!places.isFree(capacity)) continue;
+      this.#counts[at] = count + 1;
+      this.#next = (at + 1) % lanes.length;
+      return places.take(capacity);
+    }
+    return undefined;
+  }
+
+  shares(): readonly Share[] {
+    const { firmId, lanes } = this.#firm;
+    return lanes
+      .map(({ receiver }, at) => ({ firmId, receiver, count: this.#counts[at] ?? 0 }))
+      .filter(({ count }) => count > 0);
+  }
 }
 
 /**
@@ -125,22 +140,16 @@ export function shareOut(
   places: Places,
   capacityOf: (receiver: string) => ReceiverCapacity,
 ): readonly Share[] {
-  const turns = firms.map(({ firmId, lanes }): Turn => ({
-    firmId,
-    lanes: lanes.map(({ receiver, ready }) => ({ receiver, left: ready, count: 0 })),
-    next: 0,
-  }));
+  const turns = firms.map((firm) => new Turn(firm));
   const setAside: (() => void)[] = [];
   let waiting = turns;
   while (waiting.length > 0 && places.free() > 0) {
     waiting = waiting.filter((turn) => {
-      const giveBack = takeTurn(turn, places, capacityOf);
+      const giveBack = turn.take(places, capacityOf);
       if (giveBack !== undefined) setAside.push(giveBack);
       return giveBack !== undefined;
     });
   }
   for (const giveBack of setAside) giveBack();
-  return turns.flatMap(({ firmId, lanes }) =>
-    lanes.filter(({ count }) => count > 0).map(({ receiver, count }) => ({ firmId, receiver, count })),
-  );
+  return turns.flatMap((turn) => turn.shares());
 }

@@ -18,6 +18,7 @@ import type { Sql } from "../../storage/sql.js";
 import { countryOfSender } from "../declared.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
+import { countFenced } from "../fencing.js";
 
 export interface DispatchPorts {
   readonly sql: Sql;
@@ -117,25 +118,20 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
 const describe = (outcome: Outcome): string =>
   [outcome.kind, outcome.code].filter((part) => part !== undefined).join(" ");
 
-function eventsOf(
-  ports: DispatchPorts,
-  emits: readonly EventKind[],
-  outcome: Outcome,
-  taken: TakenAttempt,
-  first: boolean,
-): NewEvent[] {
-  const kinds: readonly TimelineKind[] = first && emits.length === 0 ? ["document.attempt_failed"] : emits;
-  return kinds.map((kind) => ({
-    id: newId(ports.clock),
+function eventOf({ clock }: DispatchPorts, kind: TimelineKind, outcome: Outcome, { attempt }: TakenAttempt): NewEvent {
+  return {
+    id: newId(clock),
     kind,
-    meta: {
-      attempt: taken.attempt,
-      outcome: outcome.kind,
-      ...(outcome.code === undefined ? {} : { code: outcome.code }),
-    },
+    meta: { attempt, outcome: outcome.kind, ...(outcome.code === undefined ? {} : { code: outcome.code }) },
     ...(outcome.detail === undefined ? {} : { detail: outcome.detail }),
-  }));
+  };
 }
+
+/** What the timeline says of the moves of an attempt; one that moves nothing leaves a mark. */
+const kindsOf = (moves: readonly { readonly emits: readonly EventKind[] }[]): readonly TimelineKind[] =>
+  moves.flatMap(({ emits }, index): readonly TimelineKind[] =>
+    index === 0 && emits.length === 0 ? ["document.attempt_failed"] : emits,
+  );
 
 /**
  * When a deferred document is due again; undefined when it was deferred for as long as the whole plan would have taken.
@@ -199,7 +195,7 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Att
     moves: decision.moves.flatMap(({ to, trigger }) =>
       trigger === undefined ? [] : [{ status: to, trigger, detail: describe(outcome) }],
     ),
-    events: decision.moves.flatMap(({ emits }, index) => eventsOf(ports, emits, outcome, taken, index === 0)),
+    events: kindsOf(decision.moves).map((kind) => eventOf(ports, kind, outcome, taken)),
     attempt: {
       number: taken.attempt,
       outcome: outcome.kind,
@@ -220,12 +216,12 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
   if (later !== undefined) {
     const { id, version, attempt } = taken;
     if (!(await putOffAttempt(ports.sql, { id, version, number: attempt, wait_ms: later - now })))
-      ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
+      countFenced(ports.metrics, "attempt");
     return;
   }
   const end = endOf(ports, taken, outcome);
   if ((await endAttempt(ports.sql, end)) === undefined) {
-    ports.metrics.count("fencing_rejections_total", { kind: "attempt" });
+    countFenced(ports.metrics, "attempt");
     return;
   }
   if (end.status === "delivered")

@@ -20,6 +20,7 @@ import { exchangeJson } from "../../storage/documents/exchanges.js";
 import { decideAttempt, deferredUntil, nextAttemptAt } from "./dispatch.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
+import { countFenced } from "../fencing.js";
 
 export interface ServiceDispatchPorts {
   readonly sql: Sql;
@@ -133,7 +134,7 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
     attempt: { number: taken.attempt, outcome: outcome.kind, code: outcome.code, detail: outcome.detail },
     exchange: exchangeOf(ports, taken, outcome, now),
   });
-  if (ended === undefined) ports.metrics.count("fencing_rejections_total", { kind: "service_message" });
+  if (ended === undefined) countFenced(ports.metrics, "service_message");
   const delivered = decision.moves.at(-1)?.to === "delivered";
   if (delivered && ended?.receivedAt !== undefined)
     ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, now - ended.receivedAt) / 1000);

@@ -32,6 +32,11 @@ export async function observeHeld(ports: Pick<HeldPorts, "sql" | "clock" | "metr
   ports.metrics.set("received_held_overdue", {}, await overdue(ports));
 }
 
+/** Counts what became of a document that was held. */
+export const countVerdict = (metrics: Metrics, verdict: "passed" | "refused" | "released"): void => {
+  metrics.count("received_verdicts_total", { verdict });
+};
+
 /**
  * Shows a held document to its firm, as an operator has decided. From then on it is not rejected. Runs in the turn of
  * its actor.
@@ -40,7 +45,7 @@ export async function observeHeld(ports: Pick<HeldPorts, "sql" | "clock" | "metr
 export async function release({ sql, log, metrics }: HeldPorts, id: ReceivedDocumentId): Promise<boolean> {
   const released = await releaseReceived(sql, id);
   if (released) {
-    metrics.count("received_verdicts_total", { verdict: "released" });
+    countVerdict(metrics, "released");
     log.warn("inbound.held_released", { documentId: id });
   }
   return released;

@@ -40,9 +40,9 @@ interface InboxRequest {
   readonly pageToken: string | undefined;
 }
 
-/** A received document with its UBL as it came. */
+/** A received document with the exact octets of its UBL. */
 export interface ReceivedDocument extends Omit<ReceivedDetail, "payloadSha256" | "payloadKeyId" | "payloadSealed"> {
-  readonly payload: string;
+  readonly payload: Buffer;
 }
 
 export interface Inbox {
@@ -163,7 +163,7 @@ export function createInbox(ports: {
       const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);
       if ((await sha256InSlices(payload)) !== payloadSha256)
         throw new Error("the stored payload differs from its digest");
-      return { ...document, payload: payload.toString("utf8") };
+      return { ...document, payload };
     },
   };
 }

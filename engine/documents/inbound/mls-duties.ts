@@ -31,6 +31,7 @@ import type { DocumentFinding, Validators } from "../accept/facts.js";
 import { contradictionsOf } from "../declared.js";
 import { newServiceMessage } from "../provider.js";
 import type { Provider } from "../provider.js";
+import { countVerdict } from "./held.js";
 
 export interface DutyPorts {
   readonly sql: Sql;
@@ -203,7 +204,7 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
     return;
   }
   if (!(await writeVerdict(ports, duty, verdict)) || !duty.held) return;
-  ports.metrics.count("received_verdicts_total", { verdict: verdict.valid ? "passed" : "refused" });
+  countVerdict(ports.metrics, verdict.valid ? "passed" : "refused");
   ports.metrics.observe(
     "received_verdict_duration_seconds",
     {},

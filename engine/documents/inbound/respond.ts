@@ -15,7 +15,8 @@ import {
   RESPONSE_OF_STATUS,
   RESPONSE_STATUSES,
 } from "../../peppol/responses/invoice-response.js";
-import type { ResponseCode, ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
+import type { ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
 import { mayFollow } from "../../peppol/responses/response-order.js";
 import { findAnswerable, findReceivedState } from "../../storage/documents/received.js";
 import { openPayload } from "../../storage/payloads/payloads.js";

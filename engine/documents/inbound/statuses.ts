@@ -7,11 +7,13 @@ import type { DocumentId } from "../../base/ids.js";
 import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
 import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import type { Move } from "../../lifecycle/machine.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { backoff } from "../../events/wake.js";
+import type { ResponseReader } from "../accept/facts.js";
 import { dateInstant, utcDate } from "../../peppol/responses/application-response.js";
 import { mayFollow } from "../../peppol/responses/response-order.js";
 import { readInvoiceResponse } from "../../peppol/responses/invoice-response.js";
@@ -41,6 +43,7 @@ import type {
   StatusOutcome,
   StatusTarget,
 } from "../../storage/documents/received-responses.js";
+import { countFenced } from "../fencing.js";
 
 /** What others said of a document of ours. @source spec/rulings.md, section 11: evidence and response */
 interface AnswerRecord {
@@ -191,7 +194,7 @@ interface Reading {
   /** For the document's timeline. */
   readonly detail: string | undefined;
   readonly meta: Json;
-  readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: string };
+  readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: ResponseCode };
 }
 
 const ISSUES_SHOWN = 20;
@@ -273,16 +276,21 @@ async function write(
     // A stranger's words do not stand in the timeline of a firm.
     ...(detail === undefined || decision.outcome === "foreign" ? {} : { detail }),
   }));
-  return applyStatus(ports.sql, status.id, decision.outcome === "early" ? "late" : decision.outcome, content, {
-    id: target.id,
-    version: target.version,
-    status: decision.outcome === "applied" ? decision.move.to : target.status,
-    trigger: decision.outcome === "applied" ? decision.trigger : undefined,
-    detail: `${status.kind} ${content.code}`,
-    now,
-    events,
-    changes: decision.outcome === "applied" ? reading.changes : {},
-  });
+  const outcome = decision.outcome === "early" ? "late" : decision.outcome;
+  return applyStatus(
+    ports.sql,
+    { status: status.id, outcome, content },
+    {
+      id: target.id,
+      version: target.version,
+      status: decision.outcome === "applied" ? decision.move.to : target.status,
+      trigger: decision.outcome === "applied" ? decision.trigger : undefined,
+      detail: `${status.kind} ${content.code}`,
+      now,
+      events,
+      changes: decision.outcome === "applied" ? reading.changes : {},
+    },
+  );
 }
 
 /** Settles what cannot be read, puts off what could not be fetched. */
@@ -367,7 +375,7 @@ async function settleInTurn(ports: StatusPorts, key: string, read: ReadStatus): 
   for (let i = 0; i < LIMITS.stale_version_retries; i += 1) {
     const outcome = await settle(ports, key, read);
     if (outcome !== undefined) return outcome;
-    ports.metrics.count("fencing_rejections_total", { kind: "status" });
+    countFenced(ports.metrics, "status");
   }
   return putOff(ports, read.status);
 }
@@ -394,15 +402,21 @@ export async function followStatus(
   return outcome;
 }
 
+/** What reading what is due needs. */
+export interface StatusReadPorts extends Pick<StatusPorts, "sql" | "sealer" | "log" | "clock"> {
+  readonly validators: ResponseReader;
+}
+
 async function readStatus(
-  { sql, sealer, log }: Pick<StatusPorts, "sql" | "sealer" | "log">,
+  { sql, sealer, log, validators }: StatusReadPorts,
   status: PendingStatus,
 ): Promise<ReadStatus> {
   try {
     const stored = await findStatusPayload(sql, status.id);
     if (stored === undefined) throw new Error("a received status has no payload");
     const payload = await openPayload(sealer, status.id, stored.keyId, stored.sealed);
-    const read = status.kind === "mls" ? readMls(payload) : readInvoiceResponse(payload);
+    const facts = await validators.response(payload);
+    const read = status.kind === "mls" ? readMls(facts) : readInvoiceResponse(facts);
     const said: Said =
       typeof read === "string"
         ? { kind: "unreadable", fault: read }
@@ -417,12 +431,10 @@ async function readStatus(
 }
 
 /** The statuses whose time has come, longest due first, LIMITS.status_batch at most. Changes nothing. */
-export async function readDueStatuses(
-  ports: Pick<StatusPorts, "sql" | "sealer" | "log" | "clock">,
-): Promise<readonly ReadStatus[]> {
+export async function readDueStatuses(ports: StatusReadPorts): Promise<readonly ReadStatus[]> {
   const due = await findDueStatuses(ports.sql, { now: ports.clock.now(), limit: LIMITS.status_batch });
   const read: ReadStatus[] = [];
-  // One after another: a large status holds the event loop for milliseconds.
+  // One after another: the payload of one status, which may be large, is in memory at a time.
   for (const status of due) read.push(await readStatus(ports, status));
   return read;
 }

@@ -1,8 +1,9 @@
 /** The Message Level Status of a document as its firm sees it: the one that came, or the one that we sent or owe. */
 import { isoInstant } from "../../base/clock.js";
 import { readMls } from "../../peppol/responses/mls.js";
-import type { Mls, MlsReason } from "../../peppol/responses/mls.js";
+import type { MlsReason } from "../../peppol/responses/mls.js";
 import type { OutboundState } from "../../lifecycle/document.js";
+import type { ResponseReader } from "../accept/facts.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -47,18 +48,19 @@ export interface MlsView {
 interface MlsViewPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
+  readonly validators: ResponseReader;
 }
 
 /**
  * @param id  of a sent document; whose it is has been checked. @returns null when none came. @throws Refusal TEMPORARY
  */
-export async function readReceivedMls({ sql, sealer }: MlsViewPorts, id: string): Promise<MlsView | null> {
-  const found = await orTemporary(findReceivedMls(sql, id));
+export async function readReceivedMls(ports: MlsViewPorts, id: string): Promise<MlsView | null> {
+  const found = await orTemporary(findReceivedMls(ports.sql, id));
   if (found === undefined) return null;
   return {
     direction: "received",
     state: "received",
-    ...(await contentOf(sealer, found)),
+    ...(await contentOf(ports, found)),
     receivedAt: isoInstant(found.receivedAt),
     deliveredAt: null,
     sha256: found.sha256,
@@ -69,8 +71,8 @@ export async function readReceivedMls({ sql, sealer }: MlsViewPorts, id: string)
  * @param id  of a received document; whose it is has been checked. @returns null when none is owed: a success that
  * nobody asked to be told of. @throws Refusal TEMPORARY
  */
-export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Promise<MlsView | null> {
-  const found = await orTemporary(findOwedMls(sql, id));
+export async function readOwedMls(ports: MlsViewPorts, id: string): Promise<MlsView | null> {
+  const found = await orTemporary(findOwedMls(ports.sql, id));
   if (found === undefined) return null;
   const { message } = found;
   if (message === undefined) {
@@ -92,7 +94,7 @@ export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Pr
   return {
     direction: "sent",
     state,
-    ...(await contentOf(sealer, message)),
+    ...(await contentOf(ports, message)),
     receivedAt: null,
     deliveredAt: message.deliveredAt === undefined ? null : isoInstant(message.deliveredAt),
     sha256: message.sha256,
@@ -101,10 +103,11 @@ export async function readOwedMls({ sql, sealer }: MlsViewPorts, id: string): Pr
 
 /** What it says; what cannot be read any more still has its code. */
 async function contentOf(
-  sealer: Sealer,
+  { sealer, validators }: MlsViewPorts,
   status: SealedStatus,
 ): Promise<Pick<MlsView, "code" | "reasonCodes" | "description" | "issuedAt">> {
-  const read: Mls | string = readMls(await openPayload(sealer, status.id, status.payloadKeyId, status.payloadSealed));
+  const payload = await openPayload(sealer, status.id, status.payloadKeyId, status.payloadSealed);
+  const read = readMls(await validators.response(payload));
   if (typeof read === "string") return { code: status.code, reasonCodes: [], description: null, issuedAt: null };
   return {
     code: read.code,

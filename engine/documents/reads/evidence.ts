@@ -4,6 +4,7 @@ import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId, ReceivedDocumentId } from "../../base/ids.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
 import { findDocument } from "../../storage/documents/documents.js";
 import type { EvidenceEntry } from "../../storage/evidence/evidence.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
@@ -12,6 +13,7 @@ import { findReceivedState } from "../../storage/documents/received.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import type { ResponseReader } from "../accept/facts.js";
 import { readOwedMls, readReceivedMls } from "./evidence-mls.js";
 import type { MlsView } from "./evidence-mls.js";
 
@@ -20,6 +22,7 @@ interface EvidenceReadPorts {
   readonly archive: EvidenceArchive;
   readonly log: Log;
   readonly sealer: Sealer;
+  readonly validators: ResponseReader;
 }
 
 /** Instants in ISO form; null where it has not happened. */
@@ -42,7 +45,7 @@ interface Facts {
   readonly state: string;
   readonly as4MessageId: string;
   readonly deliveredAt: number | null;
-  readonly invoiceResponseStatus: string | null;
+  readonly invoiceResponseStatus: ResponseCode | null;
 }
 
 /** A sent or a received document of the firm. @throws Refusal NOT_FOUND */

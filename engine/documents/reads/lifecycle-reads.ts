@@ -4,6 +4,7 @@ import type { Cursors } from "../../base/cursors.js";
 import { Refusal } from "../../base/errors.js";
 import type { DocumentId, FirmId } from "../../base/ids.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
 import { findDocument, listDocumentEvents } from "../../storage/documents/documents.js";
 import type { DocumentRecord } from "../../storage/documents/documents.js";
 import { orTemporary } from "../../storage/sql.js";
@@ -20,7 +21,7 @@ export interface StatusRecord {
   readonly validationResult: { readonly errors: Json[]; readonly warnings: Json[] } | null;
   readonly deliveredAt: string | null;
   readonly acknowledgedAt: string | null;
-  readonly invoiceResponseStatus: string | null;
+  readonly invoiceResponseStatus: ResponseCode | null;
   readonly as4MessageId: string;
   readonly statusReason?: string;
   readonly createdAt: string;

@@ -97,7 +97,7 @@ export async function issueTokens(ports: TokenWorkPorts, request: TokenRequest):
     ),
   );
   if (!opened) throw new Refusal("CREDENTIALS_INVALID");
-  return pairOf(ports, key, scopes, refreshToken, now);
+  return pairOf(ports, key, { scopes, refreshToken, now });
 }
 
 /**
@@ -138,7 +138,7 @@ export async function renewTokens(
     throw new Refusal("REFRESH_TOKEN_INVALID");
   const ofKey = new Set(key.scopes);
   const scopes = knownScopes(family.scopes.filter((scope) => ofKey.has(scope)));
-  return pairOf(ports, key, scopes, next.token, now);
+  return pairOf(ports, key, { scopes, refreshToken: next.token, now });
 }
 
 /**
@@ -167,10 +167,9 @@ const assertAddress = (key: KeyRow, address: string): void => {
 async function pairOf(
   ports: TokenWorkPorts,
   key: KeyRow,
-  scopes: readonly Scope[],
-  refreshToken: string,
-  now: Instant,
+  granted: { readonly scopes: readonly Scope[]; readonly refreshToken: string; readonly now: Instant },
 ): Promise<TokenPair> {
+  const { scopes, refreshToken, now } = granted;
   const accessToken = await orTemporary(
     signAccessToken(
       ports.signingKeys,

@@ -1,59 +1,74 @@
 /**
- * The ebMS errors: what we send, and what a received one means for the sender. `retryable` answers whether the same
- * message may do better later.
+ * The ebMS errors: what we send, and what a received one means for the document. A code is one row of the table; what
+ * becomes of a document by each meaning stands in outcomes.ts.
  * @source design/as4.md section 7; ebMS 3.0 Core section 6.7; AS4 Profile section 3
  */
+
+/** What an error of the peer means for the document: only these five lead to different steps. */
+export type ErrorMeaning = "duplicate" | "not_serviced" | "retry" | "permanent" | "warning";
 
 interface ErrorRow {
   readonly name: string;
   readonly severity: "failure" | "warning";
   readonly category: "Content" | "Unpackaging" | "Processing" | "Communication";
-  readonly retryable: boolean;
+  /** What a failure with this code means; a warning with it means no more than that. */
+  readonly meaning: Exclude<ErrorMeaning, "not_serviced" | "warning">;
+  /** After it the recipient is looked up anew: the peer has another key, or no longer serves the recipient. */
+  readonly looksUpAgain?: true;
 }
 
-/**
- * Every error of ebMS and of the AS4 profile, with whether sending the same message again may help. @source
- * design/as4.md section 7
- */
+/** Every error of ebMS and of the AS4 profile. @source design/as4.md section 7 */
 export const EBMS_ERRORS = {
-  "EBMS:0001": { name: "ValueNotRecognized", severity: "failure", category: "Content", retryable: false },
-  "EBMS:0002": { name: "FeatureNotSupported", severity: "warning", category: "Content", retryable: false },
-  "EBMS:0003": { name: "ValueInconsistent", severity: "failure", category: "Content", retryable: false },
+  "EBMS:0001": { name: "ValueNotRecognized", severity: "failure", category: "Content", meaning: "permanent" },
+  "EBMS:0002": { name: "FeatureNotSupported", severity: "warning", category: "Content", meaning: "permanent" },
+  "EBMS:0003": { name: "ValueInconsistent", severity: "failure", category: "Content", meaning: "permanent" },
   // "Other" is what peers answer while their own database is away; NOT_SERVICED, also 0004, is told apart by its
   // detail.
-  "EBMS:0004": { name: "Other", severity: "failure", category: "Content", retryable: true },
-  "EBMS:0005": { name: "ConnectionFailure", severity: "warning", category: "Communication", retryable: true },
+  "EBMS:0004": {
+    name: "Other",
+    severity: "failure",
+    category: "Content",
+    meaning: "retry",
+    looksUpAgain: true,
+  },
+  "EBMS:0005": { name: "ConnectionFailure", severity: "warning", category: "Communication", meaning: "retry" },
   "EBMS:0006": {
     name: "EmptyMessagePartitionChannel",
     severity: "warning",
     category: "Communication",
-    retryable: false,
+    meaning: "permanent",
   },
-  "EBMS:0007": { name: "MimeInconsistency", severity: "failure", category: "Unpackaging", retryable: false },
+  "EBMS:0007": { name: "MimeInconsistency", severity: "failure", category: "Unpackaging", meaning: "permanent" },
   "EBMS:0008": {
     name: "FeatureNotSupportedInconsistency",
     severity: "failure",
     category: "Unpackaging",
-    retryable: false,
+    meaning: "permanent",
   },
-  "EBMS:0009": { name: "InvalidHeader", severity: "failure", category: "Unpackaging", retryable: false },
-  "EBMS:0010": { name: "ProcessingModeMismatch", severity: "failure", category: "Processing", retryable: false },
-  "EBMS:0011": { name: "ExternalPayloadError", severity: "failure", category: "Content", retryable: false },
+  "EBMS:0009": { name: "InvalidHeader", severity: "failure", category: "Unpackaging", meaning: "permanent" },
+  "EBMS:0010": { name: "ProcessingModeMismatch", severity: "failure", category: "Processing", meaning: "permanent" },
+  "EBMS:0011": { name: "ExternalPayloadError", severity: "failure", category: "Content", meaning: "permanent" },
   // Nothing of it is about the document. phase4 answers so, even with "certificate is revoked", when its revocation
   // check could ask nobody; a certificate of ours that is to blame is renewed while the plan of attempts lasts.
-  "EBMS:0101": { name: "FailedAuthentication", severity: "failure", category: "Processing", retryable: true },
+  "EBMS:0101": { name: "FailedAuthentication", severity: "failure", category: "Processing", meaning: "retry" },
   // The peer may have changed its key since our look-up: the next attempt looks it up again. phase4 answers so for
   // whatever WSS4J refuses, a signature and an unknown authority included; they cannot be told apart, and the plan ends
   // it.
-  "EBMS:0102": { name: "FailedDecryption", severity: "failure", category: "Processing", retryable: true },
-  "EBMS:0103": { name: "PolicyNoncompliance", severity: "failure", category: "Processing", retryable: false },
-  "EBMS:0201": { name: "DysfunctionalReliability", severity: "failure", category: "Processing", retryable: true },
-  "EBMS:0202": { name: "DeliveryFailure", severity: "failure", category: "Communication", retryable: true },
-  "EBMS:0301": { name: "MissingReceipt", severity: "failure", category: "Communication", retryable: true },
-  "EBMS:0302": { name: "InvalidReceipt", severity: "failure", category: "Communication", retryable: true },
-  "EBMS:0303": { name: "DecompressionFailure", severity: "failure", category: "Communication", retryable: false },
+  "EBMS:0102": {
+    name: "FailedDecryption",
+    severity: "failure",
+    category: "Processing",
+    meaning: "retry",
+    looksUpAgain: true,
+  },
+  "EBMS:0103": { name: "PolicyNoncompliance", severity: "failure", category: "Processing", meaning: "permanent" },
+  "EBMS:0201": { name: "DysfunctionalReliability", severity: "failure", category: "Processing", meaning: "retry" },
+  "EBMS:0202": { name: "DeliveryFailure", severity: "failure", category: "Communication", meaning: "retry" },
+  "EBMS:0301": { name: "MissingReceipt", severity: "failure", category: "Communication", meaning: "retry" },
+  "EBMS:0302": { name: "InvalidReceipt", severity: "failure", category: "Communication", meaning: "retry" },
+  "EBMS:0303": { name: "DecompressionFailure", severity: "failure", category: "Communication", meaning: "permanent" },
   /** Private to phase4 since 4.5.0: the peer has this MessageId already. */
-  "EBMS:4001": { name: "DuplicateDetected", severity: "failure", category: "Content", retryable: false },
+  "EBMS:4001": { name: "DuplicateDetected", severity: "failure", category: "Content", meaning: "duplicate" },
 } as const satisfies Record<string, ErrorRow>;
 
 /** A code of the table, such as `EBMS:0004`. */
@@ -81,20 +96,22 @@ export interface ReceivedError {
 /** How phase4 before 4.5.0 words a duplicate inside EBMS:0004. */
 const DUPLICATE_TEXT = /already (?:been )?(?:received|processed|handled)|duplicate/i;
 
-/** What an error of the peer means for the document: only these five lead to different steps. */
-export type ErrorMeaning = "duplicate" | "not_serviced" | "retry" | "permanent" | "warning";
-
 /**
  * What a received error says to the sender of the message. An unknown code is permanent: repeating would not teach us.
  */
 export function meaningOf(error: ReceivedError): ErrorMeaning {
   const texts = `${error.detail ?? ""}\n${error.description ?? ""}`;
-  if (error.code === "EBMS:4001") return "duplicate";
+  const meaning = rowOf(error.code)?.meaning ?? "permanent";
+  if (meaning === "duplicate") return "duplicate";
   if (error.code === "EBMS:0004" && texts.includes(NOT_SERVICED)) return "not_serviced";
   if (error.code === "EBMS:0004" && DUPLICATE_TEXT.test(texts)) return "duplicate";
-  if (error.severity === "warning") return "warning";
-  return isEbmsErrorCode(error.code) && EBMS_ERRORS[error.code].retryable ? "retry" : "permanent";
+  return error.severity === "warning" ? "warning" : meaning;
 }
+
+/** Whether the recipient should be looked up anew after an error with this code. */
+export const looksUpAgain = (code: string): boolean => rowOf(code)?.looksUpAgain === true;
+
+const rowOf = (code: string): ErrorRow | undefined => (isEbmsErrorCode(code) ? EBMS_ERRORS[code] : undefined);
 
 /** Where several errors come at once, the first of this list decides. */
 export const MEANING_PRECEDENCE: readonly ErrorMeaning[] = [

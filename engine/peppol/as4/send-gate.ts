@@ -87,23 +87,30 @@ interface ReceiversOptions {
   readonly after?: (ms: number, call: () => void) => () => void;
 }
 
-interface Receiver {
+/** What is known of one receiving access point; only the gate holds it. */
+class Receiver {
   readonly limit: AdaptiveLimit;
   /** Attempts that were begun and have not ended, and those of them on the wire. */
-  underWay: number;
-  onWire: number;
-  failures: number;
+  underWay = 0;
+  onWire = 0;
+  failures = 0;
   /** Until when nothing is sent; 0 when the receiver is up. */
-  closedUntil: Instant;
+  closedUntil: Instant = 0;
   /** The pause after the next failure. */
   pause_ms: number;
   /** Moving averages of an answer's time on the wire and of our own time around it; 0 before the first. */
-  wire_ms: number;
-  own_ms: number;
+  wire_ms = 0;
+  own_ms = 0;
   /** The time handed out last to somebody who found it full. */
-  handedOut: Instant;
+  handedOut: Instant = 0;
   /** Those who wait for a place, the first to come first. */
-  readonly waiting: Set<(entry: Place | Later) => void>;
+  // Bounded by the attempts that `begin` lets in.
+  readonly waiting = new Set<(entry: Place | Later) => void>();
+
+  constructor(limits: ReceiverLimits) {
+    this.limit = createAdaptiveLimit(limits);
+    this.pause_ms = limits.breaker_pause_first_ms;
+  }
 }
 
 /** Weight of the newest attempt in the averages. */
@@ -195,18 +202,7 @@ class Gate implements Receivers {
   }
 
   #find(key: string): Receiver {
-    const receiver = this.#receivers.get(key) ?? {
-      limit: createAdaptiveLimit(this.#limits),
-      underWay: 0,
-      onWire: 0,
-      failures: 0,
-      closedUntil: 0,
-      pause_ms: this.#limits.breaker_pause_first_ms,
-      wire_ms: 0,
-      own_ms: 0,
-      handedOut: 0,
-      waiting: new Set(),
-    };
+    const receiver = this.#receivers.get(key) ?? new Receiver(this.#limits);
     touch(this.#receivers, key, receiver);
     if (this.#receivers.size > this.#limits.receivers_max) this.#forgetOldest();
     return receiver;

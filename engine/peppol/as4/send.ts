@@ -17,6 +17,7 @@ import { referencesDigest } from "../../storage/evidence/journal.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
 import { buildUserMessage, commonName, readAnswer } from "./messages.js";
 import type { Answer, As4Crypto, BuiltMessage } from "./messages.js";
+import { looksUpAgain } from "./ebms-errors.js";
 import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js";
 import type { AnswerContext } from "./outcomes.js";
 import { metadataEvidence, trustEvidence } from "./trust.js";
@@ -120,7 +121,7 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
       },
       stale: false,
     };
-  const message = await build(ports, exchange, target, signer, wrapped.bytes);
+  const message = await build(ports, { exchange, target, signer }, wrapped.bytes);
   const place = await new Promise<Place | Later>(target.begun.enter);
   if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
   const sentAt = ports.clock.now();
@@ -139,7 +140,7 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
     }),
   );
   const answeredAt = ports.clock.now();
-  const judged = await judge(ports, exchange, target, message, result);
+  const judged = await judge(ports, { exchange, target, message, result });
   const transmitted = result.kind === "response" || result.uploaded;
   const kept =
     !transmitted || (await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt }));
@@ -188,8 +189,6 @@ const isSoap = (contentType: string): boolean =>
 const statusAsked = ({ mlsType }: As4TransportPorts, { documentTypeId }: Exchange): { readonly mlsType?: MlsType } =>
   mlsType === undefined || classifyInbound(documentTypeId) !== "business" ? {} : { mlsType };
 
-/** Errors after which the look-up is repeated: the peer has another key, or no longer serves the recipient. */
-const STALE_CODES: ReadonlySet<string> = new Set(["EBMS:0004", "EBMS:0102"]);
 /**
  * Faults after which the access point may have moved: nobody is there, or somebody else. One that is only slow or busy
  * has not.
@@ -201,15 +200,13 @@ const STALE_STATUSES: ReadonlySet<number> = new Set([301, 302, 307, 308, 404, 41
 function isStale(result: HttpResult, answer: Answer | undefined): boolean {
   if (result.kind === "failed") return STALE_FAULTS.has(result.fault);
   return answer?.kind === "error"
-    ? answer.errors.some(({ code }) => STALE_CODES.has(code))
+    ? answer.errors.some(({ code }) => looksUpAgain(code))
     : STALE_STATUSES.has(result.status);
 }
 
 function build(
   { crypto, clock }: As4TransportPorts,
-  exchange: Exchange,
-  { endpoint }: Target,
-  signer: OwnKey,
+  { exchange, target: { endpoint }, signer }: Pick<Exchanged, "exchange" | "target" | "signer">,
   payload: Buffer,
 ): Promise<BuiltMessage> {
   return buildUserMessage(
@@ -244,10 +241,7 @@ interface Judged {
 
 async function judge(
   ports: As4TransportPorts,
-  exchange: Exchange,
-  { endpoint }: Target,
-  message: BuiltMessage,
-  result: HttpResult,
+  { exchange, target: { endpoint }, message, result }: Pick<Exchanged, "exchange" | "target" | "message" | "result">,
 ): Promise<Judged> {
   if (result.kind === "failed") return { outcome: outcomeOfFault(result.fault, result.uploaded), answer: undefined };
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };

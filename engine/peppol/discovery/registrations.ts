@@ -92,13 +92,21 @@ export const changeRegistration = (
   const { registry } = ports;
   switch (request.operation) {
     case "register":
-      return run(ports, "register", participant, () => registry.create(participant));
+      return run(ports, { operation: "register", participant, ask: () => registry.create(participant) });
     case "unregister":
-      return run(ports, "unregister", participant, () => registry.delete(participant));
+      return run(ports, { operation: "unregister", participant, ask: () => registry.delete(participant) });
     case "prepare_migration":
-      return run(ports, "prepare_migration", participant, (key) => registry.prepareToMigrate(participant, key));
+      return run(ports, {
+        operation: "prepare_migration",
+        participant,
+        ask: (key) => registry.prepareToMigrate(participant, key),
+      });
     case "migrate":
-      return run(ports, "migrate", participant, () => registry.migrate(participant, request.migrationKey));
+      return run(ports, {
+        operation: "migrate",
+        participant,
+        ask: () => registry.migrate(participant, request.migrationKey),
+      });
   }
 };
 
@@ -112,20 +120,19 @@ const WANTED = {
 /** The operations after which the network asks our SMP about the participant. */
 const PUBLISHES: ReadonlySet<RegistrationOperation> = new Set(["register", "migrate"]);
 
-type Ask = (migrationKey: string) => Promise<RegistryOutcome>;
+interface Change {
+  readonly operation: RegistrationOperation;
+  readonly participant: ParticipantId;
+  /** What the SML is asked; with the migration key to use, empty for the operations that make none. */
+  readonly ask: (migrationKey: string) => Promise<RegistryOutcome>;
+}
 
 /**
  * Runs one operation in four steps: claims it in Postgres, asks the SML, judges the answer, writes what is known.
- * @param ask  what the SML is asked; with the migration key to use, empty for the operations that make none
  * @param reviewed  the participant was under review a moment ago, and DNS has ended it
  */
-async function run(
-  ports: NetworkRegistrationPorts,
-  operation: RegistrationOperation,
-  participant: ParticipantId,
-  ask: Ask,
-  reviewed = false,
-): Promise<RegistrationResult> {
+async function run(ports: NetworkRegistrationPorts, change: Change, reviewed = false): Promise<RegistrationResult> {
+  const { operation, participant, ask } = change;
   const { sql, sealer, clock, smpId } = ports;
   if (PUBLISHES.has(operation) && !(await ports.isPublished(participant)))
     return { kind: "not_published", state: undefined, code: undefined };
@@ -157,9 +164,7 @@ async function run(
     case "not_registered":
       return { kind: "not_registered", state: "unregistered", code: undefined };
     case "in_review":
-      return reviewed
-        ? { kind: "manual_review", state: "manual_review", code: undefined }
-        : afterReview(ports, operation, participant, ask);
+      return reviewed ? { kind: "manual_review", state: "manual_review", code: undefined } : afterReview(ports, change);
     case "begun":
       break;
   }
@@ -183,16 +188,9 @@ async function run(
 }
 
 /** A new operation on a participant under review: once DNS has said how it stands, what is left to do is done. */
-async function afterReview(
-  ports: NetworkRegistrationPorts,
-  operation: RegistrationOperation,
-  participant: ParticipantId,
-  ask: Ask,
-): Promise<RegistrationResult> {
-  const found = await checkRegistration(ports, participant);
-  return found.state === undefined || found.state === "manual_review"
-    ? found
-    : run(ports, operation, participant, ask, true);
+async function afterReview(ports: NetworkRegistrationPorts, change: Change): Promise<RegistrationResult> {
+  const found = await checkRegistration(ports, change.participant);
+  return found.state === undefined || found.state === "manual_review" ? found : run(ports, change, true);
 }
 
 const contextOf = (key: string): string => `registration ${key}`;

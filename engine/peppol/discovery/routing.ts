@@ -3,14 +3,15 @@
  * whether the recipient takes it, and for an attempt to send one, which needs an endpoint now.
  * @source spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
-import type { Outcome, OutcomeKind } from "../transport.js";
+import type { AttemptOutcome } from "../../lifecycle/attempt.js";
+import type { Outcome } from "../transport.js";
 import type { Capability } from "./acceptance.js";
 
 interface RoutingRow {
   /** What is known of the recipient before a document is accepted. */
   readonly capability: Capability;
   /** How an attempt ends that finds this instead of an endpoint; undefined where there is one. */
-  readonly outcome: OutcomeKind | undefined;
+  readonly outcome: AttemptOutcome | undefined;
   /** The finding in a sentence for the operator. */
   readonly detail: string;
 }

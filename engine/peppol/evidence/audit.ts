@@ -99,20 +99,23 @@ export async function auditEvidence(
     shared: new ObjectReader(ports.store),
     trust: createTrustAudit(ports),
   };
-  const count = { entries: 0, expired: 0 };
+  let entries = 0;
+  let expired = 0;
   let last = bounds.first === 1 ? undefined : (await listEvidence(ports.sql, { after: bounds.first - 2, limit: 1 }))[0];
   for (let after = bounds.first - 1; after < bounds.last;) {
     const page = (await listEvidence(ports.sql, { after, limit: LIMITS.evidence_page })).filter(
       ({ index }) => index <= bounds.last,
     );
     for (const entry of page) {
-      for (const fault of [...chainFaults(entry, last), ...(await entryFaults(ports, readers, entry, count))])
+      const found = await entryFaults(ports, readers, entry);
+      if (found === "expired") expired += 1;
+      for (const fault of [...chainFaults(entry, last), ...(found === "expired" ? [] : found)])
         if (faults.length < LIMITS.audit_faults_max) faults.push(fault);
       last = entry;
-      count.entries += 1;
+      entries += 1;
     }
     after = page.at(-1)?.index ?? bounds.last;
-    ports.progress?.(count.entries, bounds.last - bounds.first + 1);
+    ports.progress?.(entries, bounds.last - bounds.first + 1);
   }
   if (head !== undefined && (head.index !== last?.index || head.hash !== last.hash))
     faults.push({
@@ -120,7 +123,7 @@ export async function auditEvidence(
       fault: "head",
       detail: "The head of the chain is not its last entry: entries are missing at the end, or the head was changed.",
     });
-  return { ...count, objects: readers.objects.read, faults, roots: readers.trust.roots() };
+  return { entries, expired, objects: readers.objects.read, faults, roots: readers.trust.roots() };
 }
 
 /** Checks that an entry follows from the one before it, and that its hash follows from its columns. */
@@ -174,19 +177,18 @@ interface Readers {
   readonly trust: TrustAudit;
 }
 
+/** @returns what is wrong with an entry; `expired` when its object may be gone, and is */
 async function entryFaults(
   ports: AuditPorts,
   readers: Readers,
   entry: EvidenceEntry,
-  count: { expired: number },
-): Promise<AuditFault[]> {
+): Promise<AuditFault[] | "expired"> {
   const { index } = entry;
   const object = await readers.objects.get(entry.object);
   if (object instanceof EvidenceMissing) {
     if (ports.now < retainedUntil(entry.object))
       return [{ index, fault: "object_missing", detail: `The object ${entry.object} is missing.` }];
-    count.expired += 1;
-    return [];
+    return "expired";
   }
   if (object instanceof EvidenceDamaged) return [{ index, fault: "object", detail: object.message }];
   const segment = object.subarray(entry.offset, entry.offset + entry.length);

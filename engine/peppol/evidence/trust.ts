@@ -245,7 +245,7 @@ function revocationFaults(judge: Judge, { manifest, revocationAnswer }: AuditedE
           },
     ];
   }
-  const status = issuer === undefined ? "signature" : statusIn(judge, revocationAnswer, leaf, issuer, requestAt);
+  const status = issuer === undefined ? "signature" : statusIn(judge, revocationAnswer, { leaf, issuer }, requestAt);
   if (status !== "good" && status !== "revoked" && status !== "unknown")
     return [{ fault: "revocation_answer", detail: `The revocation answer that is kept proves nothing (${status}).` }];
   const allowed = status === revocation && (status === "good" || (status === "unknown" && policy === "soft"));
@@ -260,7 +260,12 @@ function revocationFaults(judge: Judge, { manifest, revocationAnswer }: AuditedE
 }
 
 /** What a proven answer says; otherwise why it proves nothing. */
-function statusIn(judge: Judge, answer: Buffer, leaf: Certificate, issuer: Certificate, at: Instant): string {
+function statusIn(
+  judge: Judge,
+  answer: Buffer,
+  { leaf, issuer }: { readonly leaf: Certificate; readonly issuer: Certificate },
+  at: Instant,
+): string {
   const ocsp = readOcspAnswer(answer, leaf, issuer, at);
   if (typeof ocsp !== "string") return ocsp.status;
   const crl = ocsp === "malformed" ? judge.list(answer, issuer, at) : ocsp;

@@ -65,7 +65,7 @@ export async function ensureDevelopmentPki(options: DevelopmentOptions): Promise
     ]);
   }
   const seat = leaves[0]?.commonName ?? DEVELOPMENT_SEAT;
-  for (const usage of USAGES) await issueLeaf(folder, folder, usage, seat, clock);
+  for (const usage of USAGES) await issueLeaf({ authorities: folder, folder }, usage, seat, clock);
   return "renewed";
 }
 
@@ -86,7 +86,7 @@ async function create({ folder, clock, from, seat = DEVELOPMENT_SEAT }: Developm
   await mkdir(draft, { recursive: true, mode: 0o700 });
   if (from === undefined) await makeAuthorities(draft, clock);
   else await takeTrust(from, draft);
-  for (const usage of USAGES) await issueLeaf(from ?? draft, draft, usage, seat, clock);
+  for (const usage of USAGES) await issueLeaf({ authorities: from ?? draft, folder: draft }, usage, seat, clock);
   try {
     await rename(draft, folder);
   } catch (error) {
@@ -135,7 +135,12 @@ async function takeTrust(from: string, folder: string): Promise<void> {
   await cp(trustFolder(from), trustFolder(folder), { recursive: true });
 }
 
-async function issueLeaf(authorities: string, folder: string, usage: Usage, seat: string, clock: Clock): Promise<void> {
+async function issueLeaf(
+  { authorities, folder }: { readonly authorities: string; readonly folder: string },
+  usage: Usage,
+  seat: string,
+  clock: Clock,
+): Promise<void> {
   const [authority] =
     readPemCertificates(await readFile(join(trustFolder(authorities), `${usage}-ca.pem`), "utf8")) ?? [];
   if (authority === undefined) throw damaged();

@@ -96,8 +96,9 @@ function read(
   reader.next();
   const producedAt = timeOf(reader.next(TAG.generalizedTime));
   for (const single of members(reader.next(TAG.sequence))) {
-    const finding = readSingle(single, certificate, issuer, producedAt, at);
-    if (finding !== undefined) return finding;
+    const current = readSingle(single, certificate, issuer, at);
+    if (typeof current === "string") return current;
+    if (current !== undefined) return { ...current, producedAt };
   }
   return "other_certificate";
 }
@@ -126,9 +127,8 @@ function readSingle(
   single: Der,
   certificate: Certificate,
   issuer: Certificate,
-  producedAt: Instant,
   at: Instant,
-): RevocationFinding | AnswerFault | undefined {
+): Omit<RevocationFinding, "producedAt"> | AnswerFault | undefined {
   const reader = new DerReader(single, TAG.sequence);
   if (!isAbout(reader.next(TAG.sequence), certificate, issuer)) return undefined;
   const { tag } = reader.next();
@@ -141,7 +141,7 @@ function readSingle(
   if (thisUpdate > at + LIMITS.revocation_clock_skew_ms || until + LIMITS.revocation_clock_skew_ms < at)
     return "not_current";
   const status = tag === contextTag(0, false) ? "good" : tag === contextTag(1) ? "revoked" : "unknown";
-  return { status, producedAt, until };
+  return { status, until };
 }
 
 function isAbout(certId: Der, certificate: Certificate, issuer: Certificate): boolean {

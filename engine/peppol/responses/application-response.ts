@@ -1,9 +1,6 @@
-/**
- * UBL ApplicationResponse as text and as a tree: what the Message Level Status and the Invoice Response have in common.
- */
+/** UBL ApplicationResponse: what the Message Level Status and the Invoice Response have in common. */
+import type { ResponseFacts } from "../../../validators/responses.js";
 import { escapeAttribute, escapeText } from "../../../validators/xml/c14n.js";
-import { attributeOf, childrenNamed, onlyChild, parseXml, textOf } from "../../../validators/xml/tree.js";
-import type { XmlElement } from "../../../validators/xml/tree.js";
 import type { Instant } from "../../base/clock.js";
 import { isoInstant, parseInstant } from "../../base/clock.js";
 import { parseCalendarDay } from "../../base/dates.js";
@@ -47,50 +44,17 @@ export function clipped(text: string, max: number): string {
   return points.length <= max ? points.join("") : `${points.slice(0, max - 1).join("")}…`;
 }
 
-/** The root of an ApplicationResponse of at most LIMITS.status_bytes_max; undefined for anything else. */
-export function readApplicationResponse(bytes: Uint8Array): XmlElement | undefined {
-  const limits = { bytes: LIMITS.status_bytes_max, depth: 32, elements: LIMITS.status_elements_max, attributes: 32 };
-  const read = parseXml(bytes, limits);
-  if (read.kind === "refused") return undefined;
-  return read.root.ns === UBL_APPLICATION_RESPONSE && read.root.local === "ApplicationResponse" ? read.root : undefined;
-}
+/** What a response may ask of the worker that reads it. */
+export const RESPONSE_LIMITS = {
+  bytes: LIMITS.status_bytes_max,
+  depth: LIMITS.status_depth_max,
+  elements: LIMITS.status_elements_max,
+  attributes: LIMITS.status_attributes_max,
+} as const;
 
-/** The only cac child of this name. */
-export const part = (element: XmlElement, local: string): XmlElement | undefined => onlyChild(element, CAC_NS, local);
-/** All cac children of this name, in order. */
-export const parts = (element: XmlElement, local: string): readonly XmlElement[] =>
-  childrenNamed(element, CAC_NS, local);
-/** How many cbc children have this name. */
-export const countValues = (element: XmlElement, local: string): number => childrenNamed(element, CBC_NS, local).length;
-
-/** The trimmed, non-empty text of the only cbc child of this name. */
-export function value(element: XmlElement | undefined, local: string): string | undefined {
-  const child = element === undefined ? undefined : onlyChild(element, CBC_NS, local);
-  const text = child === undefined ? undefined : textOf(child)?.trim();
-  return text === undefined || text === "" ? undefined : text;
-}
-
-/** cbc:ID of a document; undefined also where it is longer than any real one. */
-export function idOf(root: XmlElement): string | undefined {
-  const id = value(root, "ID");
-  return id === undefined || Buffer.byteLength(id) > LIMITS.status_id_bytes_max ? undefined : id;
-}
-
-/** An electronic address: the party's EndpointID with its scheme. */
-export function endpointOf(
-  party: XmlElement | undefined,
-): { readonly schemeId: string; readonly value: string } | undefined {
-  const child = party === undefined ? undefined : onlyChild(party, CBC_NS, "EndpointID");
-  const schemeId = child === undefined ? undefined : attributeOf(child, "schemeID");
-  const text = value(party, "EndpointID");
-  return schemeId === undefined || text === undefined ? undefined : { schemeId, value: text };
-}
-
-/** An attribute of the only cbc child of this name. */
-export function attributeOfValue(element: XmlElement, local: string, attribute: string): string | undefined {
-  const child = onlyChild(element, CBC_NS, local);
-  return child === undefined ? undefined : attributeOf(child, attribute);
-}
+/** cbc:ID of a response; undefined also where it is longer than any real one. */
+export const idOf = ({ id }: ResponseFacts): string | undefined =>
+  id === undefined || Buffer.byteLength(id) > LIMITS.status_id_bytes_max ? undefined : id;
 
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const TIME = /^\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;

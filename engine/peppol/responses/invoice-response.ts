@@ -2,28 +2,24 @@
  * Peppol Invoice Response 3.1 (transaction T111): what a buyer says to an invoice, written and read.
  * @source validators/rules/invoice-response (facts of the release); spec/rulings.md, sections 5 and 11
  */
-import type { XmlElement } from "../../../validators/xml/tree.js";
+import type { ResponseFacts } from "../../../validators/responses.js";
 import { parseInstant } from "../../base/clock.js";
 import type { Instant, LocalDay } from "../../base/clock.js";
 import { parseParticipantId, participantParts } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { RESPONSE_CODES } from "../../lifecycle/response.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
 import {
   aggregate,
   applicationResponse,
-  attributeOfValue,
   basic,
   clipped,
   dateInstant,
-  endpointOf,
   idOf,
-  part,
-  parts,
-  readApplicationResponse,
   UBL_APPLICATION_RESPONSE,
   utcDate,
   utcTime,
-  value,
 } from "./application-response.js";
 import { documentTypeId } from "../envelope/identifiers.js";
 
@@ -38,11 +34,6 @@ export const INVOICE_RESPONSE_DOCUMENT_TYPE = documentTypeId({
   customizationId: INVOICE_RESPONSE_CUSTOMIZATION,
   version: "2.1",
 });
-
-/** Received, in process, under query, conditionally accepted, rejected, accepted, paid. */
-export const RESPONSE_CODES = ["AB", "IP", "UQ", "CA", "RE", "AP", "PD"] as const;
-/** A code of an Invoice Response, such as `AP`. */
-export type ResponseCode = (typeof RESPONSE_CODES)[number];
 
 /** The names of a firm's answers. @source spec/rulings.md, section 11 */
 export const RESPONSE_OF_STATUS = {
@@ -168,66 +159,53 @@ type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 const PROFILES: ReadonlySet<string> = new Set([INVOICE_RESPONSE_PROFILE, "urn:peppol:bis:billing_with_response"]);
 
 /**
- * Reads an Invoice Response strictly.
- * @returns the response, or the first fault of RESPONSE_FAULTS
+ * Judges an Invoice Response strictly.
+ * @param facts  what a worker read; undefined for what is no response
+ * @returns the response with the first LIMITS.mls_issues_max of its reasons, or the first fault of RESPONSE_FAULTS
  */
-export function readInvoiceResponse(bytes: Uint8Array): InvoiceResponse | ResponseFault {
-  const root = readApplicationResponse(bytes);
-  if (root === undefined) return "not_readable";
-  if (value(root, "CustomizationID")?.startsWith(INVOICE_RESPONSE_CUSTOMIZATION) !== true) return "customization";
-  if (!PROFILES.has(value(root, "ProfileID") ?? "")) return "profile";
-  const id = idOf(root);
+export function readInvoiceResponse(facts: ResponseFacts | undefined): InvoiceResponse | ResponseFault {
+  if (facts === undefined) return "not_readable";
+  if (facts.customizationId?.startsWith(INVOICE_RESPONSE_CUSTOMIZATION) !== true) return "customization";
+  if (!PROFILES.has(facts.profileId ?? "")) return "profile";
+  const id = idOf(facts);
   if (id === undefined) return "id";
-  const issuedAt = issued(root);
-  const issuedOn = value(root, "IssueDate");
+  const issuedAt = issued(facts);
+  const issuedOn = facts.issueDate;
   if (issuedAt === undefined || issuedOn === undefined) return "issued";
-  const sender = participantOf(part(root, "SenderParty"));
+  const sender = participantOf(facts.sender);
   if (sender === undefined) return "sender";
-  const receiver = participantOf(part(root, "ReceiverParty"));
+  const receiver = participantOf(facts.receiver);
   if (receiver === undefined) return "receiver";
-  const answer = readAnswer(root);
+  const answer = readAnswer(facts.answer);
   return typeof answer === "string" ? answer : { id, issuedOn, issuedAt, sender, receiver, ...answer };
 }
 
-function participantOf(element: XmlElement | undefined): ParticipantId | undefined {
-  const endpoint = endpointOf(element);
-  return endpoint === undefined ? undefined : parseParticipantId(`${endpoint.schemeId}:${endpoint.value}`);
-}
+const participantOf = (endpoint: ResponseFacts["sender"]): ParticipantId | undefined =>
+  endpoint === undefined ? undefined : parseParticipantId(`${endpoint.schemeId}:${endpoint.value}`);
 
 const TIME_OF_DAY = /^(\d\d:\d\d:\d\d)(?:\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/;
 
 /** IssueTime is optional and may come without a zone: then it is read as UTC. */
-function issued(root: XmlElement): Instant | undefined {
-  const date = value(root, "IssueDate");
-  const midnight = dateInstant(date);
-  const [, time, zone = "Z"] = TIME_OF_DAY.exec(value(root, "IssueTime") ?? "") ?? [];
+function issued({ issueDate, issueTime }: ResponseFacts): Instant | undefined {
+  const midnight = dateInstant(issueDate);
+  const [, time, zone = "Z"] = TIME_OF_DAY.exec(issueTime ?? "") ?? [];
   if (midnight === undefined || time === undefined) return midnight;
-  return parseInstant(`${date}T${time}${zone}`) ?? midnight;
+  return parseInstant(`${issueDate}T${time}${zone}`) ?? midnight;
 }
 
 const LISTS = ["OPStatusReason", "OPStatusAction"] as const;
 
-function reasonsOf(response: XmlElement): readonly ResponseReason[] {
-  return parts(response, "Status").flatMap((status) => {
-    const list = LISTS.find((name) => name === attributeOfValue(status, "StatusReasonCode", "listID"));
-    const code = value(status, "StatusReasonCode");
-    return list === undefined || code === undefined ? [] : [{ list, code, text: value(status, "StatusReason") }];
-  });
-}
-
-function readAnswer(root: XmlElement): Pick<InvoiceResponse, "code" | "reasons" | "invoice"> | ResponseFault {
-  const [answer, ...others] = parts(root, "DocumentResponse");
-  if (answer === undefined || others.length > 0) return "responses";
-  const response = part(answer, "Response");
-  const code = RESPONSE_CODES.find((known) => known === value(response, "ResponseCode"));
-  if (response === undefined || code === undefined) return "code";
-  const reference = part(answer, "DocumentReference");
-  const number = value(reference, "ID");
-  const typeCode = value(reference, "DocumentTypeCode");
+function readAnswer(
+  answer: ResponseFacts["answer"],
+): Pick<InvoiceResponse, "code" | "reasons" | "invoice"> | ResponseFault {
+  if (answer === undefined) return "responses";
+  const code = RESPONSE_CODES.find((known) => known === answer.code);
+  if (code === undefined) return "code";
+  const { number, issueDate, typeCode } = answer.document;
   if (number === undefined || typeCode === undefined) return "invoice";
-  return {
-    code,
-    reasons: reasonsOf(response),
-    invoice: { number, issueDate: value(reference, "IssueDate"), typeCode },
-  };
+  const reasons = answer.reasons.flatMap((reason): readonly ResponseReason[] => {
+    const list = LISTS.find((name) => name === reason.list);
+    return list === undefined || reason.code === undefined ? [] : [{ list, code: reason.code, text: reason.text }];
+  });
+  return { code, reasons, invoice: { number, issueDate, typeCode } };
 }

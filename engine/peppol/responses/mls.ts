@@ -5,19 +5,9 @@
  * no right to send differently.
  * @source design/as4.md, section 11; conditions of SCH-MLS-01 to -31
  */
-import type { XmlElement } from "../../../validators/xml/tree.js";
+import type { ResponseFacts } from "../../../validators/responses.js";
 import type { Instant } from "../../base/clock.js";
-import {
-  countValues,
-  endpointOf,
-  idOf,
-  issueInstant,
-  part,
-  parts,
-  readApplicationResponse,
-  UBL_APPLICATION_RESPONSE,
-  value,
-} from "./application-response.js";
+import { idOf, issueInstant, UBL_APPLICATION_RESPONSE } from "./application-response.js";
 import { documentTypeId } from "../envelope/identifiers.js";
 import { isProviderValue, PROVIDER_SCHEME } from "../seats.js";
 
@@ -88,58 +78,47 @@ export const MLS_FAULTS = [
 type MlsFault = (typeof MLS_FAULTS)[number];
 
 /**
- * Reads a Message Level Status strictly.
- * @returns the status, or the first fault of MLS_FAULTS
+ * Judges a Message Level Status strictly.
+ * @param facts  what a worker read; undefined for what is no response
+ * @returns the status with the first LIMITS.mls_issues_max of its issues, or the first fault of MLS_FAULTS
  */
-export function readMls(bytes: Uint8Array): Mls | MlsFault {
-  const root = readApplicationResponse(bytes);
-  if (root === undefined) return "not_readable";
-  if (value(root, "CustomizationID") !== MLS_CUSTOMIZATION) return "customization";
-  if (value(root, "ProfileID") !== MLS_PROFILE) return "profile";
-  const id = idOf(root);
+export function readMls(facts: ResponseFacts | undefined): Mls | MlsFault {
+  if (facts === undefined) return "not_readable";
+  if (facts.customizationId !== MLS_CUSTOMIZATION) return "customization";
+  if (facts.profileId !== MLS_PROFILE) return "profile";
+  const id = idOf(facts);
   if (id === undefined) return "id";
-  const issuedAt = issueInstant(value(root, "IssueDate"), value(root, "IssueTime"));
+  const issuedAt = issueInstant(facts.issueDate, facts.issueTime);
   if (issuedAt === undefined) return "issued";
-  const sender = providerOf(part(root, "SenderParty"));
+  const sender = providerOf(facts.sender);
   if (sender === undefined) return "sender";
-  const receiver = providerOf(part(root, "ReceiverParty"));
+  const receiver = providerOf(facts.receiver);
   if (receiver === undefined) return "receiver";
-  const answer = readAnswer(root);
+  const answer = readAnswer(facts.answer);
   return typeof answer === "string" ? answer : { id, issuedAt, sender, receiver, ...answer };
 }
 
-function providerOf(party: XmlElement | undefined): string | undefined {
-  const endpoint = endpointOf(party);
-  return endpoint?.schemeId === PROVIDER_SCHEME && isProviderValue(endpoint.value) ? endpoint.value : undefined;
-}
+const providerOf = (endpoint: ResponseFacts["sender"]): string | undefined =>
+  endpoint?.schemeId === PROVIDER_SCHEME && isProviderValue(endpoint.value) ? endpoint.value : undefined;
 
-function readAnswer(root: XmlElement): Pick<Mls, "code" | "description" | "reference" | "issues"> | MlsFault {
-  const [response, ...others] = parts(root, "DocumentResponse");
-  if (response === undefined || others.length > 0) return "responses";
-  const verdict = part(response, "Response");
-  const code = MLS_CODES.find((known) => known === value(verdict, "ResponseCode"));
+const reasonOf = (text: string): MlsReason | undefined => MLS_REASONS.find((known) => known === text);
+
+function readAnswer(
+  answer: ResponseFacts["answer"],
+): Pick<Mls, "code" | "description" | "reference" | "issues"> | MlsFault {
+  if (answer === undefined) return "responses";
+  const code = MLS_CODES.find((known) => known === answer.code);
   if (code === undefined) return "code";
-  const description = value(verdict, "Description");
+  const { description } = answer;
   if (code === "RE" && description === undefined) return "description";
-  const reference = value(part(response, "DocumentReference"), "ID");
+  const reference = answer.document.number;
   if (reference === undefined) return "references";
-  const issues = readIssues(response);
-  if (typeof issues === "string") return issues;
-  const failed = issues.some(({ reason }) => reason !== "BW");
+  const reasons = answer.issueReasons.map(reasonOf);
+  if (answer.issues === undefined || reasons.includes(undefined)) return "issues";
+  const issues = answer.issues.flatMap((issue) => {
+    const reason = reasonOf(issue.reason);
+    return reason === undefined ? [] : [{ ...issue, reason }];
+  });
+  const failed = reasons.some((reason) => reason !== "BW");
   return failed === (code === "RE") ? { code, description, reference, issues } : "reasons";
-}
-
-function readIssues(response: XmlElement): readonly MlsIssue[] | MlsFault {
-  const found: MlsIssue[] = [];
-  for (const line of parts(response, "LineResponse")) {
-    const location = value(part(line, "LineReference"), "LineID");
-    if (location === undefined) return "issues";
-    for (const answer of parts(line, "Response")) {
-      const description = countValues(answer, "Description") === 1 ? value(answer, "Description") : undefined;
-      const reason = MLS_REASONS.find((known) => known === value(part(answer, "Status"), "StatusReasonCode"));
-      if (description === undefined || reason === undefined) return "issues";
-      found.push({ location, reason, description });
-    }
-  }
-  return found;
 }

@@ -1,6 +1,6 @@
 /** Which invoice response may follow which. @source spec/rulings.md, section 14, Invoice responses */
-import { RESPONSE_CODES } from "./invoice-response.js";
-import type { ResponseCode } from "./invoice-response.js";
+import { RESPONSE_CODES } from "../../lifecycle/response.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
 
 /** RE and PD are final, AP may be paid, CA be decided; who has begun to ask does not merely confirm the receipt. */
 const FOLLOWERS: Readonly<Record<ResponseCode, readonly ResponseCode[]>> = {

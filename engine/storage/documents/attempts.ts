@@ -5,6 +5,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../base/ids.js";
+import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
@@ -178,7 +179,7 @@ export interface AttemptEnd {
   readonly events: readonly NewEvent[];
   readonly attempt: {
     readonly number: number;
-    readonly outcome: string;
+    readonly outcome: AttemptOutcome;
     readonly code: string | undefined;
     readonly retryable: boolean;
     readonly detail: string | undefined;

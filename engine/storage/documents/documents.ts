@@ -3,8 +3,10 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
+import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import { isEventKind } from "../../lifecycle/document.js";
 import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
 import type { Json, Sql } from "../sql.js";
@@ -169,7 +171,7 @@ export interface MoveRow {
   readonly attempt:
     | {
         readonly number: number;
-        readonly outcome: string;
+        readonly outcome: AttemptOutcome;
         readonly code: string | undefined;
         readonly retryable: boolean;
         readonly detail: string | undefined;
@@ -177,7 +179,7 @@ export interface MoveRow {
     | undefined;
   readonly changes: {
     readonly statusReason?: string;
-    readonly invoiceResponseStatus?: string;
+    readonly invoiceResponseStatus?: ResponseCode;
     readonly validationResult?: Json;
   };
 }
@@ -244,7 +246,7 @@ export interface DocumentRecord {
   }[];
   readonly deliveredAt: Instant | null;
   readonly acknowledgedAt: Instant | null;
-  readonly invoiceResponseStatus: string | null;
+  readonly invoiceResponseStatus: ResponseCode | null;
   readonly as4MessageId: string;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
@@ -269,7 +271,7 @@ export async function findDocument(sql: Sql, firmId: FirmId, id: DocumentId): Pr
       readonly history: { readonly status: OutboundState; readonly at: number; readonly detail: string | null }[];
       readonly delivered_at: Date | null;
       readonly acknowledged_at: Date | null;
-      readonly invoice_response_status: string | null;
+      readonly invoice_response_status: ResponseCode | null;
       readonly as4_message_id: string;
       readonly created_at: Date;
       readonly updated_at: Date;

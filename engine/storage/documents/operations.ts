@@ -1,6 +1,7 @@
 /** What operators read: documents of any firm, without their content. */
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, ReceivedDocumentId } from "../../base/ids.js";
+import type { RecordedOutcome } from "../../lifecycle/attempt.js";
 import type { HistoryTrigger, OutboundState } from "../../lifecycle/document.js";
 import type { InboundState } from "../../lifecycle/received.js";
 import type { Json, Sql } from "../sql.js";
@@ -75,7 +76,7 @@ interface OperatorAttempt {
   readonly owner: string;
   readonly startedAt: Instant;
   readonly finishedAt: Instant | null;
-  readonly outcome: string | null;
+  readonly outcome: RecordedOutcome | null;
   readonly code: string | null;
   readonly retryable: boolean | null;
   readonly detail: string | null;
@@ -113,7 +114,7 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
         readonly owner: string;
         readonly started_at: Date;
         readonly finished_at: Date | null;
-        readonly outcome: string | null;
+        readonly outcome: RecordedOutcome | null;
         readonly code: string | null;
         readonly retryable: boolean | null;
         readonly detail: string | null;

@@ -320,11 +320,10 @@ export interface StatusContent {
  */
 export async function applyStatus(
   sql: Sql,
-  status: string,
-  outcome: StatusOutcome,
-  content: StatusContent,
+  settled: { readonly status: string; readonly outcome: StatusOutcome; readonly content: StatusContent },
   move: Pick<MoveRow, "id" | "version" | "status" | "trigger" | "detail" | "now" | "events" | "changes">,
 ): Promise<boolean> {
+  const { status, outcome, content } = settled;
   const rows = await sql`
     select version from apply_status(
       ${status}, ${outcome}, ${content.code}, ${content.responseId}, ${new Date(content.issuedAt)}, ${move.id},

@@ -5,6 +5,7 @@ import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.j
 import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
+import { joinInSlices } from "../payloads/slices.js";
 import { jsonOf } from "../sql.js";
 import type { Json, Sql } from "../sql.js";
 import { dutyJson } from "./duties.js";
@@ -57,7 +58,7 @@ const storeBusinesses = batched<NewBusiness, boolean>(
       ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
       ${column("payloadBytes")}::integer[],
       ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[],
-      ${items.map(({ document, duty }) => jsonOf(duty === undefined ? undefined : dutyJson(document.id, duty)))}::text[],
+      ${items.map(({ document, duty }) => jsonOf(duty && dutyJson(document.id, duty)))}::text[],
       ${column("status")}::text[]
     ) with ordinality as r (
       id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256,
@@ -206,16 +207,14 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
     from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
       and h.firm_id = q.firm_id and h.status = 'HELD' and h.received_at > q.held_since)
     order by 1, 3`;
-  const answers = queries.map((): { readonly items: PlacedItem[]; isAnyHeld: boolean } => ({
-    items: [],
-    isAnyHeld: false,
-  }));
+  const pages = queries.map((): PlacedItem[] => []);
+  const holding = new Set<PlacedItem[]>();
   for (const row of rows) {
-    const answer = answers[Number(row.n) - 1];
-    if (answer === undefined) continue;
-    if (row.position === null) answer.isAnyHeld = true;
+    const page = pages[Number(row.n) - 1];
+    if (page === undefined) continue;
+    if (row.position === null) holding.add(page);
     else
-      answer.items.push({
+      page.push({
         id: row.id as ReceivedDocumentId,
         documentTypeId: row.document_type_id,
         processId: row.process_id,
@@ -226,7 +225,7 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
         position: row.position,
       });
   }
-  return answers;
+  return pages.map((items) => ({ items, isAnyHeld: holding.has(items) }));
 }
 
 export interface ReceivedDetail extends ReceivedItem {
@@ -235,20 +234,35 @@ export interface ReceivedDetail extends ReceivedItem {
   readonly payloadSealed: Buffer;
 }
 
+/**
+ * A part of a sealed payload. Postgres sends octets as hex, and a row is read in one turn of the event loop: a payload
+ * of many rows lets others in between.
+ */
+interface SealedPiece {
+  readonly key_id: string;
+  readonly at: number;
+  readonly sealed: Buffer;
+}
+
+/** The rows come in any order: to sort them, Postgres would have to carry the octets through the sort. */
+const joinPieces = (rows: readonly SealedPiece[]): Promise<Buffer> =>
+  joinInSlices([...rows].sort((a, b) => a.at - b.at).map(({ sealed }) => sealed));
+
 /** One received document of a mailbox with its sealed payload; undefined when there is none such to see. */
 export async function findReceived(
   sql: Sql,
   mailbox: Mailbox,
   id: ReceivedDocumentId,
 ): Promise<ReceivedDetail | undefined> {
-  const [row] = await sql<
-    (ItemRow & { readonly payload_sha256: string; readonly key_id: string; readonly sealed: Buffer })[]
-  >`
+  const rows = await sql<(ItemRow & SealedPiece & { readonly payload_sha256: string })[]>`
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
-      encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, p.sealed
+      encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, piece.at,
+      substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
     from received_document as r join payload as p on p.document_id = r.id
+      cross join generate_series(0, octet_length(p.sealed) - 1, ${LIMITS.payload_piece_bytes}::integer) as piece (at)
     where r.id = ${id} and r.participant_key = ${mailbox.participantKey} and r.firm_id = ${mailbox.firmId}
       and received_is_visible(r.status)`;
+  const [row] = rows;
   if (row === undefined) return undefined;
   return {
     id: row.id as ReceivedDocumentId,
@@ -260,7 +274,7 @@ export async function findReceived(
     status: row.status,
     payloadSha256: row.payload_sha256,
     payloadKeyId: row.key_id,
-    payloadSealed: row.sealed,
+    payloadSealed: await joinPieces(rows),
   };
 }
 
@@ -279,18 +293,15 @@ export async function findAnswerable(
   firmId: FirmId,
   id: ReceivedDocumentId,
 ): Promise<AnswerableDocument | undefined> {
-  const [row] = await sql<
-    {
-      readonly sender: string;
-      readonly receiver: string;
-      readonly name: string;
-      readonly key_id: string;
-      readonly sealed: Buffer;
-    }[]
+  const rows = await sql<
+    (SealedPiece & { readonly sender: string; readonly receiver: string; readonly name: string })[]
   >`
-    select r.sender, r.receiver, f.name, p.key_id, p.sealed
+    select r.sender, r.receiver, f.name, p.key_id, piece.at,
+      substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
     from received_document as r join payload as p on p.document_id = r.id join firm as f on f.id = r.firm_id
+      cross join generate_series(0, octet_length(p.sealed) - 1, ${LIMITS.payload_piece_bytes}::integer) as piece (at)
     where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
+  const [row] = rows;
   return row === undefined
     ? undefined
     : {
@@ -298,7 +309,7 @@ export async function findAnswerable(
         receiver: row.receiver as ParticipantId,
         firmName: row.name,
         payloadKeyId: row.key_id,
-        payloadSealed: row.sealed,
+        payloadSealed: await joinPieces(rows),
       };
 }
 

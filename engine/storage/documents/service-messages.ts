@@ -1,6 +1,7 @@
 /** Statements of the access point's own messages: statuses, responses of its firms, reports. */
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, ParticipantId } from "../../base/ids.js";
+import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import type { Json, Sql } from "../sql.js";
 
@@ -141,7 +142,7 @@ interface EndedAttempt {
   readonly nextAttemptAt: Instant | undefined;
   readonly attempt: {
     readonly number: number;
-    readonly outcome: string;
+    readonly outcome: AttemptOutcome;
     readonly code: string | undefined;
     readonly detail: string | undefined;
   };

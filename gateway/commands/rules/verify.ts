@@ -25,7 +25,7 @@ const documentsBelow = (path: string): string[] =>
 interface Pair {
   readonly builtIn: RuleSet;
   readonly imported: RuleSet;
-  /** Built-in ids that the pack has not, or only as warnings. */
+  /** Ids of built-in rules that the pack does not have, or has only as warnings. */
   readonly lacking: readonly string[];
 }
 
@@ -48,7 +48,10 @@ async function pairsOf(id: string): Promise<Pair[]> {
   }));
 }
 
-/** Compares verdicts on the ids that both know, and counts the ids that the pack has not. Fails on any of either. */
+/**
+ * Compares the verdicts of a pack and of the built-in rules on every rule that both have, and counts the built-in rules
+ * that the pack lacks. A difference or a missing rule is a failure of the command.
+ */
 export async function verify(args: readonly string[]): Promise<ExitCode> {
   const {
     values: [id, ...paths],

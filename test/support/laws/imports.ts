@@ -34,15 +34,13 @@ export const IMPORT_LAW: readonly Area[] = [
     pattern: /^engine\/peppol\//,
     may: ["base", "lifecycle", "storage"],
     files: [
-      [
-        "validators/xml/tree.ts",
-        "small signed documents (SOAP, SMP, SBDH, statuses) are read by one parser everywhere",
-      ],
+      ["validators/xml/tree.ts", "small signed documents (SOAP, SMP, SBDH) are read by one parser everywhere"],
       ["validators/xml/c14n.ts", "what is signed here and verified in a worker must be the same octets"],
       ["validators/wss/protocol.ts", "what a worker is asked to seal or open"],
       ["validators/pool.ts", "a message whose job killed a worker is told from one that cannot be opened"],
       ["validators/wss/keys.ts", "a key is handed to a worker in the form in which it is kept there"],
     ],
+    types: [["validators/responses.ts", "what a worker reads of a status or response is judged here"]],
   },
   {
     area: "documents",

@@ -13,6 +13,8 @@ import {
   OUTBOUND_STATES,
   TIMELINE_KINDS,
 } from "../../../engine/lifecycle/document.js";
+import { RECORDED_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
+import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import { INBOUND_STATES, RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
 import { SERVICE_KINDS } from "../../../engine/storage/documents/service-messages.js";
 import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/received-responses.js";
@@ -33,6 +35,9 @@ test.each([
   ["document_history_status_check", OUTBOUND_STATES],
   ["document_history_trigger_check", HISTORY_TRIGGERS],
   ["document_event_kind_check", TIMELINE_KINDS],
+  ["document_attempt_outcome_check", RECORDED_OUTCOMES],
+  ["service_attempt_outcome_check", RECORDED_OUTCOMES],
+  ["document_invoice_response_status_check", RESPONSE_CODES],
   ["received_document_status_check", INBOUND_STATES],
   ["service_message_kind_check", SERVICE_KINDS],
   ["inbound_status_kind_check", STATUS_KINDS],

@@ -21,8 +21,7 @@ import {
 } from "../../../engine/lifecycle/received.js";
 import type { InboundState, InboundTrigger } from "../../../engine/lifecycle/received.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import { OUTCOMES } from "../../../engine/peppol/transport.js";
-import type { OutcomeKind } from "../../../engine/peppol/transport.js";
+import { ATTEMPT_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
 
 /** spec/rulings.md, section 5, one row a line: from | trigger | to | events. */
 const RULINGS: readonly [
@@ -156,7 +155,7 @@ describe("attempts", () => {
   });
 
   test("every outcome leaves the document final or due again", () => {
-    for (const kind of Object.keys(OUTCOMES) as OutcomeKind[]) {
+    for (const kind of ATTEMPT_OUTCOMES) {
       for (const state of ["queued", "sent"] as const) {
         for (const next of [undefined, 1]) {
           const { moves, nextAttemptAt: due } = decideAttempt(state, { kind }, next);

@@ -151,13 +151,10 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
   const before = STEPS.filter((other) => other.name === "credential (401)" && other !== step);
   const plan = { row, family: row.family, label: "", method: "POST", head: before, body: [watched] };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
-  const request = new RoutedRequest(
-    { ports: all, trustedProxies: [], inflater: createInflater() },
-    plan,
-    head,
-    ["thing"],
-    [thing],
-  );
+  const request = new RoutedRequest({ ports: all, trustedProxies: [], inflater: createInflater() }, plan, head, {
+    names: ["thing"],
+    values: [thing],
+  });
   await request.begin();
   await request.finish(Buffer.from(body));
   return seen;

@@ -2,16 +2,13 @@
 import { expect, test } from "vitest";
 
 import type { ParticipantId } from "../../../engine/base/ids.js";
-import {
-  buildInvoiceResponse,
-  readInvoiceResponse,
-  RESPONSE_CODES,
-  RESPONSE_OF_STATUS,
-} from "../../../engine/peppol/responses/invoice-response.js";
+import { buildInvoiceResponse, RESPONSE_OF_STATUS } from "../../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import type { NewInvoiceResponse, ResponseStatus } from "../../../engine/peppol/responses/invoice-response.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
+import { invoiceResponseIn } from "../../support/responses.js";
 
 const BASE: NewInvoiceResponse = {
   id: "0197a000-0000-7000-8000-000000000001",
@@ -32,7 +29,7 @@ test.each(
 )("a response %s with note %j passes grammar and rules without a warning, and is read back", (code, note) => {
   const bytes = buildInvoiceResponse({ ...BASE, code, note });
   expect(findings(bytes)).toEqual([]);
-  expect(readInvoiceResponse(bytes)).toMatchObject({
+  expect(invoiceResponseIn(bytes)).toMatchObject({
     id: BASE.id,
     issuedAt: BASE.issuedAt,
     code,
@@ -57,13 +54,13 @@ test("each answer of a firm has its code", () => {
 
 test("an answer without the number of its invoice, or of another kind, is refused", () => {
   const text = buildInvoiceResponse(BASE).toString();
-  expect(readInvoiceResponse(Buffer.from(text.replace("F-2026/1", " ")))).toBe("invoice");
-  expect(readInvoiceResponse(Buffer.from(text.replace(">AB<", ">ZZ<")))).toBe("code");
-  expect(readInvoiceResponse(Buffer.from(text.replace("trns:invoice_response:3", "trns:order_response:3")))).toBe(
+  expect(invoiceResponseIn(Buffer.from(text.replace("F-2026/1", " ")))).toBe("invoice");
+  expect(invoiceResponseIn(Buffer.from(text.replace(">AB<", ">ZZ<")))).toBe("code");
+  expect(invoiceResponseIn(Buffer.from(text.replace("trns:invoice_response:3", "trns:order_response:3")))).toBe(
     "customization",
   );
-  expect(readInvoiceResponse(Buffer.from(text.replace("2026-11-20", "2026-11-31")))).toBe("issued");
-  expect(readInvoiceResponse(Buffer.from("<x/>"))).toBe("not_readable");
+  expect(invoiceResponseIn(Buffer.from(text.replace("2026-11-20", "2026-11-31")))).toBe("issued");
+  expect(invoiceResponseIn(Buffer.from("<x/>"))).toBe("not_readable");
 });
 
 describeConformance("published invoice responses", "documents/invoice-response", () => {
@@ -71,10 +68,10 @@ describeConformance("published invoice responses", "documents/invoice-response",
     const files = conformanceFiles("documents/invoice-response", ".xml");
     expect(files.length).toBeGreaterThan(0);
     for (const file of files) {
-      const read = readInvoiceResponse(conformanceBytes("documents/invoice-response", file));
+      const read = invoiceResponseIn(conformanceBytes("documents/invoice-response", file));
       expect({ file, fault: typeof read === "string" ? read : undefined }).toEqual({ file, fault: undefined });
     }
-    const rejected = readInvoiceResponse(
+    const rejected = invoiceResponseIn(
       conformanceBytes("documents/invoice-response", "T111-uc004b-Rejected requesting reissue.xml"),
     );
     expect(rejected).toMatchObject({

@@ -2,13 +2,14 @@
 import { expect, test } from "vitest";
 
 import { buildMls } from "../../../engine/peppol/responses/mls-builder.js";
-import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS, readMls } from "../../../engine/peppol/responses/mls.js";
+import { MLS_CODES, MLS_DOCUMENT_TYPE, MLS_REASONS } from "../../../engine/peppol/responses/mls.js";
 import type { Mls } from "../../../engine/peppol/responses/mls.js";
 import { isSeat, providerDigits, providerOfSeat } from "../../../engine/peppol/seats.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { conformanceBytes, conformanceFiles, describeConformance } from "../../support/conformance.js";
+import { mlsIn } from "../../support/responses.js";
 
 const BASE: Mls = {
   id: "0197a000-0000-7000-8000-000000000001",
@@ -34,7 +35,7 @@ test.each(MLS_CODES.filter((code) => code !== "RE"))(
   (code) => {
     const bytes = buildMls({ ...BASE, code });
     expect(findings(bytes)).toEqual([]);
-    expect(readMls(bytes)).toEqual({ ...BASE, code, issuedAt: Date.parse("2026-11-20T23:59:58Z") });
+    expect(mlsIn(bytes)).toEqual({ ...BASE, code, issuedAt: Date.parse("2026-11-20T23:59:58Z") });
   },
 );
 
@@ -47,7 +48,7 @@ test.each(MLS_REASONS.filter((reason) => reason !== "BW"))(
     ]);
     const bytes = buildMls(mls);
     expect(findings(bytes)).toEqual([]);
-    const read = readMls(bytes);
+    const read = mlsIn(bytes);
     expect(typeof read === "string" ? read : read.issues.map(({ description }) => description)).toEqual([
       "<a> & \"b\" ]]> 'c' \u{fffd} \u{1f600}",
       "A warning.",
@@ -69,7 +70,7 @@ test("a rejection with thousands of issues and endless texts stays small, and no
   const bytes = buildMls(rejection([...warnings, ...failures]));
   expect(bytes.length).toBeLessThan(LIMITS.status_bytes_max);
   expect(findings(bytes)).toEqual([]);
-  const read = readMls(bytes);
+  const read = mlsIn(bytes);
   expect(typeof read === "string" ? read : new Set(read.issues.map(({ reason }) => reason))).toEqual(new Set(["BV"]));
   expect(typeof read === "string" ? read : read.issues.length).toBe(LIMITS.mls_issues_max);
 });
@@ -104,7 +105,7 @@ describeConformance("published statuses", "as4/mls", () => {
     const files = conformanceFiles("as4/mls/good", ".xml");
     expect(files.length).toBeGreaterThan(0);
     for (const file of files) {
-      const read = readMls(conformanceBytes("as4/mls/good", file));
+      const read = mlsIn(conformanceBytes("as4/mls/good", file));
       expect({ file, read: typeof read === "string" ? read : read.code }).toEqual({
         file,
         read: /_(A[BP]|RE)\d?\.xml$/.exec(file)?.[1],
@@ -116,13 +117,13 @@ describeConformance("published statuses", "as4/mls", () => {
   test("every bad published status is refused", () => {
     const files = conformanceFiles("as4/mls/bad", ".xml").filter((file) => /^mls-\d/.test(file));
     expect(files.length).toBeGreaterThan(0);
-    expect(files.filter((file) => typeof readMls(conformanceBytes("as4/mls/bad", file)) !== "string")).toEqual([]);
+    expect(files.filter((file) => typeof mlsIn(conformanceBytes("as4/mls/bad", file)) !== "string")).toEqual([]);
   });
 });
 
 test("what is no status, too large, or has a document type declaration is refused unread", () => {
-  expect(readMls(Buffer.from("hello"))).toBe("not_readable");
-  expect(readMls(Buffer.from("<a/>"))).toBe("not_readable");
-  expect(readMls(Buffer.concat([Buffer.from("<!DOCTYPE a><"), buildMls(BASE)]))).toBe("not_readable");
-  expect(readMls(Buffer.concat([buildMls(BASE), Buffer.alloc(LIMITS.status_bytes_max, " ")]))).toBe("not_readable");
+  expect(mlsIn(Buffer.from("hello"))).toBe("not_readable");
+  expect(mlsIn(Buffer.from("<a/>"))).toBe("not_readable");
+  expect(mlsIn(Buffer.concat([Buffer.from("<!DOCTYPE a><"), buildMls(BASE)]))).toBe("not_readable");
+  expect(mlsIn(Buffer.concat([buildMls(BASE), Buffer.alloc(LIMITS.status_bytes_max, " ")]))).toBe("not_readable");
 });

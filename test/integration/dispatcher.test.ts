@@ -1,0 +1,69 @@
+/** Goal: streams and their messages may all be lost; what is due in Postgres is done. Method: a dispatcher that nobody tells of anything. */
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { startDispatcher } from "../../actors/dispatcher.js";
+import type { DocumentId, FirmId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { eventually } from "../support/eventually.js";
+import { fakeClock } from "../support/fake-clock.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+import { newDocumentRow, seedFirm } from "../support/seed.js";
+import { statusBench } from "../support/statuses.js";
+import type { StatusBench } from "../support/statuses.js";
+
+const SENDER = "0245:1111111111";
+const clock = fakeClock();
+const transmitted: string[] = [];
+let db: TestDatabase;
+let bench: StatusBench;
+let firmId: FirmId;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  firmId = await seedFirm(db.sql, SENDER);
+  bench = statusBench(db, clock, {
+    transport: {
+      deliver: (exchange) => {
+        transmitted.push(exchange.documentId);
+        return Promise.resolve({ kind: "receipt" });
+      },
+    },
+  });
+});
+afterAll(() => db.drop());
+
+async function accept(): Promise<DocumentId> {
+  const { id } = newDocumentRow(firmId, SENDER);
+  const { sealer } = bench.ports;
+  await bench.document(firmId, SENDER, {
+    id,
+    payloadKeyId: sealer.keyId,
+    payloadSealed: sealer.seal(gzipSync("<Invoice/>"), id),
+  });
+  return id;
+}
+
+test("a document that no stream and no door has told of is delivered, one left by a dead process and one that comes later", async () => {
+  const left = await accept();
+  const { actors, document } = bench.node;
+  const dispatcher = await startDispatcher({
+    sql: db.sql,
+    actors,
+    document,
+    log: bench.ports.log,
+    metrics: bench.metrics,
+    owner: "node/1",
+    capacityOf: (key) => ({ key, places: LIMITS.attempts_per_receiver_max, typical_ms: undefined }),
+  });
+  try {
+    await eventually("what was left is delivered", () => transmitted.includes(left));
+    const later = await accept();
+    await eventually("what came later is delivered", () => transmitted.includes(later));
+    expect(transmitted).toEqual([left, later]);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+  }
+});
