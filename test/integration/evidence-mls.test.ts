@@ -238,14 +238,15 @@ test("the status of a received document is owed, then queued, then delivered", a
     sha256: sha256(payload),
   };
   expect((await view(id)).mls).toEqual({ ...said, state: "queued", deliveredAt: null });
-  const [taken] = await takeServiceMessages(db.sql, { owner: "n/1", now: clock.now(), lease_ms: 1_000, limit: 10 });
+  const [taken] = await takeServiceMessages(db.sql, { owner: "n/1", lease_ms: 1_000, limit: 10 });
   clock.advance(3_000);
   await endServiceAttempt(db.sql, {
     id: taken?.id ?? "",
     version: taken?.version ?? 0,
     status: "delivered",
     now: clock.now(),
-    nextAttemptAt: undefined,
+    wait_ms: undefined,
+    uses: "answer",
     attempt: { number: 1, outcome: "receipt", code: undefined, detail: undefined },
     exchange: null,
   });

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
 import { startStatusWork, STATUS_STEPS } from "../../actors/status-work.js";
+import { systemClock } from "../../engine/base/clock.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import { acknowledge, createInbox } from "../../engine/documents/inbound/inbox.js";
 import type { Inbox, Reader } from "../../engine/documents/inbound/inbox.js";
@@ -35,7 +36,7 @@ import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { OWN, PEER_SEAT, statusBench, statusNode } from "../support/statuses.js";
+import { mlsExchange, OWN, pass, PEER_SEAT, statusBench, statusNode } from "../support/statuses.js";
 import type { StatusBench } from "../support/statuses.js";
 import { invoiceResponseIn, mlsIn } from "../support/responses.js";
 
@@ -69,7 +70,7 @@ afterAll(async () => {
 beforeEach(async () => {
   handed = [];
   answer = () => ({ kind: "receipt", peerSeat: PEER_SEAT });
-  await db.sql`truncate mls_duty, service_message, service_attempt, exchange, inbound_status, report_submission`;
+  await db.sql`truncate mls_duty, service_message, service_attempt, exchange, inbound_status, report_submission, outbox`;
 });
 
 const goodInvoice = (number = `N-${randomUUID()}`): Buffer =>
@@ -160,7 +161,7 @@ test("a document whose syntax is wrong is answered with SV, also when it is no X
 test("nothing is said of a good document unless its sender asked", async () => {
   await receive(arriving());
   await settle();
-  clock.advance(86_400_000);
+  await pass(db.sql, clock, 86_400_000);
   await settle();
   expect(handed).toEqual([]);
 });
@@ -176,7 +177,7 @@ test("ALWAYS_SEND: a document that its firm confirms in time is AP, another one 
     id: confirmed as ReceivedDocumentId,
     now: clock.now(),
   });
-  clock.advance(LIMITS.mls_confirmation_wait_ms);
+  await pass(db.sql, clock, LIMITS.mls_confirmation_wait_ms);
   await settle();
   expect(handed.map(({ receiver }, index) => `${receiver} ${said()[index]}`).sort()).toEqual([
     "0242:000777 AP",
@@ -194,7 +195,7 @@ test("a type that we have no rules for is never rejected", async () => {
   const type = { documentTypeId: "urn:example:Order-2::Order##urn:example:order::2.1", processId: "urn:example:p" };
   await db.sql`insert into participant_capability (participant_key, document_type_id, process_id) values (${BUYER}, ${type.documentTypeId}, ${type.processId}) on conflict do nothing`;
   await receive(arriving({ ...type, type: "ALWAYS_SEND", payload: Buffer.from("<Order/>") }));
-  clock.advance(LIMITS.mls_confirmation_wait_ms);
+  await pass(db.sql, clock, LIMITS.mls_confirmation_wait_ms);
   await settle();
   expect(said()).toEqual(["AB"]);
 });
@@ -213,7 +214,7 @@ test("a document that comes again owes no second status, and many nodes make one
 
 test("a duty whose node died between the decision and its write is decided again, into the same one message", async () => {
   await receive(arriving({ payload: broken() }));
-  await db.sql`select id from take_mls_duties(${new Date(clock.now())}, 1, 1)`;
+  await db.sql`select id from take_mls_duties('dead/1', 1, 1)`;
   await eventually("the duty is taken again", async () => {
     await settle();
     return handed.length > 0;
@@ -232,7 +233,7 @@ test("attempts at a message keep its ids; it follows the plan and ends like a do
   answer = () => outcomes[handed.length - 1] ?? { kind: "internal" };
   for (let i = 0; i < 4; i += 1) {
     await settle();
-    clock.advance(3_600_000);
+    await pass(db.sql, clock, 3_600_000);
   }
   expect(handed).toHaveLength(4);
   expect(new Set(handed.map(({ as4MessageId, sbdhInstanceId }) => `${as4MessageId} ${sbdhInstanceId}`)).size).toBe(1);
@@ -251,7 +252,7 @@ test("a message that nobody takes ends when its plan is used up", async () => {
   answer = () => ({ kind: "recipient_unregistered" });
   for (let i = 0; i <= LIMITS.retry_plan_ms.length + 3; i += 1) {
     await settle();
-    clock.advance(2 * 86_400_000);
+    await pass(db.sql, clock, 2 * 86_400_000);
   }
   expect(handed).toHaveLength(LIMITS.retry_plan_ms.length + 1);
   expect(await db.sql`select status, status_reason from service_message`).toMatchObject([
@@ -285,6 +286,35 @@ test("a message whose node died in mid-attempt is sent again under the same ids,
   expect(await db.sql`select status from service_message`).toMatchObject([{ status: "delivered" }]);
 });
 
+test("attempts at a message that the death of its node cut use nothing of its plan, nor do faults of ours, which never end it", async () => {
+  await receive(arriving({ payload: broken() }));
+  await judge();
+  for (let i = 0; i < 20; i += 1) {
+    const [cut] = await takeServiceMessages(db.sql, { owner: "dead/1", lease_ms: 0, limit: 1 });
+    expect(cut?.attempt).toBe(i + 1);
+  }
+  answer = () => ({ kind: "internal" });
+  for (let i = 0; i < LIMITS.retry_plan_ms.length + 3; i += 1) {
+    await settle();
+    await pass(db.sql, clock, LIMITS.fault_wait_max_ms);
+  }
+  answer = () => ({ kind: "peer_busy" });
+  await settle();
+  expect(await db.sql`select status, answers, faults from service_message`).toEqual([
+    { status: "queued", answers: 1, faults: 0 },
+  ]);
+  expect(
+    await db.sql`select outcome, count(*)::integer as n from service_attempt group by outcome order by outcome`,
+  ).toEqual([
+    { outcome: "cut", n: 20 },
+    { outcome: "internal", n: LIMITS.retry_plan_ms.length + 3 },
+    { outcome: "peer_busy", n: 1 },
+  ]);
+});
+
+const databaseNow = async (): Promise<number> =>
+  (await db.sql<{ now: Date }[]>`select date_trunc('milliseconds', clock_timestamp()) as now`)[0]?.now.getTime() ?? NaN;
+
 test("a status is not sent before the receipt of what it is about, and waits in longer and longer steps without using up its plan", async () => {
   const id = await receive(arriving({ payload: broken() }));
   await judge();
@@ -295,18 +325,58 @@ test("a status is not sent before the receipt of what it is about, and waits in 
     [1_000, 1_000],
     [9_000, 2_500],
   ] as const) {
-    clock.advance(wait_ms);
+    await pass(db.sql, clock, wait_ms);
+    const before = await databaseNow();
     expect(await STATUS_STEPS.messages(node)).toBe(1);
     const [message] = await db.sql<
-      { attempts: number; next_attempt_at: Date }[]
-    >`select attempts, next_attempt_at from service_message where about = ${id}`;
-    expect(message).toEqual({ attempts: 0, next_attempt_at: new Date(clock.now() + next_ms) });
+      { attempts: number; answers: number; due: Date }[]
+    >`select attempts, answers, next_attempt_at as due from service_message where about = ${id}`;
+    expect(message).toMatchObject({ attempts: 0, answers: 0 });
+    const due = message?.due.getTime() ?? 0;
+    expect(due).toBeGreaterThanOrEqual(before + next_ms);
+    expect(due).toBeLessThanOrEqual((await databaseNow()) + next_ms);
   }
   expect(handed).toHaveLength(0);
   isReceipted = true;
-  clock.advance(2_500);
+  await pass(db.sql, clock, 2_500);
   expect(await STATUS_STEPS.messages(node)).toBe(1);
   expect(said()).toEqual(["RE"]);
+});
+
+describe("nodes whose clocks are two minutes apart", () => {
+  const nodeAt = (skew_ms: number): StatusBench =>
+    statusBench(db, fakeClock(systemClock.now() + skew_ms), { transport: wire, owner: `skewed/${skew_ms}` });
+  const SKEW_MS = 120_000;
+
+  test.each([
+    [SKEW_MS, -SKEW_MS],
+    [-SKEW_MS, SKEW_MS],
+  ])(
+    "what the node at %i ms has received, the node at %i ms judges and answers at once, and neither hurries nor delays the next attempt",
+    async (receiving_ms, working_ms) => {
+      const [receiving, working] = [nodeAt(receiving_ms), nodeAt(working_ms)];
+      const stored = await receiving.receive(arriving({ payload: broken() }));
+      expect(stored.kind).toBe("stored");
+      expect(await STATUS_STEPS.duties(working.node)).toBe(1);
+      answer = () => ({ kind: "peer_busy" });
+      expect(await STATUS_STEPS.messages(receiving.node)).toBe(1);
+      expect([await STATUS_STEPS.messages(receiving.node), await STATUS_STEPS.messages(working.node)]).toEqual([0, 0]);
+      await pass(db.sql, clock, (LIMITS.retry_plan_ms[0] ?? 0) * (1 + LIMITS.retry_jitter_share));
+      answer = () => ({ kind: "receipt", peerSeat: PEER_SEAT });
+      expect(await STATUS_STEPS.messages(working.node)).toBe(1);
+      expect(said()).toEqual(["RE", "RE"]);
+    },
+  );
+
+  test("a status that the node ahead has received is followed by the node behind at once", async () => {
+    const [ahead, behind] = [nodeAt(SKEW_MS), nodeAt(-SKEW_MS)];
+    const document = await ahead.document(sellerFirm, SELLER, { receiver: BUYER });
+    await ahead.trigger(document.id, "receipt_confirmed");
+    const status = mlsExchange(fakeClock(systemClock.now() + SKEW_MS), document.sbdhInstanceId, "AP");
+    expect((await ahead.receive(status)).kind).toBe("stored");
+    expect(await STATUS_STEPS.statuses(behind.node)).toBe(1);
+    expect(await db.sql`select outcome from inbound_status`).toEqual([{ outcome: "applied" }]);
+  });
 });
 
 test("the age of the oldest status that is due is a metric", async () => {
@@ -455,7 +525,7 @@ test.each([
     const broken_node = nodeWith(inspect);
     const id = await receive(arriving({ payload: broken() }));
     for (let step = 0; step < 60; step += 1) {
-      clock.advance(LIMITS.status_early_max_ms);
+      await pass(db.sql, clock, LIMITS.status_early_max_ms);
       await STATUS_STEPS.duties(broken_node);
     }
     expect(await listed()).not.toContain(id);
@@ -468,7 +538,7 @@ test.each([
     expect(told).toEqual([["inbound.held_overdue", { count: 1 }]]);
     const query = { status: "HELD", participantKey: BUYER, since: undefined, limit: 200 } as const;
     expect((await listOperatorReceived(db.sql, query)).map((document) => document.id)).toEqual([id]);
-    clock.advance(LIMITS.status_early_max_ms);
+    await pass(db.sql, clock, LIMITS.status_early_max_ms);
     await settle();
     expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
   },
@@ -480,7 +550,7 @@ test("an operator shows a held document to its firm; then it is not rejected any
   expect(await Promise.all([silent, asked].map(release))).toEqual([true, true]);
   expect(await Promise.all([silent, asked].map(release))).toEqual([false, false]);
   await judge();
-  clock.advance(LIMITS.mls_confirmation_wait_ms);
+  await pass(db.sql, clock, LIMITS.mls_confirmation_wait_ms);
   await settle();
   expect(said()).toEqual(["AB"]);
   expect(await listed()).toEqual(expect.arrayContaining([silent, asked]));
@@ -604,7 +674,7 @@ describe("what the envelope declares decides", () => {
 
 test("a document whose node died while it was judged stays held and is judged by another", async () => {
   const id = await receive(arriving({ payload: broken() }));
-  await db.sql`select id from take_mls_duties(${new Date(clock.now())}, 1, 1)`;
+  await db.sql`select id from take_mls_duties('dead/1', 1, 1)`;
   expect(await listed()).not.toContain(id);
   await eventually("the duty is taken again", async () => {
     await settle();
@@ -807,7 +877,7 @@ test("the whole circle on one node: an invoice that breaks a rule comes back to 
 test("payloads of statuses lie sealed", async () => {
   await receive(arriving({ payload: broken() }));
   await STATUS_STEPS.duties(bench.node);
-  const [taken] = await takeServiceMessages(db.sql, { owner: "x", now: clock.now(), lease_ms: 1, limit: 1 });
+  const [taken] = await takeServiceMessages(db.sql, { owner: "x", lease_ms: 1, limit: 1 });
   if (taken === undefined) throw new Error("nothing taken");
   expect(taken.payloadSealed.includes(Buffer.from("ApplicationResponse"))).toBe(false);
   const opened = await openPayload(bench.ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed);

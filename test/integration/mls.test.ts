@@ -18,6 +18,7 @@ import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
 import {
+  pass,
   mlsExchange,
   PEER_SEAT,
   responseExchange,
@@ -234,7 +235,7 @@ test("a status that overtakes our own receipt waits for it", async () => {
   await receive(mlsExchange(clock, document.sbdhInstanceId, "RE"));
   expect(await outcomes()).toEqual(["pending"]);
   await bench.trigger(document.id, "receipt_confirmed");
-  clock.advance(LIMITS.status_early_max_ms);
+  await pass(db.sql, clock, LIMITS.status_early_max_ms);
   await work();
   expect(await outcomes()).toEqual(["applied"]);
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued", "delivered", "rejected"]);
@@ -251,7 +252,7 @@ test("a status waits while an attempt is under way, so that its end is not lost"
 test("a status for a document whose receipt never comes is given up", async () => {
   const document = await sent();
   await receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
-  clock.advance(LIMITS.status_early_ms + 1);
+  await pass(db.sql, clock, LIMITS.status_early_ms + 1);
   await work();
   expect(await outcomes()).toEqual(["late"]);
   expect((await bench.story(firmId, document.id)).states).toEqual(["queued"]);
@@ -268,7 +269,7 @@ test("many nodes that handle one status make one move", async () => {
 test("a status that was settled makes no second move, whoever still holds a decision about it", async () => {
   const document = await sent("receipt_confirmed");
   await bench.receive(mlsExchange(clock, document.sbdhInstanceId, "AP"));
-  const [pending] = await findDueStatuses(db.sql, { now: clock.now(), limit: 1 });
+  const [pending] = await findDueStatuses(db.sql, 1);
   if (pending === undefined) throw new Error("nothing is due");
   await work();
   const state = await findDocumentState(db.sql, document.id);
@@ -348,7 +349,7 @@ test("a status that was read for one document and is about another by now is not
   expect(await bench.node.actors.ask(bench.node.document, other.id, "Follow", { ...read, subject: other.id })).toBe(
     "early",
   );
-  clock.advance(LIMITS.status_early_max_ms);
+  await pass(db.sql, clock, LIMITS.status_early_max_ms);
   await work();
   expect(await outcomes()).toEqual(["applied"]);
 });
@@ -360,7 +361,7 @@ test("a status that cannot be fetched is put off, and is followed once it can", 
   await work();
   expect(await outcomes()).toEqual(["pending"]);
   await db.sql`update inbound_status set payload_key_id = substr(payload_key_id, 6)`;
-  clock.advance(LIMITS.status_early_max_ms);
+  await pass(db.sql, clock, LIMITS.status_early_max_ms);
   await work();
   expect(await outcomes()).toEqual(["applied"]);
 });
@@ -502,7 +503,7 @@ test("a response that overtakes our receipt waits; one for a document that faile
   await receive(responseExchange(clock, early, numberOf(early), "AP"));
   expect(await outcomes()).toEqual(["pending"]);
   await bench.trigger(early.id, "receipt_confirmed");
-  clock.advance(LIMITS.status_early_max_ms);
+  await pass(db.sql, clock, LIMITS.status_early_max_ms);
   await work();
   expect((await bench.story(firmId, early.id)).response).toBe("AP");
   const failed = await invoice("attempts_exhausted");

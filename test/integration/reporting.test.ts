@@ -25,7 +25,7 @@ import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { OWN, PEER_SEAT, statusBench } from "../support/statuses.js";
+import { OWN, pass, PEER_SEAT, statusBench } from "../support/statuses.js";
 import type { StatusBench } from "../support/statuses.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
@@ -217,7 +217,7 @@ test("the timers of a node make both reports and send them over AS4; a receiver 
     expect(peer.inbox.received).toEqual([]);
     await eventually("both have been delivered", async () => {
       // A receiver that was down has one place at first, so the second message may be put off until the first is there.
-      clock.advance(2 * 60_000);
+      await pass(db.sql, clock, 2 * 60_000);
       work.poke("messages");
       const { submissions } = await readSubmissions(db.sql, undefined);
       return submissions.filter(({ status }) => status === "delivered").length === 2;

@@ -294,6 +294,7 @@ table inbound_status
   index inbound_status_due: CREATE INDEX inbound_status_due ON public.inbound_status USING btree (next_at) WHERE (next_at IS NOT NULL)
   index inbound_status_one_mls: CREATE UNIQUE INDEX inbound_status_one_mls ON public.inbound_status USING btree (document_id) WHERE ((kind = 'mls'::text) AND (outcome = ANY (ARRAY['applied'::text, 'late'::text])))
   index inbound_status_one_response: CREATE UNIQUE INDEX inbound_status_one_response ON public.inbound_status USING btree (document_id, response_id) WHERE ((kind = 'invoice_response'::text) AND (outcome = 'applied'::text))
+  trigger inbound_status_due_at_once: CREATE TRIGGER inbound_status_due_at_once BEFORE INSERT ON public.inbound_status FOR EACH ROW EXECUTE FUNCTION received_due_at_once()
 
 table integrator
   id uuid not null
@@ -323,6 +324,7 @@ table mls_duty
   constraint mls_duty_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint mls_duty_pkey: PRIMARY KEY (id)
   index mls_duty_due: CREATE INDEX mls_duty_due ON public.mls_duty USING btree (next_at) WHERE (next_at IS NOT NULL)
+  trigger mls_duty_due_at_once: CREATE TRIGGER mls_duty_due_at_once BEFORE INSERT ON public.mls_duty FOR EACH ROW EXECUTE FUNCTION received_due_at_once()
 
 table node
   id uuid not null
@@ -530,8 +532,12 @@ table service_message
   lease_until timestamp with time zone
   created_at timestamp with time zone not null
   delivered_at timestamp with time zone
+  answers integer not null default 0
+  faults integer not null default 0
+  constraint service_message_answers_check: CHECK ((answers >= 0))
   constraint service_message_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
   constraint service_message_check1: CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL)))
+  constraint service_message_faults_check: CHECK ((faults >= 0))
   constraint service_message_kind_check: CHECK ((kind = ANY (ARRAY['mls'::text, 'invoice_response'::text, 'report'::text])))
   constraint service_message_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text])))
   constraint service_message_version_check: CHECK ((version >= 1))
@@ -542,6 +548,7 @@ table service_message
   constraint service_message_subject_key: UNIQUE (subject)
   index service_message_about: CREATE INDEX service_message_about ON public.service_message USING btree (about, kind, created_at)
   index service_message_due: CREATE INDEX service_message_due ON public.service_message USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
+  trigger service_message_due_at_once: CREATE TRIGGER service_message_due_at_once BEFORE INSERT ON public.service_message FOR EACH ROW EXECUTE FUNCTION service_message_due_at_once()
 
 table signing_key
   kid text not null
@@ -1127,7 +1134,7 @@ AS $function$
   select moved.version from moved
 $function$
 
-CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_next_at timestamp with time zone, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
+CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
 AS $function$
@@ -1135,12 +1142,17 @@ begin
   perform 1 from mls_duty as d where d.id = p_id and d.next_at is not null for update;
   if not found then return; end if;
   if p_document is not null then
-    update received_document as r set status = p_document, findings = p_findings where r.id = p_id and r.status = 'HELD';
+    update received_document as r set status = p_document, findings = p_findings
+    where r.id = p_id and r.status = 'HELD';
     if not found and p_document = 'REFUSED' then return; end if;
   end if;
-  return query update mls_duty as d set next_at = p_next_at, lease_until = null, code = p_code where d.id = p_id returning d.id;
+  return query
+    update mls_duty as d
+    set next_at = clock_timestamp() + p_wait_ms * interval '1 millisecond', lease_until = null, code = p_code
+    where d.id = p_id returning d.id;
   if p_message is not null then
-    insert into service_message select (jsonb_populate_record(null::service_message, p_message)).* on conflict (subject) do nothing;
+    insert into service_message select (jsonb_populate_record(null::service_message, p_message)).*
+    on conflict (subject) do nothing;
   end if;
 end
 $function$
@@ -1165,28 +1177,34 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.end_service_attempt(p_id uuid, p_version integer, p_status text, p_now timestamp with time zone, p_next_attempt_at timestamp with time zone, p_attempt jsonb, p_exchange jsonb)
+CREATE OR REPLACE FUNCTION public.end_service_attempt(p_id uuid, p_version integer, p_status text, p_now timestamp with time zone, p_wait_ms bigint, p_plan text, p_attempt jsonb, p_exchange jsonb)
  RETURNS TABLE(received_at timestamp with time zone)
  LANGUAGE plpgsql
 AS $function$
 declare
   ended service_message;
+  -- A deferred attempt was not made: its number is free again.
+  v_not_made boolean := p_attempt ->> 'outcome' = 'deferred' and document_is_open(p_status);
 begin
   update service_message as m
   set status = p_status, version = m.version + 1, lease_owner = null, lease_until = null,
-    -- A deferred attempt was not made: its number is free again.
-    attempts = m.attempts - (p_attempt ->> 'outcome' = 'deferred' and document_is_open(p_status))::integer,
-    next_attempt_at = case when document_is_open(p_status) then p_next_attempt_at end,
+    attempts = m.attempts - v_not_made::integer,
+    next_attempt_at = case when document_is_open(p_status)
+      then clock_timestamp() + p_wait_ms * interval '1 millisecond' end,
+    answers = m.answers + (p_plan = 'answer')::integer,
+    faults = case p_plan when 'fault' then m.faults + 1 when 'answer' then 0 else m.faults end,
     delivered_at = case when p_status = 'delivered' then p_now end,
-    status_reason = case when document_is_open(p_status) or p_status = 'delivered' then m.status_reason else p_attempt ->> 'outcome' end
+    status_reason = case when document_is_open(p_status) or p_status = 'delivered' then m.status_reason
+      else p_attempt ->> 'outcome' end
   where m.id = p_id and m.version = p_version
   returning m.* into ended;
   if not found then return; end if;
-  if p_attempt ->> 'outcome' = 'deferred' and document_is_open(p_status) then
+  if v_not_made then
     delete from service_attempt as a where a.message_id = p_id and a.number = (p_attempt ->> 'number')::integer;
   end if;
   update service_attempt as a
-  set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code', detail = p_attempt ->> 'detail'
+  set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code',
+    detail = p_attempt ->> 'detail'
   where a.message_id = p_id and a.number = (p_attempt ->> 'number')::integer;
   if p_status = 'delivered' and p_exchange is not null then
     insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).* on conflict do nothing;
@@ -1194,7 +1212,9 @@ begin
   if p_status = 'delivered' and ended.kind = 'mls' then
     update exchange as e set status_at = p_now where e.id = ended.about and e.status_at is null;
   end if;
-  return query select d.received_at from service_message as m left join mls_duty as d on d.id = m.about and m.kind = 'mls' where m.id = p_id;
+  return query
+    select d.received_at from service_message as m
+    left join mls_duty as d on d.id = m.about and m.kind = 'mls' where m.id = p_id;
 end
 $function$
 
@@ -1385,6 +1405,16 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.received_due_at_once()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.next_at := least(new.next_at, clock_timestamp());
+  return new;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.received_is_visible(p_status text)
  RETURNS boolean
  LANGUAGE sql
@@ -1468,6 +1498,18 @@ begin
   return false;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.service_message_due_at_once()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.next_attempt_at := least(new.next_attempt_at, clock_timestamp());
+  new.answers := coalesce(new.answers, 0);
+  new.faults := coalesce(new.faults, 0);
+  return new;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.settle_registration(p_key text, p_id uuid, p_operation text, p_from text, p_state text, p_outcome text, p_now timestamp with time zone)
  RETURNS TABLE(state text)
  LANGUAGE plpgsql
@@ -1532,23 +1574,25 @@ AS $function$
   from taken join payload on payload.document_id = taken.id
 $function$
 
-CREATE OR REPLACE FUNCTION public.take_mls_duties(p_now timestamp with time zone, p_lease_ms integer, p_limit integer, p_owner text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION public.take_mls_duties(p_owner text, p_lease_ms integer, p_limit integer)
  RETURNS TABLE(id uuid, firm_id uuid, sbdh_instance_id text, document_type_id text, receiver text, always boolean, received_at timestamp with time zone, acknowledged boolean, is_response boolean, held boolean, payload_key_id text, payload_sealed bytea, process_id text, document_sender text, document_receiver text)
  LANGUAGE sql
 AS $function$
   with due as (
     select d.id from mls_duty as d
-    where d.next_at <= p_now and (d.lease_until is null or d.lease_until < clock_timestamp())
+    where d.next_at <= now() and (d.lease_until is null or d.lease_until < now())
     order by d.next_at limit p_limit
     for update skip locked
   ), taken as (
-    update mls_duty as d set lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond', lease_owner = p_owner
+    update mls_duty as d
+    set lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond', lease_owner = p_owner
     from due where d.id = due.id
     returning d.id, d.firm_id, d.sbdh_instance_id, d.document_type_id, d.receiver, d.always, d.received_at
   )
-  select t.id, t.firm_id, t.sbdh_instance_id, t.document_type_id, t.receiver, t.always, t.received_at, coalesce(r.status = 'ACKNOWLEDGED', false),
-    s.id is not null, coalesce(r.status = 'HELD', false), coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed),
-    coalesce(r.process_id, e.process_id), coalesce(r.sender, s.sender), coalesce(r.receiver, s.receiver)
+  select t.id, t.firm_id, t.sbdh_instance_id, t.document_type_id, t.receiver, t.always, t.received_at,
+    coalesce(r.status = 'ACKNOWLEDGED', false), s.id is not null, coalesce(r.status = 'HELD', false),
+    coalesce(s.payload_key_id, p.key_id), coalesce(s.payload_sealed, p.sealed), coalesce(r.process_id, e.process_id),
+    coalesce(r.sender, s.sender), coalesce(r.receiver, s.receiver)
   from taken as t
   left join received_document as r on r.id = t.id
   left join payload as p on p.document_id = t.id
@@ -1556,13 +1600,13 @@ AS $function$
   left join exchange as e on e.id = t.id
 $function$
 
-CREATE OR REPLACE FUNCTION public.take_service_messages(p_owner text, p_now timestamp with time zone, p_lease_ms integer, p_limit integer)
- RETURNS TABLE(id uuid, kind text, status text, version integer, attempt integer, sender text, receiver text, document_type_id text, process_id text, as4_message_id text, sbdh_instance_id uuid, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, firm_id uuid, about uuid)
+CREATE OR REPLACE FUNCTION public.take_service_messages(p_owner text, p_lease_ms integer, p_limit integer)
+ RETURNS TABLE(id uuid, kind text, status text, version integer, attempt integer, answers integer, faults integer, sender text, receiver text, document_type_id text, process_id text, as4_message_id text, sbdh_instance_id uuid, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, firm_id uuid, about uuid)
  LANGUAGE sql
 AS $function$
   with due as (
     select m.id from service_message as m
-    where m.next_attempt_at <= p_now and (m.lease_until is null or m.lease_until < clock_timestamp())
+    where m.next_attempt_at <= now() and (m.lease_until is null or m.lease_until < now())
     order by m.next_attempt_at limit p_limit
     for update skip locked
   ), taken as (
@@ -1570,13 +1614,17 @@ AS $function$
     set attempts = m.attempts + 1, version = m.version + 1, lease_owner = p_owner,
       lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
     from due where m.id = due.id
-    returning m.id, m.kind, m.status, m.version, m.attempts, m.sender, m.receiver, m.document_type_id, m.process_id, m.as4_message_id,
-      m.sbdh_instance_id, m.created_at, m.payload_key_id, m.payload_sealed, m.firm_id, m.about
+    returning m.*
   ), begun as (
     insert into service_attempt (message_id, number, owner, started_at)
-    select taken.id, taken.attempts, p_owner, p_now from taken
+    select taken.id, taken.attempts, p_owner, clock_timestamp() from taken
+  ), cut as (
+    update service_attempt as a set finished_at = clock_timestamp(), outcome = 'cut'
+    from taken
+    where taken.attempts > 1 and a.message_id = taken.id and a.number = taken.attempts - 1 and a.finished_at is null
   )
-  select taken.id, taken.kind, taken.status, taken.version, taken.attempts, taken.sender, taken.receiver, taken.document_type_id, taken.process_id,
-    taken.as4_message_id, taken.sbdh_instance_id, taken.created_at, taken.payload_key_id, taken.payload_sealed, taken.firm_id, taken.about
+  select taken.id, taken.kind, taken.status, taken.version, taken.attempts, taken.answers, taken.faults, taken.sender,
+    taken.receiver, taken.document_type_id, taken.process_id, taken.as4_message_id, taken.sbdh_instance_id,
+    taken.created_at, taken.payload_key_id, taken.payload_sealed, taken.firm_id, taken.about
   from taken
 $function$

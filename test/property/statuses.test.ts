@@ -16,7 +16,7 @@ import { fakeClock } from "../support/fake-clock.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFirm } from "../support/seed.js";
-import { mlsExchange, responseExchange, statusBench } from "../support/statuses.js";
+import { mlsExchange, pass, responseExchange, statusBench } from "../support/statuses.js";
 import type { StatusBench } from "../support/statuses.js";
 
 const SEED = Number(process.env["SEED"] ?? "20261120");
@@ -78,14 +78,14 @@ async function play(arrivals: readonly Arrival[]): Promise<
     while ((await STATUS_STEPS.statuses(bench.node)) > 0);
   };
   for (const arrival of arrivals) {
-    clock.advance(1_000);
+    await pass(db.sql, clock, 1_000);
     if (isTrigger(arrival)) await bench.trigger(document.id, arrival);
     else expect((await bench.receive(messageOf(arrival))).kind).toMatch(/^(stored|duplicate)$/);
     await work();
   }
-  clock.advance(LIMITS.status_early_max_ms);
+  await pass(db.sql, clock, LIMITS.status_early_max_ms);
   await work();
-  clock.advance(LIMITS.status_early_ms);
+  await pass(db.sql, clock, LIMITS.status_early_ms);
   await work();
   const triggers = await db.sql<
     { trigger: OutboundTrigger; status: OutboundState }[]

@@ -40,6 +40,7 @@ import {
 } from "../../engine/storage/documents/documents.js";
 import type { NewDocument } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
+import type { Sql } from "../../engine/storage/sql.js";
 import { recordOutgoing } from "../../engine/storage/documents/exchanges.js";
 import { validateDocument } from "../../validators/validate.js";
 import type { FakeClock } from "./fake-clock.js";
@@ -64,6 +65,19 @@ export const inlineValidators: ResponseReader & Validators = {
 
 /** What the engine's functions need. */
 export type BenchPorts = MessagePorts & DutyPorts & { readonly validators: ResponseReader };
+
+/** Time passes: on the clock of a test, and in the database for the statuses, duties and messages that wait there. */
+export async function pass(sql: Sql, clock: FakeClock, ms: number): Promise<void> {
+  clock.advance(ms);
+  await sql`
+    with messages as (
+      update service_message set next_attempt_at = next_attempt_at - ${ms}::bigint * interval '1 millisecond'
+      where next_attempt_at is not null
+    ), duties as (
+      update mls_duty set next_at = next_at - ${ms}::bigint * interval '1 millisecond' where next_at is not null
+    )
+    update inbound_status set next_at = next_at - ${ms}::bigint * interval '1 millisecond' where next_at is not null`;
+}
 
 /** A node with actors of its own: its timers take what is due and give it to them. */
 export function statusNode(ports: BenchPorts): StatusWorkPorts {

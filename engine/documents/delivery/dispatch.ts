@@ -149,7 +149,7 @@ export function deferredUntil(
 }
 
 /** What an attempt that ended so uses, and how long the document waits for the next; undefined when there is none. */
-function waitAfter(
+export function waitAfter(
   plan: readonly number[],
   { answers, faults }: Pick<TakenAttempt, "answers" | "faults">,
   { kind }: Pick<Outcome, "kind">,

@@ -17,7 +17,7 @@ import { endServiceAttempt, takeServiceMessages } from "../../storage/documents/
 import type { TakenMessage } from "../../storage/documents/service-messages.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { exchangeJson } from "../../storage/documents/exchanges.js";
-import { decideAttempt, deferredUntil, nextAttemptAt } from "./dispatch.js";
+import { decideAttempt, deferredUntil, waitAfter } from "./dispatch.js";
 import { TRANSPORT_PROFILE } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countFenced } from "../fencing.js";
@@ -112,6 +112,16 @@ function exchangeOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: O
   });
 }
 
+/** What an attempt that ended so uses of the message's plan, and how long the message waits for the next. */
+function planOf(ports: ServiceDispatchPorts, taken: TakenMessage, outcome: Outcome): ReturnType<typeof waitAfter> {
+  const plan = ports.plan ?? LIMITS.retry_plan_ms;
+  const now = ports.clock.now();
+  const later = deferredUntil(plan, taken.createdAt, now, outcome);
+  return later === undefined
+    ? waitAfter(plan, taken, outcome, ports.random ?? randomUnit)
+    : { uses: "nothing", wait_ms: later - now };
+}
+
 /**
  * Makes one attempt at a message of ours and writes its end. Runs in the turn of the message's actor, under its lease.
  */
@@ -119,22 +129,21 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
   const outcome = await transmit(ports, taken);
   ports.metrics.count("service_messages_total", { kind: taken.kind, result: outcome.kind });
   const now = ports.clock.now();
-  const plan = ports.plan ?? LIMITS.retry_plan_ms;
-  const later = deferredUntil(plan, taken.createdAt, now, outcome);
-  const next =
-    later ??
-    (outcome.kind === "deferred" ? undefined : nextAttemptAt(plan, taken.attempt, now, ports.random ?? randomUnit));
-  const decision = decideAttempt(taken.status, outcome, next);
+  const { uses, wait_ms } = planOf(ports, taken, outcome);
+  const decision = decideAttempt(taken.status, outcome, wait_ms);
   const ended = await endServiceAttempt(ports.sql, {
     id: taken.id,
     version: taken.version,
     status: decision.moves.at(-1)?.to ?? taken.status,
     now,
-    nextAttemptAt: decision.nextAttemptAt,
+    wait_ms: decision.nextAttemptAt,
+    uses,
     attempt: { number: taken.attempt, outcome: outcome.kind, code: outcome.code, detail: outcome.detail },
     exchange: exchangeOf(ports, taken, outcome, now),
   });
   if (ended === undefined) countFenced(ports.metrics, "service_message");
+  else if (uses === "fault" && taken.faults + 1 >= LIMITS.fault_alarm_after)
+    ports.log.error("dispatch.faults_repeated", { documentId: taken.id, count: taken.faults + 1 });
   const delivered = decision.moves.at(-1)?.to === "delivered";
   if (delivered && ended?.receivedAt !== undefined)
     ports.metrics.observe("mls_sent_duration_seconds", {}, Math.max(0, now - ended.receivedAt) / 1000);
@@ -143,12 +152,10 @@ export async function attemptMessage(ports: ServiceDispatchPorts, taken: TakenMe
 /** Leases the messages whose attempt is due to this node. A lease that ends with its node is taken again. */
 export const leaseMessages = ({
   sql,
-  clock,
   owner,
-}: Pick<ServiceDispatchPorts, "sql" | "clock" | "owner">): Promise<readonly TakenMessage[]> =>
+}: Pick<ServiceDispatchPorts, "sql" | "owner">): Promise<readonly TakenMessage[]> =>
   takeServiceMessages(sql, {
     owner,
-    now: clock.now(),
     lease_ms: LIMITS.status_lease_ms,
     limit: LIMITS.service_messages_concurrent,
   });

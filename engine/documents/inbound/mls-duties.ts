@@ -59,7 +59,7 @@ export function isJudged(documentTypeId: string): boolean {
 type DutyDecision =
   | { readonly kind: "say"; readonly code: MlsCode }
   | { readonly kind: "silence" }
-  | { readonly kind: "wait"; readonly until: Instant };
+  | { readonly kind: "wait"; readonly wait_ms: number };
 
 /**
  * Decides without I/O. A firm that confirms the document in time makes the status AP; the others get AB, which claims
@@ -74,8 +74,8 @@ function decideDuty(
   if (!valid) return { kind: "say", code: "RE" };
   if (!duty.always) return { kind: "silence" };
   if (duty.acknowledged) return { kind: "say", code: "AP" };
-  const until = duty.receivedAt + LIMITS.mls_confirmation_wait_ms;
-  return duty.kind === "business" && now < until ? { kind: "wait", until } : { kind: "say", code: "AB" };
+  const wait_ms = duty.receivedAt + LIMITS.mls_confirmation_wait_ms - now;
+  return duty.kind === "business" && wait_ms > 0 ? { kind: "wait", wait_ms } : { kind: "say", code: "AB" };
 }
 
 /**
@@ -179,7 +179,7 @@ async function write(ports: DutyPorts, duty: TakenDuty, { valid, findings }: Ver
       : {};
   return endDuty(ports.sql, duty.id, {
     document: duty.held ? heldEnd(valid, findings) : undefined,
-    nextAt: decision.kind === "wait" ? decision.until : undefined,
+    wait_ms: decision.kind === "wait" ? decision.wait_ms : undefined,
     ...said,
   });
 }
@@ -229,7 +229,7 @@ async function putOff(ports: DutyPorts, duty: TakenDuty, now: Instant): Promise<
   const wait = duty.held
     ? Math.min(Math.max(LIMITS.held_again_ms, age / HELD_GROWTH), LIMITS.status_early_max_ms)
     : LIMITS.mls_decide_again_ms;
-  await endDuty(ports.sql, duty.id, { nextAt: now + wait });
+  await endDuty(ports.sql, duty.id, { wait_ms: wait });
 }
 
 /** Judges a received document and decides what is said of it. Runs in the turn of its actor, under the duty's lease. */
@@ -246,10 +246,9 @@ export async function judge(ports: DutyPorts, duty: TakenDuty): Promise<void> {
 /** Leases the duties whose time has come to this node. A lease that ends with its node is taken again. */
 export const leaseDuties = ({
   sql,
-  clock,
   owner,
-}: Pick<DutyPorts, "sql" | "clock"> & { readonly owner: string }): Promise<readonly TakenDuty[]> =>
-  takeDuties(sql, { owner, now: clock.now(), lease_ms: LIMITS.status_lease_ms, limit: LIMITS.duties_taken_max });
+}: Pick<DutyPorts, "sql"> & { readonly owner: string }): Promise<readonly TakenDuty[]> =>
+  takeDuties(sql, { owner, lease_ms: LIMITS.status_lease_ms, limit: LIMITS.duties_taken_max });
 
 /** Sets mls_pending_oldest_seconds before an exposition. */
 export async function observePendingMls(ports: {

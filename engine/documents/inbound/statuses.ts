@@ -314,7 +314,7 @@ async function putOff(ports: StatusPorts, status: PendingStatus): Promise<"early
   await deferStatus(
     ports.sql,
     status.id,
-    ports.clock.now() + backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms),
+    backoff(status.tries + 1, LIMITS.status_early_first_ms, LIMITS.status_early_max_ms),
   );
   return "early";
 }
@@ -432,7 +432,7 @@ async function readStatus(
 
 /** The statuses whose time has come, longest due first, LIMITS.status_batch at most. Changes nothing. */
 export async function readDueStatuses(ports: StatusReadPorts): Promise<readonly ReadStatus[]> {
-  const due = await findDueStatuses(ports.sql, { now: ports.clock.now(), limit: LIMITS.status_batch });
+  const due = await findDueStatuses(ports.sql, LIMITS.status_batch);
   const read: ReadStatus[] = [];
   // One after another: the payload of one status, which may be large, is in memory at a time.
   for (const status of due) read.push(await readStatus(ports, status));

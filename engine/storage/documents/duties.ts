@@ -57,10 +57,10 @@ export interface TakenDuty {
   readonly payload: { readonly keyId: string; readonly sealed: Buffer } | undefined;
 }
 
-/** Leases due duties, longest due first. */
+/** Leases due duties, longest due first; what is due, and for how long a lease holds, is database time. */
 export async function takeDuties(
   sql: Sql,
-  request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
+  request: { readonly owner: string; readonly lease_ms: number; readonly limit: number },
 ): Promise<TakenDuty[]> {
   const rows = await sql<
     {
@@ -83,7 +83,7 @@ export async function takeDuties(
   >`
     select id, firm_id, sbdh_instance_id, document_type_id, receiver, always, received_at, acknowledged, is_response,
       held, payload_key_id, payload_sealed, process_id, document_sender, document_receiver
-    from take_mls_duties(${new Date(request.now)}, ${request.lease_ms}, ${request.limit}, ${request.owner})`;
+    from take_mls_duties(${request.owner}, ${request.lease_ms}, ${request.limit})`;
   return rows.map((row) => ({
     id: row.id,
     firmId: row.firm_id as FirmId,
@@ -115,8 +115,8 @@ export interface HeldEnd {
 }
 
 interface DutyEnd {
-  /** Puts the duty off instead of ending it. */
-  readonly nextAt?: Instant | undefined;
+  /** Puts the duty off instead of ending it, for so long in the database. */
+  readonly wait_ms?: number | undefined;
   readonly code?: string | undefined;
   readonly message?: NewServiceMessage | undefined;
   readonly document?: HeldEnd | undefined;
@@ -130,13 +130,13 @@ const endDuties = batched<{ readonly id: string; readonly end: DutyEnd }, boolea
     select r.n
     from unnest(
       ${items.map(({ id }) => id)}::uuid[],
-      ${items.map(({ end: { nextAt } }) => (nextAt === undefined ? null : isoInstant(nextAt)))}::timestamptz[],
+      ${items.map(({ end: { wait_ms } }) => (wait_ms === undefined ? null : Math.round(wait_ms)))}::bigint[],
       ${items.map(({ end }) => end.code ?? null)}::text[],
       ${items.map(({ end }) => (end.message === undefined ? null : text(serviceMessageJson(end.message))))}::text[],
       ${items.map(({ end }) => end.document?.to ?? null)}::text[],
       ${items.map(({ end }) => (end.document?.findings === undefined ? null : text(end.document.findings)))}::text[]
-    ) with ordinality as r (id, next_at, code, message, document, findings, n)
-    cross join lateral end_mls_duty(r.id, r.next_at, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
+    ) with ordinality as r (id, wait_ms, code, message, document, findings, n)
+    cross join lateral end_mls_duty(r.id, r.wait_ms, r.code, r.message::jsonb, r.document, r.findings::jsonb) as d`;
     return inOrder(items, rows, () => true).map((ended) => ended === true);
   },
   { max: LIMITS.receive_batch, key: ({ id }) => id },

@@ -131,14 +131,11 @@ const pendingOf = (row: PendingRow): PendingStatus => ({
   tries: row.tries,
 });
 
-/** Statuses whose time has come, longest due first. */
-export async function findDueStatuses(
-  sql: Sql,
-  request: { readonly now: Instant; readonly limit: number },
-): Promise<PendingStatus[]> {
+/** Statuses whose time has come in the database, longest due first. */
+export async function findDueStatuses(sql: Sql, limit: number): Promise<PendingStatus[]> {
   const rows = await sql<PendingRow[]>`
     select id, kind, sender, receiver, peer_seat, received_at, tries
-    from inbound_status where next_at <= ${new Date(request.now)} order by next_at limit ${request.limit}`;
+    from inbound_status where next_at <= now() order by next_at limit ${limit}`;
   return rows.map(pendingOf);
 }
 
@@ -357,8 +354,10 @@ export async function settleStatus(
   return rows.length === 1;
 }
 
-/** Puts a status off. */
-export async function deferStatus(sql: Sql, status: string, nextAt: Instant): Promise<void> {
-  await sql`update inbound_status set next_at = ${new Date(nextAt)}, tries = tries + 1 where id = ${status}
-    and outcome is null`;
+/** Puts a status off, for so long in the database. */
+export async function deferStatus(sql: Sql, status: string, wait_ms: number): Promise<void> {
+  await sql`
+    update inbound_status
+    set next_at = clock_timestamp() + ${Math.round(wait_ms)}::bigint * interval '1 millisecond', tries = tries + 1
+    where id = ${status} and outcome is null`;
 }

@@ -4,6 +4,7 @@ import type { FirmId, ParticipantId } from "../../base/ids.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState } from "../../lifecycle/document.js";
 import type { Json, Sql } from "../sql.js";
+import type { PlanUse } from "./attempts.js";
 
 export const SERVICE_KINDS = ["mls", "invoice_response", "report"] as const;
 export type ServiceKind = (typeof SERVICE_KINDS)[number];
@@ -53,6 +54,8 @@ export const serviceMessageJson = (message: NewServiceMessage): Json => ({
   status: "queued",
   version: 1,
   attempts: 0,
+  answers: 0,
+  faults: 0,
   next_attempt_at: new Date(message.createdAt).toISOString(),
   created_at: new Date(message.createdAt).toISOString(),
 });
@@ -74,6 +77,10 @@ export interface TakenMessage {
   readonly status: OutboundState;
   readonly version: number;
   readonly attempt: number;
+  /** Attempts before this one that were answered: what the plan has used. */
+  readonly answers: number;
+  /** Attempts before this one, in a row, that failed on our side. */
+  readonly faults: number;
   readonly sender: ParticipantId;
   readonly receiver: ParticipantId;
   readonly documentTypeId: string;
@@ -85,10 +92,10 @@ export interface TakenMessage {
   readonly payloadSealed: Buffer;
 }
 
-/** Takes due messages under lease, longest due first. */
+/** Takes due messages under lease, longest due first; what is due, and for how long a lease holds, is database time. */
 export async function takeServiceMessages(
   sql: Sql,
-  request: { readonly owner: string; readonly now: Instant; readonly lease_ms: number; readonly limit: number },
+  request: { readonly owner: string; readonly lease_ms: number; readonly limit: number },
 ): Promise<TakenMessage[]> {
   const rows = await sql<
     {
@@ -99,6 +106,8 @@ export async function takeServiceMessages(
       readonly status: OutboundState;
       readonly version: number;
       readonly attempt: number;
+      readonly answers: number;
+      readonly faults: number;
       readonly sender: string;
       readonly receiver: string;
       readonly document_type_id: string;
@@ -110,10 +119,9 @@ export async function takeServiceMessages(
       readonly payload_sealed: Buffer;
     }[]
   >`
-    select id, kind, firm_id, about, status, version, attempt, sender, receiver, document_type_id, process_id,
-    as4_message_id, sbdh_instance_id, created_at,
-      payload_key_id, payload_sealed
-    from take_service_messages(${request.owner}, ${new Date(request.now)}, ${request.lease_ms}, ${request.limit})`;
+    select id, kind, firm_id, about, status, version, attempt, answers, faults, sender, receiver, document_type_id,
+      process_id, as4_message_id, sbdh_instance_id, created_at, payload_key_id, payload_sealed
+    from take_service_messages(${request.owner}, ${request.lease_ms}, ${request.limit})`;
   return rows.map((row) => ({
     id: row.id,
     kind: row.kind,
@@ -122,6 +130,8 @@ export async function takeServiceMessages(
     status: row.status,
     version: row.version,
     attempt: row.attempt,
+    answers: row.answers,
+    faults: row.faults,
     sender: row.sender as ParticipantId,
     receiver: row.receiver as ParticipantId,
     documentTypeId: row.document_type_id,
@@ -139,7 +149,9 @@ interface EndedAttempt {
   readonly version: number;
   readonly status: OutboundState;
   readonly now: Instant;
-  readonly nextAttemptAt: Instant | undefined;
+  /** When the next attempt is due, from now in the database; undefined when there is none. */
+  readonly wait_ms: number | undefined;
+  readonly uses: PlanUse;
   readonly attempt: {
     readonly number: number;
     readonly outcome: AttemptOutcome;
@@ -167,9 +179,9 @@ export async function endServiceAttempt(
   const [row] = await sql<{ readonly received_at: Date | null }[]>`
     select received_at from end_service_attempt(
       ${end.id}, ${end.version}, ${end.status}, ${new Date(end.now)},
-      ${end.nextAttemptAt === undefined ? null : new Date(end.nextAttemptAt)},
+      ${end.wait_ms === undefined ? null : Math.round(end.wait_ms)}::bigint, ${end.uses},
       ${JSON.stringify(attempt)}::text::jsonb,
-        ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
+      ${end.exchange === null ? null : JSON.stringify(end.exchange)}::text::jsonb
     )`;
   return row === undefined ? undefined : { receivedAt: row.received_at?.getTime() };
 }
