@@ -104,10 +104,41 @@ class Working {
   }
 }
 
+/**
+ * Whether leases may be left that nobody works on: a claim whose answer was lost with its connection, an end that could
+ * not be written. They can be told from those of a claim on its way only by their age, so that the doubt lasts as long.
+ */
+class Doubt {
+  readonly #onDoubt: () => void;
+  #looks = 0;
+
+  constructor(onDoubt: () => void) {
+    this.#onDoubt = onDoubt;
+  }
+
+  raise(): void {
+    const before = this.#looks;
+    this.#looks = Math.ceil(LIMITS.lease_young_ms / LIMITS.lease_look_soon_ms) + 1;
+    if (before === 0) this.#onDoubt();
+  }
+
+  /** A look is over. @returns how long to wait for the next */
+  wait_ms(): number {
+    this.#looks = Math.max(0, this.#looks - 1);
+    return this.#looks > 0 ? LIMITS.lease_look_soon_ms : LIMITS.lease_look_ms;
+  }
+}
+
+/** What this node works on, and whether it knows all of it. */
+interface Hand {
+  readonly working: Working;
+  readonly doubt: Doubt;
+}
+
 /** Gives a claimed document to its actor. */
 async function give(
   { actors, document, log, capacityOf }: DispatcherPorts,
-  working: Working,
+  { working, doubt }: Hand,
   taken: TakenAttempt,
 ): Promise<void> {
   const claimed = working.add(taken, working.places.take(capacityOf(participantKey(taken.receiver))));
@@ -116,6 +147,7 @@ async function give(
   } catch (error) {
     // An attempt that has begun goes on although its asker has given up; one that has not is never made.
     if (claimed.start()) claimed.end();
+    doubt.raise();
     log.warn("dispatch.delayed", { documentId: taken.id, ...errorFields(error) });
   }
 }
@@ -150,9 +182,20 @@ function repeat(
   };
 }
 
+/** A claim whose answer did not come may have taken leases. */
+async function claimed(claiming: ReturnType<typeof claim>, doubt: Doubt): ReturnType<typeof claim> {
+  try {
+    return await claiming;
+  } catch (error) {
+    doubt.raise();
+    throw error;
+  }
+}
+
 /** One turn of the claims after another. @returns the step: it answers how long to wait for the next turn */
-function claims(ports: DispatcherPorts, working: Working): () => Promise<number> {
+function claims(ports: DispatcherPorts, hand: Hand): () => Promise<number> {
   const { sql, capacityOf } = ports;
+  const { working, doubt } = hand;
   let last: Pick<Look, "cursor" | "more"> = { cursor: FROM_THE_START, more: false };
   let empty = 0;
   return async () => {
@@ -161,8 +204,8 @@ function claims(ports: DispatcherPorts, working: Working): () => Promise<number>
     const found = await look(sql, last.cursor, boundsFor(working.places.free(), empty));
     last = found;
     const shares = shareOut(found.firms, working.places, capacityOf);
-    const taken = shares.length === 0 ? [] : await claim(ports, shares, room);
-    for (const attempt of taken) void give(ports, working, attempt);
+    const taken = shares.length === 0 ? [] : await claimed(claim(ports, shares, room), doubt);
+    for (const attempt of taken) void give(ports, hand, attempt);
     empty = taken.length > 0 ? 0 : empty + 1;
     // Firms and receivers that were not looked at may have work for the places that are left.
     if (taken.length > 0 || (found.more && empty < LIMITS.lane_looks_max)) return 0;
@@ -177,7 +220,11 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   const working = new Working(() => {
     loop.poke();
   });
-  const loop = repeat(ports, "claims", claims(ports, working));
+  const doubt = new Doubt(() => {
+    care.poke();
+  });
+  const hand: Hand = { working, doubt };
+  const loop = repeat(ports, "claims", claims(ports, hand));
   const tell = (component: string, count: number): void => {
     if (count === 0) return;
     ports.log.warn("dispatch.leases_freed", { component, count });
@@ -189,8 +236,8 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   });
   const care = repeat(ports, "leases", async () => {
     tell("nobody", await freeIdle(ports, working.ids()));
-    for (const taken of await claimForgotten(ports)) void give(ports, working, taken);
-    return LIMITS.lease_look_ms;
+    for (const taken of await claimForgotten(ports)) void give(ports, hand, taken);
+    return doubt.wait_ms();
   });
   return {
     poke: loop.poke,

@@ -247,9 +247,13 @@ export const LIMITS = {
   /** A process that sends says this often that it is alive, in database time; after so long a silence it is dead. */
   dispatcher_beat_ms: 1 * SECOND_MS,
   dispatcher_dead_ms: 4 * SECOND_MS,
-  /** How often a process looks for leases of its own that it does not work on, and how old those are at least. */
+  /**
+   * How often a process looks for leases of its own that it does not work on, how often after a claim or an attempt has
+   * failed on its side, and how old those leases are at least.
+   */
   lease_look_ms: 15 * SECOND_MS,
-  lease_young_ms: 10 * SECOND_MS,
+  lease_look_soon_ms: 2 * SECOND_MS,
+  lease_young_ms: 5 * SECOND_MS,
   /** `kurier reconcile` counts due documents as far as this: whether there are more makes no difference to a person. */
   due_counted_max: 100_000,
   /** How often a node looks for attempts that have become due. */
@@ -658,6 +662,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms,
     because: "a message must not be redelivered while its attempt holds the lease",
+  },
+  {
+    holds: LIMITS.lease_young_ms + 2 * LIMITS.lease_look_soon_ms < 15 * SECOND_MS,
+    because: "a document whose statement was lost with its connection waits less than 15 s longer",
+  },
+  {
+    holds: LIMITS.db_answer_timeout_ms <= LIMITS.lease_young_ms,
+    because: "a lease is not taken for forgotten while the answer of its claim is waited for",
   },
   {
     holds: LIMITS.actor_ask_timeout_ms < LIMITS.request_timeout_ms,

@@ -5,6 +5,13 @@
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+import { startDispatcher } from "../../actors/dispatcher.js";
+import type { DocumentKind } from "../../actors/document.js";
+import { startActors } from "../../actors/system.js";
+import { systemClock } from "../../engine/base/clock.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import type { ClaimedAttempt } from "../../engine/documents/delivery/dispatch.js";
 import { createPlaces, shareOut } from "../../engine/documents/delivery/claims.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import {
@@ -22,6 +29,8 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { endAttempt } from "../../engine/storage/documents/attempts.js";
 import { acceptDocuments } from "../../engine/storage/documents/documents.js";
 import { createSealer } from "../../engine/storage/sealer.js";
+import { eventually } from "../support/eventually.js";
+import { shortenLimits } from "../support/limits.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
@@ -47,18 +56,27 @@ async function accept(firmId: FirmId, sender: string, receiver: string, payloadB
   return row.id;
 }
 
-/** Many documents of a firm for a receiver, made from one that was accepted. */
-async function multiply(id: DocumentId, count: number): Promise<void> {
-  await db.sql`
-    with copy as (
-      insert into document
-      select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'sbdh_instance_id', gen_random_uuid(),
-        'idempotency_key', gen_random_uuid(), 'erp_document_id', gen_random_uuid(), 'as4_message_id', gen_random_uuid(),
-        'payload_sha256', '\\x' || encode(sha256(n::text::bytea), 'hex')))).*
-      from document as d cross join generate_series(1, ${count - 1}::integer) as n where d.id = ${id}
-      returning id
-    )
-    insert into payload select copy.id, p.key_id, p.sealed, p.bytes from copy cross join payload as p where p.document_id = ${id}`;
+/** Copies of one statement: a busy machine makes so many well within the time that a statement has. */
+const COPIES = 500;
+
+/** Many documents of a firm, made from one that was accepted: for its receiver, or for one each. */
+async function multiply(id: DocumentId, count: number, receivers: "one" | "many" = "one"): Promise<void> {
+  for (let first = 1; first < count; first += COPIES) {
+    await db.sql`
+      with copy as (
+        insert into document
+        select (jsonb_populate_record(d, jsonb_build_object('id', gen_random_uuid(), 'sbdh_instance_id', gen_random_uuid(),
+          'idempotency_key', gen_random_uuid(), 'erp_document_id', gen_random_uuid(), 'as4_message_id', gen_random_uuid(),
+          'payload_sha256', '\\x' || encode(sha256(n::text::bytea), 'hex')) || case when ${receivers === "many"}
+            then jsonb_build_object('receiver', '0245:' || 100000 + n, 'receiver_key', '0245:' || 100000 + n)
+            else '{}' end)).*
+        from document as d
+        cross join generate_series(${first}::integer, ${Math.min(count - 1, first + COPIES - 1)}::integer) as n
+        where d.id = ${id}
+        returning id
+      )
+      insert into payload select copy.id, p.key_id, p.sealed, p.bytes from copy cross join payload as p where p.document_id = ${id}`;
+  }
   await db.sql`analyze document`;
 }
 
@@ -105,6 +123,32 @@ test("looks go round: with more receivers than one look comes to, every one has 
   }
   expect(new Set(seen.slice(0, receivers.length))).toEqual(new Set(receivers));
 });
+
+test("ten thousand receivers with one document each: every document is claimed once, in as many looks as there are lanes for, and another firm's document waits for one look", async () => {
+  const RECEIVERS = 10_000;
+  const [firm, other] = [await seedFirm(db.sql, "0245:1"), await seedFirm(db.sql, "0245:2")];
+  await multiply(await accept(firm, "0245:1", "0245:99"), RECEIVERS, "many");
+  const claimed: DocumentId[] = [];
+  let single: DocumentId | undefined;
+  let cursor = FROM_THE_START;
+  let looks = 0;
+  for (let isEmpty = false; !isEmpty; looks += 1) {
+    if (looks === 100) single = await accept(other, "0245:2", "0245:100");
+    const found = await look(db.sql, cursor, boundsFor(LIMITS.attempts_concurrent_max, 0));
+    cursor = found.cursor;
+    const shares = shareOut(found.firms, createPlaces(), quick);
+    const taken = shares.length === 0 ? [] : await claim(ports(), shares, ALL);
+    isEmpty = taken.length === 0;
+    if (looks === 100) expect(taken.map(({ id }) => id)).toContain(single);
+    claimed.push(...taken.map(({ id }) => id));
+    await db.sql`
+      update document set status = 'send_failed', next_attempt_at = null, lease_until = null, lease_owner = null
+      where id = any (${taken.map(({ id }) => id)}::uuid[])`;
+  }
+  expect(claimed).toHaveLength(RECEIVERS + 1);
+  expect(new Set(claimed).size).toBe(RECEIVERS + 1);
+  expect(looks).toBeLessThanOrEqual(RECEIVERS / LIMITS.lanes_per_firm_max + 2);
+}, 180_000);
 
 test("with more firms than one look comes to, every firm has its turn", async () => {
   const firms: FirmId[] = [];
@@ -231,4 +275,43 @@ test("a lease that nobody works on in a living process is found and freed; one t
     "node/1",
     "node/1",
   ]);
+});
+
+test("a document whose attempt's end could not be written is claimed again as soon as its lease is not young any more", async () => {
+  const restore = shortenLimits({ lease_young_ms: 100, lease_look_soon_ms: 20, lease_look_ms: 600_000 });
+  const firm = await seedFirm(db.sql, "0245:1");
+  const id = await accept(firm, "0245:1", "0245:100");
+  const attempts: number[] = [];
+  const metrics = createMetrics();
+  const actors = startActors({ log: silentLog, metrics, monotonic: () => systemClock.monotonic() });
+  const document = {
+    name: "document",
+    idle_ms: 0,
+    start: () => null,
+    handlers: {
+      Attempt: (_: null, { taken, start, end }: ClaimedAttempt) => {
+        start();
+        attempts.push(taken.attempt);
+        end();
+        return Promise.reject(new Error("the database is away"));
+      },
+    },
+  } as unknown as DocumentKind;
+  const dispatcher = await startDispatcher({
+    ...ports(),
+    actors,
+    document,
+    log: silentLog,
+    metrics,
+    capacityOf: quick,
+  });
+  try {
+    await eventually("it is attempted again, and again", () => attempts.length > 2);
+    expect(attempts.slice(0, 3)).toEqual([1, 2, 3]);
+    expect(await db.sql`select answers, faults from document where id = ${id}`).toEqual([{ answers: 0, faults: 0 }]);
+  } finally {
+    await dispatcher.stop();
+    await actors.stop();
+    restore();
+  }
 });
