@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startEngine } from "../../gateway/main.js";
-import type { Engine } from "../../gateway/main.js";
+import type { Engine, Role } from "../../gateway/main.js";
 import type { ServerForm } from "../../gateway/http/listener.js";
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
@@ -38,6 +38,8 @@ export interface TestEngineOptions {
   readonly clock?: Clock;
   /** @default loopback: most tests are not about the network */
   readonly transport?: "as4" | "loopback";
+  /** @default all */
+  readonly role?: Role;
   /** Shares this database instead of a fresh one; it is not dropped. */
   readonly db?: TestDatabase;
 }
@@ -65,6 +67,7 @@ export async function startTestEngine(options: TestEngineOptions = {}): Promise<
   const engine = await startEngine(config, {
     ...(options.form === undefined ? {} : { serverForm: options.form }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.role === undefined ? {} : { role: options.role }),
     transport: options.transport ?? "loopback",
     logTo: {
       write: (line) => {

@@ -5,6 +5,8 @@ import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../engine/base
 import { newId } from "../../engine/base/ids.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import type { NewDocument } from "../../engine/storage/documents/documents.js";
+import { packPayload } from "../../engine/storage/payloads/payloads.js";
+import type { Sealer } from "../../engine/storage/sealer.js";
 import { addCapabilities } from "../../engine/storage/documents/received.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { systemClock } from "../../engine/base/clock.js";
@@ -51,5 +53,17 @@ export function newDocumentRow(firmId: FirmId, sender: string, changes: Partial<
     payloadBytes: 6,
     eventId: newId(systemClock),
     ...changes,
+  };
+}
+
+/** A document ready to be accepted and sent, with a payload that its receiver can read. */
+export async function sealedDocumentRow(sealer: Sealer, row: NewDocument, payload: Buffer): Promise<NewDocument> {
+  const { sha256: payloadSha256, sealed } = await packPayload(sealer, row.id, payload);
+  return {
+    ...row,
+    payloadSha256,
+    payloadKeyId: sealer.keyId,
+    payloadSealed: sealed,
+    payloadBytes: payload.length,
   };
 }
