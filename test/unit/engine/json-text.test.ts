@@ -1,4 +1,6 @@
 /** Goal: an answer that is written octet by octet says what JSON.stringify would, wherever its slices are cut. */
+import { isUtf8 } from "node:buffer";
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
@@ -33,6 +35,7 @@ test("a character of several octets, or one that is escaped, may lie across the 
 test("octets that are no UTF-8 reach a client as replacement characters in an answer that is UTF-8", async () => {
   const payload = Buffer.from([0x3c, 0xff, 0x22, 0xc3, 0x28]);
   expect(await read(payload)).toEqual({ ...MEMBERS, payload: '<\ufffd"\ufffd(' });
+  expect(isUtf8(await jsonWithText(MEMBERS, { payload }))).toBe(true);
 });
 
 test("the event loop turns while a large text is written", async () => {
