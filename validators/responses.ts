@@ -26,11 +26,11 @@ interface StatedIssue {
   readonly description: string;
 }
 
-/** The only cac:DocumentResponse. */
+/** What the one cac:DocumentResponse says. */
 interface StatedAnswer {
   readonly code: string | undefined;
   readonly description: string | undefined;
-  /** The first `entriesMax`. */
+  /** Why, and what is to be done; of more than `entriesMax` the first. */
   readonly reasons: readonly StatedReason[];
   /** The document that it is about. */
   readonly document: {
@@ -60,7 +60,7 @@ export interface ResponseFacts {
 export interface ResponseInput {
   readonly bytes: Uint8Array;
   readonly limits: XmlTreeLimits;
-  /** Issues and reasons that are taken out. */
+  /** So many issues and reasons are taken out at most: more would only be copied between threads. */
   readonly entriesMax: number;
 }
 

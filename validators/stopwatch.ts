@@ -6,7 +6,7 @@ function now(): number {
   return seconds * 1_000 + nanoseconds / 1_000_000;
 }
 
-/** Measures one thing. */
+/** Measures how long one piece of work takes, and its parts by their names. */
 export class StopWatch {
   readonly #start = now();
   elapsed_ms(): number {

@@ -28,7 +28,7 @@ export interface SelectionRow {
   readonly matches: (facts: DocumentFacts) => boolean;
   /** The CustomizationID of its documents. */
   readonly customization?: string;
-  /** Oldest first. */
+  /** Every release that may still judge a document, the oldest first. */
   readonly versions: readonly RulesVersion[];
 }
 

@@ -78,7 +78,7 @@ function openEnvelope(envelope: Envelope, input: OpenInput): Opened | SecurityRe
   return { ...opened, recipient: own.certificate, parts };
 }
 
-/** SignatureValue, then the digests of both elements. */
+/** Why the signature over header and body does not hold: its value is checked first, then both digests. */
 export function headerSignatureFault(
   envelope: Envelope,
   signature: MessageSignature,

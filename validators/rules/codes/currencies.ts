@@ -1,7 +1,7 @@
 /** Currencies: ISO 4217 alpha-3. */
 import { CEN, codeList } from "./code-list.js";
 
-/** BT-5, BT-6 and the currency of every amount. */
+/** Currencies: of the document (BT-5), of its VAT (BT-6) and of every amount. */
 export const CURRENCIES = codeList(
   "ISO 4217",
   CEN,

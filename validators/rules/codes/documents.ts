@@ -1,7 +1,7 @@
 /** Codes about the document as a whole. */
 import { CEN, codeList } from "./code-list.js";
 
-/** BT-3 of an Invoice. */
+/** What kind of document an Invoice may be (BT-3). */
 export const INVOICE_TYPES = codeList(
   "UNTDID 1001, invoices",
   CEN,
@@ -11,7 +11,7 @@ export const INVOICE_TYPES = codeList(
 `,
 );
 
-/** BT-3 of a CreditNote. */
+/** What kind of document a CreditNote may be (BT-3). */
 export const CREDIT_NOTE_TYPES = codeList(
   "UNTDID 1001, credit notes",
   CEN,
@@ -20,7 +20,7 @@ export const CREDIT_NOTE_TYPES = codeList(
 `,
 );
 
-/** BT-21, between # marks at the start of a note. */
+/** What a note is about (BT-21); the code stands between # marks at the start of the note. */
 export const NOTE_SUBJECTS = codeList(
   "UNTDID 4451",
   CEN,
@@ -42,7 +42,7 @@ export const NOTE_SUBJECTS = codeList(
 `,
 );
 
-/** BT-8. */
+/** Which event makes VAT due (BT-8). */
 export const TAX_POINT_DATES = codeList(
   "UNTDID 2005, restricted",
   CEN,
@@ -51,7 +51,7 @@ export const TAX_POINT_DATES = codeList(
 `,
 );
 
-/** BT-81. */
+/** How an invoice is paid (BT-81). */
 export const PAYMENT_MEANS = codeList(
   "UNTDID 4461",
   CEN,

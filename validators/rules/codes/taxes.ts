@@ -1,7 +1,7 @@
 /** Codes about VAT, allowances and charges. */
 import { CEN, codeList } from "./code-list.js";
 
-/** BT-95, BT-102, BT-118, BT-151. */
+/** VAT categories of allowances (BT-95), charges (BT-102), the breakdown (BT-118) and lines (BT-151). */
 export const VAT_CATEGORIES = codeList(
   "UNTDID 5305, restricted",
   CEN,
@@ -10,7 +10,7 @@ export const VAT_CATEGORIES = codeList(
 `,
 );
 
-/** BT-121, compared in upper case. */
+/** Why no VAT is charged (BT-121); a code is compared in upper case. */
 export const EXEMPTION_REASONS = codeList(
   "CEF VATEX",
   CEN,
@@ -31,7 +31,7 @@ export const EXEMPTION_REASONS = codeList(
 `,
 );
 
-/** BT-98, BT-140. */
+/** Reasons for an allowance on the whole document (BT-98) or on a line (BT-140). */
 export const ALLOWANCE_REASONS = codeList(
   "UNTDID 5189, restricted",
   CEN,
@@ -40,7 +40,7 @@ export const ALLOWANCE_REASONS = codeList(
 `,
 );
 
-/** BT-105, BT-145. */
+/** Reasons for a charge on the whole document (BT-105) or on a line (BT-145). */
 export const CHARGE_REASONS = codeList(
   "UNTDID 7161",
   CEN,

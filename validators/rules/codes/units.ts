@@ -1,7 +1,7 @@
 /** Units of measure: UN/ECE Recommendation 20 with the packages of Recommendation 21 (prefix X). */
 import { CEN, codeList } from "./code-list.js";
 
-/** BT-130 and BT-150. */
+/** Units in which quantities (BT-130) and the base of a price (BT-150) are given. */
 export const UNITS = codeList(
   "UN/ECE Rec 20 and 21",
   CEN,

@@ -7,13 +7,13 @@ import { isOnlyVat } from "./vat-categories.js";
 
 /** The seller has an identifier of some tax scheme (BT-31, BT-32). */
 export const sellerHasTaxId = (doc: XmlDocument): boolean => anyParty(doc, cac.AccountingSupplierParty, hasTaxId);
-/** BT-31. */
+/** Whether the seller gives a VAT identifier (BT-31). */
 export const sellerHasVatId = (doc: XmlDocument): boolean => anyParty(doc, cac.AccountingSupplierParty, hasVatId);
-/** BT-48. */
+/** Whether the buyer gives a VAT identifier (BT-48). */
 export const buyerHasVatId = (doc: XmlDocument): boolean => anyParty(doc, cac.AccountingCustomerParty, hasVatId);
-/** BT-47. */
+/** Whether the buyer gives a legal registration identifier (BT-47). */
 export const buyerHasLegalId = (doc: XmlDocument): boolean => anyParty(doc, cac.AccountingCustomerParty, hasLegalId);
-/** BT-63. */
+/** Whether the seller's tax representative gives a VAT identifier (BT-63). */
 export function representativeHasVatId(doc: XmlDocument): boolean {
   const all = doc.all(cac.TaxRepresentativeParty);
   for (let i = 0; i < all.length; i += 1) if (hasVatId(doc, all[i] ?? NONE)) return true;

@@ -51,7 +51,7 @@ function skipBlank(text: string, from: number): number {
   return text.startsWith("(:", at) ? skipComment(text, at) : at;
 }
 
-/** Comments nest. */
+/** Skips a comment with those inside it: XPath lets comments nest. */
 function skipComment(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {
@@ -90,7 +90,7 @@ function readToken(text: string, at: number): { readonly value: Token; readonly 
   throw new XPathError(`unexpected character ${JSON.stringify(first)}`, at);
 }
 
-/** A quote is doubled to stand for itself. */
+/** Reads a string literal, in which a doubled quote stands for one. */
 function readString(text: string, from: number, quote: string): { readonly value: Token; readonly end: number } {
   let value = "";
   let at = from + 1;

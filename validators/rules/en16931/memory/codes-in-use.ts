@@ -7,11 +7,11 @@ import { categoryOf, isVat, rawBit } from "../vat-categories.js";
 
 /** Codes of the tax categories at one place of the document, as bits of CATEGORY. */
 export class Codes {
-  /** By normalised code. */
+  /** One bit a code, after its text was normalised. */
   any = 0;
-  /** By normalised code, categories of the scheme VAT only. */
+  /** The same, of categories whose tax scheme is VAT only. */
   vat = 0;
-  /** By code exactly as written. */
+  /** One bit a code, as its text is written. */
   raw = 0;
   rawVat = 0;
   /** The error that reading the codes of this place raises. */
