@@ -96,6 +96,7 @@ export function inspect(document: XmlDocument): DocumentFacts {
     currency: textAt(document, 0, cbc.DocumentCurrencyCode),
     payableAmount: textAt(document, 0, cac.LegalMonetaryTotal, cbc.PayableAmount),
     buyerReference: textAt(document, 0, cbc.BuyerReference),
+    orderReference: textAt(document, 0, cac.OrderReference, cbc.ID),
     supplierCountry:
       supplier === NONE
         ? undefined

@@ -74,6 +74,8 @@ export interface DocumentFacts {
   readonly payableAmount: string | undefined;
   /** BT-10. */
   readonly buyerReference: string | undefined;
+  /** BT-13. */
+  readonly orderReference: string | undefined;
   /** BT-40 and BT-55. */
   readonly supplierCountry: string | undefined;
   readonly customerCountry: string | undefined;

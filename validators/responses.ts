@@ -32,12 +32,14 @@ interface StatedAnswer {
   readonly description: string | undefined;
   /** Why, and what is to be done; of more than `entriesMax` the first. */
   readonly reasons: readonly StatedReason[];
-  /** The document that it is about. */
+  /** The document that it is about: the first that it names. */
   readonly document: {
     readonly number: string | undefined;
     readonly issueDate: string | undefined;
     readonly typeCode: string | undefined;
   };
+  /** Numbers of the documents that it names behind, of the first `entriesMax`; undefined for one without a number. */
+  readonly otherReferences: readonly (string | undefined)[];
   /** The first `entriesMax`; undefined when one of all of them lacks its place, its reason or its one description. */
   readonly issues: readonly StatedIssue[] | undefined;
   /** Reason codes of all issues, each once; of more than `REASON_CODES_MAX` different ones the first. */
@@ -88,7 +90,7 @@ export function readResponse({ bytes, limits, entriesMax }: ResponseInput): Resp
 
 function answerOf(answer: XmlElement, entriesMax: number): StatedAnswer {
   const response = part(answer, "Response");
-  const document = part(answer, "DocumentReference");
+  const [document, ...others] = parts(answer, "DocumentReference");
   const issues = issuesOf(answer);
   const kinds = [...new Set(issues?.map(({ reason }) => reason))];
   return {
@@ -100,6 +102,7 @@ function answerOf(answer: XmlElement, entriesMax: number): StatedAnswer {
       issueDate: value(document, "IssueDate"),
       typeCode: value(document, "DocumentTypeCode"),
     },
+    otherReferences: others.slice(0, entriesMax).map((other) => value(other, "ID")),
     issues: issues?.slice(0, entriesMax),
     issueReasons: kinds.slice(0, REASON_CODES_MAX),
   };

@@ -438,6 +438,8 @@ export const LIMITS = {
   status_validation_ms: 60 * SECOND_MS,
   /** Characters of the note that a firm adds to a response; a longer one is cut. */
   response_note_chars_max: 500,
+  /** Documents that an invoice response names beside its invoice, of those that are looked at. */
+  response_references_max: 20,
   /** Reports of a month are made this long after its end, so that receipts under way are counted. Due: by the 15th. */
   report_delay_ms: 6 * HOUR_MS,
   report_look_ms: 1 * MINUTE_MS,

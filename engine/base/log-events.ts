@@ -38,6 +38,8 @@ export const LOG_EVENTS = {
     "What was found in a received document cannot be stored; its verdict is written without.",
   "inbound.held_overdue": "Received documents could not be judged and wait for an operator.",
   "inbound.held_released": "An operator has shown a received document without a verdict to its firm.",
+  "inbound.signed_elsewhere":
+    "Another access point has sent in the name of a participant of ours; operators see its seat with the document.",
   "inbound.verdict_impossible": "A received document cannot be judged; no status is sent for it.",
   "metrics.census_failed": "The gauges of documents could not be read from the database and keep their last values.",
   "nats.orphan_stopped": "A nats-server that the last process had left behind was stopped.",

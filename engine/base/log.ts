@@ -19,6 +19,8 @@ export interface LogFields {
   readonly actor?: string;
   readonly attempt?: number;
   readonly outcome?: string;
+  /** Common name in the certificate of an access point. */
+  readonly seat?: string;
   readonly count?: number;
   readonly component?: string;
   readonly code?: string;
@@ -52,6 +54,7 @@ const FIELD_NAMES: Record<keyof LogFields, true> = {
   actor: true,
   attempt: true,
   outcome: true,
+  seat: true,
   count: true,
   component: true,
   code: true,

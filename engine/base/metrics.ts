@@ -45,6 +45,11 @@ export const METRICS = {
   validation_rule_family_total: { kind: "counter", help: "Findings by rule family.", labels: ["family"] },
   documents_accepted_total: { kind: "counter", help: "Documents accepted with a 202.", labels: [] },
   documents_received_total: { kind: "counter", help: "Documents received for our participants.", labels: [] },
+  signed_elsewhere_total: {
+    kind: "counter",
+    help: "Documents and responses received in the name of a participant of ours that another access point had signed.",
+    labels: ["kind"],
+  },
   as4_received_total: {
     kind: "counter",
     help: "AS4 messages received, by what became of them: stored, duplicate, test, failed, or the error they were answered with.",

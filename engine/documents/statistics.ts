@@ -19,8 +19,9 @@ const COUNTED = {
 
 const rootOf = (documentTypeId: string): string => documentTypeId.split("::")[1]?.split("##")[0] ?? "";
 
-const wordOf = (documentTypeId: string, processId: string): string =>
-  COUNTED[rootOf(documentTypeId) as keyof typeof COUNTED][processId.includes("selfbilling") ? 1 : 0];
+/** The declared type decides; the self-billing types of all specifications are named after it. */
+const wordOf = (documentTypeId: string): string =>
+  COUNTED[rootOf(documentTypeId) as keyof typeof COUNTED][documentTypeId.includes("selfbilling") ? 1 : 0];
 
 interface Total {
   readonly total: number;
@@ -51,7 +52,10 @@ export interface Statistics {
   }[];
   readonly sent: Total;
   readonly received: Total;
-  /** Of what was sent or given up, the part that was delivered, 0 to 1; 0 when there was nothing. */
+  /**
+   * Of what was delivered or has ended without it, the part that was delivered: 0 to 1, not rounded, so that 1 means
+   * all; 0 when nothing has ended yet.
+   */
   readonly delivery_rate: number;
   readonly top_recipients: Peer[];
   readonly top_senders: Peer[];
@@ -63,7 +67,7 @@ function totalOf(rows: Counts, direction: "incoming" | "outgoing"): Total {
   const byType = new Map<string, number>();
   let total = 0;
   for (const row of rows.filter((each) => each.direction === direction)) {
-    const word = wordOf(row.documentTypeId, row.processId);
+    const word = wordOf(row.documentTypeId);
     byType.set(word, (byType.get(word) ?? 0) + row.count);
     total += row.count;
   }

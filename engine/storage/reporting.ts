@@ -215,12 +215,15 @@ export async function countFirmExchanges(sql: Sql, { firmId, from, to, roots }: 
   }));
 }
 
-/** How many of a firm's documents that were accepted in a period were given up. */
+/**
+ * How many of a firm's documents that were accepted in a period have ended without being delivered: given up, refused
+ * by the receiving access point, or unfit to be sent.
+ */
 export async function countFirmFailures(sql: Sql, { firmId, from, to, roots }: FirmScope): Promise<number> {
   const [row] = await sql<{ readonly n: number }[]>`
     select count(*)::integer as n from document
     where firm_id = ${firmId} and created_at >= ${new Date(from)} and created_at < ${new Date(to)}
-      and status in ('send_failed', 'delivery_failed')
+      and status in ('rejected', 'send_failed', 'delivery_failed', 'validation_failed') and delivered_at is null
       and split_part(split_part(document_type_id, '::', 2), '##', 1) = any(${roots as string[]})
       and not exists (select 1 from exchange as e where e.id = document.id)`;
   return row?.n ?? 0;

@@ -88,8 +88,9 @@ const documentOf = (document: OperatorDocument) => ({
   updatedAt: isoInstant(document.updatedAt),
 });
 
-const detailOf = ({ timeline, attemptList, ...document }: OperatorDocumentDetail) => ({
+const detailOf = ({ timeline, attemptList, notApplied, ...document }: OperatorDocumentDetail) => ({
   ...documentOf(document),
+  notApplied: notApplied.map((ignored) => ({ ...ignored, at: isoInstant(ignored.at) })),
   timeline: timeline.map((entry) => ({ ...entry, at: isoInstant(entry.at) })),
   attemptList: attemptList.map((attempt) => ({
     ...attempt,
@@ -224,6 +225,8 @@ const documentRows = (ports: AdminPorts): readonly Route[] => [
     method: "GET",
     path: "/documents/{id}",
     summary: "One document with its timeline and attempts, or a received one with the findings that it was refused for",
+    description:
+      "notApplied of a sent one: the Message Level Statuses and invoice responses about it that changed nothing, with the reason. signedElsewhere of a received one: its sender is a participant of ours, and another access point signed for it; peerSeat names that one.",
     errors: ["NOT_FOUND"],
     request: {
       params: z.object({

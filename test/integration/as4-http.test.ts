@@ -87,11 +87,12 @@ describe.each(FORMS)("%s", (_, form) => {
   async function message(
     signer: OwnKey = them,
     seat = "PSK000002",
+    sender = SENDER,
   ): Promise<BuiltMessage & { readonly messageId: string; readonly payload: string }> {
     const receiver = engine.sandbox.receiver.participantId as ParticipantId;
-    const payload = invoiceXml(SENDER, receiver);
+    const payload = invoiceXml(sender, receiver);
     const sbd = wrapDocument({
-      sender: SENDER,
+      sender,
       receiver,
       documentType: TYPE,
       process: BILLING_PROCESS,
@@ -106,7 +107,7 @@ describe.each(FORMS)("%s", (_, form) => {
       messageId,
       fromParty: seat,
       toParty: "PSK000001",
-      originalSender: SENDER,
+      originalSender: sender,
       finalRecipient: receiver,
       action: `busdox-docid-qns::${TYPE}`,
     });
@@ -174,6 +175,31 @@ describe.each(FORMS)("%s", (_, form) => {
     }
     expect(await counts()).toEqual({ documents: 2, payloads: 2, evidence: 2 });
   });
+
+  test.skipIf(missing)(
+    "rulings §14: another access point may sign for a participant of ours; it gets its receipt, and operators see it in the metrics and in the log",
+    async () => {
+      const metric = async (): Promise<string> =>
+        /^kurier_signed_elsewhere_total\{kind="business"\} ([0-9]+)$/mu.exec(
+          await (await fetch(`${engine.engine.adminUrl}/metrics`)).text(),
+        )?.[1] ?? "0";
+      expect(await metric()).toBe("0");
+      const sent = await message(them, "PSK000002", engine.sandbox.sender.participantId as ParticipantId);
+      const answered = await post(sent.body, sent.contentType, { chunked: false });
+      expect(
+        await readAnswer(
+          answered.body,
+          answered.contentType,
+          { messageId: sent.messageId, references: sent.references, recipient: us },
+          inThread,
+        ),
+      ).toMatchObject({ kind: "receipt" });
+      expect(await metric()).toBe("1");
+      expect(engine.lines.filter((line) => line.includes('"event":"inbound.signed_elsewhere"'))).toEqual([
+        expect.stringContaining('"seat":"PSK000002"'),
+      ]);
+    },
+  );
 
   test.skipIf(missing)("two at once with one MessageId are one document", async () => {
     const before = (await counts()) as { documents: number };

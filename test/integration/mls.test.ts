@@ -10,6 +10,7 @@ import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import type { MlsCode } from "../../engine/peppol/responses/mls.js";
 import { takeAttempt } from "../../engine/storage/documents/attempts.js";
 import { findDocumentState } from "../../engine/storage/documents/documents.js";
+import { findOperatorDocument } from "../../engine/storage/documents/operations.js";
 import { applyStatus, findDueStatuses } from "../../engine/storage/documents/received-responses.js";
 import { makeDue } from "../support/attempts.js";
 import { eventually } from "../support/eventually.js";
@@ -20,6 +21,7 @@ import { seedFirm } from "../support/seed.js";
 import {
   pass,
   mlsExchange,
+  OWN,
   PEER_SEAT,
   responseExchange,
   statusBench,
@@ -536,6 +538,53 @@ describe("who may say what of an invoice", () => {
     expect([...(await reasonsOf(first.id)), ...(await reasonsOf(second.id))]).toEqual(["ambiguous"]);
   });
 
+  test("operators see with a document which statuses and answers about it changed nothing, why, and who signed them", async () => {
+    const [first, second] = [await delivered("W-10"), await delivered("W-10")];
+    await receive(mlsExchange(clock, second.sbdhInstanceId, "RE", { seat: STRANGER_SEAT }));
+    await receive(responseExchange(clock, first, "W-10", "AP", { seat: STRANGER_SEAT }));
+    const seen = await findOperatorDocument(db.sql, second.id);
+    expect(seen?.notApplied).toEqual([
+      { kind: "document.mls_ignored", reason: "foreign", code: "RE", seat: STRANGER_SEAT, at: clock.now() },
+      { kind: "document.response_ignored", reason: "ambiguous", code: "AP", seat: STRANGER_SEAT, at: clock.now() },
+    ]);
+    expect((await findOperatorDocument(db.sql, first.id))?.notApplied).toEqual([]);
+  });
+
+  test.each([
+    ["its order", { orderReference: "PO-7" }, "PO-7"],
+    ["its buyer reference", { buyerReference: "BR-7" }, "BR-7"],
+    ["an invoice that it corrects", { precedingInvoiceIds: ["F-1", "F-7"] }, "F-7"],
+  ])(
+    "an answer that fits two invoices alike is about the one that it singles out by %s",
+    async (what, own, reference) => {
+      await clear();
+      const number = `W-8 ${what}`;
+      const made = async (more: Record<string, string | string[]>) => {
+        const document = await bench.document(firmId, SENDER, { facts: { ...facts(number), ...more } });
+        await bench.trigger(document.id, "receipt_confirmed");
+        return document;
+      };
+      const [before, meant, after] = [await made({}), await made(own), await made({ orderReference: "PO-8" })];
+      const answer = (code: "UQ" | "AP", otherReferences: readonly string[]) =>
+        receive(responseExchange(clock, meant, number, code, { otherReferences }));
+      await answer("UQ", ["nobody's"]);
+      expect([await said(before.id), await said(meant.id), await said(after.id)]).toEqual([null, null, null]);
+      await answer("UQ", [reference, "PO-8"]);
+      expect([await said(before.id), await said(meant.id), await said(after.id)]).toEqual([null, null, null]);
+      await answer("AP", ["nobody's", reference]);
+      expect([await said(before.id), await said(meant.id), await said(after.id)]).toEqual([null, "AP", null]);
+      expect((await outcomes()).sort()).toEqual(["ambiguous", "ambiguous", "applied"]);
+    },
+  );
+
+  test("an invoice that an answer names by its order is not preferred to one that was transmitted", async () => {
+    await clear();
+    const sent = await delivered("W-9");
+    const waiting = await bench.document(firmId, SENDER, { facts: { ...facts("W-9"), orderReference: "PO-9" } });
+    await receive(responseExchange(clock, sent, "W-9", "AP", { otherReferences: ["PO-9"] }));
+    expect([await said(sent.id), await said(waiting.id)]).toEqual(["AP", null]);
+  });
+
   test("an answer dated after tomorrow or before its invoice is not applied, and the genuine one counts", async () => {
     const document = await delivered("W-3");
     for (const issuedAt of [
@@ -589,13 +638,18 @@ describe("who may say what of an invoice", () => {
     expect(event?.seat).toBe(STRANGER_SEAT);
   });
 
-  test("an answer in the name of a participant of ours counts only from the access point that took its invoice", async () => {
+  test("an answer in the name of a participant of ours counts only from the access point that took its invoice, and operators' metrics count who signed it elsewhere", async () => {
     const document = await delivered("W-6");
     await seedFirm(db.sql, document.receiver);
+    const elsewhere = (): Promise<number> => bench.metric('signed_elsewhere_total{kind="invoice_response"}');
+    const before = await elsewhere();
     await receive(responseExchange(clock, document, "W-6", "RE", { seat: STRANGER_SEAT }));
     expect([await said(document.id), await reasonsOf(document.id)]).toEqual([null, ["foreign"]]);
+    expect(await elsewhere()).toBe(before + 1);
     await receive(responseExchange(clock, document, "W-6", "AP"));
     expect(await said(document.id)).toBe("AP");
+    await receive(responseExchange(clock, document, "W-6", "PD", { seat: OWN.seat }));
+    expect(await elsewhere()).toBe(before + 2);
     await db.sql`delete from participant_capability where participant_key = ${document.receiver.toLowerCase()}`;
     await db.sql`delete from participant where key = ${document.receiver.toLowerCase()}`;
   });

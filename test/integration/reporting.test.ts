@@ -9,6 +9,7 @@ import { makeReport, readSubmissions, submitDueReports } from "../../engine/docu
 import { readStatistics } from "../../engine/documents/statistics.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import type { OutboundTrigger } from "../../engine/lifecycle/document.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createAs4Transport } from "../../engine/peppol/as4/send.js";
 import { createHttpClient } from "../../engine/peppol/network/http.js";
@@ -333,6 +334,50 @@ test("from and to are the first and the last day that count", async () => {
     period: { from: "2026-11-10", to: "2026-11-11" },
     month: null,
     outgoing: 2,
+  });
+});
+
+let firmsMade = 0;
+
+test.each([
+  ["no documents", [], 0],
+  ["only documents that wait or are on their way", [[], ["transmitted"], ["transmitted", "mls_ab"]], 0],
+  ["one that was delivered", [["receipt_confirmed"]], 1],
+  ["one that was delivered beside others that wait", [["receipt_confirmed"], [], ["transmitted"]], 1],
+  ["one that was delivered and rejected afterwards", [["receipt_confirmed", "mls_re"]], 1],
+  [
+    "two of three, the third given up before it was sent",
+    [["receipt_confirmed"], ["receipt_confirmed"], ["attempts_exhausted"]],
+    2 / 3,
+  ],
+  ["one of two, the other never confirmed", [["receipt_confirmed"], ["transmitted", "attempts_exhausted"]], 1 / 2],
+  ["one of two, the other refused by its access point", [["receipt_confirmed"], ["peer_refused"]], 1 / 2],
+  ["one of two, the other rejected before any receipt", [["receipt_confirmed"], ["transmitted", "mls_re"]], 1 / 2],
+  ["one of two, the other refused by rules after it was accepted", [["receipt_confirmed"], ["rules_refused"]], 1 / 2],
+  ["none of two", [["attempts_exhausted"], ["peer_refused"]], 0],
+] satisfies [string, OutboundTrigger[][], number][])(
+  "delivery_rate of %s is what was delivered through what has ended or was delivered: %j gives %d, not rounded",
+  async (_, lives, rate) => {
+    firmsMade += 1;
+    const sender = `0245:80000000${String(firmsMade).padStart(2, "0")}`;
+    const firmId = await seedFirm(db.sql, sender);
+    for (const triggers of lives) {
+      const { id } = await bench.document(firmId, sender);
+      for (const trigger of triggers) expect(await bench.trigger(id, trigger)).toBe(true);
+    }
+    expect((await readStatistics(db.sql, firmId, {}, clock.now())).delivery_rate).toBe(rate);
+  },
+);
+
+test("the words for what was exchanged follow the declared type, whatever process stands beside it", async () => {
+  const selfBilling = INVOICE.replace("urn:x", "urn:fdc:peppol.eu:2017:poacc:selfbilling:3.0");
+  await add(SOLD);
+  await add({ ...SOLD, type: selfBilling });
+  await add({ ...SOLD, type: selfBilling.replaceAll("Invoice", "CreditNote") });
+  await db.sql`update exchange set process_id = 'urn:fdc:peppol.eu:2017:poacc:selfbilling:01:1.0' where document_type_id = ${INVOICE}`;
+  expect((await readStatistics(db.sql, firms[0], { period: "2026-11" }, clock.now())).sent).toEqual({
+    total: 3,
+    by_type: { invoice: 1, self_billing: 1, self_billing_credit_note: 1 },
   });
 });
 

@@ -22,6 +22,20 @@ export async function seedFirm(sql: Sql, participant: string): Promise<FirmId> {
   return firmId;
 }
 
+/** Registers many firms with a participant each that takes no documents. @returns their ids, in order */
+export async function seedFirms(sql: Sql, participants: readonly string[]): Promise<FirmId[]> {
+  const ids = participants.map(() => newId(systemClock) as FirmId);
+  await sql`
+    insert into firm (id, name, peppol_status, sandbox, created_at)
+    select id, 'Firm of ' || participant, 'registered', true, now()
+    from unnest(${ids}::uuid[], ${[...participants]}::text[]) as f (id, participant)`;
+  await sql`
+    insert into participant (key, id, firm_id, registered_at)
+    select lower(participant), participant, id, now()
+    from unnest(${ids}::uuid[], ${[...participants]}::text[]) as f (id, participant)`;
+  return ids;
+}
+
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /** A document that accept_documents takes; `changes` replace members. */

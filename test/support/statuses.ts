@@ -129,7 +129,7 @@ export function statusBench(
   const sealer = createSealer([Buffer.alloc(32, 7)]);
   const metrics = createMetrics();
   const log = createLog("silent");
-  const receive = createInbound({ sql, sealer, clock, metrics, provider: OWN, poke: () => undefined });
+  const receive = createInbound({ sql, sealer, clock, metrics, log, provider: OWN, poke: () => undefined });
   const ports: BenchPorts = {
     sql,
     sealer,
@@ -264,7 +264,18 @@ export interface ResponseChanges {
   readonly typeCode?: string;
   /** Access point that signs it. */
   readonly seat?: string;
+  /** Ids of other documents that it names beside the invoice. */
+  readonly otherReferences?: readonly string[];
 }
+
+/** The response with more references behind that of its invoice; an order's type code stands for any. */
+const referring = (response: Buffer, ids: readonly string[]): Buffer => {
+  const others = ids.map(
+    (id) =>
+      `<cac:DocumentReference><cbc:ID>${id}</cbc:ID><cbc:DocumentTypeCode>220</cbc:DocumentTypeCode></cac:DocumentReference>`,
+  );
+  return Buffer.from(response.toString().replace("</cac:DocumentReference>", (end) => end + others.join("")));
+};
 
 /** An invoice response from the buyer of a document. */
 export function responseExchange(
@@ -283,14 +294,17 @@ export function responseExchange(
     sbdhInstanceId: randomUUID(),
     createdAt: clock.now(),
     envelope: envelope(changes.seat ?? PEER_SEAT),
-    payload: buildInvoiceResponse({
-      id: changes.id ?? randomUUID(),
-      issuedAt: changes.issuedAt ?? clock.now(),
-      code,
-      note: "because",
-      sender: { participant: (changes.says ?? document.receiver) as ParticipantId, name: "Buyer" },
-      receiver: { participant: document.sender, name: "Seller" },
-      invoice: { number, issueDate: changes.issueDate, typeCode: changes.typeCode ?? "380" },
-    }),
+    payload: referring(
+      buildInvoiceResponse({
+        id: changes.id ?? randomUUID(),
+        issuedAt: changes.issuedAt ?? clock.now(),
+        code,
+        note: "because",
+        sender: { participant: (changes.says ?? document.receiver) as ParticipantId, name: "Buyer" },
+        receiver: { participant: document.sender, name: "Seller" },
+        invoice: { number, issueDate: changes.issueDate, typeCode: changes.typeCode ?? "380" },
+      }),
+      changes.otherReferences ?? [],
+    ),
   };
 }

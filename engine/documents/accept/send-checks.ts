@@ -232,6 +232,7 @@ const UNREAD: DocumentFacts = {
   currency: undefined,
   payableAmount: undefined,
   buyerReference: undefined,
+  orderReference: undefined,
   supplierCountry: undefined,
   customerCountry: undefined,
   supplierName: undefined,

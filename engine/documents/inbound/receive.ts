@@ -5,6 +5,7 @@
 import type { Clock, Instant } from "../../base/clock.js";
 import { newId, newReceivedDocumentId, parseParticipantId, participantKey } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
 import { providerOfSeat } from "../../peppol/seats.js";
@@ -27,6 +28,7 @@ export interface InboundPorts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly log: Log;
   readonly provider: Provider;
   /** Tells the status work what may be due now. */
   readonly poke: (due: DueStatusWork) => void;
@@ -36,15 +38,17 @@ export interface InboundPorts {
 interface InboundRow {
   readonly receive: (ports: InboundPorts, exchange: InboundExchange) => Promise<InboundOutcome>;
   readonly makesDue: readonly DueStatusWork[];
+  /** Whether a participant speaks in it; statuses and reports are between providers. */
+  readonly isOfParticipant: boolean;
 }
 
 const NOT_SERVICED: InboundOutcome = { kind: "not_serviced" };
 
 const INBOUND: Readonly<Record<ReturnType<typeof classifyInbound>, InboundRow>> = {
-  business: { receive: receiveBusiness, makesDue: ["duties"] },
-  mls: { receive: receiveMls, makesDue: ["statuses"] },
-  invoice_response: { receive: receiveInvoiceResponse, makesDue: ["statuses", "duties"] },
-  report: { receive: () => Promise.resolve(NOT_SERVICED), makesDue: [] },
+  business: { receive: receiveBusiness, makesDue: ["duties"], isOfParticipant: true },
+  mls: { receive: receiveMls, makesDue: ["statuses"], isOfParticipant: false },
+  invoice_response: { receive: receiveInvoiceResponse, makesDue: ["statuses", "duties"], isOfParticipant: true },
+  report: { receive: () => Promise.resolve(NOT_SERVICED), makesDue: [], isOfParticipant: false },
 };
 
 /**
@@ -55,12 +59,31 @@ const INBOUND: Readonly<Record<ReturnType<typeof classifyInbound>, InboundRow>> 
  */
 export function createInbound(ports: InboundPorts): Receive {
   return async (exchange) => {
-    const { receive, makesDue } = INBOUND[classifyInbound(exchange.documentTypeId)];
-    const outcome = await receive(ports, exchange);
-    if (outcome.kind === "stored") for (const due of makesDue) ports.poke(due);
+    const kind = classifyInbound(exchange.documentTypeId);
+    const { receive, makesDue, isOfParticipant } = INBOUND[kind];
+    // Asked together: both look for a participant of ours, and calls that come together share a statement.
+    const [outcome, isElsewhere] = await Promise.all([
+      receive(ports, exchange),
+      isOfParticipant && isSignedElsewhere(ports, exchange),
+    ]);
+    if (outcome.kind !== "stored") return outcome;
+    if (isElsewhere) {
+      ports.metrics.count("signed_elsewhere_total", { kind });
+      ports.log.warn("inbound.signed_elsewhere", { documentId: outcome.id, seat: peerSeatOf(ports, exchange) });
+    }
+    for (const due of makesDue) ports.poke(due);
     return outcome;
   };
 }
+
+/**
+ * Whether another access point has signed a message whose sender is a participant of ours. A participant may send
+ * elsewhere, so it is taken; operators are told, for it may also be an abuse of a name.
+ * @source spec/rulings.md, section 14
+ */
+const isSignedElsewhere = async (ports: InboundPorts, exchange: InboundExchange): Promise<boolean> =>
+  peerSeatOf(ports, exchange) !== ports.provider.seat &&
+  (await findOwnParticipant(ports.sql, participantKey(exchange.sender))) !== undefined;
 
 /** Stores a customer's document for a participant of ours that takes this type, with its exchange and its duty. */
 async function receiveBusiness(ports: InboundPorts, exchange: InboundExchange): Promise<InboundOutcome> {

@@ -33,7 +33,7 @@ import {
   findMlsTarget,
   findResponseTarget,
   findAnswersToDocument,
-  findStatusPayload,
+  findStoredStatus,
   settleStatus,
 } from "../../storage/documents/received-responses.js";
 import type {
@@ -205,13 +205,14 @@ async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<
     return reference === undefined ? undefined : findMlsTarget(sql, reference);
   }
   if (said.kind !== "invoice_response") return undefined;
-  const { id, invoice } = said.response;
+  const { id, invoice, otherReferences } = said.response;
   return findResponseTarget(sql, {
     senderKey: participantKey(status.receiver),
     receiverKey: participantKey(status.sender),
     number: invoice.number,
     issueDate: invoice.issueDate,
     typeCode: invoice.typeCode,
+    otherReferences,
     responseId: id,
   });
 }
@@ -272,7 +273,10 @@ async function write(
   const events: NewEvent[] = kinds.map((kind) => ({
     id: newId(ports.clock),
     kind,
-    meta: decision.outcome === "applied" ? meta : { ...(meta as Record<string, Json>), notApplied: decision.outcome },
+    meta:
+      decision.outcome === "applied"
+        ? meta
+        : { ...(meta as Record<string, Json>), notApplied: decision.outcome, seat: status.peerSeat },
     // A stranger's words do not stand in the timeline of a firm.
     ...(detail === undefined || decision.outcome === "foreign" ? {} : { detail }),
   }));
@@ -412,11 +416,11 @@ async function readStatus(
   status: PendingStatus,
 ): Promise<ReadStatus> {
   try {
-    const stored = await findStatusPayload(sql, status.id);
+    const stored = await findStoredStatus(sql, status.id);
     if (stored === undefined) throw new Error("a received status has no payload");
     const payload = await openPayload(sealer, status.id, stored.keyId, stored.sealed);
     const facts = await validators.response(payload);
-    const read = status.kind === "mls" ? readMls(facts) : readInvoiceResponse(facts);
+    const read = status.kind === "mls" ? readMls(facts) : readInvoiceResponse(facts, stored.declared);
     const said: Said =
       typeof read === "string"
         ? { kind: "unreadable", fault: read }

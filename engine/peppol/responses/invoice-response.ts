@@ -21,7 +21,7 @@ import {
   utcDate,
   utcTime,
 } from "./application-response.js";
-import { documentTypeId } from "../envelope/identifiers.js";
+import { canonicalProcessId, documentTypeId, parseDocumentType } from "../envelope/identifiers.js";
 
 /** The CustomizationID of Peppol Invoice Response 3. */
 export const INVOICE_RESPONSE_CUSTOMIZATION = "urn:fdc:peppol.eu:poacc:trns:invoice_response:3";
@@ -138,6 +138,8 @@ export interface InvoiceResponse {
   readonly code: ResponseCode;
   readonly reasons: readonly ResponseReason[];
   readonly invoice: { readonly number: string; readonly issueDate: string | undefined; readonly typeCode: string };
+  /** Ids of the other documents that it names beside its invoice: an order, or the invoice that a credit note corrects. */
+  readonly otherReferences: readonly string[];
 }
 
 /** Why a response was not read, in order of precedence. */
@@ -158,15 +160,28 @@ type ResponseFault = (typeof RESPONSE_FAULTS)[number];
 /** The profiles in which a response may come: its own, or billing with response. */
 const PROFILES: ReadonlySet<string> = new Set([INVOICE_RESPONSE_PROFILE, "urn:peppol:bis:billing_with_response"]);
 
+/** What the envelope of a response declares of it: the response must say the same of itself. */
+interface DeclaredResponse {
+  readonly documentTypeId: string;
+  readonly processId: string;
+}
+
 /**
  * Judges an Invoice Response strictly.
  * @param facts  what a worker read; undefined for what is no response
+ * @param declared  what its envelope says; undefined where it is not known
  * @returns the response with the first LIMITS.mls_issues_max of its reasons, or the first fault of RESPONSE_FAULTS
  */
-export function readInvoiceResponse(facts: ResponseFacts | undefined): InvoiceResponse | ResponseFault {
+export function readInvoiceResponse(
+  facts: ResponseFacts | undefined,
+  declared?: DeclaredResponse,
+): InvoiceResponse | ResponseFault {
   if (facts === undefined) return "not_readable";
   if (facts.customizationId?.startsWith(INVOICE_RESPONSE_CUSTOMIZATION) !== true) return "customization";
   if (!PROFILES.has(facts.profileId ?? "")) return "profile";
+  if (declared !== undefined && parseDocumentType(declared.documentTypeId)?.customizationId !== facts.customizationId)
+    return "customization";
+  if (declared !== undefined && canonicalProcessId(declared.processId) !== facts.profileId) return "profile";
   const id = idOf(facts);
   if (id === undefined) return "id";
   const issuedAt = issued(facts);
@@ -197,7 +212,7 @@ const LISTS = ["OPStatusReason", "OPStatusAction"] as const;
 
 function readAnswer(
   answer: ResponseFacts["answer"],
-): Pick<InvoiceResponse, "code" | "reasons" | "invoice"> | ResponseFault {
+): Pick<InvoiceResponse, "code" | "reasons" | "invoice" | "otherReferences"> | ResponseFault {
   if (answer === undefined) return "responses";
   const code = RESPONSE_CODES.find((known) => known === answer.code);
   if (code === undefined) return "code";
@@ -207,5 +222,8 @@ function readAnswer(
     const list = LISTS.find((name) => name === reason.list);
     return list === undefined || reason.code === undefined ? [] : [{ list, code: reason.code, text: reason.text }];
   });
-  return { code, reasons, invoice: { number, issueDate, typeCode } };
+  const otherReferences = answer.otherReferences
+    .slice(0, LIMITS.response_references_max)
+    .filter((other) => other !== undefined);
+  return { code, reasons, invoice: { number, issueDate, typeCode }, otherReferences };
 }

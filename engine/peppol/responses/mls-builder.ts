@@ -47,6 +47,7 @@ const factsOf = (mls: Mls, issues: readonly MlsIssue[]): ResponseFacts => ({
     description: presence(mls.description === undefined ? "" : textOf(mls.description)),
     reasons: [],
     document: { number: presence(mls.reference), issueDate: undefined, typeCode: undefined },
+    otherReferences: [],
     issues: issues.some(({ description }) => description === "") ? undefined : issues,
     issueReasons: issues.map(({ reason }) => reason),
   },

@@ -112,7 +112,7 @@ function readAnswer(
   const { description } = answer;
   if (code === "RE" && description === undefined) return "description";
   const reference = answer.document.number;
-  if (reference === undefined) return "references";
+  if (reference === undefined || answer.otherReferences.length > 0) return "references";
   const reasons = answer.issueReasons.map(reasonOf);
   if (answer.issues === undefined || reasons.includes(undefined)) return "issues";
   const issues = answer.issues.flatMap((issue) => {

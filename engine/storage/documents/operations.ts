@@ -2,7 +2,7 @@
 import type { Instant } from "../../base/clock.js";
 import type { DocumentId, ReceivedDocumentId } from "../../base/ids.js";
 import type { RecordedOutcome } from "../../lifecycle/attempt.js";
-import type { HistoryTrigger, OutboundState } from "../../lifecycle/document.js";
+import type { HistoryTrigger, OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { InboundState } from "../../lifecycle/received.js";
 import type { Json, Sql } from "../sql.js";
 
@@ -90,11 +90,24 @@ export interface OperatorDocumentDetail extends OperatorDocument {
     readonly at: Instant;
   }[];
   readonly attemptList: readonly OperatorAttempt[];
+  readonly notApplied: readonly OperatorNotApplied[];
 }
 
-/** One document with its timeline and attempts; undefined when there is none. */
+/** A Message Level Status or an invoice response about a document that changed nothing, and why. */
+interface OperatorNotApplied {
+  readonly kind: TimelineKind;
+  /** Of STATUS_OUTCOMES, such as `ambiguous`. */
+  readonly reason: string;
+  /** What it said, such as `RE`. */
+  readonly code: string | null;
+  /** Seat that signed it. */
+  readonly seat: string | null;
+  readonly at: Instant;
+}
+
+/** One document with its timeline, its attempts and what was not applied; undefined when there is none. */
 export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<OperatorDocumentDetail | undefined> {
-  const [[row], timeline, attempts] = await Promise.all([
+  const [[row], timeline, attempts, notApplied] = await Promise.all([
     sql<Row[]>`
       select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, attempts, next_attempt_at,
         created_at, updated_at
@@ -122,6 +135,18 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
     >`
       select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt
       where document_id = ${id} order by number`,
+    sql<
+      {
+        readonly kind: TimelineKind;
+        readonly reason: string;
+        readonly code: string | null;
+        readonly seat: string | null;
+        readonly occurred_at: Date;
+      }[]
+    >`
+      select kind, meta ->> 'notApplied' as reason, coalesce(meta ->> 'mls', meta ->> 'response') as code,
+        meta ->> 'seat' as seat, occurred_at
+      from document_event where document_id = ${id} and meta ? 'notApplied' order by position`,
   ]);
   if (row === undefined) return undefined;
   return {
@@ -132,6 +157,7 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
       detail,
       at: occurred_at.getTime(),
     })),
+    notApplied: notApplied.map(({ occurred_at, ...ignored }) => ({ ...ignored, at: occurred_at.getTime() })),
     attemptList: attempts.map(({ number, owner, started_at, finished_at, outcome, code, retryable, detail }) => ({
       number,
       owner,
@@ -156,6 +182,10 @@ export interface OperatorReceived {
   readonly as4MessageId: string;
   readonly receivedAt: Instant;
   readonly acknowledgedAt: Instant | null;
+  /** Seat of the access point that signed it. */
+  readonly peerSeat: string | null;
+  /** Whether its sender was a participant of ours when another access point signed for it. */
+  readonly signedElsewhere: boolean;
 }
 
 export interface OperatorReceivedDetail extends OperatorReceived {
@@ -177,7 +207,17 @@ interface ReceivedRow {
   readonly as4_message_id: string;
   readonly received_at: Date;
   readonly acknowledged_at: Date | null;
+  readonly peer_seat: string | null;
+  readonly signed_elsewhere: boolean;
 }
+
+/** Columns of a received document as operators see it, with the exchange in which it came as `e`. */
+const receivedColumns = (sql: Sql) => sql`
+  r.id, r.firm_id, r.status, r.sender, r.receiver, r.document_type_id, r.as4_message_id, r.received_at,
+    r.acknowledged_at, e.c2_seat as peer_seat,
+    coalesce(e.c2_seat <> e.c3_seat and exists (
+      select 1 from participant as p where p.key = lower(r.sender) and p.registered_at <= r.received_at
+    ), false) as signed_elsewhere`;
 
 const receivedOf = (row: ReceivedRow): OperatorReceived => ({
   id: row.id as ReceivedDocumentId,
@@ -189,19 +229,21 @@ const receivedOf = (row: ReceivedRow): OperatorReceived => ({
   as4MessageId: row.as4_message_id,
   receivedAt: row.received_at.getTime(),
   acknowledgedAt: row.acknowledged_at?.getTime() ?? null,
+  peerSeat: row.peer_seat,
+  signedElsewhere: row.signed_elsewhere,
 });
 
 /** Newest first. */
 export async function listOperatorReceived(sql: Sql, query: OperatorReceivedQuery): Promise<OperatorReceived[]> {
   const rows = await sql<ReceivedRow[]>`
-    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at
-    from received_document
-    where (${query.status ?? null}::text is null or status = ${query.status ?? null})
-      and (${query.participantKey ?? null}::text is null or lower(sender) = ${query.participantKey ?? null}
-        or participant_key = ${query.participantKey ?? null})
+    select ${receivedColumns(sql)}
+    from received_document as r left join exchange as e on e.id = r.id
+    where (${query.status ?? null}::text is null or r.status = ${query.status ?? null})
+      and (${query.participantKey ?? null}::text is null or lower(r.sender) = ${query.participantKey ?? null}
+        or r.participant_key = ${query.participantKey ?? null})
       and (${query.since === undefined ? null : new Date(query.since)}::timestamptz is null
-        or received_at >= ${query.since === undefined ? null : new Date(query.since)})
-    order by position desc limit ${query.limit}`;
+        or r.received_at >= ${query.since === undefined ? null : new Date(query.since)})
+    order by r.position desc limit ${query.limit}`;
   return rows.map(receivedOf);
 }
 
@@ -211,9 +253,8 @@ export async function findOperatorReceived(
   id: ReceivedDocumentId,
 ): Promise<OperatorReceivedDetail | undefined> {
   const [row] = await sql<(ReceivedRow & { readonly findings: Json })[]>`
-    select id, firm_id, status, sender, receiver, document_type_id, as4_message_id, received_at, acknowledged_at,
-      findings
-    from received_document where id = ${id}`;
+    select ${receivedColumns(sql)}, r.findings
+    from received_document as r left join exchange as e on e.id = r.id where r.id = ${id}`;
   return row === undefined ? undefined : { ...receivedOf(row), findings: row.findings };
 }
 

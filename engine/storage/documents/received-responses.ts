@@ -139,15 +139,32 @@ export async function findDueStatuses(sql: Sql, limit: number): Promise<PendingS
   return rows.map(pendingOf);
 }
 
-/** The sealed payload of a status; undefined when there is no such status. */
-export async function findStatusPayload(
-  sql: Sql,
-  id: string,
-): Promise<{ readonly keyId: string; readonly sealed: Buffer } | undefined> {
+/** A status as it came: its sealed payload, and what its envelope declared where the exchange is still there. */
+interface StoredStatus {
+  readonly keyId: string;
+  readonly sealed: Buffer;
+  readonly declared: { readonly documentTypeId: string; readonly processId: string } | undefined;
+}
+
+/** What is stored of a status; undefined when there is no such status. */
+export async function findStoredStatus(sql: Sql, id: string): Promise<StoredStatus | undefined> {
   const [row] = await sql<
-    { readonly payload_key_id: string; readonly payload_sealed: Buffer }[]
-  >`select payload_key_id, payload_sealed from inbound_status where id = ${id}`;
-  return row === undefined ? undefined : { keyId: row.payload_key_id, sealed: row.payload_sealed };
+    {
+      readonly payload_key_id: string;
+      readonly payload_sealed: Buffer;
+      readonly document_type_id: string | null;
+      readonly process_id: string | null;
+    }[]
+  >`
+    select s.payload_key_id, s.payload_sealed, e.document_type_id, e.process_id
+    from inbound_status as s left join exchange as e on e.id = s.id where s.id = ${id}`;
+  if (row === undefined) return undefined;
+  const { document_type_id: documentTypeId, process_id: processId } = row;
+  return {
+    keyId: row.payload_key_id,
+    sealed: row.payload_sealed,
+    declared: documentTypeId === null || processId === null ? undefined : { documentTypeId, processId },
+  };
 }
 
 /** What was last said of a document, from its timeline. */
@@ -260,13 +277,17 @@ interface ResponseQuery {
   readonly issueDate: string | undefined;
   /** BT-3. */
   readonly typeCode: string;
+  /** Other documents that the response names: they single out the one of several invoices that names them too. */
+  readonly otherReferences: readonly string[];
   /** cbc:ID of the response. */
   readonly responseId: string;
 }
 
 /**
  * The invoice that a response is about: one that was transmitted before one that was not, one that lives before one
- * that ended. Undefined when there is none of ours; ambiguous when several fit alike and it counts for none yet.
+ * that ended, and of several such the only one that names a document which the response names too: its order, its
+ * buyer reference or an invoice that it corrects. Undefined when there is none of ours; ambiguous when several fit
+ * alike and it counts for none yet.
  */
 export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promise<StatusTarget | undefined> {
   const [row] = await sql<TargetRow[]>`
@@ -278,13 +299,20 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
           select 1 from inbound_status as s
           where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied'
             and s.response_id = ${query.responseId}
-        ) as responded
+        ) as responded,
+        coalesce(d.facts ->> 'orderReference' = any(${query.otherReferences as string[]}::text[]), false)
+          or coalesce(d.facts ->> 'buyerReference' = any(${query.otherReferences as string[]}::text[]), false)
+          or coalesce(d.facts -> 'precedingInvoiceIds' ?| ${query.otherReferences as string[]}::text[], false) as named
       from document as d
       where d.sender_key = ${query.senderKey} and d.receiver_key = ${query.receiverKey}
         and d.facts ->> 'documentNumber' = ${query.number}
         and (d.facts ->> 'typeCode' is null or d.facts ->> 'typeCode' = ${query.typeCode})
         and (${query.issueDate ?? null}::text is null or d.facts ->> 'issueDate' is null
           or d.facts ->> 'issueDate' = ${query.issueDate ?? null}::text)
+    ), placed as (
+      select f.*, count(*) over (partition by f.tier) as beside,
+        count(*) filter (where f.named) over (partition by f.tier) as named_beside
+      from fitting as f
     )
     select f.id, f.status, f.version, f.lease_until > clock_timestamp() is true as leased,
       coalesce((select e.c3_seat from exchange as e where e.id = f.id), (
@@ -293,14 +321,14 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
       )) as peer_seat, null::timestamptz as exchanged_at,
       null as mls, exists (select 1 from participant as p where p.key = f.receiver_key) as receiver_ours, f.issue_date,
       r.code as response_code, r.issued_at as responded_at, f.responded,
-      not f.responded and exists (select 1 from fitting as o where o.id <> f.id and o.tier = f.tier) as ambiguous
-    from fitting as f
+      not f.responded and f.beside > 1 and not (f.named and f.named_beside = 1) as ambiguous
+    from placed as f
     left join lateral (
       select s.code, s.issued_at from inbound_status as s
       where s.document_id = f.id and s.kind = 'invoice_response' and s.outcome = 'applied'
       order by s.issued_at desc, s.handled_at desc, s.id desc limit 1
     ) as r on true
-    order by f.responded desc, f.tier, f.created_at desc, f.id desc limit 1`;
+    order by f.responded desc, f.tier, f.named desc, f.created_at desc, f.id desc limit 1`;
   return row === undefined ? undefined : targetOf(row);
 }
 

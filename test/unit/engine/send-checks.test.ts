@@ -35,6 +35,7 @@ const facts = (changes: Partial<DocumentFacts> = {}): DocumentFacts => ({
   currency: "EUR",
   payableAmount: "1.00",
   buyerReference: undefined,
+  orderReference: undefined,
   supplierCountry: "SK",
   customerCountry: "SK",
   supplierName: "S",

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 
 import type { ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { buildInvoiceResponse, RESPONSE_OF_STATUS } from "../../../engine/peppol/responses/invoice-response.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import type { NewInvoiceResponse, ResponseStatus } from "../../../engine/peppol/responses/invoice-response.js";
@@ -37,6 +38,22 @@ test.each(
     receiver: BASE.receiver.participant,
     invoice: BASE.invoice,
   });
+});
+
+test("the invoice of an answer is its first reference; what stands behind it is kept, up to a limit", () => {
+  const text = buildInvoiceResponse(BASE).toString();
+  const naming = (ids: readonly string[]) =>
+    invoiceResponseIn(
+      Buffer.from(
+        text.replace("</cac:DocumentReference>", (end) =>
+          [end, ...ids.map((id) => `<cac:DocumentReference><cbc:ID>${id}</cbc:ID></cac:DocumentReference>`)].join(""),
+        ),
+      ),
+    );
+  expect(naming([])).toMatchObject({ invoice: BASE.invoice, otherReferences: [] });
+  expect(naming([" PO-1 ", "", "C-1"])).toMatchObject({ invoice: BASE.invoice, otherReferences: ["PO-1", "C-1"] });
+  const many = Array.from({ length: LIMITS.response_references_max + 5 }, (_, i) => `R-${i}`);
+  expect(naming(many)).toMatchObject({ otherReferences: many.slice(0, LIMITS.response_references_max) });
 });
 
 test("each answer of a firm has its code", () => {

@@ -72,6 +72,20 @@ test("a failure behind the issues that are kept still makes a status a rejection
   expect(mlsIn(withLines(...warnings))).toBe("reasons");
 });
 
+test("a status names one document: with a second reference, with or without a number, it is unreadable", () => {
+  for (const id of ["<cbc:ID>other</cbc:ID>", ""])
+    expect(
+      mlsIn(
+        Buffer.from(
+          rejection.replace(
+            "</cac:DocumentReference>",
+            `$&<cac:DocumentReference>${id}<cbc:DocumentTypeCode>380</cbc:DocumentTypeCode></cac:DocumentReference>`,
+          ),
+        ),
+      ),
+    ).toBe("references");
+});
+
 test("an element that stands twice where one may stand is as good as none", () => {
   const twice = (name: string): Buffer =>
     Buffer.from(rejection.replace(new RegExp(`<(c[ab]c:${name})>.*?</\\1>`), "$&$&"));

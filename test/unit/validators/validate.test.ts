@@ -217,6 +217,7 @@ describe("facts", () => {
       currency: "EUR",
       payableAmount: expect.stringMatching(/^\d+\.\d\d$/) as unknown,
       buyerReference: "PO-2026-17",
+      orderReference: "PO-2026-17",
       supplierCountry: "SK",
       customerCountry: "SK",
       supplierName: "Regály s. r. o.",
