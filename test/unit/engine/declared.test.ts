@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 
 import { refuseSend } from "../../../engine/documents/accept/send-checks.js";
-import { countryOfSender, senderRole } from "../../../engine/documents/declared.js";
+import { contradictionsOf, countryOfSender, senderRole } from "../../../engine/documents/declared.js";
 import type { Inspection } from "../../../engine/documents/accept/facts.js";
 import { bratislavaDay } from "../../../engine/base/clock.js";
 import type { ParticipantId } from "../../../engine/base/ids.js";
@@ -23,6 +23,8 @@ import { validateDocument } from "../../../validators/validate.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { INVOICE_RESPONSE_PROFILE } from "../../../engine/peppol/responses/invoice-response.js";
 import { MLS_PROCESS } from "../../../engine/peppol/responses/mls.js";
+import { documentSaying, KNOWN_PROCESSES, KNOWN_ROOTS, KNOWN_TYPES, typeIdOf } from "../../support/declared-types.js";
+import type { Saying } from "../../support/declared-types.js";
 
 const [SENDER, RECEIVER] = ["0245:1111111111", "0245:2222222222"] as ParticipantId[] as [ParticipantId, ParticipantId];
 const NOW = Date.parse("2026-11-20T10:00:00Z");
@@ -109,6 +111,56 @@ describe("every known CustomizationID and ProfileID under every declared type an
       [`${CUSTOMIZATION.billing}#conformant#urn:x`, "urn:peppol:bis:billing_with_response", "peppol-billing"],
     ]);
   });
+});
+
+test("the tests' table of document types is complete: it has every specification that there are rules for, and the processes", () => {
+  expect(KNOWN_TYPES.filter(({ isExtended }) => !isExtended).map(({ customization }) => customization)).toEqual(
+    Object.values(CUSTOMIZATION),
+  );
+  expect([...KNOWN_PROCESSES].sort()).toEqual([...PROCESSES].sort());
+});
+
+describe("every known root, CustomizationID and ProfileID that arrives under every declared type and process", () => {
+  const people = { sender: SENDER, receiver: RECEIVER };
+  const sayings = KNOWN_ROOTS.flatMap((root) =>
+    KNOWN_TYPES.flatMap(({ customization }) =>
+      KNOWN_PROCESSES.flatMap((process) =>
+        (["supplier", "customer"] as const).map((sends): Saying => ({ root, customization, process, sends })),
+      ),
+    ),
+  );
+  const arrivals = sayings.map((said) => {
+    const options = { day: bratislavaDay(NOW), limits: SCAN_LIMITS };
+    const { facts } = validateDocument(documentSaying(said, people, "1"), options);
+    if (facts === undefined) throw new Error("a document of the table cannot be read");
+    return { said, facts };
+  });
+  const cases = KNOWN_TYPES.flatMap(({ customization, roots, sends }) =>
+    roots.map((root) => [root, customization, sends] as const),
+  );
+
+  test.each(cases)(
+    "an envelope that declares %s of %s: each thing that the document says otherwise is found",
+    (root, customization, sends) => {
+      const met = new Map<number, number>();
+      for (const process of KNOWN_PROCESSES)
+        for (const { said, facts } of arrivals) {
+          const expected = [
+            ...(said.root === root ? [] : ["ENGINE-DOCUMENT-TYPE"]),
+            ...(said.customization === customization ? [] : ["ENGINE-CUSTOMIZATION"]),
+            ...(said.process === process ? [] : ["ENGINE-PROCESS"]),
+            ...(said.sends === sends ? [] : ["ENGINE-SENDER", "ENGINE-RECEIVER"]),
+          ];
+          const declared = { documentTypeId: typeIdOf(root, customization), processId: process, ...people };
+          const found = contradictionsOf(declared, facts).map(({ ruleId }) => ruleId);
+          if (found.join() !== expected.join())
+            expect(found, `${JSON.stringify(said)} as ${root} ${customization} ${process}`).toEqual(expected);
+          met.set(found.length, (met.get(found.length) ?? 0) + 1);
+        }
+      // One document for each process agrees with its envelope in everything.
+      expect(met.get(0)).toBe(KNOWN_PROCESSES.length);
+    },
+  );
 });
 
 test("a payload of EN 16931 alone that is declared as Peppol billing is refused", () => {
