@@ -124,6 +124,30 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       await eventually("the new answer arrives", async () => (await responseOf(sent)) === "PD");
     });
 
+    // rulings §14: "RE and PD are final; AP may be followed by PD only … a forbidden step is 409 naming the state"
+    test("409 RESPONSE_STATE naming the state and the member for a step that may not follow, and nothing is sent", async () => {
+      for (const [first, forbidden] of [
+        ["accepted", "rejected"],
+        ["rejected", "paid"],
+        ["paid", "accepted"],
+        ["under_query", "received"],
+      ] as const) {
+        const { received } = await exchanged();
+        expect((await respond(received, as(BUYER), { status: first })).status).toBe(200);
+        const answer = await respond(received, as(BUYER), { status: forbidden });
+        expect(fault(answer)).toEqual([409, "RESPONSE_STATE"]);
+        expect(errorOf(answer)).toMatchObject({
+          field: "status",
+          details: [{ message: `The document is ${first} already.` }],
+        });
+        expect(
+          await t.db.sql`select 1 from service_message where about = ${received} and kind = 'invoice_response'`,
+        ).toHaveLength(1);
+        // What was answered before is still answered.
+        expect((await respond(received, as(BUYER), { status: first })).json["idempotent"]).toBe(true);
+      }
+    });
+
     test("a repeat of an answer that could not be delivered is sent again", async () => {
       const { received } = await exchanged();
       await respond(received, as(BUYER));

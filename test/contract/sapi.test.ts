@@ -725,6 +725,29 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       expect((await send(t.sandbox, sender, parts(good, { documentId }), headers)).status).toBe(202);
     });
 
+    test.each([
+      ["cbc:ID", (text: string, long: string) => text.replace(/<cbc:ID>T-[^<]*</u, `<cbc:ID>${long}<`)],
+      ["BuyerReference", (text: string, long: string) => text.replace(/(<cbc:BuyerReference>)[^<]*/u, `$1${long}`)],
+      [
+        "BillingReference",
+        (text: string, long: string) =>
+          text.replace(
+            "</cac:OrderReference>",
+            `</cac:OrderReference><cac:BillingReference><cac:InvoiceDocumentReference><cbc:ID>${long}</cbc:ID></cac:InvoiceDocumentReference></cac:BillingReference>`,
+          ),
+      ],
+    ] as const)(
+      "an invoice whose %s is cut in the middle of a character beyond the first plane is accepted, and its repeat gets the same answer",
+      async (_, lengthen) => {
+        const headers = { "idempotency-key": randomUUID() };
+        const payload = lengthen(xml(), `${"x".repeat(1_023)}😀`);
+        expect(payload).toContain("😀");
+        const body = parts(payload);
+        const first = await send(t.sandbox, sender, body, headers);
+        expect([first.status, first.text]).toEqual([202, (await send(t.sandbox, sender, body, headers)).text]);
+      },
+    );
+
     test("rulings §2: the stored reply and the key's conflict come before any finding about the document", async () => {
       const headers = { "idempotency-key": randomUUID() };
       await send(t.sandbox, sender, parts(), headers);

@@ -1,16 +1,22 @@
 /**
  * A database that takes calls and answers none, as behind a frozen host or a full disk. Method: a proxy in front of Postgres
- * that stops passing octets and goes on later; callers wait a moment of the test's choosing instead of LIMITS' seconds.
+ * that stops passing octets and goes on later; callers wait a moment of the test's choosing instead of LIMITS' seconds, but
+ * for the whole engine over HTTP, which waits as long as it does for its users.
  */
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Server, Socket } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
-import { connectionTarget, openSql, orTemporary, untilAnswered } from "../../engine/storage/sql.js";
+import { openSql, orTemporary, untilAnswered } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
+import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, Mailbox, TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { startFreezingProxy } from "../support/freezing-proxy.js";
+import type { FreezingProxy } from "../support/freezing-proxy.js";
+import { serverForms } from "../support/gateway.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { newDocumentRow, seedFirm } from "../support/seed.js";
@@ -19,64 +25,42 @@ const SENDER = "0245:1111111111";
 const WAIT_MS = 50;
 let db: TestDatabase;
 let firmId: FirmId;
-let proxy: Server;
+let proxy: FreezingProxy;
 let frozen: Sql;
-const sockets: Socket[] = [];
 
 beforeAll(async () => {
   db = await freshDatabase();
   firmId = await seedFirm(db.sql, SENDER);
-  const { url, path } = connectionTarget(db.url);
-  const target = new URL(url);
-  proxy = createServer((client) => {
-    const server = path === undefined ? connect(Number(target.port || "5432"), target.hostname) : connect({ path });
-    client.pipe(server).pipe(client);
-    for (const socket of [client, server]) {
-      socket.on("error", () => socket.destroy());
-      sockets.push(socket);
-    }
-  });
-  await new Promise<void>((resolve) => {
-    proxy.listen(0, "127.0.0.1", resolve);
-  });
-  target.hostname = "127.0.0.1";
-  target.port = String((proxy.address() as AddressInfo).port);
-  frozen = openSql({ url: target.href, name: "behind a proxy", connections: 4 });
+  proxy = await startFreezingProxy(db.url);
+  frozen = openSql({ url: proxy.url, name: "behind a proxy", connections: 4 });
   await frozen`select 1`;
 });
 afterAll(async () => {
   await frozen.end({ timeout: 1 });
-  for (const socket of sockets) socket.destroy();
-  proxy.close();
+  proxy.stop();
   await db.drop();
 });
-const freeze = (): void => {
-  for (const socket of sockets) socket.pause();
-};
-const thaw = (): void => {
-  for (const socket of sockets) socket.resume();
-};
 
 test("who waits for a database that hangs is told 503 TEMPORARY, at the latest after the time of the limit, and who reads later is answered", async () => {
-  freeze();
+  proxy.freeze();
   await expect(untilAnswered(frozen`select 1 as one`, WAIT_MS)).rejects.toMatchObject({
     reason: "TEMPORARY",
     extras: { retryAfter_s: LIMITS.temporary_retry_after_s },
   });
-  thaw();
+  proxy.thaw();
   expect(await orTemporary(frozen<{ one: number }[]>`select 1 as one`)).toEqual([{ one: 1 }]);
 });
 
 test("a send that was told 503 because the database hangs may be accepted all the same, and its repeat tells so: one document, its reply", async () => {
   const batches = createAcceptBatches(frozen, WAIT_MS);
   const first = newDocumentRow(firmId, SENDER);
-  freeze();
+  proxy.freeze();
   await expect(batches.accept(first)).rejects.toMatchObject({ reason: "TEMPORARY" });
   const { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 } = first;
   const repeat = (): ReturnType<typeof newDocumentRow> =>
     newDocumentRow(firmId, SENDER, { idempotencyKey, erpDocumentId, payloadSha256, requestSha256 });
   await expect(batches.accept(repeat())).rejects.toMatchObject({ reason: "TEMPORARY" });
-  thaw();
+  proxy.thaw();
   const patient = createAcceptBatches(frozen);
   const told = [await patient.accept(repeat()), await patient.accept(repeat())];
   // Either of the two that were told 503 may have been the first; the repeats name the one that is there.
@@ -86,4 +70,94 @@ test("a send that was told 503 because the database hangs may be accepted all th
   expect(rows).toHaveLength(1);
   const stored = { kind: "replay", documentId: rows[0]?.id, replyBody: rows[0]?.reply_body };
   expect(told).toMatchObject([stored, stored]);
+});
+
+describe.each(serverForms)("a whole engine over %s whose database hangs", (form) => {
+  let t: TestEngine;
+  let own: FreezingProxy;
+  let database: TestDatabase;
+  let sender: Mailbox;
+  let integrator: Readonly<Record<string, string>>;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    own = await startFreezingProxy(database.url);
+    t = await startTestEngine({ form, db: database, config: { DATABASE_URL: own.url } });
+    sender = { participantId: t.sandbox.sender.participantId, token: await accessToken(t.sandbox, t.sandbox.sender) };
+    integrator = {
+      authorization: `Bearer ${await accessToken(t.sandbox, t.sandbox.integrator)}`,
+      "x-firm-id": t.sandbox.sender.firmId,
+    };
+  });
+  afterAll(async () => {
+    own.thaw();
+    await t.stop();
+    own.stop();
+    await database.drop();
+  });
+
+  /** One wait for the database is as long as the limit; two in a row would be told too late. */
+  const inTime = async (asked: Promise<HttpAnswer>): Promise<HttpAnswer> => {
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(new Error("the caller has waited for the database twice"));
+      }, 2 * LIMITS.db_answer_timeout_ms);
+    });
+    try {
+      return await Promise.race([asked, tooLate]);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  const fault = ({ status, json, headers }: HttpAnswer): unknown => [
+    status,
+    (json["error"] as { code?: string } | undefined)?.code,
+    Number(headers.get("retry-after")) > 0,
+  ];
+
+  test("every operation that needs it answers 503 with Retry-After after one wait, and a send that was told so is told the truth when it is repeated with the same key: one document, one reply", async () => {
+    const parts = sendParts(
+      sender.participantId,
+      t.sandbox.receiver.participantId,
+      invoiceXml(sender.participantId, t.sandbox.receiver.participantId),
+    );
+    const headers = { "idempotency-key": randomUUID() };
+    const before = await send(
+      t.sandbox,
+      sender,
+      sendParts(
+        sender.participantId,
+        t.sandbox.receiver.participantId,
+        invoiceXml(sender.participantId, t.sandbox.receiver.participantId),
+      ),
+    );
+    expect(before.status).toBe(202);
+    const status = `${t.sandbox.baseUrl}/documents/${String(before.json["providerDocumentId"])}/status`;
+
+    own.freeze();
+    const away = await Promise.all([
+      inTime(send(t.sandbox, sender, parts, headers)),
+      inTime(sapi(t.sandbox, sender, "GET", "/document/receive")),
+      inTime(http("GET", status, integrator)),
+      inTime(http("GET", `${t.sandbox.baseUrl}/reporting/statistics`, integrator)),
+    ]);
+    const temporary = [503, "TEMPORARY", true];
+    expect(away.map(fault)).toEqual(away.map(() => temporary));
+    // By now the node does not trust its memory of keys any more, so that another step meets the database first.
+    expect(fault(await inTime(send(t.sandbox, sender, parts, headers)))).toEqual(temporary);
+
+    own.thaw();
+    const told = await eventually("the repeat is told the truth", async () => {
+      const answer = await send(t.sandbox, sender, parts, headers);
+      expect([202, 503]).toContain(answer.status);
+      return answer.status === 202 ? answer : undefined;
+    });
+    expect((await send(t.sandbox, sender, parts, headers)).text).toBe(told.text);
+    const rows = await database.sql<{ id: string }[]>`
+      select id from document where idempotency_key = ${headers["idempotency-key"]}`;
+    expect(rows.map(({ id }) => id)).toEqual([told.json["providerDocumentId"]]);
+    expect((await http("GET", status, integrator)).status).toBe(200);
+    expect(t.lines.filter((line) => line.includes("request.failed"))).toEqual([]);
+  }, 120_000);
 });

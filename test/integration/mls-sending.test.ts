@@ -25,7 +25,8 @@ import {
   SELF_BILLING_CUSTOMIZATION,
   SELF_BILLING_PROCESS,
 } from "../../engine/peppol/envelope/identifiers.js";
-import { RESPONSE_OF_STATUS } from "../../engine/peppol/responses/invoice-response.js";
+import { RESPONSE_OF_STATUS, RESPONSE_STATUSES } from "../../engine/peppol/responses/invoice-response.js";
+import type { ResponseStatus } from "../../engine/peppol/responses/invoice-response.js";
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
 import { findOperatorReceived, listOperatorReceived } from "../../engine/storage/documents/operations.js";
 import { acknowledgeReceived } from "../../engine/storage/documents/received.js";
@@ -805,6 +806,44 @@ test("the same answer given again, also by many at once, is sent once; a new ans
   expect((await respond(respondPorts(), request(id, { status: "paid" }))).idempotent).toBe(false);
   await settle();
   expect(handed).toHaveLength(2);
+});
+
+/** Answers that may follow another, from the words of spec/rulings.md, section 14. */
+const MAY_FOLLOW: Readonly<Record<ResponseStatus, readonly ResponseStatus[]>> = {
+  received: ["in_process", "under_query", "conditionally_accepted", "rejected", "accepted", "paid"],
+  in_process: ["under_query", "conditionally_accepted", "rejected", "accepted", "paid"],
+  under_query: ["in_process", "conditionally_accepted", "rejected", "accepted", "paid"],
+  conditionally_accepted: ["accepted", "rejected", "paid"],
+  accepted: ["paid"],
+  rejected: [],
+  paid: [],
+};
+
+test.each(RESPONSE_STATUSES)(
+  "after the answer %s a firm may give exactly those that may follow; any other is refused with RESPONSE_STATE and not sent",
+  async (first) => {
+    for (const second of RESPONSE_STATUSES.filter((status) => status !== first)) {
+      const id = await receiveAndJudge(arriving());
+      await respond(respondPorts(), request(id, { status: first }));
+      const outcome = await respond(respondPorts(), request(id, { status: second })).then(
+        () => "sent",
+        (error: unknown) =>
+          error instanceof Refusal ? `${error.reason} ${error.details[0]?.message ?? ""}` : "thrown",
+      );
+      expect([second, outcome]).toEqual([
+        second,
+        MAY_FOLLOW[first].includes(second) ? "sent" : `RESPONSE_STATE The document is ${first} already.`,
+      ]);
+    }
+  },
+);
+
+test("an answer that surely did not arrive forbids nothing: the firm may give another instead", async () => {
+  const id = await receiveAndJudge(arriving());
+  await respond(respondPorts(), request(id, { status: "rejected" }));
+  answer = () => ({ kind: "peer_refused", peerSeat: PEER_SEAT });
+  await settle();
+  expect((await respond(respondPorts(), request(id, { status: "accepted" }))).idempotent).toBe(false);
 });
 
 test("a document of another firm, or none, cannot be answered and tells nothing of itself", async () => {
