@@ -3,14 +3,19 @@
  * order, the engine does what the rulings say. Method: seeded stories against a small model that was written from the
  * text; a failing seed is printed, SEED=… begins elsewhere, and seeds that failed once are always run.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
 import { seedFrom } from "../support/random.js";
-import { Arrivals, sendClaim } from "../support/truth/arrivals.js";
+import { Arrivals, CLAIMS_SENDER, sendClaim } from "../support/truth/arrivals.js";
 import { claimOf, inboundVerdict, outboundVerdict } from "../support/truth/claims.js";
 import { storyOf } from "../support/truth/exchanges.js";
+import { expectedByFirm } from "../support/truth/statistics.js";
 import { truthWorld } from "../support/truth/world.js";
 import type { TruthWorld } from "../support/truth/world.js";
 
@@ -34,16 +39,19 @@ const BEGINNINGS = [
 
 let db: TestDatabase;
 let world: TruthWorld;
+let folder: string;
 
 beforeAll(async () => {
   db = await freshDatabase();
-  world = await truthWorld(db);
+  folder = mkdtempSync(join(tmpdir(), "kurier-truth-"));
+  world = await truthWorld(db, openFileEvidence(folder));
 });
 afterAll(async () => {
   await db.drop();
+  rmSync(folder, { recursive: true, force: true });
 });
 
-test("status, answer, timeline and country of what we sent are those of the rulings, whoever says what in whatever order", async () => {
+test("status, answer, timeline, country, evidence and statistics of what we sent are those of the rulings, whoever says what in whatever order", async () => {
   const seeds = [...new Set([...KEPT, ...Array.from({ length: STORIES }, (_, i) => FIRST_SEED + i)])];
   for (const [beginning, [instant, today]] of BEGINNINGS.entries()) {
     const own = seeds.filter((seed) => seed % BEGINNINGS.length === beginning);
@@ -85,7 +93,7 @@ test("what a caller declares and what its document says are held against each ot
   ]);
 }, 120_000);
 
-test("what arrives is shown to its firm or answered with a rejection as the rulings say, and its sender is told what it asked for", async () => {
+test("what arrives is shown in its firm's inbox or answered with a rejection as the rulings say, its sender is told what it asked for, and evidence and statistics agree", async () => {
   const arrivals = await Arrivals.open(db);
   const claims = claimsOf(ARRIVING_CLAIMS);
   const fates: string[] = [];
@@ -102,4 +110,8 @@ test("what arrives is shown to its firm or answered with a rejection as the ruli
     "REFUSED RE",
     "not_serviced",
   ]);
+  for (const parity of [0, 1] as const) {
+    const own = claims.filter((_, i) => Math.floor(i / ABREAST) % 2 === parity);
+    expect(await arrivals.seen(parity)).toEqual(expectedByFirm(own, CLAIMS_SENDER));
+  }
 }, 120_000);

@@ -47,7 +47,9 @@ export interface Claim {
   readonly confirmed: boolean;
 }
 
-const dayOf = (at: number): string => new Intl.DateTimeFormat("sv-SE", { timeZone: "Europe/Bratislava" }).format(at);
+const BRATISLAVA = new Intl.DateTimeFormat("sv-SE", { timeZone: "Europe/Bratislava" });
+/** The day of an instant in Bratislava, by the tables of the runtime. */
+export const bratislavaDayOf = (at: number): string => BRATISLAVA.format(at);
 const daysBefore = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T12:00:00Z`) - days * 86_400_000).toISOString().slice(0, 10);
 
@@ -76,7 +78,7 @@ export function claimOf(seed: number): Claim {
   const straight = isSelf(declared.customization) ? ["receiver", "sender"] : ["sender", "receiver"];
   const parties = (odd() ? [...straight].reverse() : straight) as Party[];
   const receivedAt = random.pick(INSTANTS);
-  const today = dayOf(receivedAt);
+  const today = bratislavaDayOf(receivedAt);
   return {
     seed,
     declared,
@@ -139,7 +141,7 @@ const namesItsProcess = ({ declared, said }: Claim): boolean => declared.process
 
 /** What SAPI says to a claim: a refusal with the field that it names, or `accepted`. */
 export function outboundVerdict(claim: Claim): string {
-  const handoff = dayOf(claim.receivedAt);
+  const handoff = bratislavaDayOf(claim.receivedAt);
   const in2027 = handoff >= "2027-01-01";
   const corrects = ["383", "384"].includes(claim.typeCode);
   const late =

@@ -5,6 +5,7 @@ import type { Answer, OutboundPlan, ResponseStep, Step } from "./model.js";
 /** Two access points that may have a document, and one that has nothing to do with any. */
 const SEATS = ["POP000777", "POP000778", "POP000999"] as const;
 const ANSWERS: readonly Answer[] = ["AB", "IP", "UQ", "CA", "RE", "AP", "PD"];
+const ORDERS = ["PO-1", "PO-2"] as const;
 const COUNTRIES = ["SK", "AT", "CZ"] as const;
 
 /** Documents of one firm, and what happens to them. */
@@ -17,7 +18,13 @@ export interface Story {
 const dayFrom = (today: string, days: number): string =>
   new Date(Date.parse(`${today}T12:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
 
-function documentOf(random: Random, seed: number, today: string): OutboundPlan {
+/** Orders have dice of their own, so that the rest of a seed's story stays what it was without them. */
+interface Dice {
+  readonly all: Random;
+  readonly orders: Random;
+}
+
+function documentOf({ all: random, orders }: Dice, seed: number, today: string): OutboundPlan {
   const selfBilling = random.int(4) === 0;
   return {
     selfBilling,
@@ -27,13 +34,14 @@ function documentOf(random: Random, seed: number, today: string): OutboundPlan {
     supplierCountry: random.pick(COUNTRIES),
     customerCountry: random.pick(COUNTRIES),
     receiver: random.int(3) === 0 ? "ours" : "foreign",
+    order: orders.int(3) === 0 ? undefined : orders.pick(ORDERS),
   };
 }
 
 /** Mostly the seat that has taken most documents, so that what is said often counts. */
 const seatOf = (random: Random): string => (random.int(4) > 0 ? SEATS[0] : random.pick(SEATS));
 
-function responseOf(random: Random, about: OutboundPlan, today: string): ResponseStep {
+function responseOf({ all: random, orders }: Dice, about: OutboundPlan, today: string): ResponseStep {
   return {
     kind: "response",
     id: `${about.number}/${random.int(40)}`,
@@ -48,10 +56,15 @@ function responseOf(random: Random, about: OutboundPlan, today: string): Respons
     seat: seatOf(random),
     from: random.int(10) === 0 ? "ours" : about.receiver,
     lies: random.int(12) === 0,
+    otherReferences: [
+      ...(about.order !== undefined && orders.int(3) === 0 ? [about.order] : []),
+      ...(orders.int(8) === 0 ? [orders.pick(ORDERS)] : []),
+    ],
   };
 }
 
-function stepOf(random: Random, documents: readonly OutboundPlan[], today: string): Step {
+function stepOf(dice: Dice, documents: readonly OutboundPlan[], today: string): Step {
+  const random = dice.all;
   const document = random.int(documents.length);
   const about = documents[document];
   if (about === undefined) throw new RangeError("no such document");
@@ -73,7 +86,7 @@ function stepOf(random: Random, documents: readonly OutboundPlan[], today: strin
       says: random.int(10) === 0 ? random.pick(SEATS) : seat,
     };
   }
-  return responseOf(random, about, today);
+  return responseOf(dice, about, today);
 }
 
 const STEPS = 6;
@@ -81,7 +94,8 @@ const STEPS = 6;
 /** The story of a seed. @param today  day in Bratislava on which it begins */
 export function storyOf(seed: number, today: string): Story {
   const random = new Random(seed);
-  const documents = Array.from({ length: 1 + random.int(3) }, () => documentOf(random, seed, today));
+  const dice = { all: random, orders: new Random(~seed) };
+  const documents = Array.from({ length: 1 + random.int(3) }, () => documentOf(dice, seed, today));
   const first = documents.map((_, document): Step => ({
     kind: "attempt",
     document,
@@ -91,7 +105,7 @@ export function storyOf(seed: number, today: string): Story {
   const rest = Array.from({ length: STEPS }, (_, i) =>
     i > 0 && random.int(10) === 0
       ? { kind: "again" as const, step: first.length + random.int(i) }
-      : stepOf(random, documents, today),
+      : stepOf(dice, documents, today),
   );
   return { seed, documents, steps: [...first, ...rest] };
 }

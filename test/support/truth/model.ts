@@ -3,6 +3,8 @@
  * spec/rulings.md sections 5 and 14 alone: no decision of the engine is imported. Days are `YYYY-MM-DD`.
  */
 
+import { bratislavaDayOf } from "./claims.js";
+
 /** How an attempt at a document ended. */
 export type AttemptOutcome = "receipt" | "unconfirmed" | "transport_failed" | "peer_refused";
 export type MlsSaid = "AP" | "AB" | "RE";
@@ -20,6 +22,8 @@ export interface OutboundPlan {
   readonly supplierCountry: string;
   readonly customerCountry: string;
   readonly receiver: "ours" | "foreign";
+  /** BT-13. */
+  readonly order: string | undefined;
 }
 
 export interface AttemptStep {
@@ -56,6 +60,8 @@ export interface ResponseStep {
   readonly from: "ours" | "foreign";
   /** Whether the response itself names another party as its sender than its envelope. */
   readonly lies: boolean;
+  /** Documents that it names beside the invoice. */
+  readonly otherReferences: readonly string[];
 }
 export type StatusStep = MlsStep | ResponseStep;
 export type Step = AttemptStep | StatusStep;
@@ -70,6 +76,21 @@ export interface Seen {
   readonly notApplied: readonly string[];
   /** COUNTRY_C1 of every attempt. */
   readonly countries: readonly string[];
+  /** COUNTRY_C1 of what the reports to the network count; null for what they do not. */
+  readonly reported: string | null;
+  readonly evidence: SeenEvidence;
+}
+
+/** What the evidence of a document shows. */
+export interface SeenEvidence {
+  readonly state: string;
+  readonly isSent: boolean;
+  readonly isDelivered: boolean;
+  readonly hasReceipt: boolean;
+  readonly hasEnvelope: boolean;
+  /** Code of the status that it has. */
+  readonly mls: string | null;
+  readonly invoiceResponse: string | null;
 }
 
 interface Life {
@@ -79,9 +100,20 @@ interface Life {
   readonly notApplied: string[];
   readonly countries: string[];
   readonly answered: Set<string>;
+  acceptedAt: number;
+  receiptAt: number | undefined;
   seat: string | undefined;
   mls: MlsSaid | undefined;
   answer: { readonly code: Answer; readonly day: string } | undefined;
+}
+
+/** A document as statistics count it. */
+export interface Counted {
+  readonly plan: OutboundPlan;
+  readonly acceptedAt: number;
+  readonly receiptAt: number | undefined;
+  /** Whether its life is over and it was never delivered. */
+  readonly hasFailed: boolean;
 }
 
 const ALL: readonly Answer[] = ["AB", "IP", "UQ", "CA", "RE", "AP", "PD"];
@@ -99,13 +131,8 @@ const stateOf = ({ states }: Life): string => states.at(-1) ?? "";
 const isOpen = (life: Life): boolean => ["queued", "sent"].includes(stateOf(life));
 
 /** The day after that of an instant in Bratislava. */
-export function tomorrowInBratislava(now: number): string {
-  const [year = 0, month = 1, day = 1] = new Intl.DateTimeFormat("sv-SE", { timeZone: "Europe/Bratislava" })
-    .format(now)
-    .split("-")
-    .map(Number);
-  return new Date(Date.UTC(year, month - 1, day + 1)).toISOString().slice(0, 10);
-}
+export const tomorrowInBratislava = (now: number): string =>
+  new Date(Date.parse(`${bratislavaDayOf(now)}T12:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
 
 /** Whether what a status says can be decided now: `wait` until the document was sent or received. */
 type Verdict = "applied" | "wait" | "nothing" | "late" | (string & {});
@@ -123,6 +150,8 @@ export class TruthModel {
       notApplied: [],
       countries: [],
       answered: new Set<string>(),
+      acceptedAt: 0,
+      receiptAt: undefined,
       seat: undefined,
       mls: undefined,
       answer: undefined,
@@ -130,18 +159,43 @@ export class TruthModel {
   }
 
   seen(): readonly Seen[] {
-    return this.#lives.map(({ states, events, answer, notApplied, countries }) => ({
-      states,
-      events,
-      response: answer?.code ?? null,
-      notApplied,
-      countries,
+    return this.#lives.map((life) => ({
+      states: life.states,
+      events: life.events,
+      response: life.answer?.code ?? null,
+      notApplied: life.notApplied,
+      countries: life.countries,
+      reported: life.receiptAt === undefined ? null : (life.countries.at(-1) ?? null),
+      evidence: {
+        state: stateOf(life),
+        isSent: life.seat !== undefined,
+        isDelivered: life.states.includes("delivered"),
+        hasReceipt: life.receiptAt !== undefined,
+        hasEnvelope: life.seat !== undefined,
+        mls: life.mls ?? null,
+        invoiceResponse: life.answer?.code ?? null,
+      },
     }));
   }
 
-  attempt({ document, outcome, seat }: AttemptStep): void {
+  /** What a firm's statistics are built from. */
+  counted(): readonly Counted[] {
+    return this.#lives.map((life) => ({
+      plan: life.plan,
+      acceptedAt: life.acceptedAt,
+      receiptAt: life.receiptAt,
+      hasFailed: !isOpen(life) && !life.states.includes("delivered"),
+    }));
+  }
+
+  accepted(document: number, now: number): void {
+    this.#life(document).acceptedAt = now;
+  }
+
+  attempt({ document, outcome, seat }: AttemptStep, now: number): void {
     const life = this.#life(document);
     if (!isOpen(life)) return;
+    if (outcome === "receipt") life.receiptAt = now;
     const { selfBilling, supplierCountry, customerCountry } = life.plan;
     life.countries.push(selfBilling ? customerCountry : supplierCountry);
     if (outcome !== "transport_failed") life.seat = seat;
@@ -222,8 +276,10 @@ export class TruthModel {
     const groups = [["sent", "delivered"], ["queued"], ["rejected"]].map((states) =>
       fitting.filter((life) => states.includes(stateOf(life))),
     );
-    const best = groups.find((lives) => lives.length > 0) ?? [];
-    const life = repeated ?? best.at(-1);
+    const alike = groups.find((lives) => lives.length > 0) ?? [];
+    const named = alike.filter(({ plan }) => plan.order !== undefined && step.otherReferences.includes(plan.order));
+    const best = named.length === 1 ? named : alike;
+    const life = repeated ?? named.at(-1) ?? best.at(-1);
     if (life === undefined) return { verdict: "nothing" };
     if (step.lies) return { life, verdict: "foreign" };
     if (repeated !== undefined) return { verdict: "nothing" };

@@ -1,44 +1,55 @@
 /** Plays stories with the engine's own functions on a database, many beside each other, and tells what is seen. */
 import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import { STATUS_STEPS } from "../../../actors/status-work.js";
 import { systemClock } from "../../../engine/base/clock.js";
 import { newId } from "../../../engine/base/ids.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { readDocumentEvidence } from "../../../engine/documents/reads/evidence.js";
+import { readStatistics } from "../../../engine/documents/statistics.js";
 import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
-import type { InboundExchange, Outcome } from "../../../engine/peppol/transport.js";
+import type { Exchange, InboundExchange, Outcome } from "../../../engine/peppol/transport.js";
 import type { NewDocument } from "../../../engine/storage/documents/documents.js";
+import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
+import type { EvidenceArchive } from "../../../engine/storage/evidence/archive.js";
+import type { EvidenceStore } from "../../../engine/storage/evidence/store.js";
 import { packPayload } from "../../../engine/storage/payloads/payloads.js";
 import { attemptOnce, makeDue } from "../attempts.js";
 import type { FakeClock } from "../fake-clock.js";
 import { fakeClock } from "../fake-clock.js";
 import type { TestDatabase } from "../postgres.js";
-import { seedFirm } from "../seed.js";
+import { seedFirm, seedFirms } from "../seed.js";
 import { mlsExchange, responseExchange, statusBench } from "../statuses.js";
 import type { StatusBench } from "../statuses.js";
+import { bratislavaDayOf } from "./claims.js";
 import type { Story } from "./exchanges.js";
 import { TruthModel } from "./model.js";
-import type { Seen, Step, StatusStep } from "./model.js";
+import type { Seen, SeenEvidence, Step, StatusStep } from "./model.js";
+import { expectedStatistics, questionOf } from "./statistics.js";
+import type { SeenStatistics } from "./statistics.js";
 
-const SENDER = "0245:1010101010";
-const RECEIVERS = { ours: "0245:2020202020", foreign: "0245:3030303030" } as const;
+const RECEIVERS = { ours: "0246:2020202020", foreign: "0246:3030303030" } as const;
+/** Each story has a firm of its own, whose statistics are the story's. */
+const senderOf = ({ seed }: Story): ParticipantId => `0245:${String(seed).padStart(10, "0")}` as ParticipantId;
 
 /** A story while it is played. */
 interface Played {
   readonly story: Story;
+  readonly firmId: FirmId;
   readonly model: TruthModel;
   readonly rows: NewDocument[];
   /** What was handed over, by step: a repeat is the very same. */
   readonly handed: Map<number, InboundExchange>;
 }
 
-/** What the model and the engine say of one document that they do not agree on. */
+/** What the model and the engine say of one document, or of the firm's statistics, that they do not agree on. */
 export interface Disagreement {
   readonly seed: number;
-  readonly document: number;
-  readonly expected: Seen;
-  readonly seen: Seen;
+  readonly about: `document ${number}` | "statistics";
+  readonly expected: Seen | SeenStatistics;
+  readonly seen: Seen | SeenStatistics;
 }
 
 export interface TruthWorld {
@@ -48,40 +59,85 @@ export interface TruthWorld {
   play(stories: readonly Story[], from: number): Promise<Disagreement[]>;
 }
 
-export async function truthWorld(db: TestDatabase): Promise<TruthWorld> {
-  const firmId = await seedFirm(db.sql, SENDER);
+export async function truthWorld(db: TestDatabase, evidence: EvidenceStore): Promise<TruthWorld> {
   await seedFirm(db.sql, RECEIVERS.ours);
   const reasons = new Set<string>();
-  return { reasons, play: (stories, from) => new Play(db, firmId, fakeClock(from), reasons).all(stories) };
+  return {
+    reasons,
+    play: async (stories, from) => {
+      const play = new Play(db, evidence, fakeClock(from), reasons);
+      try {
+        return await play.all(stories);
+      } finally {
+        await play.stop();
+      }
+    },
+  };
 }
 
 class Play {
   readonly #db: TestDatabase;
-  readonly #firmId: FirmId;
   readonly #clock: FakeClock;
+  readonly #beganOn: string;
   readonly #bench: StatusBench;
+  readonly #archive: EvidenceArchive;
   readonly #reasons: Set<string>;
   readonly #outcomes = new Map<string, Outcome>();
   readonly #countries = new Map<string, string[]>();
 
-  constructor(db: TestDatabase, firmId: FirmId, clock: FakeClock, reasons: Set<string>) {
+  constructor(db: TestDatabase, evidence: EvidenceStore, clock: FakeClock, reasons: Set<string>) {
     this.#reasons = reasons;
     this.#db = db;
-    this.#firmId = firmId;
     this.#clock = clock;
-    this.#bench = statusBench(db, clock, {
-      transport: {
-        deliver: ({ documentId, countryC1 }) => {
-          this.#countries.set(documentId, [...(this.#countries.get(documentId) ?? []), countryC1]);
-          return Promise.resolve(this.#outcomes.get(documentId) ?? { kind: "internal" });
+    this.#beganOn = bratislavaDayOf(clock.now());
+    this.#bench = statusBench(db, clock, { transport: { deliver: (exchange) => this.#deliver(exchange) } });
+    this.#archive = createEvidenceArchive({ sql: db.sql, store: evidence, sealer: this.#bench.ports.sealer, clock });
+  }
+
+  stop(): Promise<void> {
+    return this.#archive.stop();
+  }
+
+  /** Ends as the story has it, and keeps evidence of what was transmitted, as the way over AS4 does. */
+  async #deliver(exchange: Exchange): Promise<Outcome> {
+    const { documentId, countryC1 } = exchange;
+    this.#countries.set(documentId, [...(this.#countries.get(documentId) ?? []), countryC1]);
+    const outcome = this.#outcomes.get(documentId) ?? { kind: "internal" };
+    if (outcome.kind === "transport_failed") return outcome;
+    const now = this.#clock.now();
+    await this.#archive.store({
+      referencesSha256: "",
+      record: {
+        facts: {
+          direction: "outbound",
+          id: randomUUID(),
+          outcome: outcome.kind,
+          documentId,
+          ...(exchange.firmId === undefined ? {} : { firmId: exchange.firmId }),
+          messageId: exchange.as4MessageId,
+          instanceId: exchange.sbdhInstanceId,
+          sender: exchange.sender,
+          receiver: exchange.receiver,
+          documentTypeId: exchange.documentTypeId,
+          processId: exchange.processId,
+          requestAt: now,
+          answerAt: now,
+          requestContentType: "multipart/related",
         },
+        parts: [
+          { name: "request", bytes: exchange.payload },
+          { name: "answer", bytes: Buffer.from(outcome.kind) },
+        ],
       },
     });
+    return outcome;
   }
 
   async all(stories: readonly Story[]): Promise<Disagreement[]> {
-    const played = stories.map((story): Played => ({
+    const firms = await seedFirms(this.#db.sql, stories.map(senderOf));
+    const played = stories.map((story, i): Played => ({
       story,
+      firmId: firms[i] ?? ("" as FirmId),
       model: new TruthModel(story.documents),
       rows: [],
       handed: new Map(),
@@ -107,19 +163,27 @@ class Play {
     }
   }
 
-  async #acceptOne({ story, rows }: Played, index: number): Promise<void> {
+  async #acceptOne({ story, firmId, model, rows }: Played, index: number): Promise<void> {
     const plan = story.documents[index];
     if (plan === undefined) return;
     const id = newId(systemClock) as DocumentId;
     const { sha256, sealed } = await packPayload(this.#bench.ports.sealer, id, Buffer.from(`<d>${id}</d>`));
     const isNote = plan.typeCode === "381" || plan.typeCode === "261";
     const type = BILLING_CAPABILITIES[(plan.selfBilling ? 2 : 0) + (isNote ? 1 : 0)];
-    const { number, issueDate, typeCode, supplierCountry, customerCountry } = plan;
-    rows[index] = await this.#bench.document(this.#firmId, SENDER, {
+    const { number, issueDate, typeCode, supplierCountry, customerCountry, order } = plan;
+    model.accepted(index, this.#clock.now());
+    rows[index] = await this.#bench.document(firmId, senderOf(story), {
       ...type,
       id,
       receiver: RECEIVERS[plan.receiver] as ParticipantId,
-      facts: { documentNumber: number, issueDate, typeCode, supplierCountry, customerCountry },
+      facts: {
+        documentNumber: number,
+        issueDate,
+        typeCode,
+        supplierCountry,
+        customerCountry,
+        orderReference: order ?? null,
+      },
       payloadKeyId: this.#bench.ports.sealer.keyId,
       payloadSealed: sealed,
       payloadSha256: sha256,
@@ -155,7 +219,7 @@ class Play {
       this.#outcomes.set(id, { kind: step.outcome, peerSeat: step.seat });
       await makeDue(this.#db.sql, id);
       await attemptOnce(this.#bench.ports, id);
-      played.model.attempt(step);
+      played.model.attempt(step, this.#clock.now());
       return;
     }
     const now = this.#clock.now();
@@ -173,12 +237,13 @@ class Play {
       const reference = step.document === undefined ? randomUUID() : this.#row(played, step.document).sbdhInstanceId;
       return mlsExchange(this.#clock, reference, code, { seat, says: says.slice(3) });
     }
-    const parties = { sender: SENDER as ParticipantId, receiver: RECEIVERS[step.from] as ParticipantId };
+    const parties = { sender: senderOf(played.story), receiver: RECEIVERS[step.from] as ParticipantId };
     return responseExchange(this.#clock, parties, step.number, step.code, {
       id: step.id,
       issuedAt: Date.parse(`${step.day}T12:00:00Z`),
       typeCode: step.typeCode,
       seat: step.seat,
+      otherReferences: step.otherReferences,
       ...(step.invoiceDay === undefined ? {} : { issueDate: step.invoiceDay }),
       ...(step.lies ? { says: "0245:7777777777" } : {}),
     });
@@ -190,27 +255,60 @@ class Play {
     return row;
   }
 
-  async #compare({ story, model, rows }: Played): Promise<Disagreement[]> {
+  async #compare(played: Played): Promise<Disagreement[]> {
+    const { story, firmId, model, rows } = played;
     const found: Disagreement[] = [];
+    const compare = (about: Disagreement["about"], expected: Seen | SeenStatistics, seen: typeof expected): void => {
+      if (!isDeepStrictEqual(seen, expected)) found.push({ seed: story.seed, about, expected, seen });
+    };
     for (const [document, expected] of model.seen().entries()) {
       for (const reason of expected.notApplied) this.#reasons.add(reason);
-      const seen = await this.#seen(rows[document]?.id ?? ("" as DocumentId));
-      if (JSON.stringify(seen) !== JSON.stringify(expected)) found.push({ seed: story.seed, document, expected, seen });
+      compare(`document ${document}`, expected, await this.#seen(firmId, rows[document]?.id ?? ("" as DocumentId)));
     }
+    const asked = { question: questionOf(story.seed, this.#beganOn), now: this.#clock.now() };
+    const {
+      month: _,
+      from: _from,
+      to: _to,
+      documentTypes: _types,
+      ...statistics
+    } = await readStatistics(this.#db.sql, firmId, asked.question, asked.now);
+    compare("statistics", expectedStatistics(model.counted(), RECEIVERS, asked), statistics);
     return found;
   }
 
-  async #seen(id: DocumentId): Promise<Seen> {
-    const { states, events, response } = await this.#bench.story(this.#firmId, id);
-    const reasons = await this.#db.sql<{ reason: string }[]>`
-      select meta ->> 'notApplied' as reason from document_event
-      where document_id = ${id} and meta ? 'notApplied' order by position`;
+  async #seen(firmId: FirmId, id: DocumentId): Promise<Seen> {
+    const [{ states, events, response }, [row], evidence] = await Promise.all([
+      this.#bench.story(firmId, id),
+      this.#db.sql<{ reasons: string[]; reported: string | null }[]>`
+        select (select c1_country from exchange where id = ${id}) as reported,
+          array(select meta ->> 'notApplied' from document_event
+            where document_id = ${id} and meta ? 'notApplied' order by position) as reasons`,
+      this.#evidence(firmId, id),
+    ]);
     return {
       states,
       events: events.filter((kind) => kind !== "document.attempt_failed"),
       response,
-      notApplied: reasons.map(({ reason }) => reason),
+      notApplied: row?.reasons ?? [],
       countries: this.#countries.get(id) ?? [],
+      reported: row?.reported ?? null,
+      evidence,
+    };
+  }
+
+  async #evidence(firmId: FirmId, id: DocumentId): Promise<SeenEvidence> {
+    const { sql } = this.#db;
+    const { log, sealer, validators } = this.#bench.ports;
+    const shown = await readDocumentEvidence({ sql, log, sealer, validators, archive: this.#archive }, firmId, id);
+    return {
+      state: shown.state,
+      isSent: shown.sentAt !== null,
+      isDelivered: shown.deliveredAt !== null,
+      hasReceipt: shown.receipt !== null,
+      hasEnvelope: shown.envelope !== null,
+      mls: shown.mls?.code ?? null,
+      invoiceResponse: shown.invoiceResponse?.status ?? null,
     };
   }
 }
