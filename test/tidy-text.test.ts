@@ -19,6 +19,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   "mls.issues": "a list",
   "response.reasons": "a list",
   findings: "a list",
+  "answer.otherReferences": "a list",
   'childrenNamed(list, SMP_NS, "ServiceMetadataReference")': "a list",
   ordered: "a list",
   kinds: "a list",

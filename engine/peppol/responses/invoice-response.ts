@@ -138,7 +138,7 @@ export interface InvoiceResponse {
   readonly code: ResponseCode;
   readonly reasons: readonly ResponseReason[];
   readonly invoice: { readonly number: string; readonly issueDate: string | undefined; readonly typeCode: string };
-  /** Ids of the other documents that it names beside its invoice: an order, or the invoice that a credit note corrects. */
+  /** Ids of other documents that it names beside its invoice: an order, or the invoice that a credit note corrects. */
   readonly otherReferences: readonly string[];
 }
 
