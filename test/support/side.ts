@@ -77,8 +77,8 @@ export interface Side {
   hurry(): Promise<void>;
   /** Lets the time pass in which a firm may confirm a document before its status is decided without it. */
   outwaitConfirmations(): Promise<void>;
-  /** Documents, messages and statuses that are not at their end. */
-  underWay(): Promise<number>;
+  /** Documents, messages, statuses, duties and entries of the outbox that are not at their end, a sentence each. */
+  underWay(): Promise<readonly string[]>;
 }
 
 /** Rows that are brought forward have had fewer attempts: an attempt that fails again and again is left to its plan. */
@@ -225,11 +225,15 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
       await sql`update mls_duty set received_at = received_at - ${LIMITS.mls_confirmation_wait_ms} * interval '1 millisecond', next_at = clock_timestamp() where next_at is not null`;
     },
     underWay: async () => {
-      const [row] = await sql<{ n: number }[]>`select
-        (select count(*) from document where status in ('queued', 'sent')) + (select count(*) from service_message where status in ('queued', 'sent'))
-        + (select count(*) from inbound_status where outcome is null) + (select count(*) from mls_duty where next_at <= clock_timestamp())
-        + (select count(*) from outbox) as n`;
-      return Number(row?.n);
+      const rows = await sql<{ what: string }[]>`
+        select concat_ws(' ', 'document', id, status, 'attempts', attempts, 'due', next_attempt_at, 'leased', lease_until) as what
+          from document where status in ('queued', 'sent')
+        union all select concat_ws(' ', 'service message', id, status, 'attempts', attempts, 'due', next_attempt_at, 'leased', lease_until)
+          from service_message where status in ('queued', 'sent')
+        union all select concat_ws(' ', 'inbound status', id, 'due', next_at) from inbound_status where outcome is null
+        union all select concat_ws(' ', 'duty', 'due', next_at) from mls_duty where next_at <= clock_timestamp()
+        union all select concat_ws(' ', 'outbox', id) from outbox`;
+      return rows.map(({ what }) => what);
     },
   };
   return side;
@@ -238,12 +242,18 @@ export async function startSide(home: AccessPointHome): Promise<Side> {
 /** Stands in every invoice that a side sends; a log line that has it quotes a document. */
 export const TEXT_MARKER = "Canary of the invoices s. r. o.";
 
-/** Waits until nothing is under way on any side. */
+/** Waits until nothing is under way on any side. @throws Error that names what still is */
 export async function settled(...sides: readonly Side[]): Promise<void> {
-  await eventually("nothing is under way", async () => {
-    await Promise.all(sides.map((side) => side.hurry()));
-    return (await Promise.all(sides.map((side) => side.underWay()))).every((n) => n === 0);
-  });
+  let underWay: readonly string[] = [];
+  try {
+    await eventually("nothing is under way", async () => {
+      await Promise.all(sides.map((side) => side.hurry()));
+      underWay = (await Promise.all(sides.map((side) => side.underWay()))).flat();
+      return underWay.length === 0;
+    });
+  } catch (error) {
+    throw new Error(`still under way:\n${underWay.join("\n")}`, { cause: error });
+  }
 }
 
 /** The received document that a sent one has become. */
