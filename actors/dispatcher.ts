@@ -3,7 +3,8 @@
  * looks when it is told that there is work, when an attempt ends, and once in LIMITS.due_poll_ms; nothing that is told
  * to it is the work itself, so that nothing is lost with a message.
  */
-import { createPlaces, shareOut } from "../engine/documents/delivery/claims.js";
+import { createAgenda, restAfter } from "../engine/documents/delivery/agenda.js";
+import { createPlaces } from "../engine/documents/delivery/claims.js";
 import type { Places, ReceiverCapacity } from "../engine/documents/delivery/claims.js";
 import {
   beat,
@@ -17,6 +18,7 @@ import {
 import type { ClaimedAttempt } from "../engine/documents/delivery/dispatch.js";
 import type { Look, TakenAttempt } from "../engine/documents/delivery/due.js";
 import { createWake, within } from "../engine/events/wake.js";
+import type { Clock } from "../engine/base/clock.js";
 import type { DocumentId } from "../engine/base/ids.js";
 import { participantKey } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
@@ -31,6 +33,7 @@ interface DispatcherPorts {
   readonly sql: Sql;
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
+  readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Names this process in leases. */
@@ -192,43 +195,106 @@ async function claimed(claiming: ReturnType<typeof claim>, doubt: Doubt): Return
   }
 }
 
-/** One turn of the claims after another. @returns the step: it answers how long to wait for the next turn */
-function claims(ports: DispatcherPorts, hand: Hand): () => Promise<number> {
-  const { sql, capacityOf } = ports;
-  const { working, doubt } = hand;
-  let last: Pick<Look, "cursor" | "more"> = { cursor: FROM_THE_START, more: false };
-  let empty = 0;
-  return async () => {
+/** One turn of the claims after another: what the last look found is claimed before there is another one. */
+class Claims {
+  readonly #ports: DispatcherPorts;
+  readonly #hand: Hand;
+  readonly #agenda = createAgenda();
+  #last: Pick<Look, "cursor" | "more"> = { cursor: FROM_THE_START, more: false };
+  /** Whether somebody has said that there is work since the last look began. */
+  #told = true;
+  /** Whether there may be more documents of the lanes that the last look found than it counted. */
+  #cut = false;
+  /** Looks since something was claimed or a place became free. */
+  #empty = 0;
+  /** Monotonic times: there is no look before the one, and one at the latest at the other. */
+  #restUntil = 0;
+  #lookBy = 0;
+
+  constructor(ports: DispatcherPorts, hand: Hand) {
+    this.#ports = ports;
+    this.#hand = hand;
+  }
+
+  /** There is work that no look has seen. */
+  tell(): void {
+    this.#told = true;
+  }
+
+  /** What was passed over for want of a place may go now. */
+  placeFreed(): void {
+    this.#empty = 0;
+  }
+
+  /** @returns how long to wait for the next turn, in milliseconds, unless somebody pokes */
+  async turn(): Promise<number> {
+    const { clock, capacityOf } = this.#ports;
+    const { working, doubt } = this.#hand;
+    const { places } = working;
     const room = working.room();
-    if (working.places.free() === 0 || (room.bytes === 0 && !room.one)) return LIMITS.due_poll_ms;
-    const found = await look(sql, last.cursor, boundsFor(working.places.free(), empty));
-    last = found;
-    const shares = shareOut(found.firms, working.places, capacityOf);
-    const taken = shares.length === 0 ? [] : await claimed(claim(ports, shares, room), doubt);
-    for (const attempt of taken) void give(ports, hand, attempt);
-    empty = taken.length > 0 ? 0 : empty + 1;
-    // Firms and receivers that were not looked at may have work for the places that are left.
-    if (taken.length > 0 || (found.more && empty < LIMITS.lane_looks_max)) return 0;
-    empty = 0;
-    return LIMITS.due_poll_ms;
-  };
+    if (places.free() === 0 || (room.bytes === 0 && !room.one)) return LIMITS.due_poll_ms;
+    if (this.#wantsLook() && clock.monotonic() >= this.#restUntil) await this.#look();
+    const shares = this.#agenda.shares(places, capacityOf);
+    if (shares.length === 0)
+      return Math.max(1, (this.#wantsLook() ? this.#restUntil : this.#lookBy) - clock.monotonic());
+    const taken = await claimed(claim(this.#ports, shares, room), doubt);
+    this.#agenda.served(shares);
+    for (const attempt of taken) void give(this.#ports, this.#hand, attempt);
+    if (taken.length > 0) this.#empty = 0;
+    // Documents that were too large for the octets that are left are still due.
+    if (taken.length < shares.reduce((sum, { count }) => sum + count, 0)) this.#cut = true;
+    return 0;
+  }
+
+  /** Whether a look may find what no claim of the agenda gets. */
+  #wantsLook(): boolean {
+    const elsewhere = this.#last.more && this.#empty < LIMITS.lane_looks_max;
+    const beyond = this.#cut && this.#agenda.isEmpty();
+    return this.#told || elsewhere || beyond || this.#ports.clock.monotonic() >= this.#lookBy;
+  }
+
+  async #look(): Promise<void> {
+    const { sql, clock } = this.#ports;
+    const [begun, bounds] = [clock.monotonic(), boundsFor(this.#hand.working.places.free(), this.#empty)];
+    this.#told = false;
+    try {
+      const found = await look(sql, this.#last.cursor, bounds);
+      this.#last = found;
+      this.#cut = found.firms.some(({ lanes }) => lanes.some(({ ready }) => ready >= bounds.ready));
+      this.#agenda.renew(found.firms);
+      this.#empty += 1;
+    } catch (error) {
+      this.#told = true;
+      throw error;
+    } finally {
+      const ended = clock.monotonic();
+      this.#restUntil = ended + restAfter(ended - begun);
+      this.#lookBy = ended + LIMITS.due_poll_ms;
+    }
+  }
 }
 
 /** Starts to claim. Resolves when the other processes know that this one is alive. */
 export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatcher> {
   await beat(ports);
   const working = new Working(() => {
+    claims.placeFreed();
     loop.poke();
   });
   const doubt = new Doubt(() => {
     care.poke();
   });
   const hand: Hand = { working, doubt };
-  const loop = repeat(ports, "claims", claims(ports, hand));
+  const claims = new Claims(ports, hand);
+  const loop = repeat(ports, "claims", () => claims.turn());
+  const poke = (): void => {
+    claims.tell();
+    loop.poke();
+  };
   const tell = (component: string, count: number): void => {
     if (count === 0) return;
     ports.log.warn("dispatch.leases_freed", { component, count });
-    loop.poke();
+    poke();
   };
   const beats = repeat(ports, "beat", async () => {
     tell("dead process", await beat(ports));
@@ -240,7 +306,7 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
     return doubt.wait_ms();
   });
   return {
-    poke: loop.poke,
+    poke,
     stop: async () => {
       await Promise.all([loop.stop(), care.stop()]);
       await within(working.whenIdle(), LIMITS.drain_timeout_ms, undefined);

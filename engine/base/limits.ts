@@ -242,6 +242,11 @@ export const LIMITS = {
   lane_firms_min: 8,
   lanes_per_firm_max: 16,
   lane_ready_max: 32,
+  /** Documents counted of each at least: what one look finds is then enough for many claims. */
+  lane_ready_min: 8,
+  /** After a look the next one waits so many times as long as it took, at most so long. */
+  lane_look_rest_factor: 9,
+  lane_look_rest_max_ms: 250,
   /** Looks in a row that found nothing for a free place before a node waits for a sign or its time. */
   lane_looks_max: 64,
   /** A process that sends says this often that it is alive, in database time; after so long a silence it is dead. */

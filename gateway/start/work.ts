@@ -210,7 +210,16 @@ async function startDispatch(
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("dispatch.leases_freed", { count: freed });
-  const dispatcher = await startDispatcher({ sql, actors, document, log, metrics, owner: ownerOf(node), capacityOf });
+  const dispatcher = await startDispatcher({
+    sql,
+    actors,
+    document,
+    clock,
+    log,
+    metrics,
+    owner: ownerOf(node),
+    capacityOf,
+  });
   stack.add(() => dispatcher.stop());
   const consumer = await consumeDispatch(streams, dispatcher);
   stack.add(() => consumer.stop());

@@ -186,7 +186,7 @@ test("with looks over two firms at a time, every firm has its turn, and every re
 });
 
 test("a look goes as far as there are free places, and farther where the last ones found nothing", () => {
-  expect(boundsFor(1, 0)).toEqual({ firms: LIMITS.lane_firms_min, ready: 1 });
+  expect(boundsFor(1, 0)).toEqual({ firms: LIMITS.lane_firms_min, ready: LIMITS.lane_ready_min });
   expect(boundsFor(96, 0)).toEqual({ firms: LIMITS.lane_firms_max, ready: LIMITS.lane_ready_max });
   expect(boundsFor(1, 1).firms).toBe(2 * LIMITS.lane_firms_min);
   expect(boundsFor(1, 64).firms).toBe(LIMITS.lane_firms_max);
@@ -298,6 +298,7 @@ test("a document whose attempt's end could not be written is claimed again as so
     },
   } as unknown as DocumentKind;
   const dispatcher = await startDispatcher({
+    clock: systemClock,
     ...ports(),
     actors,
     document,

@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { startDispatcher } from "../../actors/dispatcher.js";
+import { systemClock } from "../../engine/base/clock.js";
 import type { DocumentId, FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { eventually } from "../support/eventually.js";
@@ -55,6 +56,7 @@ test("a document that no stream and no door has told of is delivered, one left b
     log: bench.ports.log,
     metrics: bench.metrics,
     owner: "node/1",
+    clock: systemClock,
     capacityOf: (key) => ({ key, places: LIMITS.attempts_per_receiver_max, typical_ms: undefined }),
   });
   try {

@@ -35,7 +35,7 @@ const FARTHEST: LookBounds = { firms: LIMITS.lane_firms_max, ready: LIMITS.lane_
  */
 export const boundsFor = (free: number, empty: number): LookBounds => ({
   firms: Math.min(FARTHEST.firms, Math.max(LIMITS.lane_firms_min, 2 * free) * 2 ** Math.min(empty, 10)),
-  ready: Math.min(FARTHEST.ready, Math.max(1, free)),
+  ready: Math.min(FARTHEST.ready, Math.max(LIMITS.lane_ready_min, free)),
 });
 
 /** Looks at the firms whose turn is next and, of each, at the receivers whose turn is next. */

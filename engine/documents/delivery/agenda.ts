@@ -1,0 +1,55 @@
+/**
+ * What the last look at the due documents found and nobody has claimed yet. A look costs Postgres more than a claim, so
+ * that none is made while there is something left to claim of the one before.
+ */
+import { LIMITS } from "../../base/limits.js";
+import { shareOut } from "./claims.js";
+import type { FirmLanes, Places, ReceiverCapacity, Share } from "./claims.js";
+
+/** The lanes that are known to have due documents, in the order of their turns. */
+interface Agenda {
+  /** Forgets what was known for what a look has just found. */
+  renew(firms: readonly FirmLanes[]): void;
+  /** What to claim now. No place is held by it: who claims takes them for what was really claimed. */
+  shares(places: Places, capacityOf: (receiver: string) => ReceiverCapacity): readonly Share[];
+  /** Takes off what was claimed, and lets the firms that were served wait for the others. */
+  served(shares: readonly Share[]): void;
+  /** Whether nothing is left to claim. */
+  isEmpty(): boolean;
+}
+
+/** An agenda on which nothing stands. */
+export function createAgenda(): Agenda {
+  // Bounded by what a look finds: LIMITS.lane_firms_max firms with LIMITS.lanes_per_firm_max lanes each.
+  let firms: readonly FirmLanes[] = [];
+  return {
+    renew: (found) => {
+      firms = found.filter(({ lanes }) => lanes.some(({ ready }) => ready > 0));
+    },
+    shares: (places, capacityOf) => (firms.length === 0 ? [] : shareOut(firms, places, capacityOf)),
+    served: (shares) => {
+      const claimed = new Map<string, Map<string, number>>();
+      for (const { firmId, receiver, count } of shares)
+        claimed.set(firmId, (claimed.get(firmId) ?? new Map<string, number>()).set(receiver, count));
+      const after = firms.map((firm): FirmLanes => {
+        const counts = claimed.get(firm.firmId);
+        if (counts === undefined) return firm;
+        const lanes = firm.lanes.map((lane) => ({ ...lane, ready: lane.ready - (counts.get(lane.receiver) ?? 0) }));
+        return { firmId: firm.firmId, lanes: lanes.filter(({ ready }) => ready > 0) };
+      });
+      const left = after.filter(({ lanes }) => lanes.length > 0);
+      firms = [
+        ...left.filter(({ firmId }) => !claimed.has(firmId)),
+        ...left.filter(({ firmId }) => claimed.has(firmId)),
+      ];
+    },
+    isEmpty: () => firms.length === 0,
+  };
+}
+
+/**
+ * How long to rest after a look that took so long: looks have a tenth of the time at the most, and whoever waits for
+ * one waits no longer than LIMITS.lane_look_rest_max_ms.
+ */
+export const restAfter = (look_ms: number): number =>
+  Math.min(LIMITS.lane_look_rest_max_ms, look_ms * LIMITS.lane_look_rest_factor);

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+
+import type { FirmId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { createAgenda, restAfter } from "../../../engine/documents/delivery/agenda.js";
+import { createPlaces } from "../../../engine/documents/delivery/claims.js";
+import type { FirmLanes, ReceiverCapacity } from "../../../engine/documents/delivery/claims.js";
+
+const firm = (name: string, ...lanes: readonly (readonly [receiver: string, ready: number])[]): FirmLanes => ({
+  firmId: name as FirmId,
+  lanes: lanes.map(([receiver, ready]) => ({ receiver, ready })),
+});
+const wide = (receiver: string): ReceiverCapacity => ({ key: receiver, places: 100, typical_ms: undefined });
+
+test("what one look found is claimed to its end by many claims, and no more often than it was found", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r1", 5], ["r2", 2]), firm("b", ["r1", 1])]);
+  const claimed = new Map<string, number>();
+  let claims = 0;
+  while (!agenda.isEmpty()) {
+    const shares = agenda.shares(createPlaces(2, 1), wide);
+    for (const { firmId, receiver, count } of shares)
+      claimed.set(`${firmId} ${receiver}`, (claimed.get(`${firmId} ${receiver}`) ?? 0) + count);
+    agenda.served(shares);
+    claims += 1;
+    expect(claims).toBeLessThan(20);
+  }
+  expect(Object.fromEntries(claimed)).toEqual({ "a r1": 5, "a r2": 2, "b r1": 1 });
+});
+
+test("firms that were served wait until the others were", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r", 3]), firm("b", ["r", 3]), firm("c", ["r", 3])]);
+  const order: string[] = [];
+  for (let i = 0; i < 6; i += 1) {
+    const shares = agenda.shares(createPlaces(1, 1), wide);
+    order.push(...shares.map(({ firmId }) => firmId));
+    agenda.served(shares);
+  }
+  expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);
+});
+
+test("documents for a receiver that has no place stay on the agenda, and hold up nobody else's", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["full", 4]), firm("b", ["free", 1])]);
+  const capacityOf = (receiver: string): ReceiverCapacity => ({
+    ...wide(receiver),
+    places: receiver === "full" ? 0 : 9,
+  });
+  const shares = agenda.shares(createPlaces(9, 1), capacityOf);
+  expect(shares).toEqual([{ firmId: "b", receiver: "free", count: 1 }]);
+  agenda.served(shares);
+  expect(agenda.isEmpty()).toBe(false);
+  expect(agenda.shares(createPlaces(9, 1), capacityOf)).toEqual([]);
+  expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "full", count: 4 }]);
+});
+
+test("what a new look found replaces what the last one had found", () => {
+  const agenda = createAgenda();
+  agenda.renew([firm("a", ["r", 4])]);
+  agenda.renew([firm("a", ["r", 1]), firm("b", ["r", 0])]);
+  expect(agenda.shares(createPlaces(9, 1), wide)).toEqual([{ firmId: "a", receiver: "r", count: 1 }]);
+});
+
+test("looks have a tenth of the time at the most, and nobody waits for one longer than its longest rest", () => {
+  expect(restAfter(2) + 2).toBe(20);
+  expect(restAfter(10_000)).toBe(LIMITS.lane_look_rest_max_ms);
+  expect(restAfter(0)).toBe(0);
+});
