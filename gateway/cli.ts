@@ -17,6 +17,9 @@ import {
 import { migrateCommand } from "./commands/migrate.js";
 import { openapiCommand } from "./commands/openapi.js";
 import { participantsCommands } from "./commands/participants.js";
+import { oauthClientCommands } from "./commands/people/oauth-clients.js";
+import { onboardingCommands } from "./commands/people/onboarding.js";
+import { peopleCommands } from "./commands/people/people.js";
 import { pkiInitCommand, pkiShowCommand } from "./commands/pki.js";
 import { reconcileCommand } from "./commands/reconcile.js";
 import { rulesCommands } from "./commands/rules.js";
@@ -35,6 +38,9 @@ export const COMMANDS: readonly Command[] = [
   integratorsCreateCommand,
   keysCreateCommand,
   keysListCommand,
+  ...peopleCommands,
+  ...oauthClientCommands,
+  ...onboardingCommands,
   ...participantsCommands,
   pkiInitCommand,
   pkiShowCommand,

@@ -6,6 +6,8 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { isAbsolute, resolve } from "node:path";
 
+import { parseEmail } from "./ids.js";
+import type { Email } from "./ids.js";
 import { LOG_LEVELS } from "./log.js";
 import type { LogLevel } from "./log.js";
 
@@ -54,10 +56,14 @@ const smpId = (value: string): string =>
   /^[A-Za-z0-9._-]{1,100}$/.test(value)
     ? value
     : malformed("must be letters, digits, dots, hyphens and underscores, 100 at most");
+const email = (value: string): Email =>
+  parseEmail(value) ?? malformed("must be an e-mail address, for example kurier@example.com");
 const adminToken = (value: string): string =>
   /^[A-Za-z0-9._~+/-]{32,512}=*$/.test(value.trim())
     ? value.trim()
     : malformed("must be 32 to 512 characters of A-Z a-z 0-9 . _ ~ + / -, chosen at random");
+const webhookSecret = (value: string): string =>
+  value.length >= 16 && value.length <= 512 ? value : malformed("must have 16 to 512 characters, chosen at random");
 const masterKey = (value: string): Buffer => {
   const bytes = Buffer.from(value.trim(), "base64");
   return bytes.length === 32 ? bytes : malformed("must be 32 bytes in base64");
@@ -206,6 +212,29 @@ export const VARIABLES = {
     absolute,
     undefined,
   ),
+  SMTP_URL: secret(
+    row<string | undefined>(
+      "file:DATA_DIR/mail",
+      "Where letters with sign-in codes are handed over: smtp://USER:PASSWORD@HOST:PORT, smtps:…, or file:DIRECTORY, which writes them as files.",
+      urlOf("smtp", "smtps", "file"),
+      undefined,
+    ),
+  ),
+  MAIL_FROM: row<Email | undefined>("kurier@HOST of PUBLIC_URL", "Sender of letters.", email, undefined),
+  ONBOARDING_PREVIEW: row<"on" | "off">(
+    "off",
+    "on or off: whether integrators may ask for firms that only send.",
+    oneOf(["on", "off"]),
+    "off",
+  ),
+  PFS_WEBHOOK_SECRET: secret(
+    row<string | undefined>(
+      "",
+      "The secret with which the tax authority signs its confirmations to /api/v1/webhooks/pfs; without one none is taken.",
+      webhookSecret,
+      undefined,
+    ),
+  ),
   TRUSTED_PROXIES: row<readonly string[]>("", "Comma-separated CIDRs whose X-Forwarded-For is believed.", list, []),
   LOG_LEVEL: row<LogLevel>(
     "info",
@@ -244,6 +273,10 @@ const OUR_PREFIXES = [
   "MASTER_KEY",
   "DATABASE_URL",
   "NATS_",
+  "SMTP_",
+  "MAIL_",
+  "ONBOARDING_",
+  "PFS_",
 ];
 /**
  * What Kubernetes adds for a service that happens to be named like one of ours: NATS_SERVICE_HOST, NATS_PORT_4222_TCP.

@@ -77,6 +77,12 @@ export const ERRORS = {
   ),
   GRANT_TYPE: row(400, { sapi: "VALIDATION", auth: "UNSUPPORTED_GRANT_TYPE" }, "This grant_type is not offered here."),
 
+  OAUTH_GRANT: row(
+    400,
+    { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "INVALID_GRANT" },
+    "The code is unknown, used up or expired, or redirect_uri and code_verifier do not belong to it; ask for a new one.",
+  ),
+
   TOKEN_INVALID: row(
     401,
     { sapi: "AUTH", auth: "INVALID_TOKEN" },
@@ -91,6 +97,11 @@ export const ERRORS = {
     401,
     { sapi: "AUTH", auth: "INVALID_REFRESH_TOKEN" },
     "The refresh token is invalid, expired or already used; request a new token with the client secret.",
+  ),
+  SIGNATURE_INVALID: row(
+    401,
+    { sapi: "AUTH", enterprise: "SIGNATURE_INVALID" },
+    "The signature does not belong to these bytes.",
   ),
   IP_NOT_ALLOWED: row(
     403,
@@ -121,6 +132,16 @@ export const ERRORS = {
     403,
     { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
     "The token has no active binding to this firm.",
+  ),
+  RECEIVING_FORBIDDEN: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "RECEIVING_FORBIDDEN" },
+    "This firm only sends: it has no mailbox here.",
+  ),
+  PARTNER_NOT_AUTHORIZED: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "PARTNER_NOT_AUTHORIZED" },
+    "The partner is not authorized for this; ask the operator for the agreement that it needs.",
   ),
   FIRM_CONTEXT_FORBIDDEN: row(
     400,
@@ -154,6 +175,11 @@ export const ERRORS = {
   ),
 
   NOT_FOUND: row(404, { sapi: "NOT_FOUND", auth: "NOT_FOUND" }, "There is no such object."),
+  FORM_FOREIGN: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
+    "The form is out of date or came from another page; open the page again.",
+  ),
   CHECKSUM: row(
     400,
     { sapi: "VALIDATION", enterprise: "VALIDATION_ERROR" },
@@ -189,6 +215,21 @@ export const ERRORS = {
     409,
     { sapi: "EXTERNAL_ID_CONFLICT" },
     "This externalId was used with another body; use another one.",
+  ),
+  IDEMPOTENCY_REUSED: row(
+    409,
+    { sapi: "CONFLICT", enterprise: "IDEMPOTENCY_CONFLICT" },
+    "This Idempotency-Key was used with another body; send new content under a new key.",
+  ),
+  CUSTOMER_REF_CONFLICT: row(
+    409,
+    { sapi: "CUSTOMER_REF_CONFLICT" },
+    "Another open request or binding has this customerRef or this company; each stands for the other alone.",
+  ),
+  ONBOARDING_STATE: row(
+    409,
+    { sapi: "ONBOARDING_STATE" },
+    "The request has moved on, or its state allows no such decision; read it again.",
   ),
   RESPONSE_STATE: row(
     409,
@@ -241,6 +282,7 @@ export const ERRORS = {
     { sapi: "INTERNAL_ERROR", auth: "INTERNAL_ERROR" },
     "Something went wrong on our side; quote the request id to support.",
   ),
+  PREVIEW_DISABLED: row(503, { sapi: "PREVIEW_DISABLED" }, "This preview is not switched on here; ask the operator."),
   TEMPORARY: row(
     503,
     { sapi: "TEMPORARY", auth: "TEMPORARY", retryable: true },

@@ -46,11 +46,29 @@ export type ReceivedDocumentId = Branded<"ReceivedDocumentId">;
 export type FirmId = Branded<"FirmId">;
 export type IntegratorId = Branded<"IntegratorId">;
 export type KeyId = Branded<"KeyId">;
+export type PersonId = Branded<"PersonId">;
+export type OnboardingId = Branded<"OnboardingId">;
+/** A program that asks integrators for keys with OAuth. */
+export type OAuthClientId = Branded<"OAuthClientId">;
+/** An e-mail address in lower case, in a form that names one mailbox and nothing else. */
+export type Email = Branded<"Email">;
 /** `0245:2020202020`, as written by whoever named it; compare with `participantKey`. */
 export type ParticipantId = Branded<"ParticipantId">;
 export type RequestId = Branded<"RequestId">;
 /** ebMS MessageId: an RFC 2822 msg-id without angle brackets. */
 type MessageId = Branded<"MessageId">;
+
+const EMAIL =
+  /^(?=.{3,254}$)(?=.{1,64}@)[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/;
+
+/**
+ * Reads an address as a person types it: spaces around it go, letters become small. Quoted names, comments, lists and
+ * control characters are none: whatever is sent to an Email goes to that one mailbox.
+ */
+export function parseEmail(text: string): Email | undefined {
+  const email = text.trim().toLowerCase();
+  return EMAIL.test(email) ? (email as Email) : undefined;
+}
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -64,6 +82,9 @@ export const parseFirmId = (text: string): FirmId | undefined => parseUuid(text)
 export const parseIntegratorId = (text: string): IntegratorId | undefined =>
   parseUuid(text) as IntegratorId | undefined;
 export const parseKeyId = (text: string): KeyId | undefined => parseUuid(text) as KeyId | undefined;
+
+export const parseOnboardingId = (text: string): OnboardingId | undefined =>
+  parseUuid(text) as OnboardingId | undefined;
 
 /** The scheme of participant identifiers on the wire. @source design/as4.md, section 2 */
 export const PARTICIPANT_SCHEME = "iso6523-actorid-upis";

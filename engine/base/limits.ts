@@ -78,6 +78,49 @@ export const LIMITS = {
   /** Signing keys that are read: one signs, the others verify tokens that are still valid. Ours. */
   signing_keys_max: 64,
 
+  // People
+  /** A one-time code: how long it is good, and how many wrong ones end it. */
+  sign_in_code_ms: 10 * MINUTE_MS,
+  sign_in_tries_max: 5,
+  /**
+   * Codes that are sent to one address in a window. With five tries each, an attacker who asks all day guesses one code
+   * in 1,700 days. Ours.
+   */
+  sign_in_codes_max: 5,
+  sign_in_window_ms: 1 * HOUR_MS,
+  /** A session ends 12 hours after its sign-in, and an hour after its last use; the use is written once a minute. */
+  session_ms: 12 * HOUR_MS,
+  session_idle_ms: 1 * HOUR_MS,
+  session_seen_step_ms: 1 * MINUTE_MS,
+  /** Browsers in which one person is signed in; the oldest goes. Ours. */
+  sessions_per_person_max: 20,
+  /** spec/enterprise.md, Integrator API key: name. */
+  key_name_chars_max: 80,
+  /** A code of OAuth is good for a minute; it is kept for a day, so that its key ends when it comes again. Ours. */
+  oauth_code_ms: 1 * MINUTE_MS,
+  oauth_code_kept_ms: 1 * DAY_MS,
+  /** Characters of an address to which OAuth leads back, and of any other member of its requests. Ours. */
+  oauth_redirect_chars_max: 1_000,
+  oauth_redirects_max: 10,
+  /** Onboarding: words of an operator, a company's name, how long an activation may take before it is tried again. */
+  onboarding_words_chars_max: 500,
+  firm_name_chars_max: 255,
+  onboarding_activation_ms: 1 * MINUTE_MS,
+  /** The tax authority's confirmation has some hundred octets. How many come in a minute from one address. Ours. */
+  pfs_body_bytes_max: 64 * KiB,
+  rate_pfs: 120,
+  /** Firms that a node knows to have a mailbox. Ours: 100 bytes each. */
+  receiving_firms_known_max: 100_000,
+  /** Forms of one address in a minute: sign-in, its code, decisions. Ours. */
+  rate_forms: 60,
+  form_bytes_max: 32 * KiB,
+  rate_sign_in: 20,
+  /** Letters that leave at once; more are dropped and logged. What a mail server may take to answer. Ours. */
+  mails_under_way_max: 64,
+  mail_timeout_ms: 20 * SECOND_MS,
+  /** Letters kept as files; the oldest go. Ours. */
+  mail_files_max: 1_000,
+
   // Nodes
   /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
   node_beat_ms: 2 * SECOND_MS,
@@ -129,9 +172,12 @@ export const LIMITS = {
   operator_page_max: 200,
   /** Lines of a sample invoice: enough for the largest benchmark that travels over HTTP. Ours. */
   sample_invoice_lines_max: 10_000,
-  /** How long browsers keep the files of the reference page, and one whose name has its version. Ours. */
+  /** How long browsers keep the files that pages load. Ours. */
   reference_cache_s: 3_600,
-  reference_cache_versioned_s: 31_536_000,
+  /** How deep examples and tables of the reference follow schemas that contain others. Ours. */
+  reference_example_depth_max: 8,
+  /** Lines of the invoice that the reference fills in. Ours. */
+  reference_invoice_lines: 3,
   /** Longer patterns are left out of the OpenAPI documents: they are for machines, no reader gains by them. Ours. */
   openapi_pattern_chars_max: 80,
   /** What `kurier demo` waits for a delivery and for one answer. Ours. */

@@ -41,8 +41,11 @@ export const LOG_EVENTS = {
   "inbound.signed_elsewhere":
     "Another access point has sent in the name of a participant of ours; operators see its seat with the document.",
   "inbound.verdict_impossible": "A received document cannot be judged; no status is sent for it.",
+  "mail.dropped": "Too many letters are under way and one was not sent; look at the mail server.",
+  "mail.failed": "A letter could not be sent and is lost; look at SMTP_URL and the mail server.",
   "metrics.census_failed": "The gauges of documents could not be read from the database and keep their last values.",
   "nats.orphan_stopped": "A nats-server that the last process had left behind was stopped.",
+  "onboarding.activation_failed": "Firms that were vouched for could not be activated; the next pass tries again.",
   "pki.development_ready": "The development PKI of the sandbox was made or renewed.",
   "pki.keys_renewed": "The key store has changed and its new keys are in use.",
   "pki.keystore_unusable": "The changed key store cannot be read; the keys from before stay in use.",

@@ -2,6 +2,8 @@
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
 import { pruneFailures } from "../storage/identity/credentials.js";
+import { pruneOAuthCodes } from "../storage/identity/people/oauth.js";
+import { pruneSessions, pruneSignIns } from "../storage/identity/people/people.js";
 import { pruneRates } from "../storage/rates.js";
 import type { Sql } from "../storage/sql.js";
 import { pruneRefreshFamilies, pruneRevokedTokens } from "../storage/identity/tokens.js";
@@ -14,6 +16,9 @@ export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
     () => pruneRefreshFamilies(sql, now),
     () => pruneFailures(sql, now),
     () => pruneRates(sql),
+    () => pruneSignIns(sql, now),
+    () => pruneSessions(sql, now),
+    () => pruneOAuthCodes(sql, now),
   ];
   for (const prune of prunes) {
     for (let round = 0; round < LIMITS.identity_prune_rounds_max; round += 1)

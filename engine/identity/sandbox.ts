@@ -4,12 +4,13 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "
 import { join } from "node:path";
 
 import type { Clock } from "../base/clock.js";
-import { participantKey, participantParts } from "../base/ids.js";
-import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
+import { newId, parseFirmId, parseIntegratorId, participantKey, participantParts } from "../base/ids.js";
+import type { Email, FirmId, IntegratorId, ParticipantId, PersonId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
 import { SCOPES } from "../base/scopes.js";
 import type { Scope } from "../base/scopes.js";
 import { addCapabilities, findOwnParticipant } from "../storage/documents/received.js";
+import { putMember } from "../storage/identity/people/people.js";
 import type { Sql } from "../storage/sql.js";
 import { bindFirm, createFirm, createIntegrator, registerParticipant } from "./firms.js";
 import { createKey } from "./keys.js";
@@ -37,6 +38,8 @@ export interface Sandbox {
     readonly customerRefs: { readonly sender: string; readonly receiver: string };
   };
   readonly admin: { readonly token: string };
+  /** Addresses that may sign in: the owners of the demo firms and the integrator's administrator. */
+  readonly people: { readonly sender: string; readonly receiver: string; readonly integrator: string };
 }
 
 interface SandboxSettings {
@@ -54,6 +57,13 @@ export const DEMO_FIRMS = {
     customerRef: "demo-sender",
   },
   receiver: { name: "Príjemca a. s.", participantId: "0245:2120000025" as ParticipantId, customerRef: "demo-receiver" },
+} as const;
+
+/** Who may sign in to the sandbox. No mail leaves for them: the top-level domain example exists nowhere. */
+const DEMO_PEOPLE = {
+  sender: "owner@odosielatel.example" as Email,
+  receiver: "owner@prijemca.example" as Email,
+  integrator: "admin@integrator.example" as Email,
 } as const;
 
 interface Ports {
@@ -153,6 +163,24 @@ async function createSandbox(ports: Ports): Promise<Pick<Sandbox, "sender" | "re
   };
 }
 
+/** Gives the demo people their offices, also in a sandbox from before there were any. */
+async function demoPeople(
+  { sql, clock }: Ports,
+  { sender, receiver, integrator }: Pick<Sandbox, "sender" | "receiver" | "integrator">,
+): Promise<void> {
+  const offices = [
+    { email: DEMO_PEOPLE.sender, role: "owner", firmId: parseFirmId(sender.firmId), integratorId: undefined },
+    { email: DEMO_PEOPLE.receiver, role: "owner", firmId: parseFirmId(receiver.firmId), integratorId: undefined },
+    {
+      email: DEMO_PEOPLE.integrator,
+      role: "admin",
+      firmId: undefined,
+      integratorId: parseIntegratorId(integrator.integratorId),
+    },
+  ] as const;
+  for (const office of offices) await putMember(sql, { ...office, personId: newId(clock) as PersonId }, clock.now());
+}
+
 /** An operator's token of 256 random bits. */
 const newAdminToken = (): string => randomBytes(32).toString("base64url");
 
@@ -165,13 +193,16 @@ export async function ensureSandbox(ports: Ports, dataDir: string, settings: San
   const known =
     found !== undefined &&
     (await findOwnParticipant(ports.sql, participantKey(found.sender.participantId as ParticipantId))) !== undefined;
+  const tenants = known
+    ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator }
+    : await createSandbox(ports);
+  await demoPeople(ports, tenants);
   const sandbox: Sandbox = {
     baseUrl: `${settings.publicUrl}/api/v1`,
     sapiBaseUrl: `${settings.publicUrl}/sapi/v1`,
     adminUrl: settings.adminUrl,
-    ...(known
-      ? { sender: found.sender, receiver: found.receiver, integrator: found.integrator }
-      : await createSandbox(ports)),
+    ...tenants,
+    people: DEMO_PEOPLE,
     admin: { token: settings.adminToken ?? found?.admin.token ?? newAdminToken() },
   };
   writeSandbox(dataDir, sandbox);

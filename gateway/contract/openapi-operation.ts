@@ -3,6 +3,7 @@ import { z } from "zod";
 
 import { ERRORS } from "../../engine/base/errors.js";
 import type { ErrorName } from "../../engine/base/errors.js";
+import { oauthCodeOf } from "../request/problem.js";
 import { refusalsOfColumns } from "../request/steps.js";
 import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
@@ -71,6 +72,7 @@ const ENVELOPE_NAMES: Readonly<Record<Family, string>> = {
   enterprise: "Error",
   connector: "Error",
   public: "Error",
+  page: "Error",
   admin: "Error",
   as4: "Error",
 };
@@ -87,6 +89,7 @@ export const refusalsOf = (row: Route): ErrorName[] => [...new Set([...row.error
 
 const codeOf = (name: ErrorName, family: Family): string => {
   const error = ERRORS[name];
+  if (family === "oauth") return oauthCodeOf(name);
   return family === "sapi" ? error.sapi : family === "auth" ? error.auth : error.enterprise;
 };
 

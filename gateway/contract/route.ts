@@ -20,7 +20,7 @@ export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 type Method = (typeof METHODS)[number];
 
 /** Decides the error envelope and the OpenAPI document. @source spec/rulings.md, section 3 */
-export const FAMILIES = ["sapi", "auth", "enterprise", "connector", "oauth", "public", "admin", "as4"] as const;
+export const FAMILIES = ["sapi", "auth", "enterprise", "connector", "oauth", "public", "page", "admin", "as4"] as const;
 export type Family = (typeof FAMILIES)[number];
 
 /**
@@ -100,6 +100,10 @@ export const RATES = {
   sapi_renew: rate(LIMITS.rate_enterprise, "address", "on_429", "renew"),
   consent_create: rate(LIMITS.rate_consent_create, "key", "always", "consent_create"),
   consent_read: rate(LIMITS.rate_consent_read, "key", "always", "consent_read"),
+  pfs: rate(LIMITS.rate_pfs, "address", "on_429", "pfs"),
+  /** Who asks for a sign-in code or gives one, and who sends any other form of a page. */
+  sign_in: rate(LIMITS.rate_sign_in, "address", "on_429", "sign_in"),
+  forms: rate(LIMITS.rate_forms, "address", "on_429", "forms"),
   public_validate: rate(LIMITS.rate_public_validate, "address", "on_429", "public_validate"),
 } as const satisfies Record<string, RateRow>;
 export type RateName = keyof typeof RATES;
@@ -202,6 +206,8 @@ interface RowBase {
   readonly tag?: string;
   /** All of them must be in the effective scopes. @default none */
   readonly scopes?: readonly Scope[];
+  /** Whether the operation is about received documents, which a firm that only sends has not. @default false */
+  readonly receives?: boolean;
   /** Row of RATES. @default no limit */
   readonly rate?: RateName;
   /** Refusals that the handler throws; those of the pipeline follow from the columns. */

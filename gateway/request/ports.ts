@@ -35,6 +35,8 @@ export interface PipelinePorts {
   customerContext(caller: Caller, customerRef: string): CustomerContext | Promise<CustomerContext>;
   /** @throws Refusal PARTICIPANT_FORBIDDEN */
   participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
+  /** Whether a firm has a mailbox here. */
+  mayReceive(firmId: FirmId): true | Promise<boolean>;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;

@@ -47,6 +47,7 @@ const OAUTH_CODES: Partial<Record<ErrorName, string>> = {
   CREDENTIALS_INVALID: "invalid_client",
   TOKEN_INVALID: "invalid_client",
   REFRESH_TOKEN_INVALID: "invalid_grant",
+  OAUTH_GRANT: "invalid_grant",
   SCOPE_NOT_ALLOWED: "invalid_scope",
   CREDENTIALS_LOCKED: "temporarily_unavailable",
   RATE_LIMITED: "temporarily_unavailable",
@@ -98,8 +99,11 @@ const auth: Envelope = (refusal, requestId) => {
   };
 };
 
+/** The code of RFC 6749 that a refusal has at OAuth. */
+export const oauthCodeOf = (name: ErrorName): string => OAUTH_CODES[name] ?? "invalid_request";
+
 const oauth: Envelope = (refusal) => ({
-  error: OAUTH_CODES[refusal.reason] ?? "invalid_request",
+  error: oauthCodeOf(refusal.reason),
   error_description: refusal.message,
 });
 
@@ -134,6 +138,7 @@ const ENVELOPES: Readonly<Record<Family, Envelope>> = {
   enterprise,
   connector: enterprise,
   public: enterprise,
+  page: enterprise,
   admin: enterprise,
   as4: enterprise,
 };
@@ -143,10 +148,14 @@ export function problem(refusal: Refusal, family: Family, requestId: string, pre
   const { status } = ERRORS[refusal.reason];
   const { retryAfter_s, requiredScope, allow } = refusal.extras;
   const headers: Record<string, string> = {};
-  const retryAfter = retryAfter_s ?? (status === 503 ? LIMITS.temporary_retry_after_s : undefined);
+  const retryAfter =
+    retryAfter_s ?? (status === 503 && ERRORS[refusal.reason].retryable ? LIMITS.temporary_retry_after_s : undefined);
   if (retryAfter !== undefined) headers["Retry-After"] = String(Math.max(1, Math.ceil(retryAfter)));
   if (allow !== undefined) headers["Allow"] = allow.join(", ");
-  if (status === 401)
+  // RFC 6749, 5.1: nothing of the exchange is kept by a cache.
+  if (family === "oauth") headers["Cache-Control"] = "no-store";
+  if (status === 401 && family === "oauth") headers["WWW-Authenticate"] = 'Basic realm="kurier"';
+  else if (status === 401)
     headers["WWW-Authenticate"] =
       presented && refusal.reason === "TOKEN_INVALID" ? 'Bearer error="invalid_token"' : "Bearer";
   if (requiredScope !== undefined)

@@ -15,6 +15,7 @@ import type { Inflated, Inflater } from "./inflate.js";
 import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 import { problem } from "./problem.js";
+import { refusalPage } from "../web/pages/faults.js";
 import { RATES } from "../contract/route.js";
 import type { RawBody, Reply, Route } from "../contract/route.js";
 
@@ -242,8 +243,21 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
       });
       refusal = new Refusal("INTERNAL");
     }
+    if (this.#plan.family === "page") return this.#failedPage(refusal);
     const { status, body, headers } = problem(refusal, this.#plan.family, this.requestId, this.presentedToken);
     return this.#settled(status, this.#headersOf(headers, status), JSON_TYPE, JSON.stringify(body));
+  }
+
+  /** People read a page, not JSON. */
+  #failedPage(refusal: Refusal): Outgoing {
+    const { headers } = problem(refusal, "page", this.requestId, this.presentedToken);
+    const shown = refusalPage(refusal, this.requestId, this.header("accept-language"));
+    return this.#settled(
+      shown.status,
+      this.#headersOf({ ...shown.headers, ...headers }, shown.status),
+      shown.contentType,
+      shown.body.raw,
+    );
   }
 
   #settled(

@@ -104,6 +104,13 @@ export const STEPS: readonly Step[] = [
     run: scopes,
   },
   {
+    name: "mailbox of the firm (403)",
+    needs: "head",
+    applies: (row) => row.receives === true,
+    refuses: ["RECEIVING_FORBIDDEN"],
+    run: mailbox,
+  },
+  {
     name: "idempotency key (400)",
     needs: "head",
     applies: (row) => row.idempotency !== "none",
@@ -285,6 +292,15 @@ function scopes(request: SteppedRequest, row: Route): void {
   const effective = request.participant?.scopes ?? request.firm?.scopes ?? request.caller?.scopes;
   for (const scope of row.scopes)
     if (effective?.has(scope) !== true) throw new Refusal("SCOPE_MISSING", [], { requiredScope: scope });
+}
+
+function mailbox(request: SteppedRequest): void | Promise<void> {
+  const firmId = request.participant?.firmId ?? request.firm?.firmId;
+  const may = firmId === undefined ? true : request.ports.mayReceive(firmId);
+  if (may === true) return;
+  return may.then((late) => {
+    if (!late) throw new Refusal("RECEIVING_FORBIDDEN");
+  });
 }
 
 function idempotencyKey(request: SteppedRequest, row: Route): void {

@@ -48,6 +48,7 @@ export const connectorRoutes = (ports: ConnectorPorts): readonly Route[] => [
   route({
     ...COMMON,
     operation: "connectorRespond",
+    receives: true,
     method: "POST",
     path: "/connector/documents/{documentId}/respond",
     scopes: ["documents:write"],

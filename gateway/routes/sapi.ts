@@ -245,6 +245,7 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
   route({
     ...COMMON,
     operation: "sapiReceiveList",
+    receives: true,
     method: "GET",
     path: "/document/receive",
     scopes: ["documents:read"],
@@ -293,6 +294,7 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
   route({
     ...COMMON,
     operation: "sapiReceiveDetail",
+    receives: true,
     method: "GET",
     path: "/document/receive/{documentId}",
     scopes: ["documents:read"],
@@ -310,6 +312,7 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
   route({
     ...COMMON,
     operation: "sapiAcknowledge",
+    receives: true,
     method: "POST",
     path: "/document/receive/{documentId}/acknowledge",
     scopes: ["documents:write"],

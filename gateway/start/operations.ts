@@ -11,6 +11,7 @@ import type { ParticipantKind } from "../../actors/participant.js";
 import type { Clock } from "../../engine/base/clock.js";
 import type { Cursors } from "../../engine/base/cursors.js";
 import { participantKey } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import type { Log } from "../../engine/base/log.js";
 import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import type { Inbox } from "../../engine/documents/inbound/inbox.js";
@@ -27,18 +28,25 @@ import { openApiDocuments } from "../contract/openapi.js";
 import { plug } from "../contract/plug.js";
 import type { Plug } from "../contract/plug.js";
 import type { Route } from "../contract/route.js";
+import { frontRoutes } from "../routes/pages/front.js";
+import { agreementRoutes } from "../routes/pages/oauth-agreement.js";
+import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
 import { connectorRoutes } from "../routes/connector.js";
 import { documentRoutes } from "../routes/documents.js";
+import { onboardingRoutes } from "../routes/people/onboarding.js";
+import { oauthRoutes } from "../routes/people/oauth.js";
 import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
 import { reportingRoutes } from "../routes/reporting.js";
 import { sapiRoutes } from "../routes/sapi.js";
 import { smpRoutes } from "../routes/smp.js";
 import { validationRoutes } from "../routes/validation.js";
+import { demoInvoice } from "./demo-invoice.js";
+import type { PeopleParts } from "./people.js";
 import { webRoutes } from "../routes/web.js";
 
 /** What of the running engine the ports of the rows are made of. Reads use what holds data, commands ask the actors. */
-interface EngineParts {
+interface EngineParts extends Omit<PeopleParts, "mayReceive"> {
   readonly clock: Clock;
   readonly log: Log;
   readonly sql: Sql;
@@ -59,6 +67,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     ...tokensThroughActors(actors, credentialKind(identity)),
     jwks: identity.jwks,
   })),
+  plug(onboardingRoutes, ({ onboarding, pfsSecret }) => ({ ...onboarding, pfsSecret })),
+  plug(oauthRoutes, ({ oauth }) => oauth),
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({
     send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
     inbox,
@@ -86,6 +96,13 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   })),
 ];
 
+/** What people see. The rows are no part of the published contract. */
+const PAGES: readonly Plug<EngineParts>[] = [
+  plug(frontRoutes, ({ pages, people }) => ({ ...pages, people })),
+  plug(agreementRoutes, ({ pages, people, oauth }) => ({ ...pages, people, oauth })),
+  plug(signInRoutes, ({ pages, people }) => ({ ...pages, people })),
+];
+
 /** What other service providers call; only an access point that is in the network answers there. */
 const NETWORK_OPERATIONS: readonly Plug<AccessPoint>[] = [
   plug(as4Routes, ({ receiver }) => ({ receive: receiver })),
@@ -101,7 +118,8 @@ export function publicRows(parts: EngineParts, accessPoint: AccessPoint | undefi
   const contract = API_OPERATIONS.flatMap((operations) => operations.rows(parts));
   return [
     ...contract,
-    ...webRoutes(openApiDocuments(contract)),
+    ...PAGES.flatMap((pages) => pages.rows(parts)),
+    ...webRoutes(openApiDocuments(contract), () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines)),
     ...(accessPoint === undefined ? [] : NETWORK_OPERATIONS.flatMap((operations) => operations.rows(accessPoint))),
   ];
 }

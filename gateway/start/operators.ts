@@ -4,14 +4,10 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Registrations } from "../../actors/registration.js";
 import type { ParticipantFault } from "../../engine/identity/registration.js";
 import { tenantKind, tenantsThroughActors } from "../../actors/tenant.js";
-import { bratislavaDay } from "../../engine/base/clock.js";
-import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { observeHeld } from "../../engine/documents/inbound/held.js";
 import { observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
 import { Refusal } from "../../engine/base/errors.js";
-import { DEMO_FIRMS } from "../../engine/identity/sandbox.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
-import { newId } from "../../engine/base/ids.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
@@ -30,7 +26,12 @@ import { censusOfRegistrations } from "../../engine/storage/registrations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
 import type { Route } from "../contract/route.js";
 import { adminRoutes } from "../routes/admin.js";
+import { adminOAuthRoutes } from "../routes/people/admin-oauth.js";
+import { adminOnboardingRoutes } from "../routes/people/admin-onboarding.js";
+import { adminPeopleRoutes } from "../routes/people/admin-people.js";
+import { invitationOf } from "./letters.js";
 import { operationsRoutes } from "../routes/operations.js";
+import { demoInvoice } from "./demo-invoice.js";
 import type { Base } from "./infrastructure.js";
 import type { Work } from "./work.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -104,6 +105,12 @@ export function adminRows(
   const tenants = tenantsThroughActors(parts.actors, tenantKind({ sql, clock, environment: config.ENVIRONMENT }));
   return [
     ...operationsRoutes({ metrics, ready: isReady }),
+    ...adminPeopleRoutes({
+      members: (owner) => parts.people.members(owner),
+      invite: (order) => parts.people.invite(invitationOf(order, parts.pages.publicUrl)),
+    }),
+    ...adminOAuthRoutes(parts.oauth),
+    ...adminOnboardingRoutes(parts.onboarding),
     ...adminRoutes({
       listFirms: () => orTemporary(listFirms(sql, LIMITS.operator_page_max)),
       createFirm: async (firm) => {
@@ -122,18 +129,7 @@ export function adminRows(
       releaseReceived: (id) => parts.release(id),
       streams: () => parts.streams.status(),
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,
-      sampleInvoice: (lines) =>
-        sandbox === undefined
-          ? undefined
-          : sampleInvoice({
-              sender: DEMO_FIRMS.sender.participantId,
-              receiver: DEMO_FIRMS.receiver.participantId,
-              senderName: DEMO_FIRMS.sender.name,
-              receiverName: DEMO_FIRMS.receiver.name,
-              number: `F-${newId(clock)}`,
-              issueDate: bratislavaDay(clock.now()),
-              lines,
-            }),
+      sampleInvoice: (lines) => (sandbox === undefined ? undefined : demoInvoice(clock, lines)),
     }),
   ];
 }

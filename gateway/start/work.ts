@@ -51,10 +51,12 @@ import type { RateLimiter } from "../request/rate-limit.js";
 import type { Route } from "../contract/route.js";
 import type { Base, Database } from "./infrastructure.js";
 import { publicRows } from "./operations.js";
+import { startPeople } from "./people.js";
+import type { PeopleParts } from "./people.js";
 import { whyPacksAreRefused } from "./rule-packs.js";
 
 /** What runs, as the listeners and the operators need it. */
-export interface Work {
+export interface Work extends PeopleParts {
   readonly sql: Sql;
   readonly identity: Identity;
   readonly streams: Streams;
@@ -239,17 +241,13 @@ async function startDispatch(
   return { statuses, dispatcher };
 }
 
-/** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
-export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
-  const { config, clock, log, metrics, stack, dataDir } = base;
-  const { sql } = database;
-  const { publicUrl } = options;
-  const key = masterKey(config, dataDir);
-  const sealer = createSealer([key]);
-  const cursors = createCursors(key);
-
+/** Identity of this node, listening to what the others announce. */
+async function startIdentity(
+  { config, clock, log, metrics, stack }: Base,
+  { database, sealer, publicUrl }: { readonly database: Database; readonly sealer: Sealer; readonly publicUrl: string },
+): Promise<Identity> {
   const identity = createIdentity({
-    sql,
+    sql: database.sql,
     databaseUrl: database.url,
     sealer,
     clock,
@@ -260,6 +258,32 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   });
   await identity.start();
   stack.add(() => identity.stop());
+  return identity;
+}
+
+/** The rates of this node and its share of those of all. */
+function startLimiter({ clock, stack }: Base, identity: Identity): RateLimiter {
+  const limiter = createRateLimiter({ clock, peers: identity.peers });
+  const sweeper = setInterval(() => {
+    limiter.sweep();
+  }, LIMITS.rate_window_ms);
+  sweeper.unref();
+  stack.add(() => {
+    clearInterval(sweeper);
+  });
+  return limiter;
+}
+
+/** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
+export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
+  const { config, clock, log, metrics, stack, dataDir } = base;
+  const { sql } = database;
+  const { publicUrl } = options;
+  const key = masterKey(config, dataDir);
+  const sealer = createSealer([key]);
+  const cursors = createCursors(key);
+
+  const identity = await startIdentity(base, { database, sealer, publicUrl });
   const { pool, validators } = await startWorkers(base, sealer);
   const relay = startRelay({ sql, streams, log, metrics });
   stack.add(() => relay.stop());
@@ -312,16 +336,24 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   });
   stack.add(() => actors.stop());
 
-  const limiter = createRateLimiter({ clock, peers: identity.peers });
-  const sweeper = setInterval(() => {
-    limiter.sweep();
-  }, LIMITS.rate_window_ms);
-  sweeper.unref();
-  stack.add(() => {
-    clearInterval(sweeper);
-  });
+  const limiter = startLimiter(base, identity);
+  const people = startPeople(base, { sql, actors, identity, publicUrl });
   const rows = publicRows(
-    { clock, log, sql, sealer, cursors, identity, inbox, validators, archive, actors, document, participant },
+    {
+      clock,
+      log,
+      sql,
+      sealer,
+      cursors,
+      identity,
+      inbox,
+      validators,
+      archive,
+      actors,
+      document,
+      participant,
+      ...people,
+    },
     accessPoint,
   );
   const registering = accessPoint?.registrations;
@@ -335,6 +367,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     pool,
     limiter,
     rows,
+    ...people,
     registrations,
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {

@@ -8,8 +8,7 @@ import { serverForms, startGateway } from "../support/gateway.js";
 import type { TestGateway } from "../support/gateway.js";
 import { publishedRows, referenceRows } from "../support/published-rows.js";
 
-/** The title above the document; the component writes it without a heading's role, and once more in its side bar. */
-const heading = (page: Page, title: string): Locator => page.locator("rapi-doc main").getByText(title).first();
+const heading = (page: Page, title: string): Locator => page.getByRole("heading", { level: 1, name: title });
 
 describeBrowser("the API reference in a browser", (executablePath) => {
   let browser: Browser;
@@ -46,20 +45,29 @@ describeBrowser("the API reference in a browser", (executablePath) => {
     await page.close();
   });
 
-  test("the tabs lead from one interface to the other, and / leads to the reference", async () => {
+  test("the tabs lead from one interface to the other", async () => {
     const page = await browser.newPage();
-    await page.goto(gateway.origin);
+    await page.goto(`${gateway.origin}/docs`);
     await page.getByRole("navigation", { name: "Interfaces" }).getByRole("link", { name: "SAPI profile" }).click();
     await heading(page, "Kurier SAPI profile").waitFor();
     expect(new URL(page.url()).pathname).toBe("/docs/sapi");
     await page.close();
   });
 
-  test("nothing is wider than a phone", async () => {
+  test("a phone has a menu that opens, leads to an operation and closes; nothing is wider than the phone", async () => {
     const page = await browser.newPage({ viewport: { width: 360, height: 740 } });
     await page.goto(`${gateway.origin}/docs/sapi`);
     await heading(page, "Kurier SAPI profile").waitFor();
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
+    const menu = page.getByRole("navigation", { name: "Operations" });
+    expect(await menu.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Menu" }).click();
+    await menu.getByRole("link", { name: "Send a UBL document" }).click();
+    expect(await menu.isVisible()).toBe(false);
+    expect(new URL(page.url()).hash).toBe("#sapiSend");
+    await page.getByRole("button", { name: "Menu" }).click();
+    await page.keyboard.press("Escape");
+    expect(await menu.isVisible()).toBe(false);
     await page.close();
   });
 });

@@ -237,6 +237,7 @@ table firm
   peppol_status text not null
   sandbox boolean not null
   created_at timestamp with time zone not null
+  sends_only boolean not null default false
   constraint firm_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint firm_peppol_status_check: CHECK ((peppol_status = ANY (ARRAY['not_registered'::text, 'registered'::text])))
   constraint firm_pkey: PRIMARY KEY (id)
@@ -260,6 +261,7 @@ table firm_binding
   constraint firm_binding_integrator_id_customer_ref_key: UNIQUE (integrator_id, customer_ref)
   index firm_binding_firm: CREATE INDEX firm_binding_firm ON public.firm_binding USING btree (firm_id)
   trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
+  trigger firm_binding_ended: CREATE TRIGGER firm_binding_ended AFTER UPDATE OF state ON public.firm_binding FOR EACH ROW WHEN (((new.state = 'revoked'::text) AND (old.state <> 'revoked'::text))) EXECUTE FUNCTION end_onboarding_of_binding()
 
 table inbound_status
   id uuid not null
@@ -302,9 +304,27 @@ table integrator
   production_authorized boolean not null
   binding_generation integer not null default 0
   created_at timestamp with time zone not null
+  managed_billing boolean not null default false
   constraint integrator_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint integrator_pkey: PRIMARY KEY (id)
   trigger integrator_changed: CREATE TRIGGER integrator_changed AFTER UPDATE ON public.integrator FOR EACH ROW EXECUTE FUNCTION announce_integrator()
+
+table membership
+  person_id uuid not null
+  firm_id uuid
+  integrator_id uuid
+  role text not null
+  created_at timestamp with time zone not null
+  constraint membership_check: CHECK (((firm_id IS NULL) <> (integrator_id IS NULL)))
+  constraint membership_check1: CHECK (((integrator_id IS NULL) OR (role = 'admin'::text)))
+  constraint membership_role_check: CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text])))
+  constraint membership_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint membership_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint membership_person_id_fkey: FOREIGN KEY (person_id) REFERENCES person(id)
+  index membership_firm: CREATE UNIQUE INDEX membership_firm ON public.membership USING btree (person_id, firm_id) WHERE (firm_id IS NOT NULL)
+  index membership_integrator: CREATE UNIQUE INDEX membership_integrator ON public.membership USING btree (person_id, integrator_id) WHERE (integrator_id IS NOT NULL)
+  index membership_of_firm: CREATE INDEX membership_of_firm ON public.membership USING btree (firm_id) WHERE (firm_id IS NOT NULL)
+  index membership_of_integrator: CREATE INDEX membership_of_integrator ON public.membership USING btree (integrator_id) WHERE (integrator_id IS NOT NULL)
 
 table mls_duty
   id uuid not null
@@ -330,6 +350,91 @@ table node
   id uuid not null
   seen_at timestamp with time zone not null
   constraint node_pkey: PRIMARY KEY (id)
+
+table oauth_client
+  id uuid not null
+  name text not null
+  secret_sha256 bytea not null
+  redirect_uris text[] not null
+  created_at timestamp with time zone not null
+  constraint oauth_client_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80)))
+  constraint oauth_client_redirect_uris_check: CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 10)))
+  constraint oauth_client_secret_sha256_check: CHECK ((octet_length(secret_sha256) = 32))
+  constraint oauth_client_pkey: PRIMARY KEY (id)
+
+table oauth_code
+  code_sha256 bytea not null
+  client_id uuid not null
+  person_id uuid not null
+  integrator_id uuid not null
+  redirect_uri text not null
+  challenge text not null
+  scopes text[] not null
+  created_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  used_at timestamp with time zone
+  replayed_at timestamp with time zone
+  key_id uuid
+  constraint oauth_code_challenge_check: CHECK ((challenge ~ '^[A-Za-z0-9_-]{43}$'::text))
+  constraint oauth_code_code_sha256_check: CHECK ((octet_length(code_sha256) = 32))
+  constraint oauth_code_scopes_check: CHECK ((cardinality(scopes) >= 1))
+  constraint oauth_code_client_id_fkey: FOREIGN KEY (client_id) REFERENCES oauth_client(id)
+  constraint oauth_code_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint oauth_code_key_id_fkey: FOREIGN KEY (key_id) REFERENCES api_key(id)
+  constraint oauth_code_person_id_fkey: FOREIGN KEY (person_id) REFERENCES person(id)
+  constraint oauth_code_pkey: PRIMARY KEY (code_sha256)
+  index oauth_code_age: CREATE INDEX oauth_code_age ON public.oauth_code USING btree (created_at)
+
+table onboarding_history
+  request_id uuid not null
+  version integer not null
+  status text not null
+  trigger text not null
+  detail text
+  occurred_at timestamp with time zone not null
+  constraint onboarding_history_detail_check: CHECK ((char_length(detail) <= 500))
+  constraint onboarding_history_request_id_fkey: FOREIGN KEY (request_id) REFERENCES onboarding_request(id)
+  constraint onboarding_history_pkey: PRIMARY KEY (request_id, version)
+
+table onboarding_request
+  id uuid not null
+  integrator_id uuid not null
+  idempotency_key text not null
+  body_sha256 bytea not null
+  service_mode text not null
+  customer_ref text not null
+  dic text not null
+  contact_email text not null
+  relationship_mode text not null
+  status text not null
+  firm_id uuid
+  next_action text
+  legal_name text
+  vouched_at timestamp with time zone
+  version integer not null default 1
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  constraint onboarding_request_body_sha256_check: CHECK ((octet_length(body_sha256) = 32))
+  constraint onboarding_request_check: CHECK (((status <> 'active'::text) OR (firm_id IS NOT NULL)))
+  constraint onboarding_request_contact_email_check: CHECK ((char_length(contact_email) <= 255))
+  constraint onboarding_request_customer_ref_check: CHECK (((char_length(customer_ref) >= 1) AND (char_length(customer_ref) <= 128)))
+  constraint onboarding_request_dic_check: CHECK ((dic ~ '^[0-9]{10}$'::text))
+  constraint onboarding_request_idempotency_key_check: CHECK (((char_length(idempotency_key) >= 8) AND (char_length(idempotency_key) <= 128)))
+  constraint onboarding_request_legal_name_check: CHECK (((char_length(legal_name) >= 1) AND (char_length(legal_name) <= 255)))
+  constraint onboarding_request_next_action_check: CHECK ((char_length(next_action) <= 500))
+  constraint onboarding_request_relationship_mode_check: CHECK ((relationship_mode = ANY (ARRAY['technical_delegation'::text, 'managed_service'::text])))
+  constraint onboarding_request_service_mode_check: CHECK ((service_mode = 'send_only'::text))
+  constraint onboarding_request_status_check: CHECK ((status = ANY (ARRAY['awaiting_pfs'::text, 'action_required'::text, 'activating'::text, 'active'::text, 'blocked'::text, 'revoked'::text])))
+  constraint onboarding_request_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint onboarding_request_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint onboarding_request_pkey: PRIMARY KEY (id)
+  constraint onboarding_request_integrator_id_idempotency_key_key: UNIQUE (integrator_id, idempotency_key)
+  index onboarding_binding: CREATE INDEX onboarding_binding ON public.onboarding_request USING btree (integrator_id, firm_id) WHERE (firm_id IS NOT NULL)
+  index onboarding_dic: CREATE INDEX onboarding_dic ON public.onboarding_request USING btree (dic) WHERE (status = ANY (ARRAY['awaiting_pfs'::text, 'activating'::text]))
+  index onboarding_due: CREATE INDEX onboarding_due ON public.onboarding_request USING btree (vouched_at) WHERE ((status = 'activating'::text) AND (vouched_at IS NOT NULL))
+  index onboarding_newest: CREATE INDEX onboarding_newest ON public.onboarding_request USING btree (created_at DESC)
+  index onboarding_open_dic: CREATE UNIQUE INDEX onboarding_open_dic ON public.onboarding_request USING btree (integrator_id, dic) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
+  index onboarding_open_ref: CREATE UNIQUE INDEX onboarding_open_ref ON public.onboarding_request USING btree (integrator_id, customer_ref) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
 
 table outbox
   id bigint not null generated always as identity
@@ -370,6 +475,39 @@ table payload
   bytes integer not null
   constraint payload_bytes_check: CHECK ((bytes > 0))
   constraint payload_pkey: PRIMARY KEY (document_id)
+
+table person
+  id uuid not null
+  email text not null
+  created_at timestamp with time zone not null
+  constraint person_email_check: CHECK (((email = lower(email)) AND ((char_length(email) >= 3) AND (char_length(email) <= 254))))
+  constraint person_pkey: PRIMARY KEY (id)
+  constraint person_email_key: UNIQUE (email)
+
+table person_session
+  token_sha256 bytea not null
+  person_id uuid not null
+  created_at timestamp with time zone not null
+  seen_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  constraint person_session_token_sha256_check: CHECK ((octet_length(token_sha256) = 32))
+  constraint person_session_person_id_fkey: FOREIGN KEY (person_id) REFERENCES person(id)
+  constraint person_session_pkey: PRIMARY KEY (token_sha256)
+  index person_session_expiry: CREATE INDEX person_session_expiry ON public.person_session USING btree (expires_at)
+  index person_session_person: CREATE INDEX person_session_person ON public.person_session USING btree (person_id, created_at)
+
+table pfs_confirmation
+  token_sha256 bytea not null
+  dic text not null
+  legal_name text
+  received_at timestamp with time zone not null
+  request_id uuid
+  constraint pfs_confirmation_dic_check: CHECK ((dic ~ '^[0-9]{10}$'::text))
+  constraint pfs_confirmation_legal_name_check: CHECK (((char_length(legal_name) >= 1) AND (char_length(legal_name) <= 255)))
+  constraint pfs_confirmation_token_sha256_check: CHECK ((octet_length(token_sha256) = 32))
+  constraint pfs_confirmation_request_id_fkey: FOREIGN KEY (request_id) REFERENCES onboarding_request(id)
+  constraint pfs_confirmation_pkey: PRIMARY KEY (token_sha256)
+  index pfs_confirmation_dic: CREATE INDEX pfs_confirmation_dic ON public.pfs_confirmation USING btree (dic, received_at)
 
 table rate_window
   key text not null
@@ -550,6 +688,23 @@ table service_message
   index service_message_due: CREATE INDEX service_message_due ON public.service_message USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
   trigger service_message_due_at_once: CREATE TRIGGER service_message_due_at_once BEFORE INSERT ON public.service_message FOR EACH ROW EXECUTE FUNCTION service_message_due_at_once()
 
+table sign_in
+  visit_sha256 bytea not null
+  address_sha256 bytea not null
+  person_id uuid
+  code_hmac bytea not null
+  tries integer not null default 0
+  created_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  constraint sign_in_address_sha256_check: CHECK ((octet_length(address_sha256) = 32))
+  constraint sign_in_code_hmac_check: CHECK ((octet_length(code_hmac) = 32))
+  constraint sign_in_visit_sha256_check: CHECK ((octet_length(visit_sha256) = 32))
+  constraint sign_in_person_id_fkey: FOREIGN KEY (person_id) REFERENCES person(id)
+  constraint sign_in_pkey: PRIMARY KEY (visit_sha256)
+  index sign_in_address: CREATE INDEX sign_in_address ON public.sign_in USING btree (address_sha256, created_at)
+  index sign_in_age: CREATE INDEX sign_in_age ON public.sign_in USING btree (created_at)
+  index sign_in_person: CREATE INDEX sign_in_person ON public.sign_in USING btree (person_id) WHERE (person_id IS NOT NULL)
+
 table signing_key
   kid text not null
   seq integer not null
@@ -679,6 +834,46 @@ AS $function$
   where r.id = p_id and r.participant_key = p_participant_key and r.firm_id = p_firm_id and received_is_visible(r.status)
   returning r.acknowledged_at
 $function$
+
+CREATE OR REPLACE FUNCTION public.activate_onboarding(p_id uuid, p_version integer, p_firm uuid, p_participant_key text, p_sandbox boolean, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_request onboarding_request;
+  v_firm firm;
+  v_binding firm_binding;
+begin
+  perform 1 from integrator i join onboarding_request r on r.integrator_id = i.id where r.id = p_id for update of i;
+  select * into v_request from onboarding_request where id = p_id for update;
+  if not found or v_request.version <> p_version or v_request.status <> 'activating' then return 'changed'; end if;
+  -- Two requests for one new company make one firm.
+  perform pg_advisory_xact_lock(hashtextextended('firm:' || v_request.dic, 0));
+  select f.* into v_firm from firm f where f.dic = v_request.dic
+    or f.id = (select firm_id from participant where key = p_participant_key) order by f.created_at limit 1;
+  if found then
+    select * into v_binding from firm_binding where integrator_id = v_request.integrator_id and firm_id = v_firm.id;
+    if not v_firm.sends_only and (v_binding is null or not covers_sending(v_binding)) then return 'firm_elsewhere'; end if;
+  else
+    insert into firm (id, name, dic, peppol_status, sandbox, sends_only, created_at)
+      values (p_firm, coalesce(v_request.legal_name, 'DIČ ' || v_request.dic), v_request.dic, 'not_registered', p_sandbox, true, p_now)
+      returning * into v_firm;
+    insert into participant (key, id, firm_id, registered_at) values (p_participant_key, p_participant_key, v_firm.id, p_now);
+  end if;
+  perform 1 from firm_binding where integrator_id = v_request.integrator_id and customer_ref = v_request.customer_ref and firm_id <> v_firm.id;
+  if found then return 'ref_taken'; end if;
+  if v_firm.sends_only then
+    insert into firm_binding as b (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
+      values (v_request.integrator_id, v_firm.id, v_request.customer_ref, 'active', array['documents:send', 'documents:read'],
+        array['enterprise', 'sapi', 'connector'], p_now, p_now)
+      on conflict (integrator_id, firm_id) do update set state = 'active', scopes = excluded.scopes,
+        interfaces = excluded.interfaces, customer_ref = excluded.customer_ref, updated_at = excluded.updated_at;
+  end if;
+  update onboarding_request set status = 'active', firm_id = v_firm.id, next_action = null, version = version + 1,
+    updated_at = greatest(updated_at, p_now) where id = p_id;
+  insert into onboarding_history (request_id, version, status, trigger, occurred_at) values (p_id, p_version + 1, 'active', 'activated', p_now);
+  return 'activated';
+end $function$
 
 CREATE OR REPLACE FUNCTION public.announce_api_key()
  RETURNS trigger
@@ -958,6 +1153,14 @@ AS $function$
   cross join lateral take_attempt(o.id, p_owner, p_lease_ms) as a
 $function$
 
+CREATE OR REPLACE FUNCTION public.covers_sending(p_binding firm_binding)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select p_binding.state = 'active' and p_binding.scopes @> array['documents:send', 'documents:read']
+$function$
+
 CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer)
  RETURNS text
  LANGUAGE plpgsql
@@ -982,6 +1185,50 @@ begin
   insert into api_key (id, key_type, firm_id, integrator_id, scoped_firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
     values (p_id, p_key_type, p_firm, p_integrator, p_scoped_firm, p_prefix, p_secret_sha256, p_scopes, p_ip_allowlist, true, p_name, p_now);
   return 'created';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.create_onboarding_request(p_request jsonb, p_body_sha256 bytea, p_production boolean, p_next_action text)
+ RETURNS TABLE(outcome text, id uuid)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_request onboarding_request;
+  v_other onboarding_request;
+  v_integrator integrator;
+  v_firm uuid;
+begin
+  select * into v_request from jsonb_populate_record(null::onboarding_request, p_request);
+  select i.* into v_integrator from integrator i where i.id = v_request.integrator_id for update;
+  select r.* into v_other from onboarding_request r
+    where r.integrator_id = v_request.integrator_id and r.idempotency_key = v_request.idempotency_key;
+  if found then
+    return query select case when v_other.body_sha256 = p_body_sha256 then 'replay' else 'key_conflict' end, v_other.id;
+    return;
+  end if;
+  if p_production and not v_integrator.production_authorized then return query select 'not_authorized', null::uuid; return; end if;
+  if v_request.relationship_mode = 'managed_service' and not v_integrator.managed_billing then
+    return query select 'no_billing', null::uuid; return;
+  end if;
+  perform 1 from onboarding_request r where r.integrator_id = v_request.integrator_id and r.status not in ('blocked', 'revoked')
+    and (r.customer_ref = v_request.customer_ref or r.dic = v_request.dic);
+  if found then return query select 'ref_conflict', null::uuid; return; end if;
+  perform 1 from firm_binding b join firm f on f.id = b.firm_id
+    where b.integrator_id = v_request.integrator_id and (b.customer_ref = v_request.customer_ref) <> (f.dic = v_request.dic)
+      and b.state <> 'revoked' and b.customer_ref is not null;
+  if found then return query select 'ref_conflict', null::uuid; return; end if;
+  select f.id into v_firm from firm f join firm_binding b on b.firm_id = f.id
+    where b.integrator_id = v_request.integrator_id and f.dic = v_request.dic and covers_sending(b) limit 1;
+  v_request.body_sha256 := p_body_sha256;
+  v_request.firm_id := v_firm;
+  v_request.status := case when v_firm is not null then 'active'
+    when v_request.relationship_mode = 'managed_service' then 'activating' else 'awaiting_pfs' end;
+  v_request.next_action := case when v_request.status = 'awaiting_pfs' then p_next_action end;
+  v_request.version := 1;
+  v_request.updated_at := v_request.created_at;
+  insert into onboarding_request select v_request.*;
+  insert into onboarding_history (request_id, version, status, trigger, occurred_at)
+    values (v_request.id, 1, v_request.status, 'created', v_request.created_at);
+  return query select 'created', v_request.id;
 end $function$
 
 CREATE OR REPLACE FUNCTION public.deactivate_api_key(p_id uuid, p_integrator uuid, p_now timestamp with time zone)
@@ -1157,6 +1404,21 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.end_onboarding_of_binding()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  with ended as (
+    update onboarding_request set status = 'revoked', next_action = null, version = version + 1, updated_at = greatest(updated_at, new.updated_at)
+      where integrator_id = new.integrator_id and firm_id = new.firm_id and status <> 'revoked'
+      returning id, version
+  )
+  insert into onboarding_history (request_id, version, status, trigger, occurred_at)
+    select id, version, 'revoked', 'revoked', new.updated_at from ended;
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.end_registration(p_key text, p_id uuid, p_state text, p_outcome text, p_code text, p_now timestamp with time zone)
  RETURNS TABLE(state text)
  LANGUAGE plpgsql
@@ -1273,6 +1535,29 @@ AS $function$
   limit 1
 $function$
 
+CREATE OR REPLACE FUNCTION public.finish_sign_in(p_visit bytea, p_code bytea, p_now timestamp with time zone, p_tries_max integer, p_session bytea, p_expires timestamp with time zone, p_sessions_max integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_person uuid;
+  v_right boolean;
+  v_tries integer;
+begin
+  update sign_in set tries = tries + 1
+    where visit_sha256 = p_visit and tries < p_tries_max and expires_at > p_now
+    returning person_id, person_id is not null and code_hmac = p_code, tries into v_person, v_right, v_tries;
+  if not found then return 'used_up'; end if;
+  if not v_right then return case when v_tries >= p_tries_max then 'used_up' else 'wrong' end; end if;
+  update sign_in set expires_at = p_now where visit_sha256 = p_visit;
+  insert into person_session (token_sha256, person_id, created_at, seen_at, expires_at)
+    values (p_session, v_person, p_now, p_now, p_expires);
+  delete from person_session where token_sha256 in (
+    select token_sha256 from person_session where person_id = v_person
+    order by created_at desc, token_sha256 offset p_sessions_max);
+  return 'signed_in';
+end $function$
+
 CREATE OR REPLACE FUNCTION public.free_idle_leases(p_owner text, p_working uuid[], p_lease_ms integer, p_young_ms integer)
  RETURNS TABLE(id uuid)
  LANGUAGE sql
@@ -1323,6 +1608,39 @@ begin
     case when cardinality(v_buckets) = 0 then 0 else ((v_buckets[1] + 1) * p_bucket_ms + p_window_ms - v_now_ms)::integer end;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.move_onboarding(p_id uuid, p_version integer, p_status text, p_trigger text, p_detail text, p_next_action text, p_vouched boolean, p_legal_name text, p_confirmation bytea, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+AS $function$
+  with moved as (
+    update onboarding_request set status = p_status, next_action = p_next_action, version = version + 1,
+      vouched_at = case when p_vouched then coalesce(vouched_at, p_now) else vouched_at end,
+      legal_name = coalesce(p_legal_name, legal_name), updated_at = greatest(updated_at, p_now)
+    where id = p_id and version = p_version
+    returning id, version, updated_at
+  ), history as (
+    insert into onboarding_history (request_id, version, status, trigger, detail, occurred_at)
+    select id, version, p_status, p_trigger, p_detail, updated_at from moved
+  ), used as (
+    update pfs_confirmation set request_id = p_id where token_sha256 = p_confirmation and exists (select 1 from moved)
+  )
+  select exists (select 1 from moved)
+$function$
+
+CREATE OR REPLACE FUNCTION public.note_pfs_confirmation(p_token bytea, p_dic text, p_legal_name text, p_now timestamp with time zone)
+ RETURNS TABLE(request_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into pfs_confirmation (token_sha256, dic, legal_name, received_at) values (p_token, p_dic, p_legal_name, p_now)
+    on conflict (token_sha256) do nothing;
+  perform 1 from pfs_confirmation c where c.token_sha256 = p_token and c.dic = p_dic and c.request_id is null;
+  if not found then return; end if;
+  return query
+    select min(r.id::text)::uuid from onboarding_request r
+    where r.dic = p_dic and r.vouched_at is null and r.status in ('awaiting_pfs', 'activating') having count(*) = 1;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone, p_families_max integer)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1335,6 +1653,29 @@ begin
   delete from refresh_family where family_sha256 in (
     select family_sha256 from refresh_family where key_id = p_key order by created_at desc, family_sha256 offset p_families_max);
   return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.put_member(p_person uuid, p_email text, p_firm uuid, p_integrator uuid, p_role text, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_person uuid;
+begin
+  if p_firm is not null and not exists (select 1 from firm where id = p_firm) then return 'owner_unknown'; end if;
+  if p_integrator is not null and not exists (select 1 from integrator where id = p_integrator) then
+    return 'owner_unknown';
+  end if;
+  insert into person (id, email, created_at) values (p_person, p_email, p_now)
+    on conflict (email) do update set email = excluded.email returning id into v_person;
+  if p_firm is not null then
+    insert into membership (person_id, firm_id, role, created_at) values (v_person, p_firm, p_role, p_now)
+      on conflict (person_id, firm_id) where firm_id is not null do update set role = excluded.role;
+  else
+    insert into membership (person_id, integrator_id, role, created_at) values (v_person, p_integrator, p_role, p_now)
+      on conflict (person_id, integrator_id) where integrator_id is not null do nothing;
+  end if;
+  return 'put';
 end $function$
 
 CREATE OR REPLACE FUNCTION public.put_off_attempt(p_id uuid, p_version integer, p_number integer, p_wait_ms bigint)
@@ -1444,6 +1785,27 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.redeem_oauth_code(p_code bytea, p_client uuid, p_now timestamp with time zone)
+ RETURNS TABLE(outcome text, person_id uuid, integrator_id uuid, redirect_uri text, challenge text, scopes text[], key_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return query
+    update oauth_code c set used_at = p_now
+      where c.code_sha256 = p_code and c.client_id = p_client and c.used_at is null and c.expires_at > p_now
+      returning case when exists (
+          select 1 from membership m where m.person_id = c.person_id and m.integrator_id = c.integrator_id
+        ) then 'redeemed' else 'invalid' end,
+        c.person_id, c.integrator_id, c.redirect_uri, c.challenge, c.scopes, c.key_id;
+  if found then return; end if;
+  return query
+    update oauth_code c set replayed_at = coalesce(c.replayed_at, p_now)
+      where c.code_sha256 = p_code and c.client_id = p_client and c.used_at is not null
+      returning 'replayed', c.person_id, c.integrator_id, c.redirect_uri, c.challenge, c.scopes, c.key_id;
+  if found then return; end if;
+  return query select 'invalid', null::uuid, null::uuid, null::text, null::text, null::text[], null::uuid;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.refuse_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1528,6 +1890,24 @@ begin
   return query select p_state;
 end
 $function$
+
+CREATE OR REPLACE FUNCTION public.start_sign_in(p_visit bytea, p_email text, p_address bytea, p_code bytea, p_now timestamp with time zone, p_expires timestamp with time zone, p_window interval, p_codes_max integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_person uuid;
+  v_sent integer;
+begin
+  -- Two that ask at once for one address take turns, so that the bound on codes holds.
+  perform pg_advisory_xact_lock(hashtextextended(encode(p_address, 'hex'), 0));
+  select id into v_person from person where email = p_email;
+  select count(*) into v_sent from sign_in where address_sha256 = p_address and created_at > p_now - p_window;
+  if v_sent >= p_codes_max then v_person := null; end if;
+  insert into sign_in (visit_sha256, address_sha256, person_id, code_hmac, created_at, expires_at)
+    values (p_visit, p_address, v_person, p_code, p_now, p_expires);
+  return case when v_person is null then null else p_email end;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.status_counts(p_outcome text)
  RETURNS boolean

@@ -57,6 +57,7 @@ export const testPorts = (changes: Partial<PipelinePorts> = {}): PipelinePorts =
   firmContext: (caller, firmId) => ({ firmId: firmId ?? TEST_FIRM, scopes: caller.scopes }),
   customerContext: (caller, customerRef) => ({ firmId: TEST_FIRM, customerRef, scopes: caller.scopes }),
   participantContext: (caller, participantId) => ({ firmId: TEST_FIRM, participantId, scopes: caller.scopes }),
+  mayReceive: () => true,
   metrics: createMetrics(),
   log: silentLog,
   clock: systemClock,

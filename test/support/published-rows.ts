@@ -5,4 +5,4 @@ import { describedOperations } from "../../gateway/start/operations.js";
 
 export const publishedRows = describedOperations();
 export const publishedDocuments = openApiDocuments(publishedRows);
-export const referenceRows = webRoutes(publishedDocuments);
+export const referenceRows = webRoutes(publishedDocuments, () => "<Invoice/>");

@@ -12,6 +12,7 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^@nats-io\//, /^engine\/events\/streams-jetstream\.ts$/],
   [/^postgres$/, /^engine\/storage\//],
   [/^pino$/, /^engine\/base\/log\.ts$/],
+  [/^nodemailer$/, /^engine\/identity\/people\/mail\.ts$/],
   [/^prom-client$/, /^engine\/base\/metrics\.ts$/],
   [/^node:(http|https|http2)$/, /^gateway\/http\/server-(node|uws)\.ts$|^engine\/peppol\/network\/http\.ts$/],
   [/^node:child_process$/, /^engine\/embedded\//],
@@ -23,8 +24,8 @@ const PACKAGE_HOMES: readonly (readonly [what: RegExp, homes: RegExp])[] = [
   [/^node:worker_threads$/, /^validators\/(worker|wss\/keys)\.ts$/],
   [
     /^node:fs(\/promises)?$/,
-    // What is configured, what is embedded, migrations, evidence, keys, rule packs, pages, and what commands read and write.
-    /^engine\/(base\/config|identity\/sandbox|storage\/(migrate|evidence\/store-file))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/routes\/web\.ts$|^validators\/(pool|ubl\/generate)\.ts$|^validators\/schematron\/release\//,
+    // What is configured, what is embedded, migrations, evidence, keys, rule packs, pages, letters, and what commands read and write.
+    /^engine\/(base\/config|identity\/(sandbox|people\/mail)|storage\/(migrate|evidence\/store-file))\.ts$|^engine\/(embedded|peppol\/pki)\/|^engine\/peppol\/discovery\/smp-static\.ts$|^gateway\/(commands|start)\/|^gateway\/routes\/(web|pages\/front)\.ts$|^validators\/(pool|ubl\/generate)\.ts$|^validators\/schematron\/release\//,
   ],
 ];
 

@@ -57,7 +57,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "identity",
     title: "engine/identity",
     pattern: /^engine\/identity\//,
-    may: ["base", "storage", "peppol"],
+    may: ["base", "lifecycle", "storage", "peppol"],
   },
   { area: "embedded", title: "engine/embedded", pattern: /^engine\/embedded\//, may: ["base"] },
   {
@@ -75,9 +75,16 @@ export const IMPORT_LAW: readonly Area[] = [
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],
+      ["gateway/web/docs/reference.ts", "the documentation page is written by one renderer"],
+      ["gateway/web/pages/desk.ts", "pages share one frame"],
+      ["gateway/web/pages/html.ts", "markup is made by escaping templates only"],
+      ["gateway/web/pages/page.ts", "forms carry the same fields"],
+      ["gateway/web/pages/scopes.ts", "pages say scopes in words"],
+      ["gateway/web/pages/visitor.ts", "a sign-in leads on to our own pages only"],
       ["validators/report.ts", "an answer carries findings, whose severities are a closed list"],
     ],
     types: [
+      ["gateway/web/docs/openapi-types.ts", "the documents as the renderer reads them"],
       ["engine/storage/documents/operations.ts", "operators see rows as storage gives them"],
       ["engine/storage/documents/received.ts", "a client sees items of the inbox as storage gives them"],
     ],

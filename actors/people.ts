@@ -1,0 +1,84 @@
+/**
+ * The actor of one person at the door: whoever asks for codes of one address, tries codes in one browser or ends one
+ * session takes turns. Its turns are short; between nodes the functions of Postgres decide.
+ */
+import { createHash } from "node:crypto";
+
+import type { CodeExchange, ExchangedKey, OAuth } from "../engine/identity/people/oauth.js";
+import type { CodeRequest, Invitation, People } from "../engine/identity/people/people.js";
+import type { ActorKind, ActorSystem } from "./system.js";
+
+type FinishRequest = Parameters<People["finishSignIn"]>[0];
+
+type PersonProtocol = {
+  readonly StartSignIn: { readonly ask: CodeRequest; readonly reply: null };
+  readonly FinishSignIn: { readonly ask: FinishRequest; readonly reply: Awaited<ReturnType<People["finishSignIn"]>> };
+  readonly SignOut: { readonly ask: string; readonly reply: null };
+  readonly Invite: { readonly ask: Invitation; readonly reply: boolean };
+};
+
+type PersonKind = ActorKind<PersonProtocol, null>;
+
+/** Makes the kind of actor through which people sign in and out and get their offices. */
+const personKind = (people: People): PersonKind => ({
+  name: "person",
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    StartSignIn: async (_, request) => {
+      await people.startSignIn(request);
+      return { reply: null };
+    },
+    FinishSignIn: async (_, request) => ({ reply: await people.finishSignIn(request) }),
+    SignOut: async (_, token) => {
+      await people.signOut(token);
+      return { reply: null };
+    },
+    Invite: async (_, invitation) => ({ reply: await people.invite(invitation) }),
+  },
+});
+
+/** Addresses and tokens of browsers come from strangers, so an actor is named by a hash. */
+const keyOf = (text: string): string => createHash("sha256").update(text).digest("base64url");
+
+type AgreementProtocol = {
+  readonly Agree: { readonly ask: Parameters<OAuth["agree"]>[0]; readonly reply: string | null };
+  readonly Exchange: { readonly ask: CodeExchange; readonly reply: ExchangedKey };
+};
+
+/** Makes the kind of actor in whose turns agreements of OAuth are made and exchanged. */
+const agreementKind = (oauth: OAuth): ActorKind<AgreementProtocol, null> => ({
+  name: "agreement",
+  idle_ms: 0,
+  start: () => null,
+  handlers: {
+    Agree: async (_, agreement) => ({ reply: (await oauth.agree(agreement)) ?? null }),
+    Exchange: async (_, request) => ({ reply: await oauth.exchange(request) }),
+  },
+});
+
+/** Agreements of OAuth in the turn of their administrator, exchanges in the turn of their code. */
+export const oauthThroughActors = (actors: ActorSystem, oauth: OAuth): OAuth => {
+  const kind = agreementKind(oauth);
+  return {
+    ...oauth,
+    agree: async (agreement) => (await actors.ask(kind, agreement.personId, "Agree", agreement)) ?? undefined,
+    exchange: (request) => actors.ask(kind, keyOf(request.code), "Exchange", request),
+  };
+};
+
+/** The operations of people, each command in its turn; reads ask nobody. */
+export const peopleThroughActors = (actors: ActorSystem, people: People): People => {
+  const kind = personKind(people);
+  return {
+    ...people,
+    startSignIn: async (request) => {
+      await actors.ask(kind, keyOf(request.email), "StartSignIn", request);
+    },
+    finishSignIn: (request) => actors.ask(kind, keyOf(request.visit), "FinishSignIn", request),
+    signOut: async (token) => {
+      await actors.ask(kind, keyOf(token), "SignOut", token);
+    },
+    invite: (invitation) => actors.ask(kind, keyOf(invitation.email), "Invite", invitation),
+  };
+};

@@ -1,0 +1,54 @@
+/** `kurier oauth-clients create` and `list`: programs that may ask integrators for keys. */
+import { systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { Refusal } from "../../../engine/base/errors.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { listOAuthPrograms, registerOAuthProgram } from "../../../engine/identity/people/oauth.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { print } from "../terminal.js";
+
+const createCommand: Command = {
+  name: "oauth-clients create",
+  summary: "Register a program that may ask integrators for keys with OAuth.",
+  usage: [
+    "kurier oauth-clients create --name NAME --redirect-uri https://example.com/callback[,…]",
+    "Prints the client's id and secret, which is shown this once.",
+  ],
+  run: async (args) => {
+    const { options } = parseArguments(args, { options: ["name", "redirect-uri"] });
+    const name = options.get("name") ?? "";
+    const redirectUris = (options.get("redirect-uri") ?? "").split(",").filter((uri) => uri !== "");
+    if (name === "" || name.length > LIMITS.key_name_chars_max)
+      throw new UsageError(`--name is needed, ${LIMITS.key_name_chars_max} characters at most.`);
+    if (redirectUris.length === 0 || redirectUris.length > LIMITS.oauth_redirects_max)
+      throw new UsageError(`--redirect-uri is needed, ${LIMITS.oauth_redirects_max} addresses at most.`);
+    await withDatabase(loadConfig(), async ({ sql }) => {
+      try {
+        const { id, secret } = await registerOAuthProgram({ sql, clock: systemClock }, { name, redirectUris });
+        print(JSON.stringify({ clientId: id, clientSecret: secret, name, redirectUris }, null, 2));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        throw new UsageError(`--redirect-uri: ${error.details[0]?.message ?? error.message}`);
+      }
+    });
+    return EXIT.ok;
+  },
+};
+
+const listCommand: Command = {
+  name: "oauth-clients list",
+  summary: "List the programs that may ask integrators for keys.",
+  usage: ["kurier oauth-clients list"],
+  run: async (args) => {
+    parseArguments(args, {});
+    await withDatabase(loadConfig(), async ({ sql }) => {
+      for (const { id, name, redirectUris } of await listOAuthPrograms(sql))
+        print([id, name, ...redirectUris].join("  "));
+    });
+    return EXIT.ok;
+  },
+};
+
+export const oauthClientCommands: readonly Command[] = [createCommand, listCommand];

@@ -1,0 +1,109 @@
+/** `kurier onboarding …`: operators' decisions on firms that integrators ask for. */
+import { onboardingThroughActors } from "../../../actors/onboarding.js";
+import { startActors } from "../../../actors/system.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { Refusal } from "../../../engine/base/errors.js";
+import { parseIntegratorId, parseOnboardingId } from "../../../engine/base/ids.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import { createOnboarding, ONBOARDING_DECISIONS } from "../../../engine/identity/onboarding/onboarding.js";
+import type { Onboarding, OnboardingDecision } from "../../../engine/identity/onboarding/onboarding.js";
+import { revokeConsent } from "../../../engine/identity/firms.js";
+import { ONBOARDING_STATES } from "../../../engine/lifecycle/onboarding.js";
+import { setManagedBilling } from "../../../engine/storage/identity/onboarding/requests.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { print } from "../terminal.js";
+
+/** Runs `use` with the onboarding of the database; a refusal becomes a sentence for the operator. */
+const withOnboarding = (use: (onboarding: Onboarding) => Promise<void>): Promise<void> => {
+  const config = loadConfig();
+  return withDatabase(config, async ({ sql }) => {
+    const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
+    const ports = { sql, clock: systemClock };
+    try {
+      await use(
+        onboardingThroughActors(
+          actors,
+          createOnboarding({
+            ...ports,
+            environment: config.ENVIRONMENT,
+            isOn: true,
+            identity: { revokeConsent: (integratorId, firmId) => revokeConsent(ports, integratorId, firmId) },
+          }),
+        ),
+      );
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      throw new UsageError(error.message);
+    } finally {
+      await actors.stop();
+    }
+  });
+};
+
+const SUMMARIES: Readonly<Record<OnboardingDecision, string>> = {
+  approve: "Vouch for the firm of an onboarding request and activate it.",
+  refuse: "Refuse an onboarding request for good.",
+  return: "Return an onboarding request to be corrected.",
+  resume: "Let a returned onboarding request wait again.",
+  revoke: "End an onboarding request and the consent that it made.",
+};
+
+const decisionCommand = (decision: OnboardingDecision): Command => ({
+  name: `onboarding ${decision}`,
+  summary: SUMMARIES[decision],
+  usage: [`kurier onboarding ${decision} ID [--words "why, or what is to be done"]`],
+  run: async (args) => {
+    const { values, options } = parseArguments(args, { options: ["words"] });
+    const id = parseOnboardingId(values[0] ?? "");
+    if (id === undefined || values.length !== 1) throw new UsageError("Name one request by its id.");
+    await withOnboarding(async (onboarding) => {
+      const { status, firmId } = await onboarding.decide(id, decision, options.get("words"));
+      print(JSON.stringify({ id, status, firmId }, null, 2));
+    });
+    return EXIT.ok;
+  },
+});
+
+const listCommand: Command = {
+  name: "onboarding list",
+  summary: "List onboarding requests, newest first.",
+  usage: [`kurier onboarding list [--status ${ONBOARDING_STATES.join("|")}]`],
+  run: async (args) => {
+    const wanted = parseArguments(args, { options: ["status"] }).options.get("status");
+    const status = ONBOARDING_STATES.find((state) => state === wanted);
+    if (wanted !== undefined && status === undefined)
+      throw new UsageError(`--status is one of ${ONBOARDING_STATES.join(", ")}.`);
+    await withOnboarding(async (onboarding) => {
+      for (const request of await onboarding.list(status))
+        print([request.id, request.status, request.dic, request.customerRef, request.integratorId].join("  "));
+    });
+    return EXIT.ok;
+  },
+};
+
+const billingCommand: Command = {
+  name: "onboarding billing",
+  summary: "Note whether an integrator has signed a billing account for managed services.",
+  usage: ["kurier onboarding billing --integrator ID --managed on|off"],
+  run: async (args) => {
+    const { options } = parseArguments(args, { options: ["integrator", "managed"] });
+    const id = parseIntegratorId(options.get("integrator") ?? "");
+    const managed = options.get("managed");
+    if (id === undefined || (managed !== "on" && managed !== "off"))
+      throw new UsageError("--integrator ID and --managed on|off are needed.");
+    const isFound = await withDatabase(loadConfig(), ({ sql }) => setManagedBilling(sql, id, managed === "on"));
+    if (!isFound) throw new UsageError("There is no such integrator.");
+    print(JSON.stringify({ integratorId: id, managed }, null, 2));
+    return EXIT.ok;
+  },
+};
+
+export const onboardingCommands: readonly Command[] = [
+  listCommand,
+  ...(Object.keys(ONBOARDING_DECISIONS) as OnboardingDecision[]).map(decisionCommand),
+  billingCommand,
+];

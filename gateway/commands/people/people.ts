@@ -1,0 +1,83 @@
+/** `kurier owner invite` and `kurier people list`: who may sign in for a firm or an integrator. */
+import { peopleThroughActors } from "../../../actors/people.js";
+import { startActors } from "../../../actors/system.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { parseEmail, parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
+import type { FirmId, IntegratorId } from "../../../engine/base/ids.js";
+import { createLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import { PERSON_ROLES } from "../../../engine/base/roles.js";
+import { createPeople } from "../../../engine/identity/people/people.js";
+import type { People } from "../../../engine/identity/people/people.js";
+import type { Config } from "../../../engine/base/config.js";
+import { invitationOf } from "../../start/letters.js";
+import { mailerOf } from "../../start/people.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command, ParsedArguments } from "../command.js";
+import { withDatabase } from "../database.js";
+import { print } from "../terminal.js";
+
+/** Runs `use` with the people of the database; letters leave before it returns. */
+const withPeople = <T>(config: Config, use: (people: People) => Promise<T>): Promise<T> =>
+  withDatabase(config, async ({ sql }) => {
+    const log = createLog("warn");
+    const actors = startActors({ log, metrics: createMetrics(), monotonic: () => systemClock.monotonic() });
+    const mailer = mailerOf({ config, log, clock: systemClock, dataDir: config.DATA_DIR }, publicUrlOf(config));
+    try {
+      return await use(peopleThroughActors(actors, createPeople({ sql, clock: systemClock, mailer })));
+    } finally {
+      await mailer.stop();
+      await actors.stop();
+    }
+  });
+
+const publicUrlOf = (config: Config): string => config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
+
+function ownerOf({ options }: ParsedArguments): { readonly firmId?: FirmId; readonly integratorId?: IntegratorId } {
+  const firmId = parseFirmId(options.get("firm") ?? "");
+  const integratorId = parseIntegratorId(options.get("integrator") ?? "");
+  if ((firmId === undefined) === (integratorId === undefined))
+    throw new UsageError("--firm ID or --integrator ID is needed.");
+  return firmId === undefined ? (integratorId === undefined ? {} : { integratorId }) : { firmId };
+}
+
+const inviteCommand: Command = {
+  name: "owner invite",
+  summary: "Let somebody sign in for a firm or an integrator.",
+  usage: [
+    "kurier owner invite --firm ID --email name@example.com [--role owner|admin]",
+    "kurier owner invite --integrator ID --email name@example.com",
+    "The person gets a letter with the address of the sign-in page. Safe to repeat.",
+  ],
+  run: async (args) => {
+    const parsed = parseArguments(args, { options: ["firm", "integrator", "email", "role"] });
+    const owner = ownerOf(parsed);
+    const email = parseEmail(parsed.options.get("email") ?? "");
+    if (email === undefined) throw new UsageError("--email must be an e-mail address.");
+    const wanted = parsed.options.get("role") ?? (owner.firmId === undefined ? "admin" : "owner");
+    const role = PERSON_ROLES.find((known) => known === wanted);
+    if (role === undefined || (owner.integratorId !== undefined && role !== "admin"))
+      throw new UsageError("--role is owner or admin; an integrator has admins only.");
+    const config = loadConfig();
+    const order = { email, role, ...owner };
+    if (!(await withPeople(config, (people) => people.invite(invitationOf(order, publicUrlOf(config))))))
+      throw new UsageError("There is no such firm or integrator.");
+    print(JSON.stringify(order, null, 2));
+    return EXIT.ok;
+  },
+};
+
+const listCommand: Command = {
+  name: "people list",
+  summary: "List who may sign in for a firm or an integrator.",
+  usage: ["kurier people list --firm ID", "kurier people list --integrator ID"],
+  run: async (args) => {
+    const owner = ownerOf(parseArguments(args, { options: ["firm", "integrator"] }));
+    for (const member of await withPeople(loadConfig(), (people) => people.members(owner)))
+      print([member.email, member.role, member.name].join("  "));
+    return EXIT.ok;
+  },
+};
+
+export const peopleCommands: readonly Command[] = [inviteCommand, listCommand];

@@ -1,0 +1,76 @@
+/** People and their offices, as operators give them over the admin listener. */
+import { z } from "zod";
+
+import { Refusal } from "../../../engine/base/errors.js";
+import { parseEmail, parseFirmId, parseIntegratorId } from "../../../engine/base/ids.js";
+import { PERSON_ROLES } from "../../../engine/base/roles.js";
+import type { Invitation, People } from "../../../engine/identity/people/people.js";
+import { route } from "../../contract/route.js";
+import type { Route } from "../../contract/route.js";
+
+interface AdminPeoplePorts extends Pick<People, "members"> {
+  /** @returns false when there is no such firm or integrator */
+  invite(order: Omit<Invitation, "letter">): Promise<boolean>;
+}
+
+/** A string that a parser of ours takes. */
+const parsedBy = <T extends string>(parse: (text: string) => T | undefined, words: string) =>
+  z.string().transform((value, context): T => {
+    const parsed = parse(value);
+    if (parsed === undefined) context.addIssue({ code: "custom", message: words });
+    return parsed ?? z.NEVER;
+  });
+const firmId = parsedBy(parseFirmId, "must be a UUID").optional();
+const integratorId = parsedBy(parseIntegratorId, "must be a UUID").optional();
+
+const COMMON = {
+  mounts: ["/admin"],
+  family: "admin",
+  credential: "admin",
+  tag: "People",
+} as const;
+
+export const adminPeopleRoutes = (ports: AdminPeoplePorts): readonly Route[] => [
+  route({
+    ...COMMON,
+    operation: "adminListPeople",
+    method: "GET",
+    path: "/people",
+    summary: "Who may sign in for a firm or an integrator",
+    errors: ["TEMPORARY"],
+    request: { query: z.object({ firmId, integratorId }) },
+    responses: { 200: { description: "Offices.", schema: z.record(z.string(), z.unknown()) } },
+    handler: async ({ query }) => ({ status: 200, body: { people: await ports.members(query) } }),
+  }),
+  route({
+    ...COMMON,
+    operation: "adminInvitePerson",
+    method: "POST",
+    path: "/people",
+    summary: "Give somebody a firm or an integrator",
+    description: "The person gets a letter with the address of the sign-in page. Safe to repeat.",
+    errors: ["REQUEST_INVALID", "NOT_FOUND", "TEMPORARY"],
+    request: {
+      body: z.strictObject({
+        email: parsedBy(parseEmail, "must be an e-mail address"),
+        firmId,
+        integratorId,
+        role: z.enum(PERSON_ROLES).default("admin"),
+      }),
+    },
+    responses: { 201: { description: "The office.", schema: z.record(z.string(), z.unknown()) } },
+    handler: async ({ body }) => {
+      const { email, role } = body;
+      if ((body.firmId === undefined) === (body.integratorId === undefined))
+        throw new Refusal("REQUEST_INVALID", [{ field: "firmId", message: "Name firmId or integratorId." }]);
+      if (body.integratorId !== undefined && role !== "admin")
+        throw new Refusal("REQUEST_INVALID", [{ field: "role", message: "An integrator has admins only." }]);
+      const office = {
+        ...(body.firmId === undefined ? {} : { firmId: body.firmId }),
+        ...(body.integratorId === undefined ? {} : { integratorId: body.integratorId }),
+      };
+      if (!(await ports.invite({ email, role, ...office }))) throw new Refusal("NOT_FOUND");
+      return { status: 201, body: { email, role, ...office } };
+    },
+  }),
+];

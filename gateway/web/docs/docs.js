@@ -1,0 +1,124 @@
+// The reference's own script: the menu of a phone, a token for the operations, and operations sent from the page.
+const byAll = (selector, root = document) => [...root.querySelectorAll(selector)];
+let token = "";
+
+for (const place of byAll("[data-origin]")) place.textContent = location.origin;
+
+const button = document.querySelector("button.menu");
+const menu = document.getElementById("menu");
+const showMenu = (isOpen) => {
+  button.setAttribute("aria-expanded", String(isOpen));
+  menu.classList.toggle("open", isOpen);
+};
+button.addEventListener("click", () => showMenu(!menu.classList.contains("open")));
+menu.addEventListener("click", (event) => {
+  if (event.target.closest("a") !== null) showMenu(false);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !menu.classList.contains("open")) return;
+  showMenu(false);
+  button.focus();
+});
+
+for (const form of byAll("form.token")) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const output = form.querySelector("output");
+    const { client_id, client_secret } = Object.fromEntries(new FormData(form));
+    try {
+      const response = await fetch(form.dataset.tokenPath, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ grant_type: "client_credentials", client_id, client_secret }),
+      });
+      const answer = await response.json();
+      token = response.ok ? answer.access_token : "";
+      output.textContent = response.ok
+        ? `The operations of this page use a token for ${Math.round(answer.expires_in / 60)} minutes.`
+        : answer.error.message;
+    } catch {
+      output.textContent = "The server does not answer.";
+    }
+  });
+}
+
+const isInvoice = (value) => value === "<Invoice …>";
+
+/** A UBL element's text; the first of its name. */
+const textOf = (xml, name) => xml.getElementsByTagNameNS("*", name)[0]?.textContent ?? "";
+const endpointOf = (xml, party) => {
+  const endpoint = xml.getElementsByTagNameNS("*", party)[0]?.getElementsByTagNameNS("*", "EndpointID")[0];
+  return endpoint === undefined ? "" : `${endpoint.getAttribute("schemeID")}:${endpoint.textContent}`;
+};
+
+/** Puts a whole invoice where one is needed, and makes what stands beside it agree with it. */
+async function withInvoice(example) {
+  if (!Object.values(example).some(isInvoice)) return example;
+  const invoice = await (await fetch("/docs/example/invoice.xml")).text();
+  const filled = Object.fromEntries(
+    Object.entries(example).map(([name, value]) => [name, isInvoice(value) ? invoice : value]),
+  );
+  if (typeof filled.metadata !== "object" || filled.metadata === null) return filled;
+  const xml = new DOMParser().parseFromString(invoice, "application/xml");
+  const root = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice";
+  filled.metadata = {
+    ...filled.metadata,
+    documentId: textOf(xml, "ID"),
+    documentTypeId: `busdox-docid-qns::${root}##${textOf(xml, "CustomizationID")}::2.1`,
+    processId: textOf(xml, "ProfileID"),
+    senderParticipantId: endpointOf(xml, "AccountingSupplierParty"),
+    receiverParticipantId: endpointOf(xml, "AccountingCustomerParty"),
+    creationDateTime: new Date().toISOString(),
+  };
+  return filled;
+}
+
+async function fill(form) {
+  for (const input of byAll("[data-fresh]", form)) input.value = crypto.randomUUID();
+  const area = form.elements.namedItem("body");
+  if (form.dataset.type.includes("json"))
+    area.value = JSON.stringify(await withInvoice(JSON.parse(form.dataset.example)), null, 2);
+  else area.value = await (await fetch("/docs/example/invoice.xml")).text();
+  const sender = form.elements.namedItem("X-Peppol-Participant-Id");
+  if (sender !== null && area.value.includes("senderParticipantId"))
+    sender.value = JSON.parse(area.value).metadata.senderParticipantId;
+}
+
+async function send(form) {
+  const { method, path, secured, type } = form.dataset;
+  const fields = byAll("[data-place]", form).filter((field) => field.value !== "");
+  const of = (place) => fields.filter((field) => field.dataset.place === place);
+  const query = new URLSearchParams(of("query").map(({ name, value }) => [name, value])).toString();
+  const target = of("path").reduce(
+    (text, { name, value }) => text.replace(`{${name}}`, encodeURIComponent(value)),
+    path,
+  );
+  const [body] = of("body");
+  const response = await fetch(`${target}${query === "" ? "" : `?${query}`}`, {
+    method,
+    headers: {
+      ...(secured === "yes" && token !== "" ? { Authorization: `Bearer ${token}` } : {}),
+      ...Object.fromEntries(of("header").map(({ name, value }) => [name, value])),
+      ...(body === undefined ? {} : { "Content-Type": type }),
+    },
+    ...(body === undefined ? {} : { body: body.value }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.includes("json") === true;
+  return `${response.status}\n${isJson && text !== "" ? JSON.stringify(JSON.parse(text), null, 2) : text}`;
+}
+
+for (const form of byAll(".try form")) {
+  const pane = form.querySelector("pre");
+  const show = (text) => {
+    pane.hidden = false;
+    pane.textContent = text;
+  };
+  form.querySelector("[data-fill]")?.addEventListener("click", () => {
+    fill(form).catch((error) => show(error.message));
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(form).then(show, (error) => show(error.message));
+  });
+}
