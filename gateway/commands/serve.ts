@@ -23,7 +23,9 @@ function banner(engine: Engine): void {
   print(
     `  Streams    ${engine.streams === "jetstream" ? "NATS JetStream" : "Postgres"}    HTTP  ${engine.server === "uws" ? "uWebSockets.js" : "node:http"}`,
   );
+  print(`  Pages      ${engine.publicUrl}/`);
   if (sandbox === undefined) return;
+  print(`  People     ${Object.values(sandbox.people).join("  ")}  (codes: DATA_DIR/mail)`);
   print(`  Admin      Authorization: Bearer ${sandbox.admin.token}`);
   const { sender, receiver } = sandbox;
   print(`  Sender     ${sender.participantId}  client_id ${sender.clientId}  client_secret ${sender.clientSecret}`);

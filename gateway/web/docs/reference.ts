@@ -117,8 +117,8 @@ function operationSection(page: ReferencePage, placed: PlacedOperation): Html {
     <h3><a href="#${operation.operationId}">${operation.summary}</a></h3>
     <p class="call"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></p>
     ${described(operation.description)} ${parameterTable("Parameters", parametersOf(page.document, operation))}
-    ${schemaTable(page.document, "Body", media?.schema)} ${answers(page, placed)} ${samples(page, placed)}
-    ${tryIt(page, placed)}
+    ${schemaTable(page.document, "Members of the body", media?.schema)} ${answers(page, placed)}
+    ${samples(page, placed)} ${tryIt(page, placed)}
   </section>`;
 }
 
@@ -143,7 +143,7 @@ function errorCatalogue(codes: ReferencePage["codes"]): Html {
       Every error is an object <code>error</code> with a stable <code>code</code> and a sentence. A repeat of the same
       request helps only where the catalogue says so; <code>Retry-After</code> then says when.
     </p>
-    <div class="table" tabindex="0" role="region" aria-label="Error catalogue">
+    <div class="table" tabindex="0" role="group" aria-label="Error catalogue">
       <table>
         <caption>
           Error catalogue

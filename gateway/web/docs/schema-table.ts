@@ -70,7 +70,7 @@ function row({ name, schema, isRequired }: Line): Html {
 const table = (caption: string, lines: readonly Line[]): Html | undefined =>
   lines.length === 0
     ? undefined
-    : html`<div class="table" tabindex="0" role="region" aria-label="${caption}">
+    : html`<div class="table" tabindex="0" role="group" aria-label="${caption}">
         <table>
           <caption>
             ${caption}
