@@ -5,11 +5,18 @@
 import { createHash } from "node:crypto";
 
 import type { Instant } from "../engine/base/clock.js";
+import type { Actor } from "../engine/identity/audit.js";
 import type { Identity } from "../engine/identity/identity.js";
 import type { TokenPair, TokenRequest } from "../engine/identity/tokens/tokens.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
 type RenewRequest = Parameters<Identity["renewTokens"]>[0];
+
+interface TokenEnding {
+  readonly token: string;
+  readonly receivedAt: Instant;
+  readonly actor: Actor | undefined;
+}
 
 type CredentialProtocol = {
   /** Exchanges a secret for tokens. */
@@ -17,7 +24,7 @@ type CredentialProtocol = {
   /** Consumes a refresh token for its successor. */
   readonly Renew: { readonly ask: RenewRequest; readonly reply: TokenPair };
   /** Ends a token of either kind. */
-  readonly Revoke: { readonly ask: { readonly token: string; readonly receivedAt: Instant }; readonly reply: null };
+  readonly Revoke: { readonly ask: TokenEnding; readonly reply: null };
 };
 
 type CredentialKind = ActorKind<CredentialProtocol, null>;
@@ -33,8 +40,8 @@ export const credentialKind = (tokens: Tokens): CredentialKind => ({
   handlers: {
     Issue: async (_, request) => ({ reply: await tokens.issueTokens(request) }),
     Renew: async (_, request) => ({ reply: await tokens.renewTokens(request) }),
-    Revoke: async (_, { token, receivedAt }) => {
-      await tokens.revokeToken(token, receivedAt);
+    Revoke: async (_, { token, receivedAt, actor }) => {
+      await tokens.revokeToken(token, receivedAt, actor);
       return { reply: null };
     },
   },
@@ -57,7 +64,7 @@ const familyOf = (token: string): string => (token.startsWith("rt_") ? token.sli
 export const tokensThroughActors = (actors: ActorSystem, kind: CredentialKind): Tokens => ({
   issueTokens: (request) => actors.ask(kind, keyOf(request.clientId), "Issue", request),
   renewTokens: (request) => actors.ask(kind, keyOf(familyOf(request.refreshToken)), "Renew", request),
-  revokeToken: async (token, receivedAt) => {
-    await actors.ask(kind, keyOf(familyOf(token)), "Revoke", { token, receivedAt });
+  revokeToken: async (token, receivedAt, actor) => {
+    await actors.ask(kind, keyOf(familyOf(token)), "Revoke", { token, receivedAt, actor });
   },
 });

@@ -11,7 +11,7 @@ import { scan } from "./xml/scanner.js";
 
 /** Longer values are cut: a summary is for reading, the document itself stays the record. */
 const VALUE_CHARS_MAX = 1_024;
-/** Entries of the lists that are not lines: taxes, earlier invoices. */
+/** Entries of the lists that are not lines: taxes, allowances, earlier invoices. */
 const ENTRIES_MAX = 1_000;
 
 /** One of the two parties. Null where the document says nothing. */
@@ -30,6 +30,18 @@ export interface TaxSummary {
   readonly percent: string | null;
   readonly taxableAmount: string | null;
   readonly taxAmount: string | null;
+}
+
+/** An allowance or a charge on the whole document. */
+export interface AllowanceSummary {
+  readonly isCharge: boolean;
+  readonly reason: string | null;
+  readonly reasonCode: string | null;
+  readonly percent: string | null;
+  readonly amount: string | null;
+  readonly baseAmount: string | null;
+  readonly taxCategory: string | null;
+  readonly taxPercent: string | null;
 }
 
 export interface LineSummary {
@@ -74,6 +86,7 @@ export interface DocumentSummary {
     readonly payable: string | null;
   };
   readonly taxes: readonly TaxSummary[];
+  readonly allowances: readonly AllowanceSummary[];
   /** Lines of the document; `lines` may hold fewer. */
   readonly lineCount: number;
   readonly lines: readonly LineSummary[];
@@ -158,6 +171,16 @@ class Summariser {
         percent: this.#text(e, cac.TaxCategory, cbc.Percent),
         taxableAmount: this.#text(e, cbc.TaxableAmount),
         taxAmount: this.#text(e, cbc.TaxAmount),
+      })),
+      allowances: this.#each(0, cac.AllowanceCharge, ENTRIES_MAX, (e) => ({
+        isCharge: this.#text(e, cbc.ChargeIndicator) === "true",
+        reason: this.#text(e, cbc.AllowanceChargeReason),
+        reasonCode: this.#text(e, cbc.AllowanceChargeReasonCode),
+        percent: this.#text(e, cbc.MultiplierFactorNumeric),
+        amount: this.#text(e, cbc.Amount),
+        baseAmount: this.#text(e, cbc.BaseAmount),
+        taxCategory: this.#text(e, cac.TaxCategory, cbc.ID),
+        taxPercent: this.#text(e, cac.TaxCategory, cbc.Percent),
       })),
       lineCount: this.#document.countChildren(0, line),
       lines: this.#each(0, line, linesMax, (e) =>

@@ -235,6 +235,12 @@ export const VARIABLES = {
       undefined,
     ),
   ),
+  FIRM_KEY_ISSUANCE: row<"enabled" | "disabled" | undefined>(
+    "enabled in the sandbox, disabled in production",
+    "Whether integrators may make keys for single firms: enabled or disabled.",
+    oneOf(["enabled", "disabled"]),
+    undefined,
+  ),
   TRUSTED_PROXIES: row<readonly string[]>("", "Comma-separated CIDRs whose X-Forwarded-For is believed.", list, []),
   LOG_LEVEL: row<LogLevel>(
     "info",
@@ -269,6 +275,7 @@ const OUR_PREFIXES = [
   "VALIDATOR_",
   "EVIDENCE_",
   "ADMIN_",
+  "FIRM_KEY_",
   "TRUSTED_",
   "MASTER_KEY",
   "DATABASE_URL",

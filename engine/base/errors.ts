@@ -120,8 +120,8 @@ export const ERRORS = {
   ),
   CREDENTIAL_CLASS: row(
     403,
-    { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
-    "This operation does not accept this kind of credential.",
+    { sapi: "FORBIDDEN", enterprise: "PARTNER_NOT_AUTHORIZED" },
+    "This operation takes the token of an integrator's key only, some of an unrestricted one; use that key.",
   ),
   PARTICIPANT_FORBIDDEN: row(
     403,
@@ -173,6 +173,69 @@ export const ERRORS = {
     { sapi: "RATE_LIMITED", auth: "RATE_LIMITED", retryable: true },
     "The rate limit is exceeded; repeat after the seconds that Retry-After names.",
   ),
+
+  SCOPE_EXCEEDS: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "INSUFFICIENT_SCOPE" },
+    "A requested scope is more than the calling key, or the firm's consent, allows; ask for fewer.",
+  ),
+  FIRM_KEY_ISSUANCE_DISABLED: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "FIRM_KEY_ISSUANCE_DISABLED" },
+    "The operator does not let integrators make keys for single firms; use the central key with X-Firm-Id.",
+  ),
+  ROTATION_FORBIDDEN: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "FORBIDDEN" },
+    "An sk_int_* key is not rotated; create a new one with POST /integrator/keys and delete this one.",
+  ),
+  KEY_LIMIT_REACHED: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "KEY_LIMIT_REACHED" },
+    "There are as many active keys of this kind as may be; delete one first.",
+  ),
+  KEY_INACTIVE: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "KEY_ALREADY_INACTIVE" },
+    "The key is inactive already and stays so.",
+  ),
+  KEY_LAST_MAIN: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "LAST_ACTIVE_KEY" },
+    "This is the last active unrestricted key; create another one first.",
+  ),
+  KEY_CHANGED: row(
+    409,
+    { sapi: "CONCURRENT_UPDATE" },
+    "The calling key was changed by another request meanwhile; get a new token and look at the present state first.",
+  ),
+  PARTNER_OFFER_UNAVAILABLE: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "PARTNER_OFFER_UNAVAILABLE" },
+    "This company cannot be invited: in the sandbox it must be a synthetic one that is assigned to you, in production your agreement must cover it.",
+  ),
+  PARTNER_OFFER_CONFIGURATION_ERROR: row(
+    503,
+    { sapi: "TEMPORARY", enterprise: "PARTNER_OFFER_CONFIGURATION_ERROR", retryable: true },
+    "Invitations cannot be made, because this deployment has no address that browsers can open safely; tell its operator.",
+  ),
+  FIRM_NOT_REGISTERED: row(
+    404,
+    { sapi: "NOT_FOUND", enterprise: "FIRM_NOT_REGISTERED" },
+    "No firm with this company id is registered here.",
+  ),
+  CONSENT_REQUIRED: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "CONSENT_REQUIRED" },
+    "The firm has not consented; invite it and let its owner accept.",
+  ),
+  ALREADY_LINKED: row(409, { sapi: "ALREADY_LINKED" }, "The firm is linked to you already; there is nothing to do."),
+  IDENTIFIER_FOREIGN: row(
+    403,
+    { sapi: "FORBIDDEN", enterprise: "IDENTIFIER_NOT_OWNED" },
+    "A firm can have its own tax id under scheme 0245 only; name that one.",
+  ),
+  IDENTIFIER_TAKEN: row(409, { sapi: "IDENTIFIER_TAKEN" }, "Another firm has this identifier; ask the operator."),
 
   NOT_FOUND: row(404, { sapi: "NOT_FOUND", auth: "NOT_FOUND" }, "There is no such object."),
   FORM_FOREIGN: row(

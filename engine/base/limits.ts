@@ -121,6 +121,34 @@ export const LIMITS = {
   /** Letters kept as files; the oldest go. Ours. */
   mail_files_max: 1_000,
 
+  // Partners: keys, consents, firms, audit
+  /** Keys that a list shows, the newest first; who makes one a day reaches it in a year and a half. Ours. */
+  keys_listed_max: 500,
+  /** spec/rulings.md, section 8: offers expire after 14 days. */
+  consent_offer_ms: 14 * DAY_MS,
+  /** How long an offer that nobody accepted can still be read after its end. Ours. */
+  consent_offer_kept_ms: 90 * DAY_MS,
+  /** spec/enterprise.md, Limits: customerRef; spec/shapes.md, section 3: customer_reference of the older form. */
+  customer_ref_chars_max: 128,
+  customer_reference_chars_max: 120,
+  /** spec/shapes.md, section 3: POST /firms/assign/batch. */
+  assign_batch_max: 50,
+  /** Firms on one page. Ours: clients that know no pages still see a thousand. */
+  firms_page_max: 1_000,
+  /** Documents of a firm on one page, and how many pages can be asked for. Ours. */
+  firm_documents_page_default: 20,
+  firm_documents_page_max: 100,
+  firm_documents_pages_max: 1_000,
+  /** Documents that a total counts; beyond, it says this number. Ours: counting ten million rows takes seconds. */
+  firm_documents_counted_max: 10_000,
+  /** Entries of the audit on one page. Ours. */
+  audit_page_default: 50,
+  audit_page_max: 200,
+  /** How long entries of the audit are kept; the database refuses to delete younger ones. Ours. */
+  audit_kept_ms: 731 * DAY_MS,
+  /** The check of table audit_entry has the same number. */
+  user_agent_chars_max: 255,
+
   // Nodes
   /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
   node_beat_ms: 2 * SECOND_MS,

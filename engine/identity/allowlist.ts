@@ -23,14 +23,15 @@ function isAmbiguous(cidr: Cidr): boolean {
 
 /**
  * Checks the entries of an allowlist.
+ * @param field  the member that an error names; default ip_allowlist
  * @returns the entries as they are stored and shown: canonical address text, with the prefix when one was given
  * @throws Refusal REQUEST_INVALID that names each entry that is wrong, or the number of entries
  * @source spec/enterprise.md, Token objects: a bare IPv4/IPv6 address or CIDR addr/prefix; Limits: max 50
  */
-export function parseAllowlist(entries: readonly string[]): readonly string[] {
+export function parseAllowlist(entries: readonly string[], field = "ip_allowlist"): readonly string[] {
   if (entries.length > LIMITS.ip_allowlist_entries_max) {
     throw new Refusal("REQUEST_INVALID", [
-      { field: "ip_allowlist", message: `List at most ${LIMITS.ip_allowlist_entries_max} entries.` },
+      { field, message: `List at most ${LIMITS.ip_allowlist_entries_max} entries.` },
     ]);
   }
   const wrong: ErrorDetail[] = [];
@@ -41,7 +42,7 @@ export function parseAllowlist(entries: readonly string[]): readonly string[] {
       return whole ? formatAddress(cidr.address) : `${formatAddress(cidr.address)}/${cidr.prefix}`;
     }
     wrong.push({
-      field: `ip_allowlist[${index}]`,
+      field: `${field}[${index}]`,
       message: "Write an IPv4 or IPv6 address, or a network as address/prefix.",
     });
     return entry;

@@ -7,6 +7,8 @@ import { putBinding, revokeBinding } from "../storage/identity/bindings.js";
 import type { Interface } from "../storage/identity/bindings.js";
 import { insertFirm, insertIntegrator, insertParticipant } from "../storage/identity/firms.js";
 import type { Json, Sql } from "../storage/sql.js";
+import { OPERATOR, stampOf } from "./audit.js";
+import type { Actor } from "./audit.js";
 
 interface Ports {
   readonly sql: Sql;
@@ -28,7 +30,12 @@ interface NewFirm {
 export async function createFirm(ports: Ports, firm: NewFirm): Promise<FirmId> {
   const id = newId(ports.clock) as FirmId;
   const { name, ico = null, dic = null, icDph = null, address = null, sandbox } = firm;
-  await insertFirm(ports.sql, { id, name, ico, dic, icDph, address, sandbox }, ports.clock.now());
+  await insertFirm(
+    ports.sql,
+    { id, name, ico, dic, icDph, address, sandbox },
+    ports.clock.now(),
+    stampOf(OPERATOR, ports.clock),
+  );
   return id;
 }
 
@@ -55,7 +62,7 @@ export async function createIntegrator(
   integrator: { readonly name: string; readonly productionAuthorized: boolean },
 ): Promise<IntegratorId> {
   const id = newId(ports.clock) as IntegratorId;
-  await insertIntegrator(ports.sql, { id, ...integrator }, ports.clock.now());
+  await insertIntegrator(ports.sql, { id, ...integrator }, ports.clock.now(), stampOf(OPERATOR, ports.clock));
   return id;
 }
 
@@ -67,7 +74,7 @@ interface NewBinding {
   readonly scopes: readonly Scope[];
   readonly interfaces: readonly Interface[];
   /** @default active */
-  readonly state?: "pending" | "active";
+  readonly state?: "required" | "pending" | "active";
 }
 
 /**
@@ -76,7 +83,7 @@ interface NewBinding {
  */
 export async function bindFirm(ports: Ports, binding: NewBinding): Promise<void> {
   const { customerRef = null, state = "active", ...rest } = binding;
-  await putBinding(ports.sql, { ...rest, customerRef, state }, ports.clock.now());
+  await putBinding(ports.sql, { ...rest, customerRef, state }, ports.clock.now(), stampOf(OPERATOR, ports.clock));
 }
 
 /**
@@ -85,6 +92,11 @@ export async function bindFirm(ports: Ports, binding: NewBinding): Promise<void>
  * @returns false when there was nothing to withdraw
  * @source spec/enterprise.md, States: firm and partner binding
  */
-export async function revokeConsent(ports: Ports, integratorId: IntegratorId, firmId: FirmId): Promise<boolean> {
-  return revokeBinding(ports.sql, integratorId, firmId, ports.clock.now());
+export async function revokeConsent(
+  ports: Ports,
+  integratorId: IntegratorId,
+  firmId: FirmId,
+  actor: Actor = OPERATOR,
+): Promise<boolean> {
+  return revokeBinding(ports.sql, { integratorId, firmId }, ports.clock.now(), stampOf(actor, ports.clock));
 }

@@ -7,36 +7,34 @@
 import { randomUUID } from "node:crypto";
 
 import type { Clock, Instant } from "../base/clock.js";
-import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
 import type { Metrics } from "../base/metrics.js";
 import { findBindingByCustomerRef } from "../storage/identity/bindings.js";
 import type { Channel, ChannelOptions } from "../storage/channel.js";
-import { deactivateKey, replaceIpAllowlist } from "../storage/identity/keys.js";
-import type { KeyDeactivation } from "../storage/identity/keys.js";
 import type { Sealer } from "../storage/sealer.js";
 import { orTemporary } from "../storage/sql.js";
 import type { Sql } from "../storage/sql.js";
-import { parseAllowlist } from "./allowlist.js";
+import type { Actor } from "./audit.js";
 import { createAuthenticator } from "./authenticator.js";
 import type { Caller, CustomerContext, FirmContext, ParticipantContext } from "./caller.js";
 import { createChanges } from "./nodes/changes.js";
 import type { ChangeKind, Changes } from "./nodes/changes.js";
 import { customerContext, firmContext, participantContext } from "./contexts.js";
-import { revokeConsent } from "./firms.js";
 import { pruneIdentity } from "./maintenance.js";
-import { bindingKey, createMemory } from "./nodes/memory.js";
-import type { Memory } from "./nodes/memory.js";
+import { createMemory } from "./nodes/memory.js";
 import { createPeers } from "./nodes/peers.js";
 import type { Peers } from "./nodes/peers.js";
+import { partnerOperations } from "./partners/operations.js";
+import type { PartnerOperations } from "./partners/operations.js";
 import { createRevocations } from "./tokens/revocations.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 import { createSigningKeys } from "./tokens/signing-keys.js";
 import type { PublicJwk } from "./tokens/signing-keys.js";
 import { issueTokens, renewTokens, revokeToken } from "./tokens/tokens.js";
-import type { TokenWorkPorts, TokenPair, TokenRequest } from "./tokens/tokens.js";
+import type { RenewRequest, TokenWorkPorts, TokenPair, TokenRequest } from "./tokens/tokens.js";
 
 interface IdentityOptions {
   readonly sql: Sql;
@@ -49,12 +47,14 @@ interface IdentityOptions {
   readonly environment: SecretEnvironment;
   /** Issuer and audience of access tokens; the same on every node. */
   readonly publicUrl: string;
+  /** Whether integrators may make keys for single firms. @default in the sandbox they may */
+  readonly firmKeyIssuance?: boolean;
   /** How announcements are heard; tests pass one that they can cut. @default openChannel */
   readonly openChannel?: (options: ChannelOptions) => Channel;
 }
 
 /** Who is calling and on whose behalf, as the gateway and the actors ask it. */
-export interface Identity {
+export interface Identity extends PartnerOperations {
   /** Publishes the first signing key, starts to listen. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -69,19 +69,9 @@ export interface Identity {
   /** @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED */
   issueTokens(request: TokenRequest): Promise<TokenPair>;
   /** @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED */
-  renewTokens(request: {
-    readonly refreshToken: string;
-    readonly address: string;
-    readonly receivedAt: Instant;
-  }): Promise<TokenPair>;
-  /** Ends any token; on return every node that is alive refuses it. */
-  revokeToken(token: string, receivedAt: Instant): Promise<void>;
-  /** On return every node refuses the key's tokens. @param integratorId see deactivateKey of the storage */
-  deactivateKey(keyId: KeyId, integratorId?: IntegratorId): Promise<KeyDeactivation>;
-  /** @throws Refusal REQUEST_INVALID @returns the list as stored; undefined when there is no such active key */
-  replaceIpAllowlist(keyId: KeyId, entries: readonly string[]): Promise<readonly string[] | undefined>;
-  /** On return every node refuses the integrator for that firm. @returns false when there was nothing to withdraw */
-  revokeConsent(integratorId: IntegratorId, firmId: FirmId): Promise<boolean>;
+  renewTokens(request: RenewRequest): Promise<TokenPair>;
+  /** Ends any token; on return every node that is alive refuses it. @param actor  @default whoever holds the token */
+  revokeToken(token: string, receivedAt: Instant, actor?: Actor): Promise<void>;
   /** Public keys of access tokens, as /.well-known/jwks.json shows them. */
   jwks(): { readonly keys: readonly PublicJwk[] };
   readonly peers: Peers;
@@ -94,6 +84,9 @@ export interface Identity {
   /** Resolves when every other node knows of all changes committed before the call; see Changes. */
   settled(): Promise<void>;
 }
+
+/** Whoever shows a token and says nothing more of himself. */
+const SOMEBODY: Actor = { type: "api_key", id: null, address: null, userAgent: null };
 
 /** Puts the parts of identity together for one node; nothing is asked or announced before `start`. */
 export function createIdentity(options: IdentityOptions): Identity {
@@ -174,8 +167,15 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
   let interval: NodeJS.Timeout | undefined;
   return {
-    ...operationsOf({
-      tokens: { sql, clock, metrics: options.metrics, audience, signingKeys, revocations },
+    ...tokenOperations({ sql, clock, metrics: options.metrics, audience, signingKeys, revocations }, changes),
+    ...partnerOperations({
+      ports: {
+        sql,
+        clock,
+        environment,
+        publicUrl: options.publicUrl,
+        firmKeyIssuance: options.firmKeyIssuance ?? environment === "sandbox",
+      },
       memory,
       changes,
     }),
@@ -207,47 +207,13 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
 }
 
-type Operations = Pick<
-  Identity,
-  "issueTokens" | "renewTokens" | "revokeToken" | "deactivateKey" | "replaceIpAllowlist" | "revokeConsent"
->;
+type TokenOperations = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken">;
 
-/** The operations that change something; those that take something away are answered when every node knows. */
-function operationsOf({
-  tokens,
-  memory,
-  changes,
-}: {
-  readonly tokens: TokenWorkPorts;
-  readonly memory: Memory;
-  readonly changes: Changes;
-}): Operations {
-  const { sql, clock } = tokens;
-  return {
-    issueTokens: (request) => issueTokens(tokens, request),
-    renewTokens: (request) => renewTokens(tokens, request),
-    revokeToken: async (token, receivedAt) => {
-      if (await revokeToken(tokens, token, receivedAt)) await changes.settled();
-    },
-    deactivateKey: async (keyId, integratorId) => {
-      const outcome = await orTemporary(deactivateKey(sql, keyId, integratorId, clock.now()));
-      memory.keys.drop(keyId);
-      if (outcome === "deactivated") await changes.settled();
-      return outcome;
-    },
-    replaceIpAllowlist: async (keyId, entries) => {
-      const parsed = parseAllowlist(entries);
-      const found = await orTemporary(replaceIpAllowlist(sql, keyId, parsed));
-      memory.keys.drop(keyId);
-      if (found) await changes.settled();
-      return found ? parsed : undefined;
-    },
-    revokeConsent: async (integratorId, firmId) => {
-      const revoked = await orTemporary(revokeConsent({ sql, clock }, integratorId, firmId));
-      memory.bindings.drop(bindingKey(integratorId, firmId));
-      memory.keys.clear();
-      if (revoked) await changes.settled();
-      return revoked;
-    },
-  };
-}
+/** The operations on tokens; one that takes something away is answered when every node knows. */
+const tokenOperations = (ports: TokenWorkPorts, changes: Changes): TokenOperations => ({
+  issueTokens: (request) => issueTokens(ports, request),
+  renewTokens: (request) => renewTokens(ports, request),
+  revokeToken: async (token, receivedAt, actor = SOMEBODY) => {
+    if (await revokeToken(ports, token, receivedAt, actor)) await changes.settled();
+  },
+});

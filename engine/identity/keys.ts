@@ -7,6 +7,8 @@ import { insertKey } from "../storage/identity/keys.js";
 import type { KeyCreation } from "../storage/identity/keys.js";
 import type { Sql } from "../storage/sql.js";
 import { parseAllowlist } from "./allowlist.js";
+import { OPERATOR, stampOf } from "./audit.js";
+import type { Actor } from "./audit.js";
 import { newSecret, sha256, shownPrefix } from "./tokens/secrets.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 
@@ -20,6 +22,10 @@ export interface NewKey {
   readonly scopes: readonly Scope[];
   readonly ipAllowlist?: readonly string[];
   readonly name?: string;
+  /** The key that asks for this one, which then cannot have more than its own scopes. @default an operator asks */
+  readonly issuer?: { readonly id: KeyId; readonly generation: number };
+  /** @default OPERATOR */
+  readonly actor?: Actor;
 }
 
 /** A key at the only moment at which its secret is known. */
@@ -57,6 +63,8 @@ export async function createKey(
       scopes: key.scopes,
       ipAllowlist: parseAllowlist(key.ipAllowlist ?? []),
       name: key.name,
+      issuer: key.issuer,
+      audit: stampOf(key.actor ?? OPERATOR, ports.clock),
     },
     ports.clock.now(),
   );

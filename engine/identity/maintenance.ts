@@ -1,6 +1,8 @@
 /** Deletes what has expired, in batches, so that no table of identity grows without bound. */
 import type { Clock } from "../base/clock.js";
 import { LIMITS } from "../base/limits.js";
+import { pruneAudit } from "../storage/identity/audit.js";
+import { pruneOffers } from "../storage/identity/consents.js";
 import { pruneFailures } from "../storage/identity/credentials.js";
 import { pruneOAuthCodes } from "../storage/identity/people/oauth.js";
 import { pruneSessions, pruneSignIns } from "../storage/identity/people/people.js";
@@ -19,6 +21,8 @@ export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
     () => pruneSignIns(sql, now),
     () => pruneSessions(sql, now),
     () => pruneOAuthCodes(sql, now),
+    () => pruneOffers(sql, now),
+    () => pruneAudit(sql, now),
   ];
   for (const prune of prunes) {
     for (let round = 0; round < LIMITS.identity_prune_rounds_max; round += 1)

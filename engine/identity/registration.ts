@@ -1,6 +1,6 @@
 /** Tenants as an operator makes them: a firm with its first participant and key, an integrator with its first key. */
 import type { Clock } from "../base/clock.js";
-import { participantKey } from "../base/ids.js";
+import { participantKey, participantParts } from "../base/ids.js";
 import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
 import { PARTICIPANT_CAPABILITIES } from "../peppol/discovery/capabilities.js";
 import { isProviderParticipant } from "../peppol/seats.js";
@@ -46,7 +46,13 @@ export async function makeFirm(
 ): Promise<MadeFirm | ParticipantFault> {
   if (isProviderParticipant(participantId)) return "participant_of_provider";
   if ((await findOwnParticipant(ports.sql, participantKey(participantId))) !== undefined) return "participant_taken";
-  const firmId = await createFirm(ports, { name, sandbox: ports.environment === "sandbox" });
+  const { scheme, value } = participantParts(participantId);
+  const firmId = await createFirm(ports, {
+    name,
+    sandbox: ports.environment === "sandbox",
+    // The Slovak scheme is that of the tax id.
+    ...(scheme === "0245" ? { dic: value } : {}),
+  });
   if (!(await registerParticipant(ports, firmId, participantId))) return "participant_taken";
   await addCapabilities(ports.sql, participantKey(participantId), PARTICIPANT_CAPABILITIES);
   return { firmId, ...(await firstKey(ports, { owner: { firmId }, scopes: FIRM_KEY_SCOPES })) };

@@ -49,14 +49,20 @@ interface SandboxSettings {
   readonly adminToken: string | undefined;
 }
 
-/** Names and participants of the demo firms; the DIČ are made up. */
+/** Names and participants of the demo firms; the IČO and DIČ are made up. */
 export const DEMO_FIRMS = {
   sender: {
     name: "Odosielateľ s. r. o.",
+    ico: "99000017",
     participantId: "0245:2120000017" as ParticipantId,
     customerRef: "demo-sender",
   },
-  receiver: { name: "Príjemca a. s.", participantId: "0245:2120000025" as ParticipantId, customerRef: "demo-receiver" },
+  receiver: {
+    name: "Príjemca a. s.",
+    ico: "99000025",
+    participantId: "0245:2120000025" as ParticipantId,
+    customerRef: "demo-receiver",
+  },
 } as const;
 
 /** Who may sign in to the sandbox. No mail leaves for them: the top-level domain example exists nowhere. */
@@ -65,6 +71,9 @@ const DEMO_PEOPLE = {
   receiver: "owner@prijemca.example" as Email,
   integrator: "admin@integrator.example" as Email,
 } as const;
+
+/** A demo key reads evidence and events too, so that everything can be tried out. */
+const DEMO_KEY_SCOPES: readonly Scope[] = [...FIRM_KEY_SCOPES, "events:read", "evidence:read"];
 
 interface Ports {
   readonly sql: Sql;
@@ -101,7 +110,7 @@ function writeSandbox(dataDir: string, sandbox: Sandbox): void {
 
 async function demoFirm(
   ports: Ports,
-  firm: { readonly name: string; readonly participantId: ParticipantId },
+  firm: { readonly name: string; readonly ico: string; readonly participantId: ParticipantId },
 ): Promise<FirmId> {
   const existing = await findOwnParticipant(ports.sql, participantKey(firm.participantId));
   const { value: dic } = participantParts(firm.participantId);
@@ -109,6 +118,7 @@ async function demoFirm(
     existing?.firmId ??
     (await createFirm(ports, {
       name: firm.name,
+      ico: firm.ico,
       dic,
       icDph: `SK${dic}`,
       sandbox: true,
@@ -150,7 +160,7 @@ async function createSandbox(ports: Ports): Promise<Pick<Sandbox, "sender" | "re
   const firmOf = async (role: "sender" | "receiver"): Promise<SandboxFirm> => ({
     firmId: firms[role],
     participantId: DEMO_FIRMS[role].participantId,
-    ...(await demoKey(ports, { firmId: firms[role] }, FIRM_KEY_SCOPES, "Demo key")),
+    ...(await demoKey(ports, { firmId: firms[role] }, DEMO_KEY_SCOPES, "Demo key")),
   });
   return {
     sender: await firmOf("sender"),

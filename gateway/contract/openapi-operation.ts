@@ -1,20 +1,15 @@
 /** Writes one row as one operation of an OpenAPI 3.0.3 document. */
 import { z } from "zod";
 
-import { ERRORS } from "../../engine/base/errors.js";
+import { ERRORS, Refusal } from "../../engine/base/errors.js";
 import type { ErrorName } from "../../engine/base/errors.js";
-import { oauthCodeOf } from "../request/problem.js";
+import { oauthCodeOf, problem } from "../request/problem.js";
 import { refusalsOfColumns } from "../request/steps.js";
+import { exampleFor } from "./examples.js";
+import type { Components, JsonObject, JsonSchemaValue } from "./json-schema.js";
 import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
 import { LIMITS } from "../../engine/base/limits.js";
-
-export type JsonSchemaValue =
-  string | number | boolean | null | readonly JsonSchemaValue[] | { readonly [name: string]: JsonSchemaValue };
-export type JsonObject = { [name: string]: JsonSchemaValue };
-
-/** Schemas that were given an id (`.meta({ id })`), collected for components. */
-export type Components = Map<string, JsonObject>;
 
 /** A pattern that says again what `format` says, or that nobody can read. */
 const isNoise = (schema: JsonObject): boolean =>
@@ -56,6 +51,8 @@ function tidied(value: JsonSchemaValue): JsonSchemaValue {
   const copy: JsonObject = {};
   for (const [name, member] of Object.entries(value as JsonObject)) {
     if (name === "pattern" && isNoise(value as JsonObject)) continue;
+    // That a number is exact in a double is no bound of ours.
+    if ((name === "minimum" || name === "maximum") && Math.abs(Number(member)) === Number.MAX_SAFE_INTEGER) continue;
     copy[name] =
       name === "$ref" && typeof member === "string"
         ? member.replace(/^#\/(definitions|\$defs)\//, "#/components/schemas/")
@@ -110,6 +107,20 @@ const headerRefs = (row: Route, status: number): JsonObject => {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 };
 
+const BYTES: JsonObject = { type: "string", format: "binary" };
+const BYTES_EXAMPLE = "<Invoice>…</Invoice>";
+
+const withExample = (schema: JsonObject, components: Components): JsonObject => ({
+  schema,
+  example: exampleFor(schema, components),
+});
+
+const EXAMPLE_REQUEST = "018f6a3e-7c10-7a4b-9d3e-2b5a6c7d8e9f";
+
+/** A refusal as the family writes it. */
+const errorExample = (name: ErrorName, family: Family): JsonObject =>
+  problem(new Refusal(name), family, EXAMPLE_REQUEST, false).body as JsonObject;
+
 function errorResponses(row: Route): JsonObject {
   const byStatus = new Map<number, ErrorName[]>();
   for (const name of refusalsOf(row)) {
@@ -122,7 +133,12 @@ function errorResponses(row: Route): JsonObject {
     responses[String(status)] = {
       description: [...new Set(lines)].join("\n"),
       headers: headerRefs(row, status),
-      content: { "application/json": { schema: { $ref: `#/components/schemas/${ENVELOPE_NAMES[row.family]}` } } },
+      content: {
+        "application/json": {
+          schema: { $ref: `#/components/schemas/${ENVELOPE_NAMES[row.family]}` },
+          example: errorExample(names[0] ?? "INTERNAL", row.family),
+        },
+      },
     };
   }
   return responses;
@@ -137,9 +153,9 @@ function successResponses(row: Route, components: Components): JsonObject {
     ]);
     const content =
       spec.schema !== undefined
-        ? { "application/json": { schema: schemaOf(spec.schema, components) } }
+        ? { "application/json": withExample(schemaOf(spec.schema, components), components) }
         : spec.contentType !== undefined
-          ? { [spec.contentType.split(";")[0] ?? ""]: { schema: { type: "string", format: "binary" } } }
+          ? { [spec.contentType.split(";")[0] ?? ""]: { schema: BYTES, example: BYTES_EXAMPLE } }
           : undefined;
     responses[status] = {
       description: spec.description,
@@ -184,9 +200,11 @@ function requestBody(row: Route, components: Components): JsonObject {
   const { body, accepts } = row.request;
   if (body === undefined) return {};
   const schema = schemaOf(body, components);
-  const bytes = { type: "string", format: "binary" };
   const content = Object.fromEntries(
-    accepts.map((kind) => [MEDIA_OF_KIND[kind], { schema: kind === "json" || kind === "form" ? schema : bytes }]),
+    accepts.map((kind) => [
+      MEDIA_OF_KIND[kind],
+      kind === "json" || kind === "form" ? withExample(schema, components) : { schema: BYTES, example: BYTES_EXAMPLE },
+    ]),
   );
   return { requestBody: { required: !body.safeParse(undefined).success, content } };
 }

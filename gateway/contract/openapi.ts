@@ -1,7 +1,7 @@
 /** Writes the published OpenAPI 3.0.3 documents from the same rows by which the server answers. */
 import { CATEGORIES } from "../request/problem.js";
 import { operationOf } from "./openapi-operation.js";
-import type { Components, JsonSchemaValue, JsonObject } from "./openapi-operation.js";
+import type { Components, JsonSchemaValue, JsonObject } from "./json-schema.js";
 import { IDEMPOTENCY } from "./route.js";
 import type { Family, Route } from "./route.js";
 
@@ -12,6 +12,23 @@ interface DocumentSpec {
   readonly families: readonly Family[];
   readonly info: JsonObject;
 }
+
+const LICENSE: JsonObject = { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" };
+
+/** What each heading of the reference is about. */
+const TAGS: Readonly<Record<string, string>> = {
+  Authentication: "Tokens, the calling key and the public keys of tokens.",
+  Account: "The firm's account, and the record of who changed what.",
+  "Integrator keys": "Keys of an integrator: its own and those for single firms.",
+  Firms: "The firms for which an integrator acts.",
+  Consent: "Invitations of companies, and how their consent stands.",
+  OAuth: "A program gets a key of an integrator whose administrator agrees.",
+  Onboarding: "Firms that only send, which an integrator asks for.",
+  Peppol: "What other access points and the network ask for.",
+  Documents: "What became of documents that were sent.",
+  Validation: "Documents are judged and read without being sent.",
+  Reporting: "What was exchanged in a period, and the reports about it.",
+};
 
 const DOCUMENTS: Readonly<Record<DocumentName, DocumentSpec>> = {
   enterprise: {
@@ -158,7 +175,8 @@ const PARAMETERS: JsonObject = {
     in: "header",
     required: false,
     description: "Your own id of the request, 1 to 128 characters of A-Z a-z 0-9 . _ : -; comes back in the response.",
-    schema: { type: "string", pattern: "^[A-Za-z0-9._:-]{1,128}$" },
+    // No pattern: another value is no fault, it is replaced.
+    schema: { type: "string" },
   },
   ...Object.fromEntries(
     Object.entries(IDEMPOTENCY)
@@ -210,9 +228,9 @@ function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
   ];
   const document: JsonObject = {
     openapi: "3.0.3",
-    info: spec.info,
+    info: { ...spec.info, license: LICENSE },
     servers: [{ url: "/" }],
-    tags: tags.map((name) => ({ name })),
+    tags: tags.map((name) => ({ name, description: TAGS[name] ?? name })),
     paths,
   };
   const parts = usedParts(document, {

@@ -92,9 +92,8 @@ export const RATES = {
   sapi_send: rate(LIMITS.rate_sapi_send, "key", "on_429", "sapi_send"),
   sapi_token: rate(LIMITS.rate_token, "client+address", "on_429", "token"),
   token: rate(LIMITS.rate_token, "client+address", "always", "token"),
-  enterprise: rate(LIMITS.rate_enterprise, "key", "on_429", "enterprise"),
-  /** Auth status, account and key operations: the same count, the headers on every answer. */
-  enterprise_account: rate(LIMITS.rate_enterprise, "key", "always", "enterprise"),
+  /** spec/shapes.md, section 1: clients read the headers from successes too. */
+  enterprise: rate(LIMITS.rate_enterprise, "key", "always", "enterprise"),
   /** A renewal does not name its client, so it is counted by address, with the Enterprise default. */
   renew: rate(LIMITS.rate_enterprise, "address", "always", "renew"),
   sapi_renew: rate(LIMITS.rate_enterprise, "address", "on_429", "renew"),

@@ -7,6 +7,7 @@ import { z } from "zod";
 
 import { isoInstant } from "../../engine/base/clock.js";
 import { Refusal } from "../../engine/base/errors.js";
+import { actorOf } from "../../engine/identity/audit.js";
 import type { Caller } from "../../engine/identity/caller.js";
 import type { TokenDoor } from "../../engine/identity/tokens/credentials.js";
 import type { Identity } from "../../engine/identity/identity.js";
@@ -23,8 +24,14 @@ const SAPI = { mounts: ["/sapi/v1", "/sapi"], family: "sapi", tag: "Authenticati
 const ENTERPRISE = { mounts: ["/api/v1"], family: "auth", tag: "Authentication" } as const;
 const ACCEPTS = ["json", "form"] as const;
 
+/** Another value has an error code of its own, so the schema takes any; the documents show the one that is offered. */
+const grantType = (offered: string) => ({ type: "string", enum: [offered] });
+
 const tokenBody = z.object({
-  grant_type: z.string().min(1).describe("Must be client_credentials."),
+  grant_type: z
+    .string()
+    .min(1)
+    .meta({ openapi: grantType("client_credentials") }),
   client_id: z.string().min(1).max(LIMITS.client_id_chars_max).describe("Id of the key, or its displayed prefix."),
   client_secret: z
     .string()
@@ -44,17 +51,27 @@ const refreshToken = z
   .max(LIMITS.refresh_token_chars_max)
   .describe("The newest refresh token; it is good once.");
 const renewBody = z.object({
-  grant_type: z.string().min(1).describe("Must be refresh_token."),
+  grant_type: z
+    .string()
+    .min(1)
+    .meta({ openapi: grantType("refresh_token") }),
   refresh_token: refreshToken,
 });
 const sapiRenewBody = z.object({
-  grant_type: z.string().min(1).optional().describe("Must be refresh_token when given."),
+  grant_type: z
+    .string()
+    .min(1)
+    .meta({ openapi: grantType("refresh_token") })
+    .optional(),
   refresh_token: refreshToken,
 });
 
 const revokeBody = z.object({
   token: z.string().min(1).describe("An access token (a JWT) or a refresh token (rt_…); which of them is detected."),
-  token_type_hint: z.string().optional().describe("access_token or refresh_token; not needed."),
+  token_type_hint: z
+    .string()
+    .meta({ openapi: { type: "string", enum: ["access_token", "refresh_token"] } })
+    .optional(),
 });
 
 const pair = z.object({
@@ -181,7 +198,8 @@ function tokenRoute(ports: TokenPorts, door: TokenDoor): Route {
     responses: {
       200: { description: "An access token for 15 minutes and a refresh token for 30 days.", schema: pairWithScope },
     },
-    handler: async ({ body, address, receivedAt }) => {
+    handler: async (request) => {
+      const { body, address, receivedAt } = request;
       requireGrantType(body.grant_type, "client_credentials");
       const tokens = await ports.issueTokens({
         clientId: body.client_id,
@@ -189,6 +207,7 @@ function tokenRoute(ports: TokenPorts, door: TokenDoor): Route {
         scope: body.scope,
         door,
         address,
+        userAgent: request.header("user-agent"),
         receivedAt,
       });
       return { status: 200, body: pairWithScopeOf(tokens) };
@@ -208,9 +227,15 @@ function sapiRenewRoute(ports: TokenPorts): Route {
     errors: RENEW_ERRORS,
     request: { body: sapiRenewBody, accepts: ACCEPTS },
     responses: { 200: { description: "The next pair; the refresh token that was sent is used up.", schema: pair } },
-    handler: async ({ body, address, receivedAt }) => {
+    handler: async (request) => {
+      const { body, address, receivedAt } = request;
       if (body.grant_type !== undefined) requireGrantType(body.grant_type, "refresh_token");
-      const tokens = await ports.renewTokens({ refreshToken: body.refresh_token, address, receivedAt });
+      const tokens = await ports.renewTokens({
+        refreshToken: body.refresh_token,
+        address,
+        userAgent: request.header("user-agent"),
+        receivedAt,
+      });
       return { status: 200, body: pairOf(tokens) };
     },
   });
@@ -230,9 +255,15 @@ function renewRoute(ports: TokenPorts): Route {
     responses: {
       200: { description: "The next pair; the refresh token that was sent is used up.", schema: pairWithScope },
     },
-    handler: async ({ body, address, receivedAt }) => {
+    handler: async (request) => {
+      const { body, address, receivedAt } = request;
       requireGrantType(body.grant_type, "refresh_token");
-      const tokens = await ports.renewTokens({ refreshToken: body.refresh_token, address, receivedAt });
+      const tokens = await ports.renewTokens({
+        refreshToken: body.refresh_token,
+        address,
+        userAgent: request.header("user-agent"),
+        receivedAt,
+      });
       return { status: 200, body: pairWithScopeOf(tokens) };
     },
   });
@@ -250,8 +281,9 @@ function revokeRoute(ports: TokenPorts, door: TokenDoor): Route {
     errors: ["TEMPORARY"],
     request: { body: revokeBody, accepts: ACCEPTS },
     responses: { 200: { description: "The token is of no use any more, whatever it was.", schema: revoked } },
-    handler: async ({ body, receivedAt }) => {
-      await ports.revokeToken(body.token, receivedAt);
+    handler: async (request) => {
+      const { body, receivedAt } = request;
+      await ports.revokeToken(body.token, receivedAt, actorOf(request));
       return {
         status: 200,
         body: { revoked: true, success: true, message: "The token is revoked.", timestamp: isoInstant(receivedAt) },
@@ -282,7 +314,7 @@ const statusRoute = (): Route =>
     path: "/auth/token/status",
     summary: "What the access token is and how long it lasts",
     credential: "bearer",
-    rate: "enterprise_account",
+    rate: "enterprise",
     errors: [],
     responses: { 200: { description: "The token that the call was made with.", schema: status } },
     handler: ({ caller, receivedAt }) => ({ status: 200, body: statusOf(caller, receivedAt) }),

@@ -5,7 +5,7 @@
 import { z } from "zod";
 
 import { payloadValidation, publicValidation } from "../../engine/documents/accept/validation-reads.js";
-import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
+import type { DocumentSummary, DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { SEVERITIES } from "../../validators/report.js";
@@ -99,14 +99,126 @@ const summary = z.object({
     .describe(`The first ${LIMITS.parsed_lines_max} lines.`),
 });
 
+/** The names by which clients send an invoice as JSON. */
+const parsedInvoice = z.object({
+  documentType: z.enum(["invoice", "credit_note"]).nullable(),
+  invoiceNumber: said,
+  issueDate: said,
+  dueDate: said,
+  taxPointDate: said,
+  deliveryDate: said,
+  currency: said,
+  buyerReference: said,
+  precedingInvoiceRef: said,
+  supplierName: said,
+  supplierPeppolId: said,
+  supplierIco: said,
+  supplierIcDph: said,
+  supplierCountry: said,
+  receiverName: said,
+  receiverPeppolId: said,
+  receiverIco: said,
+  receiverIcDph: said,
+  receiverCountry: said,
+  totalAmount: said,
+  items: z.array(
+    z.object({
+      description: said,
+      quantity: said,
+      unit: said,
+      unitPrice: said,
+      vatRate: said,
+      vatCategoryCode: said,
+    }),
+  ),
+});
+const allowance = z.object({
+  isCharge: z.boolean(),
+  reason: said,
+  reasonCode: said,
+  percent: said,
+  amount: said,
+  baseAmount: said,
+  taxCategory: said,
+  taxPercent: said,
+});
+const parsed = summary.extend({
+  invoice: parsedInvoice.describe("The same in the names by which an invoice is sent as JSON."),
+  extras: z
+    .object({
+      customizationId: said,
+      profileId: said,
+      typeCode: said,
+      orderReference: said,
+      totals: summary.shape.totals,
+    })
+    .describe("What has no name there."),
+  allowances: z.array(allowance).describe("Allowances and charges on the whole document."),
+});
+
+const DOCUMENT_TYPES = { Invoice: "invoice", CreditNote: "credit_note", ApplicationResponse: null } as const;
+
+/** What a document says under the names that clients of the public service read. */
+const clientViewOf = (read: DocumentSummary) => ({
+  invoice: {
+    documentType: DOCUMENT_TYPES[read.documentType],
+    invoiceNumber: read.number,
+    issueDate: read.issueDate,
+    dueDate: read.dueDate,
+    taxPointDate: read.taxPointDate,
+    deliveryDate: read.deliveryDate,
+    currency: read.currency,
+    buyerReference: read.buyerReference,
+    precedingInvoiceRef: read.precedingInvoices[0] ?? null,
+    supplierName: read.supplier.name,
+    supplierPeppolId: read.supplier.participantId,
+    supplierIco: read.supplier.companyId,
+    supplierIcDph: read.supplier.vatId,
+    supplierCountry: read.supplier.country,
+    receiverName: read.customer.name,
+    receiverPeppolId: read.customer.participantId,
+    receiverIco: read.customer.companyId,
+    receiverIcDph: read.customer.vatId,
+    receiverCountry: read.customer.country,
+    totalAmount: read.totals.payable,
+    items: read.lines.map((line) => ({
+      description: line.name,
+      quantity: line.quantity,
+      unit: line.unitCode,
+      unitPrice: line.price,
+      vatRate: line.taxPercent,
+      vatCategoryCode: line.taxCategory,
+    })),
+  },
+  extras: {
+    customizationId: read.customizationId,
+    profileId: read.profileId,
+    typeCode: read.typeCode,
+    orderReference: read.orderReference,
+    totals: read.totals,
+  },
+  allowances: [...read.allowances],
+});
+
 const payloadBody = z.object({
   format: z.enum(["ubl", "json"]).describe("ubl: the document is UBL XML as text."),
   document: z.union([z.string().min(1), z.record(z.string(), z.unknown())]),
 });
-const ublBody = z.object({
-  format: z.literal("ubl").optional(),
-  document: z.string().min(1).describe("UBL XML as text."),
-});
+const ublBody = z
+  .object({
+    format: z.literal("ubl").optional(),
+    document: z.string().min(1).optional().describe("UBL XML as text."),
+    xml: z.string().min(1).optional().describe("The same under its other name."),
+  })
+  .superRefine(({ document, xml }, context) => {
+    if ((document === undefined) === (xml === undefined))
+      context.addIssue({
+        code: "custom",
+        path: ["document"],
+        message: "send the UBL XML in exactly one of document and xml",
+      });
+  })
+  .meta({ example: { xml: "<Invoice>…</Invoice>" } });
 
 /** @throws Refusal REQUEST_INVALID, BODY_TOO_LARGE */
 function payloadOf({
@@ -128,6 +240,13 @@ function payloadOf({
   if (payload.length > LIMITS.payload_bytes_max)
     throw new Refusal("BODY_TOO_LARGE", [{ field: "document", message: "The document is larger than 20 MB." }]);
   return payload;
+}
+
+/** The bytes of a body that came as XML; one that came as JSON is an object. */
+function bytesOf(body: unknown): Uint8Array | undefined {
+  if (!(body instanceof Uint8Array)) return undefined;
+  if (body.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE");
+  return body;
 }
 
 /** The exact bytes; whatever they are, the verdict says it. */
@@ -162,16 +281,17 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     scopes: ["documents:read"],
     summary: "Read a UBL document as JSON",
     description:
-      "Parties, dates, totals, taxes and lines as plain values, without a verdict: what the document does not say is null, numbers are its own text. Nothing is stored.",
-    request: { body: ublBody, body_bytes_max: LIMITS.request_body_bytes_max },
-    responses: { 200: { description: "What the document says.", schema: summary } },
+      "Parties, dates, totals, taxes and lines as plain values, without a verdict: what the document does not say is null, numbers are its own text. The body is JSON with the XML as text, or the XML itself. Nothing is stored.",
+    request: { body: ublBody, accepts: ["json", "xml"], body_bytes_max: LIMITS.request_body_bytes_max },
+    responses: { 200: { description: "What the document says.", schema: parsed } },
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ body, firm }) => {
-      const parsed = await ports.parse(payloadOf(body), { fairnessKey: firm.firmId });
-      if (parsed.kind === "refused") {
+      const payload = bytesOf(body) ?? payloadOf({ document: body.document ?? body.xml });
+      const read = await ports.parse(payload, { fairnessKey: firm.firmId });
+      if (read.kind === "refused") {
         throw new Refusal(
           "DOCUMENT_INVALID",
-          parsed.findings.map(({ ruleId, severity, location, message }) => ({
+          read.findings.map(({ ruleId, severity, location, message }) => ({
             field: "document",
             ruleId,
             severity,
@@ -180,10 +300,16 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
           })),
         );
       }
-      const { precedingInvoices, taxes, lines, ...rest } = parsed.summary;
+      const { precedingInvoices, taxes, lines, ...rest } = read.summary;
       return {
         status: 200,
-        body: { ...rest, precedingInvoices: [...precedingInvoices], taxes: [...taxes], lines: [...lines] },
+        body: {
+          ...rest,
+          precedingInvoices: [...precedingInvoices],
+          taxes: [...taxes],
+          lines: [...lines],
+          ...clientViewOf(read.summary),
+        },
       };
     },
   }),

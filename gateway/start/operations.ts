@@ -8,7 +8,9 @@ import type { ActorSystem } from "../../actors/system.js";
 import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
 import type { DocumentKind } from "../../actors/document.js";
 import type { ParticipantKind } from "../../actors/participant.js";
+import type { Partners } from "../../actors/partner.js";
 import type { Clock } from "../../engine/base/clock.js";
+import type { Environment } from "../../engine/base/config.js";
 import type { Cursors } from "../../engine/base/cursors.js";
 import { participantKey } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
@@ -19,7 +21,12 @@ import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documen
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
 import { readSubmissions } from "../../engine/documents/reports.js";
 import { readStatistics } from "../../engine/documents/statistics.js";
+import { readAccount, readKeyStatus } from "../../engine/identity/account.js";
+import { readAudit } from "../../engine/identity/audit.js";
 import type { Identity } from "../../engine/identity/identity.js";
+import { readConsentStatus, readOffer } from "../../engine/identity/partners/consents.js";
+import { readFirm, readFirmDocuments, readFirms } from "../../engine/identity/partners/firms.js";
+import { integratorOf, readKeys } from "../../engine/identity/partners/keys.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
@@ -36,6 +43,10 @@ import { connectorRoutes } from "../routes/connector.js";
 import { documentRoutes } from "../routes/documents.js";
 import { onboardingRoutes } from "../routes/people/onboarding.js";
 import { oauthRoutes } from "../routes/people/oauth.js";
+import { accountRoutes } from "../routes/partners/account.js";
+import { consentRoutes } from "../routes/partners/consents.js";
+import { firmRoutes } from "../routes/partners/firms.js";
+import { integratorKeyRoutes } from "../routes/partners/keys.js";
 import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
 import { reportingRoutes } from "../routes/reporting.js";
 import { sapiRoutes } from "../routes/sapi.js";
@@ -53,6 +64,9 @@ interface EngineParts extends Omit<PeopleParts, "mayReceive"> {
   readonly sealer: Sealer;
   readonly cursors: Cursors;
   readonly identity: Identity;
+  readonly environment: Environment;
+  /** Keys, firms and consents, through their actors. */
+  readonly partners: Partners;
   readonly inbox: Inbox;
   readonly validators: DocumentWorkers;
   readonly archive: EvidenceArchive;
@@ -69,6 +83,27 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   })),
   plug(onboardingRoutes, ({ onboarding, pfsSecret }) => ({ ...onboarding, pfsSecret })),
   plug(oauthRoutes, ({ oauth }) => oauth),
+  plug(accountRoutes, ({ sql, clock, cursors, partners }) => ({
+    ...partners,
+    keyStatus: (caller) => readKeyStatus({ sql, clock }, caller),
+    account: (caller) => readAccount({ sql, clock }, caller),
+    audit: (caller, asked) => readAudit({ sql, cursors }, caller, asked),
+  })),
+  plug(integratorKeyRoutes, ({ sql, partners }) => ({
+    ...partners,
+    keys: async (caller) => readKeys(sql, integratorOf(caller)),
+  })),
+  plug(firmRoutes, ({ sql, cursors, environment, partners }) => ({
+    ...partners,
+    firms: (caller, page) => readFirms({ sql, cursors }, caller, page),
+    firm: (caller, firmId) => readFirm({ sql, environment }, caller, firmId),
+    documents: (caller, firmId, asked) => readFirmDocuments({ sql, environment }, caller, firmId, asked),
+  })),
+  plug(consentRoutes, ({ sql, clock, partners }) => ({
+    ...partners,
+    offer: async (caller, id) => readOffer({ sql, clock }, integratorOf(caller), id),
+    consentStatus: (caller, subject) => readConsentStatus({ sql, clock }, caller, subject),
+  })),
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({
     send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
     inbox,

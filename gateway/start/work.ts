@@ -8,6 +8,7 @@ import { messageKind } from "../../actors/message.js";
 import type { MessageKind } from "../../actors/message.js";
 import { participantKind } from "../../actors/participant.js";
 import type { ParticipantKind } from "../../actors/participant.js";
+import { partnerKind, partnersThroughActors } from "../../actors/partner.js";
 import { registrationKind, registrationsThroughActors } from "../../actors/registration.js";
 import type { Registrations } from "../../actors/registration.js";
 import { startStatusWork } from "../../actors/status-work.js";
@@ -246,6 +247,7 @@ async function startIdentity(
   { config, clock, log, metrics, stack }: Base,
   { database, sealer, publicUrl }: { readonly database: Database; readonly sealer: Sealer; readonly publicUrl: string },
 ): Promise<Identity> {
+  const issuance = config.FIRM_KEY_ISSUANCE;
   const identity = createIdentity({
     sql: database.sql,
     databaseUrl: database.url,
@@ -255,6 +257,7 @@ async function startIdentity(
     metrics,
     environment: config.ENVIRONMENT,
     publicUrl,
+    ...(issuance === undefined ? {} : { firmKeyIssuance: issuance === "enabled" }),
   });
   await identity.start();
   stack.add(() => identity.stop());
@@ -338,22 +341,10 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
 
   const limiter = startLimiter(base, identity);
   const people = startPeople(base, { sql, actors, identity, publicUrl });
+  const partners = partnersThroughActors(actors, partnerKind(identity));
+  const tenants = { identity, partners, environment: config.ENVIRONMENT, ...people };
   const rows = publicRows(
-    {
-      clock,
-      log,
-      sql,
-      sealer,
-      cursors,
-      identity,
-      inbox,
-      validators,
-      archive,
-      actors,
-      document,
-      participant,
-      ...people,
-    },
+    { clock, log, sql, sealer, cursors, ...tenants, inbox, validators, archive, actors, document, participant },
     accessPoint,
   );
   const registering = accessPoint?.registrations;

@@ -133,7 +133,7 @@ const rows: readonly Route[] = [
     family: "enterprise",
     summary: "Main keys",
     credential: "partner_unrestricted",
-    rate: "enterprise_account",
+    rate: "enterprise",
     handler: () => ({ status: 200, body: {} }),
   }),
   route({

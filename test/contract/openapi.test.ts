@@ -71,6 +71,72 @@ describe.each(Object.keys(documents))("the %s document", (name) => {
   });
 });
 
+// reviews/contract.md: "`pattern` on X-Request-Id though the server replaces bad ones, grant_type not an enum … ±2^53 bounds shown; one example in three documents", "info.license, tag descriptions"
+describe.each(Object.keys(documents))("what generators and readers of the %s document need", (name) => {
+  const document = documents[name] as Document & {
+    info: { license?: { name: string } };
+    tags: { name: string; description: string }[];
+  };
+  const text = JSON.stringify(document);
+
+  test("a published document has a licence, and says of each heading what it is about", () => {
+    expect(document.info.license?.name).toBe("Apache-2.0");
+    expect(document.tags.length).toBeGreaterThan(0);
+    for (const tag of document.tags) expect(tag.description, tag.name).toMatch(/^[A-Z].{10,}\.$/);
+  });
+
+  test("a published document shows no bound that is only the end of a double, and no pattern for X-Request-Id", () => {
+    expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER));
+    expect(document.components["parameters"]?.["RequestId"]).toMatchObject({ schema: { type: "string" } });
+    expect(JSON.stringify(document.components["parameters"]?.["RequestId"])).not.toContain("pattern");
+  });
+
+  test("every body of a request and of a response has an example", () => {
+    for (const { path, operation } of operationsOf(document)) {
+      const bodies = [
+        operation.requestBody?.content,
+        ...Object.values(operation.responses).map(({ content }) => content),
+      ];
+      for (const content of bodies)
+        for (const [media, body] of Object.entries(content ?? {}))
+          expect(body, `${path} ${media}`).toHaveProperty("example");
+    }
+  });
+});
+
+test("every example fits the schema by which the server reads or writes it", () => {
+  const faults: string[] = [];
+  for (const row of publishedRows) {
+    const { operation } =
+      Object.values(documents)
+        .flatMap(operationsOf)
+        .find((found) => found.operation.operationId === row.operation) ?? {};
+    if (operation === undefined) continue;
+    const json = (content: Record<string, unknown> | undefined): unknown =>
+      (content?.["application/json"] as { readonly example?: unknown } | undefined)?.example;
+    const asked = row.request.accepts.includes("json")
+      ? row.request.body?.safeParse(json(operation.requestBody?.content))
+      : undefined;
+    if (asked?.success === false) faults.push(`${row.operation} request: ${JSON.stringify(asked.error.issues[0])}`);
+    for (const [status, spec] of Object.entries(row.responses)) {
+      const answered = spec.schema?.safeParse(json(operation.responses[status]?.content));
+      if (answered?.success === false)
+        faults.push(`${row.operation} ${status}: ${JSON.stringify(answered.error.issues[0])}`);
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
+test("a grant_type is shown as the one value that is offered, although another one has an error of its own", () => {
+  const bodies = Object.values(documents)
+    .flatMap(operationsOf)
+    .filter(({ path }) => /\/auth\/(token|renew)$/.test(path))
+    .flatMap(({ operation }) => Object.values(operation.requestBody?.content ?? {}));
+  expect(bodies.length).toBeGreaterThan(3);
+  for (const { schema } of bodies)
+    expect((schema["properties"] as Record<string, { enum?: string[] }>)["grant_type"]?.enum).toHaveLength(1);
+});
+
 test("every published row is in exactly one document", () => {
   const shown = Object.values(documents)
     .flatMap((document) => operationsOf(document).map(({ operation }) => operation.operationId))

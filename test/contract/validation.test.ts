@@ -171,11 +171,76 @@ describe.each(serverForms)("validation over %s", (form) => {
     });
   });
 
+  // reviews/contract.md: parse sends `{xml}` (and, older ones, application/xml) and reads `{invoice,extras,allowances}`
+  describe("POST /api/v1/payloads/parse as clients of the public service call it", () => {
+    const withAllowance = VALID.replace(
+      "<cac:TaxTotal>",
+      "<cac:AllowanceCharge><cbc:ChargeIndicator>false</cbc:ChargeIndicator><cbc:AllowanceChargeReason>Discount</cbc:AllowanceChargeReason><cbc:Amount>1.00</cbc:Amount><cac:TaxCategory><cbc:ID>S</cbc:ID><cbc:Percent>19</cbc:Percent></cac:TaxCategory></cac:AllowanceCharge><cac:TaxTotal>",
+    );
+
+    test("xml in JSON and the XML itself are read like the document member", async () => {
+      const { json } = await post("/api/v1/payloads/parse", { document: withAllowance });
+      expect((await post("/api/v1/payloads/parse", { xml: withAllowance })).json).toEqual(json);
+      const raw = await http(
+        "POST",
+        `${t.engine.publicUrl}/api/v1/payloads/parse`,
+        { authorization: `Bearer ${token}`, "content-type": "application/xml" },
+        withAllowance,
+      );
+      expect([raw.status, raw.json]).toEqual([200, json]);
+    });
+
+    test("the answer holds the invoice in the names of a send, the rest, and the allowances", async () => {
+      const { json } = await post("/api/v1/payloads/parse", { xml: withAllowance });
+      expect(json["invoice"]).toMatchObject({
+        documentType: "invoice",
+        invoiceNumber: "K-2",
+        currency: "EUR",
+        receiverName: "Sklady a. s.",
+        receiverPeppolId: "0245:2021212121",
+        totalAmount: "50.55",
+        items: [
+          {
+            description: "Shelf 1",
+            quantity: "2",
+            unit: "C62",
+            unitPrice: "10.10",
+            vatRate: "19",
+            vatCategoryCode: "S",
+          },
+          { description: "Shelf 2" },
+        ],
+      });
+      expect(json["extras"]).toMatchObject({
+        typeCode: "380",
+        orderReference: "PO-2026-17",
+        totals: { payable: "50.55" },
+      });
+      expect(json["allowances"]).toEqual([
+        {
+          isCharge: false,
+          reason: "Discount",
+          reasonCode: null,
+          percent: null,
+          amount: "1.00",
+          baseAmount: null,
+          taxCategory: "S",
+          taxPercent: "19",
+        },
+      ]);
+    });
+
+    test.each([{}, { xml: "<a/>", document: "<a/>" }, { xml: "" }])("a body of %j is 400", async (body) => {
+      expect((await post("/api/v1/payloads/parse", body)).status).toBe(400);
+    });
+  });
+
   describe("POST /api/v1/payloads/parse → what the document says", () => {
     test("an invoice: parties, dates, totals, taxes, lines; numbers as written, null for what is not said", async () => {
       const answer = await post("/api/v1/payloads/parse", { format: "ubl", document: VALID });
       expect(answer.status).toBe(200);
-      expect(answer.json).toEqual({
+      const { invoice: _invoice, extras: _extras, allowances: _allowances, ...said } = answer.json;
+      expect(said).toEqual({
         documentType: "Invoice",
         customizationId: "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0",
         profileId: "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0",

@@ -37,6 +37,69 @@ table api_key
   index api_key_integrator: CREATE INDEX api_key_integrator ON public.api_key USING btree (integrator_id, scoped_firm_id) WHERE (integrator_id IS NOT NULL)
   trigger api_key_changed: CREATE TRIGGER api_key_changed AFTER INSERT OR UPDATE OF scopes, ip_allowlist, active, generation, scoped_firm_id, secret_sha256 ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_api_key()
 
+table audit_entry
+  id uuid not null
+  position bigint not null generated always as identity
+  occurred_at timestamp with time zone not null
+  actor_type text not null
+  actor_id text
+  firm_id uuid
+  integrator_id uuid
+  event text not null
+  target_type text not null
+  target_id text not null
+  ip text
+  user_agent text
+  metadata jsonb not null
+  constraint audit_entry_actor_type_check: CHECK ((actor_type = ANY (ARRAY['api_key'::text, 'user'::text, 'operator'::text, 'system'::text])))
+  constraint audit_entry_event_check: CHECK ((event ~ '^[a-z_]+\.[a-z_]+$'::text))
+  constraint audit_entry_ip_check: CHECK ((char_length(ip) <= 64))
+  constraint audit_entry_user_agent_check: CHECK ((char_length(user_agent) <= 255))
+  constraint audit_entry_pkey: PRIMARY KEY (id)
+  constraint audit_entry_position_key: UNIQUE ("position")
+  index audit_entry_age: CREATE INDEX audit_entry_age ON public.audit_entry USING btree (occurred_at)
+  index audit_entry_firm: CREATE INDEX audit_entry_firm ON public.audit_entry USING btree (firm_id, "position" DESC) WHERE (firm_id IS NOT NULL)
+  index audit_entry_integrator: CREATE INDEX audit_entry_integrator ON public.audit_entry USING btree (integrator_id, "position" DESC) WHERE (integrator_id IS NOT NULL)
+  trigger audit_entry_kept: CREATE TRIGGER audit_entry_kept BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION keep_audit_entry()
+  trigger audit_entry_not_emptied: CREATE TRIGGER audit_entry_not_emptied BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION keep_audit_entry()
+
+table consent_offer
+  id uuid not null
+  integrator_id uuid not null
+  key_id uuid not null
+  token_sha256 bytea not null
+  target_identifier text not null
+  customer_reference text
+  relationship_mode text not null
+  requested_interface text not null
+  interfaces text[] not null
+  requested_scopes text[] not null
+  status text not null
+  firm_id uuid
+  decided_by text
+  decided_at timestamp with time zone
+  created_at timestamp with time zone not null
+  expires_at timestamp with time zone not null
+  constraint consent_offer_check: CHECK ((expires_at > created_at))
+  constraint consent_offer_check1: CHECK (((status = ANY (ARRAY['accepted'::text, 'declined'::text])) = (decided_at IS NOT NULL)))
+  constraint consent_offer_check2: CHECK (((decided_at IS NULL) = (firm_id IS NULL)))
+  constraint consent_offer_customer_reference_check: CHECK (((char_length(customer_reference) >= 1) AND (char_length(customer_reference) <= 128)))
+  constraint consent_offer_interfaces_check: CHECK ((interfaces <@ ARRAY['enterprise'::text, 'sapi'::text, 'connector'::text]))
+  constraint consent_offer_relationship_mode_check: CHECK ((relationship_mode = ANY (ARRAY['technical_delegation'::text, 'managed_service'::text])))
+  constraint consent_offer_requested_interface_check: CHECK ((requested_interface = ANY (ARRAY['enterprise_api'::text, 'sapi'::text, 'connector'::text, 'all'::text])))
+  constraint consent_offer_requested_scopes_check: CHECK ((cardinality(requested_scopes) >= 1))
+  constraint consent_offer_status_check: CHECK ((status = ANY (ARRAY['issued'::text, 'viewed'::text, 'accepted'::text, 'declined'::text])))
+  constraint consent_offer_target_identifier_check: CHECK ((target_identifier ~ '^([0-9]{8}|[0-9]{10})$'::text))
+  constraint consent_offer_token_sha256_check: CHECK ((octet_length(token_sha256) = 32))
+  constraint consent_offer_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint consent_offer_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint consent_offer_key_id_fkey: FOREIGN KEY (key_id) REFERENCES api_key(id)
+  constraint consent_offer_pkey: PRIMARY KEY (id)
+  constraint consent_offer_token_sha256_key: UNIQUE (token_sha256)
+  index consent_offer_expiry: CREATE INDEX consent_offer_expiry ON public.consent_offer USING btree (expires_at)
+  index consent_offer_reference: CREATE INDEX consent_offer_reference ON public.consent_offer USING btree (integrator_id, customer_reference) WHERE (customer_reference IS NOT NULL)
+  index consent_offer_target: CREATE INDEX consent_offer_target ON public.consent_offer USING btree (integrator_id, target_identifier, created_at DESC)
+
 table dispatcher
   owner text not null
   seen_at timestamp with time zone not null
@@ -241,6 +304,8 @@ table firm
   constraint firm_name_check: CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
   constraint firm_peppol_status_check: CHECK ((peppol_status = ANY (ARRAY['not_registered'::text, 'registered'::text])))
   constraint firm_pkey: PRIMARY KEY (id)
+  index firm_dic: CREATE INDEX firm_dic ON public.firm USING btree (dic) WHERE (dic IS NOT NULL)
+  index firm_ico: CREATE INDEX firm_ico ON public.firm USING btree (ico) WHERE (ico IS NOT NULL)
 
 table firm_binding
   integrator_id uuid not null
@@ -875,6 +940,23 @@ begin
   return 'activated';
 end $function$
 
+CREATE OR REPLACE FUNCTION public.add_firm_participant(p_firm uuid, p_key text, p_id text, p_now timestamp with time zone, p_integrator uuid, p_audit jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_owner uuid;
+begin
+  insert into participant (key, id, firm_id, registered_at) values (p_key, p_id, p_firm, p_now) on conflict (key) do nothing;
+  if not found then
+    select firm_id into v_owner from participant where key = p_key;
+    return case when v_owner = p_firm then 'known' else 'taken' end;
+  end if;
+  update firm set peppol_status = 'registered' where id = p_firm and peppol_status <> 'registered';
+  perform append_audit(p_audit, 'firm.identifier_added', p_firm, p_integrator, 'participant', p_id, '{}');
+  return 'added';
+end $function$
+
 CREATE OR REPLACE FUNCTION public.announce_api_key()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -935,6 +1017,27 @@ AS $function$
 begin
   perform pg_notify('kurier_identity', 'signing_key:' || new.kid);
   return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.append_audit(p_audit jsonb, p_event text, p_firm uuid, p_integrator uuid, p_target_type text, p_target_id text, p_metadata jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_tenant bigint;
+begin
+  if p_audit is null then return; end if;
+  for v_tenant in
+    select distinct hashtextextended('audit:' || t, 0) from unnest(array[p_firm, p_integrator]) as t where t is not null order by 1
+  loop
+    perform pg_advisory_xact_lock(v_tenant);
+  end loop;
+  insert into audit_entry (
+    id, occurred_at, actor_type, actor_id, firm_id, integrator_id, event, target_type, target_id, ip, user_agent, metadata
+  ) values (
+    (p_audit ->> 'id')::uuid, (p_audit ->> 'at')::timestamptz, p_audit ->> 'actorType', p_audit ->> 'actorId', p_firm,
+    p_integrator, p_event, p_target_type, p_target_id, p_audit ->> 'ip', p_audit ->> 'userAgent', jsonb_strip_nulls(p_metadata)
+  );
 end $function$
 
 CREATE OR REPLACE FUNCTION public.append_evidence(p_entries jsonb)
@@ -1029,6 +1132,40 @@ begin
   where e.id = p_id and s.id = p_status and s.kind = 'mls' and p_outcome = 'applied';
   return query select written;
 end
+$function$
+
+CREATE OR REPLACE FUNCTION public.assign_firm(p_integrator uuid, p_ico text, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS TABLE(outcome text, firm_id uuid)
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_firm uuid;
+  v_state text;
+begin
+  perform 1 from integrator where id = p_integrator for update;
+  select f.id into v_firm from firm f left join firm_binding b on b.firm_id = f.id and b.integrator_id = p_integrator
+    where f.ico = p_ico order by b.firm_id is null, f.created_at, f.id limit 1;
+  if not found then return query select 'not_registered', null::uuid; return; end if;
+  select b.state into v_state from firm_binding b where b.integrator_id = p_integrator and b.firm_id = v_firm for update;
+  if v_state = 'active' then return query select 'already_linked', v_firm; return; end if;
+  if v_state is distinct from 'pending' or not exists (
+    select 1 from consent_offer o where o.integrator_id = p_integrator and o.firm_id = v_firm and o.status = 'accepted'
+  ) then
+    return query select 'consent_required', v_firm; return;
+  end if;
+  update firm_binding b set state = 'active', updated_at = p_now where b.integrator_id = p_integrator and b.firm_id = v_firm;
+  perform append_audit(p_audit, 'firm.assigned', v_firm, p_integrator, 'firm', v_firm::text, '{}');
+  return query select 'assigned', v_firm;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.audit_key(p_audit jsonb, p_event text, p_key api_key, p_metadata jsonb)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  select append_audit(
+    case when p_audit ->> 'actorType' = 'api_key' then jsonb_build_object('actorId', p_key.id) || jsonb_strip_nulls(p_audit) else p_audit end,
+    p_event, coalesce(p_key.firm_id, p_key.scoped_firm_id), p_key.integrator_id, 'api_key',
+    p_key.id::text, jsonb_build_object('prefix', p_key.prefix) || p_metadata)
 $function$
 
 CREATE OR REPLACE FUNCTION public.beat_dispatcher(p_owner text, p_dead_ms integer)
@@ -1161,19 +1298,29 @@ AS $function$
   select p_binding.state = 'active' and p_binding.scopes @> array['documents:send', 'documents:read']
 $function$
 
-CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer)
+CREATE OR REPLACE FUNCTION public.create_api_key(p_id uuid, p_key_type text, p_firm uuid, p_integrator uuid, p_scoped_firm uuid, p_prefix text, p_secret_sha256 bytea, p_scopes text[], p_ip_allowlist text[], p_name text, p_now timestamp with time zone, p_unrestricted_max integer, p_scoped_max integer, p_audit jsonb DEFAULT NULL::jsonb, p_caller uuid DEFAULT NULL::uuid, p_caller_generation integer DEFAULT NULL::integer)
  RETURNS text
  LANGUAGE plpgsql
 AS $function$
 declare
   v_active integer;
+  v_granted text[];
+  v_key api_key;
 begin
   if p_integrator is not null then
     perform 1 from integrator where id = p_integrator for update;
     if not found then return 'owner_unknown'; end if;
+    if p_caller is not null then
+      select scopes into v_granted from api_key
+        where id = p_caller and integrator_id = p_integrator and active and generation = p_caller_generation for share;
+      if not found then return 'caller_changed'; end if;
+      if not p_scopes <@ v_granted then return 'scope_exceeds'; end if;
+    end if;
     if p_scoped_firm is not null then
-      perform 1 from firm_binding where integrator_id = p_integrator and firm_id = p_scoped_firm and state = 'active';
+      select scopes into v_granted from firm_binding
+        where integrator_id = p_integrator and firm_id = p_scoped_firm and state = 'active';
       if not found then return 'not_bound'; end if;
+      if p_caller is not null and not p_scopes <@ v_granted then return 'scope_exceeds'; end if;
     end if;
     select count(*) into v_active from api_key
       where integrator_id = p_integrator and active and scoped_firm_id is not distinct from p_scoped_firm;
@@ -1183,7 +1330,40 @@ begin
     if not found then return 'owner_unknown'; end if;
   end if;
   insert into api_key (id, key_type, firm_id, integrator_id, scoped_firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
-    values (p_id, p_key_type, p_firm, p_integrator, p_scoped_firm, p_prefix, p_secret_sha256, p_scopes, p_ip_allowlist, true, p_name, p_now);
+    values (p_id, p_key_type, p_firm, p_integrator, p_scoped_firm, p_prefix, p_secret_sha256, p_scopes, p_ip_allowlist, true, p_name, p_now)
+    returning * into v_key;
+  perform audit_key(p_audit, 'api_key.created', v_key, jsonb_build_object('scopes', p_scopes, 'name', p_name));
+  return 'created';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.create_consent_offer(p_offer jsonb, p_token_sha256 bytea, p_key_generation integer, p_sandbox boolean, p_audit jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_offer consent_offer;
+  v_scopes text[];
+begin
+  select * into v_offer from jsonb_populate_record(null::consent_offer, p_offer);
+  -- The integrator before its key, as everywhere: two who lock them in two orders would wait for each other.
+  perform 1 from integrator where id = v_offer.integrator_id for key share;
+  select scopes into v_scopes from api_key
+    where id = v_offer.key_id and integrator_id = v_offer.integrator_id and active and generation = p_key_generation for share;
+  if not found then return 'caller_changed'; end if;
+  if not v_scopes @> v_offer.requested_scopes or not 'firms:manage' = any (v_scopes) then return 'scope_exceeds'; end if;
+  if p_sandbox then
+    perform 1 from firm f join firm_binding b on b.firm_id = f.id
+      where b.integrator_id = v_offer.integrator_id and f.sandbox
+        and (f.ico = v_offer.target_identifier or f.dic = v_offer.target_identifier);
+  else
+    perform 1 from integrator where id = v_offer.integrator_id and production_authorized;
+  end if;
+  if not found then return 'unavailable'; end if;
+  v_offer.token_sha256 := p_token_sha256;
+  v_offer.status := 'issued';
+  insert into consent_offer select v_offer.*;
+  perform append_audit(p_audit, 'consent_offer.created', null, v_offer.integrator_id, 'consent_offer', v_offer.id::text,
+    jsonb_build_object('scopes', v_offer.requested_scopes, 'interface', v_offer.requested_interface));
   return 'created';
 end $function$
 
@@ -1231,7 +1411,7 @@ begin
   return query select 'created', v_request.id;
 end $function$
 
-CREATE OR REPLACE FUNCTION public.deactivate_api_key(p_id uuid, p_integrator uuid, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.deactivate_api_key(p_id uuid, p_integrator uuid, p_now timestamp with time zone, p_audit jsonb DEFAULT NULL::jsonb, p_caller uuid DEFAULT NULL::uuid)
  RETURNS text
  LANGUAGE plpgsql
 AS $function$
@@ -1240,6 +1420,10 @@ declare
 begin
   if p_integrator is not null then
     perform 1 from integrator where id = p_integrator for update;
+  end if;
+  if p_caller is not null then
+    perform 1 from api_key where id = p_caller and active;
+    if not found then return 'caller_changed'; end if;
   end if;
   select * into v_key from api_key where id = p_id and (p_integrator is null or integrator_id = p_integrator) for update;
   if not found then return 'unknown'; end if;
@@ -1251,7 +1435,43 @@ begin
   end if;
   update api_key set active = false, generation = generation + 1, deactivated_at = p_now where id = p_id;
   delete from refresh_family where key_id = p_id;
+  perform audit_key(p_audit, 'api_key.revoked', v_key, '{}');
   return 'deactivated';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.decide_consent_offer(p_offer uuid, p_firm uuid, p_accept boolean, p_sandbox boolean, p_person text, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_offer consent_offer;
+  v_authorized boolean;
+  v_status text;
+  v_wish text := case when p_accept then 'accepted' else 'declined' end;
+begin
+  select * into v_offer from consent_offer where id = p_offer;
+  if not found then return 'unknown'; end if;
+  select production_authorized into v_authorized from integrator where id = v_offer.integrator_id for update;
+  select * into v_offer from consent_offer where id = p_offer for update;
+  if not firm_is_target(p_firm, v_offer.target_identifier) or v_offer.firm_id <> p_firm then return 'unknown'; end if;
+  if v_offer.status = v_wish then return 'already'; end if;
+  perform 1 from api_key where id = v_offer.key_id for share;
+  v_status := offer_status(v_offer, p_now);
+  if v_status not in ('issued', 'viewed') then return v_status; end if;
+  if p_accept and not p_sandbox and not v_authorized then return 'unavailable'; end if;
+  update consent_offer set status = v_wish, firm_id = p_firm, decided_by = p_person, decided_at = p_now where id = p_offer;
+  if p_accept then
+    insert into firm_binding as b (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
+      values (v_offer.integrator_id, p_firm, (
+        select v_offer.customer_reference where not exists (
+          select 1 from firm_binding t where t.integrator_id = v_offer.integrator_id and t.customer_ref = v_offer.customer_reference and t.firm_id <> p_firm
+        )), 'active', v_offer.requested_scopes, v_offer.interfaces, p_now, p_now)
+      on conflict (integrator_id, firm_id) do update set state = 'active', scopes = excluded.scopes, interfaces = excluded.interfaces,
+        customer_ref = coalesce(b.customer_ref, excluded.customer_ref), updated_at = excluded.updated_at;
+  end if;
+  perform append_audit(p_audit, 'consent.' || v_wish, p_firm, v_offer.integrator_id, 'consent_offer', p_offer::text,
+    jsonb_build_object('scopes', v_offer.requested_scopes, 'interface', v_offer.requested_interface));
+  return v_wish;
 end $function$
 
 CREATE OR REPLACE FUNCTION public.document_is_open(p_status text)
@@ -1419,6 +1639,21 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.end_refresh_family(p_family bytea, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_key_id uuid;
+  v_key api_key;
+begin
+  delete from refresh_family where family_sha256 = p_family returning key_id into v_key_id;
+  if not found then return false; end if;
+  select * into v_key from api_key where id = v_key_id;
+  perform audit_key(p_audit, 'refresh.revoked', v_key, '{}');
+  return true;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.end_registration(p_key text, p_id uuid, p_state text, p_outcome text, p_code text, p_now timestamp with time zone)
  RETURNS TABLE(state text)
  LANGUAGE plpgsql
@@ -1558,6 +1793,14 @@ begin
   return 'signed_in';
 end $function$
 
+CREATE OR REPLACE FUNCTION public.firm_is_target(p_firm uuid, p_target text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select 1 from firm where id = p_firm and (ico = p_target or dic = p_target))
+$function$
+
 CREATE OR REPLACE FUNCTION public.free_idle_leases(p_owner text, p_working uuid[], p_lease_ms integer, p_young_ms integer)
  RETURNS TABLE(id uuid)
  LANGUAGE sql
@@ -1567,6 +1810,15 @@ AS $function$
     and d.lease_until < clock_timestamp() + (p_lease_ms - p_young_ms) * interval '1 millisecond'
   returning d.id
 $function$
+
+CREATE OR REPLACE FUNCTION public.keep_audit_entry()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' and old.occurred_at < now() - interval '730 days' then return old; end if;
+  raise exception 'entries of audit_entry are append-only';
+end $function$
 
 CREATE OR REPLACE FUNCTION public.lease_rate(p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone)
  RETURNS TABLE(granted integer, used integer, resets_in_ms integer)
@@ -1641,18 +1893,58 @@ begin
     where r.dic = p_dic and r.vouched_at is null and r.status in ('awaiting_pfs', 'activating') having count(*) = 1;
 end $function$
 
-CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone, p_families_max integer)
+CREATE OR REPLACE FUNCTION public.offer_key_holds(p_offer consent_offer)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (
+    select 1 from api_key where id = p_offer.key_id and active and scopes @> p_offer.requested_scopes and 'firms:manage' = any (scopes)
+  )
+$function$
+
+CREATE OR REPLACE FUNCTION public.offer_status(p_offer consent_offer, p_now timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case
+    when p_offer.status in ('accepted', 'declined') then p_offer.status
+    when p_offer.expires_at <= p_now then 'expired'
+    when not offer_key_holds(p_offer) then 'withdrawn'
+    else p_offer.status
+  end
+$function$
+
+CREATE OR REPLACE FUNCTION public.open_refresh_family(p_family bytea, p_current bytea, p_key uuid, p_generation integer, p_scopes text[], p_now timestamp with time zone, p_expires timestamp with time zone, p_families_max integer, p_audit jsonb DEFAULT NULL::jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
+declare
+  v_key api_key;
 begin
-  update api_key set last_used_at = greatest(last_used_at, p_now) where id = p_key and active and generation = p_generation;
+  update api_key set last_used_at = greatest(last_used_at, p_now) where id = p_key and active and generation = p_generation
+    returning * into v_key;
   if not found then return false; end if;
   insert into refresh_family (family_sha256, current_sha256, key_id, generation, scopes, created_at, expires_at)
     values (p_family, p_current, p_key, p_generation, p_scopes, p_now, p_expires);
   delete from refresh_family where family_sha256 in (
     select family_sha256 from refresh_family where key_id = p_key order by created_at desc, family_sha256 offset p_families_max);
+  perform audit_key(p_audit, 'jwt.issued', v_key, jsonb_build_object('scopes', p_scopes));
   return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.put_firm_binding(p_integrator uuid, p_firm uuid, p_customer_ref text, p_state text, p_scopes text[], p_interfaces text[], p_now timestamp with time zone, p_audit jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
+    values (p_integrator, p_firm, p_customer_ref, p_state, p_scopes, p_interfaces, p_now, p_now)
+    on conflict (integrator_id, firm_id) do update set customer_ref = excluded.customer_ref, state = excluded.state,
+      scopes = excluded.scopes, interfaces = excluded.interfaces, updated_at = excluded.updated_at;
+  perform append_audit(p_audit, 'consent.granted', p_firm, p_integrator, 'firm', p_firm::text,
+    jsonb_build_object('scopes', p_scopes, 'interfaces', p_interfaces, 'state', p_state));
 end $function$
 
 CREATE OR REPLACE FUNCTION public.put_member(p_person uuid, p_email text, p_firm uuid, p_integrator uuid, p_role text, p_now timestamp with time zone)
@@ -1824,7 +2116,33 @@ AS $function$
   returning r.id
 $function$
 
-CREATE OR REPLACE FUNCTION public.revoke_firm_binding(p_integrator uuid, p_firm uuid, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.replace_ip_allowlist(p_key uuid, p_entries text[], p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_key api_key;
+begin
+  update api_key set ip_allowlist = p_entries where id = p_key and active returning * into v_key;
+  if not found then return false; end if;
+  perform audit_key(p_audit, 'api_key.allowlist_changed', v_key, jsonb_build_object('entries', p_entries));
+  return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.revoke_access_token(p_jti uuid, p_key uuid, p_expires timestamp with time zone, p_audit jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_key api_key;
+begin
+  insert into revoked_token (jti, expires_at) values (p_jti, p_expires) on conflict (jti) do nothing;
+  if not found then return; end if;
+  select * into v_key from api_key where id = p_key;
+  if found then perform audit_key(p_audit, 'jwt.revoked', v_key, jsonb_build_object('jti', p_jti)); end if;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.revoke_firm_binding(p_integrator uuid, p_firm uuid, p_now timestamp with time zone, p_audit jsonb DEFAULT NULL::jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
@@ -1844,20 +2162,49 @@ begin
   )
   select coalesce(array_agg(id), '{}') into v_keys from ended;
   delete from refresh_family where key_id = any (v_keys);
+  perform append_audit(p_audit, 'consent.revoked', p_firm, p_integrator, 'firm', p_firm::text, jsonb_build_object('keys', v_keys));
   return true;
 end $function$
 
-CREATE OR REPLACE FUNCTION public.rotate_refresh_family(p_family bytea, p_old bytea, p_new bytea, p_generation integer, p_now timestamp with time zone, p_expires timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.rotate_api_key(p_id uuid, p_generation integer, p_new_id uuid, p_prefix text, p_secret_sha256 bytea, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_key api_key;
+begin
+  select * into v_key from api_key where id = p_id for update;
+  if not found or not v_key.active or v_key.generation <> p_generation then return 'changed'; end if;
+  if v_key.firm_id is null then return 'not_a_firm_key'; end if;
+  update api_key set active = false, generation = generation + 1, deactivated_at = p_now where id = p_id;
+  delete from refresh_family where key_id = p_id;
+  insert into api_key (id, key_type, firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
+    values (p_new_id, v_key.key_type, v_key.firm_id, p_prefix, p_secret_sha256, v_key.scopes, v_key.ip_allowlist, true, v_key.name, p_now);
+  perform audit_key(p_audit, 'api_key.rotated', v_key, jsonb_build_object('successor', p_new_id));
+  return 'rotated';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.rotate_refresh_family(p_family bytea, p_old bytea, p_new bytea, p_generation integer, p_now timestamp with time zone, p_expires timestamp with time zone, p_audit jsonb DEFAULT NULL::jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
+declare
+  v_key_id uuid;
+  v_rotated boolean;
+  v_key api_key;
 begin
   update refresh_family f set current_sha256 = p_new, expires_at = p_expires
     where f.family_sha256 = p_family and f.current_sha256 = p_old and f.expires_at > p_now and f.generation = p_generation
-      and exists (select 1 from api_key k where k.id = f.key_id and k.active and k.generation = p_generation);
-  if found then return true; end if;
-  delete from refresh_family where family_sha256 = p_family;
-  return false;
+      and exists (select 1 from api_key k where k.id = f.key_id and k.active and k.generation = p_generation)
+    returning f.key_id into v_key_id;
+  v_rotated := found;
+  if not v_rotated then
+    delete from refresh_family where family_sha256 = p_family returning key_id into v_key_id;
+    if not found then return false; end if;
+  end if;
+  select * into v_key from api_key where id = v_key_id;
+  perform audit_key(p_audit, case when v_rotated then 'jwt.renewed' else 'refresh.reused' end, v_key, '{}');
+  return v_rotated;
 end $function$
 
 CREATE OR REPLACE FUNCTION public.service_message_due_at_once()

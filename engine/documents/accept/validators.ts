@@ -9,6 +9,8 @@ import type { ParseOutput, Report, ScanLimits } from "../../../validators/protoc
 import { RESPONSE_LIMITS } from "../../peppol/responses/application-response.js";
 import type { Inspection, InspectOptions, ResponseReader, Validators } from "./facts.js";
 
+export type { DocumentSummary } from "../../../validators/protocol.js";
+
 /** What a document may ask of a worker. */
 export const SCAN_LIMITS: ScanLimits = {
   payloadBytes: LIMITS.payload_bytes_max,

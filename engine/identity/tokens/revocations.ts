@@ -5,13 +5,14 @@
 import type { Clock, Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { insertRevokedToken, isTokenRevoked, listRevokedTokens } from "../../storage/identity/tokens.js";
+import type { TokenEnd } from "../../storage/identity/tokens.js";
 import type { Sql } from "../../storage/sql.js";
 
 /** Access tokens that were revoked before their time. */
 export interface Revocations {
   isRevoked(tokenId: string): boolean | Promise<boolean>;
   /** Blocks a token here and, by its row's announcement, everywhere. */
-  revoke(tokenId: string, expiresAt: Instant): Promise<void>;
+  revoke(end: TokenEnd): Promise<void>;
   /** Another node has blocked a token. */
   announced(tokenId: string): void;
   /** Announcements were missed: the set is not complete. */
@@ -43,9 +44,9 @@ export function createRevocations(ports: {
 
   return {
     isRevoked: (tokenId) => (isComplete && ports.isFresh() ? expiries.has(tokenId) : isTokenRevoked(sql, tokenId)),
-    revoke: async (tokenId, expiresAt) => {
-      await insertRevokedToken(sql, tokenId, expiresAt);
-      add(tokenId, expiresAt);
+    revoke: async (end) => {
+      await insertRevokedToken(sql, end);
+      add(end.jti, end.expiresAt);
     },
     announced,
     forget: () => {

@@ -19,6 +19,8 @@ import {
 import { signAccessToken, verifyAccessToken } from "./access-tokens.js";
 import type { TokenAudience } from "./access-tokens.js";
 import { isAddressAllowed } from "../allowlist.js";
+import { stampOf } from "../audit.js";
+import type { Actor } from "../audit.js";
 import type { Caller } from "../caller.js";
 import { authenticateClient } from "./credentials.js";
 import type { ClientCredentials, TokenDoor } from "./credentials.js";
@@ -53,8 +55,28 @@ export interface TokenRequest extends ClientCredentials {
   readonly door: TokenDoor;
   /** Of the client. */
   readonly address: string;
+  /** What the client calls itself, for the audit. */
+  readonly userAgent?: string | undefined;
   readonly receivedAt: Instant;
 }
+
+/** A request for the next pair. */
+export interface RenewRequest {
+  readonly refreshToken: string;
+  /** Of the client. */
+  readonly address: string;
+  /** What the client calls itself, for the audit. */
+  readonly userAgent?: string | undefined;
+  readonly receivedAt: Instant;
+}
+
+/** Whoever holds a secret or a refresh token acts as its key. */
+const holder = (request: { readonly address: string; readonly userAgent?: string | undefined }): Actor => ({
+  type: "api_key",
+  id: null,
+  address: request.address,
+  userAgent: request.userAgent ?? null,
+});
 
 /**
  * Exchanges a secret for an access token of 900 s and a refresh token of 30 days.
@@ -92,6 +114,7 @@ export async function issueTokens(ports: TokenWorkPorts, request: TokenRequest):
         generation: key.generation,
         scopes,
         expiresAt: now + LIMITS.token_refresh_s * 1000,
+        audit: stampOf(holder(request), clock),
       },
       now,
     ),
@@ -106,10 +129,7 @@ export async function issueTokens(ports: TokenWorkPorts, request: TokenRequest):
  * @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED, TEMPORARY
  * @source spec/rulings.md, section 4; design/reliability.md, A-04
  */
-export async function renewTokens(
-  ports: TokenWorkPorts,
-  request: { readonly refreshToken: string; readonly address: string; readonly receivedAt: Instant },
-): Promise<TokenPair> {
+export async function renewTokens(ports: TokenWorkPorts, request: RenewRequest): Promise<TokenPair> {
   const { sql } = ports;
   const now = request.receivedAt;
   const presented = parseRefreshToken(request.refreshToken);
@@ -130,6 +150,7 @@ export async function renewTokens(
         newSha256: next.digests.tokenSha256,
         generation: family.generation,
         expiresAt: now + LIMITS.token_refresh_s * 1000,
+        audit: stampOf(holder(request), ports.clock),
       },
       now,
     ),
@@ -148,15 +169,17 @@ export async function renewTokens(
  * @throws Refusal TEMPORARY
  * @source spec/enterprise.md, POST /auth/revoke: type is auto-detected
  */
-export async function revokeToken(ports: TokenWorkPorts, token: string, now: Instant): Promise<boolean> {
+export async function revokeToken(ports: TokenWorkPorts, token: string, now: Instant, actor: Actor): Promise<boolean> {
+  const audit = stampOf(actor, ports.clock);
   const refresh = parseRefreshToken(token);
   if (refresh !== undefined) {
-    await orTemporary(deleteRefreshFamily(ports.sql, refresh.digests.familySha256));
+    await orTemporary(deleteRefreshFamily(ports.sql, refresh.digests.familySha256, audit));
     return false;
   }
   const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
   if (access === undefined) return false;
-  await orTemporary(ports.revocations.revoke(access.tokenId, access.expiresAt));
+  const { tokenId: jti, keyId, expiresAt } = access;
+  await orTemporary(ports.revocations.revoke({ jti, keyId, expiresAt, audit }));
   return true;
 }
 

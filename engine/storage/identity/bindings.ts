@@ -3,6 +3,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId } from "../../base/ids.js";
 import type { Sql } from "../sql.js";
+import { stampParameter } from "./audit.js";
+import type { AuditStamp } from "./audit.js";
 
 /** @source spec/enterprise.md, States: firm and partner binding */
 export const BINDING_STATES = ["required", "pending", "active", "revoked"] as const;
@@ -21,6 +23,7 @@ export interface BindingRow {
   readonly interfaces: readonly string[];
   /** Access tokens with a smaller binding generation were born before the last withdrawal. */
   readonly revokedGeneration: number;
+  readonly updatedAt: Date;
 }
 
 export async function findBinding(
@@ -31,7 +34,7 @@ export async function findBinding(
   const rows = await sql<BindingRow[]>`
     select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes,
     interfaces,
-      revoked_generation as "revokedGeneration"
+      revoked_generation as "revokedGeneration", updated_at as "updatedAt"
     from firm_binding where integrator_id = ${integratorId} and firm_id = ${firmId}`;
   return rows[0];
 }
@@ -45,7 +48,7 @@ export async function findBindingByCustomerRef(
   const rows = await sql<BindingRow[]>`
     select integrator_id as "integratorId", firm_id as "firmId", customer_ref as "customerRef", state, scopes,
     interfaces,
-      revoked_generation as "revokedGeneration"
+      revoked_generation as "revokedGeneration", updated_at as "updatedAt"
     from firm_binding where integrator_id = ${integratorId} and customer_ref = ${customerRef}`;
   return rows[0];
 }
@@ -53,28 +56,24 @@ export async function findBindingByCustomerRef(
 /** Sets a binding's state and content; makes it when there is none. What a withdrawal has ended stays ended. */
 export async function putBinding(
   sql: Sql,
-  binding: Omit<BindingRow, "revokedGeneration">,
+  binding: Omit<BindingRow, "revokedGeneration" | "updatedAt">,
   now: Instant,
+  audit: AuditStamp,
 ): Promise<void> {
   await sql`
-    insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
-    values (${binding.integratorId}, ${binding.firmId}, ${binding.customerRef}, ${binding.state},
-    ${[...binding.scopes]},
-      ${[...binding.interfaces]}, ${isoInstant(now)}, ${isoInstant(now)})
-    on conflict (integrator_id, firm_id) do update set
-      customer_ref = excluded.customer_ref, state = excluded.state, scopes = excluded.scopes,
-      interfaces = excluded.interfaces,
-      updated_at = excluded.updated_at`;
+    select put_firm_binding(${binding.integratorId}, ${binding.firmId}, ${binding.customerRef}, ${binding.state},
+      ${[...binding.scopes]}, ${[...binding.interfaces]}, ${isoInstant(now)}, ${stampParameter(sql, audit)})`;
 }
 
 /** @returns whether there was a binding to withdraw */
 export async function revokeBinding(
   sql: Sql,
-  integratorId: IntegratorId,
-  firmId: FirmId,
+  binding: Pick<BindingRow, "integratorId" | "firmId">,
   now: Instant,
+  audit: AuditStamp,
 ): Promise<boolean> {
   const rows = await sql<{ readonly revoked: boolean }[]>`
-    select revoke_firm_binding(${integratorId}, ${firmId}, ${isoInstant(now)}) as revoked`;
+    select revoke_firm_binding(${binding.integratorId}, ${binding.firmId}, ${isoInstant(now)},
+      ${stampParameter(sql, audit)}) as revoked`;
   return rows[0]?.revoked ?? false;
 }

@@ -3,6 +3,8 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
 import type { Json, Sql } from "../sql.js";
+import { stampParameter } from "./audit.js";
+import type { AuditStamp } from "./audit.js";
 
 export const PEPPOL_STATUSES = ["not_registered", "registered"] as const;
 type PeppolStatus = (typeof PEPPOL_STATUSES)[number];
@@ -23,12 +25,16 @@ export async function insertFirm(
   sql: Sql,
   firm: Omit<FirmRow, "peppolStatus" | "createdAt">,
   now: Instant,
+  audit: AuditStamp,
 ): Promise<void> {
   await sql`
-    insert into firm (id, name, ico, dic, ic_dph, address, peppol_status, sandbox, created_at)
-    values (${firm.id}, ${firm.name}, ${firm.ico}, ${firm.dic}, ${firm.icDph},
-    ${firm.address === null ? null : sql.json(firm.address)},
-      'not_registered', ${firm.sandbox}, ${isoInstant(now)})`;
+    with added as (
+      insert into firm (id, name, ico, dic, ic_dph, address, peppol_status, sandbox, created_at)
+      values (${firm.id}, ${firm.name}, ${firm.ico}, ${firm.dic}, ${firm.icDph},
+        ${firm.address === null ? null : sql.json(firm.address)}, 'not_registered', ${firm.sandbox}, ${isoInstant(now)})
+      returning id
+    )
+    select append_audit(${stampParameter(sql, audit)}, 'firm.created', id, null, 'firm', id::text, '{}') from added`;
 }
 
 export interface ParticipantRow {
@@ -77,10 +83,16 @@ export async function insertIntegrator(
   sql: Sql,
   integrator: Omit<IntegratorRow, "createdAt">,
   now: Instant,
+  audit: AuditStamp,
 ): Promise<void> {
   await sql`
-    insert into integrator (id, name, production_authorized, created_at)
-    values (${integrator.id}, ${integrator.name}, ${integrator.productionAuthorized}, ${isoInstant(now)})`;
+    with added as (
+      insert into integrator (id, name, production_authorized, created_at)
+      values (${integrator.id}, ${integrator.name}, ${integrator.productionAuthorized}, ${isoInstant(now)})
+      returning id
+    )
+    select append_audit(${stampParameter(sql, audit)}, 'integrator.created', null, id, 'integrator', id::text, '{}')
+    from added`;
 }
 
 /** @returns whether there is such an integrator */

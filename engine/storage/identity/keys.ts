@@ -4,6 +4,8 @@ import type { Instant } from "../../base/clock.js";
 import type { FirmId, IntegratorId, KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
+import { stampParameter } from "./audit.js";
+import type { AuditStamp } from "./audit.js";
 
 export interface KeyRow {
   readonly id: KeyId;
@@ -93,9 +95,14 @@ interface NewKeyRow {
   readonly scopes: readonly string[];
   readonly ipAllowlist: readonly string[];
   readonly name: string | undefined;
+  /** The key that asks for this one; undefined when an operator does. */
+  readonly issuer: { readonly id: KeyId; readonly generation: number } | undefined;
+  readonly audit: AuditStamp | undefined;
 }
 
-export type KeyCreation = "created" | "limit_reached" | "owner_unknown" | "not_bound";
+/** The last two are for keys that keys ask for; see create_api_key. */
+export type KeyCreation =
+  "created" | "limit_reached" | "owner_unknown" | "not_bound" | "caller_changed" | "scope_exceeds";
 
 /** Makes a key within the limits of its owner, also when many are made at once. */
 export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise<KeyCreation> {
@@ -104,28 +111,70 @@ export async function insertKey(sql: Sql, key: NewKeyRow, now: Instant): Promise
     ${key.scopedFirmId ?? null},
       ${key.prefix}, ${key.secretSha256}, ${[...key.scopes]}, ${[...key.ipAllowlist]}, ${key.name ?? null},
       ${isoInstant(now)},
-      ${LIMITS.keys_unrestricted_active_max}, ${LIMITS.keys_scoped_active_max}) as outcome`;
+      ${LIMITS.keys_unrestricted_active_max}, ${LIMITS.keys_scoped_active_max}, ${stampParameter(sql, key.audit)},
+      ${key.issuer?.id ?? null}, ${key.issuer?.generation ?? null}) as outcome`;
   return rows[0]?.outcome ?? "owner_unknown";
 }
 
-export type KeyDeactivation = "deactivated" | "already_inactive" | "unknown" | "last_main_key";
+export type KeyDeactivation = "deactivated" | "already_inactive" | "unknown" | "last_main_key" | "caller_changed";
 
-/** @param integratorId whose key it must be, with the last active main key protected; undefined for an operator */
-export async function deactivateKey(
-  sql: Sql,
-  id: KeyId,
-  integratorId: IntegratorId | undefined,
-  now: Instant,
-): Promise<KeyDeactivation> {
+interface KeyEnd {
+  readonly id: KeyId;
+  /** Whose key it must be, with the last active main key protected; undefined for an operator. */
+  readonly integratorId: IntegratorId | undefined;
+  /** The key that asks; undefined for an operator. */
+  readonly issuer: KeyId | undefined;
+  readonly audit: AuditStamp | undefined;
+}
+
+export async function deactivateKey(sql: Sql, end: KeyEnd, now: Instant): Promise<KeyDeactivation> {
   const rows = await sql<{ readonly outcome: KeyDeactivation }[]>`
-    select deactivate_api_key(${id}, ${integratorId ?? null}, ${isoInstant(now)}) as outcome`;
+    select deactivate_api_key(${end.id}, ${end.integratorId ?? null}, ${isoInstant(now)},
+      ${stampParameter(sql, end.audit)}, ${end.issuer ?? null}) as outcome`;
   return rows[0]?.outcome ?? "unknown";
 }
 
+interface KeyRotation {
+  readonly id: KeyId;
+  readonly generation: number;
+  readonly newId: KeyId;
+  readonly prefix: string;
+  readonly secretSha256: Uint8Array;
+  readonly audit: AuditStamp;
+}
+
+type KeyRotationOutcome = "rotated" | "changed" | "not_a_firm_key";
+
+/** Ends a firm's key and makes its successor in one statement. */
+export async function rotateKey(sql: Sql, rotation: KeyRotation, now: Instant): Promise<KeyRotationOutcome> {
+  const { id, generation, newId, prefix, secretSha256, audit } = rotation;
+  const rows = await sql<{ readonly outcome: KeyRotationOutcome }[]>`
+    select rotate_api_key(${id}, ${generation}, ${newId}, ${prefix}, ${secretSha256}, ${isoInstant(now)},
+      ${stampParameter(sql, audit)}) as outcome`;
+  return rows[0]?.outcome ?? "changed";
+}
+
+/** The key of an integrator that people see under this prefix. */
+export async function findKeyIdByPrefix(
+  sql: Sql,
+  integratorId: IntegratorId,
+  prefix: string,
+): Promise<KeyId | undefined> {
+  const rows = await sql<{ readonly id: KeyId }[]>`
+    select id from api_key where prefix = ${prefix} and integrator_id = ${integratorId}`;
+  return rows[0]?.id;
+}
+
 /** @returns whether there is such an active key */
-export async function replaceIpAllowlist(sql: Sql, id: KeyId, ipAllowlist: readonly string[]): Promise<boolean> {
-  const result = await sql`update api_key set ip_allowlist = ${[...ipAllowlist]} where id = ${id} and active`;
-  return result.count === 1;
+export async function replaceIpAllowlist(
+  sql: Sql,
+  id: KeyId,
+  ipAllowlist: readonly string[],
+  audit: AuditStamp,
+): Promise<boolean> {
+  const rows = await sql<{ readonly found: boolean }[]>`
+    select replace_ip_allowlist(${id}, ${[...ipAllowlist]}, ${stampParameter(sql, audit)}) as found`;
+  return rows[0]?.found ?? false;
 }
 
 /** @returns whether there is such an active key */

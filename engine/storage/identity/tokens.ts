@@ -4,6 +4,8 @@ import type { Instant } from "../../base/clock.js";
 import type { KeyId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Sql } from "../sql.js";
+import { stampParameter } from "./audit.js";
+import type { AuditStamp } from "./audit.js";
 
 interface RefreshFamilyRow {
   readonly keyId: KeyId;
@@ -20,6 +22,7 @@ interface NewRefreshFamily {
   readonly generation: number;
   readonly scopes: readonly string[];
   readonly expiresAt: Instant;
+  readonly audit: AuditStamp;
 }
 
 /**
@@ -30,7 +33,8 @@ export async function openRefreshFamily(sql: Sql, family: NewRefreshFamily, now:
   const rows = await sql<{ readonly opened: boolean }[]>`
     select open_refresh_family(${family.familySha256}, ${family.currentSha256}, ${family.keyId}, ${family.generation},
     ${[...family.scopes]},
-      ${isoInstant(now)}, ${isoInstant(family.expiresAt)}, ${LIMITS.refresh_families_per_key_max}) as opened`;
+      ${isoInstant(now)}, ${isoInstant(family.expiresAt)}, ${LIMITS.refresh_families_per_key_max},
+      ${stampParameter(sql, family.audit)}) as opened`;
   return rows[0]?.opened ?? false;
 }
 
@@ -47,6 +51,7 @@ interface Rotation {
   readonly newSha256: Uint8Array;
   readonly generation: number;
   readonly expiresAt: Instant;
+  readonly audit: AuditStamp;
 }
 
 /**
@@ -56,18 +61,25 @@ export async function rotateRefreshFamily(sql: Sql, rotation: Rotation, now: Ins
   const rows = await sql<{ readonly rotated: boolean }[]>`
     select rotate_refresh_family(${rotation.familySha256}, ${rotation.oldSha256}, ${rotation.newSha256},
     ${rotation.generation},
-      ${isoInstant(now)}, ${isoInstant(rotation.expiresAt)}) as rotated`;
+      ${isoInstant(now)}, ${isoInstant(rotation.expiresAt)}, ${stampParameter(sql, rotation.audit)}) as rotated`;
   return rows[0]?.rotated ?? false;
 }
 
-export async function deleteRefreshFamily(sql: Sql, familySha256: Uint8Array): Promise<void> {
-  await sql`delete from refresh_family where family_sha256 = ${familySha256}`;
+export async function deleteRefreshFamily(sql: Sql, familySha256: Uint8Array, audit: AuditStamp): Promise<void> {
+  await sql`select end_refresh_family(${familySha256}, ${stampParameter(sql, audit)})`;
+}
+
+/** An access token that is to be blocked. */
+export interface TokenEnd {
+  readonly jti: string;
+  readonly keyId: KeyId;
+  readonly expiresAt: Instant;
+  readonly audit: AuditStamp;
 }
 
 /** Blocks an access token for the rest of its life. Safe to repeat. */
-export async function insertRevokedToken(sql: Sql, jti: string, expiresAt: Instant): Promise<void> {
-  await sql`insert into revoked_token (jti, expires_at) values (${jti}, ${isoInstant(expiresAt)})
-    on conflict (jti) do nothing`;
+export async function insertRevokedToken(sql: Sql, { jti, keyId, expiresAt, audit }: TokenEnd): Promise<void> {
+  await sql`select revoke_access_token(${jti}, ${keyId}, ${isoInstant(expiresAt)}, ${stampParameter(sql, audit)})`;
 }
 
 export async function isTokenRevoked(sql: Sql, jti: string): Promise<boolean> {

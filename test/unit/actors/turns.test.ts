@@ -145,7 +145,7 @@ function carriers(declarations: readonly Declaration[], functions: ReadonlySet<s
 }
 
 /** What runs in an actor's turn: the files that make the kinds. */
-const TURNS = /^actors\/(credential|document|message|participant|registration|tenant)\.ts$/;
+const TURNS = /^actors\/(credential|document|message|onboarding|participant|partner|people|registration|tenant)\.ts$/;
 /** Benchmarks fill a database of their own. */
 const OUTSIDE = /^(gateway|actors)\//;
 
@@ -172,6 +172,19 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
   "gateway/start/work.ts: engine/identity/identity.ts#createIdentity":
     "one object with what is read of identity and what changes it; the changes are given to the credential's actor, see below",
+  "gateway/start/people.ts: engine/identity/onboarding/onboarding.ts#createOnboarding":
+    "an object of reads and changes; it is given to its actor where it is made",
+  "gateway/start/people.ts: engine/identity/people/oauth.ts#createOAuth": "the same",
+  "gateway/start/people.ts: engine/identity/people/people.ts#createPeople": "the same",
+  "gateway/commands/people/onboarding.ts: engine/identity/onboarding/onboarding.ts#createOnboarding": "the same",
+  "gateway/commands/people/onboarding.ts: engine/identity/firms.ts#revokeConsent":
+    "a part of that object: a process of an operator has no memory of bindings to clear",
+  "gateway/commands/people/onboarding.ts: engine/storage/identity/onboarding/requests.ts#setManagedBilling":
+    "an operator's word about an integrator, one column in one statement that nothing else writes",
+  "gateway/commands/people/people.ts: engine/identity/people/people.ts#createPeople":
+    "an object of reads and changes; it is given to its actor where it is made",
+  "gateway/commands/people/oauth-clients.ts: engine/identity/people/oauth.ts#registerOAuthProgram":
+    "an operator's word about a program, one row in one statement that nothing else writes",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#beat": "leases of processes that are known to be dead",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
@@ -204,7 +217,8 @@ const propertiesTaken = (all: readonly Source[], names: RegExp, owners: RegExp):
     return found;
   });
 
-const IDENTITY_CHANGES = /^(issueTokens|renewTokens|revokeToken|deactivateKey|replaceIpAllowlist|revokeConsent)$/;
+const IDENTITY_CHANGES =
+  /^(issueTokens|renewTokens|revokeToken|deactivateKey|replaceIpAllowlist|revokeConsent|issueKey|endKey|rotateSecret|replaceOwnAllowlist|offerConsent|openConsentOffer|acceptConsentOffer|declineConsentOffer|assignFirm|addIdentifier)$/;
 
 test("what changes identity is called by the credential's actor, not by the gateway", () => {
   expect(

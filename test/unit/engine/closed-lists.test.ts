@@ -16,6 +16,12 @@ import {
 import { RECORDED_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import { INBOUND_STATES, RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
+import { ACTOR_TYPES, AUDIT_EVENTS } from "../../../engine/identity/audit.js";
+import {
+  OFFER_STATUSES,
+  RELATIONSHIP_MODES,
+  REQUESTED_INTERFACES,
+} from "../../../engine/identity/partners/consents.js";
 import { SERVICE_KINDS } from "../../../engine/storage/documents/service-messages.js";
 import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/received-responses.js";
 import { readSources } from "../../support/sources.js";
@@ -40,6 +46,10 @@ test.each([
   ["document_invoice_response_status_check", RESPONSE_CODES],
   ["received_document_status_check", INBOUND_STATES],
   ["service_message_kind_check", SERVICE_KINDS],
+  ["audit_entry_actor_type_check", ACTOR_TYPES],
+  ["consent_offer_relationship_mode_check", RELATIONSHIP_MODES],
+  ["consent_offer_requested_interface_check", REQUESTED_INTERFACES],
+  ["consent_offer_status_check", OFFER_STATUSES.filter((status) => status !== "expired" && status !== "withdrawn")],
   ["inbound_status_kind_check", STATUS_KINDS],
   ["inbound_status_outcome_check", STATUS_OUTCOMES],
 ])("the constraint %s takes exactly the words of the program", (name, words) => {
@@ -72,6 +82,17 @@ test("every kind of event that a statement names is one of the closed list", () 
   const named = sqlOfTheProgram.flatMap((text) => text.match(/(?<=')document\.[a-z_]+(?=')/g) ?? []);
   expect(named).toContain("document.queued");
   expect(named.filter((kind) => !TIMELINE_KINDS.some((known) => known === kind))).toEqual([]);
+});
+
+test("every event that a statement writes to the audit is one of the closed list, and every one of the list is written", () => {
+  const written = sqlOfTheProgram.flatMap((text) =>
+    [
+      ...text.matchAll(/(?:append_audit|audit_key)\(([\s\S]*?)\);/g),
+      ...text.matchAll(/select append_audit\(([\s\S]*?)\)\s+from/g),
+    ].flatMap(([, call = ""]) => call.match(/(?<=')[a-z_]+\.[a-z_]+(?=')/g) ?? []),
+  );
+  // The answer to an offer names its event by the answer itself.
+  expect([...new Set([...written, "consent.accepted", "consent.declined"])].sort()).toEqual([...AUDIT_EVENTS].sort());
 });
 
 test("the lists of open, visible and counting states stand in one place each", () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import type { Clock } from "../../../engine/base/clock.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { RATES } from "../../../gateway/contract/route.js";
 import { createRateLimiter } from "../../../gateway/request/rate-limit.js";
 import type { Lease, LeaseRequest, RateLimiter, RatePeers } from "../../../gateway/request/rate-limit.js";
 import type { Admission } from "../../../gateway/request/ports.js";
@@ -131,11 +132,12 @@ describe("an API key on one node", () => {
   });
 
   test("keys and buckets do not share a count; rows of one bucket do", () => {
-    const limiter = createRateLimiter({ clock: fakeClock() });
+    const rates = { ...RATES, sapi_send: RATES.enterprise };
+    const limiter = createRateLimiter({ clock: fakeClock(), rates });
     for (let i = 0; i < 300; i++)
-      expect(now(limiter.admit(i % 2 === 0 ? "enterprise" : "enterprise_account", "k")).allowed).toBe(true);
+      expect(now(limiter.admit(i % 2 === 0 ? "enterprise" : "sapi_send", "k")).allowed).toBe(true);
     expect(now(limiter.admit("enterprise", "k")).allowed).toBe(false);
-    expect(now(limiter.admit("enterprise_account", "k")).allowed).toBe(false);
+    expect(now(limiter.admit("sapi_send", "k")).allowed).toBe(false);
     expect(now(limiter.admit("enterprise", "other")).allowed).toBe(true);
     expect(now(limiter.admit("sapi", "k")).allowed).toBe(true);
   });

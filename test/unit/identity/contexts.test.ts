@@ -35,6 +35,7 @@ const binding: BindingRow = {
   scopes: ["documents:read", "documents:write"],
   interfaces: ["enterprise", "sapi"],
   revokedGeneration: 3,
+  updatedAt: new Date(0),
 };
 
 describe("bindingScopes", () => {

@@ -1,0 +1,254 @@
+/**
+ * Who may call what: every row of the published contract against every kind of token. What is expected is computed from
+ * the row's columns by the tables below, which must know each credential and each context: a new kind fails to compile,
+ * and a new row is judged without anybody naming it.
+ * @source design/reliability.md, T-01, A-08, A-09; spec/enterprise.md, Authentication
+ */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { systemClock } from "../../engine/base/clock.js";
+import type { Scope } from "../../engine/base/scopes.js";
+import { SCOPES } from "../../engine/base/scopes.js";
+import { silentLog } from "../../engine/base/log.js";
+import { signAccessToken } from "../../engine/identity/tokens/access-tokens.js";
+import { createSigningKeys } from "../../engine/identity/tokens/signing-keys.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import type { Route } from "../../gateway/contract/route.js";
+import { http, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { serverForms } from "../support/gateway.js";
+import { bindClient, newClient, newFirmKey, newKey, newPartner, tokenOf, withdraw } from "../support/partners.js";
+import type { Client, Partner } from "../support/partners.js";
+import { publishedRows } from "../support/published-rows.js";
+
+/** Kinds of caller. `own` is a firm that the caller may act for, `foreign` one of somebody else, `gone` one that has withdrawn. */
+const CALLERS = [
+  "no token",
+  "a token that is none",
+  "an expired token",
+  "a token of the other environment",
+  "a firm key",
+  "a firm key with X-Firm-Id",
+  "a central key without a firm",
+  "a central key for its firm",
+  "a central key for a foreign firm",
+  "a central key for a firm that is missing",
+  "a central key for a firm that has withdrawn",
+  "a key for one firm",
+  "a key for one firm, for another firm",
+  "a central key that lacks the scopes",
+] as const;
+type CallerName = (typeof CALLERS)[number];
+
+/** How far a request comes: the status of the step that stops it, or "in" when the handler's own checks begin. */
+type Verdict = 401 | "403 class" | 400 | 403 | 404 | "403 scope" | "in";
+
+interface CallerKind {
+  readonly token: "missing" | "bad" | "firm" | "central" | "scoped";
+  /** Which firm the headers and the query name. */
+  readonly names: "nothing" | "own" | "foreign";
+  readonly lacksScopes?: true;
+}
+const KINDS: Readonly<Record<CallerName, CallerKind>> = {
+  "no token": { token: "missing", names: "own" },
+  "a token that is none": { token: "bad", names: "own" },
+  "an expired token": { token: "bad", names: "own" },
+  "a token of the other environment": { token: "bad", names: "own" },
+  "a firm key": { token: "firm", names: "nothing" },
+  "a firm key with X-Firm-Id": { token: "firm", names: "own" },
+  "a central key without a firm": { token: "central", names: "nothing" },
+  "a central key for its firm": { token: "central", names: "own" },
+  "a central key for a foreign firm": { token: "central", names: "foreign" },
+  "a central key for a firm that is missing": { token: "central", names: "foreign" },
+  "a central key for a firm that has withdrawn": { token: "central", names: "foreign" },
+  "a key for one firm": { token: "scoped", names: "nothing" },
+  "a key for one firm, for another firm": { token: "scoped", names: "foreign" },
+  "a central key that lacks the scopes": { token: "central", names: "own", lacksScopes: true },
+};
+
+/** Tokens that a credential lets in. */
+const ADMITS: Readonly<Record<Exclude<Route["credential"], "admin">, readonly CallerKind["token"][]>> = {
+  none: ["missing", "bad", "firm", "central", "scoped"],
+  bearer: ["firm", "central", "scoped"],
+  partner: ["central", "scoped"],
+  partner_unrestricted: ["central"],
+};
+
+/**
+ * What a context says to whoever names a firm so. A caller sends X-Firm-Id where it names a firm, except where the row
+ * would refuse the header for a reason that is not the firm: there the firm is named as the row wants it.
+ */
+const CONTEXTS: Readonly<Record<Route["context"], (kind: CallerKind) => Verdict>> = {
+  none: () => "in",
+  forbidden: ({ names }) => (names === "nothing" ? "in" : 400),
+  firm: ({ token, names }) => {
+    if (token === "firm") return names === "nothing" ? "in" : 400;
+    if (names === "nothing") return token === "scoped" ? "in" : 400;
+    return names === "own" ? "in" : 403;
+  },
+  customer: ({ names }) => (names === "nothing" ? 400 : names === "own" ? "in" : 404),
+  participant: ({ names }) => (names === "nothing" ? 400 : names === "own" ? "in" : 403),
+};
+
+function expectedOf(row: Route, kind: CallerKind): Verdict {
+  if (row.credential === "admin") throw new Error(`${row.operation} is not for the public listener`);
+  if (row.credential === "none") return "in";
+  if (kind.token === "missing" || kind.token === "bad") return 401;
+  if (!ADMITS[row.credential].includes(kind.token)) return "403 class";
+  const context = CONTEXTS[row.context](kind);
+  if (context !== "in") return context;
+  return kind.lacksScopes === true && row.scopes.length > 0 ? "403 scope" : "in";
+}
+
+/** Contexts in which the firm is named by something else than X-Firm-Id. */
+const NAMED_OTHERWISE: readonly Route["context"][] = ["participant", "customer"];
+
+/** Codes of the steps before the handler. */
+const CONTEXT_CODES = /^(FIRM_CONTEXT_(FORBIDDEN|REQUIRED))$/;
+
+function verdictOf(row: Route, status: number, error: Readonly<Record<string, unknown>>): Verdict {
+  const text = JSON.stringify(error);
+  if (status === 401) return 401;
+  if (status === 403 && error["code"] === "PARTNER_NOT_AUTHORIZED") return "403 class";
+  if (status === 403 && (error["required_scope"] !== undefined || text.includes("lacks the scope"))) return "403 scope";
+  if (status === 403 && /no active binding|does not own the participant/.test(text)) return 403;
+  if (status === 400 && (CONTEXT_CODES.test(String(error["code"])) || text.includes("X-Peppol-Participant-Id")))
+    return 400;
+  if (row.context === "customer" && status === 400 && text.includes("customerRef")) return 400;
+  if (row.context === "customer" && status === 404) return 404;
+  return "in";
+}
+
+const scopesWithout = (row: Route): readonly Scope[] => SCOPES.filter((scope) => !row.scopes.includes(scope));
+
+describe.each(serverForms)("the %s form", (form) => {
+  let t: TestEngine;
+  let partner: Partner;
+  let firms: Readonly<Record<"own" | "foreign" | "gone", Client>>;
+  let tokens: Readonly<Record<CallerName, string | undefined>>;
+
+  beforeAll(async () => {
+    t = await startTestEngine({ form });
+    partner = await newPartner(t);
+    firms = { own: await newClient(t), foreign: await newClient(t), gone: await newClient(t) };
+    const refs = { own: "own", gone: "gone" } as const;
+    for (const name of ["own", "gone"] as const) await bindClient(t, partner, firms[name], { customerRef: refs[name] });
+    await withdraw(t, partner, firms.gone);
+    const central = await tokenOf(t, partner.key);
+    const { own } = firms;
+    const firmKey = await newFirmKey(t, own.firmId, SCOPES);
+    const ofFirm = SCOPES.filter((scope) => scope !== "keys:manage");
+    const scoped = await newKey(t, { integratorId: partner.integratorId, scopedFirmId: own.firmId }, ofFirm);
+    const minted = await mint();
+    tokens = {
+      "no token": undefined,
+      "a token that is none": "eyJhbGciOiJub25lIn0.e30.",
+      "an expired token": minted.expired,
+      "a token of the other environment": minted.elsewhere,
+      "a firm key": firmKey.token,
+      "a firm key with X-Firm-Id": firmKey.token,
+      "a central key without a firm": central,
+      "a central key for its firm": central,
+      "a central key for a foreign firm": central,
+      "a central key for a firm that is missing": central,
+      "a central key for a firm that has withdrawn": central,
+      "a key for one firm": scoped.token,
+      "a key for one firm, for another firm": scoped.token,
+      "a central key that lacks the scopes": central,
+    };
+    await eventually("the node hears of the withdrawal", async () => {
+      const headers = { authorization: `Bearer ${central}`, "x-firm-id": firms.gone.firmId };
+      return (await http("GET", `${t.sandbox.baseUrl}/documents/${randomUUID()}`, headers)).status === 403;
+    });
+  });
+  afterAll(() => t.stop());
+
+  /** Tokens with a true signature that are good no more, or for another deployment. */
+  async function mint(): Promise<{ readonly expired: string; readonly elsewhere: string }> {
+    const sealer = createSealer([Buffer.alloc(32, 7)]);
+    const keys = createSigningKeys({ sql: t.db.sql, sealer, clock: systemClock, log: silentLog });
+    await keys.reload();
+    const claims = {
+      keyId: partner.key.id,
+      firmId: null,
+      integratorId: partner.integratorId,
+      scopes: SCOPES,
+      generation: 0,
+      bindingGeneration: 0,
+    };
+    const { publicUrl } = t.engine;
+    const now = systemClock.now();
+    return {
+      expired: await signAccessToken(keys, { publicUrl, environment: "sandbox" }, claims, now - 3_600_000),
+      elsewhere: await signAccessToken(keys, { publicUrl, environment: "production" }, claims, now),
+    };
+  }
+
+  /** The firm that a caller names. */
+  const firmOf = (name: CallerName): Pick<Client, "firmId" | "participantId"> & { readonly customerRef: string } => {
+    if (name === "a central key for a firm that is missing")
+      return {
+        firmId: randomUUID() as Client["firmId"],
+        participantId: "0245:1999999999" as Client["participantId"],
+        customerRef: "none",
+      };
+    // A withdrawn firm is known by its name, and its consent does not cover the call any more.
+    if (name === "a central key for a firm that has withdrawn") return { ...firms.gone, customerRef: "gone" };
+    return KINDS[name].names === "foreign"
+      ? { ...firms.foreign, customerRef: "theirs" }
+      : { ...firms.own, customerRef: "own" };
+  };
+
+  const ask = async (row: Route, name: CallerName) => {
+    const kind = KINDS[name];
+    const firm = firmOf(name);
+    const token =
+      kind.lacksScopes === true && row.scopes.length > 0
+        ? await tokenOf(t, partner.key, scopesWithout(row).join(" "))
+        : row.operation === "authRotateSecret" && kind.token === "firm"
+          ? (await newFirmKey(t, firms.own.firmId)).token
+          : tokens[name];
+    const names = kind.names !== "nothing";
+    const path = row.path.replace(/\{\w+\}/g, () => randomUUID());
+    const query = names && row.context === "customer" ? `?customerRef=${firm.customerRef}` : "";
+    return http(row.method, `${t.engine.publicUrl}${row.mounts[0] ?? ""}${path}${query}`, {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(names && row.context === "participant" ? { "x-peppol-participant-id": firm.participantId } : {}),
+      ...(names && !NAMED_OTHERWISE.includes(row.context) ? { "x-firm-id": firm.firmId } : {}),
+    });
+  };
+
+  test.each(publishedRows.map((row) => [`${row.method} ${row.mounts[0] ?? ""}${row.path}`, row] as const))(
+    "%s stops each caller where its row says",
+    async (_, row) => {
+      const seen: Record<string, Verdict> = {};
+      const expected: Record<string, Verdict> = {};
+      for (const name of CALLERS) {
+        const { status, json } = await ask(row, name);
+        expect(status, name).not.toBe(429);
+        seen[name] = verdictOf(row, status, (json["error"] ?? {}) as Record<string, unknown>);
+        expected[name] = expectedOf(row, KINDS[name]);
+        // The integrator knows this customer; what it may not do any more is 403, as the Connector's table has it.
+        if (row.context === "customer" && name === "a central key for a firm that has withdrawn") expected[name] = 403;
+      }
+      expect(seen).toEqual(expected);
+    },
+  );
+
+  test("a foreign firm, one that has withdrawn and one that never was are answered with the same words", async () => {
+    for (const row of publishedRows.filter(({ context }) => context === "firm" || context === "participant")) {
+      const bodies: string[] = [];
+      for (const name of CALLERS.filter(
+        (one) => one.startsWith("a central key for a f") && !one.endsWith("its firm"),
+      )) {
+        const { status, json } = await ask(row, name);
+        const error = json["error"] as Record<string, unknown>;
+        bodies.push(JSON.stringify({ status, ...error, requestId: "", correlation_id: "" }));
+      }
+      expect(bodies).toHaveLength(3);
+      expect(new Set(bodies).size, row.operation).toBe(1);
+    }
+  });
+});
