@@ -56,11 +56,20 @@ export function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): T {
   ) as T;
 }
 
+/** What has no byte array inside stays as it is: a header of a message is a tree of a thousand small objects. */
 function walk(value: unknown, replace: (bytes: Uint8Array) => Uint8Array, depth: number): unknown {
   if (value instanceof Uint8Array) return replace(value);
-  if (Array.isArray(value)) return value.map((item) => walk(item, replace, within(depth)));
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, walk(member, replace, within(depth))]));
+  const before = value as Readonly<Record<string, unknown>>;
+  let after: Record<string, unknown> | undefined;
+  for (const key of Object.keys(value)) {
+    const member = before[key];
+    const walked = walk(member, replace, within(depth));
+    if (walked === member) continue;
+    after ??= (Array.isArray(value) ? [...(value as readonly unknown[])] : { ...value }) as Record<string, unknown>;
+    after[key] = walked;
+  }
+  return after ?? value;
 }
 
 const within = (depth: number): number => {
