@@ -19,6 +19,7 @@ import type { ClaimedAttempt } from "../engine/documents/delivery/dispatch.js";
 import type { Look, TakenAttempt } from "../engine/documents/delivery/due.js";
 import { createWake, within } from "../engine/events/wake.js";
 import type { Clock } from "../engine/base/clock.js";
+import type { Reserve } from "../engine/documents/delivery/first-attempt.js";
 import type { DocumentId } from "../engine/base/ids.js";
 import { participantKey } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
@@ -46,6 +47,8 @@ interface DispatcherPorts {
 export interface Dispatcher {
   /** There is work: look at once. Costs nothing. */
   poke(): void;
+  /** A place for the first attempt at a document that is being accepted, unless others wait to be claimed. */
+  readonly reserve: Reserve;
   /** Claims nothing more, and waits for the attempts under way, at most LIMITS.drain_timeout_ms. Safe to repeat. */
   stop(): Promise<void>;
 }
@@ -72,6 +75,16 @@ class Working {
   /** Octets of payloads that may still be taken, and whether one may go although it has more. */
   room(): { readonly bytes: number; readonly one: boolean } {
     return { bytes: Math.max(0, LIMITS.attempt_bytes_max - this.#bytes), one: this.#attempts.size === 0 };
+  }
+
+  /** Sets octets aside for an attempt that may come. @returns gives them back; safe to repeat */
+  setAside(bytes: number): () => void {
+    this.#bytes += bytes;
+    let left = bytes;
+    return () => {
+      this.#bytes -= left;
+      left = 0;
+    };
   }
 
   add(taken: TakenAttempt, giveBack: () => void): ClaimedAttempt {
@@ -138,13 +151,14 @@ interface Hand {
   readonly doubt: Doubt;
 }
 
-/** Gives a claimed document to its actor. */
+/** Gives a document under lease to its actor. @param giveBack gives its place back when the attempt is over */
 async function give(
-  { actors, document, log, capacityOf }: DispatcherPorts,
+  { actors, document, log }: DispatcherPorts,
   { working, doubt }: Hand,
   taken: TakenAttempt,
+  giveBack: () => void,
 ): Promise<void> {
-  const claimed = working.add(taken, working.places.take(capacityOf(participantKey(taken.receiver))));
+  const claimed = working.add(taken, giveBack);
   try {
     await actors.ask(document, taken.id, "Attempt", claimed);
   } catch (error) {
@@ -154,6 +168,41 @@ async function give(
     log.warn("dispatch.delayed", { documentId: taken.id, ...errorFields(error) });
   }
 }
+
+const placeFor = ({ capacityOf }: DispatcherPorts, working: Working, { receiver }: TakenAttempt): (() => void) =>
+  working.places.take(capacityOf(participantKey(receiver)));
+
+/** Takes places for first attempts, which never overtake a document that waits to be claimed. */
+const reserving =
+  (ports: DispatcherPorts, hand: Hand, queue: { readonly waits: () => boolean }): Reserve =>
+  (receiver, payloadBytes) => {
+    const { working, doubt } = hand;
+    const capacity = ports.capacityOf(participantKey(receiver));
+    const room = working.room();
+    if (queue.waits() || !working.places.isFree(capacity) || (payloadBytes > room.bytes && !room.one)) return undefined;
+    const giveBack = working.places.take(capacity);
+    const giveOctetsBack = working.setAside(payloadBytes);
+    let settled = false;
+    const settle = (then: () => void): void => {
+      if (settled) return;
+      settled = true;
+      giveOctetsBack();
+      then();
+    };
+    return {
+      owner: ports.owner,
+      begin: (taken) => {
+        settle(() => void give(ports, hand, taken, giveBack));
+      },
+      release: () => {
+        settle(giveBack);
+      },
+      lose: () => {
+        settle(giveBack);
+        doubt.raise();
+      },
+    };
+  };
 
 /** Runs a step again and again until it is stopped; a step that fails is told in the log, and runs again. */
 function repeat(
@@ -203,6 +252,7 @@ class Claims {
   #last: Pick<Look, "cursor" | "more"> = { cursor: FROM_THE_START, more: false };
   /** Whether somebody has said that there is work since the last look began. */
   #told = true;
+  #waitedBefore = false;
   /** Whether there may be more documents of the lanes that the last look found than it counted. */
   #cut = false;
   /** Looks since something was claimed or a place became free. */
@@ -214,6 +264,15 @@ class Claims {
   constructor(ports: DispatcherPorts, hand: Hand) {
     this.#ports = ports;
     this.#hand = hand;
+  }
+
+  /**
+   * Whether documents may wait to be claimed: what was told or found and is not claimed yet, and, while a look is under
+   * way, whatever there was before it.
+   */
+  waits(): boolean {
+    const elsewhere = this.#last.more && this.#empty < LIMITS.lane_looks_max;
+    return this.#told || this.#waitedBefore || elsewhere || this.#cut || !this.#agenda.isEmpty();
   }
 
   /** There is work that no look has seen. */
@@ -239,7 +298,7 @@ class Claims {
       return Math.max(1, (this.#wantsLook() ? this.#restUntil : this.#lookBy) - clock.monotonic());
     const taken = await claimed(claim(this.#ports, shares, room), doubt);
     this.#agenda.served(shares);
-    for (const attempt of taken) void give(this.#ports, this.#hand, attempt);
+    for (const attempt of taken) void give(this.#ports, this.#hand, attempt, placeFor(this.#ports, working, attempt));
     if (taken.length > 0) this.#empty = 0;
     // Documents that were too large for the octets that are left are still due.
     if (taken.length < shares.reduce((sum, { count }) => sum + count, 0)) this.#cut = true;
@@ -256,6 +315,7 @@ class Claims {
   async #look(): Promise<void> {
     const { sql, clock } = this.#ports;
     const [begun, bounds] = [clock.monotonic(), boundsFor(this.#hand.working.places.free(), this.#empty)];
+    this.#waitedBefore = this.waits();
     this.#told = false;
     try {
       const found = await look(sql, this.#last.cursor, bounds);
@@ -267,6 +327,7 @@ class Claims {
       this.#told = true;
       throw error;
     } finally {
+      this.#waitedBefore = false;
       const ended = clock.monotonic();
       this.#restUntil = ended + restAfter(ended - begun);
       this.#lookBy = ended + LIMITS.due_poll_ms;
@@ -302,11 +363,12 @@ export async function startDispatcher(ports: DispatcherPorts): Promise<Dispatche
   });
   const care = repeat(ports, "leases", async () => {
     tell("nobody", await freeIdle(ports, working.ids()));
-    for (const taken of await claimForgotten(ports)) void give(ports, hand, taken);
+    for (const taken of await claimForgotten(ports)) void give(ports, hand, taken, placeFor(ports, working, taken));
     return doubt.wait_ms();
   });
   return {
     poke,
+    reserve: reserving(ports, hand, claims),
     stop: async () => {
       await Promise.all([loop.stop(), care.stop()]);
       await within(working.whenIdle(), LIMITS.drain_timeout_ms, undefined);

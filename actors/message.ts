@@ -2,7 +2,7 @@
  * The actor of one message between providers that is no customer's document: one of ours on its way out, or a received
  * status that names no document of ours.
  */
-import { delivery } from "../engine/documents/delivery/chain.js";
+import { provedDelivery } from "../engine/documents/delivery/chain.js";
 import { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import type { ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";
 import { submitDueReports } from "../engine/documents/reports.js";
@@ -25,12 +25,12 @@ type MessageProtocol = {
 /** The kind of actor that holds the turn of one message of the access point itself. */
 export type MessageKind = ActorKind<MessageProtocol, null>;
 
-/** `transport` is the bare way to another access point; see delivery. */
+/** `transport` is the bare way to another access point; see provedDelivery. */
 export type MessagePorts = ServiceDispatchPorts & StatusPorts & ReportPorts;
 
 /** Makes the kind of actor that makes the attempts at one message of the access point itself. */
 export function messageKind(ports: MessagePorts): MessageKind {
-  const dispatch: ServiceDispatchPorts = { ...ports, transport: delivery(ports.transport, ports) };
+  const dispatch: ServiceDispatchPorts = { ...ports, transport: provedDelivery(ports.transport, ports) };
   return {
     name: "message",
     idle_ms: 0,

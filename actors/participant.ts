@@ -3,8 +3,8 @@
  * long work is forwarded to the document's actor.
  */
 import type { Instant } from "../engine/base/clock.js";
-import { createInbound } from "../engine/documents/inbound/receive.js";
-import type { InboundPorts } from "../engine/documents/inbound/receive.js";
+import { storeArrival } from "../engine/documents/inbound/receive.js";
+import type { Arrival, InboundPorts } from "../engine/documents/inbound/receive.js";
 import { acknowledge } from "../engine/documents/inbound/inbox.js";
 import type { Reader } from "../engine/documents/inbound/inbox.js";
 import { refuseConflict } from "../engine/documents/accept/doors.js";
@@ -13,7 +13,7 @@ import type { SendReply, SendRequest } from "../engine/documents/accept/send.js"
 import { temporary } from "../engine/base/errors.js";
 import type { ReceivedDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
-import type { InboundExchange, InboundOutcome } from "../engine/peppol/transport.js";
+import type { InboundOutcome } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
 import type { ActorKind, ActorSystem } from "./system.js";
 
@@ -26,7 +26,7 @@ type ParticipantProtocol = {
     readonly reply: Instant;
   };
   /** Stores what another access point hands over for this participant. */
-  readonly Receive: { readonly ask: InboundExchange; readonly reply: InboundOutcome };
+  readonly Receive: { readonly ask: Arrival; readonly reply: InboundOutcome };
 };
 
 /**
@@ -48,7 +48,6 @@ interface Ports {
 
 /** Makes the kind of actor through which a participant's documents come in and its ids are claimed. */
 export function participantKind({ actors, document, inbound }: Ports): ParticipantKind {
-  const receive = createInbound(inbound);
   return {
     name: "participant",
     idle_ms: LIMITS.actor_idle_ms,
@@ -67,7 +66,7 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
         return { forward };
       },
       Acknowledge: async (_, { reader, id }) => ({ reply: await acknowledge(inbound, reader, id) }),
-      Receive: async (_, exchange) => ({ reply: await receive(exchange) }),
+      Receive: async (_, arrival) => ({ reply: await storeArrival(inbound, arrival) }),
     },
   };
 }

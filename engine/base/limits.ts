@@ -337,6 +337,8 @@ export const LIMITS = {
   due_counted_max: 100_000,
   /** How often a node looks for attempts that have become due. */
   due_poll_ms: 1 * SECOND_MS,
+  /** Between two messages that say to other processes that there is work. */
+  dispatch_announce_ms: 20,
   /** Attempts during which a receiver's NOT_SERVICED is doubted: its recipient may have moved since our look-up. */
   doubted_attempts: 1,
   /**
@@ -494,6 +496,12 @@ export const LIMITS = {
   /** How soon a verdict on a received document is tried again when no worker could give one. */
   held_again_ms: 5 * SECOND_MS,
   /**
+   * A received document of at most so many octets is judged before it is stored, if that takes no longer: one statement
+   * instead of three. A larger one would keep its receipt waiting.
+   */
+  verdict_at_once_bytes_max: 256 * KiB,
+  verdict_at_once_ms: 200,
+  /**
    * A list of received documents waits for those that are being judged: this long first, doubled each time, up to the
    * last.
    */
@@ -550,6 +558,10 @@ export const LIMITS = {
   stream_deliveries_max: 10,
   /** A claimed outbox row that was not published by then is claimed again. */
   relay_claim_ms: 30 * SECOND_MS,
+  /** How long an outbox row is its writer's, which publishes it at once; afterwards any relay takes it. */
+  relay_handed_ms: 10 * SECOND_MS,
+  /** Rows that wait in memory to be published by their writer; more are left in the outbox until their time is over. */
+  relay_handed_max: 5_000,
   /** Wait after a broker or Postgres failed: doubles from the first to the last. */
   stream_backoff_first_ms: 100,
   stream_backoff_max_ms: 5 * SECOND_MS,
@@ -751,6 +763,10 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.db_answer_timeout_ms <= LIMITS.lease_young_ms,
     because: "a lease is not taken for forgotten while the answer of its claim is waited for",
+  },
+  {
+    holds: LIMITS.stream_request_timeout_ms < LIMITS.relay_handed_ms,
+    because: "a row that its writer is publishing must not be published by another meanwhile",
   },
   {
     holds: LIMITS.actor_ask_timeout_ms < LIMITS.request_timeout_ms,

@@ -7,7 +7,7 @@ import { claimOutbox, deleteOutbox, readOutboxStatus, releaseOutbox } from "../s
 import type { OutboxRow } from "../storage/outbox.js";
 import type { Sql } from "../storage/sql.js";
 import { STREAM_NAMES } from "./streams.js";
-import type { StreamName, Streams } from "./streams.js";
+import type { StreamMessage, StreamName, Streams } from "./streams.js";
 import { backoff, createWake, within } from "./wake.js";
 
 interface RelayOptions {
@@ -21,8 +21,30 @@ interface RelayOptions {
 export interface Relay {
   /** Something was committed to the outbox: look at once instead of within LIMITS.relay_poll_ms. Costs nothing. */
   poke(): void;
+  /**
+   * Publishes a row that this process has just committed and holds under claim, without asking Postgres for it. At
+   * most LIMITS.relay_handed_max wait; what is more, or is lost with the process, is found in the outbox when the claim
+   * ends.
+   */
+  take(row: OutboxRow): void;
+  /**
+   * Ids of rows that were taken and published, each answered once: the next statement of the process removes them.
+   * Those that nobody asks for are removed at the next look at the outbox.
+   */
+  published(): readonly string[];
   /** Ends after the batch under way. Safe to repeat. */
   stop(): Promise<void>;
+}
+
+const isMessage = (value: unknown): value is StreamMessage =>
+  typeof value === "object" && value !== null && "key" in value && "body" in value;
+
+/** The messages of a row. @throws Error for a list that holds anything else */
+function messagesOf({ key, body }: OutboxRow): readonly StreamMessage[] {
+  if (!Array.isArray(body)) return [{ key, body }];
+  const messages: readonly unknown[] = body;
+  if (!messages.every(isMessage)) throw new Error("an outbox row lists what is no message");
+  return messages;
 }
 
 /** Publishes one stream's part of a batch and removes it; rows that cannot be published are given back. */
@@ -35,7 +57,7 @@ async function relayStream(
   const { sql, streams, log } = options;
   const ids = rows.map((row) => row.id);
   try {
-    await streams.publish(stream, rows);
+    await streams.publish(stream, rows.flatMap(messagesOf));
   } catch (error) {
     log.warn("relay.publish_failed", { component: stream, count: rows.length, ...errorFields(error) });
     await releaseOutbox(sql, ids, backoff(failures + 1, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
@@ -55,12 +77,17 @@ export async function relayBatch(
   failures = 0,
 ): Promise<{ readonly claimed: number; readonly published: boolean }> {
   const rows = await claimOutbox(options.sql, LIMITS.relay_batch, LIMITS.relay_claim_ms);
+  return { claimed: rows.length, published: await publishRows(options, rows, failures) };
+}
+
+/** Publishes rows that this process holds, and removes them. @returns whether all of them were published */
+async function publishRows(options: RelayOptions, rows: readonly OutboxRow[], failures: number): Promise<boolean> {
   const results = await Promise.all(
     STREAM_NAMES.map((stream) => ({ stream, part: rows.filter((row) => row.stream === stream) }))
       .filter(({ part }) => part.length > 0)
       .map(({ stream, part }) => relayStream(options, stream, part, failures)),
   );
-  return { claimed: rows.length, published: results.every((published) => published) };
+  return results.every((published) => published);
 }
 
 /**
@@ -83,16 +110,65 @@ async function exposeLag({ sql, streams, metrics, log }: RelayOptions): Promise<
   for (const { stream, pending } of status ?? []) metrics.set("stream_pending_messages", { stream }, pending);
 }
 
+interface Handed extends Pick<Relay, "take" | "published"> {
+  /** Resolves when nothing is being published, with what nobody has asked for removed. */
+  settle(): Promise<void>;
+}
+
+/** Publishes what its own process has committed: rows gather while those before them are under way. */
+function relayHanded({ sql, streams, log }: RelayOptions): Handed {
+  // Bounded by LIMITS.relay_handed_max.
+  const waiting: OutboxRow[] = [];
+  // Bounded by LIMITS.relay_handed_max: `take` counts both.
+  const published: string[] = [];
+  let running: Promise<void> | undefined;
+  const publish = async (rows: readonly OutboxRow[]): Promise<void> => {
+    const ids = rows.map(({ id }) => id);
+    try {
+      await streams.publish("events", rows.flatMap(messagesOf));
+      published.push(...ids);
+    } catch (error) {
+      log.warn("relay.publish_failed", { component: "events", count: rows.length, ...errorFields(error) });
+      await releaseOutbox(sql, ids, LIMITS.stream_backoff_first_ms);
+    }
+  };
+  const run = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      try {
+        await publish(waiting.splice(0, LIMITS.relay_batch));
+      } catch (error) {
+        // Their claim ends by itself.
+        log.warn("relay.failed", errorFields(error));
+      }
+    }
+    running = undefined;
+  };
+  return {
+    take: (row) => {
+      if (waiting.length + published.length >= LIMITS.relay_handed_max) return;
+      waiting.push(row);
+      running ??= run();
+    },
+    published: () => published.splice(0),
+    settle: async () => {
+      await running;
+      if (published.length > 0) await deleteOutbox(sql, published.splice(0));
+    },
+  };
+}
+
 /** Starts the relay. Several may run, in one process or in many: each row is held by one of them. */
 export function startRelay(options: RelayOptions): Relay {
   const { log, metrics } = options;
   const wake = createWake();
+  const handed = relayHanded(options);
   let stopping = false;
   const run = async (): Promise<void> => {
     let failures = 0;
     while (!stopping) {
       let wait_ms: number = LIMITS.relay_poll_ms;
       try {
+        await handed.settle();
         const { claimed, published } = await relayBatch(options, failures);
         failures = published ? 0 : failures + 1;
         if (published && claimed === LIMITS.relay_batch) wait_ms = 0;
@@ -110,10 +186,16 @@ export function startRelay(options: RelayOptions): Relay {
     poke: () => {
       wake.poke();
     },
+    take: handed.take,
+    published: handed.published,
     stop: () => {
       stopping = true;
       wake.poke();
-      return within(ended, LIMITS.drain_timeout_ms, undefined);
+      return within(
+        ended.then(() => handed.settle()),
+        LIMITS.drain_timeout_ms,
+        undefined,
+      );
     },
   };
 }

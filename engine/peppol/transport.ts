@@ -3,6 +3,7 @@ import type { Instant } from "../base/clock.js";
 import type { DocumentId, FirmId, ParticipantId } from "../base/ids.js";
 import type { AttemptOutcome } from "../lifecycle/attempt.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
+import type { NewEvidence } from "../storage/evidence/evidence.js";
 
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
 export interface Exchange {
@@ -72,6 +73,11 @@ export interface Outcome {
   readonly detail?: string;
   /** How long to wait before the next try, where the outcome is `deferred`. */
   readonly retryAfter_ms?: number;
+  /**
+   * The record of what was exchanged: it is stored, and has no place in the chain yet. Whoever writes what becomes of
+   * the attempt gives it one by the same statement.
+   */
+  readonly evidence?: NewEvidence;
 }
 
 /** A way to other access points: AS4 over the network, or the loopback of a sandbox. */
@@ -118,5 +124,11 @@ export type InboundOutcome =
   /** The participant is not ours, or does not take this type of document. */
   | { readonly kind: "not_serviced" };
 
-/** The inbound path: stores before it answers. */
-export type Receive = (exchange: InboundExchange) => Promise<InboundOutcome>;
+/**
+ * Makes the receipt for a document that is about to be stored, and the record of the exchange, which takes its place in
+ * the chain by the statement that stores the document. Called at most once.
+ */
+export type Prove = (stored: { readonly id: string; readonly firmId: FirmId }) => Promise<NewEvidence>;
+
+/** The inbound path: stores before it answers. @param prove where evidence is kept; a repeat is not proved again */
+export type Receive = (exchange: InboundExchange, prove?: Prove) => Promise<InboundOutcome>;

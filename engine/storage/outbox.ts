@@ -4,6 +4,7 @@
  */
 import type { Json, Sql } from "./sql.js";
 
+/** One row: a message, or several of one change, as a list of their keys and bodies. */
 export interface OutboxRow {
   readonly id: string;
   readonly stream: string;

@@ -18,11 +18,15 @@ import type { ActorSystem } from "../../actors/system.js";
 import { ConfigError } from "../../engine/base/config.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
+import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
+import { createInbound } from "../../engine/documents/inbound/receive.js";
+import type { InboundPorts } from "../../engine/documents/inbound/receive.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { DueStatusWork, Provider } from "../../engine/documents/provider.js";
 import { createValidators } from "../../engine/documents/accept/validators.js";
 import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
+import { createAnnouncer } from "../../engine/events/announcer.js";
 import { startRelay } from "../../engine/events/outbox.js";
 import type { Relay } from "../../engine/events/outbox.js";
 import type { Streams } from "../../engine/events/streams.js";
@@ -38,6 +42,7 @@ import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
 import { releaseLeases } from "../../engine/storage/documents/attempts.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
+import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
@@ -128,6 +133,8 @@ interface Peers {
   readonly document: DocumentKind;
   readonly participant: ParticipantKind;
   readonly message: MessageKind;
+  /** The inbound path through them. */
+  readonly arrive: Receive;
 }
 
 /** The actors around a transport and an inbound path. */
@@ -139,9 +146,10 @@ function startPeers(
     readonly provider: Provider;
     readonly wakeStatuses: (due: DueStatusWork) => void;
     readonly wakeDispatcher: () => void;
+    readonly reserve: Reserve;
   },
 ): Peers {
-  const { transport, accessPoint, provider: self, wakeStatuses, wakeDispatcher } = parts;
+  const { transport, accessPoint, provider: self, wakeStatuses, wakeDispatcher, reserve } = parts;
   const recipients =
     accessPoint?.recipients ??
     createRecipients(async (participant) => {
@@ -160,16 +168,15 @@ function startPeers(
     poke: () => {
       relay.poke();
     },
+    announce: relay.take,
+    published: relay.published,
   };
   const document = documentKind({
     send: {
       ...shared,
       recipients,
-      // Whoever accepts a document attempts it, too, unless others have; the stream tells them at their pace.
-      poke: () => {
-        relay.poke();
-        wakeDispatcher();
-      },
+      reserve,
+      poke: wakeDispatcher,
     },
     dispatch: { ...shared, transport },
     statuses: shared,
@@ -181,9 +188,14 @@ function startPeers(
       },
     },
   });
+  const inbound: InboundPorts = { ...shared, poke: wakeStatuses };
+  const participant = participantKind({ actors, document, inbound });
   return {
     document,
-    participant: participantKind({ actors, document, inbound: { ...shared, poke: wakeStatuses } }),
+    participant,
+    arrive: createInbound(inbound, (arrival) =>
+      actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival),
+    ),
     message: messageKind({
       ...shared,
       transport,
@@ -277,6 +289,14 @@ function startLimiter({ clock, stack }: Base, identity: Identity): RateLimiter {
   return limiter;
 }
 
+/** The evidence of this node, which is written to its end before the database is left. */
+function startArchive({ config, clock, stack, dataDir }: Base, sql: Sql, sealer: Sealer): EvidenceArchive {
+  const store = openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock);
+  const archive = createEvidenceArchive({ sql, store, sealer, clock });
+  stack.add(() => archive.stop());
+  return archive;
+}
+
 /** Starts everything between the database and the listeners. @throws ConfigError with sentences for the operator */
 export async function startWork(base: Base, options: WorkOptions, database: Database, streams: Streams): Promise<Work> {
   const { config, clock, log, metrics, stack, dataDir } = base;
@@ -294,16 +314,9 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: nodeName(dataDir) };
 
   const inbox = createInbox({ sql, sealer, cursors, clock });
-  /** The inbound path, one turn of the receiving participant at a time. */
-  const receive: Receive = (exchange) =>
-    actors.ask(participant, participantKey(exchange.receiver), "Receive", exchange);
-  const archive = createEvidenceArchive({
-    sql,
-    store: openEvidenceStore(config.EVIDENCE_STORE, dataDir, clock),
-    sealer,
-    clock,
-  });
-  stack.add(() => archive.stop());
+  /** The inbound path: what takes time first, then one turn of the receiving participant at a time. */
+  const receive: Receive = (exchange, prove) => arrive(exchange, prove);
+  const archive = startArchive(base, sql, sealer);
   const accessPoint =
     options.transport === "loopback"
       ? undefined
@@ -325,17 +338,20 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   });
 
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, LIMITS.home_country);
+  const announce = createAnnouncer({ streams, log });
   let work: Awaited<ReturnType<typeof startDispatch>> | undefined;
-  const { document, participant, message } = startPeers(ground, {
+  const { document, participant, message, arrive } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),
     accessPoint,
     provider: self,
     wakeStatuses: (due) => {
       work?.statuses.poke(due);
     },
+    // Whoever accepts a document attempts it, too, where it sends; a process that does not tells those that do.
     wakeDispatcher: () => {
-      work?.dispatcher.poke();
+      (work?.dispatcher.poke ?? announce)();
     },
+    reserve: (receiver, payloadBytes) => work?.dispatcher.reserve(receiver, payloadBytes),
   });
   stack.add(() => actors.stop());
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { systemClock } from "../../engine/base/clock.js";
 import type { Clock } from "../../engine/base/clock.js";
-import { createInbound } from "../../engine/documents/inbound/receive.js";
+import { inboundAtOnce } from "../support/inbound.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { ParticipantId } from "../../engine/base/ids.js";
 import { silentLog } from "../../engine/base/log.js";
@@ -40,12 +40,12 @@ beforeAll(async () => {
     token: await accessToken(t.sandbox, t.sandbox.receiver),
   };
   // Another node of the same deployment, which stores what another provider hands over.
-  receive = createInbound(nodePorts(systemClock));
+  receive = inboundAtOnce(nodePorts(systemClock));
 });
 afterAll(() => t.stop());
 
 const metrics = createMetrics();
-const nodePorts = (clock: Clock): Parameters<typeof createInbound>[0] => ({
+const nodePorts = (clock: Clock): Parameters<typeof inboundAtOnce>[0] => ({
   sql: t.db.sql,
   sealer: createSealer([Buffer.alloc(32, 7)]),
   clock,
@@ -156,7 +156,7 @@ describe("POST /admin/documents/{id}/release", () => {
     (await sapi(t.sandbox, receiver, "GET", `/document/receive/${id}`)).status === 200;
   /** Arrives by a clock of another century: nobody judges it before then. */
   const held = (): Promise<string> =>
-    arrives(bad(), SELLER, createInbound(nodePorts(fakeClock("2100-01-01T00:00:00Z"))));
+    arrives(bad(), SELLER, inboundAtOnce(nodePorts(fakeClock("2100-01-01T00:00:00Z"))));
 
   test("a held document that an operator releases is in its firm's inbox, can be acknowledged, and is not held a second time", async () => {
     const id = await held();

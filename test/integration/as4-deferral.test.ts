@@ -54,7 +54,8 @@ const ports = (deliver: (exchange: Exchange) => Promise<Outcome> | Outcome): Dis
     log: silentLog,
     provider: provider("PSK000001", "SK"),
     random: () => 0.5,
-    poke: () => undefined,
+    announce: () => undefined,
+    owner: "test/1",
   };
 };
 

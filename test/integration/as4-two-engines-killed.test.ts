@@ -42,8 +42,8 @@ afterAll(async () => {
   await homes.remove();
 });
 
-/** Makes ready what will end a process, and promises its death. @returns `again`: what the next process does first */
-type Arm = () => Promise<{ readonly dead: Promise<void>; readonly again?: () => Promise<unknown> }>;
+/** Makes ready what will end a process, and promises its death. */
+type Arm = () => Promise<{ readonly dead: Promise<void> }>;
 /** By its name, for the sides exist when the tests run. */
 type Who = "a" | "b";
 const sideOf = (who: Who): Side => (who === "a" ? a : b);
@@ -134,7 +134,7 @@ const drained: Arm = async () => {
   const held = await b.hold("received_document");
   return {
     dead: (async () => {
-      await held.waiting("receive_business");
+      await held.waiting("receive_businesses");
       b.beginToStop();
       await eventually(
         "it says that it is no longer ready",
@@ -143,35 +143,6 @@ const drained: Arm = async () => {
       await b.kill();
       await held.abandon();
     })(),
-  };
-};
-
-/** Killed when it has decided to reject a message that it has not receipted. */
-const judgedTooSoon: Arm = async () => {
-  const held = await b.hold("evidence_head");
-  const { sql } = b.home.db;
-  const dead = (async () => {
-    await held.waiting("append_evidence");
-    await eventually(
-      "the status is decided",
-      async () =>
-        (
-          await sql`
-      select 1 from service_message where about = (select id from received_document order by position desc limit 1)`
-        ).length > 0,
-    );
-    await b.kill();
-    await held.abandon();
-  })();
-  return {
-    dead,
-    again: async () => {
-      await sql`update service_message set next_attempt_at = clock_timestamp() where next_attempt_at > clock_timestamp()`;
-      await eventually(
-        "the status is sent or put off",
-        async () => (await sql`select 1 from service_message where next_attempt_at <= clock_timestamp()`).length === 0,
-      );
-    },
   };
 };
 
@@ -224,11 +195,10 @@ const ANSWERED_BY_A: Act = {
 };
 
 async function endsWell(who: Who, arm: Arm, { act, from, ends }: Act): Promise<void> {
-  const { dead, again } = await arm();
+  const { dead } = await arm();
   const sent = await act();
   await dead;
   await sideOf(who).start();
-  await again?.();
   await settled(a, b);
   expect((await enterprise(sideOf(from), `/documents/${sent.id}/status`)).json).toMatchObject(ends);
   await oracle.hold();
@@ -250,28 +220,32 @@ describe("the receiving access point is killed and started again", () => {
     ],
     [
       "with the document about to be stored",
-      inStatement("b", place("received_document", "receive_business", "abandon")),
+      inStatement("b", place("received_document", "receive_businesses", "abandon")),
       DELIVERED,
     ],
     [
       "with the document being stored, which ends after its process",
-      inStatement("b", place("received_document", "receive_business", "release")),
+      inStatement("b", place("received_document", "receive_businesses", "release")),
       DELIVERED,
     ],
     [
-      "after the document is stored, before its evidence is",
-      inStatement("b", place("evidence_head", "append_evidence", "abandon")),
+      "with the document about to take its place in the evidence",
+      inStatement("b", place("evidence_head", "receive_businesses", "abandon")),
       DELIVERED,
     ],
     [
-      "with the evidence being stored, which ends after its process",
-      inStatement("b", place("evidence_head", "append_evidence", "release")),
+      "with the document and its evidence being stored, which ends after its process",
+      inStatement("b", place("evidence_head", "receive_businesses", "release")),
       DELIVERED,
     ],
     ["after everything, before the first octet of the receipt", onTheWire("b", toB, "response", "none"), DELIVERED],
     ["with half of the receipt's octets", onTheWire("b", toB, "response", "half"), DELIVERED],
     ["in a drain, with the message under way", drained, DELIVERED],
-    ["with a rejection decided, before the receipt for what it rejects", judgedTooSoon, REFUSED_BY_B],
+    [
+      "before the first octet of the receipt for what it rejects",
+      onTheWire("b", toB, "response", "none"),
+      REFUSED_BY_B,
+    ],
     ["with the status decided, while it looks up where it goes", asked, REFUSED_BY_B],
     ["with half of its status sent", onTheWire("b", toA, "request", "half"), REFUSED_BY_B],
     [
@@ -302,23 +276,23 @@ describe("the receiving access point is killed and started again", () => {
 describe("the sending access point is killed and started again", () => {
   const points: readonly [name: string, arm: Arm, act: Act][] = [
     [
-      "with the first attempt about to be written down",
-      inStatement("a", place("document_attempt", "claim_documents", "abandon")),
+      "with the first attempt's end about to be written down",
+      inStatement("a", place("document_attempt", "end_attempts", "abandon")),
       DELIVERED,
     ],
     [
       "after the receipt, before its evidence is stored",
-      afterMessage("a", toB, "response", place("evidence_head", "append_evidence", "abandon")),
+      afterMessage("a", toB, "response", place("evidence_head", "end_attempts", "abandon")),
       DELIVERED,
     ],
     [
       "after the receipt, before it is written down: the repeat is the same message",
-      afterMessage("a", toB, "response", place("document_history", "end_attempt", "abandon")),
+      afterMessage("a", toB, "response", place("document_history", "end_attempts", "abandon")),
       DELIVERED,
     ],
     [
       "after the receipt, which is written down after its process has ended",
-      afterMessage("a", toB, "response", place("document_history", "end_attempt", "release")),
+      afterMessage("a", toB, "response", place("document_history", "end_attempts", "release")),
       DELIVERED,
     ],
     [

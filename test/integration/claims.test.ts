@@ -223,7 +223,10 @@ test("documents that have been due for as long as the plan lasts are claimed alt
 });
 
 const leaseOwner = async (id: DocumentId): Promise<string | null | undefined> =>
-  (await db.sql<{ owner: string | null }[]>`select lease_owner as owner from document where id = ${id}`)[0]?.owner;
+  (
+    await db.sql<{ owner: string | null }[]>`
+    select case when lease_until > clock_timestamp() then lease_owner end as owner from document where id = ${id}`
+  )[0]?.owner;
 
 test("a process that says nothing for four seconds is dead: its leases are free, and what it writes late is refused", async () => {
   const firm = await seedFirm(db.sql, "0245:1");
@@ -242,6 +245,7 @@ test("a process that says nothing for four seconds is dead: its leases are free,
   expect(again).toMatchObject({ id: taken.id, attempt: 2 });
   const end = {
     id: taken.id,
+    owner: "dead/1",
     status: "delivered",
     now: 0,
     wait_ms: undefined,
@@ -253,7 +257,14 @@ test("a process that says nothing for four seconds is dead: its leases are free,
     attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined },
   } as const;
   expect(await endAttempt(db.sql, { ...end, version: taken.version })).toBeUndefined();
-  expect(await endAttempt(db.sql, { ...end, version: again?.version ?? 0 })).toBeDefined();
+  const alive = { ...end, owner: "alive/1", attempt: { ...end.attempt, number: 2 } };
+  expect(await endAttempt(db.sql, { ...alive, version: again?.version ?? 0 })).toBeDefined();
+  expect(
+    await db.sql`select number, owner, outcome from document_attempt where document_id = ${taken.id} order by number`,
+  ).toEqual([
+    { number: 1, owner: "dead/1", outcome: "cut" },
+    { number: 2, owner: "alive/1", outcome: "receipt" },
+  ]);
 });
 
 test("a lease that nobody works on in a living process is found and freed; one that it works on, or has just taken, is not", async () => {

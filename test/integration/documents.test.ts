@@ -12,7 +12,7 @@ import {
   findPrecedent,
   listDocumentEvents,
 } from "../../engine/storage/documents/documents.js";
-import { takeAttempt } from "../../engine/storage/documents/attempts.js";
+import { endAttempt, takeAttempt } from "../../engine/storage/documents/attempts.js";
 import type { NewDocument } from "../../engine/storage/documents/documents.js";
 import { freshDatabase } from "../support/postgres.js";
 import type { TestDatabase } from "../support/postgres.js";
@@ -32,7 +32,7 @@ const accept = async (document: NewDocument): Promise<string> =>
   (await acceptDocuments(db.sql, [document]))[0]?.kind ?? "none";
 
 describe("accept_documents", () => {
-  test("an accepted document is there with its payload, history, first event and dispatch message", async () => {
+  test("an accepted document is there with its payload, history and first event, and nothing else has to tell of it", async () => {
     const document = newDocumentRow(firmId, SENDER);
     expect(await acceptDocuments(db.sql, [document])).toEqual([
       { kind: "accepted", documentId: document.id, replyStatus: 202, replyBody: document.replyBody },
@@ -47,7 +47,7 @@ describe("accept_documents", () => {
     const events = await listDocumentEvents(db.sql, firmId, document.id, { after: "0", limit: 10 });
     expect(events?.map((event) => [event.kind, event.actor])).toEqual([["document.queued", "api"]]);
     const outbox = await db.sql`select body from outbox where key = ${document.id}`;
-    expect(outbox).toEqual([{ body: { documentId: document.id } }]);
+    expect(outbox).toEqual([]);
   });
 
   test("the same key and body answers the stored bytes; another body under it is a conflict", async () => {
@@ -222,18 +222,20 @@ describe("attempts and moves", () => {
     return document.id;
   };
   const take = (id: DocumentId, owner = "node-a") => takeAttempt(db.sql, { id, owner, lease_ms: 60_000 });
-  const move = (id: DocumentId, version: number) =>
-    applyMove(db.sql, {
+  const end = (id: DocumentId, version: number) =>
+    endAttempt(db.sql, {
       id,
       version,
+      owner: "node-a",
       status: "delivered",
-      trigger: "receipt_confirmed",
-      detail: "receipt",
       now,
-      nextAttemptAt: undefined,
+      wait_ms: undefined,
+      uses: "answer",
+      moves: [{ status: "delivered", trigger: "receipt_confirmed", detail: "receipt" }],
       events: (["document.sent", "document.delivered"] as const).map((kind) => ({ id: newId(systemClock), kind })),
       attempt: { number: 1, outcome: "receipt", code: undefined, retryable: false, detail: undefined },
-      changes: {},
+      reason: undefined,
+      exchange: undefined,
     });
 
   test("one of many nodes that wake for one document makes the attempt", async () => {
@@ -242,11 +244,17 @@ describe("attempts and moves", () => {
     expect(taken.filter((attempt) => attempt !== undefined)).toHaveLength(1);
   });
 
-  test("a move writes state, history, events, outbox and the attempt together; a repeated decision writes nothing", async () => {
+  test("an attempt's end writes state, history, events, outbox and the attempt together; a repeated decision writes nothing", async () => {
     const id = await queued();
     const taken = await take(id);
-    expect(await move(id, taken?.version ?? 0)).toBe((taken?.version ?? 0) + 1);
-    expect(await move(id, taken?.version ?? 0)).toBeUndefined();
+    const written = await end(id, taken?.version ?? 0);
+    expect(written?.version).toBe((taken?.version ?? 0) + 1);
+    expect(await end(id, taken?.version ?? 0)).toBeUndefined();
+    const outbox = await db.sql<
+      { body: { key: string; body: { kind: string } }[]; id: string }[]
+    >`select id, body from outbox where key = ${id} and claimed_until > clock_timestamp()`;
+    expect(outbox.map((row) => row.id)).toEqual([written?.announced?.id]);
+    expect(outbox[0]?.body.map(({ body }) => body.kind)).toEqual(["document.sent", "document.delivered"]);
     const record = await findDocument(db.sql, firmId, id);
     expect(record).toMatchObject({
       status: "delivered",
@@ -260,6 +268,24 @@ describe("attempts and moves", () => {
       await db.sql`select number, outcome, finished_at is not null as finished from document_attempt where document_id = ${id}`;
     expect(attempt).toEqual({ number: 1, outcome: "receipt", finished: true });
     expect(await take(id)).toBeUndefined();
+  });
+
+  test("attempts that end together are written by one statement, each with its own state, history and attempt", async () => {
+    const ids = [await queued(), await queued(), await queued()];
+    const taken = await Promise.all(ids.map((id) => take(id)));
+    const written = await Promise.all(ids.map((id, index) => end(id, index === 1 ? 0 : (taken[index]?.version ?? 0))));
+    expect(written.map((row) => row?.version)).toEqual([3, undefined, 3]);
+    const rows = await db.sql<{ id: string; status: string; moves: number; attempts: number; told: number }[]>`
+      select d.id, d.status, (select count(*)::integer from document_history where document_id = d.id) as moves,
+        (select count(*)::integer from document_attempt where document_id = d.id) as attempts,
+        (select count(*)::integer from outbox where key = d.id::text) as told
+      from document as d where d.id = any (${ids}::uuid[])`;
+    const delivered = { status: "delivered", moves: 2, attempts: 1, told: 1 };
+    expect(ids.map((id) => rows.find((row) => row.id === id))).toEqual([
+      { id: ids[0], ...delivered },
+      { id: ids[1], status: "queued", moves: 1, attempts: 0, told: 0 },
+      { id: ids[2], ...delivered },
+    ]);
   });
 
   test("history never goes back in time, whatever the clock of the node says", async () => {
@@ -286,10 +312,7 @@ describe("attempts and moves", () => {
     await takeAttempt(db.sql, { id, owner: "dead", lease_ms: 0 });
     expect((await take(id))?.attempt).toBe(2);
     const cut = await db.sql`select number, outcome from document_attempt where document_id = ${id} order by number`;
-    expect(cut, "the attempt that nobody ended was cut").toEqual([
-      { number: 1, outcome: "cut" },
-      { number: 2, outcome: null },
-    ]);
+    expect(cut, "the attempt that nobody ended was cut").toEqual([{ number: 1, outcome: "cut" }]);
   });
 
   test("another firm's document does not exist", async () => {

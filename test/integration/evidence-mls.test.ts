@@ -164,9 +164,8 @@ test("a status that was not followed is not shown", async () => {
 async function received(owed = true): Promise<string> {
   const id = newId(clock);
   const payload = Buffer.from("<Invoice/>");
-  await storeBusiness(
-    db.sql,
-    {
+  await storeBusiness(db.sql, {
+    document: {
       id: id as never,
       firmId,
       participantKey: US,
@@ -184,8 +183,8 @@ async function received(owed = true): Promise<string> {
       payloadBytes: payload.length,
       status: "RECEIVED",
     },
-    exchange(id, "business"),
-    owed
+    exchange: exchange(id, "business"),
+    duty: owed
       ? {
           firmId,
           sbdhInstanceId: "i",
@@ -195,7 +194,7 @@ async function received(owed = true): Promise<string> {
           receivedAt: clock.now(),
         }
       : undefined,
-  );
+  });
   return id;
 }
 

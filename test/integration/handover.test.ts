@@ -44,7 +44,8 @@ const DISPATCH = {
   log: silentLog,
   provider: provider("PSK000001", "SK"),
   random: () => 0.5,
-  poke: () => undefined,
+  announce: () => undefined,
+  owner: "test/1",
 };
 
 /** Makes one attempt per outcome. @returns the state after the last, and what the last attempt is called */

@@ -14,6 +14,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { silentLog } from "../../engine/base/log.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import { claimOutbox, deleteOutbox, readOutboxStatus } from "../../engine/storage/outbox.js";
+import type { OutboxRow } from "../../engine/storage/outbox.js";
 import { migrate } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
@@ -121,6 +122,67 @@ describe("the outbox relay", () => {
     await eventually("the outbox is empty", async () => (await rowsLeft(database.sql)) === 0);
     await Promise.all(relays.map((relay) => relay.stop()));
     expect(keysOf(streams.got)).toEqual(keys(3_000));
+  });
+
+  /** Rows that their writer has committed under its own claim. */
+  const handed = (sql: Sql, count: number): PromiseLike<OutboxRow[]> => sql<OutboxRow[]>`
+    insert into outbox (stream, key, body, claimed_until)
+    select 'events', 'document-' || n, jsonb_build_array(
+      jsonb_build_object('key', 'sent-' || n, 'body', jsonb_build_object('n', n)),
+      jsonb_build_object('key', 'delivered-' || n, 'body', jsonb_build_object('n', n))), now() + interval '1 hour'
+    from generate_series(1, ${count}::integer) as n
+    returning id, stream, key, body`;
+
+  test("a row that its writer hands over is published from memory, all its messages in order, and removed once", async () => {
+    const { sql } = await newDatabase();
+    const streams = recorder();
+    const relay = startRelay({ sql, streams, ...common });
+    undo.push(() => relay.stop());
+    const rows = await handed(sql, 2);
+    for (const row of rows) relay.take(row);
+    await eventually("both are published", () => streams.got.length === 4);
+    expect(streams.got.map(({ message }) => message.key)).toEqual(["sent-1", "delivered-1", "sent-2", "delivered-2"]);
+    const ids = await eventually("they can go", () => {
+      const published = relay.published();
+      return published.length === 0 ? undefined : published;
+    });
+    expect(ids.map(Number)).toEqual(rows.map(({ id }) => Number(id)));
+    expect(relay.published(), "each is answered once").toEqual([]);
+  });
+
+  test("what was published and nobody removed with a write of his own is removed by the relay", async () => {
+    const { sql } = await newDatabase();
+    const relay = startRelay({ sql, streams: recorder(), ...common });
+    undo.push(() => relay.stop());
+    for (const row of await handed(sql, 3)) relay.take(row);
+    await eventually("the outbox is empty", async () => (await rowsLeft(sql)) === 0);
+  });
+
+  test("a row whose writer died before it was published is published by any relay when its claim ends", async () => {
+    const { sql } = await newDatabase();
+    await handed(sql, 1);
+    const streams = recorder();
+    expect(await relayBatch({ sql, streams, ...common })).toEqual({ claimed: 0, published: true });
+    await expireClaims(sql);
+    expect(await relayBatch({ sql, streams, ...common })).toEqual({ claimed: 1, published: true });
+    expect(streams.got.map(({ message }) => message.key)).toEqual(["sent-1", "delivered-1"]);
+    expect(await rowsLeft(sql)).toBe(0);
+  });
+
+  test("a row that could not be published from memory is published by the relay when the broker is back", async () => {
+    const { sql } = await newDatabase();
+    let away = true;
+    const streams = recorder(() => away);
+    const relay = startRelay({ sql, streams, ...common });
+    undo.push(() => relay.stop());
+    for (const row of await handed(sql, 1)) relay.take(row);
+    await eventually(
+      "it is given back",
+      async () => (await sql`select 1 from outbox where claimed_until < now() + interval '1 minute'`).length === 1,
+    );
+    away = false;
+    await eventually("the outbox is empty", async () => (await rowsLeft(sql)) === 0);
+    expect(streams.got.map(({ message }) => message.key)).toEqual(["sent-1", "delivered-1"]);
   });
 
   test("a row that commits late is not skipped", async () => {

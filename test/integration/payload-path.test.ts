@@ -145,9 +145,8 @@ test("a received document that the database gives in several pieces is read back
   const payload = Buffer.from(`<d>${randomBytes(3 * LIMITS.payload_piece_bytes).toString("base64")}</d>`);
   const { sha256, sealed } = await packPayload(sealer, id, payload);
   expect(sealed.length).toBeGreaterThan(2 * LIMITS.payload_piece_bytes);
-  const stored = await storeBusiness(
-    db.sql,
-    {
+  const stored = await storeBusiness(db.sql, {
+    document: {
       ...capability,
       id,
       firmId,
@@ -165,7 +164,7 @@ test("a received document that the database gives in several pieces is read back
       payloadBytes: payload.length,
       status: "RECEIVED",
     },
-    {
+    exchange: {
       ...capability,
       id,
       direction: "incoming",
@@ -179,8 +178,8 @@ test("a received document that the database gives in several pieces is read back
       endUser: SENDER,
       exchangedAt: NOW,
     },
-    undefined,
-  );
+    duty: undefined,
+  });
   expect(stored).toBe(true);
   const inbox = createInbox({ sql: db.sql, sealer, cursors: createCursors(Buffer.alloc(32, 7)), clock: systemClock });
   const read = await inbox.read({ firmId, participantId: SENDER }, id);

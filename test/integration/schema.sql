@@ -141,6 +141,7 @@ table document
   door text not null
   answers integer not null default 0
   faults integer not null default 0
+  attempted_at timestamp with time zone
   with options: fillfactor=70
   constraint document_answers_check: CHECK ((answers >= 0))
   constraint document_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
@@ -181,7 +182,6 @@ table document_attempt
   seat text
   with options: fillfactor=70
   constraint document_attempt_outcome_check: CHECK ((outcome = ANY (ARRAY['receipt'::text, 'already_handed_over'::text, 'unconfirmed'::text, 'recipient_unregistered'::text, 'recipient_capability'::text, 'lookup_failed'::text, 'certificate_rejected'::text, 'transport_failed'::text, 'peer_busy'::text, 'peer_refused'::text, 'deferred'::text, 'unsendable'::text, 'internal'::text, 'cut'::text]))) NOT VALID
-  constraint document_attempt_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_attempt_pkey: PRIMARY KEY (document_id, number)
 
 table document_event
@@ -198,7 +198,6 @@ table document_event
   transaction_id xid8 not null default pg_current_xact_id()
   constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
   constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text])))
-  constraint document_event_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_event_pkey: PRIMARY KEY (id)
   index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE feed
   index document_event_timeline: CREATE INDEX document_event_timeline ON public.document_event USING btree (document_id, occurred_at, "position")
@@ -212,7 +211,6 @@ table document_history
   occurred_at timestamp with time zone not null
   constraint document_history_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
   constraint document_history_trigger_check: CHECK ((trigger = ANY (ARRAY['accepted'::text, 'rules_refused'::text, 'transmitted'::text, 'receipt_confirmed'::text, 'attempts_exhausted'::text, 'peer_refused'::text, 'mls_ap'::text, 'mls_ab'::text, 'mls_re'::text, 'invoice_response'::text])))
-  constraint document_history_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint document_history_pkey: PRIMARY KEY (document_id, version)
 
 table evidence
@@ -277,7 +275,6 @@ table exchange
   constraint exchange_check: CHECK (((direction = 'incoming'::text) = (c4_country IS NOT NULL)))
   constraint exchange_direction_check: CHECK ((direction = ANY (ARRAY['incoming'::text, 'outgoing'::text])))
   constraint exchange_kind_check: CHECK ((kind = ANY (ARRAY['business'::text, 'mls'::text, 'invoice_response'::text])))
-  constraint exchange_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint exchange_pkey: PRIMARY KEY (id)
   index exchange_firm: CREATE INDEX exchange_firm ON public.exchange USING btree (firm_id, exchanged_at)
   index exchange_time: CREATE INDEX exchange_time ON public.exchange USING btree (exchanged_at)
@@ -406,7 +403,6 @@ table mls_duty
   with options: fillfactor=50
   constraint mls_duty_check: CHECK (((code IS NULL) OR (next_at IS NULL)))
   constraint mls_duty_code_check: CHECK ((code = ANY (ARRAY['AP'::text, 'AB'::text, 'RE'::text])))
-  constraint mls_duty_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint mls_duty_pkey: PRIMARY KEY (id)
   index mls_duty_due: CREATE INDEX mls_duty_due ON public.mls_duty USING btree (next_at) WHERE (next_at IS NOT NULL)
   trigger mls_duty_due_at_once: CREATE TRIGGER mls_duty_due_at_once BEFORE INSERT ON public.mls_duty FOR EACH ROW EXECUTE FUNCTION received_due_at_once()
@@ -811,7 +807,7 @@ table stream_message
   constraint stream_message_pkey: PRIMARY KEY (id)
   index stream_message_due: CREATE INDEX stream_message_due ON public.stream_message USING btree (stream, consumer, available_at, id)
 
-CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb)
+CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb, p_owner text[] DEFAULT NULL::text[], p_lease_ms integer DEFAULT 0)
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
  LANGUAGE plpgsql
 AS $function$
@@ -822,7 +818,8 @@ begin
     insert into document (
       id, door, firm_id, key_id, sender, sender_key, receiver, receiver_key, erp_document_id, document_type_id, process_id,
       creation_date_time, facts, status, version, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body,
-      as4_message_id, sbdh_instance_id, validation_result, next_attempt_at, created_at, updated_at
+      as4_message_id, sbdh_instance_id, validation_result, next_attempt_at, created_at, updated_at, attempts, lease_owner, lease_until,
+      attempted_at
     )
     select a.id, coalesce(a.door, 'sapi'), a.firm_id, a.key_id, a.sender, lower(a.sender), a.receiver, lower(a.receiver),
       a.erp_document_id, a.document_type_id, a.process_id, a.creation_date_time, a.facts, 'queued', 1, a.idempotency_key,
@@ -838,15 +835,17 @@ begin
         ) then jsonb_set(a.validation_result, '{warnings}', (a.validation_result -> 'warnings') || p_number_warning)
         else a.validation_result
       end,
-      a.accepted_at, a.accepted_at, a.accepted_at
+      a.accepted_at, a.accepted_at, a.accepted_at, (a.owner is not null)::integer, a.owner,
+      case when a.owner is not null then clock_timestamp() + p_lease_ms * interval '1 millisecond' end,
+      case when a.owner is not null then clock_timestamp() end
     from unnest(
       p_id, p_firm_id, p_key_id, p_sender, p_receiver, p_erp_document_id, p_document_type_id, p_process_id, p_creation_date_time,
       p_facts, p_idempotency_key, p_request_sha256, p_payload_sha256, p_reply_status, p_reply_body, p_as4_message_id,
-      p_sbdh_instance_id, p_validation_result, p_accepted_at, p_door
+      p_sbdh_instance_id, p_validation_result, p_accepted_at, p_door, p_owner
     ) as a (
       id, firm_id, key_id, sender, receiver, erp_document_id, document_type_id, process_id, creation_date_time,
       facts, idempotency_key, request_sha256, payload_sha256, reply_status, reply_body, as4_message_id,
-      sbdh_instance_id, validation_result, accepted_at, door
+      sbdh_instance_id, validation_result, accepted_at, door, owner
     )
     order by coalesce(a.door, 'sapi'), case when coalesce(a.door, 'sapi') = 'sapi' then lower(a.sender) else a.firm_id::text end
     on conflict do nothing
@@ -867,11 +866,6 @@ begin
   insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
   select a.event_id, a.id, a.firm_id, 'document.queued', 'api', false, a.accepted_at
   from unnest(p_event_id, p_id, p_firm_id, p_accepted_at) as a (event_id, id, firm_id, accepted_at)
-  where a.id = any (accepted);
-
-  insert into outbox (stream, key, body)
-  select 'dispatch', a.id::text, jsonb_build_object('documentId', a.id)
-  from unnest(p_id) as a (id)
   where a.id = any (accepted);
 
   -- A statement of its own sees what a concurrent winner has committed while the insert waited for it.
@@ -1187,8 +1181,8 @@ begin
   )
   select array_agg(gone.owner) into v_dead from gone;
   if v_dead is null then return 0; end if;
-  update document as d set lease_owner = null, lease_until = null, version = d.version + 1
-  where d.next_attempt_at is not null and d.lease_owner = any (v_dead);
+  update document as d set lease_until = '-infinity', version = d.version + 1
+  where d.next_attempt_at is not null and d.lease_owner = any (v_dead) and d.lease_until > '-infinity';
   get diagnostics v_documents = row_count;
   update service_message as m set lease_owner = null, lease_until = null, version = m.version + 1
   where m.next_attempt_at is not null and m.lease_owner = any (v_dead);
@@ -1553,52 +1547,84 @@ CREATE OR REPLACE FUNCTION public.end_attempt(p_id uuid, p_version integer, p_st
  RETURNS TABLE(version integer)
  LANGUAGE sql
 AS $function$
-  with moved as (
+  select e.version
+  from end_attempts(array[p_id], array[p_version], array[p_status], array[p_now], array[p_wait_ms], array[p_plan],
+    array[p_moves], array[p_events], array[p_attempt], array[p_reason], array[p_exchange],
+    array[coalesce((select d.lease_owner from document as d where d.id = p_id), '')], 0) as e
+$function$
+
+CREATE OR REPLACE FUNCTION public.end_attempts(p_id uuid[], p_version integer[], p_status text[], p_now timestamp with time zone[], p_wait_ms bigint[], p_plan text[], p_moves jsonb[], p_events jsonb[], p_attempt jsonb[], p_reason text[], p_exchange jsonb[], p_owner text[], p_claim_ms integer, p_published bigint[] DEFAULT '{}'::bigint[], p_evidence jsonb DEFAULT '[]'::jsonb)
+ RETURNS TABLE(n bigint, version integer, outbox_id bigint, outbox_body jsonb)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  with given as (
+    select g.* from unnest(
+      p_id, p_version, p_status, p_now, p_wait_ms, p_plan, p_moves, p_events, p_attempt, p_reason, p_exchange, p_owner
+    ) with ordinality as g (id, version, status, now, wait_ms, plan, moves, events, attempt, reason, exchange, owner, n)
+  ), moved as (
     update document as d
-    set status = p_status, version = d.version + greatest(1, jsonb_array_length(p_moves)),
-      updated_at = greatest(d.updated_at, p_now), lease_owner = null, lease_until = null,
-      next_attempt_at = case when document_is_open(p_status)
-        then clock_timestamp() + p_wait_ms * interval '1 millisecond' end,
-      answers = d.answers + (p_plan = 'answer')::integer,
-      faults = case when p_plan = 'fault' then d.faults + 1 else 0 end,
-      delivered_at = coalesce(d.delivered_at, case when p_status = 'delivered' then greatest(d.updated_at, p_now) end),
-      status_reason = coalesce(p_reason, d.status_reason)
-    where d.id = p_id and d.version = p_version
-    returning d.id, d.firm_id, d.version, d.updated_at, d.sender_key, d.document_type_id, d.process_id
+    set status = g.status, version = d.version + greatest(1, jsonb_array_length(g.moves)),
+      updated_at = greatest(d.updated_at, g.now), lease_owner = null, lease_until = null,
+      next_attempt_at = case when document_is_open(g.status)
+        then clock_timestamp() + g.wait_ms * interval '1 millisecond' end,
+      answers = d.answers + (g.plan = 'answer')::integer,
+      faults = case when g.plan = 'fault' then d.faults + 1 else 0 end,
+      delivered_at = coalesce(d.delivered_at, case when g.status = 'delivered' then greatest(d.updated_at, g.now) end),
+      status_reason = coalesce(g.reason, d.status_reason)
+    from given as g
+    where d.id = g.id and d.version = g.version
+    returning g.n, d.id, d.firm_id, d.version, g.version as version_before, d.updated_at, d.attempted_at, d.sender_key,
+      d.document_type_id, d.process_id, g.now, g.moves, g.events, g.attempt, g.exchange, g.owner
   ), history as (
     insert into document_history (document_id, version, status, trigger, detail, occurred_at)
-    select moved.id, p_version + m.n, m.value ->> 'status', m.value ->> 'trigger', m.value ->> 'detail', moved.updated_at
-    from moved cross join lateral jsonb_array_elements(p_moves) with ordinality as m (value, n)
-    order by m.n
+    select moved.id, moved.version_before + m.n, m.value ->> 'status', m.value ->> 'trigger', m.value ->> 'detail',
+      moved.updated_at
+    from moved cross join lateral jsonb_array_elements(moved.moves) with ordinality as m (value, n)
+    order by moved.n, m.n
   ), events as (
     insert into document_event (id, document_id, firm_id, kind, actor, feed, detail, meta, occurred_at)
     select (e.value ->> 'id')::uuid, moved.id, moved.firm_id, e.value ->> 'kind', 'system',
       (e.value ->> 'feed')::boolean, e.value ->> 'detail', e.value -> 'meta', moved.updated_at
-    from moved cross join lateral jsonb_array_elements(p_events) with ordinality as e (value, n)
-    order by e.n
+    from moved cross join lateral jsonb_array_elements(moved.events) with ordinality as e (value, n)
+    order by moved.n, e.n
   ), announced as (
-    insert into outbox (stream, key, body)
-    select 'events', e.value ->> 'id',
-      jsonb_build_object('eventId', e.value ->> 'id', 'documentId', moved.id, 'kind', e.value ->> 'kind')
-    from moved cross join lateral jsonb_array_elements(p_events) with ordinality as e (value, n)
+    insert into outbox (stream, key, body, claimed_until)
+    select 'events', moved.id::text,
+      jsonb_agg(jsonb_build_object('key', e.value ->> 'id', 'body', jsonb_build_object('eventId', e.value ->> 'id',
+        'documentId', moved.id, 'kind', e.value ->> 'kind')) order by e.n),
+      clock_timestamp() + p_claim_ms * interval '1 millisecond'
+    from moved cross join lateral jsonb_array_elements(moved.events) with ordinality as e (value, n)
     where (e.value ->> 'feed')::boolean
-    order by e.n
+    group by moved.n, moved.id
+    order by moved.n
+    returning outbox.id, outbox.key, outbox.body
   ), exchanged as (
     insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id,
       transport_profile, c1_country, end_user, exchanged_at)
-    select moved.id, 'outgoing', 'business', moved.firm_id, p_exchange ->> 'c2Seat', p_exchange ->> 'c3Seat',
-      moved.document_type_id, moved.process_id, p_exchange ->> 'transportProfile', p_exchange ->> 'c1Country',
-      moved.sender_key, p_now
-    from moved where p_exchange is not null
+    select moved.id, 'outgoing', 'business', moved.firm_id, moved.exchange ->> 'c2Seat', moved.exchange ->> 'c3Seat',
+      moved.document_type_id, moved.process_id, moved.exchange ->> 'transportProfile', moved.exchange ->> 'c1Country',
+      moved.sender_key, moved.now
+    from moved where moved.exchange is not null
     on conflict (id) do nothing
-  ), finished as (
-    update document_attempt as a
-    set finished_at = p_now, outcome = p_attempt ->> 'outcome', code = p_attempt ->> 'code',
-      retryable = (p_attempt ->> 'retryable')::boolean, detail = p_attempt ->> 'detail', seat = p_attempt ->> 'seat'
+  ), ended as (
+    insert into document_attempt (document_id, number, owner, started_at, finished_at, outcome, code, retryable,
+      detail, seat)
+    select moved.id, (moved.attempt ->> 'number')::integer, moved.owner, coalesce(moved.attempted_at, moved.now),
+      greatest(moved.attempted_at, moved.now), moved.attempt ->> 'outcome', moved.attempt ->> 'code',
+      (moved.attempt ->> 'retryable')::boolean, moved.attempt ->> 'detail', moved.attempt ->> 'seat'
     from moved
-    where a.document_id = moved.id and a.number = (p_attempt ->> 'number')::integer
+  ), published as (
+    delete from outbox where outbox.id = any (p_published)
   )
-  select moved.version from moved
+  select moved.n, moved.version, announced.id, announced.body
+  from moved left join announced on announced.key = moved.id::text;
+  if jsonb_array_length(p_evidence) > 0 then
+    perform 1 from append_evidence(p_evidence);
+  end if;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
@@ -1805,8 +1831,9 @@ CREATE OR REPLACE FUNCTION public.free_idle_leases(p_owner text, p_working uuid[
  RETURNS TABLE(id uuid)
  LANGUAGE sql
 AS $function$
-  update document as d set lease_owner = null, lease_until = null, version = d.version + 1
+  update document as d set lease_until = '-infinity', version = d.version + 1
   where d.next_attempt_at is not null and d.lease_owner = p_owner and d.id <> all (p_working)
+    and d.lease_until > '-infinity'
     and d.lease_until < clock_timestamp() + (p_lease_ms - p_young_ms) * interval '1 millisecond'
   returning d.id
 $function$
@@ -1974,16 +2001,11 @@ CREATE OR REPLACE FUNCTION public.put_off_attempt(p_id uuid, p_version integer, 
  RETURNS TABLE(version integer)
  LANGUAGE sql
 AS $function$
-  with deferred as (
-    update document as d
-    set attempts = d.attempts - 1, version = d.version + 1, lease_owner = null, lease_until = null,
-      next_attempt_at = clock_timestamp() + p_wait_ms * interval '1 millisecond'
-    where d.id = p_id and d.version = p_version and d.attempts = p_number
-    returning d.id, d.version
-  ), forgotten as (
-    delete from document_attempt as a using deferred where a.document_id = deferred.id and a.number = p_number
-  )
-  select deferred.version from deferred
+  update document as d
+  set attempts = d.attempts - 1, version = d.version + 1, lease_owner = null, lease_until = null,
+    next_attempt_at = clock_timestamp() + p_wait_ms * interval '1 millisecond'
+  where d.id = p_id and d.version = p_version and d.attempts = p_number
+  returning d.version
 $function$
 
 CREATE OR REPLACE FUNCTION public.receive_business(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_exchange jsonb, p_duty jsonb, p_status text DEFAULT 'RECEIVED'::text)
@@ -1999,6 +2021,62 @@ begin
     insert into exchange select (jsonb_populate_record(null::exchange, p_exchange)).*;
     insert into mls_duty select (jsonb_populate_record(null::mls_duty, p_duty)).* where p_duty is not null;
   end if;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.receive_businesses(p_id uuid[], p_firm_id uuid[], p_participant_key text[], p_sender text[], p_receiver text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_payload_sha256 text[], p_as4_message_id text[], p_sbdh_instance_id text[], p_facts jsonb[], p_received_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_exchange jsonb[], p_duty jsonb[], p_status text[], p_evidence jsonb[])
+ RETURNS TABLE(n bigint)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_new uuid[];
+  v_evidence jsonb;
+begin
+  with added as (
+    insert into received_document (
+      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status,
+      payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at
+    )
+    select r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id,
+      r.creation_date_time, r.status, decode(r.payload_sha256, 'hex'), r.as4_message_id, r.sbdh_instance_id, r.facts,
+      r.received_at
+    from unnest(
+      p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time,
+      p_status, p_payload_sha256, p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at
+    ) with ordinality as r (
+      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status,
+      payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at, n
+    )
+    order by r.n
+    on conflict do nothing
+    returning received_document.id
+  )
+  select array_agg(added.id) into v_new from added;
+  if v_new is null then return; end if;
+
+  with given as (
+    select r.* from unnest(p_id, p_payload_key_id, p_payload_sealed, p_payload_bytes, p_exchange, p_duty)
+      as r (id, key_id, sealed, bytes, exchange, duty)
+    where r.id = any (v_new)
+  ), stored as (
+    insert into payload (document_id, key_id, sealed, bytes)
+    select given.id, given.key_id, decode(given.sealed, 'base64'), given.bytes from given
+  ), exchanged as (
+    insert into exchange select e.* from given cross join lateral jsonb_populate_record(null::exchange, given.exchange) as e
+  )
+  insert into mls_duty
+  select d.* from given cross join lateral jsonb_populate_record(null::mls_duty, given.duty) as d
+  where given.duty is not null;
+
+  select jsonb_agg(r.evidence order by r.n) into v_evidence
+  from unnest(p_id, p_evidence) with ordinality as r (id, evidence, n)
+  where r.id = any (v_new) and r.evidence is not null;
+  if v_evidence is not null then
+    perform 1 from append_evidence(v_evidence);
+  end if;
+
+  return query select r.n from unnest(p_id) with ordinality as r (id, n) where r.id = any (v_new);
 end
 $function$
 
@@ -2105,6 +2183,18 @@ AS $function$
 begin
   raise exception 'evidence is never changed';
 end
+$function$
+
+CREATE OR REPLACE FUNCTION public.release_node(p_node text)
+ RETURNS TABLE(id uuid)
+ LANGUAGE sql
+AS $function$
+  with gone as (
+    delete from dispatcher where starts_with(owner, p_node || '/')
+  )
+  update document as d set lease_until = '-infinity', version = d.version + 1
+  where d.next_attempt_at is not null and starts_with(d.lease_owner, p_node || '/') and d.lease_until > '-infinity'
+  returning d.id
 $function$
 
 CREATE OR REPLACE FUNCTION public.release_received(p_id uuid)
@@ -2282,18 +2372,18 @@ CREATE OR REPLACE FUNCTION public.take_attempt(p_id uuid, p_owner text, p_lease_
 AS $function$
   with taken as (
     update document as d
-    set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner,
+    set attempts = d.attempts + 1, version = d.version + 1, lease_owner = p_owner, attempted_at = clock_timestamp(),
       lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
-    where d.id = p_id and document_is_open(d.status) and d.next_attempt_at <= clock_timestamp()
+    from document as before
+    where d.id = p_id and before.id = d.id and document_is_open(d.status) and d.next_attempt_at <= clock_timestamp()
       and (d.lease_until is null or d.lease_until < clock_timestamp())
-    returning d.*
-  ), begun as (
-    insert into document_attempt (document_id, number, owner, started_at)
-    select taken.id, taken.attempts, p_owner, clock_timestamp() from taken
+    returning d.*, before.lease_owner as owner_before, before.attempted_at as attempted_before
   ), cut as (
-    update document_attempt as a set finished_at = clock_timestamp(), outcome = 'cut', retryable = true
-    from taken
-    where taken.attempts > 1 and a.document_id = taken.id and a.number = taken.attempts - 1 and a.finished_at is null
+    insert into document_attempt (document_id, number, owner, started_at, finished_at, outcome, retryable)
+    select taken.id, taken.attempts - 1, taken.owner_before, coalesce(taken.attempted_before, clock_timestamp()),
+      clock_timestamp(), 'cut', true
+    from taken where taken.owner_before is not null and taken.attempts > 1
+    on conflict (document_id, number) do nothing
   )
   select taken.id, taken.firm_id, taken.sender, taken.receiver, taken.document_type_id, taken.process_id, taken.status,
     taken.version, taken.attempts, taken.answers, taken.faults, taken.as4_message_id, taken.sbdh_instance_id,

@@ -121,7 +121,7 @@ const metadata = (to: Leaf = them, change?: (text: string) => string, by = signe
 
 test("a document goes where the SMP says, and the signed answer is its evidence", async () => {
   smp.answer = () => ({ body: metadata() });
-  expect(await deliver()).toEqual({ kind: "receipt", peerSeat: "PSK000002" });
+  expect(await deliver()).toMatchObject({ kind: "receipt", peerSeat: "PSK000002" });
   expect(peer.inbox.received).toHaveLength(1);
   expect(archive.last("smp")?.equals(metadata())).toBe(true);
 });

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { EvidenceEntry } from "../../engine/storage/evidence/evidence.js";
+import { rowOf } from "../../engine/storage/evidence/journal.js";
 import type { JournalEntry } from "../../engine/storage/evidence/journal.js";
 import { readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence/record.js";
 
@@ -30,6 +31,11 @@ export function memoryArchive(): MemoryArchive {
       }
       stored.push(entry);
       return { index: stored.length, hash: randomUUID(), previousHash: randomUUID() };
+    },
+    keep: async (entry) => {
+      await archive.store(entry);
+      const at = { object: "memory", offset: 0, storedAt: entry.record.facts.requestAt };
+      return rowOf(entry, await writeEvidence(entry.record), at);
     },
     find: async () => undefined,
     findRepeated: async (messageId, referencesSha256) => {

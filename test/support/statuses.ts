@@ -6,10 +6,11 @@ import { messageKind } from "../../actors/message.js";
 import type { MessagePorts } from "../../actors/message.js";
 import type { StatusWorkPorts } from "../../actors/status-work.js";
 import { startActors } from "../../actors/system.js";
-import { createInbound } from "../../engine/documents/inbound/receive.js";
+import { inboundAtOnce } from "./inbound.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { Provider } from "../../engine/documents/provider.js";
 import type { Inspection, ResponseReader, Validators } from "../../engine/documents/accept/facts.js";
+import type { DispatchPorts } from "../../engine/documents/delivery/dispatch.js";
 import type { DutyPorts } from "../../engine/documents/inbound/mls-duties.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import { bratislavaDay } from "../../engine/base/clock.js";
@@ -64,7 +65,9 @@ export const inlineValidators: ResponseReader & Validators = {
 };
 
 /** What the engine's functions need. */
-export type BenchPorts = MessagePorts & DutyPorts & { readonly validators: ResponseReader };
+export type BenchPorts = MessagePorts &
+  DutyPorts &
+  Pick<DispatchPorts, "announce"> & { readonly validators: ResponseReader };
 
 /** Time passes: on the clock of a test, and in the database for the statuses, duties and messages that wait there. */
 export async function pass(sql: Sql, clock: FakeClock, ms: number): Promise<void> {
@@ -129,7 +132,7 @@ export function statusBench(
   const sealer = createSealer([Buffer.alloc(32, 7)]);
   const metrics = createMetrics();
   const log = createLog("silent");
-  const receive = createInbound({ sql, sealer, clock, metrics, log, provider: OWN, poke: () => undefined });
+  const receive = inboundAtOnce({ sql, sealer, clock, metrics, log, provider: OWN, poke: () => undefined });
   const ports: BenchPorts = {
     sql,
     sealer,
@@ -143,6 +146,7 @@ export function statusBench(
     random: () => 0.5,
     environment: "production",
     poke: () => undefined,
+    announce: () => undefined,
   };
   /** As an attempt leaves it that has transmitted the document. */
   const transmittedTo = (id: DocumentId, seat: string): PromiseLike<unknown> => sql`

@@ -13,12 +13,14 @@ import type { Capability, Recipients } from "../../peppol/discovery/acceptance.j
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
 import { findPrecedent } from "../../storage/documents/documents.js";
-import type { Conflict, NewDocument, StoredReply } from "../../storage/documents/documents.js";
+import type { AcceptOutcome, Conflict, NewDocument, StoredReply } from "../../storage/documents/documents.js";
 import { sealCompressed, sealPayload } from "../../storage/payloads/payloads.js";
 import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { firstAttemptAt } from "../delivery/first-attempt.js";
+import type { Reserve } from "../delivery/first-attempt.js";
 import { DOORS, refuseConflict } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
 import { refuseSend } from "./send-checks.js";
@@ -69,7 +71,9 @@ export interface SendPorts {
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Tells the relay that an outbox row was committed. */
+  /** A place for the first attempt. @default none: every document is claimed */
+  readonly reserve?: Reserve;
+  /** Tells the dispatchers that a document waits to be claimed. */
   readonly poke: () => void;
 }
 
@@ -248,15 +252,33 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
     if (stored !== undefined) return stored;
     throw new Refusal("RECIPIENT_CAPABILITY", [lacking]);
   }
-  const outcome = await ports.batches.accept(await newDocument(ports, id, request, inspection));
+  const outcome = await commit(ports, await newDocument(ports, id, request, inspection), request.payload);
   if (outcome.kind === "accepted") {
     ports.metrics.count("documents_accepted_total", {});
-    ports.poke();
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }
   if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
   if (outcome.kind === "lost_race") throw temporary();
   throw conflict(ports.metrics, request.door, outcome.kind);
+}
+
+/** Commits a document, with the lease of its first attempt where this process has a place for it. */
+async function commit(ports: SendPorts, document: NewDocument, payload: Buffer): Promise<AcceptOutcome> {
+  const first = ports.reserve?.(document.receiver, document.payloadBytes);
+  try {
+    const outcome = await ports.batches.accept({ ...document, owner: first?.owner });
+    // A commit whose answer was lost is met again as a repeat of itself: the lease is ours all the same.
+    const isOurs = outcome.kind === "accepted" || (outcome.kind === "replay" && outcome.documentId === document.id);
+    if (!isOurs) return outcome;
+    if (first === undefined) ports.poke();
+    else first.begin(firstAttemptAt(document, payload));
+    return outcome;
+  } catch (error) {
+    first?.lose();
+    throw error;
+  } finally {
+    first?.release();
+  }
 }
 
 /** A fresh id for a document that is about to be accepted. */

@@ -4,7 +4,9 @@
  * reported that we do not believe in.
  */
 import type { Log } from "../../base/log.js";
+import { errorFields } from "../../base/log.js";
 import type { Transport } from "../../peppol/transport.js";
+import { chainEvidence } from "../../storage/evidence/evidence.js";
 import type { Sql } from "../../storage/sql.js";
 import { doubtHandover } from "./handover.js";
 
@@ -14,3 +16,25 @@ import { doubtHandover } from "./handover.js";
  */
 export const delivery = (transport: Transport, ports: { readonly sql: Sql; readonly log: Log }): Transport =>
   doubtHandover(transport, ports);
+
+/**
+ * The same for a message whose end does not write its evidence: the record has its place in the chain before the
+ * outcome is told. An exchange whose record has none proves nothing.
+ */
+export const provedDelivery = (transport: Transport, ports: { readonly sql: Sql; readonly log: Log }): Transport =>
+  delivery(
+    {
+      deliver: async (exchange, signal) => {
+        const { evidence, ...outcome } = await transport.deliver(exchange, signal);
+        if (evidence === undefined) return outcome;
+        try {
+          await chainEvidence(ports.sql, evidence);
+          return outcome;
+        } catch (error) {
+          ports.log.error("as4.evidence_not_stored", { documentId: exchange.documentId, ...errorFields(error) });
+          return { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." };
+        }
+      },
+    },
+    ports,
+  );

@@ -12,6 +12,7 @@ import type { Outcome, Transport } from "../../peppol/transport.js";
 import { endAttempt, putOffAttempt } from "../../storage/documents/attempts.js";
 import type { AttemptEnd, PlanUse, TakenAttempt } from "../../storage/documents/attempts.js";
 import type { NewEvent } from "../../storage/documents/documents.js";
+import type { OutboxRow } from "../../storage/outbox.js";
 import { openPayload } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
@@ -32,8 +33,12 @@ export interface DispatchPorts {
   readonly random?: () => number;
   /** Waits between attempts, in milliseconds. @default LIMITS.retry_plan_ms */
   readonly plan?: readonly number[];
-  /** Tells the relay that an outbox row was committed. */
-  readonly poke: () => void;
+  /** Names this process in leases. */
+  readonly owner: string;
+  /** Publishes an outbox row that was committed. */
+  readonly announce: (row: OutboxRow) => void;
+  /** Outbox rows that were published and can go with the next write; each is answered once. @default none */
+  readonly published?: () => readonly string[];
 }
 
 /** When to try again after attempt `number`; undefined when the plan is used up. @source spec/rulings.md, section 5 */
@@ -85,7 +90,8 @@ async function transmit(ports: DispatchPorts, taken: TakenAttempt): Promise<Outc
     abort.abort();
   }, LIMITS.attempt_timeout_ms);
   try {
-    const payload = await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed);
+    const payload =
+      taken.payload ?? (await openPayload(ports.sealer, taken.id, taken.payloadKeyId, taken.payloadSealed));
     return await ports.transport.deliver(
       {
         documentId: taken.id,
@@ -188,6 +194,7 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Att
   return {
     id: taken.id,
     version: taken.version,
+    owner: ports.owner,
     status,
     now: ports.clock.now(),
     wait_ms: decision.nextAttemptAt,
@@ -207,6 +214,8 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Att
     },
     reason: isAttemptable(status) || status === "delivered" ? undefined : (outcome.detail ?? describe(outcome)),
     exchange: exchangeOf(ports, taken, outcome),
+    evidence: outcome.evidence,
+    published: ports.published?.(),
   };
 }
 
@@ -220,7 +229,8 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
     return;
   }
   const end = endOf(ports, taken, outcome);
-  if ((await endAttempt(ports.sql, end)) === undefined) {
+  const written = await endAttempt(ports.sql, end);
+  if (written === undefined) {
     countFenced(ports.metrics, "attempt");
     return;
   }
@@ -231,7 +241,7 @@ async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcom
       documentId: taken.id,
       count: taken.faults + 1,
     });
-  ports.poke();
+  if (written.announced !== undefined) ports.announce(written.announced);
 }
 
 /** An attempt that this node has under lease, as its actor gets it. */

@@ -30,7 +30,7 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
           documentId: exchange.documentId,
           ...errorFields(error),
         });
-        return { kind: "internal", code: "UNRECORDED" };
+        return { kind: "internal", code: "UNRECORDED", ...evidenceOf(outcome) };
       }
     },
   };
@@ -38,7 +38,7 @@ export function doubtHandover(transport: Transport, { sql, log }: { readonly sql
 
 /** @param refusals  codes of the earlier attempts that the peer refused. */
 function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
-  const seat = outcome.peerSeat === undefined ? {} : { peerSeat: outcome.peerSeat };
+  const seat = { ...(outcome.peerSeat === undefined ? {} : { peerSeat: outcome.peerSeat }), ...evidenceOf(outcome) };
   const unserved = refusals.find((code) => code.includes(NOT_SERVICED));
   if (unserved !== undefined)
     return {
@@ -55,3 +55,5 @@ function judgeHandover(outcome: Outcome, refusals: readonly string[]): Outcome {
     detail: "The receiving access point has refused the message before, and calls it a duplicate now.",
   };
 }
+
+const evidenceOf = ({ evidence }: Outcome): Pick<Outcome, "evidence"> => (evidence === undefined ? {} : { evidence });

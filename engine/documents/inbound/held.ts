@@ -32,10 +32,11 @@ export async function observeHeld(ports: Pick<HeldPorts, "sql" | "clock" | "metr
   ports.metrics.set("received_held_overdue", {}, await overdue(ports));
 }
 
-/** Counts what became of a document that was held. */
-export const countVerdict = (metrics: Metrics, verdict: "passed" | "refused" | "released"): void => {
+/** Counts what was made of a received document. @param after_ms what its verdict took since it was received */
+export function countVerdict(metrics: Metrics, verdict: "passed" | "refused" | "released", after_ms?: number): void {
   metrics.count("received_verdicts_total", { verdict });
-};
+  if (after_ms !== undefined) metrics.observe("received_verdict_duration_seconds", {}, after_ms / 1_000);
+}
 
 /**
  * Shows a held document to its firm, as an operator has decided. From then on it is not rejected. Runs in the turn of

@@ -4,19 +4,12 @@
  */
 import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
-import { within } from "../../events/wake.js";
 import { newId, participantParts } from "../../base/ids.js";
 import { receivedLifecycle } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
-import {
-  BILLING_CUSTOMIZATION,
-  parseDocumentType,
-  SELF_BILLING_CUSTOMIZATION,
-} from "../../peppol/envelope/identifiers.js";
-import { INVOICE_RESPONSE_CUSTOMIZATION } from "../../peppol/responses/invoice-response.js";
 import { buildMls } from "../../peppol/responses/mls-builder.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../../peppol/responses/mls.js";
 import type { MlsCode, MlsIssue } from "../../peppol/responses/mls.js";
@@ -28,10 +21,11 @@ import type { Sql } from "../../storage/sql.js";
 import { endDuty, oldestPendingMls, takeDuties } from "../../storage/documents/duties.js";
 import type { HeldEnd, TakenDuty } from "../../storage/documents/duties.js";
 import type { DocumentFinding, Validators } from "../accept/facts.js";
-import { contradictionsOf } from "../declared.js";
 import { newServiceMessage } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countVerdict } from "./held.js";
+import { isJudged, verdictOn } from "./verdict.js";
+import type { DocumentVerdict } from "./verdict.js";
 
 export interface DutyPorts {
   readonly sql: Sql;
@@ -41,19 +35,6 @@ export interface DutyPorts {
   readonly metrics: Metrics;
   readonly validators: Validators;
   readonly provider: Provider;
-}
-
-/** Specifications whose rules we have, by the name of the root; of others we say nothing but that they arrived. */
-const JUDGED: Readonly<Record<string, readonly string[]>> = {
-  Invoice: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
-  CreditNote: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
-  ApplicationResponse: [INVOICE_RESPONSE_CUSTOMIZATION],
-};
-
-/** Whether we have rules for a declared type, plain or extended. */
-export function isJudged(documentTypeId: string): boolean {
-  const { rootLocal = "", customizationId = "" } = parseDocumentType(documentTypeId) ?? {};
-  return JUDGED[rootLocal]?.some((id) => customizationId === id || customizationId.startsWith(`${id}#`)) === true;
 }
 
 type DutyDecision =
@@ -122,30 +103,15 @@ function messageOf(
   });
 }
 
-interface Verdict {
-  readonly valid: boolean;
-  readonly findings: readonly DocumentFinding[];
-}
-
-/**
- * Judges a received document by the rules, and by what its envelope declares: the type decides, and a document that
- * names another specification, process or party than its envelope is refused.
- * @returns undefined where the verdict did not come in time
- */
-async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<Verdict | undefined> {
+/** The verdict on the document of a duty. @returns undefined where it did not come in time */
+async function inspect(ports: DutyPorts, duty: TakenDuty): Promise<DocumentVerdict | undefined> {
   if (duty.payload === undefined) return undefined;
   const payload = await openPayload(ports.sealer, duty.id, duty.payload.keyId, duty.payload.sealed);
-  const inspection = await within(
-    ports.validators.inspect(payload, { fairnessKey: `received/${duty.firmId}`, receivedAt: duty.receivedAt }),
-    LIMITS.status_validation_ms,
-    undefined,
-  );
-  if (inspection?.facts === undefined) return inspection;
-  const contradictions = contradictionsOf(duty.declared, inspection.facts);
-  return {
-    valid: inspection.valid && contradictions.length === 0,
-    findings: [...contradictions, ...inspection.findings],
-  };
+  return verdictOn(ports.validators, payload, duty.declared, {
+    fairnessKey: `received/${duty.firmId}`,
+    receivedAt: duty.receivedAt,
+    timeout_ms: LIMITS.status_validation_ms,
+  });
 }
 
 /** What becomes of a held document: its firm sees it, or never does. */
@@ -171,7 +137,7 @@ const UNWRITTEN: readonly DocumentFinding[] = [
 ];
 
 /** Ends the duty with a verdict, or puts its last word off. @returns whether it was written */
-async function write(ports: DutyPorts, duty: TakenDuty, { valid, findings }: Verdict): Promise<boolean> {
+async function write(ports: DutyPorts, duty: TakenDuty, { valid, findings }: DocumentVerdict): Promise<boolean> {
   const decision = decideDuty(duty, valid, ports.clock.now());
   const said =
     decision.kind === "say"
@@ -185,7 +151,7 @@ async function write(ports: DutyPorts, duty: TakenDuty, { valid, findings }: Ver
 }
 
 /** A rejection that cannot be written with its findings is written without: nobody escapes it by what was found. */
-async function writeVerdict(ports: DutyPorts, duty: TakenDuty, verdict: Verdict): Promise<boolean> {
+async function writeVerdict(ports: DutyPorts, duty: TakenDuty, verdict: DocumentVerdict): Promise<boolean> {
   try {
     return await write(ports, duty, verdict);
   } catch (error) {
@@ -204,12 +170,8 @@ async function decide(ports: DutyPorts, duty: TakenDuty): Promise<void> {
     return;
   }
   if (!(await writeVerdict(ports, duty, verdict)) || !duty.held) return;
-  countVerdict(ports.metrics, verdict.valid ? "passed" : "refused");
-  ports.metrics.observe(
-    "received_verdict_duration_seconds",
-    {},
-    Math.max(0, ports.clock.now() - duty.receivedAt) / 1_000,
-  );
+  const after_ms = Math.max(0, ports.clock.now() - duty.receivedAt);
+  countVerdict(ports.metrics, verdict.valid ? "passed" : "refused", after_ms);
 }
 
 /** The part of its age that a held document waits again. */

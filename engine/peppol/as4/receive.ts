@@ -15,6 +15,7 @@ import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
+import type { JournalEntry } from "../../storage/evidence/journal.js";
 import {
   buildError,
   buildReceipt,
@@ -145,15 +146,27 @@ async function take(
   const { messageId } = opened.message;
   if (opened.testService) return { reply: replyOf(200, await receipt(ports, opened)), result: "test" };
   const exchange = exchangeOf(opened);
-  const outcome = await ports.receive(exchange);
+  const referencesSha256 = referencesDigest(opened.references);
+  let proved: BuiltSignal | undefined;
+  const outcome = await ports.receive(exchange, async ({ id, firmId }) => {
+    const built = await receipt(ports, opened);
+    const entry = await entryOf(
+      ports,
+      { opened, arrival, exchange, built, referencesSha256 },
+      { kind: "stored", id, firmId },
+    );
+    const evidence = await ports.evidence.keep(entry);
+    proved = built;
+    return evidence;
+  });
   if (outcome.kind === "not_serviced") throw new Refused("EBMS:0004", "not serviced", messageId, NOT_SERVICED);
   if (outcome.kind === "conflict")
     throw new Refused(CONTENT_FAULT, "an id that was used for another document", messageId);
-  const referencesSha256 = referencesDigest(opened.references);
+  if (outcome.kind === "stored" && proved !== undefined) return { reply: replyOf(200, proved), result: outcome.kind };
   const repeated = outcome.kind === "duplicate" ? await storedReceipt(ports, messageId, referencesSha256) : undefined;
   if (repeated !== undefined) return { reply: repeated, result: "duplicate" };
   const built = await receipt(ports, opened);
-  await keep(ports, { opened, arrival, exchange, outcome, built, referencesSha256 });
+  await ports.evidence.store(await entryOf(ports, { opened, arrival, exchange, built, referencesSha256 }, outcome));
   return { reply: replyOf(200, built), result: outcome.kind };
 }
 
@@ -229,19 +242,19 @@ interface Taken {
   readonly opened: Awaited<ReturnType<typeof open>>;
   readonly arrival: Arrival;
   readonly exchange: InboundExchange;
-  readonly outcome: Extract<InboundOutcome, { readonly kind: "stored" | "duplicate" }>;
   readonly built: BuiltSignal;
   readonly referencesSha256: string;
 }
 
-/** Archives the exchange, without which no receipt may be sent. */
-async function keep(
+/** The record of an exchange, without which no receipt may be sent. */
+async function entryOf(
   { evidence, clock }: As4ReceiverPorts,
-  { opened, arrival, exchange, outcome, built, referencesSha256 }: Taken,
-): Promise<void> {
+  { opened, arrival, exchange, built, referencesSha256 }: Taken,
+  outcome: Extract<InboundOutcome, { readonly kind: "stored" | "duplicate" }>,
+): Promise<JournalEntry> {
   const id = randomUUID();
   const trusted = await trustEvidence(evidence, opened.verdict);
-  await evidence.store({
+  return {
     referencesSha256,
     record: {
       facts: {
@@ -273,7 +286,7 @@ async function keep(
         ...trusted.parts,
       ],
     },
-  });
+  };
 }
 
 const NOTHING = new Uint8Array(0);

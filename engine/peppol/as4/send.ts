@@ -13,6 +13,7 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
+import type { NewEvidence } from "../../storage/evidence/evidence.js";
 import { referencesDigest } from "../../storage/evidence/journal.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
 import { buildUserMessage, commonName, readAnswer } from "./messages.js";
@@ -142,17 +143,17 @@ async function send(ports: As4TransportPorts, exchange: Exchange, target: Target
   const answeredAt = ports.clock.now();
   const judged = await judge(ports, { exchange, target, message, result });
   const transmitted = result.kind === "response" || result.uploaded;
-  const kept =
-    !transmitted || (await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt }));
   const stale = isStale(result, judged.answer);
+  if (!transmitted) return { outcome: judged.outcome, stale };
+  const evidence = await keep(ports, { exchange, target, message, result, signer, judged, sentAt, answeredAt });
   // An exchange without evidence proves nothing. The next attempt brings it: the peer answers "duplicate", and that
   // answer is archived.
-  if (!kept)
+  if (evidence === undefined)
     return {
       outcome: { kind: "unconfirmed", code: "EVIDENCE", detail: "The evidence could not be stored." },
       stale,
     };
-  return { outcome: judged.outcome, stale };
+  return { outcome: { ...judged.outcome, evidence }, stale };
 }
 
 const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({ kind: "deferred", code: reason, retryAfter_ms });
@@ -286,9 +287,9 @@ interface Exchanged {
 
 /**
  * Archives what was exchanged.
- * @returns whether it is stored safely
+ * @returns its record, which is stored safely; undefined when it could not be
  */
-async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged): Promise<boolean> {
+async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged): Promise<NewEvidence | undefined> {
   const {
     exchange,
     target: { endpoint, verdict },
@@ -331,7 +332,7 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
   try {
     const metadata = metadataEvidence(endpoint.metadata);
     const trusted = await trustEvidence(evidence, withIssuersOf(verdict, judged.answerVerdict));
-    await evidence.store({
+    return await evidence.keep({
       referencesSha256: referencesDigest(message.references),
       record: {
         facts: { ...facts, ...trusted.facts, ...metadata.facts },
@@ -347,14 +348,13 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
         ],
       },
     });
-    return true;
   } catch (error) {
     log.error("as4.evidence_not_stored", {
       documentId: exchange.documentId,
       attempt: exchange.attempt,
       ...errorFields(error),
     });
-    return false;
+    return undefined;
   }
 }
 

@@ -9,6 +9,10 @@ import type { AttemptOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
+import { evidenceJson } from "../evidence/evidence.js";
+import type { NewEvidence } from "../evidence/evidence.js";
+import type { OutboxRow } from "../outbox.js";
+import { jsonOf } from "../sql.js";
 import type { Json, Sql } from "../sql.js";
 import { eventsJson } from "./documents.js";
 import type { NewEvent } from "./documents.js";
@@ -68,6 +72,8 @@ export interface TakenAttempt {
   readonly payloadSealed: Buffer;
   /** Octets as accepted. */
   readonly payloadBytes: number;
+  /** The octets themselves, where they are still at hand. */
+  readonly payload?: Buffer;
 }
 
 interface TakenRow {
@@ -165,6 +171,8 @@ export interface AttemptEnd {
   readonly id: DocumentId;
   /** The version that was decided on; another one in the table means a stale decision. */
   readonly version: number;
+  /** The process that made the attempt. */
+  readonly owner: string;
   readonly status: OutboundState;
   readonly now: Instant;
   /** When the next attempt is due, from now in the database; undefined when there is none. */
@@ -197,27 +205,48 @@ export interface AttemptEnd {
         readonly c1Country: string;
       }
     | undefined;
+  /** The record of the exchange, which takes its place in the chain with this end, and also when that is stale. */
+  readonly evidence?: NewEvidence | undefined;
+  /** Outbox rows that this process has published meanwhile and that can go. */
+  readonly published?: readonly string[] | undefined;
 }
 
-/** Writes an attempt's end. The call returns the new version, or undefined when the decision was stale. */
-export const endAttempt = batched<AttemptEnd, number | undefined>(
+/** What an attempt's end has written. */
+interface WrittenEnd {
+  readonly version: number;
+  /** The outbox row that is to be published now; undefined when there is nothing to tell. */
+  readonly announced: OutboxRow | undefined;
+}
+
+/** Writes an attempt's end. The call returns what was written, or undefined when the decision was stale. */
+export const endAttempt = batched<AttemptEnd, WrittenEnd | undefined>(
   async (sql, ends) => {
-    const json = (value: object | undefined): string | null => (value === undefined ? null : JSON.stringify(value));
-    const rows = await sql<{ readonly n: string; readonly version: number }[]>`
-    select m.n, a.version
-    from unnest(
+    const evidence = ends.flatMap((end) => (end.evidence === undefined ? [] : [evidenceJson(end.evidence)]));
+    const rows = await sql<
+      {
+        readonly n: string;
+        readonly version: number;
+        readonly outbox_id: string | null;
+        readonly outbox_body: Json;
+      }[]
+    >`
+    select n, version, outbox_id, outbox_body
+    from end_attempts(
       ${ends.map(({ id }) => id)}::uuid[], ${ends.map(({ version }) => version)}::integer[],
       ${ends.map(({ status }) => status)}::text[], ${ends.map(({ now }) => isoInstant(now))}::timestamptz[],
       ${ends.map(({ wait_ms }) => (wait_ms === undefined ? null : Math.round(wait_ms)))}::bigint[],
-      ${ends.map(({ uses }) => uses)}::text[], ${ends.map(({ moves }) => JSON.stringify(moves))}::text[],
-      ${ends.map(({ events }) => eventsJson(events))}::text[],
-      ${ends.map(({ attempt }) => JSON.stringify(attempt))}::text[],
+      ${ends.map(({ uses }) => uses)}::text[], ${ends.map(({ moves }) => JSON.stringify(moves))}::text[]::jsonb[],
+      ${ends.map(({ events }) => eventsJson(events))}::text[]::jsonb[],
+      ${ends.map(({ attempt }) => JSON.stringify(attempt))}::text[]::jsonb[],
       ${ends.map(({ reason }) => reason ?? null)}::text[],
-      ${ends.map(({ exchange }) => json(exchange))}::text[]
-    ) with ordinality as m (id, version, status, now, wait_ms, uses, moves, events, attempt, reason, exchange, n)
-    cross join lateral end_attempt(m.id, m.version, m.status, m.now, m.wait_ms, m.uses, m.moves::jsonb,
-      m.events::jsonb, m.attempt::jsonb, m.reason, m.exchange::jsonb) as a`;
-    return inOrder(ends, rows, ({ version }) => version);
+      ${ends.map(({ exchange }) => jsonOf(exchange))}::text[]::jsonb[], ${ends.map(({ owner }) => owner)}::text[],
+      ${LIMITS.relay_handed_ms}, ${ends.flatMap(({ published = [] }) => published)}::bigint[],
+      ${JSON.stringify(evidence)}::text::jsonb
+    )`;
+    return inOrder(ends, rows, ({ n, version, outbox_id: id, outbox_body: body }) => ({
+      version,
+      announced: id === null ? undefined : { id, stream: "events", key: ends[Number(n) - 1]?.id ?? "", body },
+    }));
   },
   { max: LIMITS.attempts_batch, key: ({ id }) => id },
 );
@@ -253,11 +282,7 @@ export async function freeIdleLeases(sql: Sql, owner: string, working: readonly 
 
 /** Frees the leases of a node that is known to be gone, so that its documents need not wait for them to run out. */
 export async function releaseLeases(sql: Sql, node: string): Promise<number> {
-  const rows = await sql`
-    with gone as (delete from dispatcher where starts_with(owner, ${`${node}/`}))
-    update document set lease_owner = null, lease_until = null, version = version + 1
-    where next_attempt_at is not null and starts_with(lease_owner, ${`${node}/`})
-    returning id`;
+  const rows = await sql`select id from release_node(${node})`;
   return rows.length;
 }
 

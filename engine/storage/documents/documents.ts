@@ -45,6 +45,11 @@ export interface NewDocument {
   readonly payloadSealed: Buffer;
   readonly payloadBytes: number;
   readonly eventId: string;
+  /**
+   * The process that makes the first attempt, under a lease that is committed with the document; undefined leaves it to
+   * be claimed.
+   */
+  readonly owner?: string | undefined;
 }
 
 /** What can stand in the way of an acceptance: a name or a payload that another one has taken at the same door. */
@@ -114,7 +119,8 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
       ${documents.map((d) => JSON.stringify(d.validationResult))}::text[]::jsonb[], ${instants}::timestamptz[],
       ${column("payloadKeyId")}::text[], ${documents.map((d) => d.payloadSealed.toString("base64"))}::text[],
       ${column("payloadBytes")}::integer[],
-      ${column("eventId")}::uuid[], ${column("door")}::text[], ${JSON.stringify([NUMBER_REPEATED])}::text::jsonb
+      ${column("eventId")}::uuid[], ${column("door")}::text[], ${JSON.stringify([NUMBER_REPEATED])}::text::jsonb,
+      ${documents.map((d) => d.owner ?? null)}::text[], ${LIMITS.attempt_lease_ms}
     )`;
   const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
   return documents.map((_, index) => {

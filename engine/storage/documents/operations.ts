@@ -134,7 +134,11 @@ export async function findOperatorDocument(sql: Sql, id: DocumentId): Promise<Op
       }[]
     >`
       select number, owner, started_at, finished_at, outcome, code, retryable, detail from document_attempt
-      where document_id = ${id} order by number`,
+      where document_id = ${id}
+      union all
+      select attempts, lease_owner, attempted_at, null, null, null, null, null from document
+      where id = ${id} and lease_owner is not null and attempted_at is not null and document_is_open(status)
+      order by number`,
     sql<
       {
         readonly kind: TimelineKind;

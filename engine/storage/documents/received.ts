@@ -6,6 +6,8 @@ import type { InboundState, ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { batched, inOrder } from "../batched.js";
 import { joinInSlices } from "../payloads/slices.js";
+import { evidenceJson } from "../evidence/evidence.js";
+import type { NewEvidence } from "../evidence/evidence.js";
 import { jsonOf } from "../sql.js";
 import type { Json, Sql } from "../sql.js";
 import { dutyJson } from "./duties.js";
@@ -35,42 +37,41 @@ interface NewReceivedDocument {
   readonly status: Extract<InboundState, "HELD" | "RECEIVED">;
 }
 
-interface NewBusiness {
+export interface NewBusiness {
   readonly document: NewReceivedDocument;
   readonly exchange: NewExchange;
   readonly duty: NewDuty | undefined;
+  /** The record of its exchange, which takes its place in the chain with it. */
+  readonly evidence?: NewEvidence | undefined;
 }
 
-const storeBusinesses = batched<NewBusiness, boolean>(
+/**
+ * Stores a received document with its exchange, its duty and its evidence. The call returns whether it is new; a
+ * repeated message stores nothing.
+ */
+export const storeBusiness = batched<NewBusiness, boolean>(
   async (sql, items) => {
     const column = <K extends keyof NewReceivedDocument>(name: K): NewReceivedDocument[K][] =>
       items.map(({ document }) => document[name]);
+    const duties = items.map(({ document, duty }) => (duty === undefined ? undefined : dutyJson(document.id, duty)));
+    const records = items.map(({ evidence }) => (evidence === undefined ? undefined : evidenceJson(evidence)));
     const rows = await sql<{ readonly n: string }[]>`
-    select r.n
-    from unnest(
+    select n
+    from receive_businesses(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("participantKey")}::text[],
       ${column("sender")}::text[], ${column("receiver")}::text[],
       ${column("documentTypeId")}::text[], ${column("processId")}::text[],
       ${column("creationDateTime").map(isoInstant)}::timestamptz[], ${column("payloadSha256")}::text[],
       ${column("as4MessageId")}::text[], ${column("sbdhInstanceId")}::text[],
-      ${column("facts").map((facts) => JSON.stringify(facts))}::text[],
+      ${column("facts").map((facts) => JSON.stringify(facts))}::text[]::jsonb[],
       ${column("receivedAt").map(isoInstant)}::timestamptz[],
       ${column("payloadKeyId")}::text[], ${column("payloadSealed").map((sealed) => sealed.toString("base64"))}::text[],
       ${column("payloadBytes")}::integer[],
-      ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[],
-      ${items.map(({ document, duty }) => jsonOf(duty && dutyJson(document.id, duty)))}::text[],
-      ${column("status")}::text[]
-    ) with ordinality as r (
-      id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, payload_sha256,
-      as4_message_id, sbdh_instance_id, facts,
-      received_at, payload_key_id, payload_sealed, payload_bytes, exchange, duty, status, n
-    )
-    cross join lateral receive_business(
-      r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id, r.creation_date_time,
-      r.payload_sha256, r.as4_message_id,
-      r.sbdh_instance_id, r.facts::jsonb, r.received_at, r.payload_key_id, r.payload_sealed, r.payload_bytes,
-        r.exchange::jsonb, r.duty::jsonb, r.status
-    ) as b`;
+      ${items.map(({ exchange }) => JSON.stringify(exchangeJson(exchange)))}::text[]::jsonb[],
+      ${duties.map(jsonOf)}::text[]::jsonb[],
+      ${column("status")}::text[],
+      ${records.map(jsonOf)}::text[]::jsonb[]
+    )`;
     return inOrder(items, rows, () => true).map((stored) => stored === true);
   },
   {
@@ -79,17 +80,6 @@ const storeBusinesses = batched<NewBusiness, boolean>(
     bytes: ({ document }) => document.payloadSealed.length,
   },
 );
-
-/**
- * Stores a received document with its exchange and its duty. @returns whether it is new; a repeated message stores
- * nothing
- */
-export const storeBusiness = (
-  sql: Sql,
-  document: NewReceivedDocument,
-  exchange: NewExchange,
-  duty: NewDuty | undefined,
-): Promise<boolean> => storeBusinesses(sql, { document, exchange, duty });
 
 /** A stored document with a MessageId or an InstanceIdentifier that came again. */
 export interface Repeat {

@@ -6,7 +6,7 @@ import { BoundedMap } from "../../base/bounded.js";
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { findEvidence, findRepeatedEvidence } from "./evidence.js";
-import type { ChainPlace, EvidenceEntry } from "./evidence.js";
+import type { ChainPlace, EvidenceEntry, NewEvidence } from "./evidence.js";
 import { createEvidenceJournal } from "./journal.js";
 import type { EvidenceJournal, JournalEntry } from "./journal.js";
 import { EvidenceDamaged, readEvidence, sha256Hex } from "./record.js";
@@ -23,6 +23,11 @@ type SealedOctets = Required<Pick<EvidencePart, "bytes" | "sealed">>;
 export interface EvidenceArchive {
   /** Resolves when the record is durable and in the chain. @throws EvidenceStoreFailure, or what Postgres says */
   store(entry: JournalEntry): Promise<ChainPlace>;
+  /**
+   * Resolves when the record is durable; its place in the chain is taken by the statement that writes what it proves.
+   * @throws EvidenceStoreFailure
+   */
+  keep(entry: JournalEntry): Promise<NewEvidence>;
   /** The record that says most about a document of a firm. */
   find(firmId: string, documentId: string): Promise<EvidenceEntry | undefined>;
   /** The record of an inbound message that came with this very signature before. */
@@ -84,6 +89,7 @@ export function createEvidenceArchive(ports: {
   return {
     share,
     store: (entry) => journal.store(entry),
+    keep: (entry) => journal.keep(entry),
     find: (firmId, documentId) => findEvidence(sql, firmId, documentId),
     findRepeated: (messageId, referencesSha256) => findRepeatedEvidence(sql, messageId, referencesSha256),
     read: (entry) => readEntry(store, entry),

@@ -2,9 +2,11 @@
 import { createHash } from "node:crypto";
 
 import type { Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import { batched } from "../batched.js";
 import type { EvidenceDirection } from "./record.js";
 import type { EvidenceRef } from "./store.js";
-import type { Sql } from "../sql.js";
+import type { Json, Sql } from "../sql.js";
 
 /** What is known of a record before it has its place in the chain. Digests are hex. */
 export interface NewEvidence {
@@ -38,37 +40,42 @@ export type EvidenceEntry = NewEvidence & ChainPlace;
 
 const iso = (instant: Instant): string => new Date(instant).toISOString();
 
+/** A record as append_evidence takes it, and every function that appends one. */
+export const evidenceJson = (entry: NewEvidence): Json => ({
+  direction: entry.direction,
+  outcome: entry.outcome,
+  document_id: entry.documentId,
+  firm_id: entry.firmId ?? null,
+  message_id: entry.messageId,
+  references_sha256: entry.referencesSha256,
+  object: entry.object,
+  byte_offset: entry.offset,
+  byte_length: entry.length,
+  record_sha256: entry.recordSha256,
+  envelope_sha256: entry.envelopeSha256,
+  envelope_bytes: entry.envelopeBytes,
+  envelope_content_type: entry.envelopeContentType,
+  answer_sha256: entry.answerSha256 ?? null,
+  request_at: iso(entry.requestAt),
+  answer_at: entry.answerAt === undefined ? null : iso(entry.answerAt),
+  stored_at: iso(entry.storedAt),
+});
+
 /**
- * Appends entries in one call of append_evidence, and so all or none.
- * @returns their places in the same order; an entry that is there already keeps its own
+ * Appends a record to the chain; calls that come together share a statement.
+ * @returns its place; a record that is there already keeps its own
  */
-export async function appendEvidence(sql: Sql, entries: readonly NewEvidence[]): Promise<ChainPlace[]> {
-  const rows = await sql<
-    { readonly n: string; readonly index: string; readonly hash: string; readonly previous_hash: string }[]
-  >`
-    select n, index, hash, previous_hash from append_evidence(${JSON.stringify(
-      entries.map((entry) => ({
-        direction: entry.direction,
-        outcome: entry.outcome,
-        document_id: entry.documentId,
-        firm_id: entry.firmId ?? null,
-        message_id: entry.messageId,
-        references_sha256: entry.referencesSha256,
-        object: entry.object,
-        byte_offset: entry.offset,
-        byte_length: entry.length,
-        record_sha256: entry.recordSha256,
-        envelope_sha256: entry.envelopeSha256,
-        envelope_bytes: entry.envelopeBytes,
-        envelope_content_type: entry.envelopeContentType,
-        answer_sha256: entry.answerSha256 ?? null,
-        request_at: iso(entry.requestAt),
-        answer_at: entry.answerAt === undefined ? null : iso(entry.answerAt),
-        stored_at: iso(entry.storedAt),
-      })),
-    )}::text::jsonb) order by n`;
-  return rows.map(({ index, hash, previous_hash }) => ({ index: Number(index), hash, previousHash: previous_hash }));
-}
+export const chainEvidence = batched<NewEvidence, ChainPlace>(
+  async (sql, entries) => {
+    const rows = await sql<
+      { readonly n: string; readonly index: string; readonly hash: string; readonly previous_hash: string }[]
+    >`
+    select n, index, hash, previous_hash
+    from append_evidence(${JSON.stringify(entries.map(evidenceJson))}::text::jsonb) order by n`;
+    return rows.map(({ index, hash, previous_hash }) => ({ index: Number(index), hash, previousHash: previous_hash }));
+  },
+  { max: LIMITS.evidence_batch },
+);
 
 interface Row {
   readonly index: string;

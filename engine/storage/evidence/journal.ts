@@ -9,14 +9,13 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { appendEvidence } from "./evidence.js";
+import { chainEvidence } from "./evidence.js";
 import type { ChainPlace, NewEvidence } from "./evidence.js";
 import { sha256Hex, TAR_END, writeEvidence } from "./record.js";
 import type { EvidenceRecord, WrittenEvidence } from "./record.js";
 import { evidencePlace, EvidenceStoreFailure } from "./store.js";
 import type { EvidenceStore } from "./store.js";
 import { sha256InSlices } from "../payloads/slices.js";
-import { isUnknownOutcome } from "../sql.js";
 import type { Sql } from "../sql.js";
 
 /** A record and what is looked for by it. */
@@ -32,6 +31,12 @@ export interface EvidenceJournal {
    * @throws EvidenceStoreFailure, or what Postgres says
    */
   store(entry: JournalEntry): Promise<ChainPlace>;
+  /**
+   * Stores one record and leaves its place in the chain to the statement that writes what it proves; resolves when it
+   * is durable. Without that statement it proves nothing.
+   * @throws EvidenceStoreFailure
+   */
+  keep(entry: JournalEntry): Promise<NewEvidence>;
   /** Waits for what is under way. */
   stop(): Promise<void>;
 }
@@ -39,7 +44,8 @@ export interface EvidenceJournal {
 interface Waiting {
   readonly entry: JournalEntry;
   readonly written: WrittenEvidence;
-  readonly resolve: (place: ChainPlace) => void;
+  /** The record is durable. */
+  readonly resolve: (row: NewEvidence) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -66,6 +72,8 @@ export function createEvidenceJournal(ports: {
   let running: Promise<void> | undefined;
   /** Records that are being written and do not wait yet. */
   let writing = 0;
+  /** Records that are being stored with their place in the chain. */
+  let chaining = 0;
 
   async function write(record: EvidenceRecord): Promise<WrittenEvidence> {
     writing += 1;
@@ -101,22 +109,9 @@ export function createEvidenceJournal(ports: {
       return row;
     });
     await store.put(object, bytes);
-    const places = await appended(entries);
-    batch.forEach(({ resolve, reject }, index) => {
-      const place = places[index];
-      if (place === undefined) reject(new Error("the chain answered fewer places than it was given entries"));
-      else resolve(place);
+    batch.forEach(({ resolve }, index) => {
+      resolve(entries[index] as NewEvidence);
     });
-  }
-
-  /** The function finds entries that an unanswered call has left, so it may simply be called again. */
-  async function appended(entries: readonly NewEvidence[]): Promise<ChainPlace[]> {
-    try {
-      return await appendEvidence(sql, entries);
-    } catch (error) {
-      if (!isUnknownOutcome(error)) throw error;
-      return appendEvidence(sql, entries);
-    }
   }
 
   async function run(): Promise<void> {
@@ -131,23 +126,34 @@ export function createEvidenceJournal(ports: {
     running = undefined;
   }
 
+  async function keep(entry: JournalEntry): Promise<NewEvidence> {
+    if (waiting.length >= LIMITS.evidence_queue_max - writing)
+      throw new EvidenceStoreFailure("More evidence waits to be stored than may.");
+    const written = await write(entry.record);
+    return new Promise((resolve, reject) => {
+      waiting.push({ entry, written, resolve, reject });
+      running ??= run();
+    });
+  }
+
   return {
+    keep,
     store: async (entry) => {
-      if (waiting.length >= LIMITS.evidence_queue_max - writing)
-        throw new EvidenceStoreFailure("More evidence waits to be stored than may.");
-      const written = await write(entry.record);
-      return new Promise((resolve, reject) => {
-        waiting.push({ entry, written, resolve, reject });
-        running ??= run();
-      });
+      chaining += 1;
+      try {
+        return await chainEvidence(sql, await keep(entry));
+      } finally {
+        chaining -= 1;
+      }
     },
     stop: async () => {
-      while (writing > 0 || running !== undefined) await (running ?? turn());
+      while (writing > 0 || chaining > 0 || running !== undefined) await (running ?? turn());
     },
   };
 }
 
-function rowOf(
+/** The row of a record that was written. */
+export function rowOf(
   { record, referencesSha256 }: JournalEntry,
   { segment, recordSha256, sha256 }: WrittenEvidence,
   at: Pick<NewEvidence, "object" | "offset" | "storedAt">,

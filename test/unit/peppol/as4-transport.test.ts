@@ -163,7 +163,7 @@ const unsigned = (body: Buffer): Buffer =>
 describe("delivered", () => {
   test("a valid receipt is believed; both sides hold the same message, and the payload arrives byte for byte", async () => {
     const one = exchange();
-    expect(await deliver(one)).toEqual({ kind: "receipt", peerSeat: "PSK000002" });
+    expect(await deliver(one)).toMatchObject({ kind: "receipt", peerSeat: "PSK000002" });
     expect(peer.inbox.received.map(({ payload }) => payload.equals(one.payload))).toEqual([true]);
     expect(peer.inbox.received[0]).toMatchObject({
       sender,

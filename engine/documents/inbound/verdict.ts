@@ -1,0 +1,93 @@
+/**
+ * The verdict on a received document: the rules of its type, and what its envelope declares of it. It is made while
+ * the document waits to be stored, so that a good one is stored as its firm sees it; what cannot be judged at once is
+ * stored first, and held.
+ */
+import type { Clock } from "../../base/clock.js";
+import { participantKey } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { within } from "../../events/wake.js";
+import {
+  BILLING_CUSTOMIZATION,
+  parseDocumentType,
+  SELF_BILLING_CUSTOMIZATION,
+} from "../../peppol/envelope/identifiers.js";
+import { INVOICE_RESPONSE_CUSTOMIZATION } from "../../peppol/responses/invoice-response.js";
+import type { InboundExchange } from "../../peppol/transport.js";
+import type { DocumentFinding, Inspection, InspectOptions, Validators } from "../accept/facts.js";
+import { contradictionsOf } from "../declared.js";
+
+/** Specifications whose rules we have, by the name of the root; of others we say nothing but that they arrived. */
+const JUDGED: Readonly<Record<string, readonly string[]>> = {
+  Invoice: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
+  CreditNote: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
+  ApplicationResponse: [INVOICE_RESPONSE_CUSTOMIZATION],
+};
+
+/** Whether we have rules for a declared type, plain or extended. */
+export function isJudged(documentTypeId: string): boolean {
+  const { rootLocal = "", customizationId = "" } = parseDocumentType(documentTypeId) ?? {};
+  return JUDGED[rootLocal]?.some((id) => customizationId === id || customizationId.startsWith(`${id}#`)) === true;
+}
+
+export interface DocumentVerdict {
+  readonly valid: boolean;
+  readonly findings: readonly DocumentFinding[];
+}
+
+/** A verdict with what its worker has found out on the way. */
+interface Judgement extends DocumentVerdict {
+  /** Digest of the document, hex. */
+  readonly payloadSha256: string;
+  /** The document as it is stored, before it is sealed; of a valid one only, and when it was asked for. */
+  readonly compressed?: Uint8Array;
+}
+
+/** A verdict that was made before the document is stored. */
+export interface JudgedArrival extends Judgement {
+  readonly took_ms: number;
+}
+
+/**
+ * Judges a received document by the rules, and by what its envelope declares: the type decides, and a document that
+ * names another specification, process or party than its envelope is refused.
+ * @returns undefined where the verdict did not come in time
+ * @throws Refusal TEMPORARY when the workers' queue is full
+ */
+export async function verdictOn(
+  validators: Validators,
+  payload: Uint8Array,
+  declared: Parameters<typeof contradictionsOf>[0],
+  { timeout_ms, ...options }: InspectOptions & { readonly timeout_ms: number },
+): Promise<Judgement | undefined> {
+  const inspection: Inspection | undefined = await within(validators.inspect(payload, options), timeout_ms, undefined);
+  if (inspection?.facts === undefined) return inspection;
+  const contradictions = contradictionsOf(declared, inspection.facts);
+  return {
+    ...inspection,
+    valid: inspection.valid && contradictions.length === 0,
+    findings: [...contradictions, ...inspection.findings],
+  };
+}
+
+/**
+ * Judges a customer's document that has just arrived, if that takes a moment.
+ * @returns undefined for what has no rules, is large, or could not be judged in LIMITS.verdict_at_once_ms: it is stored
+ *   without a verdict, and whoever judges it then tells what was wrong
+ */
+export async function judgeArrival(
+  { validators, clock }: { readonly validators?: Validators; readonly clock: Clock },
+  exchange: InboundExchange,
+): Promise<JudgedArrival | undefined> {
+  const { documentTypeId, receiver, payload } = exchange;
+  const isQuick = payload.length <= LIMITS.verdict_at_once_bytes_max;
+  if (validators === undefined || !isQuick || !isJudged(documentTypeId)) return undefined;
+  const begun = clock.monotonic();
+  const judged = await verdictOn(validators, payload, exchange, {
+    fairnessKey: `received/${participantKey(receiver)}`,
+    receivedAt: clock.now(),
+    compress: true,
+    timeout_ms: LIMITS.verdict_at_once_ms,
+  }).catch(() => undefined);
+  return judged === undefined ? undefined : { ...judged, took_ms: clock.monotonic() - begun };
+}
