@@ -37,13 +37,16 @@ export function createAuthenticator(ports: {
   readonly keys: Cache<KeyRow>;
   readonly revocations: Revocations;
 }): Authenticator {
+  const nothingVerified = (): BoundedMap<string, Verified> => new BoundedMap(LIMITS.token_cache_entries);
   /** By the token's exact text. The oldest goes first; tokens end after 15 minutes anyway. */
-  const verified = new BoundedMap<string, Verified>(LIMITS.token_cache_entries);
+  let verified = nothingVerified();
 
   const verify = async (token: string, now: Instant): Promise<Verified> => {
+    // A check that was under way when a key was withdrawn answers who asked, and is kept where nobody looks any more.
+    const asked = verified;
     const access = await orTemporary(verifyAccessToken(ports.signingKeys, ports.audience, token, now));
     if (access === undefined) throw invalid();
-    return verified.keep(token, { token: access, made: undefined });
+    return asked.keep(token, { token: access, made: undefined });
   };
   const decide = (token: string, known: Verified, key: KeyRow | undefined, isRevoked: boolean): Caller => {
     if (isRevoked || key === undefined || !key.active || key.generation !== known.token.generation) throw invalid();
@@ -74,7 +77,7 @@ export function createAuthenticator(ports: {
         : verify(token, receivedAt).then((fresh) => admit(token, fresh, receivedAt));
     },
     forget: () => {
-      verified.clear();
+      verified = nothingVerified();
     },
   };
 }
