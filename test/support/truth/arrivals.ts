@@ -20,7 +20,7 @@ import { fakeClock } from "../fake-clock.js";
 import type { FakeClock } from "../fake-clock.js";
 import type { TestDatabase } from "../postgres.js";
 import { seedFirm } from "../seed.js";
-import { inlineValidators, PEER_SEAT, statusBench } from "../statuses.js";
+import { inlineValidators, pass, PEER_SEAT, statusBench } from "../statuses.js";
 import type { StatusBench } from "../statuses.js";
 import { bratislavaDayOf, declaredType, invoiceOf } from "./claims.js";
 import type { Claim } from "./claims.js";
@@ -111,7 +111,7 @@ export class Arrivals {
     }
     await this.#judge();
     await Promise.all(claims.map((claim, i) => (claim.confirmed ? this.#confirm(firmId, ids[i]) : undefined)));
-    this.#clock.advance(LIMITS.mls_confirmation_wait_ms + 1_000);
+    await pass(this.#db.sql, this.#clock, LIMITS.mls_confirmation_wait_ms + 1_000);
     await this.#judge();
     return Promise.all(ids.map((id) => this.#fate(lot, id)));
   }
