@@ -346,6 +346,11 @@ test.each([
   ["one that was delivered beside others that wait", [["receipt_confirmed"], [], ["transmitted"]], 1],
   ["one that was delivered and rejected afterwards", [["receipt_confirmed", "mls_re"]], 1],
   [
+    "one that was delivered beside one that a status alone proved to be, rejected afterwards",
+    [["receipt_confirmed"], ["transmitted", "mls_ap", "mls_re"]],
+    1,
+  ],
+  [
     "two of three, the third given up before it was sent",
     [["receipt_confirmed"], ["receipt_confirmed"], ["attempts_exhausted"]],
     2 / 3,
