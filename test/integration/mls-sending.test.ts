@@ -480,6 +480,16 @@ test("rulings §14: a participant that moves to another firm takes none of the r
   await expect(inbox().list(next)).rejects.toMatchObject({ reason: "REQUEST_INVALID" });
 });
 
+test("rulings §14: what one participant of a firm has received is in no list of another participant of that firm, and cannot be read or acknowledged there", async () => {
+  const second: Reader = { firmId: buyerFirm, participantId: "0245:2020202021" as ParticipantId };
+  await db.sql`insert into participant (key, id, firm_id, registered_at)
+    values (${second.participantId}, ${second.participantId}, ${buyerFirm}, now())`;
+  const id = await receiveAndJudge(arriving());
+  expect(await listed()).toContain(id);
+  expect(await listed(second)).toEqual([]);
+  expect((await attempts(id, second)).slice(0, 2)).toEqual(["NOT_FOUND", "NOT_FOUND"]);
+});
+
 test("a document that is answered with RE is never shown, read, acknowledged or answered; operators find it with its findings", async () => {
   const id = await receive(arriving({ payload: broken() }));
   await settle();
