@@ -2,13 +2,13 @@
  * What the pool asks its workers and what they answer: plain data only, for classes do not survive `postMessage`.
  * Types and lists, no behaviour; the engine may import this file.
  */
-import type { Report } from "./report.js";
+import type { Language, Report } from "./report.js";
 import type { ResponseFacts, ResponseInput } from "./responses.js";
 import type { ParseInput, ParseOutput } from "./summary.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 import type { ScanLimits } from "./xml/limits.js";
 
-export type { DocumentFacts, Endpoint, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
+export type { DocumentFacts, Endpoint, Finding, Language, Layer, Report, RuleSetUsed, Severity } from "./report.js";
 export type { ResponseFacts } from "./responses.js";
 export type { DocumentSummary, ParseInput, ParseOutput } from "./summary.js";
 export type { ScanLimits } from "./xml/limits.js";
@@ -30,6 +30,10 @@ export interface ValidateOptions {
   readonly compressLevel?: number;
   /** Puts the time of each layer into the report, for metrics. Default false. */
   readonly timings?: boolean;
+  /** Puts column and value of each finding into the report, for whoever sent the document. Default false. */
+  readonly details?: boolean;
+  /** Language of the findings. Default English. */
+  readonly language?: Language;
   /** Judges by the next version of the rules where there is one, whatever the day. Default false. */
   readonly preview?: boolean;
 }

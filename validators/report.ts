@@ -3,13 +3,20 @@
 /** Id of an imported rule pack, e.g. `pack:peppol-3.0.22`. */
 export type PackId = `pack:${string}`;
 
-/** Layers of the chain, in the order in which they run. `engine` findings carry the layer in which they arose. */
-export const LAYERS = ["xml", "schema", "en16931", "peppol"] as const;
+/**
+ * Layers of the chain, in the order in which they run; `advice` holds warnings of our own. `engine` findings carry the
+ * layer in which they arose.
+ */
+export const LAYERS = ["xml", "schema", "en16931", "peppol", "advice"] as const;
 export type Layer = (typeof LAYERS)[number] | PackId;
 
-/** `fatal` and `error` make a document invalid, `warning` does not. */
-export const SEVERITIES = ["fatal", "error", "warning"] as const;
+/** `fatal` and `error` make a document invalid, `warning` and `information` do not. */
+export const SEVERITIES = ["fatal", "error", "warning", "information"] as const;
 export type Severity = (typeof SEVERITIES)[number];
+
+/** Languages that findings can be told in; the first is what they are written in. */
+export const LANGUAGES = ["en", "sk"] as const;
+export type Language = (typeof LANGUAGES)[number];
 
 /**
  * One thing that is wrong with a document.
@@ -24,6 +31,13 @@ export interface Finding {
   readonly location: string;
   /** Line of the start tag, from 1. */
   readonly line?: number;
+  /** Column of the start tag in its line, from 1, in UTF-16 units; where details are asked for. */
+  readonly column?: number;
+  /**
+   * What the document says at this place, shortened; where details are asked for and the place has a value. For whoever
+   * sent the document: it is kept nowhere.
+   */
+  readonly value?: string;
   /** What is wrong and what to do. Never quotes a value of the document. */
   readonly message: string;
   /** Business terms of EN 16931: ["BT-109", "BT-110"]. */
@@ -31,7 +45,7 @@ export interface Finding {
 }
 
 /** Whether findings of this severity make a document invalid. */
-export const invalidates = (severity: Severity): boolean => severity !== "warning";
+export const invalidates = (severity: Severity): boolean => severity === "fatal" || severity === "error";
 
 /** An electronic address: scheme and value of an EndpointID. */
 export interface Endpoint {
@@ -105,6 +119,8 @@ export interface Report {
   readonly findings: readonly Finding[];
   /** Findings beyond the limit. */
   readonly dropped: number;
+  /** How many of them each rule has; absent where none is missing. */
+  readonly omitted?: Readonly<Record<string, number>>;
   /**
    * Name of the selection: "peppol-billing", "peppol-self-billing", "en16931", "peppol-invoice-response", "peppol-mls";
    * "none" when nothing could be selected.

@@ -14,8 +14,12 @@ import { withoutBackingStore } from "./plain.js";
 import type { ValidateOptions } from "./protocol.js";
 import { invalidates } from "./report.js";
 import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
-import type { RuleSet } from "./rules/rule.js";
+import { adviceRules } from "./rules/advice/advice.js";
+import type { RuleResult, RuleSet } from "./rules/rule.js";
 import { LayerClock } from "./stopwatch.js";
+import { valueAt } from "./texts/details.js";
+import { findingsIn } from "./texts/language.js";
+import { sharperMessage } from "./texts/sharper.js";
 import { checkGrammar, isKnownRoot } from "./ubl/check.js";
 import { wrongNamespaces } from "./ubl/namespaces.js";
 import type { XmlDocument } from "./xml/document.js";
@@ -40,6 +44,8 @@ interface Unplaced {
   readonly ruleId: string;
   readonly severity: Severity;
   readonly element: number;
+  /** The element that shows the mistake, where it is another. */
+  readonly at?: number;
   readonly message: string;
   readonly terms: readonly string[];
 }
@@ -58,7 +64,7 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
       valid: false,
       wellFormed: false,
       payloadSha256,
-      findings: scanned.findings,
+      findings: findingsIn(scanned.findings, options.language ?? "en"),
       dropped: 0,
       profile: "none",
       ruleSets: [],
@@ -67,7 +73,7 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
   }
   const { document } = scanned;
   const facts = inspect(document);
-  const chain = new Chain(document, options.limits.findings, clock);
+  const chain = new Chain(document, options, clock);
   const profile = isKnownRoot(document.name(0))
     ? judge(chain, facts, options, packs)
     : judgeForeign(chain, facts, options, packs, bytes);
@@ -75,8 +81,9 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
     valid: chain.valid,
     wellFormed: true,
     payloadSha256,
-    findings: chain.findings,
+    findings: findingsIn(chain.findings, options.language ?? "en"),
     dropped: chain.dropped,
+    ...(chain.dropped === 0 ? {} : { omitted: Object.fromEntries(chain.omitted) }),
     profile,
     ruleSets: chain.used,
     facts,
@@ -100,9 +107,9 @@ function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, pac
     return "none";
   }
   if (options.fragment !== true) {
-    const { findings, dropped } = checkGrammar(document, chain.share);
+    const { findings, dropped, droppedRules } = checkGrammar(document, chain.share);
     chain.use(GRAMMAR);
-    chain.add("schema", findings, dropped, dropped > 0);
+    chain.add("schema", findings, { dropped, droppedRules, droppedInvalid: dropped > 0 });
   }
   const choice = chooseRules(facts, options, packs);
   if (choice === undefined) {
@@ -111,8 +118,14 @@ function judge(chain: Chain, facts: DocumentFacts, options: ValidateOptions, pac
     return "none";
   }
   for (const { rules, layer } of choice.sets) chain.run(rules, layer);
+  if (isInvoice(document)) chain.advise((advice ??= adviceRules()));
   return choice.profile;
 }
+
+/** Compiled once per thread. */
+let advice: RuleSet | undefined;
+const isInvoice = (document: XmlDocument): boolean =>
+  document.name(0) === roots.Invoice || document.name(0) === roots.CreditNote;
 
 /** A document type that only imported packs know: their XSD and their rules. */
 function judgeForeign(
@@ -158,6 +171,8 @@ const unplaced = (ruleId: keyof typeof MESSAGES, element: number): Unplaced => (
   terms: [],
 });
 
+const NOTHING_MORE = { dropped: 0, droppedInvalid: false } as const;
+
 /** Collects the findings of the layers in chain order. */
 class Chain {
   readonly document: XmlDocument;
@@ -165,14 +180,18 @@ class Chain {
   readonly used: RuleSetUsed[] = [];
   /** Findings that one layer may report. */
   readonly share: number;
+  /** Findings beyond the share of their layer, by rule. */
+  readonly omitted = new Map<string, number>();
   readonly #clock: LayerClock;
+  readonly #details: boolean;
   dropped = 0;
   valid = true;
 
-  constructor(document: XmlDocument, findingsMax: number, clock: LayerClock) {
+  constructor(document: XmlDocument, { limits, details = false }: ValidateOptions, clock: LayerClock) {
     this.document = document;
     this.#clock = clock;
-    this.share = Math.max(1, Math.floor(findingsMax / SHARES));
+    this.#details = details;
+    this.share = Math.max(1, Math.floor(limits.findings / SHARES));
   }
 
   use(rules: RuleSetUsed): void {
@@ -181,11 +200,17 @@ class Chain {
 
   /** Runs one rule set over the document and reports its findings under a layer. */
   run(rules: RuleSet, layer: Layer): void {
-    const { findings, dropped, droppedInvalid } = rules.run(this.document, this.share);
+    const { findings, ...rest } = rules.run(this.document, this.share);
     const { id, version } = rules;
     // The version of a pack is the hash of its sources.
     this.use({ id, version, layer, ...(id.startsWith("pack:") ? { sha256: version } : {}) });
-    this.add(layer, findings, dropped, droppedInvalid);
+    this.add(layer, findings, rest);
+  }
+
+  /** Adds warnings that are no verdict: what gives them is not named among the rules that judged. */
+  advise(rules: RuleSet): void {
+    const { findings, ...rest } = rules.run(this.document, this.share);
+    this.add("advice", findings, rest);
   }
 
   /** Takes a finding that knows its place. */
@@ -194,20 +219,27 @@ class Chain {
     this.findings.push(finding);
   }
 
-  add(layer: Layer, findings: readonly Unplaced[], dropped = 0, droppedInvalid = false): void {
-    this.dropped += dropped;
-    if (droppedInvalid) this.valid = false;
-    for (const finding of findings) {
-      this.place({
-        ruleId: finding.ruleId,
-        layer,
-        severity: finding.severity,
-        location: this.document.path(finding.element),
-        line: this.document.line(finding.element),
-        message: finding.message,
-        ...(finding.terms.length > 0 ? { btIds: finding.terms } : {}),
-      });
-    }
+  /** @param rest  what the layer found beyond its share; default nothing */
+  add(layer: Layer, findings: readonly Unplaced[], rest: Omit<RuleResult, "findings"> = NOTHING_MORE): void {
+    this.dropped += rest.dropped;
+    if (rest.droppedInvalid) this.valid = false;
+    for (const [id, count] of rest.droppedRules ?? []) this.omitted.set(id, (this.omitted.get(id) ?? 0) + count);
+    for (const finding of findings) this.place(this.#placed(layer, finding));
     this.#clock.lap(layer);
+  }
+
+  #placed(layer: Layer, { ruleId, severity, element, at = element, message, terms }: Unplaced): Finding {
+    const { document } = this;
+    const value = this.#details ? valueAt(document, at, terms) : undefined;
+    return {
+      ruleId,
+      layer,
+      severity,
+      location: document.path(at),
+      ...(this.#details ? document.position(at) : { line: document.line(at) }),
+      ...(value === undefined ? {} : { value }),
+      message: sharperMessage(document, at, ruleId) ?? message,
+      ...(terms.length > 0 ? { btIds: terms } : {}),
+    };
   }
 }

@@ -714,6 +714,10 @@ export const LIMITS = {
   xml_unknown_names_max: 16_384,
   /** Findings kept in one report; beyond, the report says how many were dropped. Ours. */
   findings_max: 1_000,
+  /** Languages of one Accept-Language that are looked at. Ours. */
+  accept_languages_max: 16,
+  /** Characters of a rule id in the address of its page. Ours. */
+  rule_id_chars_max: 80,
   /** Rule ids that one line of a command names; the rest is counted. */
   rule_ids_shown_max: 12,
   /** Lines that /payloads/parse answers with; lineCount tells how many there are. Ours. */

@@ -5,13 +5,16 @@ import { join } from "node:path";
 
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
+import { LIMITS } from "../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
-import type { Report } from "../../validators/report.js";
+import { invalidates, LANGUAGES } from "../../validators/report.js";
+import type { Language, Report } from "../../validators/report.js";
+import type { ValidateOptions } from "../../validators/protocol.js";
 import type { Packs } from "../../validators/selection/packs.js";
 import { colour, complain, print, readStandardInput } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
-import { readable } from "./rules/directory.js";
+import { idList, readable } from "./rules/directory.js";
 import { toJunit, toSarif } from "./verdicts/formats.js";
 import type { FileVerdict } from "./verdicts/formats.js";
 
@@ -69,33 +72,28 @@ function verdictOf(
   const findings = report.findings.filter((finding) => layers?.has(finding.layer) !== false);
   return {
     file,
-    valid: findings.every((finding) => finding.severity === "warning") && (layers !== undefined || report.valid),
+    valid: findings.every(({ severity }) => !invalidates(severity)) && (layers !== undefined || report.valid),
     profile: report.profile,
     ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`),
     durationMs: Math.round(durationMs * 1000) / 1000,
-    ...(report.dropped === 0 ? {} : { omitted: report.dropped }),
-    findings: findings.map(({ ruleId, layer, severity, location, line, message, btIds }) => ({
-      ruleId,
-      layer,
-      severity,
-      location,
-      ...(line === undefined ? {} : { line }),
-      message,
-      ...(btIds === undefined ? {} : { btIds }),
-    })),
+    ...(report.dropped === 0 ? {} : { omitted: report.dropped, omittedRules: report.omitted ?? {} }),
+    findings,
   };
 }
 
-const COLOURS = { fatal: "red", error: "red", warning: "yellow" } as const;
+const COLOURS = { fatal: "red", error: "red", warning: "yellow", information: "dim" } as const;
 
 function show(verdict: FileVerdict): void {
-  if (verdict.omitted !== undefined)
-    print(`${verdict.file}: ${verdict.omitted} findings more are not listed; correct these first.`);
-  for (const { ruleId, severity, location, line, message } of verdict.findings) {
+  for (const { ruleId, severity, location, line, column, value, message } of verdict.findings) {
+    const place = [verdict.file, line, column].filter((part) => part !== undefined).join(":");
+    const said = value === undefined ? "" : ` ${colour("dim", `[${value}]`)}`;
     print(
-      `${verdict.file}${line === undefined ? "" : `:${line}`}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message} ${colour("dim", location)}`,
+      `${place}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message}${said} ${colour("dim", location)}`,
     );
   }
+  if (verdict.omitted === undefined) return;
+  const rules = Object.entries(verdict.omittedRules ?? {}).map(([id, count]) => `${id} (${count})`);
+  print(`${verdict.file}: ${verdict.omitted} findings more are not listed, of ${idList(rules)}; correct these first.`);
 }
 
 /** How verdicts are written; `--json` is the short form of `--format json`. */
@@ -106,6 +104,13 @@ function formatOf({ options }: ParsedArguments): (typeof FORMATS)[number] {
   const format = FORMATS.find((known) => known === asked);
   if (format === undefined) throw new UsageError(`--format takes one of ${FORMATS.join(", ")}.`);
   return format;
+}
+
+function languageOf({ options }: ParsedArguments): Language {
+  const asked = options.get("lang") ?? LANGUAGES[0];
+  const language = LANGUAGES.find((known) => known === asked);
+  if (language === undefined) throw new UsageError(`--lang takes one of ${LANGUAGES.join(", ")}.`);
+  return language;
 }
 
 /** The XML files below a folder, by name; anything else is taken as it was named. */
@@ -129,9 +134,27 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
   }
 }
 
+/** Judges one document; undefined when imported rules did not end in time. Built-in rules always end. */
+async function judgeWith(
+  packs: Packs | undefined,
+  options: ValidateOptions,
+): Promise<(bytes: Buffer) => Report | undefined> {
+  const { validateDocument } = await import("../../validators/validate.js");
+  if (packs === undefined) return (bytes) => validateDocument(bytes, options);
+  const { DeadlineExceeded, within } = await import("../../validators/schematron/runtime/deadline.js");
+  return (bytes) => {
+    try {
+      return within(LIMITS.validator_document_timeout_ms, () => validateDocument(bytes, options, packs));
+    } catch (error) {
+      if (error instanceof DeadlineExceeded) return undefined;
+      throw error;
+    }
+  };
+}
+
 async function run(args: readonly string[]): Promise<ExitCode> {
   const parsed = parseArguments(args, {
-    options: ["layer", "rules", "type", "format"],
+    options: ["layer", "rules", "type", "format", "lang"],
     flags: ["json", "fragment", "preview"],
   });
   const { options, values } = parsed;
@@ -140,9 +163,18 @@ async function run(args: readonly string[]): Promise<ExitCode> {
   if (values.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
   const layers = layersOf(parsed);
   const declared = declaredType(options.get("type"));
-  const { validateDocument } = await import("../../validators/validate.js");
+  const language = languageOf(parsed);
   const packs = await readable(() => packsOf(options.get("rules") ?? loadConfig().RULES_DIR));
-  const day = bratislavaDay(systemClock.now());
+  const judge = await judgeWith(packs, {
+    limits: SCAN_LIMITS,
+    day: bratislavaDay(systemClock.now()),
+    fragment: options.has("fragment"),
+    preview: options.has("preview"),
+    details: true,
+    language,
+    ...(declared === undefined ? {} : { declared }),
+    ...(layers === undefined ? {} : { layers: [...layers] }),
+  });
   let worst: ExitCode = EXIT.ok;
   const verdicts: FileVerdict[] = [];
   let invalid = 0;
@@ -155,18 +187,15 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     }
     checked += 1;
     const start = systemClock.monotonic();
-    const report = validateDocument(
-      bytes,
-      {
-        limits: SCAN_LIMITS,
-        day,
-        fragment: options.has("fragment"),
-        preview: options.has("preview"),
-        ...(declared === undefined ? {} : { declared }),
-        ...(layers === undefined ? {} : { layers: [...layers] }),
-      },
-      packs,
-    );
+    const report = judge(bytes);
+    if (report === undefined) {
+      complain(
+        `${file} was not judged within ${LIMITS.validator_document_timeout_ms / 1_000} seconds: a rule does not end.`,
+      );
+      worst = EXIT.failed;
+      invalid += 1;
+      continue;
+    }
     const verdict = verdictOf(file, report, systemClock.monotonic() - start, layers);
     if (format === "json") print(JSON.stringify(verdict));
     else if (format === "text") show(verdict);
@@ -189,7 +218,7 @@ export const validateCommand: Command = {
   name: "validate",
   summary: "Check documents offline against UBL 2.1, EN 16931 and Peppol BIS 3.0.",
   usage: [
-    "kurier validate FILE|DIR… [--format text|json|sarif|junit] [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--fragment] [--preview]",
+    "kurier validate FILE|DIR… [--format text|json|sarif|junit] [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--lang en|sk] [--fragment] [--preview]",
     "--type declares the document type or CustomizationID to judge by; without it the document's own decides. A layer that",
     "--layer names always judges, also where the CustomizationID would not bring it.",
     "- reads standard input; --fragment skips the schema layer; --rules DIR uses imported packs or a release's folder.",

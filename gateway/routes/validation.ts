@@ -8,7 +8,8 @@ import { payloadValidation, publicValidation } from "../../engine/documents/acce
 import type { DocumentSummary, DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { SEVERITIES } from "../../validators/report.js";
+import { LANGUAGES, SEVERITIES } from "../../validators/report.js";
+import type { Language } from "../../validators/report.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -27,14 +28,21 @@ const PAYLOADS = {
 const finding = z
   .object({
     ruleId: z.string().describe("BR-CO-15, UBL-GRAMMAR-ORDER, XML-DOCTYPE …"),
-    layer: z.string().describe("xml, schema, en16931, peppol, or pack:<id> of an imported rule pack."),
-    severity: z.enum(SEVERITIES).describe("fatal and error make the document invalid, warning does not."),
+    layer: z.string().describe("xml, schema, en16931, peppol, advice, or pack:<id> of an imported rule pack."),
+    severity: z.enum(SEVERITIES).describe("fatal and error make the document invalid, warning and information do not."),
     location: z.string().describe("XPath with the prefixes cac, cbc and ext."),
     line: z.int().optional().describe("Line of the start tag, from 1."),
-    message: z.string(),
+    column: z.int().optional().describe("Column of the start tag in its line, from 1, in UTF-16 units."),
+    value: z.string().optional().describe("What the document says there, shortened; for sums, the terms compared."),
+    message: z.string().describe("What is wrong and what to do, in the language of Content-Language."),
     btIds: z.array(z.string()).optional().describe("Business terms of EN 16931."),
   })
   .meta({ id: "ValidationFinding" });
+
+const omission = {
+  omittedCount: z.int().optional().describe("Further findings that are not listed."),
+  omittedRules: z.record(z.string(), z.int()).optional().describe("How many of them each rule has."),
+};
 
 const payloadResult = z
   .object({
@@ -43,12 +51,21 @@ const payloadResult = z
     warningCount: z.int(),
     errors: z.array(finding),
     warnings: z.array(finding),
-    omittedCount: z.int().optional().describe("Further findings that are not listed."),
+    ...omission,
   })
   .meta({ id: "PayloadValidation" });
 
 const layer = z.object({ valid: z.boolean(), messages: z.array(finding) }).meta({ id: "LayerVerdict" });
-const publicResult = z.object({ valid: z.boolean(), xsd: layer, en16931: layer, peppol: layer });
+const publicResult = z.object({
+  valid: z.boolean(),
+  profile: z.string().describe("Which rules were taken: peppol-billing, en16931, pack:<id> …, none where none fit."),
+  ruleSet: z.array(z.string()).describe("Each rule set that judged, with its version; that of a pack is its SHA-256."),
+  xsd: layer,
+  en16931: layer,
+  peppol: layer.describe("Peppol's rules, and those of imported packs."),
+  advice: layer.describe("Warnings of our own: valid by every rule, and likely to fail with the receiver."),
+  ...omission,
+});
 
 const said = z.string().nullable();
 const party = z
@@ -249,6 +266,24 @@ function bytesOf(body: unknown): Uint8Array | undefined {
   return body;
 }
 
+/**
+ * The language that a client prefers of those that findings are told in. @source RFC 9110, 12.5.4: the highest weight
+ * wins, the first of equal ones
+ */
+function languageOf(header = ""): Language {
+  const asked = header.split(",", LIMITS.accept_languages_max).flatMap((part) => {
+    const [tag = "", ...parameters] = part.trim().toLowerCase().split(";");
+    const weight = Number(
+      /^\s*q=([0-9.]+)\s*$/u.exec(parameters.find((text) => text.includes("q=")) ?? "")?.[1] ?? "1",
+    );
+    const language = LANGUAGES.find((known) => tag === known || tag.startsWith(`${known}-`));
+    return language === undefined || !(weight > 0) ? [] : [{ language, weight }];
+  });
+  return asked.sort((a, b) => b.weight - a.weight)[0]?.language ?? LANGUAGES[0];
+}
+
+const told = (language: Language) => ({ "Content-Language": language, Vary: "Accept-Language" });
+
 /** The exact bytes; whatever they are, the verdict says it. */
 const xmlBytes = z.custom<Uint8Array>();
 
@@ -268,9 +303,12 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
       422: { description: "The document is invalid.", schema: payloadResult },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
-    handler: async ({ body, firm, receivedAt }) => {
-      const result = payloadValidation(await ports.report(payloadOf(body), { fairnessKey: firm.firmId, receivedAt }));
-      return { status: result.valid ? 200 : 422, body: result };
+    handler: async (request) => {
+      const { body, firm, receivedAt } = request;
+      const language = languageOf(request.header("accept-language"));
+      const asked = { fairnessKey: firm.firmId, receivedAt, details: true, language };
+      const result = payloadValidation(await ports.report(payloadOf(body), asked));
+      return { status: result.valid ? 200 : 422, body: result, headers: told(language) };
     },
   }),
   route({
@@ -328,9 +366,11 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     request: { body: xmlBytes, accepts: ["xml"], body_bytes_max: LIMITS.payload_bytes_max },
     responses: { 200: { description: "The verdict, valid or not.", schema: publicResult } },
     errors: ["TEMPORARY"],
-    handler: async ({ body, address, receivedAt }) => ({
-      status: 200,
-      body: publicValidation(await ports.report(body, { fairnessKey: `public/${address}`, receivedAt })),
-    }),
+    handler: async (request) => {
+      const { body, address, receivedAt } = request;
+      const language = languageOf(request.header("accept-language"));
+      const asked = { fairnessKey: `public/${address}`, receivedAt, details: true, language };
+      return { status: 200, body: publicValidation(await ports.report(body, asked)), headers: told(language) };
+    },
   }),
 ];

@@ -347,7 +347,54 @@ describe.each(serverForms)("validation over %s", (form) => {
         authorization: "Bearer nonsense",
       });
       const clean = { valid: true, messages: [] };
-      expect([answer.status, answer.json]).toEqual([200, { valid: true, xsd: clean, en16931: clean, peppol: clean }]);
+      const expected = {
+        valid: true,
+        profile: "peppol-billing",
+        ruleSet: ["ubl 2.1", "en16931 1.3.16", "peppol-billing 3.0.21"],
+        xsd: clean,
+        en16931: clean,
+        peppol: clean,
+        advice: clean,
+      };
+      expect([answer.status, answer.json]).toEqual([200, expected]);
+    });
+
+    test.each([
+      ["sk", "sk", /sa musí rovnať/u],
+      ["SK-sk, en;q=0.9", "sk", /sa musí rovnať/u],
+      ["en;q=0.5, sk;q=0.7", "sk", /sa musí rovnať/u],
+      ["de, en;q=0.2", "en", /must equal/u],
+      ["sk;q=0", "en", /must equal/u],
+      ["*", "en", /must equal/u],
+      ["", "en", /must equal/u],
+    ])("Accept-Language %j is answered in %s", async (asked, told, sentence) => {
+      const answer = await judge(INVALID, { "accept-language": asked });
+      expect(answer.headers.get("content-language")).toBe(told);
+      expect(answer.headers.get("vary")).toMatch(/Accept-Language/u);
+      const { en16931 } = answer.json as unknown as { en16931: Layer };
+      expect(en16931.messages[0]?.message).toMatch(sentence);
+    });
+
+    test("a finding has its column and the value that is wrong; a store of documents gets neither", async () => {
+      const { en16931 } = (await judge(INVALID)).json as unknown as { en16931: { messages: object[] } };
+      expect(en16931.messages[0]).toMatchObject({
+        ruleId: "BR-CO-16",
+        column: 3,
+        value: expect.stringMatching(/BT-115 1\.00/u),
+      });
+    });
+
+    test("findings that are not listed are counted by rule", async () => {
+      const many = invoiceWithLines(400)
+        .toString()
+        .replace(/<cbc:InvoicedQuantity[^>]*>[^<]*<\/cbc:InvoicedQuantity>/gu, "");
+      const { omittedCount = 0, omittedRules = {} } = (await judge(many)).json as unknown as {
+        omittedCount?: number;
+        omittedRules?: Record<string, number>;
+      };
+      expect(omittedCount).toBeGreaterThan(0);
+      expect(Object.values(omittedRules).reduce((sum, count) => sum + count, 0)).toBe(omittedCount);
+      expect(Object.keys(omittedRules)).toContain("BR-22");
     });
 
     test("an invalid document: 200, and each layer says what it found", async () => {

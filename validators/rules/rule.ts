@@ -33,11 +33,12 @@ export interface Assert<F extends Facts = Facts> extends AssertFacts {
 
 /**
  * Many asserts of one context judged in one walk, because judging each alone would cost a walk each (the forbidden
- * paths of EN 16931: 706 asserts on the document element). Calls `fail` with the index in `asserts`, in rising order.
+ * paths of EN 16931: 706 asserts on the document element). Calls `fail` with the index in `asserts`, in rising order,
+ * and with the element that shows the mistake.
  */
 export interface Survey<F extends Facts = Facts> {
   readonly asserts: readonly AssertFacts[];
-  judge(doc: XmlDocument, e: ElementId, facts: F, fail: (index: number) => void): void;
+  judge(doc: XmlDocument, e: ElementId, facts: F, fail: (index: number, at?: ElementId) => void): void;
 }
 
 /**
@@ -71,7 +72,10 @@ export interface Pattern<F extends Facts = Facts> {
 export interface RawFinding {
   readonly ruleId: string;
   readonly severity: Severity;
+  /** The element that the rule is about. */
   readonly element: ElementId;
+  /** The element that shows the mistake, where the rule is about one further up; a reader is led there. */
+  readonly at?: ElementId;
   readonly message: string;
   readonly terms: readonly string[];
 }
@@ -83,6 +87,8 @@ export interface RuleResult {
   readonly dropped: number;
   /** Whether a dropped one was worse than a warning: a thousand warnings must not make a document invalid. */
   readonly droppedInvalid: boolean;
+  /** How many more there were of each rule. */
+  readonly droppedRules?: ReadonlyMap<string, number>;
 }
 
 /** Something that judges a document: a native table or an imported pack. */
@@ -104,15 +110,18 @@ export interface RuleSet {
  */
 export class RuleError extends Error {
   readonly code: string;
+  /** The element whose value, or whose repetition, cannot be worked with; where that is known. */
+  readonly element: ElementId | undefined;
 
   /** Without a stack: it is a fact about the document, and a hostile one raises it for every element. */
-  constructor(code: string) {
+  constructor(code: string, element?: ElementId) {
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = 0;
     super(code);
     Error.stackTraceLimit = limit;
     this.name = "RuleError";
     this.code = code;
+    this.element = element;
   }
 }
 

@@ -4,6 +4,7 @@
  * The lists are worked out once per rule set. Every name of the process-wide table has a slot; the names a document
  * brings along have none and take the wildcard rules, matched by their local name.
  */
+import { invalidates } from "../report.js";
 import type { Layer } from "../report.js";
 import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
@@ -144,7 +145,7 @@ class Runner<F extends Facts> {
     } catch (error) {
       if (!(error instanceof RuleError)) throw error;
       const failed = at?.asserts.find((assert) => fails(assert, doc, at?.element ?? 0, facts));
-      const finding = engineFinding(error.code, at?.element, failed?.id);
+      const finding = engineFinding(error.code, { element: at?.element, at: error.element, ruleId: failed?.id });
       return { findings: [finding], dropped: 0, droppedInvalid: false };
     }
     return findings.inDocumentOrder();
@@ -211,7 +212,7 @@ function judge<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: 
   }
   const survey = rule.survey;
   if (survey !== undefined)
-    survey.judge(doc, e, facts, (index) => findings.add(survey.asserts[index] as AssertFacts, e));
+    survey.judge(doc, e, facts, (index, at) => findings.add(survey.asserts[index] as AssertFacts, e, at));
 }
 
 function holdsQuietly<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: Rule<F>): boolean {
@@ -256,21 +257,24 @@ class Findings implements RuleResult {
   readonly findings: RawFinding[] = [];
   dropped = 0;
   droppedInvalid = false;
+  readonly droppedRules = new Map<string, number>();
   readonly #max: number;
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  add(assert: AssertFacts, element: ElementId): void {
+  add(assert: AssertFacts, element: ElementId, at?: ElementId): void {
     if (this.findings.length >= this.#max) {
       this.dropped += 1;
-      if (assert.severity !== "warning") this.droppedInvalid = true;
+      this.droppedRules.set(assert.id, (this.droppedRules.get(assert.id) ?? 0) + 1);
+      if (invalidates(assert.severity)) this.droppedInvalid = true;
     } else {
       this.findings.push({
         ruleId: assert.id,
         severity: assert.severity,
         element,
+        ...(at === undefined ? {} : { at }),
         message: assert.message,
         terms: assert.terms,
       });
@@ -282,8 +286,19 @@ class Findings implements RuleResult {
       findings: this.findings.sort((a, b) => a.element - b.element),
       dropped: this.dropped,
       droppedInvalid: this.droppedInvalid,
+      droppedRules: this.droppedRules,
     };
   }
+}
+
+/** What is known of the place of a dynamic error. */
+interface FailurePlace {
+  /** The element that was judged; default the document element. */
+  readonly element?: ElementId | undefined;
+  /** The element whose value cannot be worked with. */
+  readonly at?: ElementId | undefined;
+  /** The rule that could not be evaluated. */
+  readonly ruleId?: string | undefined;
 }
 
 /** What each dynamic error of XPath means to the author of a document. */
@@ -295,13 +310,12 @@ const ERROR_WORDS: Readonly<Record<string, string>> = {
 
 /**
  * What remains of a layer after a dynamic error; stored results carry the same id (design/validation.md, section 6).
- * @param element  the element that was judged; default the document element
- * @param ruleId  the rule that could not be evaluated, where it is known
  */
-export const engineFinding = (code: string, element: ElementId = 0, ruleId?: string): RawFinding => ({
+export const engineFinding = (code: string, { element = 0, at, ruleId }: FailurePlace = {}): RawFinding => ({
   ruleId: `!err:${code}`,
   severity: "fatal",
   element,
+  ...(at === undefined ? {} : { at }),
   message: `${ruleId === undefined ? "A rule" : `The rule ${ruleId}`} about this element cannot be evaluated: ${ERROR_WORDS[code] ?? "a value in it or below it has the wrong form, or stands there several times"}. Correct it and validate again; until then nothing else is said about this layer.`,
   terms: [],
 });

@@ -53,7 +53,9 @@ export function codePoints(text: string): number {
  */
 export function onlyChild(doc: XmlDocument, e: ElementId, name: NameId): ElementId {
   const child = doc.child(e, name);
-  if (child !== NONE && doc.nextSame(child) !== NONE) throw new RuleError("XPTY0004");
+  if (child === NONE) return NONE;
+  const second = doc.nextSame(child);
+  if (second !== NONE) throw new RuleError("XPTY0004", second);
   return child;
 }
 
@@ -66,7 +68,7 @@ export function childText(doc: XmlDocument, e: ElementId, name: NameId): string 
 /** xs:decimal(.) @throws RuleError FORG0001 when the text is no decimal. */
 export function decimalOf(doc: XmlDocument, e: ElementId): Decimal {
   const value = parseDecimal(doc.text(e));
-  if (value === undefined) throw new RuleError("FORG0001");
+  if (value === undefined) throw new RuleError("FORG0001", e);
   return value;
 }
 
@@ -86,7 +88,7 @@ export function booleanOf(doc: XmlDocument, e: ElementId): boolean {
   if (text === "true") return true;
   if (TRUE.test(text)) return true;
   if (FALSE.test(text)) return false;
-  throw new RuleError("FORG0001");
+  throw new RuleError("FORG0001", e);
 }
 
 /** cbc:ChargeIndicator = value. @throws RuleError FORG0001 */
@@ -113,7 +115,7 @@ export function signOf(doc: XmlDocument, e: ElementId): number {
   const plain = parseDecimal(text);
   if (plain !== undefined) return sign(plain);
   const match = DOUBLE.exec(text);
-  if (match === null || (match[2] === "NaN" && match[1] !== "")) throw new RuleError("FORG0001");
+  if (match === null || (match[2] === "NaN" && match[1] !== "")) throw new RuleError("FORG0001", e);
   if (match[2] === "NaN") return NaN;
   const size = match[2] === "INF" || /[1-9]/u.test(match[3] ?? "") ? 1 : 0;
   return match[1] === "-" ? 0 - size : size;
@@ -128,9 +130,9 @@ export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
   const text = doc.text(e);
   const plain = text.length < DOUBLE_DIGITS_SAFE || Number.isFinite(Number(text)) ? parseDecimal(text) : undefined;
   if (plain !== undefined) return plain;
-  if (!DOUBLE.test(text)) throw new RuleError("FORG0001");
+  if (!DOUBLE.test(text)) throw new RuleError("FORG0001", e);
   const value = fromDouble(Number(text));
-  if (value === undefined) throw new RuleError("FOCA0002");
+  if (value === undefined) throw new RuleError("FOCA0002", e);
   return value;
 }
 
@@ -154,7 +156,7 @@ const DATE = /^[ \t\r\n]*(-?)(\d{4,})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?[ \t\r\n]*$
  */
 export function dateOf(doc: XmlDocument, e: ElementId): number {
   const minutes = parseDate(doc.text(e));
-  if (minutes === undefined) throw new RuleError("FORG0001");
+  if (minutes === undefined) throw new RuleError("FORG0001", e);
   return minutes;
 }
 

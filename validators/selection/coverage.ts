@@ -70,5 +70,6 @@ function merged(results: readonly RuleResult[]): RuleResult {
     findings,
     dropped: results.reduce((sum, { dropped }) => sum + dropped, 0),
     droppedInvalid: results.some(({ droppedInvalid }) => droppedInvalid),
+    droppedRules: new Map(results.flatMap(({ droppedRules }) => [...(droppedRules ?? [])])),
   };
 }

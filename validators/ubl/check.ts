@@ -44,9 +44,13 @@ let modes = new Uint8Array(1_024);
 export function checkGrammar(document: XmlDocument, findingsMax: number): GrammarResult {
   const findings: GrammarFinding[] = [];
   let dropped = 0;
+  const droppedRules = new Map<string, number>();
   const report: Report = (ruleId, element, message) => {
     if (findings.length < findingsMax) findings.push({ ruleId, severity: "error", element, message, terms: [] });
-    else dropped++;
+    else {
+      dropped++;
+      droppedRules.set(ruleId, (droppedRules.get(ruleId) ?? 0) + 1);
+    }
   };
   if (modes.length < document.count || modes.length > 4_194_304)
     modes = new Uint8Array(Math.max(1_024, document.count));
@@ -60,7 +64,7 @@ export function checkGrammar(document: XmlDocument, findingsMax: number): Gramma
     else checkElement(document, e, type, report);
   }
   if (findings.length > 1) findings.sort((a, b) => a.element - b.element);
-  return { findings, dropped };
+  return { findings, dropped, droppedRules };
 }
 
 /** Type of an element name. Inside a document of one root the schemas of the other roots are not known. */

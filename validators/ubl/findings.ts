@@ -29,6 +29,8 @@ export interface GrammarFinding {
 export interface GrammarResult {
   readonly findings: readonly GrammarFinding[];
   readonly dropped: number;
+  /** How many of them each rule has. */
+  readonly droppedRules: ReadonlyMap<string, number>;
 }
 
 /** Takes findings of one document. */

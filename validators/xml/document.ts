@@ -5,6 +5,8 @@
  * Typed arrays are read with `!` here: an ElementId is in bounds by construction, and a check per access would cost
  * more than the access.
  */
+import { Lines } from "../lines.js";
+import type { Position } from "../lines.js";
 import { firstChars, lastChars } from "../text.js";
 import { DOCUMENT_NAME_BASE, internedNames, nameOf, NS, prefixedName } from "./names.js";
 import type { ExpandedName, NameId } from "./names.js";
@@ -38,8 +40,6 @@ export interface DocumentName extends ExpandedName {
 
 /** Locations longer than this lose their middle; a report is for people. */
 const PATH_CHARS_MAX = 2_000;
-/** Bytes per entry of the line index: a look-up counts newlines in at most one block. */
-const LINE_BLOCK_BYTES = 4_096;
 const NO_ELEMENTS = new Int32Array(0);
 
 /** Capacity that a thread keeps for the next document; what a larger one needed is given back. */
@@ -101,8 +101,7 @@ export class XmlDocument {
   #nameOrder = new Int32Array(0);
   #nameIndexed = false;
   #positions = new Int32Array(0);
-  /** Newlines before each block of the source, bounded by its length. */
-  #lineBlocks: number[] = [];
+  #lines: Lines | undefined;
   readonly #declarations = new Map<ElementId, ReadonlyMap<string, string>>();
 
   /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
@@ -127,7 +126,7 @@ export class XmlDocument {
     this.#byName.clear();
     this.#declarations.clear();
     this.#nameIndexed = false;
-    this.#lineBlocks = [];
+    this.#lines = undefined;
   }
 
   /** Gives the element arrays a new length; the first `count` entries stay. */
@@ -263,22 +262,23 @@ export class XmlDocument {
     return (this.flags[e]! & FLAG.nonSpace) !== 0;
   }
 
-  /** Line of the start tag, from 1. Lines end as XML reads them: LF, CR LF or CR. */
+  /** Line of the start tag, from 1. */
   line(e: ElementId): number {
-    return this.lineAt(this.starts[e]!);
+    return this.#linesOf().lineAt(this.starts[e]!);
   }
 
-  /** Line of a byte offset, from 1. */
-  lineAt(offset: number): number {
-    const blocks = this.#lineBlocks;
-    const end = Math.min(offset, this.source.length);
-    const block = Math.floor(end / LINE_BLOCK_BYTES);
-    // Only as far as somebody asked: a fault on line 1 of a large document costs nothing.
-    for (let b = blocks.length; b <= block; b++) {
-      blocks[b] =
-        b === 0 ? 0 : blocks[b - 1]! + newlines(this.source, (b - 1) * LINE_BLOCK_BYTES, b * LINE_BLOCK_BYTES);
-    }
-    return 1 + blocks[block]! + newlines(this.source, block * LINE_BLOCK_BYTES, end);
+  /** Line and column of the start tag, both from 1. */
+  position(e: ElementId): Position {
+    return this.positionAt(this.starts[e]!);
+  }
+
+  /** Line and column of a byte offset, both from 1. */
+  positionAt(offset: number): Position {
+    return this.#linesOf().positionAt(offset);
+  }
+
+  #linesOf(): Lines {
+    return (this.#lines ??= new Lines(this.source));
   }
 
   /**
@@ -399,14 +399,4 @@ export class XmlDocument {
     }
     return this.#positions[e]!;
   }
-}
-
-/** Line ends that begin in bytes start … end - 1. */
-function newlines(bytes: Buffer, start: number, end: number): number {
-  let lines = 0;
-  for (let i = start; i < end; i++) {
-    const b = bytes[i]!;
-    if (b === 0x0a ? bytes[i - 1] !== 0x0d : b === 0x0d) lines++;
-  }
-  return lines;
 }

@@ -101,7 +101,7 @@ export class Scanner extends Lexer {
       layer: "xml",
       severity: "fatal",
       location: this.current === NONE ? "/" : document.path(this.current),
-      line: document.lineAt(fault.offset),
+      ...document.positionAt(fault.offset),
       message: XML_FAULTS[fault.ruleId],
     };
   }

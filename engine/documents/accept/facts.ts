@@ -1,13 +1,13 @@
 /** What the engine needs to know of a document's content, taken out by the workers while they validate. */
 
-import type { DocumentFacts, Endpoint, ResponseFacts } from "../../../validators/protocol.js";
+import type { DocumentFacts, Endpoint, Language, ResponseFacts } from "../../../validators/protocol.js";
 
 export type { DocumentFacts, Endpoint };
 
 export interface DocumentFinding {
   readonly ruleId: string;
   readonly layer: string;
-  readonly severity: "fatal" | "error" | "warning";
+  readonly severity: "fatal" | "error" | "warning" | "information";
   readonly location: string;
   readonly line?: number;
   readonly message: string;
@@ -30,6 +30,10 @@ export interface Inspection {
 export interface InspectOptions {
   readonly fairnessKey: string;
   readonly receivedAt: number;
+  /** Whether column and value of each finding are wanted, for whoever sent the document. @default false */
+  readonly details?: boolean;
+  /** Language of the findings. @default English */
+  readonly language?: Language;
   /** Whether the compressed payload of a valid document is wanted too. @default false */
   readonly compress?: boolean;
 }

@@ -8,6 +8,8 @@ interface ShownFinding {
   readonly severity: Finding["severity"];
   readonly location: string;
   readonly line?: number;
+  readonly column?: number;
+  readonly value?: string;
   readonly message: string;
   readonly btIds?: string[];
 }
@@ -20,6 +22,8 @@ interface PayloadValidation {
   readonly warnings: ShownFinding[];
   /** Findings beyond the bound of one report; absent when there are none. */
   readonly omittedCount?: number;
+  /** How many of them each rule has. */
+  readonly omittedRules?: Record<string, number>;
 }
 
 interface LayerVerdict {
@@ -30,19 +34,34 @@ interface LayerVerdict {
 /** Layers `xml` and `schema` appear together as `xsd`. */
 interface PublicValidation {
   readonly valid: boolean;
+  /** Which rules were taken. */
+  readonly profile: string;
+  /** Each rule set that judged, with its version. */
+  readonly ruleSet: string[];
   readonly xsd: LayerVerdict;
   readonly en16931: LayerVerdict;
   readonly peppol: LayerVerdict;
+  readonly advice: LayerVerdict;
+  readonly omittedCount?: number;
+  readonly omittedRules?: Record<string, number>;
 }
 
-const isWarning = ({ severity }: Pick<Finding, "severity">): boolean => severity === "warning";
+/** What leaves a document valid: warnings, and what only informs. */
+const isWarning = ({ severity }: Pick<Finding, "severity">): boolean =>
+  severity === "warning" || severity === "information";
 
-const shown = ({ ruleId, layer, severity, location, line, message, btIds }: Finding): ShownFinding => ({
+/** Findings beyond the bound of one report, where there are any. */
+const omission = ({ dropped, omitted = {} }: Pick<Report, "dropped" | "omitted">) =>
+  dropped > 0 ? { omittedCount: dropped, omittedRules: { ...omitted } } : {};
+
+const shown = ({ ruleId, layer, severity, location, line, column, value, message, btIds }: Finding): ShownFinding => ({
   ruleId,
   layer,
   severity,
   location,
   ...(line === undefined ? {} : { line }),
+  ...(column === undefined ? {} : { column }),
+  ...(value === undefined ? {} : { value }),
   message,
   ...(btIds === undefined ? {} : { btIds: [...btIds] }),
 });
@@ -52,7 +71,8 @@ export function payloadValidation({
   valid,
   findings,
   dropped,
-}: Pick<Report, "valid" | "findings" | "dropped">): PayloadValidation {
+  omitted,
+}: Pick<Report, "valid" | "findings" | "dropped" | "omitted">): PayloadValidation {
   const errors = findings.filter((finding) => !isWarning(finding)).map(shown);
   const warnings = findings.filter(isWarning).map(shown);
   return {
@@ -61,28 +81,39 @@ export function payloadValidation({
     warningCount: warnings.length,
     errors,
     warnings,
-    ...(dropped > 0 ? { omittedCount: dropped } : {}),
+    ...omission({ dropped, ...(omitted === undefined ? {} : { omitted }) }),
   };
 }
 
 /**
  * `POST /api/validate`. A document that cannot be read is valid in no layer; a layer that has no rules for this kind of
  * document finds nothing. Layers that an operator's packs add stand with Peppol's. When more was found than is told,
- * the report's own verdict stands above those of the layers.
+ * the report's own verdict stands above those of the layers. Advice is warnings only, and about documents that can be
+ * read.
  */
 export function publicValidation({
   valid,
   wellFormed,
   findings,
-}: Pick<Report, "valid" | "wellFormed" | "findings">): PublicValidation {
+  profile,
+  ruleSets,
+  ...rest
+}: Pick<
+  Report,
+  "valid" | "wellFormed" | "findings" | "profile" | "ruleSets" | "dropped" | "omitted"
+>): PublicValidation {
   const verdict = (belongs: (layer: string) => boolean): LayerVerdict => {
     const messages = findings.filter(({ layer }) => belongs(layer)).map(shown);
     return { valid: wellFormed && messages.every(isWarning), messages };
   };
   return {
     valid,
+    profile,
+    ruleSet: ruleSets.map(({ id, version }) => `${id} ${version}`),
     xsd: verdict((layer) => layer === "xml" || layer === "schema"),
     en16931: verdict((layer) => layer === "en16931"),
     peppol: verdict((layer) => layer === "peppol" || layer.startsWith("pack:")),
+    advice: verdict((layer) => layer === "advice"),
+    ...omission(rest),
   };
 }

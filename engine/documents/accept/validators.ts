@@ -64,13 +64,18 @@ async function orTemporary<T>(work: Promise<T>): Promise<T> {
 /** @param rulesDir  the operator's imported rule packs; default none */
 export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir?: string): DocumentWorkers {
   const packs = rulesDir === undefined ? {} : { rulesDir };
-  const report: DocumentWorkers["report"] = async (payload, { fairnessKey, receivedAt, compress }) => {
+  const report: DocumentWorkers["report"] = async (
+    payload,
+    { fairnessKey, receivedAt, compress, details, language },
+  ) => {
     const made = await orTemporary(
       pool.validate(payload, {
         day: bratislavaDay(receivedAt),
         limits: SCAN_LIMITS,
         fairnessKey,
         ...(compress === true ? { compressLevel: LIMITS.payload_gzip_level } : {}),
+        ...(details === undefined ? {} : { details }),
+        ...(language === undefined ? {} : { language }),
         ...packs,
       }),
     );

@@ -65,7 +65,8 @@ function decideDuty(
  */
 const issueOf = ({ layer, severity, location, ruleId, message }: DocumentFinding): MlsIssue => ({
   location: location === "" ? "NA" : location,
-  reason: severity === "warning" ? "BW" : layer === "xml" || layer === "schema" ? "SV" : "BV",
+  reason:
+    severity === "warning" || severity === "information" ? "BW" : layer === "xml" || layer === "schema" ? "SV" : "BV",
   description: `[${ruleId}] ${message}`,
 });
 

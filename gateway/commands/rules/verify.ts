@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { bratislavaDay, systemClock } from "../../../engine/base/clock.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../../engine/documents/accept/validators.js";
 import type { RuleSet } from "../../../validators/rules/rule.js";
 import type { CorpusDocument } from "../../../validators/schematron/release/verify.js";
@@ -79,6 +80,7 @@ async function compare(
   pairs: readonly Pair[],
   files: readonly string[],
 ): Promise<{ readonly compared: number; readonly differing: number }> {
+  const { within } = await import("../../../validators/schematron/runtime/deadline.js");
   const [{ sharedIds, verifyRules }, { selectRules }, { scan }, { inspect }, { isKnownRoot }] = await Promise.all([
     import("../../../validators/schematron/release/verify.js"),
     import("../../../validators/selection/builtin.js"),
@@ -98,8 +100,10 @@ async function compare(
     const corpus: readonly CorpusDocument[] = [{ name: file, document: scanned.document }];
     for (const { builtIn, imported } of pairs.filter((pair) => selected.includes(pair.builtIn))) {
       compared += 1;
-      for (const { ruleId, location, ...counts } of verifyRules(builtIn, imported, corpus, sharedIds(builtIn, imported))
-        .differences) {
+      const { differences } = within(LIMITS.validator_document_timeout_ms, () =>
+        verifyRules(builtIn, imported, corpus, sharedIds(builtIn, imported)),
+      );
+      for (const { ruleId, location, ...counts } of differences) {
         differing += 1;
         print(`${file}: ${ruleId} at ${location}: built-in ${counts.builtIn}, ${id} ${counts.imported}`);
       }

@@ -1,4 +1,5 @@
 /** SARIF for code scanning, JUnit for test reports: all verdicts of one run as one document. */
+import { invalidates } from "../../../validators/report.js";
 import type { Finding } from "../../../validators/report.js";
 
 /** The verdict on one file, as `--json` prints it. */
@@ -12,37 +13,53 @@ export interface FileVerdict {
   readonly durationMs: number;
   /** Findings beyond the limit of a layer; absent when all are listed. */
   readonly omitted?: number;
-  readonly findings: readonly Pick<
-    Finding,
-    "ruleId" | "layer" | "severity" | "location" | "line" | "message" | "btIds"
-  >[];
+  /** How many of them each rule has. */
+  readonly omittedRules?: Readonly<Record<string, number>>;
+  readonly findings: readonly Finding[];
 }
 
 /** SARIF knows error, warning and note. */
-const SARIF_LEVELS = { fatal: "error", error: "error", warning: "warning" } as const;
+const SARIF_LEVELS = { fatal: "error", error: "error", warning: "warning", information: "note" } as const;
 
 /** @source SARIF 2.1.0, OASIS: one run, one result a finding */
 export function toSarif(verdicts: readonly FileVerdict[]): string {
   const results = verdicts.flatMap(({ file, findings }) =>
-    findings.map(({ ruleId, severity, location, line, message }) => ({
+    findings.map(({ ruleId, severity, location, line, column, message }) => ({
       ruleId,
       level: SARIF_LEVELS[severity],
       message: { text: message },
       locations: [
         {
-          physicalLocation: { artifactLocation: { uri: file }, region: { startLine: line ?? 1 } },
+          physicalLocation: {
+            artifactLocation: { uri: file },
+            region: { startLine: line ?? 1, ...(column === undefined ? {} : { startColumn: column }) },
+          },
           logicalLocations: [{ fullyQualifiedName: location }],
         },
       ],
     })),
   );
+  const omitted = verdicts.flatMap(({ file, omittedRules = {} }) => omittedNotices(file, omittedRules));
   const rules = [...new Set(results.map(({ ruleId }) => ruleId))].sort().map((id) => ({ id }));
   return JSON.stringify({
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",
     version: "2.1.0",
-    runs: [{ tool: { driver: { name: "kurier", rules } }, results }],
+    runs: [
+      {
+        tool: { driver: { name: "kurier", rules } },
+        results,
+        invocations: [{ executionSuccessful: true, toolExecutionNotifications: omitted }],
+      },
+    ],
   });
 }
+
+/** What a reader of the report must know is missing in it. */
+const omittedNotices = (file: string, rules: Readonly<Record<string, number>>) =>
+  Object.entries(rules).map(([id, count]) => ({
+    level: "note",
+    message: { text: `${file}: ${count} more findings of ${id} are not listed.` },
+  }));
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (mark) => ESCAPES[mark] ?? mark);
@@ -53,7 +70,7 @@ export function toJunit(verdicts: readonly FileVerdict[]): string {
     const open = `  <testcase classname="kurier validate" name="${escapeXml(file)}" time="${(durationMs / 1000).toFixed(6)}"`;
     if (valid) return `${open}/>`;
     const told = findings
-      .filter(({ severity }) => severity !== "warning")
+      .filter(({ severity }) => invalidates(severity))
       .map(({ ruleId, line, message, location }) => `${file}:${line ?? 1}: ${ruleId} ${message} ${location}`);
     return `${open}>\n    <failure message="${told.length} findings">${escapeXml(told.join("\n"))}</failure>\n  </testcase>`;
   });

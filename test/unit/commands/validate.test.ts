@@ -54,7 +54,7 @@ describe("exit code", () => {
     const { code, out, err } = await kurier(["validate", file("valid.xml"), file("warned.xml")]);
     expect([code, err]).toEqual([0, ""]);
     expect(out.trimEnd().split("\n").at(-1)).toBe("2 checked, all valid.");
-    expect(out).toMatch(/warned\.xml:\d+: warning UBL-CR-005 .+ \/Invoice\n/u);
+    expect(out).toMatch(/warned\.xml:\d+:\d+: warning UBL-CR-005 .+ \/Invoice\/cbc:[A-Za-z]+\n/u);
   });
 
   test("exit code 1 when there is a finding of severity fatal or error in any file; one line per finding", async () => {
@@ -104,12 +104,13 @@ describe("--json", () => {
       [file("bad.xml"), false],
     ]);
     for (const finding of all.flatMap(({ findings }) => findings))
-      expect(Object.keys(finding).filter((key) => key !== "btIds")).toEqual([
+      expect(Object.keys(finding).filter((key) => key !== "btIds" && key !== "value")).toEqual([
         "ruleId",
         "layer",
         "severity",
         "location",
         "line",
+        "column",
         "message",
       ]);
     expect(all[1]?.findings).toMatchObject([

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { compileSchema } from "../../../validators/schematron/compile/compile.js";
 import { readSchema } from "../../../validators/schematron/compile/read-schema.js";
+import { invalidates } from "../../../validators/report.js";
 import { instantiate } from "../../../validators/schematron/runtime/pack.js";
 import { documentOf, failedIds } from "../../support/packs.js";
 
@@ -57,4 +58,60 @@ test("a function may have a prefix that only the XML around it declares", () => 
   const declared =
     '<xsl:function xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:u="utils" xmlns:x="http://www.w3.org/2001/XMLSchema" name="u:one" as="x:integer"><xsl:sequence select="1"/></xsl:function>';
   expect(failed(`${declared}<pattern>${holds("X", "t:c")}</pattern>`, A)).toEqual([]);
+});
+
+const XSL = 'xmlns:xsl="http://www.w3.org/1999/XSL/Transform"';
+const LINES =
+  '<a xmlns="urn:t"><line><b>1</b></line><line><b>2</b></line><line><b>1</b></line><line><b>é</b></line></a>';
+const KEY = `<xsl:key ${XSL} name="by-id" match="t:line" use="t:b"/>`;
+const ofLines = (id: string, expression: string): string =>
+  `<pattern><rule context="t:line"><assert id="${id}" test="${expression}">x</assert></rule></pattern>`;
+
+test("a key finds the elements with a value, so that repeated identifiers are told", () => {
+  expect(failed(`${KEY}${ofLines("ONCE", "count(key('by-id', t:b)) = 1")}`, LINES)).toEqual(["ONCE", "ONCE"]);
+});
+
+test("a key takes several values, gives each element once and in document order, and nothing for an unknown value", () => {
+  const test =
+    "count(key('by-id', (../t:line/t:b, '1'))) = 4 and key('by-id', ('2', '1'))[1]/t:b = '1' and empty(key('by-id', 'none'))";
+  expect(failed(`${KEY}${ofLines("SET", test)}`, LINES)).toEqual([]);
+});
+
+test("two keys of one name are one, and a key with predicates sees only what matches", () => {
+  const keys = `<xsl:key ${XSL} name="k" match="t:line[t:b = '2']" use="'x'"/><xsl:key ${XSL} name="k" match="/t:a" use="'x'"/>`;
+  expect(failed(`${keys}<pattern>${holds("BOTH", "count(key('k', 'x')) = 2")}</pattern>`, LINES)).toEqual([]);
+});
+
+test.each([
+  ["an unknown name", KEY, "key('other', '1')", /a\.sch:1: not supported: the undeclared key other/u],
+  ["a name that is worked out", KEY, "key(t:b, '1')", /key\(\) with a name that is no literal/u],
+  ["a value that is a number", KEY, "key('by-id', 1)", /key\(\) with a value that is no text/u],
+  [
+    "a key that needs itself",
+    `<xsl:key ${XSL} name="k" match="t:line" use="key('k', '1')/t:b"/>`,
+    "t:b",
+    /the key k that needs itself/u,
+  ],
+])("a key is refused with file, line and construct for %s", (_, key, expression, told) => {
+  expect(() => failed(`${key}${ofLines("X", expression)}`, LINES)).toThrow(told);
+});
+
+test("what only informs keeps its flag and leaves a document valid", () => {
+  const pattern =
+    '<pattern><rule context="/t:a"><assert id="I" flag="information" test="false()">x</assert><assert id="W" role="warning" test="false()">x</assert></rule></pattern>';
+  const text = `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="t" uri="urn:t"/>${pattern}</schema>`;
+  const { asserts } = compileSchema(readSchema(text, "a.sch", { include: () => undefined }));
+  expect(asserts.map(({ severity }) => severity)).toEqual(["information", "warning"]);
+  expect(asserts.filter(({ severity }) => invalidates(severity))).toEqual([]);
+});
+
+test("a value that a rule of a pack cannot read is told with the rule and the element", () => {
+  const text = `<schema xmlns="http://purl.oclc.org/dsdl/schematron" queryBinding="xslt2"><ns prefix="t" uri="urn:t"/><pattern><rule context="t:line"><assert id="FIRST" test="t:b">x</assert><assert id="NUMBER" test="xs:decimal(t:b) gt 0">x</assert></rule></pattern></schema>`;
+  const { code } = compileSchema(readSchema(text, "a.sch", { include: () => undefined }));
+  const document = documentOf(Buffer.from(LINES));
+  const [found, ...more] = instantiate({ id: "pack:a", version: "1", layer: "pack:a" }, code).run(document, 9).findings;
+  expect(more).toEqual([]);
+  expect(found).toMatchObject({ ruleId: "!err:FORG0001", severity: "fatal" });
+  expect(found?.message).toMatch(/^The rule NUMBER about this element cannot be evaluated/u);
+  expect(document.path(found?.at ?? found?.element ?? 0)).toBe("/a/line[4]");
 });

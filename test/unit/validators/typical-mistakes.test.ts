@@ -125,7 +125,12 @@ const MISTAKES: readonly Row[] = [
     /Write urn:fdc:peppol\.eu:2017:poacc:billing:01:1\.0/u,
   ],
   ["a type code that is none", value("cbc:InvoiceTypeCode", "999"), "BR-CL-01", /380/u],
-  ["a credit note as an Invoice", value("cbc:InvoiceTypeCode", "381"), "PEPPOL-EN16931-P0100", /Choose one of .*380/u],
+  [
+    "a credit note as an Invoice",
+    value("cbc:InvoiceTypeCode", "381"),
+    "PEPPOL-EN16931-P0100",
+    /Send a CreditNote, or write 380/u,
+  ],
   ["a currency that is none", value("cbc:DocumentCurrencyCode", "EURO"), "BR-CL-04", /use a code of that list/u],
   ["a country that is none", value("cbc:IdentificationCode", "SVK"), "BR-CL-14", /use a code of that list/u],
   ["a total that is not the sum", value("cbc:TaxInclusiveAmount", "1.00"), "BR-CO-15", /recalculate/u],

@@ -108,7 +108,7 @@ describe("report", () => {
   test("the time of each layer is told when it is asked for, and only then", () => {
     expect(judge(sample).timings).toBeUndefined();
     const { timings } = validateDocument(Buffer.from(sample), { ...OPTIONS, timings: true });
-    expect(Object.keys(timings ?? {})).toEqual(["scan", "schema", "en16931", "peppol"]);
+    expect(Object.keys(timings ?? {})).toEqual(["scan", "schema", "en16931", "peppol", "advice"]);
   });
 
   test("a warning alone leaves a document valid", () => {

@@ -152,21 +152,33 @@ function assertFacts({ id, severity, terms, message }: AssertFacts): AssertFacts
 class Hits {
   readonly #counts: Uint32Array;
   readonly #met: Int32Array;
+  /** The first element that is one too many, by mark. */
+  readonly #places: Int32Array;
+  readonly #allowed: readonly number[];
   #size = 0;
 
-  constructor(marks: number) {
-    this.#counts = new Uint32Array(marks);
-    this.#met = new Int32Array(marks);
+  constructor(allowed: readonly number[]) {
+    this.#allowed = allowed;
+    this.#counts = new Uint32Array(allowed.length);
+    this.#met = new Int32Array(allowed.length);
+    this.#places = new Int32Array(allowed.length);
   }
 
-  add(mark: number): void {
+  add(mark: number, e: ElementId): void {
     const before = this.#counts[mark] ?? 0;
     if (before === 0) this.#met[this.#size++] = mark;
+    if (before === this.#allowed[mark]) this.#places[mark] = e;
     this.#counts[mark] = before + 1;
   }
 
+  /** The element that a mark is exceeded by; until the next document. */
+  placeOf(mark: number): ElementId {
+    return this.#places[mark] ?? 0;
+  }
+
   /** The marks met more often than allowed, rising; forgets all. */
-  take(allowed: readonly number[]): readonly number[] {
+  take(): readonly number[] {
+    const allowed = this.#allowed;
     const exceeded: number[] = [];
     for (let i = 0; i < this.#size; i += 1) {
       const mark = this.#met[i] ?? 0;
@@ -215,7 +227,7 @@ class Trie {
       const node = this.#next[row + (columns[doc.name(child)] ?? 0)] ?? 0;
       if (node === 0) continue;
       const mark = this.#marks[node] ?? 0;
-      if (mark !== 0) hits.add(mark - 1);
+      if (mark !== 0) hits.add(mark - 1, child);
       const below = this.#rows[node] ?? 0;
       if (below !== 0) this.#walk(doc, child, below, hits);
     }
@@ -254,7 +266,7 @@ class Anywhere {
 
 function countAt(doc: XmlDocument, e: ElementId, places: readonly Place[] | undefined, hits: Hits): void {
   if (places === undefined) return;
-  for (const place of places) if (isAt(doc, e, place)) hits.add(place.mark);
+  for (const place of places) if (isAt(doc, e, place)) hits.add(place.mark, e);
 }
 
 function isAt(doc: XmlDocument, e: ElementId, { names, rooted, except }: Place): boolean {
@@ -273,13 +285,13 @@ export function restrictionSurvey<F extends Facts>(): Survey<F> {
   const trie = new Trie(restrictions.tree());
   const anywhere = new Anywhere(restrictions.elements, restrictions.attributes);
   const { allowed, asserts } = restrictions;
-  const hits = new Hits(asserts.length);
+  const hits = new Hits(allowed);
   return {
     asserts: [...asserts, ...CONDITIONAL_RESTRICTIONS.map(assertFacts)],
     judge: (doc, e, facts, fail) => {
       trie.count(doc, hits);
       anywhere.count(doc, hits);
-      for (const mark of hits.take(allowed)) fail(mark);
+      for (const mark of hits.take()) fail(mark, hits.placeOf(mark));
       for (let i = 0; i < CONDITIONAL_RESTRICTIONS.length; i += 1) {
         if (CONDITIONAL_RESTRICTIONS[i]?.holds(doc, e, facts) === false) fail(asserts.length + i);
       }

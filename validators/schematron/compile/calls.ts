@@ -30,6 +30,7 @@ import {
   toDouble,
   truthOf,
 } from "./derive.js";
+import { keyCall } from "./keys.js";
 import { unsupported } from "./environment.js";
 import type { Env } from "./environment.js";
 import { translateRegex } from "../runtime/regex.js";
@@ -110,6 +111,8 @@ const FUNCTIONS: Readonly<Record<string, Row>> = {
   current: row(0, 0, ({ env }) =>
     env.current === undefined ? unsupported("current() where there is no context item") : oneItem(env.current),
   ),
+
+  key: row(2, 2, ({ env, args, exprs }) => keyCall(exprs[0], args[1] ?? emptyCode, env)),
 
   string: row(0, 1, (call) => stringCode(call.env.m, castStringOf(call.env.m, argOrContext(call)))),
   "normalize-space": row(0, 1, (call) => stringCode(call.env.m, `R.normalizeSpace(${textOrContext(call)})`)),

@@ -6,10 +6,11 @@ import { arrayOf, atomsOf, memoised, singleOf, truthOf } from "./derive.js";
 import { isConstant, Unsupported, withVariable } from "./environment.js";
 import type { Env, UserFunction, Variable } from "./environment.js";
 import { userFunctions } from "./functions.js";
+import { keyIndex } from "./keys.js";
 import { translateContext } from "./match.js";
 import type { Match } from "./match.js";
-import type { Let, MessagePart, Place, Schema, SourceAssert, SourcePattern, SourceRule } from "./model.js";
-import { Module } from "./module.js";
+import type { Let, MessagePart, Place, Schema, SourceAssert, SourceKey, SourcePattern, SourceRule } from "./model.js";
+import { Module, STATE } from "./module.js";
 import { SourceError } from "../release/source-xml.js";
 import { pathLimitOf, SURVEYED_MIN, trieConstant } from "../runtime/survey.js";
 import { translate } from "./translate.js";
@@ -18,7 +19,7 @@ import { XPathError } from "../xpath/lexer.js";
 import { parseXPath } from "../xpath/parser.js";
 
 /** Changes whenever the compiler's output does: compiled packs of another version are not loaded. */
-export const COMPILER_VERSION = "4";
+export const COMPILER_VERSION = "5";
 
 export type Compiled = {
   /** Body of a function of one parameter, R (runtime.ts); returns what pack.ts runs, the asserts included. */
@@ -41,6 +42,7 @@ class Compiler {
   readonly #m = new Module();
   readonly #asserts: AssertFacts[] = [];
   #functions: (name: Name) => UserFunction | undefined = () => undefined;
+  #keys: (name: string) => string | undefined = () => undefined;
 
   constructor(schema: Schema) {
     this.#schema = schema;
@@ -50,6 +52,7 @@ class Compiler {
     const schema = this.#schema;
     const globals = this.#globalLets([...schema.lets, ...sharedLets(schema)], new Map());
     this.#functions = userFunctions(schema.functions, schema.namespaces, this.#env(globals));
+    this.#keys = this.#keyTable(globals);
     const patterns = schema.patterns.map((pattern) => this.#pattern(pattern, globals));
     this.#checkLets();
     return {
@@ -63,16 +66,42 @@ class Compiler {
   }
 
   #env(variables: ReadonlyMap<string, Variable>): Env {
-    // The table of functions is asked when it is used, by when it is complete.
+    // The tables of functions and keys are asked when they are used, by when they are complete.
     return {
       m: this.#m,
       context: undefined,
       current: undefined,
       variables,
       functions: (name) => this.#functions(name),
+      keys: (name) => this.#keys(name),
       translate,
       memoised: false,
     };
+  }
+
+  /** The index of each key, translated when it is first asked for; a key that asks for itself is refused. */
+  #keyTable(globals: ReadonlyMap<string, Variable>): (name: string) => string | undefined {
+    const declared = new Map<string, SourceKey[]>();
+    for (const key of this.#schema.keys) declared.set(key.name, [...(declared.get(key.name) ?? []), key]);
+    const made = new Map<string, string | "busy">();
+    const indexOf = (name: string): string | undefined => {
+      const keys = declared.get(name);
+      const [first] = keys ?? [];
+      if (keys === undefined || first === undefined) return undefined;
+      const known = made.get(name);
+      if (known === "busy") throw new Unsupported(`the key ${name} that needs itself`);
+      if (known !== undefined) return known;
+      made.set(name, "busy");
+      const parsed = keys.map(({ match, use, place }) => ({
+        match: this.#parse(match, place),
+        use: this.#parse(use, place),
+      }));
+      const index = this.#at(first.place, () => keyIndex(parsed, this.#env(globals)));
+      made.set(name, index);
+      return index;
+    };
+    this.#later.push(...[...declared.keys()].map((name) => () => indexOf(name)));
+    return indexOf;
   }
 
   /** Lets of schema and patterns: evaluated at most once per document, with the document node as context item. */
@@ -245,7 +274,9 @@ class Compiler {
     const message = isConstantText
       ? ""
       : `, () => R.messageText(${assert.message.map((part) => this.#messagePart(part, assert.place, env)).join(", ")})`;
-    return `if (${assert.kind === "assert" ? `!${test}` : test}) g[1](${index}, ${frame}[0]${message});`;
+    const failed = `if (${assert.kind === "assert" ? `!${test}` : test}) g[${STATE.sink}](${index}, ${frame}[0]${message});`;
+    // What has been counted already cannot end in an error, and there are hundreds of it.
+    return surveyed === undefined ? `g[${STATE.assert}] = ${index}; ${failed}` : failed;
   }
 
   #messagePart(part: MessagePart, place: Place, env: Env): string {

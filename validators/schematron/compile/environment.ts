@@ -29,6 +29,8 @@ export type Env = {
   readonly size?: string | undefined;
   readonly variables: ReadonlyMap<string, Variable>;
   readonly functions: (name: Name) => UserFunction | undefined;
+  /** JavaScript that yields the index of an `xsl:key`; undefined when none has the name. */
+  readonly keys: (name: string) => string | undefined;
   /** Translates any expression: the files that translate one kind of it reach the others through this. */
   readonly translate: (expr: Expr, env: Env) => Code;
   /** True inside an expression that is evaluated once anyway. */

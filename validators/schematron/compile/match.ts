@@ -18,6 +18,10 @@ export type Match = {
   readonly condition: string;
 };
 
+/** A condition on the element `e`: that it matches any alternative of the pattern. */
+export const translateMatch = (expr: Expr, env: Env, e: string): string =>
+  disjunction(translateContext(expr, env, e), e, env);
+
 /** @param e  local that holds the element */
 export function translateContext(expr: Expr, env: Env, e: string): Match[] {
   return alternativesOf(expr).map((alternative) => matchOf(alternative, env, e));

@@ -34,11 +34,20 @@ export type SourcePattern = {
 /** `xsl:function`, kept as XML: the compiler reads its instructions. */
 export type SourceFunction = { readonly name: string; readonly element: SourceElement; readonly file: string };
 
+/** `xsl:key`: elements that match a pattern, found by what an expression says of each. */
+export type SourceKey = {
+  readonly name: string;
+  readonly match: string;
+  readonly use: string;
+  readonly place: Place;
+};
+
 export type Schema = {
   readonly title: string;
   /** Of `ns` elements, with xs and fn. */
   readonly namespaces: ReadonlyMap<string, string>;
   readonly lets: readonly Let[];
   readonly functions: readonly SourceFunction[];
+  readonly keys: readonly SourceKey[];
   readonly patterns: readonly SourcePattern[];
 };

@@ -7,8 +7,8 @@
  * document, one evaluation per run.
  */
 
-/** Slots of `g` that are not memos: the index of attributes, and the sink of findings. */
-export const STATE = { attributes: 0, sink: 1, firstMemo: 2 } as const;
+/** Slots of `g` that are not memos: the index of attributes, the sink of findings, the assert that is being judged. */
+export const STATE = { attributes: 0, sink: 1, assert: 2, firstMemo: 3 } as const;
 
 const LOCAL = /\bv\d+_/g;
 const DECLARED = /\b(?:const|let) (v\d+_)/g;

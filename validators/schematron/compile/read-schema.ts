@@ -11,6 +11,7 @@ import type {
   Schema,
   SourceAssert,
   SourceFunction,
+  SourceKey,
   SourcePattern,
   SourceRule,
 } from "./model.js";
@@ -52,7 +53,12 @@ export function readSchema(text: string, file: string, options: ReadOptions): Sc
   return new SchemaReader(options).read(text, file);
 }
 
-type Located = { readonly element: SourceElement; readonly file: string };
+type Located = {
+  readonly element: SourceElement;
+  readonly file: string;
+  /** What has been included to come here, nearest first: none of it may come again. */
+  readonly via?: readonly string[];
+};
 
 class SchemaReader {
   readonly #options: ReadOptions;
@@ -82,6 +88,7 @@ class SchemaReader {
       namespaces: this.#namespaces(children),
       lets: [],
       functions: [],
+      keys: [],
       patterns: patterns.map((pattern, index) => this.#pattern(pattern, index)),
     };
     return { ...schema, ...this.#declarations(children) };
@@ -90,34 +97,42 @@ class SchemaReader {
   /** Child elements with includes put in their place. */
   #children(parent: Located): Located[] {
     return elementsOf(parent.element).flatMap((element) => {
-      if (element.namespace !== SCH || element.local !== "include") return [{ element, file: parent.file }];
-      return [this.#included(element, parent.file)];
+      const { file, via = [] } = parent;
+      if (element.namespace !== SCH || element.local !== "include") return [{ element, file, via }];
+      return [this.#included(element, { file, via })];
     });
   }
 
-  #included(element: SourceElement, from: string): Located {
+  #included(element: SourceElement, { file: from, via = [] }: Omit<Located, "element">): Located {
     const href = required(element, "href", from);
+    if (/^(?:[a-z][a-z0-9+.-]*:|\/)/i.test(href))
+      throw new SourceError(from, element.line, `${href} is outside of the release: only relative files are included`);
     if (++this.#includes > INCLUDES_MAX)
       throw new SourceError(from, element.line, `more than ${INCLUDES_MAX} inclusions`);
     const [path = "", fragment] = href.split("#");
     const found = this.#options.include(path, from);
     if (found === undefined) throw new SourceError(from, element.line, `the file ${href} to include is missing`);
+    const name = fragment === undefined ? found.file : `${found.file}#${fragment}`;
+    if (via.includes(name) || (fragment === undefined && found.file === from))
+      throw new SourceError(from, element.line, `the file ${href} includes itself, directly or through others`);
     const root = parseSource(found.text, found.file);
-    if (fragment === undefined) return { element: root, file: found.file };
+    const reached = { file: found.file, via: [name, ...via] };
+    if (fragment === undefined) return { element: root, ...reached };
     const part = find(root, fragment);
     if (part === undefined) throw new SourceError(from, element.line, `nothing in ${path} has the id ${fragment}`);
-    return { element: part, file: found.file };
+    return { element: part, ...reached };
   }
 
-  #collectAbstract({ element, file }: Located): void {
+  #collectAbstract(located: Located): void {
+    const { element, file } = located;
     if (element.namespace !== SCH) return;
     const isAbstract = element.attributes.get("abstract") === "true";
     if (element.local === "pattern") {
-      if (isAbstract) this.#abstractPatterns.set(required(element, "id", file), { element, file });
-      for (const child of this.#children({ element, file })) this.#collectAbstract(child);
+      if (isAbstract) this.#abstractPatterns.set(required(element, "id", file), located);
+      for (const child of this.#children(located)) this.#collectAbstract(child);
     } else if ((element.local === "rule" && isAbstract) || element.local === "rules") {
-      if (element.local === "rule") this.#abstractRules.set(required(element, "id", file), { element, file });
-      else for (const child of this.#children({ element, file })) this.#collectAbstract(child);
+      if (element.local === "rule") this.#abstractRules.set(required(element, "id", file), located);
+      else for (const child of this.#children(located)) this.#collectAbstract(child);
     }
   }
 
@@ -157,12 +172,14 @@ class SchemaReader {
     return patterns.filter(({ element }) => active.has(element.attributes.get("id") ?? ""));
   }
 
-  #declarations(children: readonly Located[]): { readonly lets: Let[]; readonly functions: SourceFunction[] } {
+  #declarations(children: readonly Located[]): Pick<Schema, "lets" | "functions" | "keys"> {
     const lets: Let[] = [];
     const functions: SourceFunction[] = [];
+    const keys: SourceKey[] = [];
     for (const { element, file } of children) {
       if (element.namespace === XSL && element.local === "function")
         functions.push({ name: required(element, "name", file), element, file });
+      else if (element.namespace === XSL && element.local === "key") keys.push(readKey(element, file));
       else if (isLet(element)) lets.push(readLet(element, file));
       else if (
         element.namespace !== SCH ||
@@ -170,7 +187,7 @@ class SchemaReader {
       )
         refuse(element, file);
     }
-    return { lets, functions };
+    return { lets, functions, keys };
   }
 
   #pattern(located: Located, index: number): SourcePattern {
@@ -198,15 +215,16 @@ class SchemaReader {
       .filter((child) => child.local === "param")
       .map((child) => [required(child, "name", file), required(child, "value", file)] as const)
       .sort((a, b) => b[0].length - a[0].length);
-    return { element: substitute(abstract.element, parameters), file: abstract.file };
+    return { ...abstract, element: substitute(abstract.element, parameters, { file, line: element.line }) };
   }
 
-  #rule({ element, file }: Located): SourceRule {
+  #rule(located: Located): SourceRule {
+    const { element, file } = located;
     if (++this.#rules > RULES_MAX) throw new SourceError(file, element.line, `more than ${RULES_MAX} rules`);
     const context = required(element, "context", file);
     const lets: Let[] = [];
     const asserts: SourceAssert[] = [];
-    this.#ruleParts({ element, file }, element, context, lets, asserts, 0);
+    this.#ruleParts(located, element, context, lets, asserts, 0);
     return { context, lets, asserts, place: { file, line: element.line } };
   }
 
@@ -225,13 +243,14 @@ class SchemaReader {
         asserts.push(this.#assert(element, file, rule, context));
       else if (element.namespace === SCH && element.local === "extends") {
         if (depth > 16) throw new SourceError(file, element.line, "rules extend each other too deeply");
-        this.#ruleParts(this.#extended(element, file), rule, context, lets, asserts, depth + 1);
+        this.#ruleParts(this.#extended(child), rule, context, lets, asserts, depth + 1);
       } else if (element.namespace !== SCH || !DOCUMENTATION.has(element.local)) refuse(element, file);
     }
   }
 
-  #extended(element: SourceElement, file: string): Located {
-    if (element.attributes.has("href")) return this.#included(element, file);
+  #extended(located: Located): Located {
+    const { element, file } = located;
+    if (element.attributes.has("href")) return this.#included(element, located);
     const id = required(element, "rule", file);
     const rule = this.#abstractRules.get(id);
     if (rule === undefined) throw new SourceError(file, element.line, `the abstract rule ${id} is not declared`);
@@ -282,22 +301,32 @@ function readLet(element: SourceElement, file: string): Let {
   };
 }
 
+function readKey(element: SourceElement, file: string): SourceKey {
+  if (element.attributes.has("collation") || elementsOf(element).length > 0)
+    throw new SourceError(file, element.line, "an xsl:key with a collation or with content is not supported");
+  return {
+    name: required(element, "name", file),
+    match: required(element, "match", file),
+    use: required(element, "use", file),
+    place: placeOf(element, file),
+  };
+}
+
 const placeOf = (element: SourceElement, file: string): Place => ({ file, line: element.line });
 
 /**
- * `fatal`, `error` and `warning` as they are; what only informs is a warning; no flag, or another word, is an error.
+ * `fatal`, `error`, `warning` and what only informs, each as it is; no flag, or another word, is an error.
  */
 const SEVERITIES: Readonly<Record<string, Severity>> = {
   fatal: "fatal",
   error: "error",
   warning: "warning",
   warn: "warning",
-  information: "warning",
-  info: "warning",
-  hint: "warning",
-  notice: "warning",
+  information: "information",
+  info: "information",
+  hint: "information",
+  notice: "information",
 };
-
 const severityOf = (flag: string | undefined): Severity => {
   const word = flag?.toLowerCase() ?? "error";
   return Object.hasOwn(SEVERITIES, word) ? (SEVERITIES[word] ?? "error") : "error";
@@ -337,22 +366,28 @@ function find(element: SourceElement, id: string): SourceElement | undefined {
   return undefined;
 }
 
+/** Characters of an attribute after its parameters have been put in; parameters may name each other. */
+const SUBSTITUTED_MAX = 262_144;
+
 /** Replaces `$name` in every attribute below an abstract pattern. */
-function substitute(element: SourceElement, parameters: readonly (readonly [string, string])[]): SourceElement {
-  const attributes = new Map(
-    Array.from(
-      element.attributes,
-      ([name, value]) =>
-        [
-          name,
-          parameters.reduce((text, [parameter, replacement]) => text.replaceAll(`$${parameter}`, replacement), value),
-        ] as const,
-    ),
-  );
+function substitute(
+  element: SourceElement,
+  parameters: readonly (readonly [string, string])[],
+  place: Place,
+): SourceElement {
+  const filled = (value: string): string =>
+    parameters.reduce((text, [parameter, replacement]) => {
+      const result = text.replaceAll(`$${parameter}`, () => replacement);
+      if (result.length > SUBSTITUTED_MAX)
+        throw new SourceError(place.file, place.line, `a parameter grows beyond ${SUBSTITUTED_MAX} characters`);
+      return result;
+    }, value);
   return {
     ...element,
-    attributes,
-    children: element.children.map((child) => (typeof child === "string" ? child : substitute(child, parameters))),
+    attributes: new Map(Array.from(element.attributes, ([name, value]) => [name, filled(value)] as const)),
+    children: element.children.map((child) =>
+      typeof child === "string" ? child : substitute(child, parameters, place),
+    ),
   };
 }
 

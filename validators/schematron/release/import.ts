@@ -20,6 +20,7 @@ import { readSchema } from "../compile/read-schema.js";
 import { knownRelease, readRelease, ReleaseError, sha256 } from "./release.js";
 import type { ReleaseFile } from "./release.js";
 import { parseSource } from "./source-xml.js";
+import { DeadlineExceeded, within } from "../runtime/deadline.js";
 import { isTestSet, readTests } from "./test-set.js";
 import type { EmbeddedTest } from "./test-set.js";
 
@@ -59,8 +60,10 @@ export type CompiledSchema = { readonly file: string; readonly schema: Schema; r
  */
 export function importRules(options: ImportOptions): ImportResult {
   const files = readRelease(options.source);
-  const schemas = compileRelease(files, options.phase);
+  const schemas = compiledInTime(files, options);
   if (schemas.length === 0) throw new ReleaseError(`${basename(options.source)} holds no Schematron schema`);
+  if (schemas.every(({ compiled }) => compiled.asserts.length === 0))
+    throw new ReleaseError(`${basename(options.source)} checks nothing: no rule of it has an assert or a report`);
   const id = options.id ?? idOf(options.source);
   if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(id))
     throw new ReleaseError(`${JSON.stringify(id)} is no id of a pack: lower case letters, digits, dot, hyphen`);
@@ -100,6 +103,18 @@ export function importRules(options: ImportOptions): ImportResult {
   return { manifest, directory: writePack(options.rulesDir, manifest, schemas, kept), likenesses: found, tests };
 }
 
+/** The largest release there is takes three seconds; one that never ends must not hang the command. */
+const COMPILE_MS_MAX = 60_000;
+
+function compiledInTime(files: readonly ReleaseFile[], { source, phase }: ImportOptions): CompiledSchema[] {
+  try {
+    return within(COMPILE_MS_MAX, () => compileRelease(files, phase));
+  } catch (error) {
+    if (!(error instanceof DeadlineExceeded)) throw error;
+    throw new ReleaseError(`${basename(source)} could not be compiled within ${COMPILE_MS_MAX / 1_000} seconds`);
+  }
+}
+
 const optional = <K extends string>(key: K, value: string | undefined): Partial<Record<K, string>> =>
   (value === undefined ? {} : { [key]: value }) as Partial<Record<K, string>>;
 
@@ -111,11 +126,14 @@ export const idOf = (source: string): string =>
     .replace(/[^a-z0-9.-]+/g, "-")
     .replace(/^[-.]+/, "");
 
-/** Compiles every schema among the files; files that are only included by others are none. */
-export function compileRelease(files: readonly ReleaseFile[], phase?: string): CompiledSchema[] {
+/**
+ * Compiles every schema among the files; files that are only included by others are none.
+ * @param only  the one schema to compile, by its path. Default: all
+ */
+export function compileRelease(files: readonly ReleaseFile[], phase?: string, only?: string): CompiledSchema[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   return files
-    .filter((file) => /\.sch$/i.test(file.path) && isSchema(file))
+    .filter((file) => (only ?? file.path) === file.path && /\.sch$/i.test(file.path) && isSchema(file))
     .map((file) => {
       const schema = readSchema(decodeSource(file.bytes, file.path), file.path, {
         include: (href, from) => {

@@ -10,7 +10,7 @@ export type ReleaseFile = {
   readonly sha256: string;
 };
 
-const LIMITS = { entries: 4_000, bytes: 128 * 1024 * 1024, depth: 8 } as const;
+const LIMITS = { entries: 4_000, bytes: 128 * 1024 * 1024, depth: 8, schemaBytes: 16 * 1024 * 1024 } as const;
 /** What a release is made of; other files (documentation, style sheets compiled elsewhere) are not read. */
 const WANTED = /\.(?:sch|xsd|xml)$/i;
 
@@ -24,7 +24,7 @@ export class ReleaseError extends Error {
 
 /**
  * The Schematron, XSD and XML files of a folder or ZIP archive, sorted by path.
- * @throws ReleaseError when it is neither, has no such file, or exceeds 4,000 files or 128 MB; ZipError
+ * @throws ReleaseError when it is neither, has no such file, or exceeds 4,000 files, 128 MB or 16 MB a schema; ZipError
  */
 export function readRelease(source: string): ReleaseFile[] {
   const stats = statSync(source, { throwIfNoEntry: false });
@@ -36,8 +36,15 @@ export function readRelease(source: string): ReleaseFile[] {
         bytes,
         sha256: sha256(bytes),
       }));
+  for (const { path, bytes } of files) checkSize(path, bytes.length);
   if (files.length === 0) throw new ReleaseError(`${basename(source)} holds no Schematron, XSD or XML file`);
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The largest schema that is published has 2 MB; a far larger one would take memory for its tree and its code. */
+function checkSize(path: string, bytes: number): void {
+  if (/\.sch$/i.test(path) && bytes > LIMITS.schemaBytes)
+    throw new ReleaseError(`${path} is larger than ${LIMITS.schemaBytes / 1024 / 1024} MB`);
 }
 
 function readFolder(root: string): ReleaseFile[] {
@@ -49,7 +56,9 @@ function readFolder(root: string): ReleaseFile[] {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) visit(path, depth + 1);
       else if (entry.isFile() && WANTED.test(entry.name)) {
-        left -= statSync(path).size;
+        const { size } = statSync(path);
+        checkSize(relative(root, path), size);
+        left -= size;
         if (left < 0 || files.length >= LIMITS.entries)
           throw new ReleaseError(`the release has more than ${LIMITS.entries} files or ${LIMITS.bytes} bytes`);
         const bytes = readFileSync(path);

@@ -62,6 +62,27 @@ function has(sorted: readonly Node[], node: Node): boolean {
   return false;
 }
 
+/** The index of a key: elements by text, each in document order and once. */
+type KeyMap = Map<string, ElementId[]>;
+
+/** An empty index; nothing but this file knows what it is made of. */
+export const keyMap = (): KeyMap => new Map();
+
+/** Notes an element under a value; elements come in document order. */
+export function keyPut(index: KeyMap, value: string, e: ElementId): void {
+  const known = index.get(value);
+  if (known === undefined) index.set(value, [e]);
+  else if (known.at(-1) !== e) known.push(e);
+}
+
+/** The elements under a value; none where there is no value. */
+export const keyed = (index: KeyMap, value: string | undefined): readonly ElementId[] =>
+  (value === undefined ? undefined : index.get(value)) ?? [];
+
+/** The elements under any of the values, in document order and once. */
+export const keyedByAny = (index: KeyMap, values: readonly string[]): ElementId[] =>
+  sortUnique(values.flatMap((value) => keyed(index, value)));
+
 /** First child with that name of an element or (-1) of the document node; -1 if there is none. */
 export function childOf(doc: XmlDocument, node: number, name: NameId): ElementId {
   if (node >= 0) return doc.child(node, name);

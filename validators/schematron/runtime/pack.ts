@@ -1,4 +1,5 @@
 /** Runs compiled rules over a document: a RuleSet like the built-in ones. */
+import { invalidates } from "../../report.js";
 import type { Layer } from "../../report.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { internedNames } from "../../xml/names.js";
@@ -75,13 +76,15 @@ class PackRunner {
     const findings: RawFinding[] = [];
     let dropped = 0;
     let droppedInvalid = false;
+    const droppedRules = new Map<string, number>();
     const sink: Sink = (index, e, message) => {
       const facts = this.#generated.rules.asserts[index];
       // The message is worked out even beyond the bound: an error in it is an error of the layer.
       const text = message?.() ?? facts?.message ?? "";
       if (facts === undefined || findings.length >= findingsMax) {
         dropped++;
-        if (facts?.severity !== "warning") droppedInvalid = true;
+        droppedRules.set(facts?.id ?? "", (droppedRules.get(facts?.id ?? "") ?? 0) + 1);
+        if (facts === undefined || invalidates(facts.severity)) droppedInvalid = true;
       } else
         findings.push({
           ruleId: facts.id,
@@ -101,7 +104,7 @@ class PackRunner {
         return { findings: [engineFinding("FOER0000")], dropped: 0, droppedInvalid: false };
       throw error;
     }
-    return { findings, dropped, droppedInvalid };
+    return { findings, dropped, droppedInvalid, droppedRules };
   }
 
   #newState(sink: Sink): State {
@@ -137,10 +140,17 @@ class PackRunner {
         }
       }
     } catch (error) {
-      if (error instanceof RuleError) return engineFinding(error.code, at);
+      if (error instanceof RuleError)
+        return engineFinding(error.code, { element: at, at: error.element, ruleId: this.#assertOf(state) });
       if (!(error instanceof RangeError)) throw error;
     }
     return undefined;
+  }
+
+  /** The assert that was being judged; undefined when it was a context or a variable before the first. */
+  #assertOf(state: State): string | undefined {
+    const index = state[STATE.assert];
+    return typeof index === "number" ? this.#generated.rules.asserts[index]?.id : undefined;
   }
 
   #judgeAll(doc: XmlDocument, state: State): void {
