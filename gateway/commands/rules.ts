@@ -5,6 +5,7 @@ import type { Command, ExitCode } from "./command.js";
 import { activatePack } from "./rules/activation.js";
 import { readable, rulesDir } from "./rules/directory.js";
 import { importPack } from "./rules/import.js";
+import { rulePages } from "./rules/pages.js";
 import { verify } from "./rules/verify.js";
 import { print } from "./terminal.js";
 
@@ -76,6 +77,12 @@ export const rulesCommands: readonly Command[] = [
     activate,
   ),
   command("rules deactivate", "Stop using a pack from the next start.", ["kurier rules deactivate NAME"], deactivate),
+  command(
+    "rules pages",
+    "Draw what the pages of the rules show from their tables.",
+    ["kurier rules pages --write | --check", "For developers: compares or writes gateway/web/validate/rules.json."],
+    rulePages,
+  ),
   command(
     "rules verify",
     "Compare a pack with the built-in rules over documents.",

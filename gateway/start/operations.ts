@@ -51,6 +51,7 @@ import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
 import { reportingRoutes } from "../routes/reporting.js";
 import { sapiRoutes } from "../routes/sapi.js";
 import { smpRoutes } from "../routes/smp.js";
+import { validatePageRoutes } from "../routes/validate-page.js";
 import { validationRoutes } from "../routes/validation.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { PeopleParts } from "./people.js";
@@ -155,6 +156,7 @@ export function publicRows(parts: EngineParts, accessPoint: AccessPoint | undefi
     ...contract,
     ...PAGES.flatMap((pages) => pages.rows(parts)),
     ...webRoutes(openApiDocuments(contract), () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines)),
+    ...validatePageRoutes(),
     ...(accessPoint === undefined ? [] : NETWORK_OPERATIONS.flatMap((operations) => operations.rows(accessPoint))),
   ];
 }

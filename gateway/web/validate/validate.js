@@ -1,0 +1,419 @@
+// The page /validate: sends one document to POST /api/validate and shows what comes back. Nothing of a document becomes
+// markup: every text is set as text. The page's policy allows no inline script and no other host.
+const TEXTS = {
+  en: {
+    skip: "To the document",
+    navValidate: "Validate",
+    navRules: "Rules",
+    navDocs: "API",
+    language: "Language",
+    title: "Validate an invoice",
+    intro:
+      "UBL 2.1 invoices, credit notes and responses by the rules of EN 16931 and Peppol BIS Billing 3.0. Nothing is stored.",
+    file: "Choose an XML file, or drop it anywhere on this page",
+    paste: "Or paste the XML",
+    check: "Validate",
+    checking: "Validating…",
+    show: "Show",
+    copy: "Copy as JSON",
+    copied: "Copied.",
+    save: "Save as JSON",
+    findings: "Findings",
+    source: "Source",
+    reading: "The invoice, to be read",
+    valid: "Valid",
+    invalid: "Invalid",
+    none: "No findings.",
+    by: "Judged by",
+    line: "Line",
+    column: "column",
+    omitted: "More findings that are not listed",
+    empty: "Choose a file or paste a document first.",
+    large: "The document is larger than 20 MB.",
+    busy: "The validator is busy. Try again in a moment.",
+    many: "Too many documents from your address. Try again in a minute.",
+    failed: "The document could not be sent. Check the connection and try again.",
+    unreadable: "The document cannot be read.",
+    severities: { fatal: "Fatal", error: "Error", warning: "Warning", information: "Information" },
+    fields: {
+      number: "Number",
+      type: "Type",
+      issued: "Issued",
+      due: "Due",
+      seller: "Seller",
+      buyer: "Buyer",
+      reference: "Buyer reference",
+      account: "Account",
+      net: "Total without VAT",
+      vat: "VAT",
+      gross: "Total with VAT",
+      payable: "Amount due",
+      item: "Item",
+      quantity: "Quantity",
+      price: "Price",
+      amount: "Amount",
+    },
+  },
+  sk: {
+    skip: "Na dokument",
+    navValidate: "Kontrola",
+    navRules: "Pravidlá",
+    navDocs: "API",
+    language: "Jazyk",
+    title: "Kontrola faktúry",
+    intro: "Faktúry, dobropisy a odpovede UBL 2.1 podľa pravidiel EN 16931 a Peppol BIS Billing 3.0. Nič sa neukladá.",
+    file: "Vyberte súbor XML, alebo ho pustite kamkoľvek na túto stránku",
+    paste: "Alebo vložte XML",
+    check: "Skontrolovať",
+    checking: "Kontroluje sa…",
+    show: "Zobraziť",
+    copy: "Kopírovať ako JSON",
+    copied: "Skopírované.",
+    save: "Uložiť ako JSON",
+    findings: "Zistenia",
+    source: "Zdroj",
+    reading: "Faktúra na čítanie",
+    valid: "Platný",
+    invalid: "Neplatný",
+    none: "Bez zistení.",
+    by: "Posúdené podľa",
+    line: "Riadok",
+    column: "stĺpec",
+    omitted: "Ďalšie zistenia, ktoré tu nie sú",
+    empty: "Najprv vyberte súbor alebo vložte dokument.",
+    large: "Dokument je väčší ako 20 MB.",
+    busy: "Kontrola je vyťažená. Skúste to o chvíľu znova.",
+    many: "Priveľa dokumentov z vašej adresy. Skúste to o minútu.",
+    failed: "Dokument sa nepodarilo odoslať. Skontrolujte spojenie a skúste to znova.",
+    unreadable: "Dokument sa nedá prečítať.",
+    severities: { fatal: "Závažné", error: "Chyba", warning: "Varovanie", information: "Informácia" },
+    fields: {
+      number: "Číslo",
+      type: "Typ",
+      issued: "Vystavená",
+      due: "Splatná",
+      seller: "Predávajúci",
+      buyer: "Kupujúci",
+      reference: "Referencia kupujúceho",
+      account: "Účet",
+      net: "Spolu bez DPH",
+      vat: "DPH",
+      gross: "Spolu s DPH",
+      payable: "Na úhradu",
+      item: "Položka",
+      quantity: "Množstvo",
+      price: "Cena",
+      amount: "Suma",
+    },
+  },
+};
+const SEVERITIES = ["fatal", "error", "warning", "information"];
+const BYTES_MAX = 20 * 1024 * 1024;
+/** Lines that are shown in full; of longer documents those around findings are. */
+const LINES_MAX = 3_000;
+const LINES_AROUND = 3;
+/** A line without line breaks may be the whole document. */
+const LINE_CHARS_MAX = 2_000;
+const READ_LINES_MAX = 200;
+
+const byId = (id) => document.getElementById(id);
+const make = (tag, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+};
+
+let language = navigator.language.toLowerCase().startsWith("sk") ? "sk" : "en";
+let shown;
+const hidden = new Set();
+const text = () => TEXTS[language];
+
+const translatePage = () => {
+  document.documentElement.lang = language;
+  byId("language").value = language;
+  for (const element of document.querySelectorAll("[data-text]")) element.textContent = text()[element.dataset.text];
+  document.title = `${text().title} – Kurier`;
+};
+
+const say = (sentence) => {
+  byId("status").textContent = sentence;
+};
+
+const REFUSALS = { 413: "large", 429: "many", 503: "busy" };
+
+/** Judges the bytes and shows the verdict. */
+const check = async (bytes) => {
+  if (bytes.byteLength === 0) return say(text().empty);
+  if (bytes.byteLength > BYTES_MAX) return say(text().large);
+  byId("check").disabled = true;
+  say(text().checking);
+  try {
+    const response = await fetch("/api/validate", {
+      method: "POST",
+      headers: { "Content-Type": "application/xml", "Accept-Language": language },
+      body: bytes,
+    });
+    if (!response.ok) return say(text()[REFUSALS[response.status] ?? "failed"]);
+    shown = { bytes, source: new TextDecoder().decode(bytes), verdict: await response.json() };
+    say("");
+    show();
+    byId("verdict").focus();
+  } catch {
+    say(text().failed);
+  } finally {
+    byId("check").disabled = false;
+  }
+};
+
+const findingsOf = (verdict) =>
+  [verdict.xsd, verdict.en16931, verdict.peppol, verdict.advice].flatMap(({ messages }) => messages);
+
+const show = () => {
+  const { verdict, source } = shown;
+  const findings = findingsOf(verdict);
+  byId("result").hidden = false;
+  const title = byId("verdict");
+  title.className = verdict.valid ? "valid" : "invalid";
+  title.textContent = verdict.valid ? text().valid : text().invalid;
+  byId("summary").textContent =
+    verdict.ruleSet.length === 0
+      ? text().unreadable
+      : `${text().by}: ${verdict.profile} (${verdict.ruleSet.join(", ")})`;
+  showOmitted(verdict);
+  showFilters(findings);
+  showFindings(findings);
+  showSource(source, findings);
+  showReading(source, verdict);
+};
+
+const showOmitted = ({ omittedRules = {} }) => {
+  const rules = Object.entries(omittedRules).map(([id, count]) => `${id} (${count})`);
+  byId("omitted").hidden = rules.length === 0;
+  byId("omitted").textContent = `${text().omitted}: ${rules.join(", ")}`;
+};
+
+const showFilters = (findings) => {
+  const filters = byId("filters");
+  filters.replaceChildren(filters.querySelector("legend"));
+  for (const severity of SEVERITIES) {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    if (count === 0) continue;
+    const box = make("input", { type: "checkbox", checked: !hidden.has(severity), value: severity });
+    box.addEventListener("change", () => {
+      if (box.checked) hidden.delete(severity);
+      else hidden.add(severity);
+      showFindings(findings);
+    });
+    filters.append(make("label", {}, box, `${text().severities[severity]} (${count})`));
+  }
+};
+
+const showFindings = (findings) => {
+  const rows = findings.filter(({ severity }) => !hidden.has(severity)).map(row);
+  byId("findings").replaceChildren(...(rows.length > 0 ? rows : [make("li", { textContent: text().none })]));
+};
+
+const row = ({ ruleId, severity, message, value, line, column, location, btIds = [] }) => {
+  const item = make(
+    "li",
+    { className: severity },
+    make(
+      "p",
+      {},
+      make("span", { className: "severity", textContent: text().severities[severity] }),
+      " ",
+      make("a", { href: `/validate/rules/${encodeURIComponent(ruleId)}`, textContent: ruleId }),
+      " ",
+      make("span", { className: "terms", textContent: btIds.join(" ") }),
+    ),
+    make("p", { textContent: message }),
+  );
+  if (value !== undefined) item.append(make("p", {}, make("code", { textContent: value })));
+  item.append(make("p", {}, make("code", { textContent: location })));
+  if (line !== undefined) {
+    const place =
+      column === undefined ? `${text().line} ${line}` : `${text().line} ${line}, ${text().column} ${column}`;
+    const button = make("button", { type: "button", className: "place", textContent: place });
+    button.addEventListener("click", () => goTo(line));
+    item.append(button);
+  }
+  return item;
+};
+
+const goTo = (line) => {
+  const target = byId("source").querySelector(`[data-line="${line}"]`);
+  if (target === null) return;
+  target.scrollIntoView({ block: "center", inline: "nearest" });
+  target.focus();
+};
+
+/** The worst severity of each line. */
+const marksOf = (findings) => {
+  const marks = new Map();
+  for (const { line, severity } of findings) {
+    const known = marks.get(line);
+    if (line !== undefined && (known === undefined || SEVERITIES.indexOf(severity) < SEVERITIES.indexOf(known)))
+      marks.set(line, severity);
+  }
+  return marks;
+};
+
+const showSource = (source, findings) => {
+  const lines = source.split(/\r\n|\r|\n/u);
+  const marks = marksOf(findings);
+  const list = make("ol");
+  const isNear = (line) => {
+    for (let near = line - LINES_AROUND; near <= line + LINES_AROUND; near += 1) if (marks.has(near)) return true;
+    return false;
+  };
+  let gap = false;
+  lines.forEach((content, index) => {
+    const line = index + 1;
+    if (lines.length > LINES_MAX && line > LINES_AROUND && !isNear(line)) {
+      if (!gap) list.append(make("li", { className: "gap" }));
+      gap = true;
+      return;
+    }
+    gap = false;
+    const item = make("li", { className: marks.get(line) ?? "" });
+    item.dataset.line = String(line);
+    if (marks.has(line)) item.tabIndex = -1;
+    item.append(content.length > LINE_CHARS_MAX ? `${content.slice(0, LINE_CHARS_MAX)}…` : content);
+    list.append(item);
+  });
+  byId("source").replaceChildren(list);
+};
+
+/** Text of the first element at a path of local names, "" without one. */
+const at = (element, ...path) => {
+  let found = element;
+  for (const name of path) {
+    found = found === undefined ? undefined : [...found.children].find(({ localName }) => localName === name);
+  }
+  return found?.textContent.trim() ?? "";
+};
+const childrenOf = (element, ...names) => [...element.children].filter(({ localName }) => names.includes(localName));
+
+const partyOf = (root, side) => {
+  const [wrapper] = childrenOf(root, side);
+  const [party] = wrapper === undefined ? [] : childrenOf(wrapper, "Party");
+  if (party === undefined) return "";
+  return [
+    at(party, "PartyLegalEntity", "RegistrationName"),
+    at(party, "PartyTaxScheme", "CompanyID"),
+    at(party, "PostalAddress", "StreetName"),
+    [at(party, "PostalAddress", "PostalZone"), at(party, "PostalAddress", "CityName")].join(" ").trim(),
+    at(party, "PostalAddress", "Country", "IdentificationCode"),
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
+};
+
+/** What the validator could not read is not parsed here either. */
+const rootOf = (source, { ruleSet }) =>
+  ruleSet.length === 0 ? undefined : new DOMParser().parseFromString(source, "application/xml").documentElement;
+
+const showReading = (source, verdict) => {
+  const root = rootOf(source, verdict);
+  const reading = byId("reading");
+  if (root?.localName !== "Invoice" && root?.localName !== "CreditNote") {
+    reading.replaceChildren(make("p", { textContent: text().unreadable }));
+    return;
+  }
+  const { fields } = text();
+  const currency = at(root, "DocumentCurrencyCode");
+  const money = (value) => (value === "" ? "" : `${value} ${currency}`);
+  const rows = {
+    number: at(root, "ID"),
+    type: `${root.localName} ${at(root, "InvoiceTypeCode") || at(root, "CreditNoteTypeCode")}`,
+    issued: at(root, "IssueDate"),
+    due: at(root, "DueDate") || at(root, "PaymentMeans", "PaymentDueDate"),
+    seller: partyOf(root, "AccountingSupplierParty"),
+    buyer: partyOf(root, "AccountingCustomerParty"),
+    reference: at(root, "BuyerReference"),
+    account: at(root, "PaymentMeans", "PayeeFinancialAccount", "ID"),
+    net: money(at(root, "LegalMonetaryTotal", "TaxExclusiveAmount")),
+    vat: money(at(root, "TaxTotal", "TaxAmount")),
+    gross: money(at(root, "LegalMonetaryTotal", "TaxInclusiveAmount")),
+    payable: money(at(root, "LegalMonetaryTotal", "PayableAmount")),
+  };
+  const list = make("dl");
+  for (const [name, value] of Object.entries(rows))
+    if (value !== "") list.append(make("dt", { textContent: fields[name] }), make("dd", { textContent: value }));
+  reading.replaceChildren(list, linesTable(root, fields));
+};
+
+const linesTable = (root, fields) => {
+  const head = make(
+    "tr",
+    {},
+    ...["item", "quantity", "price", "amount"].map((name, index) =>
+      make("th", { scope: "col", className: index === 0 ? "" : "number", textContent: fields[name] }),
+    ),
+  );
+  const lines = childrenOf(root, "InvoiceLine", "CreditNoteLine");
+  const rows = lines
+    .slice(0, READ_LINES_MAX)
+    .map((line) =>
+      make(
+        "tr",
+        {},
+        make("td", { textContent: at(line, "Item", "Name") }),
+        ...[
+          at(line, "InvoicedQuantity") || at(line, "CreditedQuantity"),
+          at(line, "Price", "PriceAmount"),
+          at(line, "LineExtensionAmount"),
+        ].map((value) => make("td", { className: "number", textContent: value })),
+      ),
+    );
+  if (lines.length > READ_LINES_MAX)
+    rows.push(make("tr", {}, make("td", { colSpan: 4, textContent: `… ${lines.length - READ_LINES_MAX}` })));
+  const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
+  return make("div", { className: "scroll" }, table);
+};
+
+const asJson = () => JSON.stringify(shown.verdict, undefined, 2);
+
+byId("form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const [file] = byId("file").files;
+  const pasted = byId("input").value;
+  await check(pasted === "" && file !== undefined ? await file.arrayBuffer() : new TextEncoder().encode(pasted).buffer);
+});
+byId("file").addEventListener("change", async () => {
+  const [file] = byId("file").files;
+  if (file === undefined) return;
+  byId("input").value = "";
+  await check(await file.arrayBuffer());
+});
+byId("language").addEventListener("change", async () => {
+  language = byId("language").value;
+  translatePage();
+  if (shown !== undefined) await check(shown.bytes);
+});
+byId("copy").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(asJson());
+  say(text().copied);
+});
+byId("save").addEventListener("click", () => {
+  const url = URL.createObjectURL(new Blob([asJson()], { type: "application/json" }));
+  make("a", { href: url, download: "verdict.json" }).click();
+  URL.revokeObjectURL(url);
+});
+for (const type of ["dragenter", "dragover"])
+  document.addEventListener(type, (event) => {
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  });
+for (const type of ["dragleave", "drop"])
+  document.addEventListener(type, (event) => {
+    event.preventDefault();
+    document.body.classList.remove("dropping");
+  });
+document.addEventListener("drop", async (event) => {
+  const [file] = event.dataTransfer?.files ?? [];
+  if (file === undefined) return;
+  byId("input").value = "";
+  await check(await file.arrayBuffer());
+});
+translatePage();

@@ -1,0 +1,217 @@
+/**
+ * The page /validate in a browser, with a whole engine behind it: official examples and broken files, by drop, by paste and
+ * by the keyboard alone; findings beside their lines, filters, languages, a phone, the dark.
+ */
+import { chromium } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { invoiceWithLines } from "../../bench/documents.js";
+import { describeBrowser } from "../support/chromium.js";
+import { conformanceBytes, conformanceFiles } from "../support/conformance.js";
+import { startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
+
+const VALID = invoiceWithLines(2).toString();
+const broken = (pattern: RegExp | string, by: string): string => {
+  const text = VALID.replace(pattern, by);
+  if (text === VALID) throw new Error(`${String(pattern)} is not in the sample`);
+  return text;
+};
+
+/** Files that are wrong in one way each, with a rule that says so. */
+const BROKEN: readonly (readonly [name: string, xml: string, ruleId: string])[] = [
+  ["no-xml.xml", "hello", "XML-TAG"],
+  ["json.xml", '{"invoice":1}', "XML-IS-JSON"],
+  ["cut.xml", VALID.slice(0, -40), "XML-TRUNCATED"],
+  ["doctype.xml", broken("<Invoice", "<!DOCTYPE Invoice><Invoice"), "XML-DOCTYPE"],
+  ["end-tag.xml", broken("</cbc:ID>", "</cbc:Id>"), "XML-END-TAG"],
+  ["ampersand.xml", broken("Obchodná", "A & B"), "XML-REFERENCE"],
+  ["markup.xml", broken("<cbc:BuyerReference>", "<cbc:BuyerReference><![CDATA[<img src=x onerror=alert(1)>]]>").replace("<cbc:IssueDate>", "<cbc:UUID>1</cbc:UUID><cbc:IssueDate>"), "UBL-CR-005"],
+  ["order.xml", '<Order xmlns="urn:oasis:names:specification:ubl:schema:xsd:Order-2"/>', "UBL-ROOT"],
+  ["namespace.xml", broken("CommonBasicComponents-2", "CommonBasicComponents-1"), "UBL-NAMESPACE"],
+  ["unknown.xml", broken("<cbc:BuyerReference>", "<cbc:Unheard/><cbc:BuyerReference>"), "UBL-GRAMMAR-UNEXPECTED"],
+  ["date.xml", broken(/(<cbc:IssueDate>)[^<]*/u, "$120.11.2026"), "UBL-GRAMMAR-VALUE"],
+  ["twice.xml", broken(/(<cbc:IssueDate>.*<\/cbc:IssueDate>)/u, "$1$1"), "UBL-GRAMMAR-REPEATED"],
+  ["sum.xml", broken(/(<cbc:TaxInclusiveAmount[^>]*>)[^<]*/u, "$11.00"), "BR-CO-15"],
+  ["due.xml", broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"), "BR-CO-16"],
+  ["currency.xml", broken(/(<cbc:DocumentCurrencyCode>)[^<]*/u, "$1EURO"), "BR-CL-04"],
+  ["country.xml", broken(/(<cbc:IdentificationCode>)[^<]*/u, "$1SVK"), "BR-CL-14"],
+  ["unit.xml", broken(/unitCode="[^"]*"/u, 'unitCode="PIECE"'), "BR-CL-23"],
+  ["type.xml", broken(/(<cbc:InvoiceTypeCode[^>]*>)[^<]*/u, "$1381"), "PEPPOL-EN16931-P0100"],
+  ["profile.xml", broken(/(<cbc:ProfileID>)[^<]*/u, "$1urn:x"), "PEPPOL-EN16931-R007"],
+  ["comma.xml", broken(/(<cbc:TaxableAmount[^>]*>)[^<]*/u, "$112,50"), "!err:FORG0001"],
+]; // prettier-ignore
+
+describeBrowser("the page /validate in a browser", (executablePath) => {
+  let browser: Browser;
+  let engine: TestEngine;
+  let complaints: string[] = [];
+  let clock = 0;
+  beforeAll(async () => {
+    const now = Date.parse("2026-11-20T09:00:00.000Z");
+    engine = await startTestEngine({ clock: { now: () => now, monotonic: () => (clock += 1_000) } });
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await engine.stop();
+  });
+
+  /** The page, with everything that the browser complains of. */
+  async function open(options: Parameters<Browser["newPage"]>[0] = {}): Promise<Page> {
+    const page = await browser.newPage({ locale: "en-GB", ...options });
+    complaints = [];
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(engine.engine.publicUrl)) complaints.push(`asked ${request.url()}`);
+    });
+    await page.goto(`${engine.engine.publicUrl}/validate`);
+    return page;
+  }
+  const choose = async (page: Page, name: string, bytes: Buffer): Promise<void> => {
+    const answered = page.waitForResponse((response) => response.url().endsWith("/api/validate"));
+    await page.locator("#file").setInputFiles({ name, mimeType: "application/xml", buffer: bytes });
+    await answered;
+    await page.locator("#verdict").waitFor();
+    await page.locator("#check:enabled").waitFor();
+  };
+
+  describe("verdicts", () => {
+    const examples = conformanceFiles("documents/peppol-3.0.21", ".xml");
+    test.skipIf(examples.length === 0)("the official examples are valid, and shown to be read", async () => {
+      const page = await open();
+      expect(examples.length).toBeGreaterThanOrEqual(10);
+      for (const name of examples) {
+        await choose(page, name, conformanceBytes("documents/peppol-3.0.21", name));
+        expect([name, await page.locator("#verdict").textContent()]).toEqual([name, "Valid"]);
+        expect(await page.locator("#reading dd").count()).toBeGreaterThan(5);
+        expect(await page.locator("#reading tbody tr").count()).toBeGreaterThan(0);
+      }
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("twenty broken files are invalid or warned of, each with its rule, and no text of theirs becomes markup", async () => {
+      const page = await open();
+      expect(BROKEN).toHaveLength(20);
+      for (const [name, xml, ruleId] of BROKEN) {
+        await choose(page, name, Buffer.from(xml));
+        const ids = await page.locator("#findings a").allTextContents();
+        expect([name, ids]).toEqual([name, expect.arrayContaining([ruleId])]);
+        expect(await page.locator("main img").count()).toBe(0);
+      }
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("a finding marks its line and leads to it, shows its value, and its rule has a page", async () => {
+      const page = await open();
+      const xml = broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00");
+      await choose(page, "due.xml", Buffer.from(xml));
+      const finding = page.locator("#findings li.fatal").first();
+      expect(await finding.locator("code").first().textContent()).toMatch(/BT-115 1\.00/u);
+      await finding.locator("button.place").click();
+      const line = xml.split("\n").findIndex((text) => text.includes("<cac:LegalMonetaryTotal>")) + 1;
+      expect(await page.evaluate("document.activeElement.dataset.line")).toBe(String(line));
+      expect(await page.locator("#source li.fatal").getAttribute("data-line")).toBe(String(line));
+      await finding.locator("a").click();
+      await page.getByRole("heading", { name: "BR-CO-16" }).waitFor();
+      expect(await page.locator("pre.fails").count()).toBe(1);
+      expect(await page.locator("pre.passes").count()).toBe(1);
+      expect(complaints).toEqual([]);
+      await page.close();
+    });
+
+    test("findings can be filtered by severity, and told in Slovak", async () => {
+      const page = await open();
+      const xml = broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00").replace(
+        "<cbc:IssueDate>",
+        "<cbc:UUID>1</cbc:UUID><cbc:IssueDate>",
+      );
+      await choose(page, "both.xml", Buffer.from(xml));
+      expect(await page.locator("#findings li").count()).toBe(2);
+      await page.getByLabel("Fatal (1)").uncheck();
+      expect(await page.locator("#findings a").allTextContents()).toEqual(["UBL-CR-005"]);
+      await page.getByLabel("Language").selectOption("sk");
+      await page.getByText("nepoužíva; odstráňte ho").waitFor();
+      expect(await page.locator("#verdict").textContent()).toBe("Neplatný");
+      await page.close();
+    });
+
+    test("the verdict is saved as the JSON that the operation answered", async () => {
+      const page = await open();
+      await choose(page, "valid.xml", Buffer.from(VALID));
+      const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#save").click()]);
+      const chunks: Buffer[] = [];
+      for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+      expect(JSON.parse(Buffer.concat(chunks).toString())).toMatchObject({ valid: true, profile: "peppol-billing" });
+      await page.close();
+    });
+  });
+
+  describe("people", () => {
+    test("a document is pasted, judged and its finding reached with the keyboard alone", async () => {
+      const page = await open();
+      const focus = async (selector: string): Promise<void> => {
+        for (let presses = 0; presses < 40; presses += 1) {
+          if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return;
+          await page.keyboard.press("Tab");
+        }
+        throw new Error(`${selector} is not reached with the Tab key`);
+      };
+      await focus("#input");
+      await page.keyboard.insertText(broken(/(<cbc:PayableAmount[^>]*>)[^<]*/u, "$11.00"));
+      await focus("#check");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Invalid" }).waitFor();
+      await page.locator("#check:enabled").waitFor();
+      await focus("#findings button.place");
+      await page.keyboard.press("Enter");
+      expect(await page.evaluate("document.activeElement.className")).toBe("fatal");
+      await page.close();
+    });
+
+    test("a file can be dropped anywhere on the page", async () => {
+      const page = await open();
+      const data = await page.evaluateHandle(
+        `(() => { const transfer = new DataTransfer(); transfer.items.add(new File([${JSON.stringify(VALID)}], "a.xml")); return transfer; })()`,
+      );
+      await page.dispatchEvent("h1", "drop", { dataTransfer: data });
+      await page.getByRole("heading", { name: "Valid", exact: true }).waitFor();
+      await page.close();
+    });
+
+    test.each(["/validate", "/validate/rules", "/validate/rules/BR-CO-15"])(
+      "%s is no wider than a phone",
+      async (path) => {
+        const page = await open({ viewport: { width: 360, height: 740 } });
+        await page.goto(engine.engine.publicUrl + path);
+        if (path === "/validate")
+          await choose(page, "sum.xml", Buffer.from(broken(/(<cbc:TaxInclusiveAmount[^>]*>)[^<]*/u, "$11.00")));
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
+        await page.close();
+      },
+    );
+
+    test.each([
+      ["dark", "rgb(18, 22, 31)"],
+      ["light", "rgb(255, 255, 255)"],
+    ] as const)("who prefers %s gets it", async (colorScheme, background) => {
+      const page = await open({ colorScheme });
+      expect(await page.evaluate("getComputedStyle(document.body).backgroundColor")).toBe(background);
+      await page.close();
+    });
+
+    test("a rule that is none of ours is said to be none, and its name is no markup", async () => {
+      const page = await open();
+      const response = await page.goto(`${engine.engine.publicUrl}/validate/rules/${encodeURIComponent("<b>X")}`);
+      expect(response?.status()).toBe(404);
+      expect(await page.getByRole("heading").textContent()).toBe("<b>X");
+      await page.close();
+    });
+  });
+});
