@@ -34,6 +34,8 @@ export interface ValidateOptions {
   readonly details?: boolean;
   /** Language of the findings. Default English. */
   readonly language?: Language;
+  /** Puts the verdicts of rules that come into force later into the report. Default false. */
+  readonly upcoming?: boolean;
   /** Judges by the next version of the rules where there is one, whatever the day. Default false. */
   readonly preview?: boolean;
 }

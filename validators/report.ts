@@ -108,6 +108,17 @@ export interface RuleSetUsed {
   readonly sha256?: string;
 }
 
+/** The verdict that a document gets from a later day on, when other rules come into force. */
+export interface Upcoming {
+  /** First day of these rules, YYYY-MM-DD, Europe/Bratislava. */
+  readonly mandatoryFrom: string;
+  /** The rule sets that are not in force before. */
+  readonly ruleSets: readonly RuleSetUsed[];
+  readonly valid: boolean;
+  /** What they find and the rules of today do not. */
+  readonly findings: readonly Finding[];
+}
+
 /** The verdict on one document. One report, several projections; nothing is judged twice. */
 export interface Report {
   readonly valid: boolean;
@@ -128,6 +139,8 @@ export interface Report {
   readonly profile: string;
   readonly ruleSets: readonly RuleSetUsed[];
   readonly facts: DocumentFacts | undefined;
+  /** Verdicts of rules that come into force later; only when the options ask for them. */
+  readonly upcoming?: readonly Upcoming[];
   /** gzip of the exact bytes; only of a valid document, and when the options ask for it. */
   readonly compressed?: Uint8Array;
   /** Milliseconds per layer, and `scan`; only when the options ask for them. */

@@ -10,10 +10,11 @@ import { inspect } from "./inspect.js";
 import { chooseRules } from "./selection/choice.js";
 import { NO_PACKS, packGrammarFor, packRulesFor } from "./selection/packs.js";
 import type { Packs } from "./selection/packs.js";
+import { upcomingDays } from "./selection/upcoming.js";
 import { withoutBackingStore } from "./plain.js";
 import type { ValidateOptions } from "./protocol.js";
 import { invalidates } from "./report.js";
-import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity } from "./report.js";
+import type { DocumentFacts, Finding, Layer, Report, RuleSetUsed, Severity, Upcoming } from "./report.js";
 import { adviceRules } from "./rules/advice/advice.js";
 import type { RuleResult, RuleSet } from "./rules/rule.js";
 import { LayerClock } from "./stopwatch.js";
@@ -77,6 +78,10 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
   const profile = isKnownRoot(document.name(0))
     ? judge(chain, facts, options, packs)
     : judgeForeign(chain, facts, options, packs, bytes);
+  const later =
+    options.upcoming === true && isKnownRoot(document.name(0))
+      ? upcomingVerdicts(chain, facts, options, packs)
+      : undefined;
   return {
     valid: chain.valid,
     wellFormed: true,
@@ -87,9 +92,30 @@ export function validateDocument(bytes: Buffer, options: ValidateOptions, packs:
     profile,
     ruleSets: chain.used,
     facts,
+    ...(later === undefined ? {} : { upcoming: later }),
     ...compressed(bytes, chain.valid ? options.compressLevel : undefined),
     ...clock.timings(),
   };
+}
+
+/** What the rules of later days say beyond those of today. */
+function upcomingVerdicts(today: Chain, facts: DocumentFacts, options: ValidateOptions, packs: Packs): Upcoming[] {
+  const keyOf = ({ ruleId, location }: Finding): string => `${ruleId}\n${location}`;
+  const nameOf = ({ id, version, layer }: RuleSetUsed): string => `${layer} ${id} ${version}`;
+  const [found, used] = [new Set(today.findings.map(keyOf)), new Set(today.used.map(nameOf))];
+  return upcomingDays(facts, options, packs).map((day) => {
+    const chain = new Chain(today.document, options, new LayerClock(false));
+    judge(chain, facts, { ...options, day }, packs);
+    return {
+      mandatoryFrom: day,
+      ruleSets: chain.used.filter((rules) => !used.has(nameOf(rules))),
+      valid: chain.valid,
+      findings: findingsIn(
+        chain.findings.filter((finding) => !found.has(keyOf(finding))),
+        options.language ?? "en",
+      ),
+    };
+  });
 }
 
 /** Whoever holds the bytes anyway compresses them, so that their owner need not. */

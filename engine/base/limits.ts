@@ -718,6 +718,8 @@ export const LIMITS = {
   accept_languages_max: 16,
   /** Characters of a rule id in the address of its page. Ours. */
   rule_id_chars_max: 80,
+  /** How often `kurier validate --watch` looks whether a file has changed. Ours. */
+  validate_watch_poll_ms: 300,
   /** Rule ids that one line of a command names; the rest is counted. */
   rule_ids_shown_max: 12,
   /** Lines that /payloads/parse answers with; lineCount tells how many there are. Ours. */

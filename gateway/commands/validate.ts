@@ -2,13 +2,14 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { SCAN_LIMITS } from "../../engine/documents/accept/validators.js";
 import { invalidates, LANGUAGES } from "../../validators/report.js";
-import type { Language, Report } from "../../validators/report.js";
+import type { Finding, Language, Report } from "../../validators/report.js";
 import type { ValidateOptions } from "../../validators/protocol.js";
 import type { Packs } from "../../validators/selection/packs.js";
 import { colour, complain, print, readStandardInput } from "./terminal.js";
@@ -78,19 +79,31 @@ function verdictOf(
     durationMs: Math.round(durationMs * 1000) / 1000,
     ...(report.dropped === 0 ? {} : { omitted: report.dropped, omittedRules: report.omitted ?? {} }),
     findings,
+    ...(report.upcoming === undefined ? {} : { upcoming: report.upcoming }),
   };
 }
 
 const COLOURS = { fatal: "red", error: "red", warning: "yellow", information: "dim" } as const;
 
+function showFinding(file: string, { ruleId, severity, location, line, column, value, message }: Finding): void {
+  const place = [file, line, column].filter((part) => part !== undefined).join(":");
+  const said = value === undefined ? "" : ` ${colour("dim", `[${value}]`)}`;
+  print(
+    `${place}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message}${said} ${colour("dim", location)}`,
+  );
+}
+
 function show(verdict: FileVerdict): void {
-  for (const { ruleId, severity, location, line, column, value, message } of verdict.findings) {
-    const place = [verdict.file, line, column].filter((part) => part !== undefined).join(":");
-    const said = value === undefined ? "" : ` ${colour("dim", `[${value}]`)}`;
-    print(
-      `${place}: ${colour(COLOURS[severity], severity)} ${colour("bold", ruleId)} ${message}${said} ${colour("dim", location)}`,
-    );
+  for (const finding of verdict.findings) showFinding(verdict.file, finding);
+  showOmitted(verdict);
+  for (const { mandatoryFrom, ruleSets, valid, findings } of verdict.upcoming ?? []) {
+    const rules = ruleSets.map(({ id, version }) => `${id} ${version}`).join(", ");
+    print(`${verdict.file}: from ${mandatoryFrom} on (${rules}) ${valid ? "valid" : colour("red", "invalid")}`);
+    for (const finding of findings) showFinding(verdict.file, finding);
   }
+}
+
+function showOmitted(verdict: FileVerdict): void {
   if (verdict.omitted === undefined) return;
   const rules = Object.entries(verdict.omittedRules ?? {}).map(([id, count]) => `${id} (${count})`);
   print(`${verdict.file}: ${verdict.omitted} findings more are not listed, of ${idList(rules)}; correct these first.`);
@@ -135,10 +148,7 @@ async function bytesOf(file: string): Promise<Buffer | undefined> {
 }
 
 /** Judges one document; undefined when imported rules did not end in time. Built-in rules always end. */
-async function judgeWith(
-  packs: Packs | undefined,
-  options: ValidateOptions,
-): Promise<(bytes: Buffer) => Report | undefined> {
+async function judgeWith(packs: Packs | undefined, options: ValidateOptions): Promise<Judge> {
   const { validateDocument } = await import("../../validators/validate.js");
   if (packs === undefined) return (bytes) => validateDocument(bytes, options);
   const { DeadlineExceeded, within } = await import("../../validators/schematron/runtime/deadline.js");
@@ -152,15 +162,87 @@ async function judgeWith(
   };
 }
 
+type Judge = (bytes: Buffer) => Report | undefined;
+
+/** How verdicts are told. */
+interface Telling {
+  readonly judge: Judge;
+  readonly format: (typeof FORMATS)[number];
+  readonly layers: ReadonlySet<string> | undefined;
+}
+
+/** The verdict on one file; undefined, and said why, when there is none. */
+async function judged(file: string, { judge, layers }: Telling): Promise<FileVerdict | ExitCode> {
+  const bytes = await bytesOf(file);
+  if (bytes === undefined) return EXIT.usage;
+  const start = systemClock.monotonic();
+  const report = judge(bytes);
+  if (report !== undefined) return verdictOf(file, report, systemClock.monotonic() - start, layers);
+  complain(
+    `${file} was not judged within ${LIMITS.validator_document_timeout_ms / 1_000} seconds: a rule does not end.`,
+  );
+  return EXIT.failed;
+}
+
+/** Judges all files once and tells the verdicts. */
+async function judgeAll(files: readonly string[], telling: Telling): Promise<ExitCode> {
+  const { format } = telling;
+  let worst: ExitCode = EXIT.ok;
+  const verdicts: FileVerdict[] = [];
+  let invalid = 0;
+  let unreadable = 0;
+  for (const file of files) {
+    const verdict = await judged(file, telling);
+    if (typeof verdict === "number") {
+      worst = Math.max(worst, verdict) as ExitCode;
+      if (verdict === EXIT.usage) unreadable += 1;
+      else invalid += 1;
+      continue;
+    }
+    if (format === "json") print(JSON.stringify(verdict));
+    else if (format === "text") show(verdict);
+    else verdicts.push(verdict);
+    if (verdict.valid) continue;
+    invalid += 1;
+    if (worst === EXIT.ok) worst = EXIT.failed;
+  }
+  if (format === "sarif") print(toSarif(verdicts));
+  if (format === "junit") print(toJunit(verdicts));
+  if (format === "text")
+    print(
+      `${files.length - unreadable} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${unreadable > 0 ? `, ${unreadable} unreadable` : ""}.`,
+    );
+  return worst;
+}
+
+/** What a change of a file shows in: editors write in place, or put another file in its place. */
+const stampOf = (file: string): string => {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.size} ${stats.ino}`;
+};
+
+/** Judges files again whenever they change, and new ones when they come, until the command is interrupted. */
+async function watch(values: readonly string[], telling: Telling): Promise<never> {
+  let stamps = new Map<string, string>();
+  for (;;) {
+    const now = new Map(values.flatMap(filesBelow).map((file) => [file, stampOf(file)]));
+    const changed = [...now].flatMap(([file, stamp]) => (stamp === "gone" || stamps.get(file) === stamp ? [] : [file]));
+    stamps = now;
+    if (changed.length > 0) await judgeAll(changed, telling);
+    await setTimeout(LIMITS.validate_watch_poll_ms);
+  }
+}
+
 async function run(args: readonly string[]): Promise<ExitCode> {
   const parsed = parseArguments(args, {
     options: ["layer", "rules", "type", "format", "lang"],
-    flags: ["json", "fragment", "preview"],
+    flags: ["json", "fragment", "preview", "upcoming", "watch"],
   });
   const { options, values } = parsed;
   const format = formatOf(parsed);
-  const files = values.flatMap(filesBelow);
   if (values.length === 0) throw new UsageError("Name the files to check, or - for standard input.");
+  if (options.has("watch") && (values.includes("-") || format === "sarif" || format === "junit"))
+    throw new UsageError("--watch takes files and folders, and tells verdicts as text or json.");
   const layers = layersOf(parsed);
   const declared = declaredType(options.get("type"));
   const language = languageOf(parsed);
@@ -170,55 +252,22 @@ async function run(args: readonly string[]): Promise<ExitCode> {
     day: bratislavaDay(systemClock.now()),
     fragment: options.has("fragment"),
     preview: options.has("preview"),
+    upcoming: options.has("upcoming"),
     details: true,
     language,
     ...(declared === undefined ? {} : { declared }),
     ...(layers === undefined ? {} : { layers: [...layers] }),
   });
-  let worst: ExitCode = EXIT.ok;
-  const verdicts: FileVerdict[] = [];
-  let invalid = 0;
-  let checked = 0;
-  for (const file of files) {
-    const bytes = await bytesOf(file);
-    if (bytes === undefined) {
-      worst = EXIT.usage;
-      continue;
-    }
-    checked += 1;
-    const start = systemClock.monotonic();
-    const report = judge(bytes);
-    if (report === undefined) {
-      complain(
-        `${file} was not judged within ${LIMITS.validator_document_timeout_ms / 1_000} seconds: a rule does not end.`,
-      );
-      worst = EXIT.failed;
-      invalid += 1;
-      continue;
-    }
-    const verdict = verdictOf(file, report, systemClock.monotonic() - start, layers);
-    if (format === "json") print(JSON.stringify(verdict));
-    else if (format === "text") show(verdict);
-    else verdicts.push(verdict);
-    if (!verdict.valid) {
-      invalid += 1;
-      if (worst === EXIT.ok) worst = EXIT.failed;
-    }
-  }
-  if (format === "sarif") print(toSarif(verdicts));
-  if (format === "junit") print(toJunit(verdicts));
-  if (format === "text")
-    print(
-      `${checked} checked, ${invalid === 0 ? colour("green", "all valid") : colour("red", `${invalid} invalid`)}${checked < files.length ? `, ${files.length - checked} unreadable` : ""}.`,
-    );
-  return worst;
+  const telling: Telling = { judge, format, layers };
+  return options.has("watch") ? watch(values, telling) : judgeAll(values.flatMap(filesBelow), telling);
 }
 
 export const validateCommand: Command = {
   name: "validate",
   summary: "Check documents offline against UBL 2.1, EN 16931 and Peppol BIS 3.0.",
   usage: [
-    "kurier validate FILE|DIR… [--format text|json|sarif|junit] [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--lang en|sk] [--fragment] [--preview]",
+    "kurier validate FILE|DIR… [--format text|json|sarif|junit] [--json] [--layer schema,en16931,peppol] [--rules builtin|DIR] [--type URN] [--lang en|sk] [--fragment] [--preview] [--upcoming] [--watch]",
+    "--upcoming also says what rules that come into force later will find; --watch judges files again whenever they change.",
     "--type declares the document type or CustomizationID to judge by; without it the document's own decides. A layer that",
     "--layer names always judges, also where the CustomizationID would not bring it.",
     "- reads standard input; --fragment skips the schema layer; --rules DIR uses imported packs or a release's folder.",

@@ -44,6 +44,21 @@ const omission = {
   omittedRules: z.record(z.string(), z.int()).optional().describe("How many of them each rule has."),
 };
 
+const upcoming = z
+  .array(
+    z.object({
+      mandatoryFrom: z.string().describe("First day of these rules, YYYY-MM-DD."),
+      ruleSet: z.array(z.string()),
+      valid: z.boolean().describe("The verdict from that day on."),
+      findings: z.array(finding).describe("What is found then and not today."),
+    }),
+  )
+  .optional()
+  .describe("With upcoming=true: rules that come into force later, and what they change; empty when there are none.");
+const upcomingQuery = z.object({
+  upcoming: z.enum(["true", "false"]).optional().describe("Judge by the rules of later days too."),
+});
+
 const payloadResult = z
   .object({
     valid: z.boolean(),
@@ -52,6 +67,7 @@ const payloadResult = z
     errors: z.array(finding),
     warnings: z.array(finding),
     ...omission,
+    upcoming,
   })
   .meta({ id: "PayloadValidation" });
 
@@ -65,6 +81,7 @@ const publicResult = z.object({
   peppol: layer.describe("Peppol's rules, and those of imported packs."),
   advice: layer.describe("Warnings of our own: valid by every rule, and likely to fail with the receiver."),
   ...omission,
+  upcoming,
 });
 
 const said = z.string().nullable();
@@ -297,16 +314,22 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     summary: "Validate a document without sending it",
     description:
       "The checks of a send: UBL 2.1, EN 16931 and Peppol BIS Billing 3.0, all findings at once. Nothing is stored.",
-    request: { body: payloadBody, body_bytes_max: LIMITS.request_body_bytes_max },
+    request: { query: upcomingQuery, body: payloadBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: {
       200: { description: "The document is valid; it may have warnings.", schema: payloadResult },
       422: { description: "The document is invalid.", schema: payloadResult },
     },
     errors: ["REQUEST_INVALID", "TEMPORARY"],
     handler: async (request) => {
-      const { body, firm, receivedAt } = request;
+      const { body, firm, receivedAt, query } = request;
       const language = languageOf(request.header("accept-language"));
-      const asked = { fairnessKey: firm.firmId, receivedAt, details: true, language };
+      const asked = {
+        fairnessKey: firm.firmId,
+        receivedAt,
+        details: true,
+        language,
+        upcoming: query.upcoming === "true",
+      };
       const result = payloadValidation(await ports.report(payloadOf(body), asked));
       return { status: result.valid ? 200 : 422, body: result, headers: told(language) };
     },
@@ -363,13 +386,19 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     summary: "Validate a UBL document, without an account",
     description:
       "The body is the XML. xsd covers well-formedness and UBL 2.1. A document that cannot be read is valid in no layer; a layer without rules for this kind of document has no messages. Nothing is stored.",
-    request: { body: xmlBytes, accepts: ["xml"], body_bytes_max: LIMITS.payload_bytes_max },
+    request: { query: upcomingQuery, body: xmlBytes, accepts: ["xml"], body_bytes_max: LIMITS.payload_bytes_max },
     responses: { 200: { description: "The verdict, valid or not.", schema: publicResult } },
     errors: ["TEMPORARY"],
     handler: async (request) => {
-      const { body, address, receivedAt } = request;
+      const { body, address, receivedAt, query } = request;
       const language = languageOf(request.header("accept-language"));
-      const asked = { fairnessKey: `public/${address}`, receivedAt, details: true, language };
+      const asked = {
+        fairnessKey: `public/${address}`,
+        receivedAt,
+        details: true,
+        language,
+        upcoming: query.upcoming === "true",
+      };
       return { status: 200, body: publicValidation(await ports.report(body, asked)), headers: told(language) };
     },
   }),

@@ -384,6 +384,17 @@ describe.each(serverForms)("validation over %s", (form) => {
       });
     });
 
+    test("rules of later days are told when they are asked for: none, where none are known", async () => {
+      const asked = await http(
+        "POST",
+        `${t.engine.publicUrl}/api/validate?upcoming=true`,
+        { "content-type": "application/xml" },
+        VALID,
+      );
+      expect(asked.json["upcoming"]).toEqual([]);
+      expect((await judge(VALID)).json["upcoming"]).toBeUndefined();
+    });
+
     test("findings that are not listed are counted by rule", async () => {
       const many = invoiceWithLines(400)
         .toString()

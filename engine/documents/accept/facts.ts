@@ -32,6 +32,8 @@ export interface InspectOptions {
   readonly receivedAt: number;
   /** Whether column and value of each finding are wanted, for whoever sent the document. @default false */
   readonly details?: boolean;
+  /** Whether the verdicts of rules that come into force later are wanted. @default false */
+  readonly upcoming?: boolean;
   /** Language of the findings. @default English */
   readonly language?: Language;
   /** Whether the compressed payload of a valid document is wanted too. @default false */

@@ -24,6 +24,17 @@ interface PayloadValidation {
   readonly omittedCount?: number;
   /** How many of them each rule has. */
   readonly omittedRules?: Record<string, number>;
+  /** Only when it was asked for. */
+  readonly upcoming?: UpcomingVerdict[];
+}
+
+/** The verdict from a later day on. */
+interface UpcomingVerdict {
+  readonly mandatoryFrom: string;
+  readonly ruleSet: string[];
+  readonly valid: boolean;
+  /** What is found then and not today. */
+  readonly findings: ShownFinding[];
 }
 
 interface LayerVerdict {
@@ -42,6 +53,7 @@ interface PublicValidation {
   readonly en16931: LayerVerdict;
   readonly peppol: LayerVerdict;
   readonly advice: LayerVerdict;
+  readonly upcoming?: UpcomingVerdict[];
   readonly omittedCount?: number;
   readonly omittedRules?: Record<string, number>;
 }
@@ -53,6 +65,18 @@ const isWarning = ({ severity }: Pick<Finding, "severity">): boolean =>
 /** Findings beyond the bound of one report, where there are any. */
 const omission = ({ dropped, omitted = {} }: Pick<Report, "dropped" | "omitted">) =>
   dropped > 0 ? { omittedCount: dropped, omittedRules: { ...omitted } } : {};
+
+const later = ({ upcoming }: Pick<Report, "upcoming">) =>
+  upcoming === undefined
+    ? {}
+    : {
+        upcoming: upcoming.map(({ mandatoryFrom, ruleSets, valid, findings }) => ({
+          mandatoryFrom,
+          ruleSet: ruleSets.map(({ id, version }) => `${id} ${version}`),
+          valid,
+          findings: findings.map(shown),
+        })),
+      };
 
 const shown = ({ ruleId, layer, severity, location, line, column, value, message, btIds }: Finding): ShownFinding => ({
   ruleId,
@@ -72,7 +96,8 @@ export function payloadValidation({
   findings,
   dropped,
   omitted,
-}: Pick<Report, "valid" | "findings" | "dropped" | "omitted">): PayloadValidation {
+  ...rest
+}: Pick<Report, "valid" | "findings" | "dropped" | "omitted" | "upcoming">): PayloadValidation {
   const errors = findings.filter((finding) => !isWarning(finding)).map(shown);
   const warnings = findings.filter(isWarning).map(shown);
   return {
@@ -82,6 +107,7 @@ export function payloadValidation({
     errors,
     warnings,
     ...omission({ dropped, ...(omitted === undefined ? {} : { omitted }) }),
+    ...later(rest),
   };
 }
 
@@ -100,7 +126,7 @@ export function publicValidation({
   ...rest
 }: Pick<
   Report,
-  "valid" | "wellFormed" | "findings" | "profile" | "ruleSets" | "dropped" | "omitted"
+  "valid" | "wellFormed" | "findings" | "profile" | "ruleSets" | "dropped" | "omitted" | "upcoming"
 >): PublicValidation {
   const verdict = (belongs: (layer: string) => boolean): LayerVerdict => {
     const messages = findings.filter(({ layer }) => belongs(layer)).map(shown);
@@ -115,5 +141,6 @@ export function publicValidation({
     peppol: verdict((layer) => layer === "peppol" || layer.startsWith("pack:")),
     advice: verdict((layer) => layer === "advice"),
     ...omission(rest),
+    ...later(rest),
   };
 }

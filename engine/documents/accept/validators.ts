@@ -66,7 +66,7 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
   const packs = rulesDir === undefined ? {} : { rulesDir };
   const report: DocumentWorkers["report"] = async (
     payload,
-    { fairnessKey, receivedAt, compress, details, language },
+    { fairnessKey, receivedAt, compress, details, upcoming, language },
   ) => {
     const made = await orTemporary(
       pool.validate(payload, {
@@ -75,6 +75,7 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
         fairnessKey,
         ...(compress === true ? { compressLevel: LIMITS.payload_gzip_level } : {}),
         ...(details === undefined ? {} : { details }),
+        ...(upcoming === undefined ? {} : { upcoming }),
         ...(language === undefined ? {} : { language }),
         ...packs,
       }),

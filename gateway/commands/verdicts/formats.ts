@@ -1,6 +1,6 @@
 /** SARIF for code scanning, JUnit for test reports: all verdicts of one run as one document. */
 import { invalidates } from "../../../validators/report.js";
-import type { Finding } from "../../../validators/report.js";
+import type { Finding, Upcoming } from "../../../validators/report.js";
 
 /** The verdict on one file, as `--json` prints it. */
 export interface FileVerdict {
@@ -16,6 +16,8 @@ export interface FileVerdict {
   /** How many of them each rule has. */
   readonly omittedRules?: Readonly<Record<string, number>>;
   readonly findings: readonly Finding[];
+  /** With --upcoming: what rules that come into force later change. */
+  readonly upcoming?: readonly Upcoming[];
 }
 
 /** SARIF knows error, warning and note. */

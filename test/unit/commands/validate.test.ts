@@ -1,13 +1,18 @@
 /** `kurier validate` to the letter. @source design/interface.md, Command line: validate */
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { importRules } from "../../../validators/schematron/release/import.js";
 import { setActive } from "../../../validators/schematron/release/load.js";
 import { conformance, describeConformance } from "../../support/conformance.js";
+import { buildIfNeeded } from "../../../deploy/build.mjs";
+import { eventually } from "../../support/eventually.js";
 import { kurier } from "./kurier.js";
 
 const VALID = invoiceWithLines(2).toString();
@@ -267,6 +272,23 @@ describe("--rules", () => {
     expect(await ids(["--rules", "builtin"], { RULES_DIR: packs })).toEqual([]);
   });
 
+  test("--upcoming says what a pack will find from its day on, and changes neither verdict nor exit code of today", async () => {
+    const [release, packs] = [mkdtempSync(join(folder, "release-")), mkdtempSync(join(folder, "packs-"))];
+    writeFileSync(join(release, "house.sch"), HOUSE);
+    importRules({ source: release, rulesDir: packs, id: "house", mandatoryFrom: "2999-01-01" });
+    setActive(packs, "house", true);
+    const { code, out } = await kurier(["validate", file("valid.xml"), "--rules", packs, "--upcoming"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /valid\.xml: from 2999-01-01 on \(pack:house [0-9a-f]{64}\) invalid\n.*HOUSE-01.*\n1 checked, all valid/su,
+    );
+    const json = await kurier(["validate", "--json", file("valid.xml"), "--rules", packs, "--upcoming"]);
+    expect(JSON.parse(json.out)).toMatchObject({
+      valid: true,
+      upcoming: [{ mandatoryFrom: "2999-01-01", valid: false }],
+    });
+  });
+
   test("a release that cannot be compiled, or a pack that was changed: exit 2 and a sentence with its place", async () => {
     const release = mkdtempSync(join(folder, "release-"));
     writeFileSync(join(release, "house.sch"), HOUSE.replace("starts-with(cbc:ID, 'HOUSE-')", "document('x')"));
@@ -283,6 +305,39 @@ describe("--rules", () => {
     expect(changed.err).toMatch(
       /^the rule pack house is not loaded: its compiled code has changed; import it again\.?\n$/u,
     );
+  });
+});
+
+describe("--watch", () => {
+  test("--watch judges a file at once, again when it changes, and a new one when it comes", async () => {
+    await buildIfNeeded();
+    const watched = mkdtempSync(join(folder, "watched-"));
+    writeFileSync(join(watched, "a.xml"), VALID);
+    const program = fileURLToPath(new URL("../../../gateway/kurier.mjs", import.meta.url));
+    const child = spawn(process.execPath, [program, "validate", watched, "--watch"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const told: string[] = [];
+    const reader = createInterface({ input: child.stdout });
+    reader.on("line", (line) => told.push(line));
+    try {
+      const says = (what: RegExp): Promise<true> =>
+        eventually(`the command says ${String(what)}`, () => Promise.resolve(told.some((line) => what.test(line))));
+      await says(/^1 checked, all valid/u);
+      writeFileSync(join(watched, "a.xml"), BROKEN);
+      await says(/a\.xml:\d+:\d+: fatal BR-CO-16/u);
+      told.length = 0;
+      writeFileSync(join(watched, "b.xml"), VALID);
+      await says(/^1 checked, all valid/u);
+    } finally {
+      child.kill();
+    }
+  });
+
+  test.each([["-"], ["--format", "sarif"]])("--watch with %s is a mistake of the call", async (...more) => {
+    const { code, err } = await kurier(["validate", file("valid.xml"), ...more, "--watch"]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/--watch takes files and folders/u);
   });
 });
 

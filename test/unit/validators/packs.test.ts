@@ -132,3 +132,47 @@ describeConformance("the official release as a pack", "schematron/peppol-3.0.21"
     ).toMatch(/UBL-SB/);
   });
 });
+
+describe("rules that come into force later", () => {
+  const LATER = { ...OPTIONS, upcoming: true };
+
+  test("rules of a later day are told beside today's verdict, with what they find, and decide from their day on", async () => {
+    const packs = await imported("next", "/i:Invoice", "false()", { layer: "peppol", mandatoryFrom: "2027-02-24" });
+    const bytes = invoiceWithLines(1);
+    const before = validateDocument(bytes, { ...LATER, day: "2027-02-23" }, packs);
+    expect(before).toMatchObject({
+      valid: true,
+      findings: [],
+      upcoming: [
+        {
+          mandatoryFrom: "2027-02-24",
+          ruleSets: [{ id: "pack:next", layer: "peppol" }],
+          valid: false,
+          findings: [{ layer: "peppol", ruleId: "next-1", severity: "fatal" }],
+        },
+      ],
+    });
+    // The same rules in the same thread, a day later.
+    const after = validateDocument(bytes, { ...LATER, day: "2027-02-24" }, packs);
+    expect(after.findings.map(({ ruleId }) => ruleId)).toEqual(["next-1"]);
+    expect(after.upcoming).toEqual([]);
+  });
+
+  test("what is found today already is not told again, and a pack for other documents changes nothing", async () => {
+    const packs = await imported("next", "/i:Invoice", "true()", { layer: "peppol", mandatoryFrom: "2027-02-24" });
+    const unheard = Buffer.from(
+      invoiceWithLines(1).toString().replace("<cbc:BuyerReference>", "<cbc:Unheard/><cbc:BuyerReference>"),
+    );
+    expect(validateDocument(unheard, LATER, packs).upcoming).toMatchObject([{ valid: false, findings: [] }]);
+    const orders = await imported("orders", "/o:Order", "false()", {
+      layer: "pack:orders",
+      mandatoryFrom: "2027-02-24",
+    });
+    expect(validateDocument(invoiceWithLines(1), LATER, orders).upcoming).toEqual([]);
+  });
+
+  test("nothing is said of later days unless it is asked for", async () => {
+    const packs = await imported("next", "/i:Invoice", "false()", { layer: "peppol", mandatoryFrom: "2027-02-24" });
+    expect(validateDocument(invoiceWithLines(1), OPTIONS, packs).upcoming).toBeUndefined();
+  });
+});
