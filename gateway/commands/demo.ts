@@ -1,52 +1,18 @@
 /** `kurier demo`: the main job on a real invoice, step by step with times. */
-import { setTimeout as pause } from "node:timers/promises";
+import { join } from "node:path";
 
 import { systemClock } from "../../engine/base/clock.js";
 import { loadConfig } from "../../engine/base/config.js";
+import type { Config } from "../../engine/base/config.js";
 import { canonicalDocumentTypeId } from "../../engine/peppol/envelope/identifiers.js";
 import { readSandbox } from "../../engine/identity/sandbox.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
-import { firstChars } from "../../engine/base/text.js";
 import { colour, print } from "./terminal.js";
 import { EXIT } from "./command.js";
 import type { Command } from "./command.js";
-import { LIMITS } from "../../engine/base/limits.js";
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly json: Record<string, unknown>;
-}
-
-class DemoFailure extends Error {}
-
-async function call(method: string, url: string, headers: Record<string, string>, body?: string): Promise<Answer> {
-  const response = await fetch(url, {
-    method,
-    headers,
-    ...(body === undefined ? {} : { body }),
-    signal: AbortSignal.timeout(LIMITS.demo_request_ms),
-  });
-  const text = await response.text();
-  const isJson = response.headers.get("content-type")?.includes("json") === true;
-  return { status: response.status, text, json: isJson ? (JSON.parse(text) as Record<string, unknown>) : {} };
-}
-
-function expectStatus(answer: Answer, status: number, step: string): Answer {
-  if (answer.status !== status)
-    throw new DemoFailure(`${step}: expected ${status}, got ${answer.status}: ${firstChars(answer.text, 600)}`);
-  return answer;
-}
-
-async function token(sandbox: Sandbox, firm: Sandbox["sender"]): Promise<string> {
-  const answer = await call(
-    "POST",
-    `${sandbox.sapiBaseUrl}/auth/token`,
-    { "content-type": "application/json" },
-    JSON.stringify({ grant_type: "client_credentials", client_id: firm.clientId, client_secret: firm.clientSecret }),
-  );
-  return String(expectStatus(answer, 200, "token").json["access_token"]);
-}
+import { call, DemoFailure, expectStatus, poll, token } from "./demo/calls.js";
+import type { DemoAnswer } from "./demo/calls.js";
+import { runIntegratorSteps } from "./demo/integrator.js";
 
 const textOf = (xml: string, element: string): string => new RegExp(`<cbc:${element}>([^<]*)<`).exec(xml)?.[1] ?? "";
 
@@ -69,47 +35,40 @@ function demoSendBody(sandbox: Sandbox, invoice: string): string {
   });
 }
 
-/** Runs the steps. @throws DemoFailure at the first that does not do what it promises */
-async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) => void): Promise<void> {
-  const senderToken = await token(sandbox, sandbox.sender);
-  const receiverToken = await token(sandbox, sandbox.receiver);
-  say("token", `access tokens for ${sandbox.sender.participantId} and ${sandbox.receiver.participantId}`);
-  const as = (bearer: string, participant: string) => ({
-    authorization: `Bearer ${bearer}`,
-    "x-peppol-participant-id": participant,
-    "content-type": "application/json",
-  });
-  const sender = as(senderToken, sandbox.sender.participantId);
-  const receiver = as(receiverToken, sandbox.receiver.participantId);
+const asParticipant = (bearer: string, participant: string): Record<string, string> => ({
+  authorization: `Bearer ${bearer}`,
+  "x-peppol-participant-id": participant,
+  "content-type": "application/json",
+});
 
-  const invoice = expectStatus(
+/** A fresh invoice between the demo firms. */
+const freshInvoice = async (sandbox: Sandbox): Promise<string> =>
+  expectStatus(
     await call("GET", `${sandbox.adminUrl}/admin/sandbox/invoice?lines=5`, {
       authorization: `Bearer ${sandbox.admin.token}`,
     }),
     200,
     "invoice",
   ).text;
-  say(
-    "invoice",
-    `number ${textOf(invoice, "ID")}, ${invoice.length} bytes of UBL, payable ${/PayableAmount[^>]*>([^<]*)</.exec(invoice)?.[1] ?? "?"} EUR`,
-  );
 
-  const sent = expectStatus(
+/** Sends an invoice in the sender's name. */
+const send = async (sandbox: Sandbox, bearer: string, invoice: string): Promise<DemoAnswer> =>
+  expectStatus(
     await call(
       "POST",
       `${sandbox.sapiBaseUrl}/document/send`,
-      { ...sender, "idempotency-key": crypto.randomUUID() },
+      { ...asParticipant(bearer, sandbox.sender.participantId), "idempotency-key": crypto.randomUUID() },
       demoSendBody(sandbox, invoice),
     ),
     202,
     "send",
   );
-  const id = String(sent.json["providerDocumentId"]);
-  say("sent", `202 ${String(sent.json["status"])}: validated and committed as ${id}`);
 
+/** Waits for the end of a document's way. @throws DemoFailure when it is not delivered */
+async function delivered(sandbox: Sandbox, bearer: string, id: string): Promise<DemoAnswer> {
   const status = await poll(async () => {
     const answer = expectStatus(
-      await call("GET", `${sandbox.baseUrl}/documents/${id}/status`, { authorization: sender.authorization }),
+      await call("GET", `${sandbox.baseUrl}/documents/${id}/status`, { authorization: `Bearer ${bearer}` }),
       200,
       "status",
     );
@@ -117,9 +76,30 @@ async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) =>
   }, "delivery");
   if (status.json["status"] !== "delivered")
     throw new DemoFailure(`delivery ended as ${String(status.json["status"])}`);
+  return status;
+}
+
+/** Runs the steps of the two firms. @throws DemoFailure at the first that does not do what it promises */
+async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) => void): Promise<void> {
+  const senderToken = await token(sandbox, sandbox.sender);
+  const receiverToken = await token(sandbox, sandbox.receiver);
+  say("token", `access tokens for ${sandbox.sender.participantId} and ${sandbox.receiver.participantId}`);
+  const receiver = asParticipant(receiverToken, sandbox.receiver.participantId);
+
+  const invoice = await freshInvoice(sandbox);
+  say(
+    "invoice",
+    `number ${textOf(invoice, "ID")}, ${invoice.length} bytes of UBL, payable ${/PayableAmount[^>]*>([^<]*)</.exec(invoice)?.[1] ?? "?"} EUR`,
+  );
+
+  const sent = await send(sandbox, senderToken, invoice);
+  const id = String(sent.json["providerDocumentId"]);
+  say("sent", `202 ${String(sent.json["status"])}: validated and committed as ${id}`);
+
+  const status = await delivered(sandbox, senderToken, id);
   say("delivered", `receipt for AS4 message ${String(status.json["as4MessageId"])}`);
   const events = expectStatus(
-    await call("GET", `${sandbox.baseUrl}/documents/${id}/events`, { authorization: sender.authorization }),
+    await call("GET", `${sandbox.baseUrl}/documents/${id}/events`, { authorization: `Bearer ${senderToken}` }),
     200,
     "events",
   ).json["events"] as { readonly eventType: string; readonly occurredAt: string }[];
@@ -134,17 +114,6 @@ async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) =>
     "acknowledge",
   );
   say("acknowledged", `at ${String(acknowledged.json["acknowledgedDateTime"])}`);
-}
-
-async function poll<T>(ask: () => Promise<T | undefined>, what: string): Promise<T> {
-  const start = systemClock.monotonic();
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (systemClock.monotonic() - start > LIMITS.demo_delivery_ms)
-      throw new DemoFailure(`${what}: nothing within ${LIMITS.demo_delivery_ms / 1000} s`);
-    await pause(LIMITS.demo_poll_ms);
-  }
 }
 
 /**
@@ -190,7 +159,7 @@ const isRunning = async (sandbox: Sandbox): Promise<boolean> => {
 };
 
 /** Runs the demo against a sandbox that is running. @returns whether every step did what it promises */
-async function demonstrate(sandbox: Sandbox): Promise<boolean> {
+async function demonstrate(sandbox: Sandbox, config: Pick<Config, "DATA_DIR" | "SMTP_URL">): Promise<boolean> {
   const start = systemClock.monotonic();
   const say = (step: string, detail: string): void => {
     print(
@@ -200,6 +169,17 @@ async function demonstrate(sandbox: Sandbox): Promise<boolean> {
   try {
     await runSteps(sandbox, say);
     print(colour("bold", "The invoice was sent, delivered, received and acknowledged."));
+    await runIntegratorSteps({
+      sandbox,
+      mail: config.SMTP_URL === undefined ? join(config.DATA_DIR, "mail") : undefined,
+      say,
+      send: async (bearer) =>
+        String((await send(sandbox, bearer, await freshInvoice(sandbox))).json["providerDocumentId"]),
+      delivered: async (id, bearer) => {
+        await delivered(sandbox, bearer, id);
+      },
+    });
+    print(colour("bold", "The integrator was given consent, and sent for the firm with a key of its own."));
     return true;
   } catch (error) {
     if (!(error instanceof DemoFailure) && !(error instanceof TypeError) && !(error instanceof DOMException))
@@ -216,7 +196,8 @@ export const demoCommand: Command = {
   run: async () => {
     const config = loadConfig();
     const found = readSandbox(config.DATA_DIR);
-    if (found !== undefined && (await isRunning(found))) return (await demonstrate(found)) ? EXIT.ok : EXIT.failed;
+    if (found !== undefined && (await isRunning(found)))
+      return (await demonstrate(found, config)) ? EXIT.ok : EXIT.failed;
     print("No engine runs on this DATA_DIR; starting one for the demo.");
     const { startEngine } = await import("../main.js");
     const engine = await startEngine({ ...config, LOG_LEVEL: "warn" });
@@ -225,7 +206,7 @@ export const demoCommand: Command = {
         print("The demo needs ENVIRONMENT=sandbox.");
         return EXIT.usage;
       }
-      return (await demonstrate(engine.sandbox)) ? EXIT.ok : EXIT.failed;
+      return (await demonstrate(engine.sandbox, config)) ? EXIT.ok : EXIT.failed;
     } finally {
       await engine.stop();
     }

@@ -27,6 +27,7 @@ import type { Identity } from "../../engine/identity/identity.js";
 import { readConsentStatus, readOffer } from "../../engine/identity/partners/consents.js";
 import { readFirm, readFirmDocuments, readFirms } from "../../engine/identity/partners/firms.js";
 import { integratorOf, readKeys } from "../../engine/identity/partners/keys.js";
+import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
@@ -37,6 +38,8 @@ import type { Plug } from "../contract/plug.js";
 import type { Route } from "../contract/route.js";
 import { frontRoutes } from "../routes/pages/front.js";
 import { agreementRoutes } from "../routes/pages/oauth-agreement.js";
+import { consentPageRoutes } from "../routes/pages/consent.js";
+import { firmPageRoutes } from "../routes/pages/firm.js";
 import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
 import { connectorRoutes } from "../routes/connector.js";
@@ -136,6 +139,13 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
 const PAGES: readonly Plug<EngineParts>[] = [
   plug(frontRoutes, ({ pages, people }) => ({ ...pages, people })),
   plug(agreementRoutes, ({ pages, people, oauth }) => ({ ...pages, people, oauth })),
+  plug(consentPageRoutes, ({ pages, people, partners }) => ({ ...pages, people, consents: partners })),
+  plug(firmPageRoutes, ({ pages, people, partners, sql }) => ({
+    ...pages,
+    people,
+    consents: (firmId) => readFirmConsents(sql, firmId),
+    revokeConsent: partners.revokeConsent,
+  })),
   plug(signInRoutes, ({ pages, people }) => ({ ...pages, people })),
 ];
 

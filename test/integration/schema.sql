@@ -894,7 +894,7 @@ AS $function$
   returning r.acknowledged_at
 $function$
 
-CREATE OR REPLACE FUNCTION public.activate_onboarding(p_id uuid, p_version integer, p_firm uuid, p_participant_key text, p_sandbox boolean, p_now timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.activate_onboarding(p_id uuid, p_version integer, p_firm uuid, p_participant_key text, p_sandbox boolean, p_now timestamp with time zone, p_firm_audit jsonb, p_audit jsonb)
  RETURNS text
  LANGUAGE plpgsql
 AS $function$
@@ -902,6 +902,7 @@ declare
   v_request onboarding_request;
   v_firm firm;
   v_binding firm_binding;
+  v_is_new boolean := false;
 begin
   perform 1 from integrator i join onboarding_request r on r.integrator_id = i.id where r.id = p_id for update of i;
   select * into v_request from onboarding_request where id = p_id for update;
@@ -918,6 +919,7 @@ begin
       values (p_firm, coalesce(v_request.legal_name, 'DIČ ' || v_request.dic), v_request.dic, 'not_registered', p_sandbox, true, p_now)
       returning * into v_firm;
     insert into participant (key, id, firm_id, registered_at) values (p_participant_key, p_participant_key, v_firm.id, p_now);
+    v_is_new := true;
   end if;
   perform 1 from firm_binding where integrator_id = v_request.integrator_id and customer_ref = v_request.customer_ref and firm_id <> v_firm.id;
   if found then return 'ref_taken'; end if;
@@ -931,6 +933,13 @@ begin
   update onboarding_request set status = 'active', firm_id = v_firm.id, next_action = null, version = version + 1,
     updated_at = greatest(updated_at, p_now) where id = p_id;
   insert into onboarding_history (request_id, version, status, trigger, occurred_at) values (p_id, p_version + 1, 'active', 'activated', p_now);
+  if v_is_new then
+    perform append_audit(p_firm_audit, 'firm.created', v_firm.id, v_request.integrator_id, 'firm', v_firm.id::text, jsonb_build_object('onboarding', p_id));
+  end if;
+  if v_firm.sends_only then
+    perform append_audit(p_audit, 'consent.granted', v_firm.id, v_request.integrator_id, 'firm', v_firm.id::text,
+      jsonb_build_object('scopes', array['documents:send', 'documents:read'], 'onboarding', p_id));
+  end if;
   return 'activated';
 end $function$
 

@@ -34,6 +34,8 @@ import type {
 } from "../../storage/identity/onboarding/requests.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { OPERATOR, stampOf } from "../audit.js";
+import type { Actor } from "../audit.js";
 import type { Identity } from "../identity.js";
 import type { SecretEnvironment } from "../tokens/secrets.js";
 import type { PfsConfirmation } from "./confirmation.js";
@@ -91,6 +93,9 @@ interface Ports {
   readonly isOn: boolean;
   readonly identity: Pick<Identity, "revokeConsent">;
 }
+
+/** Who acts where the tax authority's word moves a request. */
+const AUTHORITY: Actor = { type: "system", id: null, address: null, userAgent: null };
 
 /** The sentence that a request shows while it waits for the tax authority. */
 const AWAITING =
@@ -160,7 +165,7 @@ export function createOnboarding(ports: Ports): Onboarding {
         legalName,
         confirmation: tokenSha256,
       });
-      if (isMoved) await activate(ports, await find(id));
+      if (isMoved) await activate(ports, await find(id), AUTHORITY);
     },
     decide: async (id, decision, words) => {
       const request = await find(id);
@@ -178,7 +183,7 @@ export function createOnboarding(ports: Ports): Onboarding {
       const detail = words === undefined ? null : firstChars(words, LIMITS.onboarding_words_chars_max);
       const isMoved = await move(ports, request, trigger, { isVouchedFor: decision === "approve", detail });
       if (!isMoved) throw new Refusal("ONBOARDING_STATE");
-      if (decision === "approve") await activate(ports, await find(id));
+      if (decision === "approve") await activate(ports, await find(id), OPERATOR);
       return find(id);
     },
     list: (status) => orTemporary(listOnboardings(sql, status, LIMITS.operator_page_max)),
@@ -186,7 +191,7 @@ export function createOnboarding(ports: Ports): Onboarding {
       const due = await orTemporary(
         listDueActivations(sql, clock.now() - LIMITS.onboarding_activation_ms, LIMITS.operator_page_max),
       );
-      for (const request of due) await activate(ports, request);
+      for (const request of due) await activate(ports, request, AUTHORITY);
       return due.length;
     },
   };
@@ -225,7 +230,7 @@ async function move(
 }
 
 /** Makes the firm of a request that somebody vouches for; one that cannot be made is blocked, with the reason kept. */
-async function activate(ports: Ports, request: OnboardingRequest): Promise<void> {
+async function activate(ports: Ports, request: OnboardingRequest, actor: Actor): Promise<void> {
   const { sql, clock } = ports;
   const participant = parseParticipantId(`0245:${request.dic}`);
   if (request.status !== "activating" || request.vouchedAt === null || participant === undefined) return;
@@ -238,6 +243,7 @@ async function activate(ports: Ports, request: OnboardingRequest): Promise<void>
         firmId: newId(clock) as FirmId,
         participantKey: participantKey(participant),
         isSandbox: ports.environment === "sandbox",
+        audit: [stampOf(actor, clock), stampOf(actor, clock)],
       },
       clock.now(),
     ),

@@ -77,6 +77,9 @@ export interface CodeExchange {
   readonly code: string;
   readonly redirectUri: string;
   readonly codeVerifier: string;
+  /** Of the program that asks, for the record of changes. */
+  readonly address: string;
+  readonly userAgent: string | null;
 }
 
 /** The key that a code gave; the secret is shown this once. */
@@ -259,6 +262,8 @@ async function exchange(ports: Ports, request: CodeExchange): Promise<ExchangedK
       {
         owner: { integratorId: code.integratorId },
         scopes,
+        // Whoever agreed has made the key; the program only fetches it.
+        actor: { type: "user", id: code.personId, address: request.address, userAgent: request.userAgent },
         name: firstChars(`OAuth: ${program.name}`, LIMITS.key_name_chars_max),
       },
     ),

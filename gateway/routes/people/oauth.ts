@@ -75,6 +75,8 @@ export const oauthRoutes = (ports: Pick<OAuth, "exchange">): readonly Route[] =>
         code: body.code,
         redirectUri: body.redirect_uri,
         codeVerifier: body.code_verifier,
+        address: request.address,
+        userAgent: request.header("user-agent") ?? null,
       });
       return {
         status: 200,

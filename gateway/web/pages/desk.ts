@@ -98,3 +98,14 @@ export function requireOwnForm(settings: PageSettings, request: PageRequest, giv
   if (!settings.visitors.isOwnForm(request, token, given)) throw new Refusal("FORM_FOREIGN");
   return token;
 }
+
+/** The person behind a change, as the record of changes keeps it. */
+export const personActor = (
+  session: { readonly personId: string },
+  request: PageRequest & { readonly address: string },
+): { readonly type: "user"; readonly id: string; readonly address: string; readonly userAgent: string | null } => ({
+  type: "user",
+  id: session.personId,
+  address: request.address,
+  userAgent: request.header("user-agent") ?? null,
+});

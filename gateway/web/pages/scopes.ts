@@ -25,3 +25,13 @@ export const scopeList = (words: Words, scopes: readonly Scope[]): Html =>
   html`<ul>
     ${scopes.map((scope) => html`<li>${words(SCOPE_TEXTS[scope])} <code class="quiet">${scope}</code></li>`)}
   </ul>`;
+
+const INTERFACE_TEXTS = {
+  enterprise_api: "interface_enterprise_api",
+  sapi: "interface_sapi",
+  connector: "interface_connector",
+  all: "interface_all",
+} as const satisfies Record<string, TextName>;
+
+/** An interface that an invitation names, in words. */
+export const interfaceText = (words: Words, name: keyof typeof INTERFACE_TEXTS): string => words(INTERFACE_TEXTS[name]);

@@ -26,6 +26,8 @@ export interface Visitors {
   cookie(token: string): string;
   /** What forms carry that are made for a token. */
   formTokenOf(token: string): string;
+  /** Whether the browser does not say that another site has sent the request. */
+  isOwnSite(request: Headers): boolean;
   /**
    * Whether a form came from a page that was made for this browser. A browser that says that another site has sent the
    * form is believed.
@@ -34,6 +36,11 @@ export interface Visitors {
 }
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+const isOwnSite = (request: Headers): boolean => {
+  const site = request.header("sec-fetch-site");
+  return site === undefined || site === "same-origin" || site === "none";
+};
 
 /**
  * @param publicUrl over https the cookie has the prefix __Host-, which no other host and no plain connection can set
@@ -64,10 +71,9 @@ export function createVisitors(publicUrl: string): Visitors {
         ...(isSecure ? ["Secure"] : []),
       ].join("; "),
     formTokenOf,
+    isOwnSite,
     isOwnForm: (request, token, given): token is string => {
-      const site = request.header("sec-fetch-site");
-      if (token === undefined || given === undefined) return false;
-      if (site !== undefined && site !== "same-origin" && site !== "none") return false;
+      if (token === undefined || given === undefined || !isOwnSite(request)) return false;
       return timingSafeEqual(digest(formTokenOf(token)), digest(given));
     },
   };

@@ -84,6 +84,7 @@ export const IMPORT_LAW: readonly Area[] = [
       ["validators/report.ts", "an answer carries findings, whose severities are a closed list"],
     ],
     types: [
+      ["gateway/web/pages/texts.ts", "a page names what it says"],
       ["gateway/web/docs/openapi-types.ts", "the documents as the renderer reads them"],
       ["engine/storage/documents/operations.ts", "operators see rows as storage gives them"],
       ["engine/storage/documents/received.ts", "a client sees items of the inbox as storage gives them"],

@@ -16,6 +16,9 @@ import {
 import { RECORDED_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import { INBOUND_STATES, RECEIVED_STATES } from "../../../engine/lifecycle/received.js";
+import { PERSON_ROLES } from "../../../engine/base/roles.js";
+import { ONBOARDING_STATES } from "../../../engine/lifecycle/onboarding.js";
+import { ONBOARDING_RELATIONSHIPS } from "../../../engine/identity/onboarding/onboarding.js";
 import { ACTOR_TYPES, AUDIT_EVENTS } from "../../../engine/identity/audit.js";
 import {
   OFFER_STATUSES,
@@ -50,6 +53,9 @@ test.each([
   ["consent_offer_relationship_mode_check", RELATIONSHIP_MODES],
   ["consent_offer_requested_interface_check", REQUESTED_INTERFACES],
   ["consent_offer_status_check", OFFER_STATUSES.filter((status) => status !== "expired" && status !== "withdrawn")],
+  ["onboarding_request_status_check", ONBOARDING_STATES],
+  ["onboarding_request_relationship_mode_check", ONBOARDING_RELATIONSHIPS],
+  ["membership_role_check", PERSON_ROLES],
   ["inbound_status_kind_check", STATUS_KINDS],
   ["inbound_status_outcome_check", STATUS_OUTCOMES],
 ])("the constraint %s takes exactly the words of the program", (name, words) => {

@@ -19,6 +19,8 @@ import {
   RECEIVED_STATES,
   receivedLifecycle,
 } from "../../../engine/lifecycle/received.js";
+import { ONBOARDING_STATES, ONBOARDING_TRIGGERS, onboardingLifecycle } from "../../../engine/lifecycle/onboarding.js";
+import type { OnboardingState, OnboardingTrigger } from "../../../engine/lifecycle/onboarding.js";
 import type { InboundState, InboundTrigger } from "../../../engine/lifecycle/received.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { ATTEMPT_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
@@ -111,6 +113,32 @@ describe("the life of a received document", () => {
   test("the diagram in the documentation is drawn from the table", () => {
     const readme = readFileSync(new URL("../../../engine/lifecycle/README.md", import.meta.url), "utf8");
     expect(readme).toContain(mermaid(receivedLifecycle, "HELD"));
+  });
+});
+
+describe("the life of an onboarding request", () => {
+  /** spec/rulings.md, section 8, Onboarding transitions: from → the states that it may become. */
+  const RULING: Readonly<Record<OnboardingState, readonly OnboardingState[]>> = {
+    awaiting_pfs: ["activating", "action_required", "blocked", "revoked"],
+    action_required: ["awaiting_pfs", "revoked"],
+    activating: ["active", "blocked", "revoked"],
+    active: ["revoked"],
+    blocked: ["revoked"],
+    revoked: [],
+  };
+
+  test("a request moves as the ruling says and in no other way", () => {
+    for (const from of ONBOARDING_STATES) {
+      const reached = ONBOARDING_TRIGGERS.flatMap(
+        (trigger) => moveOf<OnboardingState, OnboardingTrigger, never>(onboardingLifecycle, from, trigger)?.to ?? [],
+      ).filter((to) => to !== from);
+      expect([from, [...new Set(reached)].sort()]).toEqual([from, [...RULING[from]].sort()]);
+    }
+  });
+
+  test("the diagram of an onboarding request in the documentation is drawn from its table", () => {
+    const readme = readFileSync(new URL("../../../engine/lifecycle/README.md", import.meta.url), "utf8");
+    expect(readme).toContain(mermaid(onboardingLifecycle, "awaiting_pfs"));
   });
 });
 

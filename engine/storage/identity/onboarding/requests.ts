@@ -4,6 +4,8 @@ import type { Instant } from "../../../base/clock.js";
 import type { FirmId, IntegratorId, OnboardingId } from "../../../base/ids.js";
 import type { OnboardingState, OnboardingTrigger } from "../../../lifecycle/onboarding.js";
 import type { Sql } from "../../sql.js";
+import { stampParameter } from "../audit.js";
+import type { AuditStamp } from "../audit.js";
 
 /** Who pays, and how the integrator stands to the firm. @source spec/enterprise.md, Onboarding request */
 export const ONBOARDING_RELATIONSHIPS = ["technical_delegation", "managed_service"] as const;
@@ -143,13 +145,15 @@ export async function activateOnboarding(
     readonly firmId: FirmId;
     readonly participantKey: string;
     readonly isSandbox: boolean;
+    /** Of the new firm and of its consent: each entry of the record has an id of its own. */
+    readonly audit: readonly [AuditStamp, AuditStamp];
   },
   now: Instant,
 ): Promise<Activation> {
-  const { id, version, firmId, participantKey, isSandbox } = activation;
+  const { id, version, firmId, participantKey, isSandbox, audit } = activation;
   const rows = await sql<{ readonly outcome: Activation }[]>`
     select activate_onboarding(${id}, ${version}, ${firmId}, ${participantKey}, ${isSandbox},
-      ${isoInstant(now)}) as outcome`;
+      ${isoInstant(now)}, ${stampParameter(sql, audit[0])}, ${stampParameter(sql, audit[1])}) as outcome`;
   return rows[0]?.outcome ?? "changed";
 }
 
