@@ -1,6 +1,7 @@
 /** Every benchmark. */
 import { as4Bench } from "./as4.js";
 import { endToEndBench } from "./end-to-end.js";
+import { tokenBench } from "./identity/token.js";
 import { loopBlockBench } from "./loop-block.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
@@ -19,4 +20,5 @@ export const BENCHES: readonly Bench[] = [
   as4Bench,
   endToEndBench,
   rowsBench,
+  tokenBench,
 ];

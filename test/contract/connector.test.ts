@@ -237,7 +237,7 @@ describe.each(serverForms)("the Connector over %s", (form) => {
       ]);
       expect(
         fault(await respond(randomUUID(), as(BUYER), undefined, { authorization: `Bearer ${receiver.token}` })),
-      ).toEqual([403, "FORBIDDEN"]);
+      ).toEqual([403, "PARTNER_NOT_AUTHORIZED"]);
     });
 
     // rulings §1: "X-Firm-Id on Connector … calls is 400 FIRM_CONTEXT_FORBIDDEN"

@@ -13,6 +13,8 @@ import type { Caller } from "../../engine/identity/caller.js";
 import { createFirm } from "../../engine/identity/firms.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import type { CreatedKey } from "../../engine/identity/keys.js";
+import { openSql } from "../../engine/storage/sql.js";
+import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
 import {
   ADDRESS,
@@ -213,12 +215,31 @@ describe("two nodes", () => {
     });
   });
 
-  test("an entry of the audit that commits late has the later place, so that no page passes it", async () => {
+  test("an entry of the audit is not seen before one that has the earlier place and is not committed yet", async () => {
     const tenant = randomUUID();
     const write = (event: string): string =>
-      `append_audit('{"id": "${randomUUID()}", "at": "2026-11-20T09:00:00Z", "actorType": "system"}', '${event}', null, '${tenant}', 'x', 'x', '{}')`;
-    await overlap(db, write("first.one"), write("second.one"));
-    const rows = await db.sql`select event from audit_entry where integrator_id = ${tenant} order by position`;
-    expect(rows.map(({ event }) => String(event))).toEqual(["first.one", "second.one"]);
+      `select append_audit('{"id": "${randomUUID()}", "at": "2026-11-20T09:00:00Z", "actorType": "system"}', '${event}', null, '${tenant}', 'x', 'x', '{}')`;
+    const seen = async (): Promise<string[]> => {
+      const rows = await db.sql`select event from audit_entry where integrator_id = ${tenant} order by position`;
+      return rows.map(({ event }) => String(event));
+    };
+    const [early, late] = [1, 2].map((n) => openSql({ url: db.url, name: `writer ${n}`, connections: 1 }));
+    if (early === undefined || late === undefined) throw new Error("two connections");
+    await early.unsafe("begin");
+    await early.unsafe(write("first.one"));
+    let ended = false;
+    const second = late.unsafe(write("second.one")).then(() => {
+      ended = true;
+    });
+    await eventually("the second writer has ended or waits for the first", async () => {
+      const [row] = await db.sql`select wait_event_type = 'Lock' as waits from pg_stat_activity
+        where application_name = 'writer 2' and datname = current_database()`;
+      return ended || row?.["waits"] === true;
+    });
+    expect(await seen()).toEqual([]);
+    await early.unsafe("commit");
+    await second;
+    expect(await seen()).toEqual(["first.one", "second.one"]);
+    await Promise.all([early.end(), late.end()]);
   });
 });
