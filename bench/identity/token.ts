@@ -1,6 +1,6 @@
 /**
- * `token`: how many logins, renewals and revocations a node answers with 100,000 keys in the database, and how near each
- * is to nothing but its statement.
+ * `token`: how many logins, renewals and revocations a node answers with 100,000 keys, and how near each is to nothing
+ * but its statement.
  */
 import { createHash } from "node:crypto";
 import { Agent, request } from "node:http";
