@@ -101,8 +101,6 @@ class Receiver {
   /** Moving averages of an answer's time on the wire and of our own time around it; 0 before the first. */
   wire_ms = 0;
   own_ms = 0;
-  /** The time handed out last to somebody who found it full. */
-  handedOut: Instant = 0;
   /** Those who wait for a place, the first to come first. */
   // Bounded by the attempts that `begin` lets in.
   readonly waiting = new Set<(entry: Place | Later) => void>();
@@ -322,13 +320,14 @@ class Gate implements Receivers {
       const pause_ms = (receiver.closedUntil - now) * (1 + SPREAD * this.#random());
       return { kind: "later", reason: "down", retryAfter_ms: Math.round(pause_ms) + min };
     }
-    const pace_ms =
-      (receiver.wire_ms === 0 ? LIMITS.attempt_ahead_max_ms : receiver.wire_ms) / receiver.limit.current();
-    receiver.handedOut = Math.max(receiver.handedOut, now) + pace_ms;
+    // Each comes again after the time in which a place becomes free, however many they are: from then on the route is
+    // known, and documents are claimed for free places alone. Times handed out one after the other are not pulled
+    // forward when the receiver proves quick: 125 documents of 40 participants with one access point took 46 s so.
+    const pace_ms = Math.min(Math.max(receiver.wire_ms / receiver.limit.current(), min), max);
     return {
       kind: "later",
       reason: receiver.closedUntil > 0 ? "down" : "full",
-      retryAfter_ms: Math.round(Math.min(Math.max(receiver.handedOut - now, min), max)),
+      retryAfter_ms: Math.round(pace_ms * (1 + SPREAD * this.#random())),
     };
   }
 }
