@@ -50,7 +50,8 @@ function connect(options: ChannelOptions, onnotify: NotifyOption["onnotify"], on
     fetch_types: false,
     connect_timeout: LIMITS.db_connect_timeout_s,
     onnotice: () => undefined,
-    connection: { application_name: options.name },
+    // As on the other connections: no statement of ours is worth compiling.
+    connection: { application_name: options.name, jit: "off" },
     onnotify,
     onclose,
   };
