@@ -1,5 +1,6 @@
 /** Every benchmark. */
 import { as4Bench } from "./as4.js";
+import { fairnessBench } from "./delivery/fairness.js";
 import { endToEndBench } from "./end-to-end.js";
 import { tokenBench } from "./identity/token.js";
 import { loopBlockBench } from "./loop-block.js";
@@ -19,6 +20,7 @@ export const BENCHES: readonly Bench[] = [
   loopBlockBench,
   as4Bench,
   endToEndBench,
+  fairnessBench,
   rowsBench,
   tokenBench,
 ];

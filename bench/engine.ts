@@ -59,9 +59,12 @@ export async function startBenchEngine(options: {
   readonly role: "all" | "gateway";
   readonly nodeOptions?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Puts into the data directory what must be there before the start. @returns more of the environment */
+  readonly prepare?: (dataDir: string, port: number) => Promise<Readonly<Record<string, string>>>;
 }): Promise<BenchEngine> {
   const dataDir = mkdtempSync(join(tmpdir(), "kurier-bench-"));
   const [port, adminPort] = [await freePort(), await freePort()];
+  const prepared = await options.prepare?.(dataDir, port);
   const program = fileURLToPath(new URL("../../gateway/kurier.mjs", import.meta.url));
   const child: ChildProcess = spawn(
     process.execPath,
@@ -73,6 +76,7 @@ export async function startBenchEngine(options: {
         ADMIN_PORT: String(adminPort),
         LOG_LEVEL: "error",
         ...options.env,
+        ...prepared,
       }),
       stdio: ["ignore", "ignore", "inherit"],
     },
@@ -126,7 +130,7 @@ const secretOf = (index: number): string =>
 /**
  * Makes `count` firms, each with a participant that takes billing documents, a key and a token from the token endpoint.
  */
-export async function makeFirms(engine: BenchEngine, count: number): Promise<BenchFirm[]> {
+export async function makeFirms(engine: Pick<BenchEngine, "sandbox" | "sql">, count: number): Promise<BenchFirm[]> {
   const firms = Array.from({ length: count }, (_, index) => ({
     participantId: `0245:8${String(index).padStart(9, "0")}`,
     clientId: newId(systemClock),
