@@ -1,4 +1,4 @@
-/** A backlog: documents that are accepted by the statements of the engine, faster than over HTTP, and ready to be sent. */
+/** A backlog: documents that are accepted by the engine's own statements, faster than over HTTP, ready to be sent. */
 import { createHash, randomUUID } from "node:crypto";
 
 import { bratislavaDay, systemClock } from "../../engine/base/clock.js";

@@ -90,7 +90,8 @@ interface Work {
 
 async function workOf({ sql }: BenchEngine, { busy, unlucky }: Firms): Promise<Work> {
   const [row] = await sql<{ readonly delivered: number; readonly dead: number }[]>`
-    select (select count(*)::integer from document where firm_id = ${busy.clientId} and status = 'delivered') as delivered,
+    select (select count(*)::integer from document
+        where firm_id = ${busy.clientId} and status = 'delivered') as delivered,
       (select count(*)::integer from document_attempt as a join document as d on d.id = a.document_id
         where d.firm_id = ${unlucky.clientId}) as dead`;
   return { at: systemClock.monotonic(), delivered: row?.delivered ?? 0, deadAttempts: row?.dead ?? 0 };
