@@ -15,6 +15,7 @@ type PersonProtocol = {
   readonly FinishSignIn: { readonly ask: FinishRequest; readonly reply: Awaited<ReturnType<People["finishSignIn"]>> };
   readonly SignOut: { readonly ask: string; readonly reply: null };
   readonly Invite: { readonly ask: Invitation; readonly reply: boolean };
+  readonly Dismiss: { readonly ask: Parameters<People["dismiss"]>; readonly reply: boolean };
 };
 
 type PersonKind = ActorKind<PersonProtocol, null>;
@@ -34,6 +35,7 @@ const personKind = (people: People): PersonKind => ({
       await people.signOut(token);
       return { reply: null };
     },
+    Dismiss: async (_, asked) => ({ reply: await people.dismiss(...asked) }),
     Invite: async (_, invitation) => ({ reply: await people.invite(invitation) }),
   },
 });
@@ -79,6 +81,7 @@ export const peopleThroughActors = (actors: ActorSystem, people: People): People
     signOut: async (token) => {
       await actors.ask(kind, keyOf(token), "SignOut", token);
     },
+    dismiss: (...asked) => actors.ask(kind, keyOf(asked[0]), "Dismiss", asked),
     invite: (invitation) => actors.ask(kind, keyOf(invitation.email), "Invite", invitation),
   };
 };

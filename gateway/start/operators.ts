@@ -107,6 +107,7 @@ export function adminRows(
     ...operationsRoutes({ metrics, ready: isReady }),
     ...adminPeopleRoutes({
       members: (owner) => parts.people.members(owner),
+      dismiss: (email, owner) => parts.people.dismiss(email, owner),
       invite: (order) => parts.people.invite(invitationOf(order, parts.pages.publicUrl)),
     }),
     ...adminOAuthRoutes(parts.oauth),

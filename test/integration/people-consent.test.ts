@@ -185,4 +185,24 @@ describe.each(serverForms)("the %s form", (form) => {
     );
     expect(read.status).toBe(403);
   });
+
+  test("an operator gives and takes offices; what is taken is gone from the next request on, in a session too", async () => {
+    const firm = `/firm/${running.sandbox.sender.firmId}`;
+    const office = { email: "druha@odosielatel.example", firmId: running.sandbox.sender.firmId };
+    expect((await second.get(firm)).status).toBe(200);
+    const dismiss = () =>
+      http(
+        "DELETE",
+        `${running.sandbox.adminUrl}/admin/people`,
+        { authorization: `Bearer ${running.sandbox.admin.token}`, "content-type": "application/json" },
+        JSON.stringify(office),
+      );
+    expect([(await dismiss()).status, (await dismiss()).status]).toEqual([200, 404]);
+    expect((await second.get(firm)).status).toBe(404);
+    expect(
+      (await operator("/people", { ...office, integratorId: running.sandbox.integrator.integratorId })).status,
+    ).toBe(400);
+    expect((await operator("/people", { email: "x", firmId: office.firmId })).status).toBe(400);
+    expect((await operator("/people", { ...office, firmId: "018f6a3e-0000-7000-8000-000000000001" })).status).toBe(404);
+  });
 });

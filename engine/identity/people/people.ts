@@ -12,6 +12,7 @@ import type { Email, FirmId, IntegratorId, PersonId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { PersonRole } from "../../base/roles.js";
 import {
+  deleteMember,
   deleteSession,
   findSession,
   insertSignIn,
@@ -66,6 +67,8 @@ export interface People {
   signOut(token: string): Promise<void>;
   /** Gives an office and sends a letter. @returns false when there is no such firm or integrator */
   invite(invitation: Invitation): Promise<boolean>;
+  /** Takes an office away, from the next request on. @returns false when the person has none there */
+  dismiss(email: Email, owner: Omit<NewOffice, "role">): Promise<boolean>;
   members(owner: {
     readonly firmId?: FirmId | undefined;
     readonly integratorId?: IntegratorId | undefined;
@@ -108,7 +111,9 @@ export function createPeople(ports: { readonly sql: Sql; readonly clock: Clock; 
           clock.now(),
         ),
       );
-      if (isKnown) mailer.post({ to: email, ...letter(code) });
+      const written = { to: email, ...letter(code) };
+      if (isKnown) mailer.post(written);
+      else mailer.rehearse(written);
     },
     finishSignIn: async ({ visit, code }) => {
       const session = newBrowserToken();
@@ -133,6 +138,7 @@ export function createPeople(ports: { readonly sql: Sql; readonly clock: Clock; 
       if (isPut) mailer.post({ to: email, ...letter });
       return isPut;
     },
+    dismiss: (email, owner) => orTemporary(deleteMember(sql, email, owner)),
     members: (owner) => orTemporary(listMembers(sql, owner, LIMITS.operator_page_max)),
   };
 }

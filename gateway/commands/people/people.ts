@@ -68,6 +68,26 @@ const inviteCommand: Command = {
   },
 };
 
+const dismissCommand: Command = {
+  name: "owner remove",
+  summary: "Take a firm or an integrator away from somebody.",
+  usage: [
+    "kurier owner remove --firm ID --email name@example.com",
+    "kurier owner remove --integrator ID --email name@example.com",
+    "Holds from the next request on, also where the person is signed in.",
+  ],
+  run: async (args) => {
+    const parsed = parseArguments(args, { options: ["firm", "integrator", "email"] });
+    const owner = ownerOf(parsed);
+    const email = parseEmail(parsed.options.get("email") ?? "");
+    if (email === undefined) throw new UsageError("--email must be an e-mail address.");
+    if (!(await withPeople(loadConfig(), (people) => people.dismiss(email, owner))))
+      throw new UsageError("This person has no such office.");
+    print(JSON.stringify({ email, ...owner, removed: true }, null, 2));
+    return EXIT.ok;
+  },
+};
+
 const listCommand: Command = {
   name: "people list",
   summary: "List who may sign in for a firm or an integrator.",
@@ -80,4 +100,4 @@ const listCommand: Command = {
   },
 };
 
-export const peopleCommands: readonly Command[] = [inviteCommand, listCommand];
+export const peopleCommands: readonly Command[] = [inviteCommand, dismissCommand, listCommand];

@@ -8,7 +8,7 @@ import type { Invitation, People } from "../../../engine/identity/people/people.
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
-interface AdminPeoplePorts extends Pick<People, "members"> {
+interface AdminPeoplePorts extends Pick<People, "members" | "dismiss"> {
   /** @returns false when there is no such firm or integrator */
   invite(order: Omit<Invitation, "letter">): Promise<boolean>;
 }
@@ -71,6 +71,29 @@ export const adminPeopleRoutes = (ports: AdminPeoplePorts): readonly Route[] => 
       };
       if (!(await ports.invite({ email, role, ...office }))) throw new Refusal("NOT_FOUND");
       return { status: 201, body: { email, role, ...office } };
+    },
+  }),
+  route({
+    ...COMMON,
+    operation: "adminDismissPerson",
+    method: "DELETE",
+    path: "/people",
+    summary: "Take a firm or an integrator away from somebody",
+    description: "Holds from the next request on, also where the person is signed in.",
+    errors: ["REQUEST_INVALID", "NOT_FOUND", "TEMPORARY"],
+    request: {
+      body: z.strictObject({ email: parsedBy(parseEmail, "must be an e-mail address"), firmId, integratorId }),
+    },
+    responses: { 200: { description: "The office is gone.", schema: z.record(z.string(), z.unknown()) } },
+    handler: async ({ body: { email, firmId: firm, integratorId: integrator } }) => {
+      if ((firm === undefined) === (integrator === undefined))
+        throw new Refusal("REQUEST_INVALID", [{ field: "firmId", message: "Name firmId or integratorId." }]);
+      const owner = {
+        ...(firm === undefined ? {} : { firmId: firm }),
+        ...(integrator === undefined ? {} : { integratorId: integrator }),
+      };
+      if (!(await ports.dismiss(email, owner))) throw new Refusal("NOT_FOUND");
+      return { status: 200, body: { email, ...owner, removed: true } };
     },
   }),
 ];

@@ -108,3 +108,12 @@ test("more letters at once than the bound are dropped and logged", async () => {
   expect(lettersIn(folder)).toHaveLength(LIMITS.mails_under_way_max);
   expect(lines.filter((line) => line.includes("mail.dropped"))).toHaveLength(3);
 });
+
+test("a letter that is only rehearsed reaches nobody", async () => {
+  const { url, heard } = await smtp();
+  for (const { rehearse, stop, folder, lines } of [mailer(), mailer(url)]) {
+    rehearse({ to: email("nobody@firma.example"), subject: "Hello", text: "x" });
+    await stop();
+    expect([lettersIn(folder), heard, lines]).toEqual([[], [], []]);
+  }
+});

@@ -104,6 +104,19 @@ export async function putMember(sql: Sql, member: NewMember, now: Instant): Prom
   return rows[0]?.outcome === "put";
 }
 
+/** Takes an office away. @returns whether there was one */
+export async function deleteMember(
+  sql: Sql,
+  email: Email,
+  owner: { readonly firmId?: FirmId; readonly integratorId?: IntegratorId },
+): Promise<boolean> {
+  const result = await sql`
+    delete from membership m using person p
+    where p.id = m.person_id and p.email = ${email}
+      and (m.firm_id = ${owner.firmId ?? null} or m.integrator_id = ${owner.integratorId ?? null})`;
+  return result.count > 0;
+}
+
 /** An office as operators see it. */
 export interface ListedMember extends Membership {
   readonly email: string;
