@@ -525,6 +525,11 @@ export const LIMITS = {
   status_validation_ms: 60 * SECOND_MS,
   /** Characters of the note that a firm adds to a response; a longer one is cut. */
   response_note_chars_max: 500,
+  /**
+   * Characters of the number of a sent document by which it is found again: of up to four octets each, beside its
+   * sender, they fit into the 2,704 octets that Postgres takes into an entry of an index.
+   */
+  document_number_chars_max: 512,
   /** Documents that an invoice response names beside its invoice, of those that are looked at. */
   response_references_max: 20,
   /** Reports of a month are made this long after its end, so that receipts under way are counted. Due: by the 15th. */

@@ -748,6 +748,16 @@ describe.each(serverForms)("SAPI over %s", (form) => {
       },
     );
 
+    test("an invoice whose number is longer than an index takes, and cannot be compressed, is accepted, and its repeat gets the same answer", async () => {
+      const headers = { "idempotency-key": randomUUID() };
+      const number = Array.from({ length: 1_024 }, (_, i) =>
+        String.fromCodePoint(0x20000 + ((i * 7_919) % 40_009)),
+      ).join("");
+      const body = parts(xml().replace(/<cbc:ID>T-[^<]*</u, `<cbc:ID>${number}<`));
+      const first = await send(t.sandbox, sender, body, headers);
+      expect([first.status, first.text]).toEqual([202, (await send(t.sandbox, sender, body, headers)).text]);
+    });
+
     test("rulings §2: the stored reply and the key's conflict come before any finding about the document", async () => {
       const headers = { "idempotency-key": randomUUID() };
       await send(t.sandbox, sender, parts(), headers);

@@ -27,6 +27,7 @@ import { seedFirm } from "../support/seed.js";
 
 const SELLER = "0245:7777777777" as ParticipantId;
 const LATER = "0245:7878787878" as ParticipantId;
+const OWN_SEAT = "PSK000000";
 let t: TestEngine;
 let receiver: Mailbox;
 let receive: Receive;
@@ -49,7 +50,7 @@ const nodePorts = (): Parameters<typeof inboundAtOnce>[0] => ({
   clock: systemClock,
   metrics,
   log: silentLog,
-  provider: provider("PSK000000", "SK"),
+  provider: provider(OWN_SEAT, "SK"),
   poke: () => undefined,
 });
 
@@ -227,6 +228,14 @@ describe("rulings §14: a foreign access point signs for one of our participants
     expect((await admin(`/${id}`)).json).toMatchObject(told);
     const { json } = await admin("?direction=received");
     expect(json["documents"]).toContainEqual(expect.objectContaining({ id, ...told }));
+  });
+
+  test("a document that our own access point signs for a participant of ours counts for nothing, and operators are told nothing of it", async () => {
+    const before = await counted();
+    const id = await arrives(invoiceXml(ours(), receiver.participantId), ours(), OWN_SEAT);
+    expect(await judged(id)).toBe("RECEIVED");
+    expect(await counted()).toBe(before);
+    expect((await admin(`/${id}`)).json).toMatchObject({ peerSeat: OWN_SEAT, signedElsewhere: false });
   });
 
   test("a document of a participant that is not ours counts for nothing, and operators see its seat all the same", async () => {

@@ -530,6 +530,13 @@ describe("who may say what of an invoice", () => {
     expect([await said(invoiced.id), await said(credited.id)]).toEqual(["RE", null]);
   });
 
+  test("an answer that names the whole of a number which is kept in part is about the invoice of that number", async () => {
+    const kept = `W-11${"𠀀".repeat(LIMITS.document_number_chars_max - 4)}`;
+    const long = await delivered(kept);
+    await receive(responseExchange(clock, long, `${kept}𠀀 and more`, "AP"));
+    expect(await said(long.id)).toBe("AP");
+  });
+
   test("an answer that fits two invoices alike is about neither, and says so in the timeline", async () => {
     await clear();
     const [first, second] = [await delivered("W-2"), await delivered("W-2")];

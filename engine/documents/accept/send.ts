@@ -7,7 +7,9 @@ import { Refusal, temporary } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
+import { firstChars } from "../../base/text.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
 import type { Capability, Recipients } from "../../peppol/discovery/acceptance.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
@@ -137,10 +139,19 @@ const LACKING: Readonly<Record<Capability, ErrorDetail | undefined>> = {
   },
 };
 
-/** What is kept of a document in clear. Names stay in its sealed text: they may be a person's. */
+/**
+ * What is kept of a document in clear. Names stay in its sealed text: they may be a person's. Its number is kept as
+ * long as the database can look it up.
+ */
 function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
-  const { supplierName: _supplier, customerName: _customer, ...kept } = facts ?? {};
-  return { ...kept, precedingInvoiceIds: [...(facts?.precedingInvoiceIds ?? [])] } as NewDocument["facts"];
+  const { supplierName: _supplier, customerName: _customer, documentNumber, ...kept } = facts ?? {};
+  return {
+    ...kept,
+    ...(documentNumber === undefined
+      ? {}
+      : { documentNumber: firstChars(documentNumber, LIMITS.document_number_chars_max) }),
+    precedingInvoiceIds: [...(facts?.precedingInvoiceIds ?? [])],
+  } as NewDocument["facts"];
 }
 
 async function newDocument(

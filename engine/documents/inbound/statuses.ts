@@ -12,6 +12,7 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
+import { firstChars } from "../../base/text.js";
 import { backoff } from "../../events/wake.js";
 import type { ResponseReader } from "../accept/facts.js";
 import { dateInstant, utcDate } from "../../peppol/responses/application-response.js";
@@ -209,7 +210,8 @@ async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<
   return findResponseTarget(sql, {
     senderKey: participantKey(status.receiver),
     receiverKey: participantKey(status.sender),
-    number: invoice.number,
+    // As it is kept of the invoice.
+    number: firstChars(invoice.number, LIMITS.document_number_chars_max),
     issueDate: invoice.issueDate,
     typeCode: invoice.typeCode,
     otherReferences,
