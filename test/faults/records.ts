@@ -39,7 +39,7 @@ const quantile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN;
 };
-const seconds = (ms: number): string => (Number.isNaN(ms) ? "–" : (ms / 1_000).toFixed(1));
+const seconds = (ms: number): string => (!Number.isFinite(ms) ? "–" : (ms / 1_000).toFixed(1));
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 /** One line for each form and kind, and one for all kills. */
