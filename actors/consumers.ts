@@ -1,4 +1,5 @@
 /** The door that is no HTTP request: messages of the dispatch stream. They say that there is work, not which. */
+import { LIMITS } from "../engine/base/limits.js";
 import type { StreamConsumer, Streams } from "../engine/events/streams.js";
 import type { Dispatcher } from "./dispatcher.js";
 
@@ -7,10 +8,7 @@ import type { Dispatcher } from "./dispatcher.js";
  * dispatcher looks by itself, too.
  */
 export const consumeDispatch = (streams: Streams, dispatcher: Pick<Dispatcher, "poke">): Promise<StreamConsumer> =>
-  streams.consume("dispatch", "dispatch", { concurrency: WAKE_UPS }, () => {
+  streams.consume("dispatch", "dispatch", { concurrency: LIMITS.stream_wake_ups_concurrent }, () => {
     dispatcher.poke();
     return Promise.resolve("done");
   });
-
-/** They are handled in no time; the number is how many a broker hands over at once. */
-const WAKE_UPS = 64;

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 import { METRICS } from "../engine/base/metrics.js";
+import { SCOPES } from "../engine/base/scopes.js";
+import { OUTBOUND_STATES } from "../engine/lifecycle/document.js";
 import { EBMS_ERRORS } from "../engine/peppol/as4/ebms-errors.js";
 import { ROOT, readSources } from "./support/sources.js";
 
@@ -76,6 +78,16 @@ describe("the table of changes in CONTRIBUTING.md", () => {
     );
     expect(judging).toHaveLength(2);
     expect(asked).toEqual([]);
+  });
+
+  test.each([
+    ["scopes", SCOPES, /^engine\/base\//],
+    ["states of a document", OUTBOUND_STATES, /^engine\/(lifecycle|storage\/migrations)\//],
+  ])("no list of all %s stands outside the rooms that the table of changes names", (_, words, homes) => {
+    const isNamed = (text: string) => (word: string) => new RegExp(`"${word}"|^\\s+${word}:`, "m").test(text);
+    const lists = product.filter(({ file }) => words.every(isNamed(file.getFullText()))).map(({ path }) => path);
+    expect(lists.length).toBeGreaterThan(0);
+    expect(lists.filter((path) => !homes.test(path))).toEqual([]);
   });
 
   test.each([

@@ -15,7 +15,7 @@ import { EXCEPTIONS } from "./support/laws/exceptions.js";
 import type { Law } from "./support/laws/exceptions.js";
 import { deadExports, deadFiles, namesakes, unusedRows } from "./support/laws/exports.js";
 import { homeless, sqlOutsideStorage } from "./support/laws/homes.js";
-import { cycles, forbiddenImports, importTable, unusedAllowances } from "./support/laws/imports.js";
+import { cycles, forbiddenImports, IMPORT_LAW, importTable, unusedAllowances } from "./support/laws/imports.js";
 import { repeatedConstants, strayNumbers } from "./support/laws/numbers.js";
 import * as shape from "./support/laws/shape.js";
 import { ROOT, parse, readSources, readTests } from "./support/sources.js";
@@ -68,6 +68,37 @@ describe("the documents", () => {
   const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
   test("the import table in CONTRIBUTING.md is the one by which the sources are judged", () => {
     expect(read("CONTRIBUTING.md")).toContain(importTable());
+  });
+  /** What the titles of the import table name: `gateway/{main,cli}` is two. */
+  const named = (title: string): string[] =>
+    [...title.replace(/\(.*\)/, "").matchAll(/[a-z]+(?:\/(?:[a-z]+|\{[a-z,]+\}))*/g)].flatMap(([path]) => {
+      const [before = "", inside, behind = ""] = path.split(/[{}]/);
+      return inside === undefined ? [path] : inside.split(",").map((part) => before + part + behind);
+    });
+  const gone = (title: string): string[] =>
+    named(title).filter((path) => !existsSync(join(ROOT, path)) && !existsSync(join(ROOT, `${path}.ts`)));
+  test("every folder and file of the import table exists", () => {
+    expect(IMPORT_LAW.flatMap(({ title }) => gone(title))).toEqual([]);
+  });
+  test("a row of the import table for what is not there is caught", () => {
+    expect(gone("gateway/{main,gone}, gateway/contract/gone (what is left: nothing)")).toEqual([
+      "gateway/gone",
+      "gateway/contract/gone",
+    ]);
+  });
+  /** Files in backticks of which only the last names are given, because the sentence before has named the room. */
+  const shortNames = (text: string): string[] =>
+    [...text.matchAll(/`((?:[a-z0-9-]+\/)*[a-z0-9-]+\.ts)`/g)].flatMap(([, path]) => path ?? []);
+  const unknown = (text: string): string[] =>
+    shortNames(text).filter((name) => ![...sources, ...tests].some(({ path }) => `/${path}`.endsWith(`/${name}`)));
+  test.each(["CONTRIBUTING.md", "README.md", "DECISIONS.md"])(
+    "every file that %s names without its room exists",
+    (path) => {
+      expect(unknown(read(path))).toEqual([]);
+    },
+  );
+  test("a file that is named without its room and does not exist is caught", () => {
+    expect(unknown("`engine/base/limits.ts`, `limits.ts`, `accept/send.ts` and `gone.ts`")).toEqual(["gone.ts"]);
   });
   /** Paths in backticks that begin with a folder of ours. */
   const pathsIn = (text: string): string[] =>

@@ -20,9 +20,10 @@
  * the buyer's. *Duty*: that a received document still needs its Message Level Status from us. *Response* without a word
  * in front is the buyer's; *answer* is what comes back on the same connection.
  *
- * *Status* alone is the state of a document as its API shows it (`OutboundState`, `ReceivedState`). The three others
- * are never called so without their first word: HTTP status, Message Level Status, routing status (what the look-up of
- * a recipient found).
+ * *Status* as a member of a document is its state as the API shows it (`OutboundState`, `ReceivedState`). *A status*,
+ * where files and functions deal in them (`statuses.ts`, `followStatus`), is a Message Level Status or an invoice
+ * response that we received: it has a kind and an outcome. The others never go without their first word: HTTP status,
+ * routing status (what the look-up of a recipient found).
  *
  * What happens again. *Repeat*: the same document or message that came once before; it is answered like the first and
  * changes nothing. *Precedent*: an accepted document that a send with the same key, id or payload is compared with.

@@ -557,6 +557,8 @@ export const LIMITS = {
   relay_batch: 500,
   relay_poll_ms: 1 * SECOND_MS,
   stream_batch: 64,
+  /** Wake-ups of the dispatcher that a broker hands over at once; each is handled in no time. */
+  stream_wake_ups_concurrent: 64,
   /** A consumer that has due work and moved nothing for this long is made anew. */
   stream_stalled_ms: 30 * SECOND_MS,
   stream_ack_wait_ms: 120 * SECOND_MS,

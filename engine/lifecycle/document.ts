@@ -90,6 +90,14 @@ export const outboundLifecycle = {
 /** States in which another attempt may still be made. */
 export const ATTEMPTABLE_STATES = ["queued", "sent"] as const satisfies readonly OutboundState[];
 
+/** States in which a document has ended without its receiver taking it, unless it was delivered before. */
+export const UNDELIVERED_STATES = [
+  "rejected",
+  "send_failed",
+  "delivery_failed",
+  "validation_failed",
+] as const satisfies readonly OutboundState[];
+
 /** Whether another attempt may still be made at a document in this state. */
 export const isAttemptable = (state: OutboundState): boolean => ATTEMPTABLE_STATES.some((open) => open === state);
 

@@ -1,6 +1,7 @@
 /** Statements of the monthly reports: what is counted, what was submitted, and a firm's own figures. */
 import type { Instant } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
+import { UNDELIVERED_STATES } from "../lifecycle/document.js";
 import type { OutboundState } from "../lifecycle/document.js";
 import { serviceMessageJson } from "./documents/service-messages.js";
 import type { NewServiceMessage } from "./documents/service-messages.js";
@@ -223,7 +224,7 @@ export async function countFirmFailures(sql: Sql, { firmId, from, to, roots }: F
   const [row] = await sql<{ readonly n: number }[]>`
     select count(*)::integer as n from document
     where firm_id = ${firmId} and created_at >= ${new Date(from)} and created_at < ${new Date(to)}
-      and status in ('rejected', 'send_failed', 'delivery_failed', 'validation_failed') and delivered_at is null
+      and status = any(${[...UNDELIVERED_STATES]}) and delivered_at is null
       and split_part(split_part(document_type_id, '::', 2), '##', 1) = any(${roots as string[]})
       and not exists (select 1 from exchange as e where e.id = document.id)`;
   return row?.n ?? 0;

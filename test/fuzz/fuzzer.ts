@@ -13,7 +13,7 @@ export interface Target {
   readonly damages?: readonly ((input: Buffer, random: Random) => Buffer)[];
 }
 
-/** The promises for one input. @source issue 3, Acceptance */
+/** The promises for one input. */
 const BOUNDS = { time_ms: 1_000, memory_bytes: 100_000_000 } as const;
 /** Longer inputs find nothing that these do not, more slowly. */
 const INPUT_BYTES_MAX = 48_000;

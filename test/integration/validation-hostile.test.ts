@@ -1,7 +1,7 @@
 /**
  * Hostile documents against a running engine, through both doors: SAPI send and the public validation. Each is refused
  * with a named finding, no worker dies, memory stays flat, and good documents pass meanwhile.
- * @source issue 3, Bad input
+ * @source design/validation.md
  */
 import { execFileSync } from "node:child_process";
 import { setFlagsFromString } from "node:v8";

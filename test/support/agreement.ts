@@ -20,7 +20,7 @@ export interface Agreement {
   readonly fired: Set<string>;
 }
 
-/** What XML allows and Peppol does not need is refused by decision. @source design/validation.md, V5; issue 3, Scope 1 */
+/** What XML allows and Peppol does not need is refused by decision. @source design/validation.md, V5 */
 const REFUSED_BY_US: ReadonlySet<string> = new Set(["XML-DOCTYPE"]);
 
 /** Imports the release and compiles the schemas. */

@@ -4,7 +4,6 @@ import type { Clock, Instant } from "../../base/clock.js";
 import { Refusal, temporary } from "../../base/errors.js";
 import { newId } from "../../base/ids.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
-import type { OutboundState } from "../../lifecycle/document.js";
 import { RECEIVED_STATES } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { UBL_CREDIT_NOTE, UBL_INVOICE } from "../../peppol/envelope/identifiers.js";
@@ -15,6 +14,7 @@ import {
   RESPONSE_OF_STATUS,
   RESPONSE_STATUSES,
 } from "../../peppol/responses/invoice-response.js";
+import { isLostResponse, RESPONSE_DELIVERY } from "../../lifecycle/response.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { ResponseParty, ResponseStatus } from "../../peppol/responses/invoice-response.js";
 import { mayFollow } from "../../peppol/responses/response-order.js";
@@ -112,19 +112,6 @@ async function answered(ports: RespondPorts, request: RespondRequest, now: Insta
   };
 }
 
-/** An answer that was transmitted and never confirmed counts as sent: the seller may have it. */
-const DELIVERY = {
-  queued: "queued",
-  sent: "queued",
-  delivered: "sent",
-  delivery_failed: "sent",
-  rejected: "queued",
-  send_failed: "queued",
-  validation_failed: "queued",
-} as const satisfies Record<OutboundState, "sent" | "queued">;
-/** States of an answer that surely did not arrive: given again, it is sent again. */
-const LOST: readonly OutboundState[] = ["rejected", "send_failed"];
-
 const replyOf = (
   request: RespondRequest,
   sent: Pick<ServiceMessageRow, "status" | "createdAt" | "note">,
@@ -134,7 +121,7 @@ const replyOf = (
   response: {
     status: request.status,
     direction: "sent",
-    delivery: DELIVERY[sent.status],
+    delivery: RESPONSE_DELIVERY[sent.status],
     ...(sent.note === undefined ? {} : { reason: sent.note }),
     respondedAt: isoInstant(sent.createdAt),
   },
@@ -153,14 +140,14 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     const now = ports.clock.now();
     const earlier = await orTemporary(listServiceMessages(ports.sql, request.documentId, "invoice_response"));
     const last = earlier.at(-1);
-    if (last?.code === code && last.note === note && !LOST.includes(last.status)) {
+    if (last?.code === code && last.note === note && !isLostResponse(last.status)) {
       // The answers of a firm are found by its document: another firm's request must not see them.
       const state = await orTemporary(findReceivedState(ports.sql, request.firmId, request.documentId));
       if (!RECEIVED_STATES.some((seen) => seen === state?.status)) throw new Refusal("NOT_FOUND");
       return replyOf(request, last, true);
     }
     const { seller, buyer, ...invoice } = await answered(ports, request, now);
-    const counting = earlier.findLast((sent) => !LOST.includes(sent.status))?.code;
+    const counting = earlier.findLast((sent) => !isLostResponse(sent.status))?.code;
     if (!mayFollow(counting, code))
       throw new Refusal("RESPONSE_STATE", [
         { field: "status", message: `The document is ${statusOf(counting)} already.` },

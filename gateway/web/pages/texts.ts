@@ -3,6 +3,7 @@
  *
  * A text that lacks a language does not compile.
  */
+import { SCOPE_WORDS } from "../../../engine/base/scopes.js";
 import { LANGUAGES } from "./languages.js";
 import type { Language } from "./languages.js";
 
@@ -10,6 +11,8 @@ type Row = Readonly<Record<Language, string>>;
 const row = (en: string, sk: string): Row => ({ en, sk });
 
 export const TEXTS = {
+  ...SCOPE_WORDS,
+
   // The frame
   skip: row("Skip to the content", "Preskočiť na obsah"),
   menu_reference: row("API reference", "Dokumentácia API"),
@@ -178,24 +181,6 @@ export const TEXTS = {
   firm_revoke_text: row(
     "This ends every access of this partner to your firm at once. Your account and your mailbox stay.",
     "Týmto sa ihneď skončí každý prístup tohto partnera k vašej firme. Váš účet a schránka zostanú.",
-  ),
-
-  // Scopes
-  scope_documents_send: row("Send invoices for you", "Posielať za vás faktúry"),
-  scope_documents_read: row("Read invoices and what became of them", "Čítať faktúry a čo sa s nimi stalo"),
-  scope_documents_write: row("Confirm and answer received invoices", "Potvrdzovať prijaté faktúry a odpovedať na ne"),
-  scope_webhooks_read: row("Read messages about events", "Čítať správy o udalostiach"),
-  scope_webhooks_write: row("Set where messages about events go", "Určovať, kam idú správy o udalostiach"),
-  scope_events_read: row("Read the history of each invoice", "Čítať históriu každej faktúry"),
-  scope_evidence_read: row("Read proofs of delivery", "Čítať dôkazy o doručení"),
-  scope_firms_manage: row("Ask firms for their consent and see it", "Žiadať firmy o súhlas a vidieť ho"),
-  scope_keys_manage: row("Make and end keys", "Vytvárať a rušiť kľúče"),
-  scope_account_read: row("Read account data and usage", "Čítať údaje účtu a spotrebu"),
-  scope_participants_read: row("Read Peppol registrations", "Čítať registrácie v sieti Peppol"),
-  scope_participants_write: row("Register firms in the Peppol network", "Registrovať firmy v sieti Peppol"),
-  scope_participants_migrate: row(
-    "Move registrations from and to other providers",
-    "Prenášať registrácie od iných poskytovateľov a k nim",
   ),
 
   // Faults of a form or a page

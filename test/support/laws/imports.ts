@@ -93,8 +93,8 @@ export const IMPORT_LAW: readonly Area[] = [
   },
   {
     area: "root",
-    title: "gateway/{main,cli}, gateway/contract/rows, gateway/{commands,start}",
-    pattern: /^gateway\/((main|cli|contract\/rows)\.ts$|(commands|start)\/)/,
+    title: "gateway/{main,cli}, gateway/{commands,start}",
+    pattern: /^gateway\/((main|cli)\.ts$|(commands|start)\/)/,
     may: [...ENGINE, "embedded", "actors", "gateway", "routes", "validators", "bench"],
   },
   {

@@ -11,7 +11,9 @@ import {
   HISTORY_TRIGGERS,
   isEventKind,
   OUTBOUND_STATES,
+  outboundLifecycle,
   TIMELINE_KINDS,
+  UNDELIVERED_STATES,
 } from "../../../engine/lifecycle/document.js";
 import { RECORDED_OUTCOMES } from "../../../engine/lifecycle/attempt.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
@@ -106,6 +108,24 @@ test("the lists of open, visible and counting states stand in one place each", (
     (words) => `in (${words.map((word) => `'${word}'`).join(", ")}`,
   );
   expect(lists.map((list) => sqlOfTheProgram.filter((text) => text.includes(list)).length)).toEqual([1, 1, 1]);
+});
+
+test("no statement has a list of a document's states of its own", () => {
+  const own = readSources()
+    .filter(({ path }) => path.startsWith("engine/storage/"))
+    .flatMap(({ path, file }) =>
+      [...file.getFullText().matchAll(/\bin \(('[a-z_]+'(?:, '[a-z_]+')+)\)/g)].map(([, list = ""]) => ({
+        path,
+        list,
+      })),
+    )
+    .filter(({ list }) => literalsOf(list).every((word) => OUTBOUND_STATES.some((state) => state === word)));
+  expect(own).toEqual([]);
+});
+
+test("every state in which nothing moves a document any more is one in which it counts as not delivered", () => {
+  const finalStates = OUTBOUND_STATES.filter((state) => Object.keys(outboundLifecycle[state]).length === 0);
+  expect(UNDELIVERED_STATES).toEqual(finalStates);
 });
 
 test("webhooks and pulls are told of the kinds of the specification and of nothing else", () => {

@@ -32,6 +32,18 @@ test("a character of several octets, or one that is escaped, may lie across the 
     }
 });
 
+test("an answer has the very octets of JSON.stringify for every character there is, wherever a slice ends", async () => {
+  // A byte order mark first, then the plane of U+2028 and of all control characters, then the ends of the other planes.
+  const plane = Array.from({ length: 0x10000 }, (_, at) => at).filter((at) => at < 0xd800 || at > 0xdfff);
+  const text = String.fromCodePoint(0xfeff, ...plane.slice(0, 0x8000)) + String.fromCodePoint(...plane.slice(0x8000));
+  const all = `${text}\u{10000}\u{1f600}\u{10ffff}`;
+  for (let before = 0; before < 4; before++) {
+    const payload = " ".repeat(LIMITS.payload_slice_bytes - 3 - before) + all;
+    const written = await jsonWithText(MEMBERS, { payload: Buffer.from(payload) });
+    expect(written.equals(Buffer.from(JSON.stringify({ ...MEMBERS, payload })))).toBe(true);
+  }
+});
+
 test("octets that are no UTF-8 reach a client as replacement characters in an answer that is UTF-8", async () => {
   const payload = Buffer.from([0x3c, 0xff, 0x22, 0xc3, 0x28]);
   expect(await read(payload)).toEqual({ ...MEMBERS, payload: '<\ufffd"\ufffd(' });

@@ -1,6 +1,6 @@
 /**
- * Adding an operation touches two files: its routes file and the line that plugs it in (issue "The house", scope 5). A made-up
- * operation is added by exactly these two and served and described; the sources are searched for a third place.
+ * Adding an operation touches two files: its routes file and the line that plugs it in. A made-up operation is added by
+ * exactly these two and served and described; the sources are searched for a third place.
  */
 import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
