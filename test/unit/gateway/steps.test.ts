@@ -42,6 +42,8 @@ interface Provocation {
   readonly thing?: string;
   readonly body?: string | Buffer;
   readonly ports?: Partial<PipelinePorts>;
+  /** Steps, beside the one of the credential, whose findings the step needs. */
+  readonly after?: readonly string[];
 }
 
 const refusing = (reason: ErrorName) => () => {
@@ -109,6 +111,13 @@ const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocatio
       ports: { authenticate: () => testCaller({ scopes: new Set() }) },
     },
   },
+  "mailbox of the firm (403)": {
+    RECEIVING_FORBIDDEN: {
+      row: route({ ...ROW, context: "firm", receives: true }),
+      ports: { mayReceive: () => Promise.resolve(false) },
+      after: ["firm context (400) and binding (403)"],
+    },
+  },
   "idempotency key (400)": { IDEMPOTENCY_KEY: { row: route({ ...ROW, idempotency: "uuid" }) } },
   "path (404)": {
     NOT_FOUND: { row: route({ ...ROW, request: { params: z.object({ thing: z.uuid() }) } }), thing: "none" },
@@ -147,8 +156,9 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
   };
   const headers = step.name.startsWith("credential (401)") ? {} : { authorization: "Bearer good" };
   const head = headOf({ ...provocation, headers: { ...headers, ...provocation.headers } });
-  // What the steps before would have found out: who calls.
-  const before = STEPS.filter((other) => other.name === "credential (401)" && other !== step);
+  // What the steps before would have found out: who calls, and for whom.
+  const needed = ["credential (401)", ...(provocation.after ?? [])];
+  const before = STEPS.filter((other) => needed.includes(other.name) && other !== step);
   const plan = { row, family: row.family, label: "", method: "POST", head: before, body: [watched] };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
   const request = new RoutedRequest({ ports: all, trustedProxies: [], inflater: createInflater() }, plan, head, {
