@@ -537,6 +537,18 @@ describe("who may say what of an invoice", () => {
     expect(await said(long.id)).toBe("AP");
   });
 
+  test("another answer under the id of one that counts is not applied, and says so in the timeline", async () => {
+    await clear();
+    const document = await delivered("W-12");
+    for (const code of ["UQ", "UQ", "AP"] as const)
+      await receive(responseExchange(clock, document, "W-12", code, { id: "one id" }));
+    expect([await outcomes(), await said(document.id), await reasonsOf(document.id)]).toEqual([
+      ["applied", "duplicate", "contradicting"],
+      "UQ",
+      ["contradicting"],
+    ]);
+  });
+
   test("an answer that fits two invoices alike is about neither, and says so in the timeline", async () => {
     await clear();
     const [first, second] = [await delivered("W-2"), await delivered("W-2")];

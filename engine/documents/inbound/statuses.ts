@@ -147,8 +147,9 @@ function decideResponse(
     response.receiver.toLowerCase() !== from.receiver.toLowerCase();
   if (isForeign) return { outcome: "foreign" };
   if (target === undefined) return { outcome: "unknown" };
-  if (target.responded) return { outcome: "duplicate" };
   if (target.isReceiverOurs && isOtherSeat(target, from.peerSeat)) return { outcome: "foreign" };
+  if (target.responded !== undefined)
+    return { outcome: target.responded === response.code ? "duplicate" : "contradicting" };
   if (target.isAmbiguous) return { outcome: "ambiguous" };
   if (isMisdated(response, from.receivedAt, target.issueDate)) return { outcome: "misdated" };
   // Days, not times: the time of a response is optional.

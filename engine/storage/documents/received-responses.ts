@@ -210,8 +210,8 @@ export interface StatusTarget {
   readonly issueDate: string | undefined;
   /** The invoice response that counts: its code and the day of its issue. */
   readonly response: { readonly code: string; readonly issuedAt: Instant } | undefined;
-  /** Whether the response asked for counts already. */
-  readonly responded: boolean;
+  /** Code of the response with the id asked for, when one has been applied already. */
+  readonly responded: string | undefined;
   /** Whether other documents of ours fit the response as well: then it is about none of them. */
   readonly isAmbiguous: boolean;
 }
@@ -228,7 +228,7 @@ interface TargetRow {
   readonly issue_date: string | null;
   readonly response_code: string | null;
   readonly responded_at: Date | null;
-  readonly responded: boolean;
+  readonly responded: string | null;
   readonly ambiguous: boolean;
 }
 
@@ -246,7 +246,7 @@ const targetOf = (row: TargetRow): StatusTarget => ({
     row.response_code === null || row.responded_at === null
       ? undefined
       : { code: row.response_code, issuedAt: row.responded_at.getTime() },
-  responded: row.responded,
+  responded: row.responded ?? undefined,
   isAmbiguous: row.ambiguous,
 });
 
@@ -259,7 +259,7 @@ export async function findMlsTarget(sql: Sql, sbdhInstanceId: string): Promise<S
         order by a.number desc limit 1
       )) as peer_seat,
       e.exchanged_at, s.code as mls, false as receiver_ours, null as issue_date, null as response_code,
-      null::timestamptz as responded_at, false as responded, false as ambiguous
+      null::timestamptz as responded_at, null as responded, false as ambiguous
     from document as d
     left join exchange as e on e.id = d.id
     left join inbound_status as s on s.document_id = d.id and s.kind = 'mls' and status_counts(s.outcome)
@@ -295,8 +295,8 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
       select d.id, d.status, d.version, d.lease_until, d.receiver_key, d.created_at,
         d.facts ->> 'issueDate' as issue_date,
         case d.status when 'delivered' then 0 when 'sent' then 0 when 'queued' then 1 else 2 end as tier,
-        exists (
-          select 1 from inbound_status as s
+        (
+          select s.code from inbound_status as s
           where s.document_id = d.id and s.kind = 'invoice_response' and s.outcome = 'applied'
             and s.response_id = ${query.responseId}
         ) as responded,
@@ -321,14 +321,14 @@ export async function findResponseTarget(sql: Sql, query: ResponseQuery): Promis
       )) as peer_seat, null::timestamptz as exchanged_at,
       null as mls, exists (select 1 from participant as p where p.key = f.receiver_key) as receiver_ours, f.issue_date,
       r.code as response_code, r.issued_at as responded_at, f.responded,
-      not f.responded and f.beside > 1 and not (f.named and f.named_beside = 1) as ambiguous
+      f.responded is null and f.beside > 1 and not (f.named and f.named_beside = 1) as ambiguous
     from placed as f
     left join lateral (
       select s.code, s.issued_at from inbound_status as s
       where s.document_id = f.id and s.kind = 'invoice_response' and s.outcome = 'applied'
       order by s.issued_at desc, s.handled_at desc, s.id desc limit 1
     ) as r on true
-    order by f.responded desc, f.tier, f.named desc, f.created_at desc, f.id desc limit 1`;
+    order by f.responded is null, f.tier, f.named desc, f.created_at desc, f.id desc limit 1`;
   return row === undefined ? undefined : targetOf(row);
 }
 

@@ -99,7 +99,7 @@ interface Life {
   readonly events: string[];
   readonly notApplied: string[];
   readonly countries: string[];
-  readonly answered: Set<string>;
+  readonly answered: Map<string, string>;
   acceptedAt: number;
   receiptAt: number | undefined;
   seat: string | undefined;
@@ -149,7 +149,7 @@ export class TruthModel {
       events: ["document.queued"],
       notApplied: [],
       countries: [],
-      answered: new Set<string>(),
+      answered: new Map<string, string>(),
       acceptedAt: 0,
       receiptAt: undefined,
       seat: undefined,
@@ -230,7 +230,7 @@ export class TruthModel {
     }
     if (step.kind === "response") {
       life.answer = { code: step.code, day: step.day };
-      life.answered.add(step.id);
+      life.answered.set(step.id, step.code);
       life.events.push("document.response_received");
       return;
     }
@@ -272,18 +272,22 @@ export class TruthModel {
         plan.receiver === step.from &&
         (step.invoiceDay === undefined || step.invoiceDay === plan.issueDate),
     );
-    const repeated = fitting.find(({ answered }) => answered.has(step.id));
     const groups = [["sent", "delivered"], ["queued"], ["rejected"]].map((states) =>
       fitting.filter((life) => states.includes(stateOf(life))),
     );
     const alike = groups.find((lives) => lives.length > 0) ?? [];
-    const named = alike.filter(({ plan }) => plan.order !== undefined && step.otherReferences.includes(plan.order));
+    const isNamed = ({ plan }: Life): boolean => plan.order !== undefined && step.otherReferences.includes(plan.order);
+    const named = alike.filter(isNamed);
     const best = named.length === 1 ? named : alike;
+    const repeated = groups
+      .flatMap((lives) => [...lives.filter(isNamed).reverse(), ...lives.filter((life) => !isNamed(life)).reverse()])
+      .find(({ answered }) => answered.has(step.id));
     const life = repeated ?? named.at(-1) ?? best.at(-1);
     if (life === undefined) return { verdict: "nothing" };
     if (step.lies) return { life, verdict: "foreign" };
-    if (repeated !== undefined) return { verdict: "nothing" };
     if (step.from === "ours" && life.seat !== undefined && life.seat !== step.seat) return { life, verdict: "foreign" };
+    const before = repeated?.answered.get(step.id);
+    if (before !== undefined) return before === step.code ? { verdict: "nothing" } : { life, verdict: "contradicting" };
     if (best.length > 1) return { life, verdict: "ambiguous" };
     if (step.day < life.plan.issueDate || step.day > tomorrowInBratislava(receivedAt))
       return { life, verdict: "misdated" };
