@@ -54,10 +54,13 @@ const receive = async (exchange: Parameters<StatusBench["receive"]>[0]): Promise
   await work();
   return kind;
 };
+/** In the order in which they were decided: ids of one millisecond come in no order, transactions do. */
 const outcomes = async (): Promise<string[]> =>
-  (await db.sql<{ outcome: string | null }[]>`select outcome from inbound_status order by received_at, id`).map(
-    ({ outcome }) => outcome ?? "pending",
-  );
+  (
+    await db.sql<
+      { outcome: string | null }[]
+    >`select outcome from inbound_status order by received_at, xmin::text::bigint`
+  ).map(({ outcome }) => outcome ?? "pending");
 const clear = async (): Promise<void> => {
   await db.sql`delete from inbound_status`;
 };
