@@ -11,15 +11,26 @@ import { systemClock } from "../../engine/base/clock.js";
 import type { Scope } from "../../engine/base/scopes.js";
 import { SCOPES } from "../../engine/base/scopes.js";
 import { silentLog } from "../../engine/base/log.js";
+import { FIRM_KEY_SCOPES } from "../../engine/identity/scopes.js";
 import { signAccessToken } from "../../engine/identity/tokens/access-tokens.js";
 import { createSigningKeys } from "../../engine/identity/tokens/signing-keys.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Route } from "../../gateway/contract/route.js";
-import { http, startTestEngine } from "../support/engine.js";
-import type { TestEngine } from "../support/engine.js";
+import { accessToken, http, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
-import { bindClient, newClient, newFirmKey, newKey, newPartner, tokenOf, withdraw } from "../support/partners.js";
+import {
+  api,
+  bindClient,
+  faultOf,
+  newClient,
+  newFirmKey,
+  newKey,
+  newPartner,
+  tokenOf,
+  withdraw,
+} from "../support/partners.js";
 import type { Client, Partner } from "../support/partners.js";
 import { publishedRows } from "../support/published-rows.js";
 
@@ -36,6 +47,7 @@ const CALLERS = [
   "a central key for a foreign firm",
   "a central key for a firm that is missing",
   "a central key for a firm that has withdrawn",
+  "a central key for a firm that only sends",
   "a key for one firm",
   "a key for one firm, for another firm",
   "a central key that lacks the scopes",
@@ -43,13 +55,14 @@ const CALLERS = [
 type CallerName = (typeof CALLERS)[number];
 
 /** How far a request comes: the status of the step that stops it, or "in" when the handler's own checks begin. */
-type Verdict = 401 | "403 class" | 400 | 403 | 404 | "403 scope" | "in";
+type Verdict = 401 | "403 class" | 400 | 403 | 404 | "403 scope" | "403 mailbox" | "in";
 
 interface CallerKind {
   readonly token: "missing" | "bad" | "firm" | "central" | "scoped";
   /** Which firm the headers and the query name. */
   readonly names: "nothing" | "own" | "foreign";
   readonly lacksScopes?: true;
+  readonly onlySends?: true;
 }
 const KINDS: Readonly<Record<CallerName, CallerKind>> = {
   "no token": { token: "missing", names: "own" },
@@ -63,6 +76,7 @@ const KINDS: Readonly<Record<CallerName, CallerKind>> = {
   "a central key for a foreign firm": { token: "central", names: "foreign" },
   "a central key for a firm that is missing": { token: "central", names: "foreign" },
   "a central key for a firm that has withdrawn": { token: "central", names: "foreign" },
+  "a central key for a firm that only sends": { token: "central", names: "own", onlySends: true },
   "a key for one firm": { token: "scoped", names: "nothing" },
   "a key for one firm, for another firm": { token: "scoped", names: "foreign" },
   "a central key that lacks the scopes": { token: "central", names: "own", lacksScopes: true },
@@ -99,7 +113,8 @@ function expectedOf(row: Route, kind: CallerKind): Verdict {
   if (!ADMITS[row.credential].includes(kind.token)) return "403 class";
   const context = CONTEXTS[row.context](kind);
   if (context !== "in") return context;
-  return kind.lacksScopes === true && row.scopes.length > 0 ? "403 scope" : "in";
+  if (kind.lacksScopes === true && row.scopes.length > 0) return "403 scope";
+  return kind.onlySends === true && row.receives === true ? "403 mailbox" : "in";
 }
 
 /** Contexts in which the firm is named by something else than X-Firm-Id. */
@@ -110,9 +125,11 @@ const CONTEXT_CODES = /^(FIRM_CONTEXT_(FORBIDDEN|REQUIRED))$/;
 
 function verdictOf(row: Route, status: number, error: Readonly<Record<string, unknown>>): Verdict {
   const text = JSON.stringify(error);
-  if (status === 401) return 401;
+  // A signature belongs to the bytes of a request, not to who calls.
+  if (status === 401) return error["code"] === "SIGNATURE_INVALID" ? "in" : 401;
   if (status === 403 && error["code"] === "PARTNER_NOT_AUTHORIZED") return "403 class";
   if (status === 403 && (error["required_scope"] !== undefined || text.includes("lacks the scope"))) return "403 scope";
+  if (status === 403 && text.includes("This firm only sends")) return "403 mailbox";
   if (status === 403 && /no active binding|does not own the participant/.test(text)) return 403;
   if (status === 400 && (CONTEXT_CODES.test(String(error["code"])) || text.includes("X-Peppol-Participant-Id")))
     return 400;
@@ -121,23 +138,48 @@ function verdictOf(row: Route, status: number, error: Readonly<Record<string, un
   return "in";
 }
 
+/** What the rows of onboarding say to whom they let in: with the preview on, and off. */
+const ONBOARDING: Readonly<Record<string, Readonly<Record<"on" | "off", readonly [number, string | undefined]>>>> = {
+  createOnboardingRequest: { on: [202, undefined], off: [503, "PREVIEW_DISABLED"] },
+  getOnboardingRequest: { on: [404, "NOT_FOUND"], off: [503, "PREVIEW_DISABLED"] },
+  pfsConfirmation: { on: [401, "SIGNATURE_INVALID"], off: [503, "PREVIEW_DISABLED"] },
+};
+const onboardingRows = publishedRows.filter(({ tag }) => tag === "Onboarding");
+
+let companies = 0;
+
+/** A call of a row of onboarding that nothing but the caller can stop. */
+const callOnboarding = (base: string, row: Route, headers: Readonly<Record<string, string>>): Promise<HttpAnswer> => {
+  companies += 1;
+  const [ref, dic] = [`matrix-${companies}`, String(2_160_000_000 + companies)];
+  return http(
+    row.method,
+    `${base}${row.path.replace(/\{\w+\}/g, () => randomUUID())}`,
+    { ...headers, ...(row.method === "GET" ? {} : { "content-type": "application/json", "idempotency-key": ref }) },
+    row.method === "GET"
+      ? undefined
+      : JSON.stringify({ serviceMode: "send_only", customerRef: ref, dic, contactEmail: "firma@firma.example" }),
+  );
+};
+
 const scopesWithout = (row: Route): readonly Scope[] => SCOPES.filter((scope) => !row.scopes.includes(scope));
 
 describe.each(serverForms)("the %s form", (form) => {
   let t: TestEngine;
   let partner: Partner;
-  let firms: Readonly<Record<"own" | "foreign" | "gone", Client>>;
+  let firms: Readonly<Record<"own" | "foreign" | "gone" | "sender", Client>>;
   let tokens: Readonly<Record<CallerName, string | undefined>>;
 
   beforeAll(async () => {
-    t = await startTestEngine({ form });
+    t = await startTestEngine({ form, config: { ONBOARDING_PREVIEW: "on", PFS_WEBHOOK_SECRET: "a secret" } });
     partner = await newPartner(t);
-    firms = { own: await newClient(t), foreign: await newClient(t), gone: await newClient(t) };
-    const refs = { own: "own", gone: "gone" } as const;
-    for (const name of ["own", "gone"] as const) await bindClient(t, partner, firms[name], { customerRef: refs[name] });
+    const [own, foreign] = [await newClient(t), await newClient(t)];
+    firms = { own, foreign, gone: await newClient(t), sender: await newClient(t) };
+    for (const name of ["own", "gone", "sender"] as const)
+      await bindClient(t, partner, firms[name], { customerRef: name });
+    await t.db.sql`update firm set sends_only = true where id = ${firms.sender.firmId}`;
     await withdraw(t, partner, firms.gone);
     const central = await tokenOf(t, partner.key);
-    const { own } = firms;
     const firmKey = await newFirmKey(t, own.firmId, SCOPES);
     const ofFirm = SCOPES.filter((scope) => scope !== "keys:manage");
     const scoped = await newKey(t, { integratorId: partner.integratorId, scopedFirmId: own.firmId }, ofFirm);
@@ -154,6 +196,7 @@ describe.each(serverForms)("the %s form", (form) => {
       "a central key for a foreign firm": central,
       "a central key for a firm that is missing": central,
       "a central key for a firm that has withdrawn": central,
+      "a central key for a firm that only sends": central,
       "a key for one firm": scoped.token,
       "a key for one firm, for another firm": scoped.token,
       "a central key that lacks the scopes": central,
@@ -196,6 +239,7 @@ describe.each(serverForms)("the %s form", (form) => {
       };
     // A withdrawn firm is known by its name, and its consent does not cover the call any more.
     if (name === "a central key for a firm that has withdrawn") return { ...firms.gone, customerRef: "gone" };
+    if (KINDS[name].onlySends === true) return { ...firms.sender, customerRef: "sender" };
     return KINDS[name].names === "foreign"
       ? { ...firms.foreign, customerRef: "theirs" }
       : { ...firms.own, customerRef: "own" };
@@ -211,6 +255,11 @@ describe.each(serverForms)("the %s form", (form) => {
           ? (await newFirmKey(t, firms.own.firmId)).token
           : tokens[name];
     const names = kind.names !== "nothing";
+    if (row.tag === "Onboarding")
+      return callOnboarding(t.sandbox.baseUrl, row, {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(names ? { "x-firm-id": firm.firmId } : {}),
+      });
     const path = row.path.replace(/\{\w+\}/g, () => randomUUID());
     const query = names && row.context === "customer" ? `?customerRef=${firm.customerRef}` : "";
     return http(row.method, `${t.engine.publicUrl}${row.mounts[0] ?? ""}${path}${query}`, {
@@ -237,12 +286,30 @@ describe.each(serverForms)("the %s form", (form) => {
     },
   );
 
+  test.each(onboardingRows.map((row) => [row.operation, row] as const))(
+    "with the preview on, %s answers whom it lets in as its table says",
+    async (operation, row) => {
+      const answer = await ask(row, "a central key without a firm");
+      expect(faultOf(answer)).toEqual(ONBOARDING[operation]?.on);
+    },
+  );
+
+  // spec/rulings.md, section 4: what a firm's key can do unless its maker says otherwise
+  test("the keys of the demo firms read evidence and events beside what every firm's key can do", async () => {
+    const more = ["evidence:read", "events:read"] as const;
+    for (const firm of [t.sandbox.sender, t.sandbox.receiver]) {
+      const answer = await api(t, await accessToken(t.sandbox, firm), "GET /auth/status");
+      const { permissions } = answer.json["key"] as { readonly permissions: readonly string[] };
+      expect([...permissions].sort()).toEqual([...FIRM_KEY_SCOPES, ...more].sort());
+      for (const scope of more) expect(String(answer.json["scope"]).split(" ")).toContain(scope);
+    }
+  });
+
   test("a foreign firm, one that has withdrawn and one that never was are answered with the same words", async () => {
     for (const row of publishedRows.filter(({ context }) => context === "firm" || context === "participant")) {
       const bodies: string[] = [];
-      for (const name of CALLERS.filter(
-        (one) => one.startsWith("a central key for a f") && !one.endsWith("its firm"),
-      )) {
+      const named = CALLERS.filter((name) => KINDS[name].token === "central" && KINDS[name].names === "foreign");
+      for (const name of named) {
         const { status, json } = await ask(row, name);
         const error = json["error"] as Record<string, unknown>;
         bodies.push(JSON.stringify({ status, ...error, requestId: "", correlation_id: "" }));
@@ -251,4 +318,36 @@ describe.each(serverForms)("the %s form", (form) => {
       expect(new Set(bodies).size, row.operation).toBe(1);
     }
   });
+});
+
+describe.each(serverForms)("the %s form with the preview of onboarding off", (form) => {
+  let t: TestEngine;
+  let partner: Partner;
+
+  beforeAll(async () => {
+    t = await startTestEngine({ form });
+    partner = await newPartner(t);
+  });
+  afterAll(() => t.stop());
+
+  test.each(onboardingRows.map((row) => [row.operation, row] as const))(
+    "with the preview off, %s says so to whom it would let in, and nothing to others",
+    async (operation, row) => {
+      const as = (token: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${token}` });
+      const ask = (headers: Readonly<Record<string, string>>) => callOnboarding(t.sandbox.baseUrl, row, headers);
+      const off = ONBOARDING[operation]?.off;
+      expect(off).toBeDefined();
+      expect(faultOf(await ask(as(partner.key.token)))).toEqual(off);
+      const isOpen = row.credential === "none";
+      const lacking = await tokenOf(t, partner.key, scopesWithout(row).join(" "));
+      expect((await ask({})).status).toBe(isOpen ? 503 : 401);
+      expect((await ask(as(lacking))).status).toBe(isOpen ? 503 : 403);
+    },
+  );
+});
+
+test("a row about received documents says that it is: a firm that only sends has none", () => {
+  const about = publishedRows.filter(({ path }) => /receive|inbox|acknowledge|respond/.test(path));
+  expect(about.length).toBeGreaterThan(3);
+  expect(about.filter(({ receives }) => receives !== true).map(({ operation }) => operation)).toEqual([]);
 });
