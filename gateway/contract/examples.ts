@@ -13,6 +13,9 @@ const INVOICE_TYPE =
   "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1";
 const PROCESS_EXAMPLE = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
 
+/** Stands for a whole UBL invoice; the reference's page puts one in its place. */
+export const INVOICE_MARK = "<Invoice>…</Invoice>";
+
 /** What a member of this name usually holds. */
 const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   access_token: "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIwMThmNmEzZSJ9.c2lnbmF0dXJl",
@@ -30,7 +33,7 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   customerReference: "K-1042",
   customer_reference: "K-1042",
   dic: "2120000017",
-  document: "<Invoice>…</Invoice>",
+  document: INVOICE_MARK,
   documentId: UUID,
   documentType: INVOICE_TYPE,
   documentTypeId: INVOICE_TYPE,
@@ -52,6 +55,9 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   name: "Pekáreň s. r. o.",
   number: "F-2027-001",
   participantId: SENDER,
+  payload: INVOICE_MARK,
+  payloadEncoding: "UTF-8",
+  payloadXml: INVOICE_MARK,
   peppolId: SENDER,
   peppol_id: SENDER,
   prefix: "sk_int_test_01234...6789",
@@ -70,6 +76,7 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   targetIdentifier: "99000017",
   token: "rt_0123456789abcdefghijkl0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJK",
   user_agent: "erp/1.0",
+  xml: INVOICE_MARK,
   zip: "010 01",
 };
 

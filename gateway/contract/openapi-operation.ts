@@ -5,7 +5,7 @@ import { ERRORS, Refusal } from "../../engine/base/errors.js";
 import type { ErrorName } from "../../engine/base/errors.js";
 import { oauthCodeOf, problem } from "../request/problem.js";
 import { refusalsOfColumns } from "../request/steps.js";
-import { exampleFor } from "./examples.js";
+import { exampleFor, INVOICE_MARK } from "./examples.js";
 import type { Components, JsonObject, JsonSchemaValue } from "./json-schema.js";
 import { BODY_KINDS, RATES } from "./route.js";
 import type { BodyKind, Family, Route } from "./route.js";
@@ -108,7 +108,6 @@ const headerRefs = (row: Route, status: number): JsonObject => {
 };
 
 const BYTES: JsonObject = { type: "string", format: "binary" };
-const BYTES_EXAMPLE = "<Invoice>…</Invoice>";
 
 const withExample = (schema: JsonObject, components: Components): JsonObject => ({
   schema,
@@ -155,7 +154,7 @@ function successResponses(row: Route, components: Components): JsonObject {
       spec.schema !== undefined
         ? { "application/json": withExample(schemaOf(spec.schema, components), components) }
         : spec.contentType !== undefined
-          ? { [spec.contentType.split(";")[0] ?? ""]: { schema: BYTES, example: BYTES_EXAMPLE } }
+          ? { [spec.contentType.split(";")[0] ?? ""]: { schema: BYTES, example: INVOICE_MARK } }
           : undefined;
     responses[status] = {
       description: spec.description,
@@ -203,7 +202,7 @@ function requestBody(row: Route, components: Components): JsonObject {
   const content = Object.fromEntries(
     accepts.map((kind) => [
       MEDIA_OF_KIND[kind],
-      kind === "json" || kind === "form" ? withExample(schema, components) : { schema: BYTES, example: BYTES_EXAMPLE },
+      kind === "json" || kind === "form" ? withExample(schema, components) : { schema: BYTES, example: INVOICE_MARK },
     ]),
   );
   return { requestBody: { required: !body.safeParse(undefined).success, content } };

@@ -1,10 +1,9 @@
 /** Examples of bodies: what a schema says of itself, otherwise something that fits it. */
 import { LIMITS } from "../../../engine/base/limits.js";
+import { INVOICE_MARK } from "../../contract/examples.js";
 import { resolved } from "./openapi-types.js";
 import type { OpenApi, Schema } from "./openapi-types.js";
 
-/** Stands for a whole UBL invoice; the page puts one in, samples read one from a file. */
-const INVOICE_MARK = "<Invoice …>";
 /** Members that hold a UBL document. */
 const UBL_MEMBERS = new Set(["payload", "payloadXml", "xml"]);
 

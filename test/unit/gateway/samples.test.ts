@@ -1,9 +1,10 @@
 /** Samples of the reference: each is whole, and says the same call in each language. */
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { transform } from "esbuild";
 import { describe, expect, test } from "vitest";
 
+import { INVOICE_MARK } from "../../../gateway/contract/examples.js";
 import { exampleOf } from "../../../gateway/web/docs/example.js";
 import { operationsIn } from "../../../gateway/web/docs/openapi-types.js";
 import type { OpenApi } from "../../../gateway/web/docs/openapi-types.js";
@@ -51,6 +52,15 @@ describe("samples", () => {
       expect(JSON.parse(sent ?? "")).toEqual(JSON.parse(body.text));
     }
   });
+});
+
+test("a body that takes a document has the mark for one, in which the page's script puts an invoice", () => {
+  const marked = all.flatMap(({ document, placed }) => {
+    const members = JSON.parse(exampleBody(document, placed)?.text || "{}") as Readonly<Record<string, unknown>>;
+    return Object.values(members).includes(INVOICE_MARK) ? [placed.operation.operationId] : [];
+  });
+  expect(marked).toEqual(expect.arrayContaining(["sapiSend"]));
+  expect(readFileSync("gateway/web/docs/docs.js", "utf8")).toContain(`value === "${INVOICE_MARK}"`);
 });
 
 test("an example of a schema that contains itself ends", () => {
