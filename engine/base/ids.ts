@@ -89,7 +89,12 @@ export const parseOnboardingId = (text: string): OnboardingId | undefined =>
 
 /** The scheme of participant identifiers on the wire. @source design/as4.md, section 2 */
 export const PARTICIPANT_SCHEME = "iso6523-actorid-upis";
-const PARTICIPANT = /^[0-9]{4}:[A-Za-z0-9][A-Za-z0-9._~-]{0,129}$/;
+/** A participant id as text: in its short form, behind its scheme, and in either form. */
+export const PARTICIPANT_FORMS = {
+  short: /^[0-9]{4}:[A-Za-z0-9][A-Za-z0-9._~-]{0,129}$/,
+  qualified: /^iso6523-actorid-upis::[0-9]{4}:[A-Za-z0-9][A-Za-z0-9._~-]{0,129}$/,
+  either: /^(iso6523-actorid-upis::)?[0-9]{4}:[A-Za-z0-9][A-Za-z0-9._~-]{0,129}$/,
+} as const;
 
 /**
  * Reads a participant id in the short form or with its scheme (`iso6523-actorid-upis::0245:2020202020`).
@@ -98,7 +103,7 @@ const PARTICIPANT = /^[0-9]{4}:[A-Za-z0-9][A-Za-z0-9._~-]{0,129}$/;
 export function parseParticipantId(text: string): ParticipantId | undefined {
   const prefix = `${PARTICIPANT_SCHEME}::`;
   const short = text.startsWith(prefix) ? text.slice(prefix.length) : text;
-  return PARTICIPANT.test(short) ? (short as ParticipantId) : undefined;
+  return PARTICIPANT_FORMS.short.test(short) ? (short as ParticipantId) : undefined;
 }
 
 /** The form under which participants are compared and looked up: the network treats their letters without case. */

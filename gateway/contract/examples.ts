@@ -80,8 +80,8 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   zip: "010 01",
 };
 
-/** Texts of which one fits a pattern that no name tells of: a digest, a month. */
-const BY_PATTERN: readonly string[] = [SHA256, "2027-01"];
+/** Texts of which one fits a pattern that no name tells of: a digest, a month, a participant behind its scheme. */
+const BY_PATTERN: readonly string[] = [SHA256, "2027-01", `iso6523-actorid-upis::${SENDER}`];
 
 const BY_FORMAT: Readonly<Record<string, JsonSchemaValue>> = {
   uuid: UUID,

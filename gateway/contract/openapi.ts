@@ -1,8 +1,9 @@
 /** Writes the published OpenAPI 3.0.3 documents from the same rows by which the server answers. */
+import { PARTICIPANT_FORMS } from "../../engine/base/ids.js";
 import { CATEGORIES } from "../request/problem.js";
 import { operationOf } from "./openapi-operation.js";
 import type { Components, JsonSchemaValue, JsonObject } from "./json-schema.js";
-import { IDEMPOTENCY } from "./route.js";
+import { IDEMPOTENCY, SCOPES } from "./route.js";
 import type { Family, Route } from "./route.js";
 
 export const DOCUMENT_NAMES = ["enterprise", "connector", "sapi"] as const;
@@ -84,7 +85,9 @@ const details: JsonObject = {
       field: text("Member or header that is wrong."),
       message: text("What is wrong."),
       ruleId: text("Validation rule."),
-      severity: text("fatal, error or warning."),
+      severity: text("What the finding means for the document.", {
+        enum: ["fatal", "error", "warning", "information"],
+      }),
       location: text("Where in the document."),
     },
   },
@@ -130,7 +133,7 @@ const ENVELOPES: JsonObject = {
     details,
     nextAction: text("What leads on."),
     retryable,
-    required_scope: text("The scope that the token lacks."),
+    required_scope: text("The scope that the token lacks.", { enum: [...SCOPES] }),
     fix_hint: text("How to get it."),
   }),
 };
@@ -153,7 +156,7 @@ const PARAMETERS: JsonObject = {
     in: "header",
     required: true,
     description: "The participant for which the call is made.",
-    schema: { type: "string" },
+    schema: { type: "string", pattern: PARTICIPANT_FORMS.either.source },
     example: "0245:2020202020",
   },
   FirmId: {

@@ -92,8 +92,8 @@ const revoked = z.object({
 const sapiStatus = z.object({
   valid: z.boolean(),
   token_type: z.literal("access"),
-  client_id: z.string(),
-  firm_id: z.string().nullable(),
+  client_id: z.uuid(),
+  firm_id: z.uuid().nullable(),
   key_type: z.enum(["sk_live", "sk_int"]),
   scope: z.string(),
   issued_at: z.iso.datetime(),

@@ -5,9 +5,10 @@
 import { z } from "zod";
 
 import type { EventsRecord, StatusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
-import { parseDocumentId } from "../../engine/base/ids.js";
+import { PARTICIPANT_FORMS, parseDocumentId } from "../../engine/base/ids.js";
 import type { DocumentId, FirmId } from "../../engine/base/ids.js";
-import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
+import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
+import { RESPONSE_CODES } from "../../engine/lifecycle/response.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
@@ -51,13 +52,15 @@ const statusRecord = z.object({
   id: z.uuid(),
   status: z.enum(OUTBOUND_STATES),
   documentType: z.string(),
-  senderPeppolId: z.string(),
-  receiverPeppolId: z.string(),
-  statusHistory: z.array(z.object({ status: z.string(), timestamp: z.iso.datetime(), detail: z.string().optional() })),
+  senderPeppolId: z.string().regex(PARTICIPANT_FORMS.short),
+  receiverPeppolId: z.string().regex(PARTICIPANT_FORMS.short),
+  statusHistory: z.array(
+    z.object({ status: z.enum(OUTBOUND_STATES), timestamp: z.iso.datetime(), detail: z.string().optional() }),
+  ),
   validationResult: z.object({ errors: z.array(finding), warnings: z.array(finding) }).nullable(),
   deliveredAt: z.iso.datetime().nullable(),
   acknowledgedAt: z.iso.datetime().nullable(),
-  invoiceResponseStatus: z.string().nullable(),
+  invoiceResponseStatus: z.enum(RESPONSE_CODES).nullable(),
   as4MessageId: z.string(),
   statusReason: z.string().optional(),
   createdAt: z.iso.datetime(),
@@ -69,7 +72,7 @@ const eventsRecord = z.object({
   events: z.array(
     z.object({
       id: z.uuid(),
-      eventType: z.string(),
+      eventType: z.enum(TIMELINE_KINDS),
       actor: z.enum(["system", "user", "api"]),
       detail: z.string().nullable(),
       meta: z.unknown(),

@@ -5,6 +5,7 @@ import type { SubmissionPage } from "../../engine/documents/reports.js";
 import { periodFault } from "../../engine/documents/statistics-period.js";
 import type { PeriodAsked } from "../../engine/documents/statistics-period.js";
 import type { Statistics } from "../../engine/documents/statistics.js";
+import { PARTICIPANT_FORMS } from "../../engine/base/ids.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
@@ -38,7 +39,7 @@ const month = z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])$/);
 
 const day = z.iso.date();
 const total = z.object({ total: z.number(), by_type: z.record(z.string(), z.number()) });
-const peers = z.array(z.object({ peppol_id: z.string(), count: z.number() }));
+const peers = z.array(z.object({ peppol_id: z.string().regex(PARTICIPANT_FORMS.short), count: z.number() }));
 
 const statistics = z.object({
   period: z.object({ from: day, to: day }),
@@ -63,7 +64,7 @@ const submissionRows = z.array(
     reportType: z.enum(REPORT_TYPES),
     period: month,
     status: z.enum(OUTBOUND_STATES),
-    sha256: z.string(),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
     createdAt: z.iso.datetime(),
     submittedAt: z.iso.datetime().nullable(),
   }),

@@ -9,6 +9,7 @@ import type { SendReply, SendRequest } from "../../engine/documents/accept/send.
 import { Refusal } from "../../engine/base/errors.js";
 import type { ErrorDetail } from "../../engine/base/errors.js";
 import {
+  PARTICIPANT_FORMS,
   parseParticipantId,
   parseReceivedDocumentId,
   qualifiedParticipant,
@@ -43,13 +44,13 @@ const text = (what: string) => z.string().min(1).describe(what);
 const participant = (what: string) =>
   z
     .string()
-    .describe(what)
     .transform((value, context): ParticipantId => {
       const parsed = parseParticipantId(value);
       if (parsed === undefined)
         context.addIssue({ code: "custom", message: "must be <scheme>:<id>, for example 0245:2020202020" });
       return parsed ?? z.NEVER;
-    });
+    })
+    .meta({ pattern: PARTICIPANT_FORMS.either.source, description: what });
 
 /** @source spec/sapi.md, Send request */
 const sendBody = z.object({
@@ -75,6 +76,7 @@ const sendBody = z.object({
     creationDateTime: z.iso
       .datetime({ offset: true, local: true })
       .refine(isStorable, "must lie in the years 1 to 9999, in a zone of at most 14 hours")
+      .meta({ format: "date-time" })
       .optional()
       .describe("ISO 8601 date-time."),
   }),
@@ -100,8 +102,8 @@ const listItem = z.object({
   documentId: z.uuid(),
   documentTypeId: z.string(),
   processId: z.string(),
-  senderParticipantId: z.string(),
-  receiverParticipantId: z.string(),
+  senderParticipantId: z.string().regex(PARTICIPANT_FORMS.qualified),
+  receiverParticipantId: z.string().regex(PARTICIPANT_FORMS.qualified),
   creationDateTime: z.iso.datetime(),
   status: z.enum(RECEIVED_STATES),
 });

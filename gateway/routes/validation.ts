@@ -47,7 +47,7 @@ const omission = {
 const upcoming = z
   .array(
     z.object({
-      mandatoryFrom: z.string().describe("First day of these rules, YYYY-MM-DD."),
+      mandatoryFrom: z.iso.date().describe("First day of these rules."),
       ruleSet: z.array(z.string()),
       valid: z.boolean().describe("The verdict from that day on."),
       findings: z.array(finding).describe("What is found then and not today."),

@@ -7,6 +7,7 @@ import { openApiDocuments } from "../../gateway/contract/openapi.js";
 import { asMarkdown, refusalsOf } from "../../gateway/contract/openapi-operation.js";
 import { route } from "../../gateway/contract/route.js";
 import type { Route } from "../../gateway/contract/route.js";
+import { SEVERITIES } from "../../validators/report.js";
 import { publishedDocuments, publishedRows } from "../support/published-rows.js";
 
 interface Operation {
@@ -125,6 +126,80 @@ test("every example fits the schema by which the server reads or writes it", () 
     }
   }
   expect(faults).toEqual([]);
+});
+
+/** A string member of a document, by its name. */
+interface Text {
+  readonly at: string;
+  readonly name: string;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+/** Each string below a value, under the name of the member, or of the list, that holds it. */
+function textsIn(value: unknown, at: string, name: string): readonly Text[] {
+  if (typeof value !== "object" || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((one) => textsIn(one, at, name));
+  const schema = value as Readonly<Record<string, unknown>>;
+  const own = schema["type"] === "string" ? [{ at, name, schema }] : [];
+  const parameter = typeof schema["name"] === "string" && schema["in"] !== undefined ? schema["name"] : name;
+  return [
+    ...own,
+    ...Object.entries(schema).flatMap(([key, part]) =>
+      key === "properties"
+        ? Object.entries(part as object).flatMap(([member, of]) => textsIn(of, `${at}.${member}`, member))
+        : key === "example"
+          ? []
+          : textsIn(part, at, parameter),
+    ),
+  ];
+}
+
+/** What a name promises of a text, and how the schema says it; the first that fits counts. */
+const PROMISES: readonly (readonly [RegExp, keyof typeof SAYS])[] = [
+  [/^X-Peppol-Participant-Id$|(participant|peppol)_?id$/i, "pattern"],
+  [/(At|_at|DateTime|timestamp)$/, "date-time"],
+  [/^(status|state|invoiceResponseStatus|eventType|event|events|severity|decision)$|Status$|Mode$/, "enum"],
+  [/^(scopes|requestedScopes|permissions|required_scope|interface|requestedInterface|requested_interfaces)$/, "enum"],
+  [/^(sha256|checksum|hash|previousHash)$/, "pattern"],
+  [/^(url|consentUrl|consent_url)$/, "uri"],
+  [/^(from|to|mandatoryFrom|month|period)$/, "date or pattern"],
+  [/^(id|firmId|firm_id|X-Firm-Id|scopedFirmId|integrator_id|keyId|clientId|offerId|providerDocumentId)$/, "uuid"],
+];
+const saysFormat = (format: string) => (schema: Text["schema"]) => schema["format"] === format;
+const SAYS = {
+  pattern: (schema: Text["schema"]) => typeof schema["pattern"] === "string",
+  enum: (schema: Text["schema"]) => Array.isArray(schema["enum"]),
+  "date-time": saysFormat("date-time"),
+  uri: saysFormat("uri"),
+  uuid: saysFormat("uuid"),
+  "date or pattern": (schema: Text["schema"]) =>
+    ["date", "date-time"].includes(String(schema["format"])) || typeof schema["pattern"] === "string",
+} as const;
+
+/** Texts that are what somebody else wrote, so nothing is promised of them. */
+const UNPROMISED = /^\/api\/v1\/payloads\/parse |^\w+\/PartySummary/;
+
+test("a text whose name promises a state, a scope, an instant, a participant or an id says so in its schema", () => {
+  const faults = Object.values(documents).flatMap(({ paths, components }) =>
+    [
+      ...Object.entries(paths).flatMap(([path, operations]) => textsIn(operations, `${path} `, "")),
+      ...Object.entries(components).flatMap(([kind, parts]) =>
+        Object.entries(parts).flatMap(([name, part]) => textsIn(part, `${kind}/${name}`, name)),
+      ),
+    ].flatMap(({ at, name, schema }) => {
+      const [, says] = PROMISES.find(([names]) => names.test(name)) ?? [];
+      return says === undefined || SAYS[says](schema) || UNPROMISED.test(at) ? [] : [`${at}: no ${says}`];
+    }),
+  );
+  expect(faults).toEqual([]);
+});
+
+test("the severities of an error's details are those of findings", () => {
+  const severities = Object.values(documents)
+    .flatMap(({ components }) => textsIn(components["schemas"], "", ""))
+    .filter(({ name }) => name === "severity");
+  expect(severities.length).toBeGreaterThan(3);
+  for (const { schema } of severities) expect(schema["enum"]).toEqual(SEVERITIES);
 });
 
 test("a grant_type is shown as the one value that is offered, although another one has an error of its own", () => {

@@ -5,6 +5,7 @@
 import { z } from "zod";
 
 import { isStorable } from "../../../engine/base/clock.js";
+import { PARTICIPANT_FORMS } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { SCOPES } from "../../../engine/base/scopes.js";
 import { ACTOR_TYPES, AUDIT_EVENTS, actorOf } from "../../../engine/identity/audit.js";
@@ -68,7 +69,7 @@ const account = z.object({
   firm: z.object({
     name: z.string(),
     ico: z.string().nullable(),
-    peppolId: z.string().nullable(),
+    peppolId: z.string().regex(PARTICIPANT_FORMS.short).nullable(),
     peppolStatus,
   }),
   plan: z.object({ name: z.string(), status: z.enum(["active", "expired"]) }),

@@ -63,7 +63,7 @@ const offer = z.object({
   createdAt: z.iso.datetime(),
 });
 const madeOffer = offer.extend({
-  consentUrl: z.string().describe("The link for the company; it is shown this once."),
+  consentUrl: z.url().describe("The link for the company; it is shown this once."),
 });
 
 const createBody = z.object({
@@ -113,7 +113,7 @@ const linkBody = z
 
 const madeLink = z.object({
   id: z.uuid(),
-  consent_url: z.string().describe("The link for the company; it is shown this once."),
+  consent_url: z.url().describe("The link for the company; it is shown this once."),
   customer_reference: z.string().nullable(),
   integration_path: z.literal("enterprise_api"),
   requested_interfaces: z.array(z.literal("enterprise_api")),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 
 import { isStorable } from "../../../engine/base/clock.js";
-import { parseFirmId } from "../../../engine/base/ids.js";
+import { PARTICIPANT_FORMS, parseFirmId } from "../../../engine/base/ids.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import { actorOf } from "../../../engine/identity/audit.js";
@@ -65,7 +65,7 @@ const listedFirm = z.object({
   ico: z.string().nullable(),
   vatRegType: z.string().nullable(),
   isVatPayer: z.boolean(),
-  peppolId: z.string().nullable(),
+  peppolId: z.string().regex(PARTICIPANT_FORMS.short).nullable(),
   peppolStatus,
 });
 const firmDetail = listedFirm.extend({
@@ -76,14 +76,16 @@ const firmDetail = listedFirm.extend({
   createdAt: z.iso.datetime(),
 });
 
+const STATUSES = [...OUTBOUND_STATES, ...RECEIVED_STATES.map((state) => state.toLowerCase())] as const;
+
 const firmDocument = z.object({
   id: z.uuid(),
   direction: z.enum(["outbound", "inbound"]),
-  status: z.string(),
+  status: z.string().meta({ openapi: { type: "string", enum: [...STATUSES] } }),
   documentType: z.string(),
   processId: z.string(),
-  senderPeppolId: z.string(),
-  receiverPeppolId: z.string(),
+  senderPeppolId: z.string().regex(PARTICIPANT_FORMS.short),
+  receiverPeppolId: z.string().regex(PARTICIPANT_FORMS.short),
   number: z.string().nullable(),
   createdAt: z.iso.datetime(),
 });
@@ -100,7 +102,7 @@ const assigned = z.object({
   id: z.uuid(),
   name: z.string(),
   ico: z.string().nullable(),
-  peppol_id: z.string().nullable(),
+  peppol_id: z.string().regex(PARTICIPANT_FORMS.short).nullable(),
   peppol_status: peppolStatus,
 });
 const assignment = z.object({ firm: assigned, status: z.literal("active") });
@@ -134,8 +136,6 @@ const instant = z
   .refine(isStorable, "must lie in the years 1 to 9999")
   .transform((text) => Date.parse(text))
   .meta({ openapi: { type: "string", format: "date-time" } });
-
-const STATUSES = [...OUTBOUND_STATES, ...RECEIVED_STATES.map((state) => state.toLowerCase())] as const;
 
 const readRows = (ports: FirmRoutesPorts): readonly Route[] => [
   route({
@@ -271,7 +271,11 @@ const commandRows = (ports: FirmRoutesPorts): readonly Route[] => [
     responses: {
       200: {
         description: "The identifier.",
-        schema: z.object({ peppolId: z.string(), registrationStatus: z.literal("registered"), message: z.string() }),
+        schema: z.object({
+          peppolId: z.string().regex(PARTICIPANT_FORMS.short),
+          registrationStatus: z.literal("registered"),
+          message: z.string(),
+        }),
       },
     },
     handler: async (request) => ({
