@@ -502,6 +502,11 @@ export const LIMITS = {
   verdict_at_once_bytes_max: 256 * KiB,
   verdict_at_once_ms: 200,
   /**
+   * A document that is sent is judged by the rules of later days too, which costs its time once more for each; a larger
+   * one is not, because it may need most of the time that a job has.
+   */
+  upcoming_verdict_bytes_max: 256 * KiB,
+  /**
    * A list of received documents waits for those that are being judged: this long first, doubled each time, up to the
    * last.
    */

@@ -1,10 +1,10 @@
 /** What a firm reads of its own exchanges: invoices and credit notes, sent and received. */
-import { isoInstant } from "../base/clock.js";
+import { bratislavaDay, isoInstant } from "../base/clock.js";
 import type { Instant } from "../base/clock.js";
 import type { FirmId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import type { Month } from "../peppol/reporting.js";
-import { countFirmExchanges, countFirmFailures, countFirmPeers } from "../storage/reporting.js";
+import { countFirmExchanges, countFirmFailures, countFirmPeers, countFirmUpcoming } from "../storage/reporting.js";
 import { orTemporary } from "../storage/sql.js";
 import type { Sql } from "../storage/sql.js";
 import { statisticsPeriod } from "./statistics-period.js";
@@ -59,6 +59,11 @@ export interface Statistics {
   readonly delivery_rate: number;
   readonly top_recipients: Peer[];
   readonly top_senders: Peer[];
+  /**
+   * Later days on which imported rules come into force: of the documents that the firm sent in the period, how many
+   * were judged by them when they were accepted, and how many would fail. Empty where no such rules are known.
+   */
+  readonly upcoming: { readonly mandatory_from: string; readonly judged: number; readonly failing: number }[];
 }
 
 type Counts = Awaited<ReturnType<typeof countFirmExchanges>>;
@@ -96,12 +101,13 @@ export async function readStatistics(sql: Sql, firmId: FirmId, asked: PeriodAske
   const { from, to, month, firstDay, lastDay } = statisticsPeriod(asked, now);
   const scope = { from, to, firmId, roots: Object.keys(COUNTED) };
   const top = LIMITS.statistics_peers_max;
-  const [rows, failed, recipients, senders] = await orTemporary(
+  const [rows, failed, recipients, senders, later] = await orTemporary(
     Promise.all([
       countFirmExchanges(sql, scope),
       countFirmFailures(sql, scope),
       countFirmPeers(sql, scope, "outgoing", top),
       countFirmPeers(sql, scope, "incoming", top),
+      countFirmUpcoming(sql, scope, bratislavaDay(now)),
     ]),
   );
   const [sent, received] = [totalOf(rows, "outgoing"), totalOf(rows, "incoming")];
@@ -118,5 +124,6 @@ export async function readStatistics(sql: Sql, firmId: FirmId, asked: PeriodAske
     delivery_rate: sent.total === 0 ? 0 : sent.total / (sent.total + failed),
     top_recipients: peersOf(recipients),
     top_senders: peersOf(senders),
+    upcoming: later.map(({ day, judged, failing }) => ({ mandatory_from: day, judged, failing })),
   };
 }

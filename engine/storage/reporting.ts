@@ -230,6 +230,30 @@ export async function countFirmFailures(sql: Sql, { firmId, from, to, roots }: F
   return row?.n ?? 0;
 }
 
+interface UpcomingCountRow {
+  /** First day of the later rules, YYYY-MM-DD. */
+  readonly day: string;
+  readonly judged: number;
+  readonly failing: number;
+}
+
+/**
+ * How a firm's documents that were accepted in a period stand by rules of later days, as it was judged when each was
+ * accepted.
+ * @param after  days up to this one, YYYY-MM-DD, are not later
+ */
+export const countFirmUpcoming = (
+  sql: Sql,
+  { firmId, from, to, roots }: FirmScope,
+  after: string,
+): Promise<UpcomingCountRow[]> => sql<UpcomingCountRow[]>`
+    select v.day, count(*)::integer as judged, (count(*) filter (where v.passes = 'false'))::integer as failing
+    from document as d cross join lateral jsonb_each_text(d.validation_result -> 'upcoming') as v (day, passes)
+    where d.firm_id = ${firmId} and d.created_at >= ${new Date(from)} and d.created_at < ${new Date(to)}
+      and split_part(split_part(d.document_type_id, '::', 2), '##', 1) = any(${roots as string[]})
+      and v.day > ${after}
+    group by v.day order by v.day`;
+
 /** With whom a firm exchanged most in a period: receivers of outgoing documents, senders of incoming ones. */
 export async function countFirmPeers(
   sql: Sql,

@@ -56,6 +56,11 @@ const statistics = z.object({
   delivery_rate: z.number(),
   top_recipients: peers,
   top_senders: peers,
+  upcoming: z
+    .array(z.object({ mandatory_from: day, judged: z.int(), failing: z.int() }))
+    .describe(
+      "Later days on which other rules come into force: how many of the documents sent in the period were judged by them when they were accepted, and how many of those would fail. Empty where no such rules are known.",
+    ),
 });
 
 const submissionRows = z.array(

@@ -41,6 +41,7 @@ describe.each(serverForms)("reporting over %s", (form) => {
             delivery_rate: 0.5,
             top_recipients: [{ peppol_id: "0245:1", count: 2 }],
             top_senders: [],
+            upcoming: [{ mandatory_from: "2027-02-24", judged: 2, failing: 1 }],
           });
         },
         submissions: (type, page) => {
@@ -68,6 +69,7 @@ describe.each(serverForms)("reporting over %s", (form) => {
         delivery_rate: 0.5,
         top_recipients: [{ peppol_id: "0245:1", count: 2 }],
         top_senders: [],
+        upcoming: [{ mandatory_from: "2027-02-24", judged: 2, failing: 1 }],
       });
     }
     expect(asked).toEqual([

@@ -300,6 +300,7 @@ test("a firm reads its own invoices and credit notes of a month, no responses, a
     delivery_rate: 1,
     top_recipients: [],
     top_senders: [],
+    upcoming: [],
   });
   expect(await readStatistics(db.sql, firms[0], {}, clock.now())).toMatchObject({ month: "2026-12", outgoing: 1 });
   expect(await readStatistics(db.sql, firms[1], { period: "2025-01" }, clock.now())).toMatchObject({

@@ -16,6 +16,7 @@ export function upcomingDays(facts: DocumentFacts, options: ValidateOptions, pac
     ...(row?.versions ?? []).flatMap(({ mandatoryFrom, make }) => (make === undefined ? [] : [mandatoryFrom])),
     ...packs.rules.flatMap(({ mandatoryFrom }) => (mandatoryFrom === undefined ? [] : [mandatoryFrom])),
   ].filter((day) => day > options.day);
+  if (days.length === 0) return [];
   const known = new Set([namesOf(facts, options, packs)]);
   return [...new Set(days)].sort().reduce<string[]>((found, day) => {
     const names = namesOf(facts, { ...options, day }, packs);

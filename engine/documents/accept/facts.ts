@@ -25,6 +25,11 @@ export interface Inspection {
   readonly compressed?: Uint8Array;
   /** What the verdict was made with: it is evidence. */
   readonly ruleSet: string;
+  /**
+   * Later days, YYYY-MM-DD, on which other rules come into force → whether the document is still valid by them; when it
+   * was asked for, and absent where there are none.
+   */
+  readonly validLater?: Readonly<Record<string, boolean>>;
 }
 
 export interface InspectOptions {

@@ -186,6 +186,7 @@ async function newDocument(
       errors: [],
       warnings: inspection.findings.map(({ ruleId, location, message }) => ({ ruleId, location, message })),
       ruleSet: inspection.ruleSet,
+      ...(inspection.validLater === undefined ? {} : { upcoming: inspection.validLater }),
     },
     acceptedAt: request.receivedAt,
     payloadKeyId: ports.sealer.keyId,
@@ -206,7 +207,8 @@ type Judged =
 /** One way to a worker and back: the verdict, the digest, and the bytes as they are stored. */
 async function judge({ validators }: SendPorts, { payload, sender, receivedAt }: SendRequest): Promise<Judged> {
   try {
-    const options = { fairnessKey: sender, receivedAt, compress: true };
+    const upcoming = payload.length <= LIMITS.upcoming_verdict_bytes_max;
+    const options = { fairnessKey: sender, receivedAt, compress: true, upcoming };
     return { kind: "judged", inspection: await validators.inspect(payload, options) };
   } catch (error) {
     return { kind: "unjudged", error };

@@ -50,6 +50,9 @@ const inspectionOf = (report: Report): Inspection => ({
   payloadSha256: report.payloadSha256,
   ...(report.compressed === undefined ? {} : { compressed: report.compressed }),
   ruleSet: report.ruleSets.map(({ id, version }) => `${id} ${version}`).join(", "),
+  ...(report.upcoming === undefined || report.upcoming.length === 0
+    ? {}
+    : { validLater: Object.fromEntries(report.upcoming.map(({ mandatoryFrom, valid }) => [mandatoryFrom, valid])) }),
 });
 
 async function orTemporary<T>(work: Promise<T>): Promise<T> {
