@@ -88,6 +88,12 @@ export const LIMITS = {
    */
   sign_in_codes_max: 5,
   sign_in_window_ms: 1 * HOUR_MS,
+  /**
+   * Network addresses from which a person has signed in: each has its own codes in a window, beside those of all others
+   * together, so that strangers use up none of its. How long one is known, and how many; the oldest goes. Ours.
+   */
+  sign_in_place_ms: 180 * DAY_MS,
+  sign_in_places_max: 20,
   /** A session ends 12 hours after its sign-in, and an hour after its last use; the use is written once a minute. */
   session_ms: 12 * HOUR_MS,
   session_idle_ms: 1 * HOUR_MS,

@@ -5,7 +5,7 @@ import { pruneAudit } from "../storage/identity/audit.js";
 import { pruneOffers } from "../storage/identity/consents.js";
 import { pruneFailures } from "../storage/identity/credentials.js";
 import { pruneOAuthCodes } from "../storage/identity/people/oauth.js";
-import { pruneSessions, pruneSignIns } from "../storage/identity/people/people.js";
+import { pruneSessions, pruneSignInPlaces, pruneSignIns } from "../storage/identity/people/people.js";
 import { pruneRates } from "../storage/rates.js";
 import type { Sql } from "../storage/sql.js";
 import { pruneRefreshFamilies, pruneRevokedTokens } from "../storage/identity/tokens.js";
@@ -19,6 +19,7 @@ export async function pruneIdentity(sql: Sql, clock: Clock): Promise<void> {
     () => pruneFailures(sql, now),
     () => pruneRates(sql),
     () => pruneSignIns(sql, now),
+    () => pruneSignInPlaces(sql, now),
     () => pruneSessions(sql, now),
     () => pruneOAuthCodes(sql, now),
     () => pruneOffers(sql, now),

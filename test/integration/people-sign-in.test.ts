@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { LIMITS } from "../../engine/base/limits.js";
+import { pruneIdentity } from "../../engine/identity/maintenance.js";
 import { startTestEngine } from "../support/engine.js";
 import type { TestEngine } from "../support/engine.js";
 import { fakeClock } from "../support/fake-clock.js";
@@ -146,6 +147,44 @@ describe.each(serverForms)("the %s form", (form) => {
     await codeFor(mail, owner, before + LIMITS.sign_in_codes_max - 1);
     expect(codesSent(mail, owner)).toBe(before + LIMITS.sign_in_codes_max);
     clock.advance(LIMITS.sign_in_window_ms);
+  });
+
+  test("strangers who use up the codes of an address keep nobody waiting where its owner has signed in before", async () => {
+    clock.advance(LIMITS.sign_in_window_ms);
+    const home = { "x-forwarded-for": "2001:db8:1:2::10" };
+    expect((await signIn(visitor(home), mail, owner)).status).toBe(303);
+    clock.advance(LIMITS.sign_in_window_ms);
+    const ask = async (reader: Visitor): Promise<void> => {
+      const answer = await reader.submit(formOf(await reader.get("/sign-in"), "/sign-in"), { email: owner });
+      expect(answer.status).toBe(303);
+    };
+    const before = codesSent(mail, owner);
+    for (let asked = 0; asked < LIMITS.sign_in_codes_max + 2; asked += 1) await ask(visitor());
+    await codeFor(mail, owner, before + LIMITS.sign_in_codes_max - 1);
+    const neighbour = visitor({ "x-forwarded-for": "2001:db8:1:2::99" });
+    expect((await signIn(neighbour, mail, owner)).status).toBe(303);
+    // What is known has the same bound, and what a stranger asks for there is not the owner's elsewhere.
+    for (let asked = 0; asked < LIMITS.sign_in_codes_max + 2; asked += 1) await ask(visitor(home));
+    await codeFor(mail, owner, before + 2 * LIMITS.sign_in_codes_max - 1);
+    expect(codesSent(mail, owner)).toBe(before + 2 * LIMITS.sign_in_codes_max);
+  });
+
+  test("a place is forgotten half a year after its last sign-in, and a wrong code makes none known", async () => {
+    const places = async () =>
+      (await running.db.sql<{ n: number }[]>`select count(*)::int as n from sign_in_place`)[0]?.n ?? 0;
+    clock.advance(LIMITS.sign_in_window_ms);
+    expect(await places()).toBeGreaterThan(0);
+    expect(await places()).toBeLessThanOrEqual(LIMITS.sign_in_places_max);
+    const known = await places();
+    const reader = visitor();
+    const before = codesSent(mail, owner);
+    const sent = await reader.submit(formOf(await reader.get("/sign-in"), "/sign-in"), { email: owner });
+    const wrong = (await codeFor(mail, owner, before)) === "000000" ? "111111" : "000000";
+    await reader.submit(formOf(await reader.get(sent.location), "/sign-in/code"), { code: wrong });
+    expect(await places()).toBe(known);
+    clock.advance(LIMITS.sign_in_place_ms);
+    await pruneIdentity(running.db.sql, clock);
+    expect(await places()).toBe(0);
   });
 
   test("a flood of sign-ins from one address is 429 with Retry-After, in words for people", async () => {

@@ -757,14 +757,25 @@ table sign_in
   tries integer not null default 0
   created_at timestamp with time zone not null
   expires_at timestamp with time zone not null
+  place_sha256 bytea
   constraint sign_in_address_sha256_check: CHECK ((octet_length(address_sha256) = 32))
   constraint sign_in_code_hmac_check: CHECK ((octet_length(code_hmac) = 32))
+  constraint sign_in_place_sha256_check: CHECK ((octet_length(place_sha256) = 32))
   constraint sign_in_visit_sha256_check: CHECK ((octet_length(visit_sha256) = 32))
   constraint sign_in_person_id_fkey: FOREIGN KEY (person_id) REFERENCES person(id)
   constraint sign_in_pkey: PRIMARY KEY (visit_sha256)
   index sign_in_address: CREATE INDEX sign_in_address ON public.sign_in USING btree (address_sha256, created_at)
   index sign_in_age: CREATE INDEX sign_in_age ON public.sign_in USING btree (created_at)
   index sign_in_person: CREATE INDEX sign_in_person ON public.sign_in USING btree (person_id) WHERE (person_id IS NOT NULL)
+
+table sign_in_place
+  address_sha256 bytea not null
+  place_sha256 bytea not null
+  seen_at timestamp with time zone not null
+  constraint sign_in_place_address_sha256_check: CHECK ((octet_length(address_sha256) = 32))
+  constraint sign_in_place_place_sha256_check: CHECK ((octet_length(place_sha256) = 32))
+  constraint sign_in_place_pkey: PRIMARY KEY (address_sha256, place_sha256)
+  index sign_in_place_age: CREATE INDEX sign_in_place_age ON public.sign_in_place USING btree (seen_at)
 
 table signing_key
   kid text not null
@@ -1805,18 +1816,20 @@ AS $function$
   limit 1
 $function$
 
-CREATE OR REPLACE FUNCTION public.finish_sign_in(p_visit bytea, p_code bytea, p_now timestamp with time zone, p_tries_max integer, p_session bytea, p_expires timestamp with time zone, p_sessions_max integer)
+CREATE OR REPLACE FUNCTION public.finish_sign_in(p_visit bytea, p_place bytea, p_code bytea, p_now timestamp with time zone, p_tries_max integer, p_session bytea, p_expires timestamp with time zone, p_sessions_max integer, p_places_max integer)
  RETURNS text
  LANGUAGE plpgsql
 AS $function$
 declare
   v_person uuid;
+  v_address bytea;
   v_right boolean;
   v_tries integer;
 begin
   update sign_in set tries = tries + 1
     where visit_sha256 = p_visit and tries < p_tries_max and expires_at > p_now
-    returning person_id, person_id is not null and code_hmac = p_code, tries into v_person, v_right, v_tries;
+    returning person_id, address_sha256, person_id is not null and code_hmac = p_code, tries
+    into v_person, v_address, v_right, v_tries;
   if not found then return 'used_up'; end if;
   if not v_right then return case when v_tries >= p_tries_max then 'used_up' else 'wrong' end; end if;
   update sign_in set expires_at = p_now where visit_sha256 = p_visit;
@@ -1825,6 +1838,11 @@ begin
   delete from person_session where token_sha256 in (
     select token_sha256 from person_session where person_id = v_person
     order by created_at desc, token_sha256 offset p_sessions_max);
+  insert into sign_in_place (address_sha256, place_sha256, seen_at) values (v_address, p_place, p_now)
+    on conflict (address_sha256, place_sha256) do update set seen_at = excluded.seen_at;
+  delete from sign_in_place where address_sha256 = v_address and place_sha256 in (
+    select place_sha256 from sign_in_place where address_sha256 = v_address
+    order by seen_at desc, place_sha256 offset p_places_max);
   return 'signed_in';
 end $function$
 
@@ -2337,21 +2355,25 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.start_sign_in(p_visit bytea, p_email text, p_address bytea, p_code bytea, p_now timestamp with time zone, p_expires timestamp with time zone, p_window interval, p_codes_max integer)
+CREATE OR REPLACE FUNCTION public.start_sign_in(p_visit bytea, p_email text, p_address bytea, p_place bytea, p_code bytea, p_now timestamp with time zone, p_expires timestamp with time zone, p_window interval, p_codes_max integer, p_known interval)
  RETURNS text
  LANGUAGE plpgsql
 AS $function$
 declare
   v_person uuid;
+  v_place bytea;
   v_sent integer;
 begin
   -- Two that ask at once for one address take turns, so that the bound on codes holds.
   perform pg_advisory_xact_lock(hashtextextended(encode(p_address, 'hex'), 0));
   select id into v_person from person where email = p_email;
-  select count(*) into v_sent from sign_in where address_sha256 = p_address and created_at > p_now - p_window;
+  select place_sha256 into v_place from sign_in_place
+    where address_sha256 = p_address and place_sha256 = p_place and seen_at > p_now - p_known;
+  select count(*) into v_sent from sign_in
+    where address_sha256 = p_address and created_at > p_now - p_window and place_sha256 is not distinct from v_place;
   if v_sent >= p_codes_max then v_person := null; end if;
-  insert into sign_in (visit_sha256, address_sha256, person_id, code_hmac, created_at, expires_at)
-    values (p_visit, p_address, v_person, p_code, p_now, p_expires);
+  insert into sign_in (visit_sha256, address_sha256, place_sha256, person_id, code_hmac, created_at, expires_at)
+    values (p_visit, p_address, v_place, v_person, p_code, p_now, p_expires);
   return case when v_person is null then null else p_email end;
 end $function$
 

@@ -6,6 +6,7 @@
  */
 import { createHash, createHmac, randomBytes, randomInt } from "node:crypto";
 
+import { addressGroup, parseAddress } from "../../base/addresses.js";
 import type { Clock } from "../../base/clock.js";
 import { newId } from "../../base/ids.js";
 import type { Email, FirmId, IntegratorId, PersonId } from "../../base/ids.js";
@@ -36,6 +37,8 @@ export interface CodeRequest {
   readonly email: Email;
   /** Random, from the cookie of the browser that asks: the code is good only there. */
   readonly visit: string;
+  /** The network address that asks. Those from which the person has signed in before have codes of their own. */
+  readonly address: string;
   /** The letter around a code. */
   readonly letter: (code: string) => LetterText;
 }
@@ -60,6 +63,7 @@ export interface People {
   /** @returns the new session's token where the code was right */
   finishSignIn(request: {
     readonly visit: string;
+    readonly address: string;
     readonly code: string;
   }): Promise<{ readonly outcome: SignInOutcome; readonly session?: string }>;
   /** Who is signed in under a token; a token of any form is answered in the same time. */
@@ -93,11 +97,17 @@ const digest = (purpose: string, text: string): Buffer => createHash("sha256").u
  */
 const codeHmac = (visit: string, code: string): Buffer => createHmac("sha256", visit).update(code).digest();
 
+/** What is kept of a network address: an IPv6 one counts with its /64, as one customer owns at least that many. */
+const placeDigest = (text: string): Buffer => {
+  const address = parseAddress(text);
+  return digest("place", address === undefined ? text : addressGroup(address));
+};
+
 /** Puts sign-in together for one node. */
 export function createPeople(ports: { readonly sql: Sql; readonly clock: Clock; readonly mailer: Mailer }): People {
   const { sql, clock, mailer } = ports;
   return {
-    startSignIn: async ({ email, visit, letter }) => {
+    startSignIn: async ({ email, visit, address, letter }) => {
       const code = newCode();
       const isKnown = await orTemporary(
         insertSignIn(
@@ -106,6 +116,7 @@ export function createPeople(ports: { readonly sql: Sql; readonly clock: Clock; 
             visitSha256: digest("visit", visit),
             email,
             addressSha256: digest("address", email),
+            placeSha256: placeDigest(address),
             codeHmac: codeHmac(visit, code),
           },
           clock.now(),
@@ -115,13 +126,14 @@ export function createPeople(ports: { readonly sql: Sql; readonly clock: Clock; 
       if (isKnown) mailer.post(written);
       else mailer.rehearse(written);
     },
-    finishSignIn: async ({ visit, code }) => {
+    finishSignIn: async ({ visit, address, code }) => {
       const session = newBrowserToken();
       const outcome = await orTemporary(
         redeemSignIn(
           sql,
           {
             visitSha256: digest("visit", visit),
+            placeSha256: placeDigest(address),
             codeHmac: codeHmac(visit, code),
             sessionSha256: digest("session", session),
           },

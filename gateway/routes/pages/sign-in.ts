@@ -2,9 +2,8 @@
 import { z } from "zod";
 
 import { parseEmail } from "../../../engine/base/ids.js";
-import type { Email } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
-import type { People } from "../../../engine/identity/people/people.js";
+import type { CodeRequest, People } from "../../../engine/identity/people/people.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 import { deskFor, PAGE_ROW, requireOwnForm, seeOther } from "../../web/pages/desk.js";
@@ -89,10 +88,9 @@ const queryOf = (at: string): string => (at === "/account" ? "" : `?next=${encod
 function addressRows(ports: SignInPorts): readonly Route[] {
   const { visitors, people, publicUrl } = ports;
   /** Writes the letter in the language of the page on which the code is entered. */
-  const start = async (desk: Desk, email: Email, visit: string): Promise<void> =>
+  const start = async (desk: Desk, asker: Omit<CodeRequest, "letter">): Promise<void> =>
     people.startSignIn({
-      email,
-      visit,
+      ...asker,
       letter: (code) => ({
         subject: desk.words("letter_code_subject", { code }),
         text: desk.words("letter_code_text", { code, minutes, host: new URL(publicUrl).host }),
@@ -125,7 +123,7 @@ function addressRows(ports: SignInPorts): readonly Route[] {
         const at = nextOf(body.next);
         if (email === undefined) return addressPage(desk, ports, at, desk.words("sign_in_email_wrong"));
         const visit = visitors.newToken();
-        await start(desk, email, visit);
+        await start(desk, { email, visit, address: request.address });
         return seeOther(`/sign-in/code${queryOf(at)}`, visitors.cookie(visit));
       },
     }),
@@ -156,7 +154,11 @@ const codeRows = (ports: SignInPorts): readonly Route[] => [
       const visit = requireOwnForm(ports, request, body[FORM_TOKEN_FIELD]);
       const desk = deskFor(ports, request, undefined);
       const at = nextOf(body.next);
-      const { outcome, session } = await ports.people.finishSignIn({ visit, code: body.code.replace(/\s/g, "") });
+      const { outcome, session } = await ports.people.finishSignIn({
+        visit,
+        address: request.address,
+        code: body.code.replace(/\s/g, ""),
+      });
       if (session !== undefined) return seeOther(at, ports.visitors.cookie(session));
       return codePage(desk, ports, at, desk.words(outcome === "wrong" ? "code_wrong" : "code_used_up"));
     },

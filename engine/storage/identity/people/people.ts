@@ -32,6 +32,8 @@ interface NewCode {
   readonly visitSha256: Uint8Array;
   readonly email: Email;
   readonly addressSha256: Uint8Array;
+  /** Of the network address from which it was asked for. */
+  readonly placeSha256: Uint8Array;
   readonly codeHmac: Uint8Array;
 }
 
@@ -41,9 +43,10 @@ interface NewCode {
  */
 export async function insertSignIn(sql: Sql, code: NewCode, now: Instant): Promise<boolean> {
   const rows = await sql<{ readonly email: string | null }[]>`
-    select start_sign_in(${code.visitSha256}, ${code.email}, ${code.addressSha256}, ${code.codeHmac},
-      ${isoInstant(now)}, ${isoInstant(now + LIMITS.sign_in_code_ms)}, ${`${LIMITS.sign_in_window_ms} milliseconds`},
-      ${LIMITS.sign_in_codes_max}) as email`;
+    select start_sign_in(${code.visitSha256}, ${code.email}, ${code.addressSha256}, ${code.placeSha256},
+      ${code.codeHmac}, ${isoInstant(now)}, ${isoInstant(now + LIMITS.sign_in_code_ms)},
+      ${`${LIMITS.sign_in_window_ms} milliseconds`}, ${LIMITS.sign_in_codes_max},
+      ${`${LIMITS.sign_in_place_ms} milliseconds`}) as email`;
   return (rows[0]?.email ?? null) !== null;
 }
 
@@ -52,12 +55,13 @@ export type SignInOutcome = "signed_in" | "wrong" | "used_up";
 /** Compares a code and opens a session where it is right. */
 export async function redeemSignIn(
   sql: Sql,
-  code: { readonly visitSha256: Uint8Array; readonly codeHmac: Uint8Array; readonly sessionSha256: Uint8Array },
+  code: Pick<NewCode, "visitSha256" | "placeSha256" | "codeHmac"> & { readonly sessionSha256: Uint8Array },
   now: Instant,
 ): Promise<SignInOutcome> {
   const rows = await sql<{ readonly outcome: SignInOutcome }[]>`
-    select finish_sign_in(${code.visitSha256}, ${code.codeHmac}, ${isoInstant(now)}, ${LIMITS.sign_in_tries_max},
-      ${code.sessionSha256}, ${isoInstant(now + LIMITS.session_ms)}, ${LIMITS.sessions_per_person_max}) as outcome`;
+    select finish_sign_in(${code.visitSha256}, ${code.placeSha256}, ${code.codeHmac}, ${isoInstant(now)},
+      ${LIMITS.sign_in_tries_max}, ${code.sessionSha256}, ${isoInstant(now + LIMITS.session_ms)},
+      ${LIMITS.sessions_per_person_max}, ${LIMITS.sign_in_places_max}) as outcome`;
   return rows[0]?.outcome ?? "used_up";
 }
 
@@ -143,6 +147,16 @@ export async function pruneSignIns(sql: Sql, now: Instant): Promise<number> {
     delete from sign_in where visit_sha256 in (
       select visit_sha256 from sign_in
       where created_at <= ${isoInstant(now - Math.max(LIMITS.sign_in_window_ms, LIMITS.sign_in_code_ms))}
+      limit ${LIMITS.identity_prune_batch} for update skip locked)`;
+  return result.count;
+}
+
+/** Forgets network addresses from which nobody has signed in for long. @returns rows deleted */
+export async function pruneSignInPlaces(sql: Sql, now: Instant): Promise<number> {
+  const result = await sql`
+    delete from sign_in_place where (address_sha256, place_sha256) in (
+      select address_sha256, place_sha256 from sign_in_place
+      where seen_at <= ${isoInstant(now - LIMITS.sign_in_place_ms)}
       limit ${LIMITS.identity_prune_batch} for update skip locked)`;
   return result.count;
 }
