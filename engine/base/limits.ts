@@ -742,6 +742,21 @@ export const LIMITS = {
   rule_ids_shown_max: 12,
   /** Lines that /payloads/parse answers with; lineCount tells how many there are. Ours. */
   parsed_lines_max: 1_000,
+  // Invoices as JSON
+  /** spec/shapes.md, section 6: items, attachments, their sizes; a megabyte there is a million bytes. */
+  invoice_lines_max: 999,
+  invoice_attachments_max: 20,
+  invoice_attachment_bytes_max: 10_000_000,
+  invoice_attachments_bytes_max: 15_000_000,
+  /** Of one line. Ours: the sum of all lines is then told to the cent by receivers that compute with doubles. */
+  invoice_line_cents_max: 100_000_000_000_000,
+  /** A double tells so many digits apart; of a number with more nobody knows what the client wrote. */
+  json_number_digits_max: 15,
+  /** Of one member, and of the name of one that nobody reads. Ours. */
+  invoice_text_chars_max: 4_000,
+  invoice_name_chars_max: 80,
+  invoice_prepayments_max: 100,
+
   /** Sealed documents that have killed workers, kept in DATA_DIR/quarantine for the operator. Ours. */
   quarantine_files_max: 100,
 

@@ -4,17 +4,23 @@
  */
 import { z } from "zod";
 
-import { payloadValidation, publicValidation } from "../../engine/documents/accept/validation-reads.js";
+import { jsonValidation, payloadValidation, publicValidation } from "../../engine/documents/accept/validation-reads.js";
 import type { DocumentSummary, DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import { Refusal } from "../../engine/base/errors.js";
+import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import type { OwnFirm } from "../../engine/identity/partners/firms.js";
+import { buildInvoice } from "../../engine/invoices/build.js";
 import { LANGUAGES, SEVERITIES } from "../../validators/report.js";
 import type { Language } from "../../validators/report.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
-type ValidationPorts = Pick<DocumentWorkers, "report" | "parse">;
+interface ValidationPorts extends Pick<DocumentWorkers, "report" | "parse"> {
+  /** The firm as a party: it is the seller of an invoice that comes as JSON. @throws Refusal TEMPORARY */
+  ownFirm(firmId: FirmId): Promise<OwnFirm>;
+}
 
 const PAYLOADS = {
   mounts: ["/api/v1"],
@@ -28,9 +34,10 @@ const PAYLOADS = {
 const finding = z
   .object({
     ruleId: z.string().describe("BR-CO-15, UBL-GRAMMAR-ORDER, XML-DOCTYPE …"),
-    layer: z.string().describe("xml, schema, en16931, peppol, advice, or pack:<id> of an imported rule pack."),
+    layer: z.string().describe("xml, schema, en16931, peppol, advice, json, or pack:<id> of an imported rule pack."),
     severity: z.enum(SEVERITIES).describe("fatal and error make the document invalid, warning and information do not."),
     location: z.string().describe("XPath with the prefixes cac, cbc and ext."),
+    field: z.string().optional().describe("With format json: the member, items[0].vatRate; document for none alone."),
     line: z.int().optional().describe("Line of the start tag, from 1."),
     column: z.int().optional().describe("Column of the start tag in its line, from 1, in UTF-16 units."),
     value: z.string().optional().describe("What the document says there, shortened; for sums, the terms compared."),
@@ -235,7 +242,9 @@ const clientViewOf = (read: DocumentSummary) => ({
 });
 
 const payloadBody = z.object({
-  format: z.enum(["ubl", "json"]).describe("ubl: the document is UBL XML as text."),
+  format: z
+    .enum(["ubl", "json"])
+    .describe("ubl: the document is UBL XML as text. json: an invoice by its members, as documents are sent."),
   document: z.union([z.string().min(1), z.record(z.string(), z.unknown())]),
 });
 const ublBody = z
@@ -255,17 +264,7 @@ const ublBody = z
   .meta({ example: { xml: "<Invoice>…</Invoice>" } });
 
 /** @throws Refusal REQUEST_INVALID, BODY_TOO_LARGE */
-function payloadOf({
-  format = "ubl",
-  document,
-}: {
-  readonly format?: "ubl" | "json" | undefined;
-  readonly document: unknown;
-}): Buffer {
-  if (format === "json")
-    throw new Refusal("REQUEST_INVALID", [
-      { field: "format", message: "JSON documents cannot be judged here: send the UBL XML as text with format ubl." },
-    ]);
+function payloadOf(document: unknown): Buffer {
   if (typeof document !== "string")
     throw new Refusal("REQUEST_INVALID", [
       { field: "document", message: "Must be the UBL XML as text when format is ubl." },
@@ -274,6 +273,15 @@ function payloadOf({
   if (payload.length > LIMITS.payload_bytes_max)
     throw new Refusal("BODY_TOO_LARGE", [{ field: "document", message: "The document is larger than 20 MB." }]);
   return payload;
+}
+
+/** @throws Refusal REQUEST_INVALID */
+function invoiceOf(document: unknown): object {
+  if (typeof document !== "object" || document === null)
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "document", message: "Must be an object with the members of the invoice when format is json." },
+    ]);
+  return document;
 }
 
 /** The bytes of a body that came as XML; one that came as JSON is an object. */
@@ -313,7 +321,7 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     scopes: ["documents:send"],
     summary: "Validate a document without sending it",
     description:
-      "The checks of a send: UBL 2.1, EN 16931 and Peppol BIS Billing 3.0, all findings at once. Nothing is stored.",
+      "The checks of a send: UBL 2.1, EN 16931 and Peppol BIS Billing 3.0, all findings at once. An invoice as JSON is made into UBL first, with the firm as the seller (or the buyer of a self-billing one), and every finding names its member. Nothing is stored.",
     request: { query: upcomingQuery, body: payloadBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: {
       200: { description: "The document is valid; it may have warnings.", schema: payloadResult },
@@ -330,7 +338,13 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
         language,
         upcoming: query.upcoming === "true",
       };
-      const result = payloadValidation(await ports.report(payloadOf(body), asked));
+      if (body.format === "ubl") {
+        const result = payloadValidation(await ports.report(payloadOf(body.document), asked));
+        return { status: result.valid ? 200 : 422, body: result, headers: told(language) };
+      }
+      const built = buildInvoice(invoiceOf(body.document), await ports.ownFirm(firm.firmId));
+      const report = built.ubl === undefined ? undefined : await ports.report(built.ubl, asked);
+      const result = jsonValidation(built, report, language);
       return { status: result.valid ? 200 : 422, body: result, headers: told(language) };
     },
   }),
@@ -347,7 +361,7 @@ export const validationRoutes = (ports: ValidationPorts): readonly Route[] => [
     responses: { 200: { description: "What the document says.", schema: parsed } },
     errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async ({ body, firm }) => {
-      const payload = bytesOf(body) ?? payloadOf({ document: body.document ?? body.xml });
+      const payload = bytesOf(body) ?? payloadOf(body.document ?? body.xml);
       const read = await ports.parse(payload, { fairnessKey: firm.firmId });
       if (read.kind === "refused") {
         throw new Refusal(

@@ -25,7 +25,7 @@ import { readAccount, readKeyStatus } from "../../engine/identity/account.js";
 import { readAudit } from "../../engine/identity/audit.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import { readConsentStatus, readOffer } from "../../engine/identity/partners/consents.js";
-import { readFirm, readFirmDocuments, readFirms } from "../../engine/identity/partners/firms.js";
+import { readFirm, readFirmDocuments, readFirms, readOwnFirm } from "../../engine/identity/partners/firms.js";
 import { integratorOf, readKeys } from "../../engine/identity/partners/keys.js";
 import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
@@ -124,7 +124,11 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),
-  plug(validationRoutes, ({ validators }) => validators),
+  plug(validationRoutes, ({ validators, sql }) => ({
+    report: validators.report.bind(validators),
+    parse: validators.parse.bind(validators),
+    ownFirm: (firmId) => readOwnFirm(sql, firmId),
+  })),
   plug(evidenceRoutes, ({ sql, archive, log, sealer, validators }) => ({
     evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer, validators }, firmId, id),
     envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),

@@ -12,6 +12,7 @@ import { parseFirmId } from "../../engine/base/ids.js";
 import type { Scope } from "../../engine/base/scopes.js";
 import { accessToken, http, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { JSON_INVOICE } from "../support/json-invoices.js";
 import { serverForms } from "../support/gateway.js";
 
 const VALID = invoiceWithLines(2).toString();
@@ -21,6 +22,8 @@ const INVALID = VALID.replace(/(<cbc:PayableAmount currencyID="EUR">)[^<]*/u, "$
 );
 /** UBL allows the element, EN 16931 has no use for it: warnings and nothing else. */
 const WARNED = VALID.replace("<cbc:IssueDate>", "<cbc:UUID>1</cbc:UUID><cbc:IssueDate>");
+
+const ITEM = { description: "Papier A4", quantity: 1, unit: "ks", unitPrice: "23.90", vatRate: 23 };
 
 interface Shown {
   ruleId: string;
@@ -137,11 +140,66 @@ describe.each(serverForms)("validation over %s", (form) => {
       expect([answer.status, Number(answer.json["omittedCount"]) > 1_000]).toEqual([422, true]);
     });
 
-    test("format json is 400 with a sentence that says what to send", async () => {
-      const answer = await post("/api/v1/payloads/validate", { format: "json", document: { invoiceNumber: "1" } });
-      expect([answer.status, errorOf(answer).code]).toEqual([400, "VALIDATION_ERROR"]);
-      expect(errorOf(answer).details).toMatchObject([
-        { field: "format", message: expect.stringContaining("UBL XML") as unknown },
+    // spec/shapes.md, section 6: `POST /payloads/validate` {format json|ubl, document}, 422 when invalid
+    test("format json: an invoice by its members is judged as the UBL that it becomes", async () => {
+      const answer = await post("/api/v1/payloads/validate", { format: "json", document: JSON_INVOICE });
+      expect([answer.status, answer.json]).toEqual([
+        200,
+        { valid: true, errorCount: 0, warningCount: 0, errors: [], warnings: [] },
+      ]);
+    });
+
+    test.each(["credit_note", "self_billing", "self_billing_credit_note"])(
+      "format json: a %s is valid",
+      async (kind) => {
+        const document = { ...JSON_INVOICE, documentType: kind, precedingInvoiceRef: "2026/0041" };
+        const answer = await post("/api/v1/payloads/validate", { format: "json", document });
+        expect([answer.status, answer.json["errors"]]).toEqual([200, []]);
+      },
+    );
+
+    test.each([
+      ["a float that was computed", { prepaidAmount: 0.1 + 0.2 }, "prepaidAmount", "JSON-NUMBER"],
+      ["a number that is none", { prepaidAmount: "NaN" }, "prepaidAmount", "JSON-NUMBER"],
+      [
+        "a number beyond all bounds",
+        { items: [{ ...ITEM, unitPrice: `1${"0".repeat(400)}` }] },
+        "items[0].unitPrice",
+        "JSON-NUMBER",
+      ],
+      ["an unknown rate", { items: [ITEM, { ...ITEM, vatRate: 21 }] }, "items[1].vatRate", "JSON-VAT-RATE"],
+      ["too many lines", { items: Array.from({ length: 1_000 }, () => ITEM) }, "items", "JSON-LIST"],
+      ["no receiver", { receiverPeppolId: undefined }, "receiverPeppolId", "JSON-MISSING"],
+      ["a sum to be paid on no day", { dueDate: undefined }, "dueDate", "JSON-MISSING"],
+      ["a currency that nobody has", { currency: "QQQ" }, "currency", "PEPPOL-EN16931-CL007"],
+      ["a unit that nobody has", { items: [{ ...ITEM, unit: "ZZ9" }] }, "items[0].unit", "BR-CL-23"],
+    ])("format json: %s is 422 that names the member", async (_, change, field, ruleId) => {
+      const document = { ...JSON_INVOICE, ...change };
+      const answer = await post("/api/v1/payloads/validate", { format: "json", document });
+      expect([answer.status, answer.json["valid"]]).toEqual([422, false]);
+      expect(answer.json["errors"]).toContainEqual(expect.objectContaining({ field, ruleId }));
+    });
+
+    test("format json: 1e400 in the body itself is 422 that names the member", async () => {
+      const body = JSON.stringify({ format: "json", document: { ...JSON_INVOICE, prepaidAmount: 7 } });
+      const answer = await http(
+        "POST",
+        `${t.engine.publicUrl}/api/v1/payloads/validate`,
+        { "content-type": "application/json", authorization: `Bearer ${token}` },
+        body.replace('"prepaidAmount":7', '"prepaidAmount":1e400'),
+      );
+      expect([answer.status, answer.json["errors"]]).toMatchObject([
+        422,
+        [{ field: "prepaidAmount", ruleId: "JSON-NUMBER" }],
+      ]);
+    });
+
+    test("format json: a member that nobody reads is a warning, in the language of the client", async () => {
+      const document = { ...JSON_INVOICE, discountAmount: 5 };
+      const answer = await post("/api/v1/payloads/validate", { format: "json", document }, { "accept-language": "sk" });
+      expect([answer.status, answer.json["warnings"]]).toMatchObject([
+        200,
+        [{ layer: "json", field: "discountAmount", message: "Tento údaj sa nečíta." }],
       ]);
     });
 
@@ -151,6 +209,8 @@ describe.each(serverForms)("validation over %s", (form) => {
       ["no document", { format: "ubl" }, "document"],
       ["an empty document", { format: "ubl", document: "" }, "document"],
       ["an object as UBL", { format: "ubl", document: {} }, "document"],
+      ["text as JSON", { format: "json", document: "{}" }, "document"],
+      ["a list as JSON", { format: "json", document: [] }, "document"],
       // No text that could be judged: the reader of JSON refuses it.
       ["half of a surrogate pair", { format: "ubl", document: `${VALID}\ud800` }, undefined],
     ])("%s: 400 that names the member", async (_, body, field) => {

@@ -1,5 +1,5 @@
 /** The projections of one report that the validation operations answer with. @source spec/rulings.md, section 13 */
-import type { Finding, Report } from "../../../validators/protocol.js";
+import type { Finding, Language, Report } from "../../../validators/protocol.js";
 
 /** A finding as it is shown. */
 interface ShownFinding {
@@ -7,6 +7,8 @@ interface ShownFinding {
   readonly layer: string;
   readonly severity: Finding["severity"];
   readonly location: string;
+  /** Of a document that came as JSON: its member. */
+  readonly field?: string;
   readonly line?: number;
   readonly column?: number;
   readonly value?: string;
@@ -109,6 +111,48 @@ export function payloadValidation({
     ...omission({ dropped, ...(omitted === undefined ? {} : { omitted }) }),
     ...later(rest),
   };
+}
+
+/** What is wrong with a document that came as JSON, by its members. */
+interface JsonDocument {
+  readonly problems: readonly {
+    readonly field: string;
+    readonly ruleId: string;
+    readonly severity: "fatal" | "warning";
+    readonly message: Readonly<Record<Language, string>>;
+  }[];
+  readonly dropped: number;
+  /** The member from which the place of a finding came. */
+  readonly fieldOf: (finding: Pick<Finding, "ruleId" | "location">) => string;
+}
+
+/**
+ * `POST /payloads/validate` of a document as JSON: what is wrong with its members, and what the rules found in the UBL
+ * that was made of it, each with the member.
+ * @param report  of the UBL; undefined where there is none because a problem is fatal
+ */
+export function jsonValidation(
+  { problems, dropped, fieldOf }: JsonDocument,
+  report: Report | undefined,
+  language: Language,
+): PayloadValidation {
+  const ofMembers = problems.map(({ field, ruleId, severity, message }) => ({
+    ruleId,
+    layer: "json",
+    severity,
+    location: "/",
+    field,
+    message: message[language],
+  }));
+  const judged = payloadValidation(report ?? { valid: false, findings: [], dropped });
+  // Lines and columns would be those of a document that nobody has seen.
+  const named = (finding: ShownFinding): ShownFinding => {
+    const { line: _line, column: _column, ...rest } = finding;
+    return { ...rest, field: fieldOf(finding) };
+  };
+  const errors = [...ofMembers.filter((finding) => !isWarning(finding)), ...judged.errors.map(named)];
+  const warnings = [...ofMembers.filter(isWarning), ...judged.warnings.map(named)];
+  return { ...judged, errorCount: errors.length, warningCount: warnings.length, errors, warnings };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Cursors } from "../../base/cursors.js";
 import { ERRORS, Refusal } from "../../base/errors.js";
 import type { ErrorName } from "../../base/errors.js";
 import { parseFirmId, parseParticipantId, participantKey } from "../../base/ids.js";
-import type { FirmId } from "../../base/ids.js";
+import type { FirmId, ParticipantId } from "../../base/ids.js";
 import type { Scope } from "../../base/scopes.js";
 import { PARTICIPANT_CAPABILITIES } from "../../peppol/discovery/capabilities.js";
 import { addCapabilities } from "../../storage/documents/received.js";
@@ -79,6 +79,37 @@ function addressOf({ address }: PartnerFirmRow): FirmDetail["address"] {
     return typeof value === "string" ? value : null;
   };
   return { street: text("street"), city: text("city"), zip: text("zip") ?? text("postalCode") };
+}
+
+/** A firm as a party of its own invoices. */
+export interface OwnFirm {
+  readonly participant: ParticipantId | undefined;
+  readonly name: string;
+  readonly ico: string | undefined;
+  readonly dic: string | undefined;
+  readonly icDph: string | undefined;
+  readonly street: string | undefined;
+  readonly city: string | undefined;
+  readonly postalCode: string | undefined;
+  readonly country: string;
+}
+
+/** The firm for which a caller acts. @throws Refusal NOT_FOUND, TEMPORARY */
+export async function readOwnFirm(sql: Sql, firmId: FirmId): Promise<OwnFirm> {
+  const firm = await orTemporary(findFirm(sql, firmId));
+  if (firm === undefined) throw new Refusal("NOT_FOUND");
+  const { street, city, zip } = addressOf(firm);
+  return {
+    participant: firm.peppolId ?? undefined,
+    name: firm.name,
+    ico: firm.ico ?? undefined,
+    dic: firm.dic ?? undefined,
+    icDph: firm.icDph ?? undefined,
+    street: street ?? undefined,
+    city: city ?? undefined,
+    postalCode: zip ?? undefined,
+    country: "SK",
+  };
 }
 
 /** A page of firms, and where the next begins. */

@@ -71,7 +71,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "routes",
     title: "gateway/routes",
     pattern: /^gateway\/routes\//,
-    may: ["base", "lifecycle", "peppol", "documents", "identity"],
+    may: ["base", "lifecycle", "peppol", "documents", "invoices", "identity"],
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],

@@ -1,0 +1,111 @@
+/** What can be wrong with an invoice as JSON, in the words of both languages. */
+import { LIMITS } from "../base/limits.js";
+
+interface Sentence {
+  readonly en: string;
+  readonly sk: string;
+}
+
+const PROBLEMS = {
+  "JSON-MISSING": { en: "This member is required here.", sk: "Tento údaj je tu povinný." },
+  "JSON-TEXT": {
+    en: `Must be text of at most ${LIMITS.invoice_text_chars_max} characters that XML can hold.`,
+    sk: `Musí byť text s najviac ${LIMITS.invoice_text_chars_max} znakmi, ktoré XML dovoľuje.`,
+  },
+  "JSON-NUMBER": {
+    en: "Must be an exact decimal number with at most 12 digits before and 8 behind the point; write one with more than 15 digits as text.",
+    sk: "Musí byť presné desatinné číslo s najviac 12 číslicami pred čiarkou a 8 za ňou; s viac ako 15 číslicami ho pošlite ako text.",
+  },
+  "JSON-AMOUNT": {
+    en: "Must be an amount of 0 or more with at most two decimals.",
+    sk: "Musí byť suma 0 alebo viac s najviac dvoma desatinnými miestami.",
+  },
+  "JSON-NEGATIVE": { en: "Must be 0 or more.", sk: "Musí byť 0 alebo viac." },
+  "JSON-PERCENT": { en: "Must be a percentage from 0 to 100.", sk: "Musí byť percento od 0 do 100." },
+  "JSON-TOO-LARGE": {
+    en: "The amount of the line is too large: at most 1,000,000,000,000.00.",
+    sk: "Suma riadka je príliš veľká: najviac 1 000 000 000 000,00.",
+  },
+  "JSON-DATE": { en: "Must be a day, YYYY-MM-DD.", sk: "Musí byť deň v tvare RRRR-MM-DD." },
+  "JSON-CODE": { en: "Is none of the values of this member.", sk: "Nie je žiadna z hodnôt tohto údaja." },
+  "JSON-PARTICIPANT": {
+    en: "Must be a participant id, <scheme>:<id>, such as 0245:2020202020.",
+    sk: "Musí byť identifikátor účastníka <schéma>:<id>, napríklad 0245:2020202020.",
+  },
+  "JSON-IDENTIFIER": { en: "Is no identifier of this kind.", sk: "Nie je identifikátorom tohto druhu." },
+  "JSON-IBAN": { en: "Is no IBAN: its check digits do not fit.", sk: "Nie je IBAN: kontrolné číslice nesedia." },
+  "JSON-LIST": {
+    en: "Must be a list with no more and no fewer entries than allowed.",
+    sk: "Musí byť zoznam s dovoleným počtom položiek.",
+  },
+  "JSON-OBJECT": { en: "Must be an object.", sk: "Musí byť objekt." },
+  "JSON-VAT-RATE": {
+    en: "No VAT rate that the seller's country has on the day of the supply.",
+    sk: "Takú sadzbu DPH krajina predávajúceho v deň dodania nemá.",
+  },
+  "JSON-VAT-ZERO": {
+    en: "A rate of 0 needs its reason: give vatCategoryCode (Z, E, AE, K, G or O) or taxTreatment.",
+    sk: "Sadzba 0 potrebuje dôvod: uveďte vatCategoryCode (Z, E, AE, K, G alebo O) alebo taxTreatment.",
+  },
+  "JSON-VAT-CATEGORY": {
+    en: "Category and rate do not fit: S has a rate above 0, the others have 0.",
+    sk: "Kategória a sadzba nesedia: S má sadzbu nad 0, ostatné majú 0.",
+  },
+  "JSON-VAT-SELLER": {
+    en: "The seller has no VAT id, without which this VAT cannot be invoiced.",
+    sk: "Predávajúci nemá IČ DPH, bez ktorého túto DPH nemožno fakturovať.",
+  },
+  "JSON-VAT-MIXED": {
+    en: "Category O cannot stand beside others in one invoice.",
+    sk: "Kategória O nemôže byť v jednej faktúre s inými.",
+  },
+  "JSON-PREPAID": {
+    en: "prepaidAmount is not the sum of prepayments.",
+    sk: "prepaidAmount nie je súčtom prepayments.",
+  },
+  "JSON-ATTACHMENT": {
+    en: "Must be base64 of at most 10 MB, and of 15 MB in all attachments.",
+    sk: "Musí byť base64 s najviac 10 MB, všetky prílohy spolu 15 MB.",
+  },
+  "JSON-UNKNOWN": { en: "This member is not read.", sk: "Tento údaj sa nečíta." },
+} as const satisfies Readonly<Record<string, Sentence>>;
+export type ProblemId = keyof typeof PROBLEMS;
+
+/** One thing that is wrong with an invoice as JSON. */
+export interface JsonProblem {
+  /** The member, `items[0].vatRate`. */
+  readonly field: string;
+  readonly ruleId: ProblemId;
+  /** A warning leaves the invoice as it is. */
+  readonly severity: "fatal" | "warning";
+  /** By language. */
+  readonly message: Sentence;
+}
+
+/** Collects what is wrong, up to the findings of one report. */
+export class Problems {
+  readonly #found: JsonProblem[] = [];
+  #fatal = 0;
+  #dropped = 0;
+
+  add(field: string, ruleId: ProblemId): void {
+    const severity = ruleId === "JSON-UNKNOWN" ? "warning" : "fatal";
+    if (severity === "fatal") this.#fatal++;
+    if (this.#found.length >= LIMITS.findings_max) this.#dropped++;
+    else this.#found.push({ field, ruleId, severity, message: PROBLEMS[ruleId] });
+  }
+
+  /** Whether something makes the invoice impossible. */
+  get isFatal(): boolean {
+    return this.#fatal > 0;
+  }
+
+  get found(): readonly JsonProblem[] {
+    return this.#found;
+  }
+
+  /** How many more there are. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+}

@@ -1,0 +1,146 @@
+/** Reads an invoice as JSON. @source spec/shapes.md, section 6, POST /documents/send */
+import { participantParts } from "../base/ids.js";
+import { LIMITS } from "../base/limits.js";
+import type { Attachment, Draft, Party, Payment } from "./draft.js";
+import { Members } from "./members.js";
+import type { InvoiceObject } from "./members.js";
+import type { Problems } from "./problems.js";
+import { readLines } from "./read-lines.js";
+import { ATTACHMENT_TYPES, DOCUMENT_KINDS, PAYMENT_METHODS, PAYMENT_UNDEFINED, TRANSFERS } from "./terms.js";
+import type { InvoiceKind } from "./terms.js";
+
+const MEMBERS: ReadonlySet<string> = new Set(
+  `receiverPeppolId receiverName receiverIco receiverDic receiverIcDph receiverAddress receiverStreet receiverCity
+  receiverPostalCode receiverCountry invoiceNumber issueDate dueDate taxPointDate deliveryDate documentDiscountPercent
+  currency note iban paymentMethod variableSymbol buyerReference documentType precedingInvoiceRef prepaidAmount
+  prepayments items attachments processId`.split(/\s+/u),
+);
+const PREPAYMENT_MEMBERS: ReadonlySet<string> = new Set(["amount", "invoiceNumber", "date"]);
+const ATTACHMENT_MEMBERS: ReadonlySet<string> = new Set(["fileName", "mimeType", "content", "description"]);
+
+const VAT_ID = /^[A-Z]{2}[A-Za-z0-9+*]{2,13}$/u;
+const COUNTRY = /^[A-Z]{2}$/u;
+const CURRENCY = /^[A-Z]{3}$/u;
+const IBAN = /^[A-Z]{2}\d{2}[A-Za-z0-9]{10,30}$/u;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/u;
+const SLOVAK_SCHEME = "0245";
+const KINDS = Object.fromEntries(Object.keys(DOCUMENT_KINDS).map((kind) => [kind, kind as InvoiceKind]));
+
+/**
+ * @param own  the firm that sends: the seller, and the buyer where it bills itself
+ * @returns undefined when something is wrong that makes the invoice impossible; the problems say what
+ */
+export function readInvoice(object: InvoiceObject, own: Party, problems: Problems): Draft | undefined {
+  const members = new Members(object, "", problems);
+  members.knowsOnly(MEMBERS);
+  const kind = members.code("documentType", KINDS) ?? "invoice";
+  const { isSelfBilling, root } = DOCUMENT_KINDS[kind];
+  const other = readReceiver(members);
+  const seller = isSelfBilling ? other : own;
+  const buyer = isSelfBilling ? own : other;
+  const issueDate = members.day("issueDate");
+  if (members.value("issueDate") === undefined) members.fails("issueDate", "JSON-MISSING");
+  const taxPointDate = members.day("taxPointDate");
+  const deliveryDate = members.day("deliveryDate");
+  const prepayments = readPrepayments(members);
+  const preceding = members.text("precedingInvoiceRef");
+  const day = taxPointDate ?? deliveryDate ?? issueDate ?? "";
+  const draft: Draft = {
+    kind,
+    number: members.required("invoiceNumber"),
+    issueDate: issueDate ?? "",
+    dueDate: members.day("dueDate"),
+    taxPointDate,
+    deliveryDate,
+    currency: members.shaped("currency", CURRENCY, "JSON-CODE") ?? "EUR",
+    note: members.text("note"),
+    buyerReference: members.required("buyerReference"),
+    precedingInvoices: [
+      ...(preceding === undefined ? [] : [{ number: preceding, date: undefined }]),
+      ...prepayments.of,
+    ],
+    seller,
+    buyer,
+    payment: readPayment(members),
+    discount: members.percent("documentDiscountPercent"),
+    prepaid: prepayments.sum,
+    lines: readLines(members, { seller, buyer, isSelfBilling, day, corrects: root === "CreditNote", deliveryDate }),
+    attachments: readAttachments(members),
+  };
+  return problems.isFatal ? undefined : draft;
+}
+
+function readReceiver(members: Members): Party {
+  const participant = members.participant("receiverPeppolId");
+  const icDph = members.shaped("receiverIcDph", VAT_ID);
+  const country = members.shaped("receiverCountry", COUNTRY, "JSON-CODE");
+  const isSlovak = participant !== undefined && participantParts(participant).scheme === SLOVAK_SCHEME;
+  if (country === undefined && !isSlovak && members.value("receiverCountry") === undefined)
+    members.fails("receiverCountry", "JSON-MISSING");
+  return {
+    participant,
+    name: members.required("receiverName"),
+    ico: members.text("receiverIco"),
+    dic: members.text("receiverDic"),
+    icDph,
+    street: members.text("receiverStreet") ?? members.text("receiverAddress"),
+    city: members.text("receiverCity"),
+    postalCode: members.text("receiverPostalCode"),
+    country: country ?? "SK",
+  };
+}
+
+function readPayment(members: Members): Payment | undefined {
+  const iban = members.shaped("iban", IBAN, "JSON-IBAN");
+  if (iban !== undefined && !hasCheckDigits(iban)) members.fails("iban", "JSON-IBAN");
+  const method = members.code("paymentMethod", PAYMENT_METHODS);
+  const variableSymbol = members.shaped("variableSymbol", /^\d{1,10}$/u);
+  const code = method ?? (iban === undefined ? PAYMENT_UNDEFINED : "30");
+  if (TRANSFERS.has(code) && members.value("iban") === undefined) members.fails("iban", "JSON-MISSING");
+  const says = iban !== undefined || method !== undefined || variableSymbol !== undefined;
+  return says ? { code, iban, variableSymbol } : undefined;
+}
+
+/** The first four characters come last, letters count from 10: the number leaves 1 when divided by 97. */
+function hasCheckDigits(iban: string): boolean {
+  const moved = iban.slice(4).toUpperCase() + iban.slice(0, 4);
+  return BigInt(moved.replace(/[A-Z]/gu, (letter) => String(letter.charCodeAt(0) - 55))) % 97n === 1n;
+}
+
+/** What was paid before, and the invoices by which it was asked for. */
+function readPrepayments(members: Members): { readonly sum: bigint; readonly of: Draft["precedingInvoices"] } {
+  const entries = members.entries("prepayments", LIMITS.invoice_prepayments_max).map((entry) => {
+    entry.knowsOnly(PREPAYMENT_MEMBERS);
+    if (entry.value("amount") === undefined) entry.fails("amount", "JSON-MISSING");
+    return { amount: entry.amount("amount") ?? 0n, number: entry.text("invoiceNumber"), date: entry.day("date") };
+  });
+  const listed = entries.reduce((sum, { amount }) => sum + amount, 0n);
+  const written = members.amount("prepaidAmount");
+  if (written !== undefined && entries.length > 0 && written !== listed) members.fails("prepaidAmount", "JSON-PREPAID");
+  return {
+    sum: written ?? listed,
+    of: entries.flatMap(({ number, date }) => (number === undefined ? [] : [{ number, date }])),
+  };
+}
+
+function readAttachments(members: Members): readonly Attachment[] {
+  let total = 0;
+  return members.entries("attachments", LIMITS.invoice_attachments_max).map((entry) => {
+    entry.knowsOnly(ATTACHMENT_MEMBERS);
+    const mimeType = entry.required("mimeType");
+    if (mimeType !== "" && !ATTACHMENT_TYPES.has(mimeType)) entry.fails("mimeType", "JSON-CODE");
+    const content = entry.value("content");
+    const bytes = typeof content === "string" ? Buffer.byteLength(content, "base64") : 0;
+    total += bytes;
+    const fits = bytes <= LIMITS.invoice_attachment_bytes_max && total <= LIMITS.invoice_attachments_bytes_max;
+    const isBase64 = typeof content === "string" && content.length % 4 === 0 && BASE64.test(content);
+    if (content === undefined) entry.fails("content", "JSON-MISSING");
+    else if (!fits || !isBase64) entry.fails("content", "JSON-ATTACHMENT");
+    return {
+      fileName: entry.required("fileName"),
+      mimeType,
+      content: isBase64 && fits ? content : "",
+      description: entry.text("description"),
+    };
+  });
+}
