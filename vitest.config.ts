@@ -7,6 +7,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
+    // The default leaves one core of a small machine to nobody: most tests wait for an engine or a database.
+    maxWorkers: "100%",
     globalSetup: ["test/support/postgres-setup.ts"],
   },
 });
