@@ -82,10 +82,23 @@ test("two keys of one name are one, and a key with predicates sees only what mat
   expect(failed(`${keys}<pattern>${holds("BOTH", "count(key('k', 'x')) = 2")}</pattern>`, LINES)).toEqual([]);
 });
 
+test("an element that a key finds twice by one value is there once", () => {
+  const twice = `<xsl:key ${XSL} name="k" match="t:line" use="'x'"/>`.repeat(2);
+  expect(failed(`${twice}<pattern>${holds("ONCE", "count(key('k', 'x')) = count(t:line)")}</pattern>`, LINES)).toEqual(
+    [],
+  );
+});
+
 test.each([
   ["an unknown name", KEY, "key('other', '1')", /a\.sch:1: not supported: the undeclared key other/u],
   ["a name that is worked out", KEY, "key(t:b, '1')", /key\(\) with a name that is no literal/u],
   ["a value that is a number", KEY, "key('by-id', 1)", /key\(\) with a value that is no text/u],
+  [
+    "numbers to be found by",
+    `<xsl:key ${XSL} name="k" match="t:line" use="count(t:b)"/>`,
+    "key('k', '1')",
+    /a key whose value is no text/u,
+  ],
   [
     "a key that needs itself",
     `<xsl:key ${XSL} name="k" match="t:line" use="key('k', '1')/t:b"/>`,

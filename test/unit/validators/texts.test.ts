@@ -9,10 +9,13 @@ import { invoiceResponseRules } from "../../../validators/rules/invoice-response
 import { mlsRules } from "../../../validators/rules/mls/mls.js";
 import { peppolBilling, peppolSelfBilling } from "../../../validators/rules/peppol/billing.js";
 import { engineFinding } from "../../../validators/rules/runner.js";
+import { valueAt } from "../../../validators/texts/details.js";
 import { inLanguage } from "../../../validators/texts/language.js";
+import { sharperMessage } from "../../../validators/texts/sharper.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { XML_FAULTS } from "../../../validators/xml/faults.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
+import { documentOf } from "../../support/packs.js";
 
 const VALID = invoiceWithLines(1).toString();
 const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20" } as const;
@@ -85,6 +88,12 @@ describe("Slovak", () => {
     }
   });
 
+  test("parts stand where the Slovak sentence has them, also in another order", () => {
+    expect(inLanguage("The X1 is not in ISO 1; use a code of that list.", "sk")).toBe(
+      "Kód nie je v zozname ISO 1: X1; použite kód z tohto zoznamu.",
+    );
+  });
+
   test("a sentence that is not ours stays as it is", () => {
     expect(inLanguage("[XR-1] Eine fremde Regel.", "sk")).toBe("[XR-1] Eine fremde Regel.");
   });
@@ -139,6 +148,19 @@ describe("details", () => {
     expect(finding?.message).toMatch(/Send a CreditNote, or write 380/u);
   });
 
+  test("381 in a CreditNote is what it should be", () => {
+    const text =
+      '<CreditNote xmlns="urn:oasis:names:specification:ubl:schema:xsd:CreditNote-2"><c:CreditNoteTypeCode xmlns:c="urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2">381</c:CreditNoteTypeCode></CreditNote>';
+    expect(sharperMessage(documentOf(Buffer.from(text)), 1, "BR-CL-01")).toBeUndefined();
+  });
+
+  test("a value over several lines is shown in one, and of many terms the first four", () => {
+    const document = documentOf(Buffer.from(changed(/(<cbc:BuyerReference>)[^<]*/u, "$1 one\n\t two ")));
+    expect(valueAt(document, 0, ["BT-10"])).toBe("BT-10 one two");
+    const terms = valueAt(document, 0, ["BT-1", "BT-2", "BT-5", "BT-10", "BT-24"])?.match(/BT-\d+/gu);
+    expect(terms).toEqual(["BT-1", "BT-2", "BT-5", "BT-10"]);
+  });
+
   test("findings that are cut are counted by rule", () => {
     const lines = invoiceWithLines(20)
       .toString()
@@ -178,8 +200,25 @@ describe("advice", () => {
       valid: true,
       findings: [{ ruleId: "ADVICE-IBAN", layer: "advice", severity: "warning", btIds: ["BT-84"] }],
     });
+    expect(withAccount("SK31 1200 0000 1987 4263 7542").findings).toMatchObject([{ ruleId: "ADVICE-IBAN" }]);
     expect(withAccount("IBAN32423940").findings).toEqual([]);
     expect(withAccount("0200 1234 5678").findings).toEqual([]);
+  });
+
+  test.each([
+    [
+      "ADVICE-IBAN-DEBITED",
+      "</cac:PaymentMeans>",
+      "<cac:PaymentMandate><cac:PayerFinancialAccount><cbc:ID>SK3112000000198742637542</cbc:ID></cac:PayerFinancialAccount></cac:PaymentMandate></cac:PaymentMeans>",
+    ],
+    [
+      "ADVICE-GROSS-MINUS-ZERO",
+      "</cac:Price>",
+      '<cac:AllowanceCharge><cbc:ChargeIndicator>false</cbc:ChargeIndicator><cbc:Amount currencyID="EUR">0</cbc:Amount><cbc:BaseAmount currencyID="EUR">-0.00</cbc:BaseAmount></cac:AllowanceCharge></cac:Price>',
+    ],
+  ])("%s warns of an account to be debited, and of a price before its discount, as of the others", (id, end, by) => {
+    const advice = judge(changed(end, by)).findings.filter(({ layer }) => layer === "advice");
+    expect(advice).toMatchObject([{ ruleId: id, severity: "warning" }]);
   });
 
   test.each([
