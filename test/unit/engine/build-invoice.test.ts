@@ -51,6 +51,11 @@ describe("an invoice as JSON becomes UBL", () => {
     expect(xml).toContain('mimeCode="application/pdf" filename="a&amp;b.pdf">JVBERi0=<');
   });
 
+  test("a number of 17 digits is exact as text", () => {
+    const { xml, findings } = build({ items: [{ ...ITEM, quantity: "123456789.12345678" }] });
+    expect([findings, xml.includes(">123456789.12345678<")]).toEqual([[], true]);
+  });
+
   test("markup in a text stays text", () => {
     const { xml, findings } = build({ note: "</cbc:Note><x>&\"'" });
     expect([findings, xml.includes("<cbc:Note>&lt;/cbc:Note&gt;&lt;x&gt;&amp;&quot;'</cbc:Note>")]).toEqual([[], true]);
@@ -80,6 +85,16 @@ describe("what cannot be is refused with the name of the member", () => {
     ["a list", { items: {} }, "items JSON-LIST"],
     ["an empty list", { items: [] }, "items JSON-LIST"],
     ["an entry", { items: [null] }, "items[0] JSON-OBJECT"],
+    [
+      "more digits than a float has",
+      { items: [{ ...ITEM, quantity: Number("1234567.123456789") }] },
+      "items[0].quantity JSON-NUMBER",
+    ],
+    [
+      "17 digits of a float",
+      { items: [{ ...ITEM, quantity: Number("123456789.12345678") }] },
+      "items[0].quantity JSON-NUMBER",
+    ],
     ["a price below zero", { items: [{ ...ITEM, unitPrice: -1 }] }, "items[0].unitPrice JSON-NEGATIVE"],
     ["a discount", { items: [{ ...ITEM, discount: "100.01" }] }, "items[0].discount JSON-PERCENT"],
     ["a third decimal", { prepaidAmount: "1.001" }, "prepaidAmount JSON-AMOUNT"],
