@@ -1610,17 +1610,16 @@ begin
       (e.value ->> 'feed')::boolean, e.value ->> 'detail', e.value -> 'meta', moved.updated_at
     from moved cross join lateral jsonb_array_elements(moved.events) with ordinality as e (value, n)
     order by moved.n, e.n
-  ), announced as (
+  ), told as (
     insert into outbox (stream, key, body, claimed_until)
-    select 'events', moved.id::text,
+    select 'events', min(moved.id::text),
       jsonb_agg(jsonb_build_object('key', e.value ->> 'id', 'body', jsonb_build_object('eventId', e.value ->> 'id',
-        'documentId', moved.id, 'kind', e.value ->> 'kind')) order by e.n),
+        'documentId', moved.id, 'kind', e.value ->> 'kind')) order by moved.n, e.n),
       clock_timestamp() + p_claim_ms * interval '1 millisecond'
     from moved cross join lateral jsonb_array_elements(moved.events) with ordinality as e (value, n)
     where (e.value ->> 'feed')::boolean
-    group by moved.n, moved.id
-    order by moved.n
-    returning outbox.id, outbox.key, outbox.body
+    having count(*) > 0
+    returning outbox.id, outbox.body
   ), exchanged as (
     insert into exchange (id, direction, kind, firm_id, c2_seat, c3_seat, document_type_id, process_id,
       transport_profile, c1_country, end_user, exchanged_at)
@@ -1639,8 +1638,8 @@ begin
   ), published as (
     delete from outbox where outbox.id = any (p_published)
   )
-  select moved.n, moved.version, announced.id, announced.body
-  from moved left join announced on announced.key = moved.id::text;
+  select moved.n, moved.version, told.id, told.body
+  from moved left join told on moved.n = (select min(first.n) from moved as first);
   if jsonb_array_length(p_evidence) > 0 then
     perform 1 from append_evidence(p_evidence);
   end if;

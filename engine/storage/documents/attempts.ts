@@ -214,7 +214,10 @@ export interface AttemptEnd {
 /** What an attempt's end has written. */
 interface WrittenEnd {
   readonly version: number;
-  /** The outbox row that is to be published now; undefined when there is nothing to tell. */
+  /**
+   * The outbox row that is to be published now. It tells of all attempts that were ended with this one, and is given to
+   * one of them; undefined for the others, and when there is nothing to tell.
+   */
   readonly announced: OutboxRow | undefined;
 }
 
