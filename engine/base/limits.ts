@@ -489,6 +489,8 @@ export const LIMITS = {
   status_attributes_max: 32,
   status_text_chars_max: 500,
   status_location_chars_max: 500,
+  /** Issues or reasons of a received status that a timeline shows: the first ones tell what is wrong. Ours. */
+  status_issues_shown: 20,
   /** The most issues that a status of ours lists: the first ones tell what is wrong. Ours. */
   mls_issues_max: 100,
   /** design/as4.md, section 11: 99.5 % within 20 minutes from receipt to status. What is left is for its delivery. */

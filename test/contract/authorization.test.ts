@@ -16,7 +16,7 @@ import { signAccessToken } from "../../engine/identity/tokens/access-tokens.js";
 import { createSigningKeys } from "../../engine/identity/tokens/signing-keys.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Route } from "../../gateway/contract/route.js";
-import { accessToken, http, startTestEngine } from "../support/engine.js";
+import { accessToken, http, invoiceXml, sapi, send, sendParts, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { eventually } from "../support/eventually.js";
 import { serverForms } from "../support/gateway.js";
@@ -302,6 +302,76 @@ describe.each(serverForms)("the %s form", (form) => {
       const { permissions } = answer.json["key"] as { readonly permissions: readonly string[] };
       expect([...permissions].sort()).toEqual([...FIRM_KEY_SCOPES, ...more].sort());
       for (const scope of more) expect(String(answer.json["scope"]).split(" ")).toContain(scope);
+    }
+  });
+
+  test("an id in a path that is somebody else's and one that never was are answered with the same words", async () => {
+    const other = await newPartner(t);
+    await bindClient(t, other, firms.foreign);
+    const made = async (line: string, body: unknown): Promise<string> => {
+      const answer = await api(t, other.key.token, line, { body, headers: { "idempotency-key": randomUUID() } });
+      expect([answer.status, answer.text]).toEqual([expect.toSatisfy((n) => n === 201 || n === 202), answer.text]);
+      return String(answer.json["id"]);
+    };
+    const { sender, receiver } = t.sandbox;
+    const parts = sendParts(
+      sender.participantId,
+      receiver.participantId,
+      invoiceXml(sender.participantId, receiver.participantId),
+    );
+    const sent = await send(t.sandbox, { ...sender, token: await accessToken(t.sandbox, sender) }, parts);
+    const document = String(sent.json["providerDocumentId"]);
+    const received = await eventually("the document arrives", async () => {
+      const inbox = await sapi(
+        t.sandbox,
+        { ...receiver, token: await accessToken(t.sandbox, receiver) },
+        "GET",
+        "/document/receive",
+      );
+      return (inbox.json["documents"] as readonly { readonly documentId: string }[])[0]?.documentId;
+    });
+    const offer = {
+      targetIdentifier: firms.foreign.ico,
+      requestedInterface: "enterprise_api",
+      requestedScopes: ["documents:read"],
+    };
+    const wish = {
+      serviceMode: "send_only",
+      customerRef: "path",
+      dic: "2169999999",
+      contactEmail: "firma@firma.example",
+    };
+    /** By the beginning of a path: an id that is there and belongs to others. */
+    const ids: readonly (readonly [RegExp, string])[] = [
+      [/^\/documents\//, document],
+      [/^\/(document\/receive|connector\/documents)\//, received],
+      [/^\/firms\//, firms.foreign.firmId],
+      [/^\/integrator\/keys\//, other.key.id],
+      [/^\/consent-offers\//, await made("POST /consent-offers", offer)],
+      [/^\/onboarding-requests\//, await made("POST /onboarding-requests", wish)],
+    ];
+    for (const row of publishedRows.filter(({ path }) => path.includes("{"))) {
+      const [, theirs = ""] = ids.find(([path]) => path.test(row.path)) ?? [];
+      expect(theirs, row.path).not.toBe("");
+      const at = async (id: string): Promise<unknown> => {
+        const { status, json } = await http(
+          row.method,
+          `${t.engine.publicUrl}${row.mounts[0] ?? ""}${row.path.replace(/\{\w+\}/, id)}${row.context === "customer" ? "?customerRef=own" : ""}`,
+          {
+            authorization: `Bearer ${partner.key.token}`,
+            ...(row.context === "participant" ? { "x-peppol-participant-id": firms.own.participantId } : {}),
+            ...(row.context === "firm" ? { "x-firm-id": firms.own.firmId } : {}),
+            ...(row.request.body === undefined ? {} : { "content-type": "application/json" }),
+          },
+          row.request.body === undefined
+            ? undefined
+            : JSON.stringify({ status: "accepted", scheme: "0245", identifier: "2120000017" }),
+        );
+        return { status, ...(json["error"] as object), requestId: "", correlation_id: "" };
+      };
+      const [foreign, missing] = [await at(theirs), await at(randomUUID())];
+      expect(foreign, row.operation).toEqual(missing);
+      expect(foreign, row.operation).toMatchObject({ status: 404 });
     }
   });
 

@@ -560,6 +560,42 @@ describe("who may say what of an invoice", () => {
     expect([...(await reasonsOf(first.id)), ...(await reasonsOf(second.id))]).toEqual(["ambiguous"]);
   });
 
+  test("an answer that breaks the rules of its type is not applied and is shown with that reason; repaired it counts", async () => {
+    const document = await delivered("W-13");
+    const good = responseExchange(clock, document, "W-13", "RE");
+    const broken = Buffer.from(good.payload)
+      .toString()
+      .replace(/<cac:Status>.*<\/cac:Status>/su, "");
+    await receive({
+      ...good,
+      as4MessageId: `${randomUUID()}@peer`,
+      sbdhInstanceId: randomUUID(),
+      payload: Buffer.from(broken),
+    });
+    expect([await said(document.id), await reasonsOf(document.id), await outcomes()]).toEqual([
+      null,
+      ["invalid"],
+      expect.arrayContaining(["invalid"]),
+    ]);
+    await receive(good);
+    expect(await said(document.id)).toBe("RE");
+  });
+
+  test("a timeline keeps the first 500 characters of a peer's words, whole ones", async () => {
+    const document = await delivered("W-14");
+    const good = responseExchange(clock, document, "W-14", "RE");
+    const words = `${"a".repeat(LIMITS.status_text_chars_max - 1)}😀`;
+    const payload = Buffer.from(good.payload)
+      .toString()
+      .replace(">because<", `>${words}z${"y".repeat(5_000)}<`);
+    await receive({ ...good, payload: Buffer.from(payload) });
+    const [event] = await db.sql<{ detail: string; octets: number }[]>`
+      select detail, octet_length(meta::text) as octets from document_event
+      where document_id = ${document.id} and kind = 'document.response_received'`;
+    expect(event?.detail).toBe(words);
+    expect(event?.octets).toBeLessThan(4 * LIMITS.status_text_chars_max);
+  });
+
   test("operators see with a document which statuses and answers about it changed nothing, why, and who signed them", async () => {
     const [first, second] = [await delivered("W-10"), await delivered("W-10")];
     await receive(mlsExchange(clock, second.sbdhInstanceId, "RE", { seat: STRANGER_SEAT }));

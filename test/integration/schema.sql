@@ -349,7 +349,7 @@ table inbound_status
   constraint inbound_status_check: CHECK (((outcome IS NULL) = (next_at IS NOT NULL)))
   constraint inbound_status_check1: CHECK (((outcome IS NULL) = (handled_at IS NULL)))
   constraint inbound_status_kind_check: CHECK ((kind = ANY (ARRAY['mls'::text, 'invoice_response'::text])))
-  constraint inbound_status_outcome_check: CHECK ((outcome = ANY (ARRAY['applied'::text, 'late'::text, 'duplicate'::text, 'contradicting'::text, 'outdated'::text, 'misdated'::text, 'out_of_order'::text, 'ambiguous'::text, 'unknown'::text, 'foreign'::text, 'unreadable'::text])))
+  constraint inbound_status_outcome_check: CHECK ((outcome = ANY (ARRAY['applied'::text, 'late'::text, 'duplicate'::text, 'contradicting'::text, 'outdated'::text, 'misdated'::text, 'out_of_order'::text, 'ambiguous'::text, 'unknown'::text, 'foreign'::text, 'invalid'::text, 'unreadable'::text])))
   constraint inbound_status_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint inbound_status_pkey: PRIMARY KEY (id)
   constraint inbound_status_as4_message_id_key: UNIQUE (as4_message_id)

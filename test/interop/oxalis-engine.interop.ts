@@ -168,7 +168,7 @@ describe.runIf(announceOxalis(await buildOxalis()))("Oxalis and an engine", () =
       expect(await outcomesOf(messageId)).toEqual(["receipt"]);
     });
 
-    test("is not delivered by a receipt with a changed digest, and stays one document when it is sent again", async () => {
+    test("a document is not delivered by a receipt with a changed digest, and stays one document when it is sent again", async () => {
       tamper = changed((soap) =>
         soap.replace(
           /(NonRepudiationInformation.*?DigestValue>)(.)/s,

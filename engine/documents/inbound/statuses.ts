@@ -13,8 +13,8 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { firstChars } from "../../base/text.js";
-import { backoff } from "../../events/wake.js";
-import type { ResponseReader } from "../accept/facts.js";
+import { backoff, within } from "../../events/wake.js";
+import type { ResponseReader, Validators } from "../accept/facts.js";
 import { dateInstant, utcDate } from "../../peppol/responses/application-response.js";
 import { mayFollow } from "../../peppol/responses/response-order.js";
 import { readInvoiceResponse } from "../../peppol/responses/invoice-response.js";
@@ -138,7 +138,7 @@ function decideMls(
  * @source spec/rulings.md, section 14, Invoice responses
  */
 function decideResponse(
-  response: InvoiceResponse,
+  { response, valid }: SaidResponse,
   from: Pick<PendingStatus, "sender" | "receiver" | "peerSeat" | "receivedAt">,
   target: StatusTarget | undefined,
 ): StatusDecision {
@@ -148,6 +148,7 @@ function decideResponse(
   if (isForeign) return { outcome: "foreign" };
   if (target === undefined) return { outcome: "unknown" };
   if (target.isReceiverOurs && isOtherSeat(target, from.peerSeat)) return { outcome: "foreign" };
+  if (!valid) return { outcome: "invalid" };
   if (target.responded !== undefined)
     return { outcome: target.responded === response.code ? "duplicate" : "contradicting" };
   if (target.isAmbiguous) return { outcome: "ambiguous" };
@@ -169,10 +170,13 @@ function isMisdated(response: InvoiceResponse, receivedAt: Instant, issueDate: s
   return (issued !== undefined && answered < issued) || response.issuedOn > addDays(bratislavaDay(receivedAt), 1);
 }
 
+/** What an Invoice Response says, and whether it keeps the rules of its type: one that breaks them answers nothing. */
+type SaidResponse = Extract<Said, { readonly kind: "invoice_response" }>;
+
 /** What a status says; nothing when it could not even be fetched. */
 type Said =
   | { readonly kind: "mls"; readonly mls: Mls }
-  | { readonly kind: "invoice_response"; readonly response: InvoiceResponse }
+  | { readonly kind: "invoice_response"; readonly response: InvoiceResponse; readonly valid: boolean }
   | { readonly kind: "unreadable"; readonly fault: string }
   | { readonly kind: "unread" };
 
@@ -199,7 +203,8 @@ interface Reading {
   readonly changes: { readonly statusReason?: string; readonly invoiceResponseStatus?: ResponseCode };
 }
 
-const ISSUES_SHOWN = 20;
+/** A stranger's words as a timeline shows them. */
+const shown = (text: string): string => firstChars(text, LIMITS.status_text_chars_max);
 
 async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<StatusTarget | undefined> {
   if (said.kind === "mls") {
@@ -221,22 +226,26 @@ async function findTarget(sql: Sql, status: PendingStatus, said: Said): Promise<
 }
 
 function mlsReading(status: PendingStatus, mls: Mls, target: StatusTarget | undefined): Reading {
-  const issues = mls.issues
-    .slice(0, ISSUES_SHOWN)
-    .map(({ location, reason, description }) => ({ location, reason, description }));
+  const issues = mls.issues.slice(0, LIMITS.status_issues_shown).map(({ location, reason, description }) => ({
+    location: shown(location),
+    reason: shown(reason),
+    description: shown(description),
+  }));
+  const description = mls.description === undefined ? undefined : shown(mls.description);
   return {
     content: { code: mls.code, responseId: mls.id, issuedAt: mls.issuedAt },
     decision: decideMls(mls, status, target),
-    detail: mls.description,
+    detail: description,
     meta: { mls: mls.code, issuedAt: new Date(mls.issuedAt).toISOString(), issues },
-    changes: mls.code === "RE" && mls.description !== undefined ? { statusReason: mls.description } : {},
+    changes: mls.code === "RE" && description !== undefined ? { statusReason: description } : {},
   };
 }
 
-function responseReading(status: PendingStatus, response: InvoiceResponse, target: StatusTarget | undefined): Reading {
+function responseReading(status: PendingStatus, said: SaidResponse, target: StatusTarget | undefined): Reading {
+  const { response } = said;
   const reasons = response.reasons
-    .slice(0, ISSUES_SHOWN)
-    .map(({ list, code, text }) => ({ list, code, text: text ?? null }));
+    .slice(0, LIMITS.status_issues_shown)
+    .map(({ list, code, text }) => ({ list, code: shown(code), text: text === undefined ? null : shown(text) }));
   return {
     // Its day alone puts it in order.
     content: {
@@ -244,8 +253,8 @@ function responseReading(status: PendingStatus, response: InvoiceResponse, targe
       responseId: response.id,
       issuedAt: dateInstant(response.issuedOn) ?? response.issuedAt,
     },
-    decision: decideResponse(response, status, target),
-    detail: response.reasons.find(({ text }) => text !== undefined)?.text,
+    decision: decideResponse(said, status, target),
+    detail: reasons.find(({ text }) => text !== null)?.text ?? undefined,
     meta: {
       response: response.code,
       issuedAt: new Date(response.issuedAt).toISOString(),
@@ -337,8 +346,7 @@ async function settle(
   const target = await findTarget(ports.sql, status, said);
   // Another document than the one whose turn this is: it is read again, for that one's actor.
   if ((target?.id ?? status.id) !== key) return putOff(ports, status);
-  const reading =
-    said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said.response, target);
+  const reading = said.kind === "mls" ? mlsReading(status, said.mls, target) : responseReading(status, said, target);
   const { decision, content } = reading;
   const given = decision.outcome === "early" && now - status.receivedAt > LIMITS.status_early_ms;
   if (decision.outcome === "early" && !given) return putOff(ports, status);
@@ -372,6 +380,7 @@ async function settle(
 const NOT_FOLLOWED: ReadonlySet<StatusOutcome | "early"> = new Set([
   "contradicting",
   "foreign",
+  "invalid",
   "unreadable",
   "ambiguous",
   "misdated",
@@ -411,7 +420,21 @@ export async function followStatus(
 
 /** What reading what is due needs. */
 export interface StatusReadPorts extends Pick<StatusPorts, "sql" | "sealer" | "log" | "clock"> {
-  readonly validators: ResponseReader;
+  readonly validators: ResponseReader & Validators;
+}
+
+/** Whether a response keeps the rules of its type. @throws Error where the verdict did not come in time */
+async function keepsRules(validators: Validators, status: PendingStatus, payload: Uint8Array): Promise<boolean> {
+  const inspected = await within(
+    validators.inspect(payload, {
+      fairnessKey: `received/${participantKey(status.receiver)}`,
+      receivedAt: status.receivedAt,
+    }),
+    LIMITS.status_validation_ms,
+    undefined,
+  );
+  if (inspected === undefined) throw new Error("the verdict on a response did not come in time");
+  return inspected.valid;
 }
 
 async function readStatus(
@@ -428,7 +451,7 @@ async function readStatus(
       typeof read === "string"
         ? { kind: "unreadable", fault: read }
         : "invoice" in read
-          ? { kind: "invoice_response", response: read }
+          ? { kind: "invoice_response", response: read, valid: await keepsRules(validators, status, payload) }
           : { kind: "mls", mls: read };
     return { status, said, subject: (await findTarget(sql, status, said))?.id };
   } catch (error) {

@@ -98,6 +98,7 @@ export const STATUS_OUTCOMES = [
   "ambiguous",
   "unknown",
   "foreign",
+  "invalid",
   "unreadable",
 ] as const;
 

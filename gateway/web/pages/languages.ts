@@ -1,4 +1,5 @@
 /** Which of our languages a browser asks for. */
+import { LIMITS } from "../../../engine/base/limits.js";
 
 export const LANGUAGES = ["en", "sk"] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -8,7 +9,7 @@ const OURS: Readonly<Record<string, Language>> = { en: "en", sk: "sk", cs: "sk" 
 
 /** The first of our languages in the order of a browser's wishes; English where it wants none of them. */
 export function languageOf(acceptLanguage: string | undefined): Language {
-  const wishes = (acceptLanguage ?? "").split(",", OURS_READ).flatMap((part) => {
+  const wishes = (acceptLanguage ?? "").split(",", LIMITS.accept_languages_max).flatMap((part) => {
     const [tag = "", ...parameters] = part.trim().toLowerCase().split(";");
     const quality = parameters.map((parameter) => /^\s*q=([0-9.]+)\s*$/.exec(parameter)?.[1]).find(Boolean);
     const language = OURS[tag.split("-")[0] ?? ""];
@@ -22,6 +23,3 @@ export function languageOf(acceptLanguage: string | undefined): Language {
     );
   return best?.language ?? "en";
 }
-
-/** Wishes that are read; browsers send three or four. */
-const OURS_READ = 16;
