@@ -199,7 +199,7 @@ table document_event
   constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
   constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text])))
   constraint document_event_pkey: PRIMARY KEY (id)
-  index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE feed
+  index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
   index document_event_timeline: CREATE INDEX document_event_timeline ON public.document_event USING btree (document_id, occurred_at, "position")
 
 table document_history
@@ -286,6 +286,12 @@ table failed_credential
   constraint failed_credential_failed_at_check: CHECK ((cardinality(failed_at) <= 5))
   constraint failed_credential_slot_check: CHECK (((slot >= 0) AND (slot <= 262143)))
   constraint failed_credential_pkey: PRIMARY KEY (slot)
+
+table feed_consumer
+  name text not null
+  transaction_id xid8 not null
+  position bigint not null
+  constraint feed_consumer_pkey: PRIMARY KEY (name)
 
 table firm
   id uuid not null
@@ -599,17 +605,22 @@ table received_document
   received_at timestamp with time zone not null
   acknowledged_at timestamp with time zone
   findings jsonb
+  feed_transaction_id xid8
+  feed_position bigint
   constraint received_document_check: CHECK (((status = 'ACKNOWLEDGED'::text) = (acknowledged_at IS NOT NULL)))
   constraint received_document_findings_check: CHECK (((findings IS NULL) OR (status = 'REFUSED'::text)))
   constraint received_document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
   constraint received_document_status_check: CHECK ((status = ANY (ARRAY['HELD'::text, 'RECEIVED'::text, 'ACKNOWLEDGED'::text, 'REFUSED'::text])))
   constraint received_document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint received_document_pkey: PRIMARY KEY (id)
+  index received_document_feed: CREATE INDEX received_document_feed ON public.received_document USING btree (feed_transaction_id, feed_position) WHERE (feed_position IS NOT NULL)
   index received_document_held: CREATE INDEX received_document_held ON public.received_document USING btree (received_at) WHERE (status = 'HELD'::text)
   index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, firm_id, status, "position")
   index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
   index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
   index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
+  trigger received_joins_feed_at_once: CREATE TRIGGER received_joins_feed_at_once BEFORE INSERT ON public.received_document FOR EACH ROW WHEN ((new.status = 'RECEIVED'::text)) EXECUTE FUNCTION received_joins_feed()
+  trigger received_joins_feed_later: CREATE TRIGGER received_joins_feed_later BEFORE UPDATE OF status ON public.received_document FOR EACH ROW WHEN (((new.status = 'RECEIVED'::text) AND (old.status = 'HELD'::text))) EXECUTE FUNCTION received_joins_feed()
 
 table refresh_family
   family_sha256 bytea not null
@@ -2034,6 +2045,42 @@ AS $function$
   returning d.version
 $function$
 
+CREATE OR REPLACE FUNCTION public.read_feed(p_transaction_id xid8, p_position bigint, p_limit integer)
+ RETURNS TABLE(transaction_id xid8, feed_position bigint, part smallint, id uuid, kind text, document_id uuid, firm_id uuid, direction text, occurred_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with told as (
+    (
+      select e.transaction_id, e.position, e.id, e.kind, e.document_id, e.firm_id, 'outbound' as direction, e.occurred_at
+      from document_event as e
+      where (e.feed or e.kind = 'document.queued') and (e.transaction_id, e.position) > (p_transaction_id, p_position)
+        and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+      order by e.transaction_id, e.position limit p_limit
+    )
+    union all
+    (
+      select r.feed_transaction_id, r.feed_position, r.id, 'document.received', r.id, r.firm_id, 'inbound', r.received_at
+      from received_document as r
+      where r.feed_position is not null
+        and (r.feed_transaction_id, r.feed_position) > (p_transaction_id, p_position)
+        and r.feed_transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+      order by r.feed_transaction_id, r.feed_position limit p_limit
+    )
+    order by 1, 2 limit p_limit
+  )
+  select t.transaction_id, t.position, p.part::smallint,
+    case when p.kind = 'document.validated' then t.document_id else t.id end,
+    p.kind, t.document_id, t.firm_id, t.direction, t.occurred_at
+  from told as t
+  cross join lateral (
+    select 0, t.kind where t.kind <> 'document.queued'
+    union all select 0, 'document.created' where t.kind = 'document.queued'
+    union all select 1, 'document.validated' where t.kind = 'document.queued'
+  ) as p (part, kind)
+  order by 1, 2, 3
+$function$
+
 CREATE OR REPLACE FUNCTION public.receive_business(p_id uuid, p_firm_id uuid, p_participant_key text, p_sender text, p_receiver text, p_document_type_id text, p_process_id text, p_creation_date_time timestamp with time zone, p_payload_sha256 text, p_as4_message_id text, p_sbdh_instance_id text, p_facts jsonb, p_received_at timestamp with time zone, p_payload_key_id text, p_payload_sealed text, p_payload_bytes integer, p_exchange jsonb, p_duty jsonb, p_status text DEFAULT 'RECEIVED'::text)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
@@ -2158,6 +2205,17 @@ CREATE OR REPLACE FUNCTION public.received_is_visible(p_status text)
  IMMUTABLE PARALLEL SAFE
 AS $function$
   select p_status in ('RECEIVED', 'ACKNOWLEDGED')
+$function$
+
+CREATE OR REPLACE FUNCTION public.received_joins_feed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.feed_transaction_id := pg_current_xact_id();
+  new.feed_position := nextval(pg_get_serial_sequence('document_event', 'position'));
+  return new;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.record_failed_credential(p_slot integer, p_now timestamp with time zone, p_window interval, p_kept interval, p_failures_max integer)
