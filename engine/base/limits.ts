@@ -380,6 +380,22 @@ export const LIMITS = {
   smp_lookups_max: 256,
   /** How long a send waits for the look-up of its recipient before the 202; the attempt looks again. */
   smp_before_accept_ms: 5 * SECOND_MS,
+  // Look-ups that clients ask for
+  /** spec/shapes.md, section 6: POST /peppol/participants/batch; types that one question names: ours. */
+  lookup_batch_max: 100,
+  lookup_types_max: 50,
+  /**
+   * Questions to others that one key may cause in rate_window_ms on a node, and keys whose budget a node keeps. A
+   * look-up costs one to three of them, a remembered one none. Ours.
+   */
+  lookup_budget: 600,
+  lookup_budget_keys_max: 100_000,
+  /** How long one look-up, and a whole batch of them, is waited for; and how many of a batch go at once. Ours. */
+  lookup_wait_ms: 8 * SECOND_MS,
+  lookup_batch_wait_ms: 20 * SECOND_MS,
+  lookups_at_once: 16,
+  /** Characters of an identifier of a document type or process that is looked up. @source Peppol: 500 and 200 */
+  lookup_identifier_chars_max: 600,
   /** Signed documents of our own participants that are kept. 8 KB each. */
   smp_server_documents_max: 10_000,
   smp_routes_bytes_max: 16 * MiB,
@@ -883,6 +899,11 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
       LIMITS.registration_sml_ms + 2 * LIMITS.dns_timeout_ms * LIMITS.dns_attempts * LIMITS.dns_servers_max <
       LIMITS.registration_lease_ms,
     because: "a registration must not be taken for interrupted while its outcome is asked for",
+  },
+  {
+    holds:
+      LIMITS.lookup_wait_ms < LIMITS.lookup_batch_wait_ms && LIMITS.lookup_batch_wait_ms < LIMITS.request_timeout_ms,
+    because: "a batch with a slow SMP among its participants is answered",
   },
   {
     holds: LIMITS.smp_before_accept_ms < LIMITS.actor_ask_timeout_ms,

@@ -8,7 +8,7 @@ import type { Instant } from "../base/clock.js";
 import { isoInstant } from "../base/clock.js";
 import type { ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
-import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "./envelope/identifiers.js";
+import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME, WILDCARD_SCHEME } from "./envelope/identifiers.js";
 
 /** The reports of a service provider: transaction statistics and end user statistics. */
 export const REPORT_TYPES = ["TSR", "EUSR"] as const;
@@ -117,7 +117,6 @@ const key = (metaSchemeId: string, schemeId: string, text: string): string =>
   element("Key", text, ` metaSchemeID="${escapeAttribute(metaSchemeId)}" schemeID="${escapeAttribute(schemeId)}"`);
 
 /** Identifiers are stored without the usual scheme; another one stands before `::` of the value. */
-const WILDCARD_SCHEME = "peppol-doctype-wildcard";
 const documentTypeKey = (id: string): string =>
   id.startsWith(`${WILDCARD_SCHEME}::`)
     ? key("DT", WILDCARD_SCHEME, id.slice(WILDCARD_SCHEME.length + 2))

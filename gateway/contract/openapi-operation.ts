@@ -247,6 +247,34 @@ export function operationOf(row: Route, components: Components): JsonObject {
       ...headerParameters(row),
     ],
     ...requestBody(row, components),
-    responses: { ...successResponses(row, components), ...errorResponses(row) },
+    responses: joined(successResponses(row, components), errorResponses(row)),
   };
+}
+
+interface Described {
+  readonly description: string;
+  readonly content?: {
+    readonly "application/json"?: { readonly schema: JsonObject; readonly example: JsonSchemaValue };
+  };
+}
+
+/**
+ * Both kinds of responses by their status. A status that the row answers with and that can also refuse has either body.
+ */
+function joined(own: JsonObject, refusals: JsonObject): JsonObject {
+  const both = Object.keys(refusals).filter((status) => own[status] !== undefined);
+  const either = both.map((status) => {
+    const [answer, refusal] = [own[status], refusals[status]] as unknown as readonly [Described, Described];
+    const [first, second] = [answer, refusal].map(({ content }) => content?.["application/json"]);
+    const json = { schema: { oneOf: [first?.schema ?? {}, second?.schema ?? {}] }, example: first?.example ?? null };
+    return [
+      status,
+      {
+        ...(own[status] as JsonObject),
+        description: `${answer.description}\n${refusal.description}`,
+        content: { "application/json": json },
+      },
+    ];
+  });
+  return { ...own, ...refusals, ...(Object.fromEntries(either) as JsonObject) };
 }

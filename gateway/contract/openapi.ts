@@ -28,6 +28,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Peppol: "What other access points and the network ask for.",
   Documents: "What became of documents that were sent.",
   Validation: "Documents are judged and read without being sent.",
+  Lookup: "Who is on the network and takes what, and who a company is.",
   Reporting: "What was exchanged in a period, and the reports about it.",
 };
 

@@ -56,7 +56,9 @@ import { sapiRoutes } from "../routes/sapi.js";
 import { smpRoutes } from "../routes/smp.js";
 import { validatePageRoutes } from "../routes/validate-page.js";
 import { validationRoutes } from "../routes/validation.js";
+import { participantLookupRoutes } from "../routes/lookup/participants.js";
 import { demoInvoice } from "./demo-invoice.js";
+import type { LookupParts } from "./lookup.js";
 import type { PeopleParts } from "./people.js";
 import { webRoutes } from "../routes/web.js";
 
@@ -77,6 +79,7 @@ interface EngineParts extends Omit<PeopleParts, "mayReceive"> {
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
   readonly participant: ParticipantKind;
+  readonly lookups: LookupParts;
 }
 
 /** The published contract, in the order of the reference. */
@@ -129,6 +132,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     parse: validators.parse.bind(validators),
     ownFirm: (firmId) => readOwnFirm(sql, firmId),
   })),
+  plug(participantLookupRoutes, ({ lookups }) => lookups.participants),
   plug(evidenceRoutes, ({ sql, archive, log, sealer, validators }) => ({
     evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer, validators }, firmId, id),
     envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),

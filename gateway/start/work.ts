@@ -56,6 +56,7 @@ import { createRateLimiter } from "../request/rate-limit.js";
 import type { RateLimiter } from "../request/rate-limit.js";
 import type { Route } from "../contract/route.js";
 import type { Base, Database } from "./infrastructure.js";
+import { startLookups } from "./lookup.js";
 import { publicRows } from "./operations.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
@@ -359,8 +360,23 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const people = startPeople(base, { sql, actors, identity, publicUrl });
   const partners = partnersThroughActors(actors, partnerKind(identity));
   const tenants = { identity, partners, environment: config.ENVIRONMENT, ...people };
+  const lookups = startLookups(base, { sql, accessPoint });
   const rows = publicRows(
-    { clock, log, sql, sealer, cursors, ...tenants, inbox, validators, archive, actors, document, participant },
+    {
+      clock,
+      log,
+      sql,
+      sealer,
+      cursors,
+      ...tenants,
+      inbox,
+      validators,
+      archive,
+      actors,
+      document,
+      participant,
+      lookups,
+    },
     accessPoint,
   );
   const registering = accessPoint?.registrations;

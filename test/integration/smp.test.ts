@@ -570,7 +570,64 @@ test("the document types of a participant are those of its group", async () => {
   expect(await lookup.documentTypes(RECEIVER)).toEqual({ kind: "types", documentTypes: ["busdox-docid-qns::urn:a#b"] });
   expect(await lookup.documentTypes("0245:1" as ParticipantId)).toEqual({ kind: "failed", reason: "malformed_group" });
   smp.answer = () => ({ status: 404 });
+  lookup.forget(RECEIVER);
   expect(await lookup.documentTypes(RECEIVER)).toEqual({ kind: "no_participant" });
+});
+
+test("the document types of a participant are remembered, and are asked for once by many at a time", async () => {
+  smp.answer = () => ({ body: GROUP });
+  const asked = smp.asked.length;
+  const types = await Promise.all(Array.from({ length: 20 }, () => lookup.documentTypes(RECEIVER)));
+  types.push(await lookup.documentTypes(RECEIVER));
+  expect(smp.asked.length - asked).toBe(1);
+  expect(new Set(types.map((type) => JSON.stringify(type))).size).toBe(1);
+});
+
+test("whoever may not ask gets what is remembered, and nothing that must be asked for", async () => {
+  const no = { mayAsk: () => false };
+  const asked = smp.asked.length;
+  expect(outcome(await lookup.lookup(question(), no))).toBe("lookup_failed: not_allowed");
+  expect(await lookup.documentTypes(RECEIVER, no)).toEqual({ kind: "failed", reason: "not_allowed" });
+  expect(smp.asked.length).toBe(asked);
+  expect((await lookup.lookup(question())).status).toBe("ready");
+  expect((await lookup.lookup(question(), no)).status).toBe("ready");
+});
+
+describe("types with an asterisk", () => {
+  const OWN = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:peppol:pint:billing-1@jp-1::2.1";
+  const OPEN = "urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice##urn:peppol:pint:billing-1*::2.1";
+
+  /** An SMP that publishes one PINT type with an asterisk, signed by its scheme and value. */
+  const publishes = (scheme = "peppol-doctype-wildcard", value = OPEN): void => {
+    const segment = encodeURIComponent(`${scheme}::${value}`);
+    const group = GROUP.replace(/services\/[^"]+"/, `services/${segment}"`);
+    const metadata = signedMetadata(signer, accessPoint, (text) =>
+      text
+        .replace(`scheme="busdox-docid-qns">${INVOICE.documentTypeId}`, `scheme="${scheme}">${value}`)
+        .replace(INVOICE.processId, "urn:peppol:bis:billing"),
+    );
+    smp.answer = (path) => {
+      if (!path.includes("/services/")) return { body: group };
+      return path.endsWith(segment) ? { body: metadata } : { status: 404 };
+    };
+  };
+
+  test("a document of PINT goes where a more general type with an asterisk is published", async () => {
+    publishes();
+    lookup.forget(RECEIVER);
+    expect(await lookup.lookup(question({ documentType: OWN, process: "urn:peppol:bis:billing" }))).toMatchObject({
+      status: "ready",
+      endpoint: { url: "http://127.0.0.1:1/as4" },
+    });
+  });
+
+  test("an asterisk under the scheme of exact types takes nothing but itself", async () => {
+    publishes("busdox-docid-qns");
+    lookup.forget(RECEIVER);
+    expect(outcome(await lookup.lookup(question({ documentType: OWN, process: "urn:peppol:bis:billing" })))).toBe(
+      "document_type_not_supported: not_published",
+    );
+  });
 });
 
 test("before a 202 the look-up says accepts, not accepted, not in this process, unregistered or unknown, and in time", async () => {

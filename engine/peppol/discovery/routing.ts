@@ -51,7 +51,7 @@ export const ROUTING = {
 } as const satisfies Record<string, RoutingRow>;
 
 /** What a look-up has found. */
-type RoutingStatus = keyof typeof ROUTING;
+export type RoutingStatus = keyof typeof ROUTING;
 /** What a look-up has found where there is no endpoint to send to. */
 export type RoutingFailure = Exclude<RoutingStatus, "ready">;
 /** Every routing status, as the interface shows them. */

@@ -7,7 +7,6 @@
  * status.
  * @source design/as4.md section 10; spec/rulings.md, section 13 (routingStatus); design/reliability.md, S-08
  */
-import { BoundedMap } from "../../base/bounded.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
 import type { ParticipantId } from "../../base/ids.js";
@@ -15,15 +14,18 @@ import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { As4Crypto } from "../as4/messages.js";
-import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
+import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME, WILDCARD_SCHEME } from "../envelope/identifiers.js";
 import { parseOutboundUrl } from "../network/outbound-address.js";
 import type { OutboundPolicy, OutboundUrl } from "../network/outbound-address.js";
 import type { Pki, RevocationAnswer, TrustFault } from "../pki/pki.js";
 import { readCertificate } from "../pki/certificate.js";
+import { remembering } from "./remembering.js";
+import type { MayAsk } from "./remembering.js";
 import type { RoutingFailure } from "./routing.js";
 import { AS4_TRANSPORT_PROFILE, readServiceMetadata } from "./smp-document.js";
 import type { PublishedEndpoint, ServiceMetadata } from "./smp-document.js";
 import type { GroupResult, MetadataKey, MetadataResult, MetadataSource } from "./smp-source.js";
+import { matchDocumentType, mayMatchWildcard } from "./wildcards.js";
 
 /** Who is to receive what, in which process. */
 export interface SmpQuestion {
@@ -80,9 +82,9 @@ export type SmpAnswer =
  */
 export interface SmpLookup {
   /** Never throws. @param options.fresh asks again whatever is remembered: after a connection or a receipt failed */
-  lookup(question: SmpQuestion, options?: { readonly fresh?: boolean }): Promise<SmpAnswer>;
+  lookup(question: SmpQuestion, options?: { readonly fresh?: boolean; readonly mayAsk?: MayAsk }): Promise<SmpAnswer>;
   /** The document types of a participant with their schemes: an unsigned hint. Never throws. */
-  documentTypes(participant: ParticipantId): Promise<GroupResult>;
+  documentTypes(participant: ParticipantId, options?: { readonly mayAsk?: MayAsk }): Promise<GroupResult>;
   /** Forgets what is known of a participant: its registration has changed. */
   forget(participant: string): void;
 }
@@ -105,82 +107,72 @@ type Found =
   | { readonly kind: "information"; readonly information: Information; readonly evidence: SmpEvidence }
   | { readonly kind: "none"; readonly status: RoutingFailure; readonly reason: string };
 
-interface Known {
-  readonly found: Found;
-  /** Monotonic. */
-  readonly until: number;
-}
-
 /** Makes the look-up over a source of metadata. Every answer is verified, and remembered for a bounded time. */
 export function createSmpLookup(options: SmpLookupOptions): SmpLookup {
   const { source, pki, policy, clock, log } = options;
-  const known = new BoundedMap<string, Known>(LIMITS.smp_cache_entries);
-  const underWay = new Map<string, Promise<Found>>();
-  let groups = 0;
+  const positive_ms = options.cache_ms ?? LIMITS.smp_cache_ms;
+  const negative_ms = Math.min(positive_ms, LIMITS.smp_cache_negative_ms);
 
-  const lifetime = (found: Found): number => {
-    if (found.kind === "information") return options.cache_ms ?? LIMITS.smp_cache_ms;
-    return found.status === "lookup_failed"
-      ? LIMITS.smp_cache_failed_ms
-      : Math.min(options.cache_ms ?? LIMITS.smp_cache_negative_ms, LIMITS.smp_cache_negative_ms);
-  };
-
-  async function find(key: MetadataKey): Promise<Found> {
+  const find = async (key: MetadataKey): Promise<Found> => {
     try {
       return await findMetadata(options, key);
     } catch (error) {
       log.error("smp.lookup_failed", errorFields(error));
       return none("lookup_failed", "internal");
     }
-  }
+  };
+  const metadata = remembering<MetadataKey, Found>({
+    clock,
+    nameOf: (key) => `${key.participant} ${key.documentTypeScheme}::${key.documentType}`,
+    ask: find,
+    lifetimeOf: (found) => {
+      if (found.kind === "information") return positive_ms;
+      return found.status === "lookup_failed" ? LIMITS.smp_cache_failed_ms : negative_ms;
+    },
+    refused: (reason) => none("lookup_failed", reason),
+  });
+  const groups = remembering<string, GroupResult>({
+    clock,
+    nameOf: (participant) => `${participant} `,
+    ask: (participant) => source.group(participant),
+    lifetimeOf: ({ kind }) =>
+      ({ types: positive_ms, no_participant: negative_ms, failed: LIMITS.smp_cache_failed_ms })[kind],
+    refused: (reason) => ({ kind: "failed", reason }),
+  });
 
-  /** Asks only once at a time for one document type of one participant, and only so many questions in all. */
-  function ask(key: MetadataKey, fresh: boolean): Found | Promise<Found> {
-    const id = `${key.participant} ${key.documentTypeScheme}::${key.documentType}`;
-    const remembered = known.get(id);
-    if (!fresh && remembered !== undefined && remembered.until > clock.monotonic()) return remembered.found;
-    const running = underWay.get(id);
-    if (running !== undefined) return running;
-    if (underWay.size >= LIMITS.smp_lookups_max) return none("lookup_failed", "busy");
-    const mine: Promise<Found> = find(key).then((found) => {
-      // A `forget` during the question means that its answer may be out of date already, so that it is not kept.
-      if (underWay.get(id) === mine) {
-        underWay.delete(id);
-        known.set(id, { found, until: clock.monotonic() + lifetime(found) });
-      }
-      return found;
-    });
-    underWay.set(id, mine);
-    return mine;
+  /** The type under which the participant has published that it takes the one of the question. */
+  async function publishedFor(key: MetadataKey, fresh: boolean, mayAsk?: MayAsk): Promise<MetadataKey | undefined> {
+    if (key.documentTypeScheme !== DOCUMENT_TYPE_SCHEME || !mayMatchWildcard(key.documentType)) return undefined;
+    const group = await groups.get(key.participant, fresh, mayAsk);
+    const match = group.kind === "types" ? matchDocumentType(group.documentTypes, key.documentType) : undefined;
+    return match?.scheme === WILDCARD_SCHEME
+      ? { participant: key.participant, documentType: match.value, documentTypeScheme: match.scheme }
+      : undefined;
   }
 
   return {
-    lookup: async (question, { fresh = false } = {}) => {
+    lookup: async (question, { fresh = false, mayAsk } = {}) => {
       const key = {
         participant: participantKey(question.participant),
         documentType: question.documentType,
         documentTypeScheme: question.documentTypeScheme ?? DOCUMENT_TYPE_SCHEME,
       };
       if (fresh) source.forget(key.participant);
-      const found = await ask(key, fresh);
+      let found = await metadata.get(key, fresh, mayAsk);
+      if (found.kind === "none" && found.status === "document_type_not_supported") {
+        const wildcard = await publishedFor(key, fresh, mayAsk);
+        if (wildcard !== undefined) found = await metadata.get(wildcard, fresh, mayAsk);
+      }
       if (found.kind === "none") return { status: found.status, reason: found.reason };
       const endpoint = await chooseEndpoint(found.information, question, { pki, policy, now: clock.now() });
       return "status" in endpoint
         ? { ...endpoint, evidence: found.evidence }
         : { status: "ready", endpoint, evidence: found.evidence };
     },
-    documentTypes: async (participant) => {
-      if (groups >= LIMITS.smp_lookups_max) return { kind: "failed", reason: "busy" };
-      groups += 1;
-      try {
-        return await source.group(participantKey(participant));
-      } finally {
-        groups -= 1;
-      }
-    },
+    documentTypes: async (participant, { mayAsk } = {}) => groups.get(participantKey(participant), false, mayAsk),
     forget: (participant) => {
       const key = participant.toLowerCase();
-      for (const map of [known, underWay]) for (const id of map.keys()) if (id.startsWith(`${key} `)) map.delete(id);
+      for (const answers of [metadata, groups]) answers.forget(`${key} `);
       source.forget(key);
     },
   };

@@ -2,6 +2,8 @@
 
 /** Schemes that may stand before an identifier. @source design/as4.md, section 2 */
 export const DOCUMENT_TYPE_SCHEME = "busdox-docid-qns";
+/** The scheme of document types that may end in an asterisk. */
+export const WILDCARD_SCHEME = "peppol-doctype-wildcard";
 /** The scheme of process identifiers in Peppol. */
 export const PROCESS_SCHEME = "cenbii-procid-ubl";
 

@@ -19,7 +19,7 @@ interface Area {
   readonly apart?: true;
 }
 
-const ENGINE = ["base", "lifecycle", "storage", "peppol", "events", "documents", "invoices", "identity"];
+const ENGINE = ["base", "lifecycle", "storage", "peppol", "events", "documents", "invoices", "identity", "lookup"];
 
 /** The first pattern that fits names the area of a file. */
 export const IMPORT_LAW: readonly Area[] = [
@@ -59,6 +59,12 @@ export const IMPORT_LAW: readonly Area[] = [
     pattern: /^engine\/identity\//,
     may: ["base", "lifecycle", "storage", "peppol"],
   },
+  {
+    area: "lookup",
+    title: "engine/lookup",
+    pattern: /^engine\/lookup\//,
+    may: ["base", "storage", "peppol"],
+  },
   { area: "embedded", title: "engine/embedded", pattern: /^engine\/embedded\//, may: ["base"] },
   {
     area: "actors",
@@ -71,7 +77,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "routes",
     title: "gateway/routes",
     pattern: /^gateway\/routes\//,
-    may: ["base", "lifecycle", "peppol", "documents", "invoices", "identity"],
+    may: ["base", "lifecycle", "peppol", "documents", "invoices", "identity", "lookup"],
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],

@@ -1,0 +1,62 @@
+/** Answers of others, remembered for a bounded time: each question is asked once at a time, and only so many in all. */
+import { BoundedMap } from "../../base/bounded.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+
+/** Called before others are asked, not for what is remembered; false means that they must not be asked now. */
+export type MayAsk = () => boolean;
+
+/** The reason of a look-up that was not allowed to ask. */
+export const NOT_ALLOWED = "not_allowed";
+
+interface Questions<Question, Answer> {
+  readonly clock: Clock;
+  /** Under what an answer is kept. */
+  nameOf(question: Question): string;
+  /** Never throws. */
+  ask(question: Question): Promise<Answer>;
+  /** How long an answer is believed, in milliseconds. */
+  lifetimeOf(answer: Answer): number;
+  /** What is answered, and not kept, where nobody may be asked. */
+  refused(reason: "busy" | typeof NOT_ALLOWED): Answer;
+}
+
+/** Questions with their remembered answers. */
+interface Remembered<Question, Answer> {
+  /** @param fresh asks again whatever is remembered */
+  get(question: Question, fresh: boolean, mayAsk?: MayAsk): Answer | Promise<Answer>;
+  /** Forgets every answer whose name begins so. */
+  forget(prefix: string): void;
+}
+
+/** Remembers at most LIMITS.smp_cache_entries answers, with at most LIMITS.smp_lookups_max questions under way. */
+export function remembering<Question, Answer>(questions: Questions<Question, Answer>): Remembered<Question, Answer> {
+  const { clock, nameOf, ask, lifetimeOf, refused } = questions;
+  const known = new BoundedMap<string, { readonly answer: Answer; readonly until: Instant }>(LIMITS.smp_cache_entries);
+  const underWay = new Map<string, Promise<Answer>>();
+
+  return {
+    get: (question, fresh, mayAsk) => {
+      const name = nameOf(question);
+      const remembered = known.get(name);
+      if (!fresh && remembered !== undefined && remembered.until > clock.monotonic()) return remembered.answer;
+      const running = underWay.get(name);
+      if (running !== undefined) return running;
+      if (underWay.size >= LIMITS.smp_lookups_max) return refused("busy");
+      if (mayAsk?.() === false) return refused(NOT_ALLOWED);
+      const mine: Promise<Answer> = ask(question).then((answer) => {
+        // A `forget` during the question means that its answer may be out of date already, so that it is not kept.
+        if (underWay.get(name) === mine) {
+          underWay.delete(name);
+          known.set(name, { answer, until: clock.monotonic() + lifetimeOf(answer) });
+        }
+        return answer;
+      });
+      underWay.set(name, mine);
+      return mine;
+    },
+    forget: (prefix) => {
+      for (const map of [known, underWay]) for (const name of map.keys()) if (name.startsWith(prefix)) map.delete(name);
+    },
+  };
+}
