@@ -9,7 +9,7 @@ import { acknowledge } from "../engine/documents/inbound/inbox.js";
 import type { Reader } from "../engine/documents/inbound/inbox.js";
 import { refuseConflict } from "../engine/documents/accept/doors.js";
 import { nextDocumentId } from "../engine/documents/accept/send.js";
-import type { SendReply, SendRequest } from "../engine/documents/accept/send.js";
+import type { SendReply, SendRequest } from "../engine/documents/accept/request.js";
 import { temporary } from "../engine/base/errors.js";
 import type { ReceivedDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";

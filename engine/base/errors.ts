@@ -334,6 +334,11 @@ export const ERRORS = {
     { sapi: "VALIDATION", enterprise: "VALIDATION_FAILED" },
     "The document breaks the rules that details name; correct it and send it again.",
   ),
+  SENDER_UNREGISTERED: row(
+    422,
+    { sapi: "VALIDATION", enterprise: "SENDER_NOT_REGISTERED" },
+    "The firm has no participant id in the network yet; register one before it sends.",
+  ),
   RECIPIENT_CAPABILITY: row(
     422,
     { sapi: "BUSINESS", enterprise: "DOCUMENT_TYPE_NOT_SUPPORTED" },
@@ -366,6 +371,8 @@ interface RefusalExtras {
   readonly message?: string;
   /** Methods that the path does offer, for METHOD_NOT_ALLOWED. */
   readonly allow?: readonly string[];
+  /** Members of its own that the error of the JSON interfaces has, such as the object that is in the way. */
+  readonly members?: Readonly<Record<string, unknown>>;
 }
 
 /** The caller's fault or the world's state, by its catalogue name. Everything else that is thrown is a bug. */

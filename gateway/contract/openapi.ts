@@ -190,7 +190,7 @@ const PARAMETERS: JsonObject = {
         {
           name: "Idempotency-Key",
           in: "header",
-          required: true,
+          required: !("isOptional" in form),
           description: `Makes the request safe to repeat: ${form.words}.`,
           schema:
             name === "uuid" ? { type: "string", format: "uuid" } : { type: "string", pattern: form.pattern.source },

@@ -39,10 +39,12 @@ type Credential = (typeof CREDENTIALS)[number];
 export const CONTEXTS = ["participant", "firm", "customer", "forbidden", "none"] as const;
 type Context = (typeof CONTEXTS)[number];
 
-interface IdempotencyForm {
+export interface IdempotencyForm {
   readonly pattern: RegExp;
   /** What the error says the header must be. */
   readonly words: string;
+  /** Whether a request without the header is taken, too. @default false */
+  readonly isOptional?: true;
 }
 
 /**
@@ -53,6 +55,12 @@ export const IDEMPOTENCY = {
   uuid: { pattern: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i, words: "a UUID" },
   token: { pattern: /^[A-Za-z0-9_.:-]{8,128}$/, words: "8 to 128 characters of A-Z a-z 0-9 _ . : -" },
   text: { pattern: /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/, words: "1 to 255 printable ASCII characters" },
+  /** The same where a repeat is told by the document's own number, too. */
+  optional: {
+    pattern: /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/,
+    words: "1 to 255 printable ASCII characters",
+    isOptional: true,
+  },
   none: { pattern: /^/, words: "anything" },
 } as const satisfies Record<string, IdempotencyForm>;
 type Idempotency = keyof typeof IDEMPOTENCY;
@@ -171,7 +179,7 @@ interface RouteRequest<
   readonly caller: C extends "none" | "admin" ? undefined : Caller;
   readonly firm: X extends "firm" ? FirmContext : X extends "customer" ? CustomerContext : undefined;
   readonly participant: X extends "participant" ? ParticipantContext : undefined;
-  readonly idempotencyKey: I extends "none" ? undefined : string;
+  readonly idempotencyKey: I extends "none" ? undefined : I extends "optional" ? string | undefined : string;
 }
 
 /** The same request where the compiler does not know the row, as in the pipeline. */

@@ -109,7 +109,7 @@ const oauth: Envelope = (refusal) => ({
 
 const enterprise: Envelope = (refusal, requestId) => {
   const row = ERRORS[refusal.reason];
-  const { requiredScope, nextAction } = refusal.extras;
+  const { requiredScope, nextAction, members = {} } = refusal.extras;
   const details = detailsOf(refusal);
   const fixHint =
     requiredScope === undefined
@@ -122,6 +122,7 @@ const enterprise: Envelope = (refusal, requestId) => {
       requestId,
       ...some("field", details.length === 1 ? details[0]?.field : undefined),
       ...some("details", nonEmpty(details)),
+      ...members,
       ...some("nextAction", nextAction),
       ...(row.retryable ? { retryable: true } : {}),
       ...some("required_scope", requiredScope),

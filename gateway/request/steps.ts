@@ -19,7 +19,7 @@ import { isGzip } from "./inflate.js";
 import type { Step, SteppedRequest } from "./plan.js";
 import type { Admission } from "./ports.js";
 import { IDEMPOTENCY, RATES } from "../contract/route.js";
-import type { Route } from "../contract/route.js";
+import type { IdempotencyForm, Route } from "../contract/route.js";
 
 /** Kinds of body that a schema judges; the others are handed on as bytes. */
 const hasFields = (row: Route): boolean => row.request.accepts.includes("json") || row.request.accepts.includes("form");
@@ -305,7 +305,8 @@ function mailbox(request: SteppedRequest): void | Promise<void> {
 
 function idempotencyKey(request: SteppedRequest, row: Route): void {
   const { headers } = request.head;
-  const form = IDEMPOTENCY[row.idempotency];
+  const form: IdempotencyForm = IDEMPOTENCY[row.idempotency];
+  if (form.isOptional === true && headers.count("idempotency-key") === 0) return;
   const key = headers.get("idempotency-key") ?? "";
   if (headers.count("idempotency-key") !== 1 || !form.pattern.test(key)) {
     throw new Refusal("IDEMPOTENCY_KEY", [

@@ -5,7 +5,7 @@ import { isoInstant, isStorable } from "../../engine/base/clock.js";
 import type { Instant } from "../../engine/base/clock.js";
 import type { Inbox, Reader, ReceivedDocument } from "../../engine/documents/inbound/inbox.js";
 import { jsonWithText } from "../../engine/documents/inbound/json-text.js";
-import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
+import type { SendReply, SendRequest } from "../../engine/documents/accept/request.js";
 import { Refusal } from "../../engine/base/errors.js";
 import type { ErrorDetail } from "../../engine/base/errors.js";
 import {

@@ -4,19 +4,11 @@
  * This is the one place beside its routes file that a new operation touches: a port of it is one line here. The
  * operators' own operations are plugged in the same way in operators.ts.
  */
-import type { ActorSystem } from "../../actors/system.js";
 import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
-import type { DocumentKind } from "../../actors/document.js";
-import type { ParticipantKind } from "../../actors/participant.js";
 import type { Partners } from "../../actors/partner.js";
-import type { Clock } from "../../engine/base/clock.js";
 import type { Environment } from "../../engine/base/config.js";
-import type { Cursors } from "../../engine/base/cursors.js";
 import { participantKey } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import type { Log } from "../../engine/base/log.js";
-import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
-import type { Inbox } from "../../engine/documents/inbound/inbox.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
 import { readSubmissions } from "../../engine/documents/reports.js";
@@ -29,9 +21,6 @@ import { readFirm, readFirmDocuments, readFirms, readOwnFirm } from "../../engin
 import { integratorOf, readKeys } from "../../engine/identity/partners/keys.js";
 import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
-import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
-import type { Sealer } from "../../engine/storage/sealer.js";
-import type { Sql } from "../../engine/storage/sql.js";
 import { openApiDocuments } from "../contract/openapi.js";
 import { plug } from "../contract/plug.js";
 import type { Plug } from "../contract/plug.js";
@@ -43,7 +32,8 @@ import { firmPageRoutes } from "../routes/pages/firm.js";
 import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
 import { connectorRoutes } from "../routes/connector.js";
-import { documentRoutes } from "../routes/documents.js";
+import { documentRoutes } from "../routes/documents/lifecycle.js";
+import { documentSendRoutes } from "../routes/documents/send.js";
 import { onboardingRoutes } from "../routes/people/onboarding.js";
 import { oauthRoutes } from "../routes/people/oauth.js";
 import { accountRoutes } from "../routes/partners/account.js";
@@ -59,26 +49,17 @@ import { validationRoutes } from "../routes/validation.js";
 import { participantLookupRoutes } from "../routes/lookup/participants.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { LookupParts } from "./lookup.js";
+import { sendPorts } from "./documents.js";
+import type { DocumentParts } from "./documents.js";
 import type { PeopleParts } from "./people.js";
 import { webRoutes } from "../routes/web.js";
 
 /** What of the running engine the ports of the rows are made of. Reads use what holds data, commands ask the actors. */
-interface EngineParts extends Omit<PeopleParts, "mayReceive"> {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly sql: Sql;
-  readonly sealer: Sealer;
-  readonly cursors: Cursors;
+interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
   readonly identity: Identity;
   readonly environment: Environment;
   /** Keys, firms and consents, through their actors. */
   readonly partners: Partners;
-  readonly inbox: Inbox;
-  readonly validators: DocumentWorkers;
-  readonly archive: EvidenceArchive;
-  readonly actors: ActorSystem;
-  readonly document: DocumentKind;
-  readonly participant: ParticipantKind;
   readonly lookups: LookupParts;
 }
 
@@ -117,6 +98,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     acknowledge: (reader, id) =>
       actors.ask(participant, participantKey(reader.participantId), "Acknowledge", { reader, id }),
   })),
+  plug(documentSendRoutes, sendPorts),
   plug(documentRoutes, ({ sql, cursors }) => ({
     status: async (firmId, id) => {
       const record = await readDocument(sql, firmId, id);

@@ -39,6 +39,7 @@ import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
+import type { Recipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
 import { releaseLeases } from "../../engine/storage/documents/attempts.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
@@ -136,6 +137,8 @@ interface Peers {
   readonly message: MessageKind;
   /** The inbound path through them. */
   readonly arrive: Receive;
+  /** What is known of those to whom documents go. */
+  readonly recipients: Recipients;
 }
 
 /** The actors around a transport and an inbound path. */
@@ -194,6 +197,7 @@ function startPeers(
   return {
     document,
     participant,
+    recipients,
     arrive: createInbound(inbound, (arrival) =>
       actors.ask(participant, participantKey(arrival.exchange.receiver), "Receive", arrival),
     ),
@@ -341,7 +345,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const self = provider(accessPoint?.keys.ap().seat ?? LOOPBACK_SEAT, LIMITS.home_country);
   const announce = createAnnouncer({ streams, log });
   let work: Awaited<ReturnType<typeof startDispatch>> | undefined;
-  const { document, participant, message, arrive } = startPeers(ground, {
+  const { document, participant, message, arrive, recipients } = startPeers(ground, {
     transport: accessPoint?.transport ?? createLoopback(receive),
     accessPoint,
     provider: self,
@@ -363,19 +367,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const lookups = startLookups(base, { sql, accessPoint });
   const rows = publicRows(
     {
-      clock,
-      log,
-      sql,
-      sealer,
-      cursors,
-      ...tenants,
-      inbox,
-      validators,
-      archive,
-      actors,
-      document,
-      participant,
-      lookups,
+      ...{ clock, log, metrics, sql, sealer, cursors, inbox, validators, archive, actors, document, participant },
+      ...{ ...tenants, recipients, lookups },
     },
     accessPoint,
   );

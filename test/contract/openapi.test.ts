@@ -180,8 +180,12 @@ const SAYS = {
     ["date", "date-time"].includes(String(schema["format"])) || typeof schema["pattern"] === "string",
 } as const;
 
-/** Texts that are what somebody else wrote, or an id that the network gives, so nothing is promised of them. */
-const UNPROMISED = /^\/api\/v1\/payloads\/parse |^\w+\/PartySummary|^\/api\/v1\/peppol\/capabilities .participant.id$/;
+/**
+ * Texts that are what somebody else wrote, or an id that the network gives, and paths under the name of what they lead
+ * to: nothing is promised of them.
+ */
+const UNPROMISED =
+  /^\/api\/v1\/payloads\/parse |^\w+\/PartySummary|^\/api\/v1\/peppol\/capabilities .participant.id$|\.links\./;
 
 test("a text whose name promises a state, a scope, an instant, a participant or an id says so in its schema", () => {
   const faults = Object.values(documents).flatMap(({ paths, components }) =>

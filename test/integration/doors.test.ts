@@ -15,7 +15,8 @@ import { createMetrics } from "../../engine/base/metrics.js";
 import { systemClock } from "../../engine/base/clock.js";
 import { DOORS } from "../../engine/documents/accept/doors.js";
 import { acceptSend, nextDocumentId, requestFingerprint, withBatches } from "../../engine/documents/accept/send.js";
-import type { SendPorts, SendReply, SendRequest } from "../../engine/documents/accept/send.js";
+import type { SendReply, SendRequest } from "../../engine/documents/accept/request.js";
+import type { SendPorts } from "../../engine/documents/accept/send.js";
 import type { Validators } from "../../engine/documents/accept/facts.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
@@ -166,7 +167,18 @@ describe("each door", () => {
 });
 
 describe("doors without a key", () => {
-  test.each(["enterprise", "box"] as const)(
+  test("enterprise: without key and external id the document's number is its name, and the same request is its repeat", async () => {
+    const ports = portsWith(inlineValidators);
+    const changes = { idempotencyKey: undefined, erpDocumentId: undefined };
+    const nameless = requestOf("enterprise", invoiceXml(SENDER, RECEIVER), changes);
+    const accepted = await accept(ports, nameless);
+    expect(await accept(ports, nameless)).toMatchObject({ body: accepted.body, replayed: true });
+    const sameNumber = /<cbc:ID>(T-[^<]*)/.exec(nameless.payload.toString())?.[1] ?? "";
+    const other = requestOf("enterprise", invoiceXml(SENDER, RECEIVER, { number: sameNumber, lines: 1 }), changes);
+    expect(await reasonOf(accept(ports, other))).toBe("DUPLICATE_INVOICE_NUMBER");
+  });
+
+  test.each(["connector", "box"] as const)(
     "%s: without key and external id every request is a document; with an external id alone the same request is its repeat",
     async (door) => {
       const ports = portsWith(inlineValidators);

@@ -15,7 +15,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { createMetrics } from "../../engine/base/metrics.js";
 import type { Inspection, Validators } from "../../engine/documents/accept/facts.js";
 import { acceptSend, nextDocumentId, withBatches } from "../../engine/documents/accept/send.js";
-import type { SendReply, SendRequest } from "../../engine/documents/accept/send.js";
+import type { SendReply, SendRequest } from "../../engine/documents/accept/request.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import { BILLING_CAPABILITIES } from "../../engine/peppol/envelope/identifiers.js";
 import { takeAttempt } from "../../engine/storage/documents/attempts.js";

@@ -10,7 +10,7 @@ import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail, ErrorName } from "../../base/errors.js";
 import type { DocumentId } from "../../base/ids.js";
 import type { Conflict } from "../../storage/documents/documents.js";
-import { SEND_CHECKS } from "./send-checks.js";
+import { INVOICE_CHECKS, SEND_CHECKS } from "./send-checks.js";
 import type { Check } from "./send-checks.js";
 
 /** What a reply may say of an acceptance. */
@@ -21,6 +21,8 @@ interface Acceptance {
   /** Hex. */
   readonly payloadSha256: string;
   readonly receivedAt: Instant;
+  /** What the caller should know, though the document is accepted; undefined when there is nothing. */
+  readonly warning: string | undefined;
 }
 
 interface ConflictRow {
@@ -40,11 +42,16 @@ interface DoorRow {
   readonly repeatStatus: number;
   /** What a request is told whose external id another document has. */
   readonly externalIdTaken: ConflictRow;
+  /** Whether the document's number is its external id. */
+  readonly isNamedByNumber: boolean;
 }
 
 /** Rules of the SAPI profile on the day of hand-off and on debit notes; no other door's specification has them. */
 const SAPI_ONLY: ReadonlySet<ErrorName> = new Set(["SAPI-DOC-027", "SAPI-DOC-028", "SAPI-DOC-029"]);
 const COMMON_CHECKS = SEND_CHECKS.filter(({ reason }) => !SAPI_ONLY.has(reason));
+const [IS_READ, ...FURTHER_CHECKS] = COMMON_CHECKS;
+/** Where no type is declared, the document must first be one that is sent at all. */
+const UNDECLARED_CHECKS = [...(IS_READ === undefined ? [] : [IS_READ]), ...INVOICE_CHECKS, ...FURTHER_CHECKS];
 
 /**
  * Conflicts that every door words alike; the families' codes are columns of the catalogue.
@@ -94,18 +101,20 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
       reason: "SAPI-DOC-018",
       detail: { field: "metadata.documentId", message: "A document with this documentId was already accepted." },
     },
+    isNamedByNumber: false,
   },
   enterprise: {
-    checks: COMMON_CHECKS,
+    checks: UNDECLARED_CHECKS,
     reply: {
       status: 201,
-      body: ({ id, messageId, payloadSha256 }) => {
+      body: ({ id, messageId, payloadSha256, warning }) => {
         const document = `/api/v1/documents/${id}`;
         return {
           documentId: id,
           messageId,
           status: "queued",
           payloadSha256,
+          ...(warning === undefined ? {} : { warning }),
           links: {
             document,
             status: `${document}/status`,
@@ -118,6 +127,7 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
     },
     repeatStatus: 200,
     externalIdTaken: takenElsewhere("DUPLICATE_INVOICE_NUMBER", "invoiceNumber"),
+    isNamedByNumber: true,
   },
   box: {
     checks: COMMON_CHECKS,
@@ -127,6 +137,7 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
     },
     repeatStatus: 200,
     externalIdTaken: takenElsewhere("BOX_EXTERNAL_ID_CONFLICT", "externalId"),
+    isNamedByNumber: false,
   },
   connector: {
     checks: COMMON_CHECKS,
@@ -136,11 +147,16 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
     },
     repeatStatus: 200,
     externalIdTaken: takenElsewhere("EXTERNAL_ID_CONFLICT", "externalId"),
+    isNamedByNumber: false,
   },
 };
 
-/** The refusal of a request that is in conflict with another one at its door. */
-export function refuseConflict(door: Door, kind: Conflict): Refusal {
+/**
+ * The refusal of a request that is in conflict with another one at its door.
+ * @param members  what the error says of the document that is in the way
+ */
+export function refuseConflict(door: Door, kind: Conflict, members: Readonly<Record<string, unknown>> = {}): Refusal {
   const { reason, detail } = kind === "duplicate_document" ? DOORS[door].externalIdTaken : CONFLICTS[kind];
-  return new Refusal(reason, [detail], kind === "in_flight" ? { retryAfter_s: LIMITS.in_flight_retry_after_s } : {});
+  const extras = kind === "in_flight" ? { retryAfter_s: LIMITS.in_flight_retry_after_s } : { members };
+  return new Refusal(reason, [detail], extras);
 }

@@ -6,6 +6,7 @@ import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail, ErrorName } from "../../base/errors.js";
 import type { ParticipantId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import { UBL_CREDIT_NOTE, UBL_INVOICE } from "../../peppol/envelope/identifiers.js";
 import {
   endpointOfRole,
   hasDeclaredCustomization,
@@ -196,6 +197,34 @@ function debitNoteWithoutOriginal(
     },
   ];
 }
+
+const DOCUMENT_KINDS: ReadonlySet<string> = new Set([UBL_INVOICE, UBL_CREDIT_NOTE]);
+
+/** What is checked where the document itself says of which type it is, and is called by its number. */
+export const INVOICE_CHECKS: readonly Check[] = [
+  {
+    reason: "DOCUMENT_TYPE_MISMATCH",
+    find: (_, __, { rootNamespace }) =>
+      DOCUMENT_KINDS.has(rootNamespace)
+        ? []
+        : mismatch("payload", "document_type_mismatch", "Only UBL invoices and credit notes are sent here."),
+  },
+  {
+    reason: "DOCUMENT_INVALID",
+    find: (_, __, { documentNumber = "", rootLocal }) =>
+      [...documentNumber.trim()].length <= LIMITS.document_id_chars_max
+        ? []
+        : [
+            {
+              ruleId: "ENGINE-NUMBER",
+              severity: "fatal",
+              field: "payload",
+              location: `/${rootLocal}/cbc:ID`,
+              message: `A document is known by its number here, which must have at most ${LIMITS.document_id_chars_max} characters.`,
+            },
+          ],
+  },
+];
 
 /** @source spec/rulings.md, section 2: SAPI send checks in this order; spec/sapi.md, Errors */
 export const SEND_CHECKS: readonly Check[] = [

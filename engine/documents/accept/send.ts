@@ -1,12 +1,13 @@
 /** Accepts one UBL document for sending: read, checked, committed with one statement, answered. */
 import { createHash } from "node:crypto";
 
-import type { Clock, Instant } from "../../base/clock.js";
+import { isoInstant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
 import { Refusal, temporary } from "../../base/errors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
-import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
+import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import { firstChars } from "../../base/text.js";
@@ -14,8 +15,14 @@ import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelo
 import type { Capability, Recipients } from "../../peppol/discovery/acceptance.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
 import type { AcceptBatches } from "../../storage/documents/accept-batches.js";
-import { findPrecedent } from "../../storage/documents/documents.js";
-import type { AcceptOutcome, Conflict, NewDocument, StoredReply } from "../../storage/documents/documents.js";
+import { findDocument, findPrecedent } from "../../storage/documents/documents.js";
+import type {
+  AcceptOutcome,
+  Conflict,
+  DocumentRecord,
+  NewDocument,
+  StoredReply,
+} from "../../storage/documents/documents.js";
 import { sealCompressed, sealPayload } from "../../storage/payloads/payloads.js";
 import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
@@ -25,45 +32,9 @@ import { firstAttemptAt } from "../delivery/first-attempt.js";
 import type { Reserve } from "../delivery/first-attempt.js";
 import { DOORS, refuseConflict } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
+import { completed } from "./said.js";
+import type { CompleteRequest, HashedRequest, SendReply, SendRequest } from "./request.js";
 import { refuseSend } from "./send-checks.js";
-
-/** A send request as its door has read it. */
-export interface SendRequest {
-  readonly door: Door;
-  readonly firmId: FirmId;
-  readonly keyId: KeyId;
-  readonly sender: ParticipantId;
-  readonly receiver: ParticipantId;
-  /** What the caller calls the document; optional at some doors, never at SAPI. */
-  readonly erpDocumentId: string | undefined;
-  readonly documentTypeId: string;
-  readonly processId: string;
-  readonly creationDateTime: string | undefined;
-  /** Optional at some doors, never at SAPI. */
-  readonly idempotencyKey: string | undefined;
-  /** UBL, exact bytes. */
-  readonly payload: Buffer;
-  /** What the caller says the payload's SHA-256 is, hex; undefined when it does not say. */
-  readonly checksum: string | undefined;
-  /** The members by which two requests are the same, with the hex digest of the payload in its place. */
-  readonly meaning: (payloadSha256: string) => readonly (string | undefined)[];
-  readonly receivedAt: Instant;
-}
-
-/** A request whose payload has been hashed, once, by the worker that judged it. */
-interface HashedRequest extends SendRequest {
-  /** Hex digest of the exact bytes. */
-  readonly payloadSha256: string;
-  /** Hex digest of the request's meaning. */
-  readonly requestSha256: string;
-}
-
-/** The stored reply: the same bytes for every repeat. */
-export interface SendReply {
-  readonly status: number;
-  readonly body: string;
-  readonly replayed: boolean;
-}
 
 export interface SendPorts {
   readonly sql: Sql;
@@ -96,11 +67,39 @@ export function requestFingerprint(members: readonly (string | undefined)[]): st
     .digest("hex");
 }
 
-function conflict(metrics: Metrics, door: Door, kind: Conflict): Refusal {
-  const refusal = refuseConflict(door, kind);
+/** What a request is told whose name another document has. @throws Refusal TEMPORARY */
+export async function refusalOfConflict(
+  sql: Sql,
+  { door, firmId }: Pick<SendRequest, "door" | "firmId">,
+  { kind, documentId }: { readonly kind: Conflict; readonly documentId?: DocumentId },
+): Promise<Refusal> {
+  const isNumber = kind === "duplicate_document" && DOORS[door].isNamedByNumber;
+  const existing =
+    isNumber && documentId !== undefined ? await orTemporary(findDocument(sql, firmId, documentId)) : undefined;
+  return refuseConflict(door, kind, existing === undefined ? {} : sameNumber(existing));
+}
+
+async function conflict(
+  { sql, metrics }: Pick<SendPorts, "sql" | "metrics">,
+  request: Pick<SendRequest, "door" | "firmId">,
+  found: Parameters<typeof refusalOfConflict>[2],
+): Promise<Refusal> {
+  const refusal = await refusalOfConflict(sql, request, found);
   metrics.count("idempotency_conflicts_total", { code: refusal.reason });
   return refusal;
 }
+
+/** The document that has the number already. @source spec/shapes.md, section 6, errors of POST /documents/send */
+const sameNumber = (existing: DocumentRecord) => ({
+  conflictKey: ["firmId", "invoiceNumber"],
+  existingDocument: {
+    id: existing.id,
+    invoiceNumber: existing.erpDocumentId,
+    status: existing.status,
+    sentAt: isoInstant(existing.createdAt),
+    recipient: existing.receiver,
+  },
+});
 
 function replay(metrics: Metrics, door: Door, stored: StoredReply): SendReply {
   metrics.count("idempotency_replays_total", {});
@@ -112,15 +111,15 @@ function replay(metrics: Metrics, door: Door, stored: StoredReply): SendReply {
  * Read only here, so that the way of a good document costs one statement.
  * @param upTo `key`: a taken external id or payload does not matter yet, because the refusal at hand comes before it
  */
-async function precedentOf(
-  ports: SendPorts,
-  request: HashedRequest,
+export async function precedentOf(
+  ports: Pick<SendPorts, "sql" | "metrics">,
+  request: Parameters<typeof findPrecedent>[1],
   upTo: "key" | "payload",
 ): Promise<SendReply | undefined> {
   const found = await orTemporary(findPrecedent(ports.sql, request));
   if (found === undefined) return undefined;
   if ("replyBody" in found) return replay(ports.metrics, request.door, found);
-  if (found.kind === "key_conflict" || upTo === "payload") throw conflict(ports.metrics, request.door, found.kind);
+  if (found.kind === "key_conflict" || upTo === "payload") throw await conflict(ports, request, found);
   return undefined;
 }
 
@@ -154,13 +153,21 @@ function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
   } as NewDocument["facts"];
 }
 
+/** What the caller should know of a recipient that is not there. */
+const WARNINGS: Partial<Record<Capability, string>> = {
+  unregistered:
+    "The recipient is not registered in the network; the document is tried until the plan of attempts ends.",
+};
+
 async function newDocument(
   ports: SendPorts,
   id: DocumentId,
   request: HashedRequest,
-  inspection: Inspection,
+  { inspection, capability }: { readonly inspection: Inspection; readonly capability: Capability },
 ): Promise<NewDocument> {
   const { status, body } = DOORS[request.door].reply;
+  const warnings = [request.warning, WARNINGS[capability]].filter((text) => text !== undefined);
+  const warning = warnings.length === 0 ? undefined : warnings.join(" ");
   const messageId = newMessageId();
   const { erpDocumentId: externalId, payloadSha256, receivedAt } = request;
   return {
@@ -179,7 +186,7 @@ async function newDocument(
     requestSha256: request.requestSha256,
     payloadSha256,
     replyStatus: status,
-    replyBody: JSON.stringify(body({ id, externalId, messageId, payloadSha256, receivedAt })),
+    replyBody: JSON.stringify(body({ id, externalId, messageId, payloadSha256, receivedAt, warning })),
     as4MessageId: messageId,
     sbdhInstanceId: newId(ports.clock),
     validationResult: {
@@ -205,7 +212,10 @@ type Judged =
   | { readonly kind: "unjudged"; readonly error: unknown };
 
 /** One way to a worker and back: the verdict, the digest, and the bytes as they are stored. */
-async function judge({ validators }: SendPorts, { payload, sender, receivedAt }: SendRequest): Promise<Judged> {
+export async function judgeSend(
+  { validators }: Pick<SendPorts, "validators">,
+  { payload, sender, receivedAt }: SendRequest,
+): Promise<Judged> {
   try {
     const upcoming = payload.length <= LIMITS.upcoming_verdict_bytes_max;
     const options = { fairnessKey: sender, receivedAt, compress: true, upcoming };
@@ -215,10 +225,11 @@ async function judge({ validators }: SendPorts, { payload, sender, receivedAt }:
   }
 }
 
-async function hashed(request: SendRequest, judged: Judged): Promise<HashedRequest> {
-  const payloadSha256 =
-    judged.kind === "judged" ? judged.inspection.payloadSha256 : await sha256InSlices(request.payload);
-  return { ...request, payloadSha256, requestSha256: requestFingerprint(request.meaning(payloadSha256)) };
+export async function hashed(sql: Sql, request: SendRequest, judged: Judged): Promise<HashedRequest> {
+  const inspection = judged.kind === "judged" ? judged.inspection : undefined;
+  const payloadSha256 = inspection?.payloadSha256 ?? (await sha256InSlices(request.payload));
+  const complete = await completed(sql, request, inspection?.facts);
+  return { ...complete, payloadSha256, requestSha256: requestFingerprint(request.meaning(payloadSha256)) };
 }
 
 /**
@@ -233,8 +244,8 @@ async function hashed(request: SendRequest, judged: Judged): Promise<HashedReque
  * @source spec/sapi.md, Endpoints, rule 1; spec/rulings.md, section 2
  */
 export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRequest): Promise<SendReply> {
-  const judged = await judge(ports, asked);
-  const request = await hashed(asked, judged);
+  const judged = await judgeSend(ports, asked);
+  const request = await hashed(ports.sql, asked, judged);
   if (request.checksum !== undefined && request.checksum.toLowerCase() !== request.payloadSha256) {
     throw new Refusal("CHECKSUM", [
       { field: "checksum", message: "The digest differs from that of the payload's UTF-8 bytes." },
@@ -253,27 +264,38 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
     if (stored !== undefined) return stored;
     throw refusal;
   }
-  const capability = await orTemporary(
-    ports.recipients.capability(request.receiver, {
-      documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
-      processId: canonicalProcessId(request.processId),
-    }),
-  );
+  const capability = await capabilityOf(ports, request);
   const lacking = LACKING[capability];
   if (lacking !== undefined) {
     const stored = await precedentOf(ports, request, "payload");
     if (stored !== undefined) return stored;
     throw new Refusal("RECIPIENT_CAPABILITY", [lacking]);
   }
-  const outcome = await commit(ports, await newDocument(ports, id, request, inspection), request.payload);
-  if (outcome.kind === "accepted") {
+  const outcome = await commit(
+    ports,
+    await newDocument(ports, id, request, { inspection, capability }),
+    request.payload,
+  );
+  if ("replyBody" in outcome) {
+    if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
     ports.metrics.count("documents_accepted_total", {});
     return { status: outcome.replyStatus, body: outcome.replyBody, replayed: false };
   }
-  if (outcome.kind === "replay") return replay(ports.metrics, request.door, outcome);
   if (outcome.kind === "lost_race") throw temporary();
-  throw conflict(ports.metrics, request.door, outcome.kind);
+  throw await conflict(ports, request, outcome);
 }
+
+/** Whether the recipient takes what a request declares, or its document says of itself. @throws Refusal TEMPORARY */
+export const capabilityOf = (
+  { recipients }: Pick<SendPorts, "recipients">,
+  request: Pick<CompleteRequest, "receiver" | "documentTypeId" | "processId">,
+): Promise<Capability> =>
+  orTemporary(
+    recipients.capability(request.receiver, {
+      documentTypeId: canonicalDocumentTypeId(request.documentTypeId),
+      processId: canonicalProcessId(request.processId),
+    }),
+  );
 
 /** Commits a document, with the lease of its first attempt where this process has a place for it. */
 async function commit(ports: SendPorts, document: NewDocument, payload: Buffer): Promise<AcceptOutcome> {

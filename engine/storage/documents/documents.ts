@@ -63,7 +63,9 @@ export interface StoredReply {
 }
 
 /** What an acceptance comes to, or an earlier one of the same request. */
-type Precedent = ({ readonly kind: "accepted" | "replay" } & StoredReply) | { readonly kind: Conflict };
+type Precedent =
+  | ({ readonly kind: "accepted" | "replay" } & StoredReply)
+  | { readonly kind: Conflict; readonly documentId?: DocumentId };
 
 /** `lost_race`: another acceptance was in the way and is gone again; the same call may succeed now. */
 export type AcceptOutcome = Precedent | { readonly kind: "lost_race" };
@@ -76,7 +78,9 @@ interface OutcomeRow {
 }
 
 function outcomeOf(row: OutcomeRow): AcceptOutcome {
-  if (row.outcome !== "accepted" && row.outcome !== "replay") return { kind: row.outcome };
+  if (row.outcome === "lost_race") return { kind: row.outcome };
+  if (row.outcome !== "accepted" && row.outcome !== "replay")
+    return { kind: row.outcome, ...(row.document_id === null ? {} : { documentId: row.document_id as DocumentId }) };
   return {
     kind: row.outcome,
     documentId: row.document_id as DocumentId,

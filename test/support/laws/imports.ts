@@ -46,7 +46,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "documents",
     title: "engine/documents",
     pattern: /^engine\/documents\//,
-    may: ["base", "lifecycle", "storage", "peppol", "events"],
+    may: ["base", "lifecycle", "storage", "peppol", "events", "invoices"],
     files: [
       ["validators/pool.ts", "documents are judged in worker threads"],
       ["validators/protocol.ts", "what a worker is asked and answers"],

@@ -4,14 +4,14 @@
  */
 import { z } from "zod";
 
-import type { EventsRecord, StatusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
-import { PARTICIPANT_FORMS, parseDocumentId } from "../../engine/base/ids.js";
-import type { DocumentId, FirmId } from "../../engine/base/ids.js";
-import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../engine/lifecycle/document.js";
-import { RESPONSE_CODES } from "../../engine/lifecycle/response.js";
-import { LIMITS } from "../../engine/base/limits.js";
-import { route } from "../contract/route.js";
-import type { Route } from "../contract/route.js";
+import type { EventsRecord, StatusRecord } from "../../../engine/documents/reads/lifecycle-reads.js";
+import { PARTICIPANT_FORMS, parseDocumentId } from "../../../engine/base/ids.js";
+import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
+import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
+import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { route } from "../../contract/route.js";
+import type { Route } from "../../contract/route.js";
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 interface DocumentPorts {
