@@ -180,6 +180,12 @@ export const VARIABLES = {
     absolute,
     undefined,
   ),
+  DIRECTORY_URL: row<string | undefined>(
+    "(the firms of this engine)",
+    "Base of the Peppol Directory's REST interface, such as https://directory.peppol.eu; empty: companies are those of this engine.",
+    urlOf("http", "https"),
+    undefined,
+  ),
   MLS_TYPE: row<MlsType>(
     "FAILURE_ONLY",
     "Which Message Level Status we ask of the receivers of our documents: FAILURE_ONLY or ALWAYS_SEND.",
@@ -271,6 +277,7 @@ const OUR_PREFIXES = [
   "SMP_",
   "SML_",
   "MLS_",
+  "DIRECTORY_",
   "PEPPOL_",
   "VALIDATOR_",
   "EVIDENCE_",

@@ -396,6 +396,21 @@ export const LIMITS = {
   lookups_at_once: 16,
   /** Characters of an identifier of a document type or process that is looked up. @source Peppol: 500 and 200 */
   lookup_identifier_chars_max: 600,
+  /** Pages of a directory: the Peppol Directory shows the first thousand; beyond, a total says this number. Ours. */
+  directory_page_default: 20,
+  directory_page_max: 100,
+  directory_pages_max: 50,
+  directory_counted_max: 1_000,
+  directory_query_chars_min: 2,
+  directory_query_chars_max: 200,
+  /** Companies that a search suggests. Ours. */
+  company_suggestions_max: 20,
+  /** The Peppol Directory allows two questions a second: how long an answer is believed, and questions at once. */
+  directory_cache_ms: 10 * MINUTE_MS,
+  directory_cache_entries: 5_000,
+  directory_at_once_max: 4,
+  directory_answer_ms: 8 * SECOND_MS,
+  directory_answer_bytes_max: 4 * MiB,
   /** Signed documents of our own participants that are kept. 8 KB each. */
   smp_server_documents_max: 10_000,
   smp_routes_bytes_max: 16 * MiB,

@@ -15,6 +15,8 @@ export const LOG_EVENTS = {
   "child.died": "A child process has ended by itself.",
   "child.restart_failed": "A child process that had ended could not be started again.",
   "child.restarted": "A child process had ended and was started again.",
+  "directory.failed":
+    "The directory of companies did not answer, or not as it should; whoever asked was told to come again.",
   "dispatch.attempt_failed": "An attempt to deliver a document ended in a fault of ours.",
   "dispatch.attempts_unreadable": "The earlier attempts of a document could not be read.",
   "dispatch.delayed": "A due document could not be given to its actor; it is claimed again.",

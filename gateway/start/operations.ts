@@ -20,6 +20,7 @@ import { readConsentStatus, readOffer } from "../../engine/identity/partners/con
 import { readFirm, readFirmDocuments, readFirms, readOwnFirm } from "../../engine/identity/partners/firms.js";
 import { integratorOf, readKeys } from "../../engine/identity/partners/keys.js";
 import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
+import { resolveRecipient } from "../../engine/lookup/resolve.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import { openApiDocuments } from "../contract/openapi.js";
 import { plug } from "../contract/plug.js";
@@ -46,6 +47,7 @@ import { sapiRoutes } from "../routes/sapi.js";
 import { smpRoutes } from "../routes/smp.js";
 import { validatePageRoutes } from "../routes/validate-page.js";
 import { validationRoutes } from "../routes/validation.js";
+import { companyLookupRoutes } from "../routes/lookup/companies.js";
 import { participantLookupRoutes } from "../routes/lookup/participants.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { LookupParts } from "./lookup.js";
@@ -115,6 +117,10 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     ownFirm: (firmId) => readOwnFirm(sql, firmId),
   })),
   plug(participantLookupRoutes, ({ lookups }) => lookups.participants),
+  plug(companyLookupRoutes, ({ lookups }) => ({
+    directory: lookups.directory,
+    resolve: (key, asked) => resolveRecipient(lookups, key, asked),
+  })),
   plug(evidenceRoutes, ({ sql, archive, log, sealer, validators }) => ({
     evidence: (firmId, id) => readDocumentEvidence({ sql, archive, log, sealer, validators }, firmId, id),
     envelope: (firmId, id) => readDocumentEnvelope({ sql, archive, log }, firmId, id),

@@ -308,7 +308,9 @@ table firm
   constraint firm_peppol_status_check: CHECK ((peppol_status = ANY (ARRAY['not_registered'::text, 'registered'::text])))
   constraint firm_pkey: PRIMARY KEY (id)
   index firm_dic: CREATE INDEX firm_dic ON public.firm USING btree (dic) WHERE (dic IS NOT NULL)
+  index firm_ic_dph: CREATE INDEX firm_ic_dph ON public.firm USING btree (ic_dph) WHERE (ic_dph IS NOT NULL)
   index firm_ico: CREATE INDEX firm_ico ON public.firm USING btree (ico) WHERE (ico IS NOT NULL)
+  index firm_search: CREATE INDEX firm_search ON public.firm USING btree (search_form(name), id) WHERE (NOT sends_only)
 
 table firm_binding
   integrator_id uuid not null
@@ -2380,6 +2382,16 @@ begin
   perform audit_key(p_audit, case when v_rotated then 'jwt.renewed' else 'refresh.reused' end, v_key, '{}');
   return v_rotated;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.search_form(p_text text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+  select translate(lower(p_text),
+    'áäčďéíĺľňóôŕšťúýžěřůöüőűÁÄČĎÉÍĹĽŇÓÔŔŠŤÚÝŽĚŘŮÖÜŐŰ',
+    'aacdeillnoorstuyzeruououaacdeillnoorstuyzeruouou')
+$function$
 
 CREATE OR REPLACE FUNCTION public.service_message_due_at_once()
  RETURNS trigger

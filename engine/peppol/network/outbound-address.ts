@@ -20,6 +20,8 @@ export const OUTBOUND_USES = {
   smp: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** The management interface of the SML, where each call proves who we are with the certificate of that moment. */
   sml: { schemes: ["https:"], ports: [443], keepsConnections: false },
+  /** The directory of companies that the operator has configured. */
+  directory: { schemes: ["https:"], ports: [443], keepsConnections: true },
   /** OCSP and CRL services: their answers are signed, and they are plain HTTP by custom. */
   revocation: { schemes: ["http:", "https:"], ports: [80, 443], keepsConnections: false },
 } as const satisfies Record<string, OutboundUseRow>;
