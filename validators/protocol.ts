@@ -6,11 +6,13 @@ import type { Language, Report } from "./report.js";
 import type { ResponseFacts, ResponseInput } from "./responses.js";
 import type { ParseInput, ParseOutput } from "./summary.js";
 import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
+import type { ViewInput, ViewOutput } from "./view/render.js";
 import type { ScanLimits } from "./xml/limits.js";
 
 export type { DocumentFacts, Endpoint, Finding, Language, Layer, Report, RuleSetUsed, Severity } from "./report.js";
 export type { ResponseFacts } from "./responses.js";
 export type { DocumentSummary, ParseInput, ParseOutput } from "./summary.js";
+export type { ViewFormat, ViewOutput } from "./view/render.js";
 export type { ScanLimits } from "./xml/limits.js";
 
 /** How one document is to be judged. */
@@ -50,10 +52,12 @@ export interface Tasks extends SignatureTasks {
   readonly validate: { readonly input: ValidateInput; readonly output: Report };
   /** Reads a document without judging it. */
   readonly parse: { readonly input: ParseInput; readonly output: ParseOutput };
+  /** Draws an invoice for people. */
+  readonly view: { readonly input: ViewInput; readonly output: ViewOutput };
   /** Reads a Message Level Status or an Invoice Response. */
   readonly response: { readonly input: ResponseInput; readonly output: ResponseFacts | undefined };
 }
-export type TaskKind = "validate" | "parse" | "response" | SignatureTaskKind;
+export type TaskKind = "validate" | "parse" | "view" | "response" | SignatureTaskKind;
 
 /** One piece of work inside a batch. */
 export interface Job {

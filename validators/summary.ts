@@ -1,7 +1,7 @@
 /** What an invoice, credit note or response says, as plain values: for people and programs that do not read UBL. */
 import { isKnownRoot } from "./ubl/check.js";
 import type { Finding } from "./report.js";
-import { firstChars } from "./text.js";
+import { Fields } from "./ubl/fields.js";
 import { NONE } from "./xml/document.js";
 import type { ElementId, XmlDocument } from "./xml/document.js";
 import type { ScanLimits } from "./xml/limits.js";
@@ -121,129 +121,103 @@ export function parseDocument({ bytes, limits, linesMax }: ParseInput): ParseOut
 }
 
 class Summariser {
-  readonly #document: XmlDocument;
+  readonly #root: NameId;
+  readonly #fields: Fields;
 
   constructor(document: XmlDocument) {
-    this.#document = document;
+    this.#root = document.name(0);
+    this.#fields = new Fields(document, VALUE_CHARS_MAX);
   }
 
   summary(linesMax: number): DocumentSummary {
-    const root = this.#document.name(0);
-    const isResponse = root === roots.ApplicationResponse;
-    const isCredit = root === roots.CreditNote;
+    const isResponse = this.#root === roots.ApplicationResponse;
+    const isCredit = this.#root === roots.CreditNote;
     const line = isCredit ? cac.CreditNoteLine : cac.InvoiceLine;
-    const total = (name: NameId): string | null => this.#text(0, cac.LegalMonetaryTotal, name);
+    const total = (name: NameId): string | null => this.#fields.text(0, cac.LegalMonetaryTotal, name);
     return {
       documentType: isResponse ? "ApplicationResponse" : isCredit ? "CreditNote" : "Invoice",
-      customizationId: this.#text(0, cbc.CustomizationID),
-      profileId: this.#text(0, cbc.ProfileID),
-      number: this.#text(0, cbc.ID),
-      typeCode: this.#text(0, isCredit ? cbc.CreditNoteTypeCode : cbc.InvoiceTypeCode),
-      issueDate: this.#text(0, cbc.IssueDate),
-      dueDate: this.#text(0, cbc.DueDate) ?? this.#text(0, cac.PaymentMeans, cbc.PaymentDueDate),
-      taxPointDate: this.#text(0, cbc.TaxPointDate),
-      deliveryDate: this.#text(0, cac.Delivery, cbc.ActualDeliveryDate),
-      currency: this.#text(0, cbc.DocumentCurrencyCode),
-      buyerReference: this.#text(0, cbc.BuyerReference),
-      orderReference: this.#text(0, cac.OrderReference, cbc.ID),
-      precedingInvoices: this.#each(0, cac.BillingReference, ENTRIES_MAX, (e) =>
-        this.#text(e, cac.InvoiceDocumentReference, cbc.ID),
-      ).filter((id) => id !== null),
+      customizationId: this.#fields.text(0, cbc.CustomizationID),
+      profileId: this.#fields.text(0, cbc.ProfileID),
+      number: this.#fields.text(0, cbc.ID),
+      typeCode: this.#fields.text(0, isCredit ? cbc.CreditNoteTypeCode : cbc.InvoiceTypeCode),
+      issueDate: this.#fields.text(0, cbc.IssueDate),
+      dueDate: this.#fields.text(0, cbc.DueDate) ?? this.#fields.text(0, cac.PaymentMeans, cbc.PaymentDueDate),
+      taxPointDate: this.#fields.text(0, cbc.TaxPointDate),
+      deliveryDate: this.#fields.text(0, cac.Delivery, cbc.ActualDeliveryDate),
+      currency: this.#fields.text(0, cbc.DocumentCurrencyCode),
+      buyerReference: this.#fields.text(0, cbc.BuyerReference),
+      orderReference: this.#fields.text(0, cac.OrderReference, cbc.ID),
+      precedingInvoices: this.#fields
+        .each(0, cac.BillingReference, ENTRIES_MAX, (e) => this.#fields.text(e, cac.InvoiceDocumentReference, cbc.ID))
+        .filter((id) => id !== null),
       supplier: this.#party(
-        isResponse ? this.#at(0, cac.SenderParty) : this.#at(0, cac.AccountingSupplierParty, cac.Party),
+        isResponse ? this.#fields.at(0, cac.SenderParty) : this.#fields.at(0, cac.AccountingSupplierParty, cac.Party),
       ),
       customer: this.#party(
-        isResponse ? this.#at(0, cac.ReceiverParty) : this.#at(0, cac.AccountingCustomerParty, cac.Party),
+        isResponse ? this.#fields.at(0, cac.ReceiverParty) : this.#fields.at(0, cac.AccountingCustomerParty, cac.Party),
       ),
       totals: {
         lineNet: total(cbc.LineExtensionAmount),
         allowances: total(cbc.AllowanceTotalAmount),
         charges: total(cbc.ChargeTotalAmount),
         taxExclusive: total(cbc.TaxExclusiveAmount),
-        tax: this.#text(0, cac.TaxTotal, cbc.TaxAmount),
+        tax: this.#fields.text(0, cac.TaxTotal, cbc.TaxAmount),
         taxInclusive: total(cbc.TaxInclusiveAmount),
         prepaid: total(cbc.PrepaidAmount),
         rounding: total(cbc.PayableRoundingAmount),
         payable: total(cbc.PayableAmount),
       },
-      taxes: this.#each(this.#at(0, cac.TaxTotal), cac.TaxSubtotal, ENTRIES_MAX, (e) => ({
-        category: this.#text(e, cac.TaxCategory, cbc.ID),
-        percent: this.#text(e, cac.TaxCategory, cbc.Percent),
-        taxableAmount: this.#text(e, cbc.TaxableAmount),
-        taxAmount: this.#text(e, cbc.TaxAmount),
+      taxes: this.#fields.each(this.#fields.at(0, cac.TaxTotal), cac.TaxSubtotal, ENTRIES_MAX, (e) => ({
+        category: this.#fields.text(e, cac.TaxCategory, cbc.ID),
+        percent: this.#fields.text(e, cac.TaxCategory, cbc.Percent),
+        taxableAmount: this.#fields.text(e, cbc.TaxableAmount),
+        taxAmount: this.#fields.text(e, cbc.TaxAmount),
       })),
-      allowances: this.#each(0, cac.AllowanceCharge, ENTRIES_MAX, (e) => ({
-        isCharge: this.#text(e, cbc.ChargeIndicator) === "true",
-        reason: this.#text(e, cbc.AllowanceChargeReason),
-        reasonCode: this.#text(e, cbc.AllowanceChargeReasonCode),
-        percent: this.#text(e, cbc.MultiplierFactorNumeric),
-        amount: this.#text(e, cbc.Amount),
-        baseAmount: this.#text(e, cbc.BaseAmount),
-        taxCategory: this.#text(e, cac.TaxCategory, cbc.ID),
-        taxPercent: this.#text(e, cac.TaxCategory, cbc.Percent),
+      allowances: this.#fields.each(0, cac.AllowanceCharge, ENTRIES_MAX, (e) => ({
+        isCharge: this.#fields.text(e, cbc.ChargeIndicator) === "true",
+        reason: this.#fields.text(e, cbc.AllowanceChargeReason),
+        reasonCode: this.#fields.text(e, cbc.AllowanceChargeReasonCode),
+        percent: this.#fields.text(e, cbc.MultiplierFactorNumeric),
+        amount: this.#fields.text(e, cbc.Amount),
+        baseAmount: this.#fields.text(e, cbc.BaseAmount),
+        taxCategory: this.#fields.text(e, cac.TaxCategory, cbc.ID),
+        taxPercent: this.#fields.text(e, cac.TaxCategory, cbc.Percent),
       })),
-      lineCount: this.#document.countChildren(0, line),
-      lines: this.#each(0, line, linesMax, (e) =>
+      lineCount: this.#fields.count(0, line),
+      lines: this.#fields.each(0, line, linesMax, (e) =>
         this.#line(e, isCredit ? cbc.CreditedQuantity : cbc.InvoicedQuantity),
       ),
     };
   }
 
   #line(e: ElementId, quantityName: NameId): LineSummary {
-    const quantity = this.#document.child(e, quantityName);
     return {
-      id: this.#text(e, cbc.ID),
-      name: this.#text(e, cac.Item, cbc.Name),
-      quantity: this.#text(e, quantityName),
-      unitCode: quantity === NONE ? null : this.#value(this.#document.attr(quantity, attr.unitCode)),
-      price: this.#text(e, cac.Price, cbc.PriceAmount),
-      netAmount: this.#text(e, cbc.LineExtensionAmount),
-      taxCategory: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.ID),
-      taxPercent: this.#text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.Percent),
+      id: this.#fields.text(e, cbc.ID),
+      name: this.#fields.text(e, cac.Item, cbc.Name),
+      quantity: this.#fields.text(e, quantityName),
+      unitCode: this.#fields.attribute(this.#fields.at(e, quantityName), attr.unitCode),
+      price: this.#fields.text(e, cac.Price, cbc.PriceAmount),
+      netAmount: this.#fields.text(e, cbc.LineExtensionAmount),
+      taxCategory: this.#fields.text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.ID),
+      taxPercent: this.#fields.text(e, cac.Item, cac.ClassifiedTaxCategory, cbc.Percent),
     };
   }
 
   #party(party: ElementId): PartySummary {
     if (party === NONE) return { name: null, participantId: null, companyId: null, vatId: null, country: null };
-    const endpoint = this.#document.child(party, cbc.EndpointID);
-    const scheme = endpoint === NONE ? null : this.#value(this.#document.attr(endpoint, attr.schemeID));
-    const id = this.#text(party, cbc.EndpointID);
-    const vat = this.#each(party, cac.PartyTaxScheme, ENTRIES_MAX, (e) =>
-      this.#text(e, cac.TaxScheme, cbc.ID) === "VAT" ? this.#text(e, cbc.CompanyID) : null,
+    const scheme = this.#fields.attribute(this.#fields.at(party, cbc.EndpointID), attr.schemeID);
+    const id = this.#fields.text(party, cbc.EndpointID);
+    const vat = this.#fields.each(party, cac.PartyTaxScheme, ENTRIES_MAX, (e) =>
+      this.#fields.text(e, cac.TaxScheme, cbc.ID) === "VAT" ? this.#fields.text(e, cbc.CompanyID) : null,
     );
     return {
-      name: this.#text(party, cac.PartyName, cbc.Name) ?? this.#text(party, cac.PartyLegalEntity, cbc.RegistrationName),
+      name:
+        this.#fields.text(party, cac.PartyName, cbc.Name) ??
+        this.#fields.text(party, cac.PartyLegalEntity, cbc.RegistrationName),
       participantId: id === null ? null : `${scheme ?? ""}:${id}`,
-      companyId: this.#text(party, cac.PartyLegalEntity, cbc.CompanyID),
+      companyId: this.#fields.text(party, cac.PartyLegalEntity, cbc.CompanyID),
       vatId: vat.find((companyId) => companyId !== null) ?? null,
-      country: this.#text(party, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
+      country: this.#fields.text(party, cac.PostalAddress, cac.Country, cbc.IdentificationCode),
     };
-  }
-
-  /** The element at the end of a path of first children, or NONE. */
-  #at(from: ElementId, ...path: readonly NameId[]): ElementId {
-    return path.reduce((e, name) => (e === NONE ? NONE : this.#document.child(e, name)), from);
-  }
-
-  #text(from: ElementId, ...path: readonly NameId[]): string | null {
-    const e = this.#at(from, ...path);
-    return e === NONE ? null : this.#value(this.#document.text(e));
-  }
-
-  #value(text: string | undefined): string | null {
-    const trimmed = text?.trim() ?? "";
-    return trimmed === "" ? null : firstChars(trimmed, VALUE_CHARS_MAX);
-  }
-
-  /** What `take` makes of the children of that name, the first `max` of them. */
-  #each<T>(parent: ElementId, name: NameId, max: number, take: (e: ElementId) => T): T[] {
-    const taken: T[] = [];
-    for (
-      let e = parent === NONE ? NONE : this.#document.child(parent, name);
-      e !== NONE && taken.length < max;
-      e = this.#document.nextSame(e)
-    )
-      taken.push(take(e));
-    return taken;
   }
 }

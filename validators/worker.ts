@@ -35,6 +35,10 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
     };
   },
   parse: async () => (await import("./summary.js")).parseDocument,
+  view: async () => {
+    const { renderDocument } = await import("./view/render.js");
+    return (input) => withoutBackingStore(renderDocument(input));
+  },
   response: async () => (await import("./responses.js")).readResponse,
   "as4.seal": () => signature("as4.seal"),
   "as4.open": () => signature("as4.open"),
@@ -54,6 +58,8 @@ async function signature<K extends SignatureTaskKind>(
   return (input) => withoutBackingStore(handler(input));
 }
 
+/** Kinds after which a thread holds a document. */
+const SCANNING: readonly TaskKind[] = ["validate", "parse", "view"];
 const isTaskKind = (kind: string): kind is TaskKind => Object.hasOwn(LOADERS, kind);
 /** Handlers in use, bounded by the kinds of LOADERS. */
 const handlers = new Map<string, Handler>();
@@ -87,7 +93,7 @@ export default async function runBatch({ jobs, progress }: Batch): Promise<JobOu
     outcomes.push(await runJob(job));
     Atomics.add(progress, PROGRESS.done, 1);
   }
-  if (handlers.has("validate") || handlers.has("parse")) (await import("./xml/scanner.js")).releaseDocument();
+  if (SCANNING.some((kind) => handlers.has(kind))) (await import("./xml/scanner.js")).releaseDocument();
   return outcomes;
 }
 

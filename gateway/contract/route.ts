@@ -112,6 +112,8 @@ export const RATES = {
   sign_in: rate(LIMITS.rate_sign_in, "address", "on_429", "sign_in"),
   forms: rate(LIMITS.rate_forms, "address", "on_429", "forms"),
   public_validate: rate(LIMITS.rate_public_validate, "address", "on_429", "public_validate"),
+  /** Who validates a document on the page looks at it too. */
+  public_view: rate(LIMITS.rate_public_validate, "address", "on_429", "public_view"),
 } as const satisfies Record<string, RateRow>;
 export type RateName = keyof typeof RATES;
 

@@ -11,10 +11,11 @@ import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { OwnFirm } from "../../engine/identity/partners/firms.js";
 import { buildInvoice } from "../../engine/invoices/build.js";
-import { LANGUAGES, SEVERITIES } from "../../validators/report.js";
+import { SEVERITIES } from "../../validators/report.js";
 import type { Language } from "../../validators/report.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
+import { languageOf } from "../web/pages/languages.js";
 
 /** What the rows need of the engine: bytes go to the worker threads, nothing is parsed here. */
 interface ValidationPorts extends Pick<DocumentWorkers, "report" | "parse"> {
@@ -289,22 +290,6 @@ function bytesOf(body: unknown): Uint8Array | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   if (body.length > LIMITS.payload_bytes_max) throw new Refusal("BODY_TOO_LARGE");
   return body;
-}
-
-/**
- * The language that a client prefers of those that findings are told in. @source RFC 9110, 12.5.4: the highest weight
- * wins, the first of equal ones
- */
-function languageOf(header = ""): Language {
-  const asked = header.split(",", LIMITS.accept_languages_max).flatMap((part) => {
-    const [tag = "", ...parameters] = part.trim().toLowerCase().split(";");
-    const weight = Number(
-      /^\s*q=([0-9.]+)\s*$/u.exec(parameters.find((text) => text.includes("q=")) ?? "")?.[1] ?? "1",
-    );
-    const language = LANGUAGES.find((known) => tag === known || tag.startsWith(`${known}-`));
-    return language === undefined || !(weight > 0) ? [] : [{ language, weight }];
-  });
-  return asked.sort((a, b) => b.weight - a.weight)[0]?.language ?? LANGUAGES[0];
 }
 
 const told = (language: Language) => ({ "Content-Language": language, Vary: "Accept-Language" });

@@ -11,6 +11,7 @@ import { participantKey } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
+import { viewDocument } from "../../engine/documents/reads/view.js";
 import { readSubmissions } from "../../engine/documents/reports.js";
 import { readStatistics } from "../../engine/documents/statistics.js";
 import { readAccount, readKeyStatus } from "../../engine/identity/account.js";
@@ -35,6 +36,7 @@ import { authRoutes } from "../routes/auth.js";
 import { connectorRoutes } from "../routes/connector.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
+import { documentViewRoutes } from "../routes/documents/view.js";
 import { onboardingRoutes } from "../routes/people/onboarding.js";
 import { oauthRoutes } from "../routes/people/oauth.js";
 import { accountRoutes } from "../routes/partners/account.js";
@@ -107,6 +109,10 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
       return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
     },
     events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
+  })),
+  plug(documentViewRoutes, ({ sql, sealer, validators }) => ({
+    view: validators.view.bind(validators),
+    document: (firmId, id, options) => viewDocument({ sql, sealer, validators }, firmId, id, options),
   })),
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),

@@ -5,11 +5,19 @@ import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
 import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
-import type { ParseOutput, Report, ScanLimits } from "../../../validators/protocol.js";
+import type {
+  Language,
+  ParseOutput,
+  Report,
+  ScanLimits,
+  ViewFormat,
+  ViewOutput,
+} from "../../../validators/protocol.js";
 import { RESPONSE_LIMITS } from "../../peppol/responses/application-response.js";
 import type { Inspection, InspectOptions, ResponseReader, Validators } from "./facts.js";
 
 export type { DocumentSummary } from "../../../validators/protocol.js";
+export type Shown = Extract<ViewOutput, { readonly kind: "shown" }>;
 
 /** What a document may ask of a worker. */
 export const SCAN_LIMITS: ScanLimits = {
@@ -23,12 +31,21 @@ export const SCAN_LIMITS: ScanLimits = {
   findings: LIMITS.findings_max,
 };
 
+/** How a document is shown. */
+export interface ViewOptions {
+  readonly fairnessKey: string;
+  readonly language: Language;
+  readonly format: ViewFormat;
+}
+
 /** What is judged and read by the workers, as the engine's documents ask for it. */
 export interface DocumentWorkers extends Validators, ResponseReader {
   /** The whole report. @throws Refusal TEMPORARY when the queue is full */
   report(payload: Uint8Array, options: InspectOptions): Promise<Report>;
   /** What a document says, without a verdict. @throws Refusal TEMPORARY when the queue is full */
   parse(payload: Uint8Array, options: { readonly fairnessKey: string }): Promise<ParseOutput>;
+  /** The document as a person reads it. @throws Refusal TEMPORARY when the queue is full */
+  view(payload: Uint8Array, options: ViewOptions): Promise<ViewOutput>;
 }
 
 /** The letters that begin an id, with the group behind them: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
@@ -54,6 +71,18 @@ const inspectionOf = (report: Report): Inspection => ({
     ? {}
     : { validLater: Object.fromEntries(report.upcoming.map(({ mandatoryFrom, valid }) => [mandatoryFrom, valid])) }),
 });
+
+/** What a worker makes of a document. One that has killed workers is refused like one that cannot be read. */
+async function readable<T>(
+  work: Promise<T>,
+): Promise<T | { readonly kind: "refused"; readonly findings: Report["findings"] }> {
+  try {
+    return await orTemporary(work);
+  } catch (error) {
+    if (!(error instanceof JobQuarantined)) throw error;
+    return { kind: "refused", findings: quarantinedReport(error.sha256).findings };
+  }
+}
 
 async function orTemporary<T>(work: Promise<T>): Promise<T> {
   try {
@@ -89,20 +118,12 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
   return {
     report,
     inspect: async (payload, options) => inspectionOf(await report(payload, options)),
-    parse: async (payload, { fairnessKey }) => {
-      try {
-        return await orTemporary(
-          pool.run(
-            "parse",
-            { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max },
-            { fairnessKey },
-          ),
-        );
-      } catch (error) {
-        if (!(error instanceof JobQuarantined)) throw error;
-        return { kind: "refused", findings: quarantinedReport(error.sha256).findings };
-      }
-    },
+    parse: (payload, { fairnessKey }) =>
+      readable(
+        pool.run("parse", { bytes: payload, limits: SCAN_LIMITS, linesMax: LIMITS.parsed_lines_max }, { fairnessKey }),
+      ),
+    view: (payload, { fairnessKey, language, format }) =>
+      readable(pool.run("view", { bytes: payload, limits: SCAN_LIMITS, language, format }, { fairnessKey })),
     response: async (payload) => {
       // Too large to be one: a worker need not be given a copy to find that out.
       if (payload.length > RESPONSE_LIMITS.bytes) return undefined;

@@ -1,4 +1,4 @@
-/** Which of our languages a browser asks for. */
+/** Which of our languages a reader asks for. */
 import { LIMITS } from "../../../engine/base/limits.js";
 
 export const LANGUAGES = ["en", "sk"] as const;

@@ -83,11 +83,13 @@ export const IMPORT_LAW: readonly Area[] = [
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],
       ["gateway/web/docs/reference.ts", "the documentation page is written by one renderer"],
       ["gateway/web/pages/desk.ts", "pages share one frame"],
+      ["gateway/web/pages/languages.ts", "the language of a reader is found in one way"],
       ["gateway/web/pages/html.ts", "markup is made by escaping templates only"],
       ["gateway/web/pages/page.ts", "forms carry the same fields"],
       ["gateway/web/pages/scopes.ts", "pages say scopes in words"],
       ["gateway/web/pages/visitor.ts", "a sign-in leads on to our own pages only"],
       ["validators/report.ts", "an answer carries findings, whose severities are a closed list"],
+      ["validators/view/style.ts", "an invoice is shown under the policy that its style needs"],
     ],
     types: [
       ["gateway/web/pages/texts.ts", "a page names what it says"],
@@ -111,6 +113,7 @@ export const IMPORT_LAW: readonly Area[] = [
     files: [
       ["engine/identity/caller.ts", "who calls"],
       ["engine/identity/identity.ts", "tokens are verified in the pipeline"],
+      ["validators/view/markup.ts", "pages and invoices are drawn by the same escaping templates"],
     ],
   },
   {

@@ -1,0 +1,108 @@
+/** A document as a person reads it. @source spec/shapes.md, sections 6 and 9 */
+import { z } from "zod";
+
+import { viewPayload } from "../../../engine/documents/reads/view.js";
+import type { DocumentWorkers, Shown } from "../../../engine/documents/accept/validators.js";
+import { parseUuid } from "../../../engine/base/ids.js";
+import type { FirmId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { LANGUAGES } from "../../../validators/report.js";
+import type { Language } from "../../../validators/report.js";
+import { PAGE_POLICY } from "../../../validators/view/style.js";
+import { route } from "../../contract/route.js";
+import type { Route } from "../../contract/route.js";
+import { languageOf } from "../../web/pages/languages.js";
+
+interface DocumentViewPorts extends Pick<DocumentWorkers, "view"> {
+  /** @throws Refusal NOT_FOUND for a document that is missing or of another firm; DOCUMENT_INVALID, TEMPORARY */
+  document(
+    firmId: FirmId,
+    id: string,
+    options: { readonly language: Language; readonly format: "html" },
+  ): Promise<Shown>;
+}
+
+const documentId = z.object({
+  id: z
+    .string()
+    .transform((value, context) => {
+      const parsed = parseUuid(value);
+      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+      return parsed ?? z.NEVER;
+    })
+    .meta({ format: "uuid" }),
+});
+const languageQuery = z.object({
+  lang: z.enum(LANGUAGES).optional().describe("Language of the words around the values. Default: Accept-Language."),
+});
+
+/** A page that can do nothing, wherever it is opened: it is a document of strangers. */
+const pageHeaders = (language: Language): Readonly<Record<string, string>> => ({
+  "Content-Security-Policy": `${PAGE_POLICY}; frame-ancestors 'self'; sandbox`,
+  "Content-Language": language,
+  Vary: "Accept-Language",
+});
+
+export const documentViewRoutes = (ports: DocumentViewPorts): readonly Route[] => [
+  route({
+    operation: "getDocumentHtml",
+    method: "GET",
+    path: "/documents/{id}/html",
+    mounts: ["/api/v1"],
+    family: "enterprise",
+    credential: "bearer",
+    context: "firm",
+    scopes: ["documents:read"],
+    rate: "enterprise",
+    tag: "Documents",
+    summary: "The document to be read, as a page",
+    description:
+      "An invoice or credit note as an accountant reads it, in Slovak or English: one page of HTML without scripts that loads nothing. For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. The document itself is its XML.",
+    request: { params: documentId, query: languageQuery },
+    responses: { 200: { description: "The page.", contentType: "text/html" } },
+    errors: ["NOT_FOUND", "REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
+    handler: async (request) => {
+      const { params, query, firm } = request;
+      const language = query.lang ?? languageOf(request.header("accept-language"));
+      const { bytes } = await ports.document(firm.firmId, params.id, { language, format: "html" });
+      return {
+        status: 200,
+        body: { raw: bytes },
+        contentType: "text/html; charset=utf-8",
+        headers: pageHeaders(language),
+      };
+    },
+  }),
+  route({
+    operation: "viewPublic",
+    method: "POST",
+    path: "/validate/view",
+    mounts: [""],
+    family: "public",
+    credential: "none",
+    rate: "public_view",
+    tag: "Validation",
+    hidden: true,
+    summary: "The page of a document that is not stored",
+    request: {
+      query: languageQuery,
+      body: z.custom<Uint8Array>(),
+      accepts: ["xml"],
+      body_bytes_max: LIMITS.payload_bytes_max,
+    },
+    responses: { 200: { description: "The page.", contentType: "text/html" } },
+    errors: ["DOCUMENT_INVALID", "TEMPORARY"],
+    handler: async (request) => {
+      const { body, address, query } = request;
+      const language = query.lang ?? languageOf(request.header("accept-language"));
+      const asked = { fairnessKey: `public/${address}`, language, format: "html" } as const;
+      const { bytes } = await viewPayload(ports, body, asked);
+      return {
+        status: 200,
+        body: { raw: bytes },
+        contentType: "text/html; charset=utf-8",
+        headers: pageHeaders(language),
+      };
+    },
+  }),
+];

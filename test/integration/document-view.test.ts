@@ -1,0 +1,84 @@
+/** Documents to be read on a whole engine: the sender's and the receiver's page are drawn from the bytes that travelled. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { accessToken, http, INVOICE_TYPE, invoiceXml, sendParts, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+
+let running: TestEngine;
+let sender: string;
+let receiver: string;
+let sentId: string;
+let receivedId: string;
+
+beforeAll(async () => {
+  running = await startTestEngine();
+  const { sandbox } = running;
+  [sender, receiver] = await Promise.all([
+    accessToken(sandbox, sandbox.sender),
+    accessToken(sandbox, sandbox.receiver),
+  ]);
+  const [from, to] = [sandbox.sender.participantId, sandbox.receiver.participantId];
+  const sent = await http(
+    "POST",
+    `${sandbox.sapiBaseUrl}/document/send`,
+    {
+      authorization: `Bearer ${sender}`,
+      "x-peppol-participant-id": from,
+      "idempotency-key": randomUUID(),
+      "content-type": "application/json",
+    },
+    JSON.stringify(sendParts(from, to, invoiceXml(from, to), { documentTypeId: INVOICE_TYPE })),
+  );
+  expect([sent.status, sent.text]).toEqual([202, expect.any(String)]);
+  sentId = String(sent.json["providerDocumentId"]);
+  receivedId = await eventually("the document in the inbox", async () => {
+    const list = await http("GET", `${sandbox.sapiBaseUrl}/document/receive`, {
+      authorization: `Bearer ${receiver}`,
+      "x-peppol-participant-id": to,
+    });
+    const [first] = (list.json["documents"] ?? []) as readonly { readonly documentId: string }[];
+    return first?.documentId;
+  });
+});
+afterAll(() => running.stop());
+
+const page = (token: string, id: string, query = ""): Promise<HttpAnswer> =>
+  http("GET", `${running.sandbox.baseUrl}/documents/${id}/html${query}`, { authorization: `Bearer ${token}` });
+
+test("sender and receiver see the same invoice, each under the id of their own document", async () => {
+  const [sent, received] = await Promise.all([page(sender, sentId), page(receiver, receivedId)]);
+  expect([sent.status, received.status]).toEqual([200, 200]);
+  expect(received.text).toBe(sent.text);
+  expect(sent.text).toMatch(/<h1><span>Invoice<\/span>[^<]+<\/h1>/u);
+  expect((await page(sender, sentId, "?lang=sk")).text).toContain("<span>Faktúra</span>");
+});
+
+test("a firm sees neither the other firm's document nor one that is not there", async () => {
+  const answers = await Promise.all([page(receiver, sentId), page(sender, receivedId), page(sender, randomUUID())]);
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+  const bodies = answers.map(({ text, json }) =>
+    text.replaceAll(String((json["error"] as { readonly requestId?: string }).requestId), ""),
+  );
+  expect(new Set(bodies).size).toBe(1);
+});
+
+test("the page of a document that is not stored is drawn by a worker for anybody", async () => {
+  const { sender: from, receiver: to } = running.sandbox;
+  const xml = invoiceXml(from.participantId, to.participantId);
+  const drawn = await http(
+    "POST",
+    `${running.engine.publicUrl}/validate/view?lang=sk`,
+    { "content-type": "application/xml" },
+    xml,
+  );
+  expect([drawn.status, drawn.headers.get("content-language")]).toEqual([200, "sk"]);
+  const refused = await http(
+    "POST",
+    `${running.engine.publicUrl}/validate/view`,
+    { "content-type": "application/xml" },
+    "<a/>",
+  );
+  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining("UBL-ROOT")]);
+});
