@@ -96,6 +96,26 @@ export function parseDecimal(text: string): Decimal | undefined {
   return parseLong(text.slice(start, end), scale, negative);
 }
 
+/**
+ * The value of bytes[start … end) where they are digits, at most one point and a leading minus, as most amounts are.
+ * @returns undefined for anything else, which says nothing: {@link parseDecimal} then decides.
+ */
+export function decimalIn(bytes: Uint8Array, start: number, end: number): Decimal | undefined {
+  const negative = bytes[start]! === 45;
+  const first = negative ? start + 1 : start;
+  if (end - first > SMALL_SCALE_MAX || end === first) return undefined;
+  let value = 0;
+  let point = -1;
+  for (let at = first; at < end; at++) {
+    const digit = bytes[at]! - 48;
+    if (digit >= 0 && digit <= 9) value = value * 10 + digit;
+    else if (digit === -2 && point < 0) point = at;
+    else return undefined;
+  }
+  if (point >= 0 && end - first === 1) return undefined;
+  return new Decimal(negative && value !== 0 ? -value : value, point < 0 ? 0 : end - point - 1, undefined);
+}
+
 /** The value of an xs:integer in its lexical form: optional sign and digits. XML white space around it is ignored. */
 export function parseInteger(text: string): Decimal | undefined {
   return text.includes(".") ? undefined : parseDecimal(text);

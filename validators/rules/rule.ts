@@ -14,7 +14,23 @@ export interface Facts {
 export const NO_FACTS: Facts = { reset: () => undefined };
 
 /** A claim about one element: true when it holds. May throw RuleError. */
-export type Test<F extends Facts = Facts> = (doc: XmlDocument, e: ElementId, facts: F) => boolean;
+export interface Test<F extends Facts = Facts> {
+  (doc: XmlDocument, e: ElementId, facts: F): boolean;
+  /**
+   * What the form of a line says about the claim for the element of the line, or undefined when its values decide. The
+   * form is known to be plain: an element holds other elements, or text that is more than white space.
+   */
+  readonly byForm?: FormTest;
+}
+type FormTest = (doc: XmlDocument, e: ElementId) => boolean | undefined;
+
+/** A test that looks at names only: of the element, what is below and above it, and their attributes. */
+export const ofNames = (test: (doc: XmlDocument, e: ElementId) => boolean): Test =>
+  Object.assign((doc: XmlDocument, e: ElementId) => test(doc, e), { byForm: test });
+
+/** A test that names answer at times: `byForm` gives the answer then, and undefined otherwise. */
+export const ofNamesFirst = <F extends Facts>(byForm: FormTest, test: Test<F>): Test<F> =>
+  Object.assign((doc: XmlDocument, e: ElementId, facts: F) => test(doc, e, facts), { byForm });
 
 /** What is known about an assert without running it; the catalogue of a rule set is a list of these. */
 export interface AssertFacts {

@@ -10,7 +10,11 @@ import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { internedNames, nameOf } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
+import { formedLines } from "../xml/repeats/forms.js";
+import type { Form } from "../xml/repeats/forms.js";
 import { nameId } from "./path.js";
+import { Plans } from "./plan.js";
+import type { Plan, PlanStep } from "./plan.js";
 import { RuleError } from "./rule.js";
 import type { Assert, AssertFacts, Facts, Pattern, RawFinding, Rule, RuleResult, RuleSet } from "./rule.js";
 
@@ -70,6 +74,11 @@ class Runner<F extends Facts> {
   readonly #lists: readonly (readonly Candidate<F>[])[];
   readonly #wildcards: readonly Candidate<F>[];
   readonly #concerned: Uint8Array;
+  readonly #plans = new Plans<F>();
+  /** What plans depend on beside the form: the document element, and the patterns that are concerned. */
+  #planKey = "";
+  #lastForm: Form | undefined;
+  #lastPlan: Plan<F> | undefined;
 
   constructor(table: RuleTable<F>) {
     this.#table = table;
@@ -88,6 +97,8 @@ class Runner<F extends Facts> {
     const findings = new Findings(findingsMax);
     facts.reset(doc);
     for (let i = 0; i < patterns.length; i += 1) this.#concerned[i] = isConcerned(doc, facts, patterns[i]) ? 1 : 0;
+    this.#planKey = `${doc.name(0)} ${this.#concerned.join("")}`;
+    this.#lastForm = undefined;
     try {
       this.#judgeAll(doc, findings);
       return findings;
@@ -101,7 +112,18 @@ class Runner<F extends Facts> {
   #judgeAll(doc: XmlDocument, findings: Findings): void {
     const facts = this.#table.facts;
     const concerned = this.#concerned;
+    const { elements, forms } = formedLines(doc);
+    let line = 0;
     for (let e = 0; e < doc.count; e += 1) {
+      if (e === elements[line]) {
+        const plan = this.#planFor(doc, e, forms[line] as Form);
+        line += 1;
+        if (plan !== undefined) {
+          this.#follow(plan, doc, e, findings);
+          e = doc.end(e) - 1;
+          continue;
+        }
+      }
       const list = this.#list(doc, doc.name(e));
       for (let i = 0; i < list.length;) {
         const candidate = list[i] as Candidate<F>;
@@ -117,6 +139,34 @@ class Runner<F extends Facts> {
         }
       }
     }
+  }
+
+  /** Judges a line by what its form has left open. */
+  #follow(plan: Plan<F>, doc: XmlDocument, line: ElementId, findings: Findings): void {
+    const facts = this.#table.facts;
+    for (let i = 0; i < plan.length;) {
+      const step = plan[i] as PlanStep<F>;
+      const e = line + step.offset;
+      if (step.when === undefined || step.when(doc, e, facts)) {
+        judge(doc, e, facts, step, findings);
+        i = step.next;
+      } else {
+        i += 1;
+      }
+    }
+  }
+
+  /** Lines of one form come in runs: the last plan is nearly always the next. */
+  #planFor(doc: XmlDocument, element: ElementId, form: Form): Plan<F> | undefined {
+    if (this.#lastForm !== form) {
+      this.#lastForm = form;
+      this.#lastPlan = this.#plans.of(doc, { element, form }, this.#planKey, (e) =>
+        this.#list(doc, doc.name(e)).filter(
+          (candidate) => this.#concerned[candidate.pattern] === 1 && isBelow(doc, e, candidate),
+        ),
+      );
+    }
+    return this.#lastPlan;
   }
 
   /**
@@ -204,7 +254,13 @@ function isConcerned<F extends Facts>(doc: XmlDocument, facts: F, pattern: Patte
 
 const endsIn = (name: string, suffix: string): boolean => suffix === "" || name.endsWith(suffix);
 
-function judge<F extends Facts>(doc: XmlDocument, e: ElementId, facts: F, rule: Rule<F>, findings: Findings): void {
+function judge<F extends Facts>(
+  doc: XmlDocument,
+  e: ElementId,
+  facts: F,
+  rule: Pick<Rule<F>, "asserts" | "survey">,
+  findings: Findings,
+): void {
   const asserts = rule.asserts;
   for (let i = 0; i < asserts.length; i += 1) {
     const assert = asserts[i] as (typeof asserts)[number];

@@ -6,7 +6,7 @@ import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { cbc } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
-import { fromDouble, parseDecimal, sign } from "./decimal.js";
+import { decimalIn, fromDouble, parseDecimal, sign } from "./decimal.js";
 import type { Decimal } from "./decimal.js";
 import { RuleError } from "./rule.js";
 
@@ -67,9 +67,15 @@ export function childText(doc: XmlDocument, e: ElementId, name: NameId): string 
 
 /** xs:decimal(.) @throws RuleError FORG0001 when the text is no decimal. */
 export function decimalOf(doc: XmlDocument, e: ElementId): Decimal {
-  const value = parseDecimal(doc.text(e));
+  const value = decimalAt(doc, e);
   if (value === undefined) throw new RuleError("FORG0001", e);
   return value;
+}
+
+/** The decimal that the text of an element is, undefined when it is none. Most are read where they lie. */
+function decimalAt(doc: XmlDocument, e: ElementId): Decimal | undefined {
+  const plain = doc.isPlain(e) ? decimalIn(doc.source, doc.contentStarts[e]!, doc.contentEnds[e]!) : undefined;
+  return plain ?? parseDecimal(doc.text(e));
 }
 
 /** xs:decimal(child), undefined when the child is absent. @throws RuleError XPTY0004, FORG0001 */
@@ -111,9 +117,9 @@ export const isCharge = (doc: XmlDocument, e: ElementId): boolean => hasChargeIn
  * @throws RuleError FORG0001 when the text is no number.
  */
 export function signOf(doc: XmlDocument, e: ElementId): number {
-  const text = doc.text(e);
-  const plain = parseDecimal(text);
+  const plain = decimalAt(doc, e);
   if (plain !== undefined) return sign(plain);
+  const text = doc.text(e);
   const match = DOUBLE.exec(text);
   if (match === null || (match[2] === "NaN" && match[1] !== "")) throw new RuleError("FORG0001", e);
   if (match[2] === "NaN") return NaN;
@@ -140,7 +146,19 @@ export function numberOf(doc: XmlDocument, e: ElementId): Decimal {
 const DOUBLE_DIGITS_SAFE = 300;
 const DOUBLE = /^[ \t\r\n]*([+-]?)(INF|NaN|(\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)[ \t\r\n]*$/u;
 
-/** string-length(substring-after(text, ".")), counted no further than needed to compare it with a maximum. */
+/** string-length(substring-after(., ".")), counted no further than needed to compare it with a maximum. */
+export function fractionLengthOf(doc: XmlDocument, e: ElementId): number {
+  if (!doc.isPlain(e)) return fractionLength(doc.text(e));
+  const end = doc.contentEnds[e]!;
+  const { source } = doc;
+  let at = doc.contentStarts[e]!;
+  while (at < end && source[at]! !== POINT) at += 1;
+  return at < end ? end - at - 1 : 0;
+}
+
+const POINT = 0x2e;
+
+/** The same for a text. */
 export function fractionLength(text: string): number {
   const point = text.indexOf(".");
   if (point < 0) return 0;

@@ -10,6 +10,7 @@ import type { Position } from "../lines.js";
 import { firstChars, lastChars } from "../text.js";
 import { DOCUMENT_NAME_BASE, internedNames, nameOf, NS, prefixedName } from "./names.js";
 import type { ExpandedName, NameId } from "./names.js";
+import { SHORT_TEXT_BYTES_MAX, ShortTexts } from "./repeats/short-texts.js";
 import { attributeText, characterData, contentText, namespaceDeclarations } from "./text.js";
 
 /** Index of an element in document order; the root is 0. */
@@ -42,6 +43,9 @@ export interface DocumentName extends ExpandedName {
 const PATH_CHARS_MAX = 2_000;
 const NO_ELEMENTS = new Int32Array(0);
 
+/** A walk over the names costs a twentieth of their index. */
+const NAMES_SEARCHED = 16;
+
 /** Capacity that a thread keeps for the next document; what a larger one needed is given back. */
 const KEPT_ELEMENTS = 65_536;
 
@@ -62,6 +66,8 @@ export const grown = <A extends Int32Array | Uint8Array>(array: A, length: numbe
  * Fields in the first block are the scanner's: nobody else writes them, and rules use the methods below.
  */
 export class XmlDocument {
+  /** How often the object has been filled: what was found out about an earlier document is not true of this one. */
+  scans = 0;
   /** Number of elements. */
   count = 0;
   /** Names of the elements, and so on: one entry per element. */
@@ -94,8 +100,9 @@ export class XmlDocument {
   /** Names from DOCUMENT_NAME_BASE upwards. */
   documentNames: DocumentName[] = [];
 
-  #texts: (string | undefined)[] = [];
-  #attrTexts: (string | undefined)[] = [];
+  /** Texts that had to be decoded, by element. */
+  readonly #texts = new Map<ElementId, string>();
+  readonly #shortTexts = new ShortTexts();
   readonly #byName = new Map<NameId, Int32Array>();
   #nameStarts = new Int32Array(0);
   #nameOrder = new Int32Array(0);
@@ -116,13 +123,13 @@ export class XmlDocument {
       this.attrTotal = 0;
       this.resizeAttributes(512);
     }
+    this.scans++;
     this.count = 0;
     this.attrTotal = 0;
     this.source = source;
     this.latin = latin;
     this.documentNames = [];
-    this.#texts = [];
-    this.#attrTexts = [];
+    this.#texts.clear();
     this.#byName.clear();
     this.#declarations.clear();
     this.#nameIndexed = false;
@@ -206,11 +213,16 @@ export class XmlDocument {
 
   /** String value in the sense of XPath: all descendant text. */
   text(e: ElementId): string {
-    const known = this.#texts[e];
-    if (known !== undefined) return known;
-    // Of full length at once: an array that grows by far jumps becomes a dictionary.
-    if (this.#texts.length === 0) this.#texts = new Array<string | undefined>(this.count);
-    return (this.#texts[e] = this.#cutText(e));
+    const start = this.contentStarts[e]!;
+    const end = this.contentEnds[e]!;
+    if (!this.isPlain(e)) return this.#decodedText(e, start, end);
+    if (end - start <= SHORT_TEXT_BYTES_MAX) return this.#shortTexts.of(this.source, start, end, this.latin);
+    return this.latin.substring(start, end);
+  }
+
+  /** Whether the text of e is the very bytes of its content, all of them ASCII. */
+  isPlain(e: ElementId): boolean {
+    return (this.flags[e]! & (FLAG.elements | FLAG.marked | FLAG.nonAscii)) === 0;
   }
 
   /** Value of an attribute, normalised as XML prescribes, or undefined when it is absent. */
@@ -239,10 +251,18 @@ export class XmlDocument {
     return this.#attrText(this.attrFirsts[e]! + i);
   }
 
-  /** Every element of that name in document order. The index is built when it is first asked for. */
+  /**
+   * Every element of that name in document order. The first few names are looked for one by one; who asks for more,
+   * as an imported pack may, gets an index of all names.
+   */
   all(name: NameId): ArrayLike<ElementId> {
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
+    if (this.#byName.size < NAMES_SEARCHED) {
+      const found = this.#search(name);
+      this.#byName.set(name, found);
+      return found;
+    }
     if (!this.#nameIndexed) this.#indexNames();
     const n = this.#dense(name);
     const start = n < 0 ? 0 : (this.#nameStarts[n] ?? 0);
@@ -325,29 +345,35 @@ export class XmlDocument {
     return prefix === "xml" ? NS.xml : prefix === "" ? "" : undefined;
   }
 
-  #cutText(e: ElementId): string {
-    const start = this.contentStarts[e]!;
-    const end = this.contentEnds[e]!;
-    const flags = this.flags[e]!;
-    if ((flags & (FLAG.elements | FLAG.marked)) !== 0) return contentText(this.source.toString("utf8", start, end));
-    if ((flags & FLAG.nonAscii) !== 0) return this.source.toString("utf8", start, end);
-    return this.latin.substring(start, end);
+  #decodedText(e: ElementId, start: number, end: number): string {
+    const known = this.#texts.get(e);
+    if (known !== undefined) return known;
+    const written = this.source.toString("utf8", start, end);
+    const text = (this.flags[e]! & (FLAG.elements | FLAG.marked)) === 0 ? written : contentText(written);
+    this.#texts.set(e, text);
+    return text;
   }
 
   #attrText(i: number): string {
-    const known = this.#attrTexts[i];
-    if (known !== undefined) return known;
-    if (this.#attrTexts.length === 0) this.#attrTexts = new Array<string | undefined>(this.attrTotal);
-    return (this.#attrTexts[i] = this.#cutAttr(i));
-  }
-
-  #cutAttr(i: number): string {
     const start = this.attrStarts[i]!;
     const end = this.attrEnds[i]!;
     const flags = this.attrFlags[i]!;
-    if (flags === 0) return this.latin.substring(start, end);
+    if (flags === 0) {
+      if (end - start <= SHORT_TEXT_BYTES_MAX) return this.#shortTexts.of(this.source, start, end, this.latin);
+      return this.latin.substring(start, end);
+    }
     const written = this.source.toString("utf8", start, end);
     return (flags & FLAG.marked) === 0 ? written : attributeText(written);
+  }
+
+  #search(name: NameId): Int32Array {
+    const { names, count } = this;
+    let found = 0;
+    for (let e = 0; e < count; e++) if (names[e]! === name) found++;
+    if (found === 0) return NO_ELEMENTS;
+    const elements = new Int32Array(found);
+    for (let e = count - 1; found > 0; e--) if (names[e]! === name) elements[--found] = e;
+    return elements;
   }
 
   /** Index of a name in the per-document counting sort, or -1 when no element of this document can have it. */

@@ -16,7 +16,7 @@ import { EAS, ICD, ITEM_CLASSIFICATIONS, OBJECT_SCHEMES } from "../codes/schemes
 import { ALLOWANCE_REASONS, CHARGE_REASONS, EXEMPTION_REASONS, VAT_CATEGORIES } from "../codes/taxes.js";
 import { UNITS } from "../codes/units.js";
 import type { CodeList } from "../codes/code-list.js";
-import { fatal } from "../rule.js";
+import { fatal, ofNames, ofNamesFirst } from "../rule.js";
 import type { Pattern, Rule } from "../rule.js";
 import { normalizeSpace } from "../values.js";
 import { isInvoicedObject } from "./conditional.js";
@@ -49,7 +49,13 @@ const attributeIn = (
 ): Rule<En16931Facts> =>
   codeRule(id, terms, context, {
     message: notInList(list, what),
-    when: (doc, e, facts) => doc.hasAttr(e, name) && (when === undefined || when(doc, e, facts)),
+    when:
+      when === undefined
+        ? ofNames((doc, e) => doc.hasAttr(e, name))
+        : ofNamesFirst(
+            (doc, e) => (doc.hasAttr(e, name) ? undefined : false),
+            (doc, e, facts) => doc.hasAttr(e, name) && when(doc, e, facts),
+          ),
     holds: (doc, e) => isCode(list, doc.attr(e, name) ?? ""),
   });
 

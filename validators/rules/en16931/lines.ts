@@ -1,11 +1,11 @@
 /** Rules of lines, of allowances and charges, of periods and of notes. */
 import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
-import { cac, cbc } from "../../xml/names.js";
+import { attr, cac, cbc } from "../../xml/names.js";
 import { windows } from "../codes/code-list.js";
 import { NOTE_SUBJECTS } from "../codes/documents.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen } from "../rule.js";
+import { fatal, ofNames, ofNamesFirst, rule, ruleWhen } from "../rule.js";
 import type { Rule } from "../rule.js";
 import { codePoints, dateOf, isAllowance, isCharge, onlyChild, signOf } from "../values.js";
 import type { En16931Facts } from "./facts.js";
@@ -136,7 +136,10 @@ export const LINE: LineRule = rule(
     "BR-28",
     "BT-148",
     "The gross price of an item must not be negative; correct cac:Price/cac:AllowanceCharge/cbc:BaseAmount.",
-    (doc, e) => !grossPrice.exists(doc, e) || grossPrice.some(doc, e, isNotNegative, undefined),
+    ofNamesFirst(
+      (doc, e) => (grossPrice.exists(doc, e) ? undefined : true),
+      (doc, e) => !grossPrice.exists(doc, e) || grossPrice.some(doc, e, isNotNegative, undefined),
+    ),
   ),
   fatal(
     "BR-CO-04",
@@ -149,13 +152,12 @@ export const LINE: LineRule = rule(
 );
 
 function hasUnit(): En16931Test {
-  const hasCode = hasAttribute("@unitCode");
-  return (doc, e, facts) => {
+  return ofNames((doc, e) => {
     for (const name of [cbc.InvoicedQuantity, cbc.CreditedQuantity]) {
-      for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c)) if (hasCode(doc, c, facts)) return true;
+      for (let c = doc.child(e, name); c !== NONE; c = doc.nextSame(c)) if (doc.hasAttr(c, attr.unitCode)) return true;
     }
     return false;
-  };
+  });
 }
 
 /** Both dates are given and the end is before the start. */
@@ -200,7 +202,7 @@ export const ITEM_ATTRIBUTE: LineRule = rule(
     "BR-54",
     "BT-160 BT-161",
     "An item attribute needs a name and a value; add cbc:Name and cbc:Value.",
-    (doc, e) => doc.has(e, cbc.Name) && doc.has(e, cbc.Value),
+    ofNames((doc, e) => doc.has(e, cbc.Name) && doc.has(e, cbc.Value)),
   ),
 );
 

@@ -5,9 +5,9 @@ import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen } from "../rule.js";
+import { fatal, ofNames, rule, ruleWhen } from "../rule.js";
 import type { Pattern, Rule } from "../rule.js";
-import { fractionLength, isAllowance, isCharge } from "../values.js";
+import { fractionLengthOf, isAllowance, isCharge } from "../values.js";
 import { hasChildWithText } from "./conditional.js";
 import { INVOICE } from "./document.js";
 import type { En16931Facts } from "./facts.js";
@@ -103,7 +103,7 @@ const RULES: readonly Rule<En16931Facts>[] = [
       "UBL-DT-01",
       "",
       "An amount may have at most two decimals; round it.",
-      (doc, e) => fractionLength(doc.text(e)) <= 2 || isInDiscountedPrice(doc, e),
+      (doc, e) => fractionLengthOf(doc, e) <= 2 || isInDiscountedPrice(doc, e),
     ),
   ),
   rule(
@@ -185,7 +185,7 @@ const RULES: readonly Rule<En16931Facts>[] = [
       "UBL-SR-48",
       "BT-151",
       "A line has exactly one VAT category; keep one cac:Item/cac:ClassifiedTaxCategory.",
-      (doc, e) => itemCategory.count(doc, e) === 1,
+      ofNames((doc, e) => itemCategory.count(doc, e) === 1),
     ),
     fatal(
       "UBL-SR-50",

@@ -2,9 +2,9 @@
 import { NONE } from "../../xml/document.js";
 import type { NameId } from "../../xml/names.js";
 import { at, nameId } from "../path.js";
-import { fatal } from "../rule.js";
+import { fatal, ofNames, ofNamesFirst } from "../rule.js";
 import type { Assert, Test } from "../rule.js";
-import { codePoints, fractionLength, isBlank, onlyChild } from "../values.js";
+import { codePoints, fractionLengthOf, isBlank, onlyChild } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 
 export type En16931Test = Test<En16931Facts>;
@@ -14,8 +14,8 @@ export type En16931Assert = Assert<En16931Facts>;
 export function present(...paths: readonly string[]): En16931Test {
   const all = paths.map(at);
   const [only] = all;
-  if (all.length === 1 && only !== undefined) return (doc, e) => only.exists(doc, e);
-  return (doc, e) => all.some((path) => path.exists(doc, e));
+  if (all.length === 1 && only !== undefined) return ofNames((doc, e) => only.exists(doc, e));
+  return ofNames((doc, e) => all.some((path) => path.exists(doc, e)));
 }
 
 /**
@@ -23,11 +23,18 @@ export function present(...paths: readonly string[]): En16931Test {
  */
 export function filled(...paths: readonly string[]): En16931Test {
   const all = paths.map(at);
-  return (doc, e) =>
-    all.some((path) => {
-      const found = path.one(doc, e);
-      return found !== NONE && !isBlank(doc.text(found));
-    });
+  return ofNamesFirst(
+    // What is there and holds no elements is no white space, where the form is known.
+    (doc, e) => {
+      const found = all.map((path) => path.one(doc, e)).filter((element) => element !== NONE);
+      return found.some((element) => doc.hasElements(element)) ? undefined : found.length > 0;
+    },
+    (doc, e) =>
+      all.some((path) => {
+        const found = path.one(doc, e);
+        return found !== NONE && !isBlank(doc.text(found));
+      }),
+  );
 }
 
 /** string-length(path) > 1. @throws RuleError XPTY0004 */
@@ -42,21 +49,24 @@ export function longerThanOne(text: string): En16931Test {
 /** exists(@name) */
 export function hasAttribute(name: string): En16931Test {
   const id = nameId(name);
-  return (doc, e) => doc.hasAttr(e, id);
+  return ofNames((doc, e) => doc.hasAttr(e, id));
 }
 
 /** count(path) <= 1 */
 export function atMostOne(text: string): En16931Test {
   const path = at(text);
-  return (doc, e) => path.count(doc, e) <= 1;
+  return ofNames((doc, e) => path.count(doc, e) <= 1);
 }
 
 /** string-length(substring-after(child, ".")) <= 2. @throws RuleError XPTY0004 */
 function twoDecimals(name: NameId): En16931Test {
-  return (doc, e) => {
-    const child = onlyChild(doc, e, name);
-    return child === NONE || fractionLength(doc.text(child)) <= 2;
-  };
+  return ofNamesFirst(
+    (doc, e) => (onlyChild(doc, e, name) === NONE ? true : undefined),
+    (doc, e) => {
+      const child = onlyChild(doc, e, name);
+      return child === NONE || fractionLengthOf(doc, child) <= 2;
+    },
+  );
 }
 
 /** One BR-DEC assert about a child of the context. */
@@ -65,4 +75,9 @@ export const decimalsOf = (id: string, terms: string, name: string): En16931Asse
 
 /** Asserts of the official file that always hold: kept so that the catalogue is complete. */
 export const alwaysHolds = (id: string, terms: string, message: string): En16931Assert =>
-  fatal(id, terms, message, () => true);
+  fatal(
+    id,
+    terms,
+    message,
+    ofNames(() => true),
+  );

@@ -7,7 +7,7 @@ import { add, eq, isZero, round, roundTo, sub, ZERO } from "../decimal.js";
 import type { Decimal } from "../decimal.js";
 import { fatal, rule, RuleError } from "../rule.js";
 import type { Rule } from "../rule.js";
-import { childDecimal, childText, decimalOf, fractionLength, normalizeSpace } from "../values.js";
+import { childDecimal, childText, decimalOf, fractionLengthOf, normalizeSpace } from "../values.js";
 import type { En16931Facts } from "./facts.js";
 import { decimalsOf, present } from "./tests.js";
 import type { En16931Assert, En16931Test } from "./tests.js";
@@ -269,7 +269,7 @@ function taxAmountDecimals(currencyCode: NameId): En16931Test {
         found = c;
       }
     }
-    return found === NONE || fractionLength(doc.text(found)) <= 2;
+    return found === NONE || fractionLengthOf(doc, found) <= 2;
   };
 }
 

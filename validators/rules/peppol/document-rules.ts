@@ -3,7 +3,7 @@ import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { attr, cac, cbc } from "../../xml/names.js";
 import { at } from "../path.js";
-import { fatal, rule, ruleWhen } from "../rule.js";
+import { fatal, ofNamesFirst, rule, ruleWhen } from "../rule.js";
 import type { Pattern, Rule } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
 import { normalizeSpace, signOf } from "../values.js";
@@ -19,7 +19,8 @@ export const EMPTY_ELEMENTS: Pattern<PeppolFacts> = {
   rules: [
     ruleWhen(
       "*",
-      isEmpty,
+      // Where the form of a line is known, its elements are not empty.
+      ofNamesFirst(() => false, isEmpty),
       fatal("PEPPOL-EN16931-R008", "", "The element is empty. Give it a value or leave it out.", () => false),
     ),
   ],

@@ -6,7 +6,7 @@ import type { NameId } from "../../xml/names.js";
 import { abs, add, decimal, div, eq, HUNDRED, isZero, le, mul, ONE, roundTo, sign, sub, ZERO } from "../decimal.js";
 import type { Decimal } from "../decimal.js";
 import { at } from "../path.js";
-import { fatal, rule, RuleError, ruleWhen } from "../rule.js";
+import { fatal, ofNames, ofNamesFirst, rule, RuleError, ruleWhen } from "../rule.js";
 import type { Rule } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";
@@ -31,7 +31,7 @@ const hasBase = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cbc.Base
 const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
   ruleWhen(
     ALLOWANCES,
-    (doc, e) => hasPercentage(doc, e) && !hasBase(doc, e),
+    ofNames((doc, e) => hasPercentage(doc, e) && !hasBase(doc, e)),
     fatal(
       "PEPPOL-EN16931-R041",
       "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
@@ -41,7 +41,7 @@ const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
   ),
   ruleWhen(
     ALLOWANCES,
-    (doc, e) => !hasPercentage(doc, e) && hasBase(doc, e),
+    ofNames((doc, e) => !hasPercentage(doc, e) && hasBase(doc, e)),
     fatal(
       "PEPPOL-EN16931-R042",
       "BT-93 BT-94 BT-100 BT-101 BT-137 BT-138 BT-142 BT-143",
@@ -55,7 +55,7 @@ const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
       "PEPPOL-EN16931-R040",
       "BT-92 BT-93 BT-94 BT-99 BT-100 BT-101 BT-136 BT-137 BT-138 BT-141 BT-142 BT-143",
       "The amount of the allowance or charge is not its base amount times its percentage (0.02 of difference is tolerated). Recalculate it.",
-      isPercentageOfBase,
+      ofNamesFirst((doc, e) => (hasPercentage(doc, e) && hasBase(doc, e) ? undefined : true), isPercentageOfBase),
     ),
     fatal(
       "PEPPOL-EN16931-R043",
@@ -105,13 +105,15 @@ const CURRENCY_AMOUNTS =
   "cbc:LineExtensionAmount | cbc:TaxExclusiveAmount | cbc:TaxInclusiveAmount | cbc:AllowanceTotalAmount | " +
   "cbc:ChargeTotalAmount | cbc:PrepaidAmount | cbc:PayableRoundingAmount | cbc:PayableAmount";
 
-const isNotAccountingTotal = (doc: XmlDocument, e: ElementId): boolean =>
-  doc.name(e) !== cbc.TaxAmount ||
-  doc.name(doc.parent(e)) === cac.TaxSubtotal ||
-  doc.has(doc.parent(e), cac.TaxSubtotal);
+const isNotAccountingTotal = ofNames(
+  (doc, e) =>
+    doc.name(e) !== cbc.TaxAmount ||
+    doc.name(doc.parent(e)) === cac.TaxSubtotal ||
+    doc.has(doc.parent(e), cac.TaxSubtotal),
+);
 
 const currencyRule = (variant: Variant): Rule<PeppolFacts> =>
-  ruleWhen(
+  ruleWhen<PeppolFacts>(
     variant.subtotalCurrencyIsChecked ? `${CURRENCY_AMOUNTS} | cac:TaxSubtotal/cbc:TaxAmount` : CURRENCY_AMOUNTS,
     isNotAccountingTotal,
     fatal(
@@ -179,21 +181,32 @@ const LINE_RULES: readonly Rule<PeppolFacts>[] = [
       "The line net amount is not quantity × (net price / base quantity) + charges − allowances (0.02 of difference is tolerated). Recalculate the line.",
       isLineAmountRight,
     ),
-    fatal("PEPPOL-EN16931-R121", "BT-149", "The price base quantity must be greater than zero.", (doc, e) => {
-      const quantity = BASE_QUANTITY.one(doc, e);
-      return quantity === NONE || sign(decimalOf(doc, quantity)) > 0;
-    }),
+    fatal(
+      "PEPPOL-EN16931-R121",
+      "BT-149",
+      "The price base quantity must be greater than zero.",
+      ofNamesFirst(
+        (doc, e) => (BASE_QUANTITY.one(doc, e) === NONE ? true : undefined),
+        (doc, e) => {
+          const quantity = BASE_QUANTITY.one(doc, e);
+          return quantity === NONE || sign(decimalOf(doc, quantity)) > 0;
+        },
+      ),
+    ),
     fatal(
       "PEPPOL-EN16931-R100",
       "BT-128",
       "The line names several invoiced objects. Keep one cac:DocumentReference.",
-      (doc, e) => doc.countChildren(e, cac.DocumentReference) <= 1,
+      ofNames((doc, e) => doc.countChildren(e, cac.DocumentReference) <= 1),
     ),
     fatal(
       "PEPPOL-EN16931-R101",
       "BT-128",
       "A cac:DocumentReference of a line identifies the invoiced object: give it the document type code 130.",
-      (doc, e) => !doc.has(e, cac.DocumentReference) || someReferenceIsObject(doc, e),
+      ofNamesFirst(
+        (doc, e) => (doc.has(e, cac.DocumentReference) ? undefined : true),
+        (doc, e) => !doc.has(e, cac.DocumentReference) || someReferenceIsObject(doc, e),
+      ),
     ),
   ),
 ];
@@ -254,12 +267,12 @@ const PRICE_RULES: readonly Rule<PeppolFacts>[] = [
       "PEPPOL-EN16931-R046",
       "BT-146 BT-147 BT-148",
       "The net price is not the gross price minus the discount. Correct one of the three amounts.",
-      isNetPriceRight,
+      ofNamesFirst((doc, e) => (hasBase(doc, e) ? undefined : true), isNetPriceRight),
     ),
   ),
   ruleWhen(
     "cac:Price/cbc:BaseQuantity",
-    (doc, e) => doc.attr(e, attr.unitCode) !== undefined,
+    ofNames((doc, e) => doc.hasAttr(e, attr.unitCode)),
     fatal(
       "PEPPOL-EN16931-R130",
       "BT-130 BT-150",

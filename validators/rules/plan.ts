@@ -1,0 +1,103 @@
+/**
+ * What is left of the rules for lines of one form: the names in such a line decide which rules concern which of its
+ * elements and how every test about names alone comes out, so that only tests of values remain to be made.
+ */
+import type { ElementId, XmlDocument } from "../xml/document.js";
+import type { Form } from "../xml/repeats/forms.js";
+import { RuleError } from "./rule.js";
+import type { Assert, Facts, Rule, Survey, Test } from "./rule.js";
+
+/** A rule whose context an element matches, and its pattern. */
+interface Match<F extends Facts> {
+  readonly rule: Rule<F>;
+  readonly pattern: number;
+}
+
+/** One rule for one element of a line. */
+export interface PlanStep<F extends Facts> {
+  /** The element, counted from the line. */
+  readonly offset: number;
+  /** The predicate of the rule; undefined when the form fulfils it. */
+  readonly when: Test<F> | undefined;
+  readonly asserts: readonly Assert<F>[];
+  readonly survey?: Survey<F>;
+  /** The step after the pattern for this element: a pattern judges an element once. */
+  readonly next: number;
+}
+export type Plan<F extends Facts> = readonly PlanStep<F>[];
+
+/** The plans of one rule set, by form. */
+export class Plans<F extends Facts> {
+  /** A form lives no longer than its document and the memory of forms; its plan goes with it. */
+  readonly #known = new WeakMap<Form, { readonly key: string; readonly plan: Plan<F> | undefined }>();
+
+  /**
+   * The plan for a line, undefined when a test about names cannot be made: then the line is judged like any element.
+   * @param key  what the plan depends on beside the form: equal keys, equal matches
+   * @param matching  the rules whose contexts an element matches, in order
+   */
+  of(
+    doc: XmlDocument,
+    line: { readonly element: ElementId; readonly form: Form },
+    key: string,
+    matching: (e: ElementId) => readonly Match<F>[],
+  ): Plan<F> | undefined {
+    const known = this.#known.get(line.form);
+    if (known?.key === key) return known.plan;
+    const plan = makePlan(doc, line.element, matching);
+    this.#known.set(line.form, { key, plan });
+    return plan;
+  }
+}
+
+function makePlan<F extends Facts>(
+  doc: XmlDocument,
+  line: ElementId,
+  matching: (e: ElementId) => readonly Match<F>[],
+): Plan<F> | undefined {
+  const steps: PlanStep<F>[] = [];
+  try {
+    for (let e = line; e < doc.end(line); e += 1) {
+      for (const group of byPattern(matching(e))) {
+        const left = remaining(doc, e, group);
+        const next = steps.length + left.length;
+        for (const step of left) steps.push({ ...step, offset: e - line, next });
+      }
+    }
+    return steps;
+  } catch (error) {
+    if (error instanceof RuleError) return undefined;
+    throw error;
+  }
+}
+
+/** Matches in groups of one pattern each. */
+function byPattern<F extends Facts>(matches: readonly Match<F>[]): readonly (readonly Match<F>[])[] {
+  const patterns = [...new Set(matches.map(({ pattern }) => pattern))];
+  return patterns.map((pattern) => matches.filter((match) => match.pattern === pattern));
+}
+
+type Remaining<F extends Facts> = Pick<PlanStep<F>, "when" | "asserts" | "survey">;
+
+/** What the rules of one pattern still have to ask of an element; nothing when the names have answered everything. */
+function remaining<F extends Facts>(
+  doc: XmlDocument,
+  e: ElementId,
+  group: readonly Match<F>[],
+): readonly Remaining<F>[] {
+  const left: Remaining<F>[] = [];
+  for (const { rule } of group) {
+    const applies = rule.when === undefined ? true : answeredByForm(rule.when, doc, e);
+    if (applies === false) continue;
+    left.push({
+      when: applies === true ? undefined : rule.when,
+      asserts: rule.asserts.filter(({ holds }) => answeredByForm(holds, doc, e) !== true),
+      ...(rule.survey === undefined ? {} : { survey: rule.survey }),
+    });
+    if (applies === true) break;
+  }
+  return left.some(({ asserts, survey }) => asserts.length > 0 || survey !== undefined) ? left : [];
+}
+
+const answeredByForm = <F extends Facts>(test: Test<F>, doc: XmlDocument, e: ElementId): boolean | undefined =>
+  test.byForm?.(doc, e);
