@@ -2,6 +2,7 @@
  * What the pool asks its workers and what they answer: plain data only, for classes do not survive `postMessage`.
  * Types and lists, no behaviour; the engine may import this file.
  */
+import type { MapInput, MapOutput } from "../engine/invoices/mapper/protocol.js";
 import type { Language, Report } from "./report.js";
 import type { ResponseFacts, ResponseInput } from "./responses.js";
 import type { ParseInput, ParseOutput } from "./summary.js";
@@ -9,6 +10,7 @@ import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
 import type { ViewInput, ViewOutput } from "./view/render.js";
 import type { ScanLimits } from "./xml/limits.js";
 
+export type { MapInput, MapOutput } from "../engine/invoices/mapper/protocol.js";
 export type { DocumentFacts, Endpoint, Finding, Language, Layer, Report, RuleSetUsed, Severity } from "./report.js";
 export type { ResponseFacts } from "./responses.js";
 export type { DocumentSummary, ParseInput, ParseOutput } from "./summary.js";
@@ -56,8 +58,10 @@ export interface Tasks extends SignatureTasks {
   readonly view: { readonly input: ViewInput; readonly output: ViewOutput };
   /** Reads a Message Level Status or an Invoice Response. */
   readonly response: { readonly input: ResponseInput; readonly output: ResponseFacts | undefined };
+  /** Makes a create body of the Connector out of a source. */
+  readonly map: { readonly input: MapInput; readonly output: MapOutput };
 }
-export type TaskKind = "validate" | "parse" | "view" | "response" | SignatureTaskKind;
+export type TaskKind = "validate" | "parse" | "view" | "response" | "map" | SignatureTaskKind;
 
 /** One piece of work inside a batch. */
 export interface Job {

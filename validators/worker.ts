@@ -40,6 +40,7 @@ const LOADERS: { readonly [K in TaskKind]: Loader<K> } = {
     return (input) => withoutBackingStore(renderDocument(input));
   },
   response: async () => (await import("./responses.js")).readResponse,
+  map: async () => (await import("../engine/invoices/mapper/map.js")).mapSource,
   "as4.seal": () => signature("as4.seal"),
   "as4.open": () => signature("as4.open"),
   "as4.sign": () => signature("as4.sign"),

@@ -789,6 +789,20 @@ export const LIMITS = {
   invoice_text_chars_max: 4_000,
   invoice_name_chars_max: 80,
   invoice_prepayments_max: 100,
+  // Connector
+  /** spec/enterprise.md, Connector: the key derived from it takes 255 characters. Ours. */
+  connector_external_id_chars_max: 255,
+  // Mapper
+  /** Members of an answer: issues, and members of the source that became nothing. Ours. */
+  mapper_issues_max: 200,
+  mapper_unmapped_max: 200,
+  /** A number with its currency, or a day, has no more characters. Ours. */
+  mapper_number_chars_max: 64,
+  /** Characters of a place of the source in an answer. Ours. */
+  mapper_place_chars_max: 200,
+  /** Entries of a field map or of defaults, and characters of one path in it. Ours. */
+  mapper_field_map_entries_max: 100,
+  mapper_path_chars_max: 200,
 
   /** Sealed documents that have killed workers, kept in DATA_DIR/quarantine for the operator. Ours. */
   quarantine_files_max: 100,

@@ -2,11 +2,19 @@
 import { participantParts } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import type { Attachment, Draft, Party, Payment } from "./draft.js";
+import { hasCheckDigits } from "./iban.js";
 import { Members } from "./members.js";
 import type { InvoiceObject } from "./members.js";
 import type { Problems } from "./problems.js";
 import { readLines } from "./read-lines.js";
-import { ATTACHMENT_TYPES, DOCUMENT_KINDS, PAYMENT_METHODS, PAYMENT_UNDEFINED, TRANSFERS } from "./terms.js";
+import {
+  ATTACHMENT_TYPES,
+  DOCUMENT_KINDS,
+  PAYMENT_METHODS,
+  PAYMENT_UNDEFINED,
+  SLOVAK_SCHEME,
+  TRANSFERS,
+} from "./terms.js";
 import type { InvoiceKind } from "./terms.js";
 
 const MEMBERS: ReadonlySet<string> = new Set(
@@ -23,7 +31,6 @@ const COUNTRY = /^[A-Z]{2}$/u;
 const CURRENCY = /^[A-Z]{3}$/u;
 const IBAN = /^[A-Z]{2}\d{2}[A-Za-z0-9]{10,30}$/u;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/u;
-const SLOVAK_SCHEME = "0245";
 const KINDS = Object.fromEntries(Object.keys(DOCUMENT_KINDS).map((kind) => [kind, kind as InvoiceKind]));
 
 /**
@@ -99,12 +106,6 @@ function readPayment(members: Members): Payment | undefined {
   if (TRANSFERS.has(code) && members.value("iban") === undefined) members.fails("iban", "JSON-MISSING");
   const says = iban !== undefined || method !== undefined || variableSymbol !== undefined;
   return says ? { code, iban, variableSymbol } : undefined;
-}
-
-/** The first four characters come last, letters count from 10: the number leaves 1 when divided by 97. */
-function hasCheckDigits(iban: string): boolean {
-  const moved = iban.slice(4).toUpperCase() + iban.slice(0, 4);
-  return BigInt(moved.replace(/[A-Z]/gu, (letter) => String(letter.charCodeAt(0) - 55))) % 97n === 1n;
 }
 
 /** What was paid before, and the invoices by which it was asked for. */

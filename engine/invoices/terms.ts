@@ -114,3 +114,6 @@ export const ATTACHMENT_TYPES: ReadonlySet<string> = new Set([
   "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
   "application/vnd.oasis.opendocument.spreadsheet",
 ]);
+
+/** Participants of Slovakia are named by their tax id under this scheme. */
+export const SLOVAK_SCHEME = "0245";

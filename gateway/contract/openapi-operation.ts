@@ -223,7 +223,7 @@ function columnsInWords(row: Route): string {
   const lines = [
     WHO[row.credential],
     row.scopes.length === 0 ? undefined : `Scope: ${row.scopes.map((scope) => `\`${scope}\``).join(", ")}.`,
-    row.context === "forbidden" || row.context === "customer" ? "X-Firm-Id must not be sent." : undefined,
+    ["forbidden", "customer", "customer_body"].includes(row.context) ? "X-Firm-Id must not be sent." : undefined,
     rate === undefined
       ? undefined
       : `Limit: ${rate.limit} requests per ${rate.window_ms / 1000} seconds and ${whose[rate.key]}.`,

@@ -27,6 +27,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Onboarding: "Firms that only send, which an integrator asks for.",
   Peppol: "What other access points and the network ask for.",
   Documents: "What became of documents that were sent.",
+  Mapper: "Sources of every form become documents that can be created.",
   Validation: "Documents are judged and read without being sent.",
   Lookup: "Who is on the network and takes what, and who a company is.",
   Reporting: "What was exchanged in a period, and the reports about it.",

@@ -33,10 +33,11 @@ type Credential = (typeof CREDENTIALS)[number];
 /**
  * For whom the call is made. `participant`: X-Peppol-Participant-Id names it, the firm follows from it. `firm`:
  * X-Firm-Id names it for a central key, the key itself otherwise. `customer`: the query's customerRef names the firm,
- * X-Firm-Id is 400. `forbidden`: X-Firm-Id is 400. `none`: the header is not looked at.
+ * X-Firm-Id is 400. `customer_body`: the same with the body's customerRef. `forbidden`: X-Firm-Id is 400. `none`: the
+ * header is not looked at.
  * @source spec/enterprise.md, Endpoints, conventions; Connector; spec/rulings.md, sections 1 and 11
  */
-export const CONTEXTS = ["participant", "firm", "customer", "forbidden", "none"] as const;
+export const CONTEXTS = ["participant", "firm", "customer", "customer_body", "forbidden", "none"] as const;
 type Context = (typeof CONTEXTS)[number];
 
 export interface IdempotencyForm {
@@ -179,7 +180,7 @@ interface RouteRequest<
   /** The parsed body; for `xml` and `raw` its exact bytes. */
   readonly body: Body;
   readonly caller: C extends "none" | "admin" ? undefined : Caller;
-  readonly firm: X extends "firm" ? FirmContext : X extends "customer" ? CustomerContext : undefined;
+  readonly firm: X extends "firm" ? FirmContext : X extends "customer" | "customer_body" ? CustomerContext : undefined;
   readonly participant: X extends "participant" ? ParticipantContext : undefined;
   readonly idempotencyKey: I extends "none" ? undefined : I extends "optional" ? string | undefined : string;
 }

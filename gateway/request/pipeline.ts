@@ -4,7 +4,7 @@ import { Refusal } from "../../engine/base/errors.js";
 import type { Family, Route } from "../contract/route.js";
 import type { Head, PipelineRequest } from "../http/conversation.js";
 import { createInflater } from "./inflate.js";
-import type { Plan } from "./plan.js";
+import type { Plan, Step } from "./plan.js";
 import type { PipelinePorts } from "./ports.js";
 import { RoutedRequest } from "./request.js";
 import { createRouter } from "./router.js";
@@ -57,13 +57,15 @@ const offered = (methods: readonly string[]): readonly string[] =>
 /** Chooses the steps of a row. This is done once for each row, at the start. */
 function planOf(row: Route): Plan {
   const steps = STEPS.filter((step) => step.applies(row));
+  const gate = steps.findIndex(({ gates }) => gates === true);
+  const isEarly = ({ needs }: Step, at: number): boolean => needs === "head" && (gate === -1 || at < gate);
   return {
     row,
     family: row.family,
     label: `${row.mounts[0] ?? ""}${row.path}`,
     method: row.method,
-    head: steps.filter((step) => step.needs === "head"),
-    body: steps.filter((step) => step.needs === "body"),
+    head: steps.filter(isEarly),
+    body: steps.filter((step, at) => !isEarly(step, at)),
   };
 }
 

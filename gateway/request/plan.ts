@@ -40,6 +40,8 @@ export interface SteppedRequest extends AnyRequest, Found {
 export interface Step {
   readonly name: string;
   readonly needs: "head" | "body";
+  /** Whether the steps behind it depend on what it finds, and wait for the body with it. @default false */
+  readonly gates?: true;
   /** Whether a row has this step at all; asked once, at start. */
   applies(row: Route): boolean;
   /**

@@ -78,7 +78,7 @@ export const STEPS: readonly Step[] = [
   {
     name: "no firm context (400)",
     needs: "head",
-    applies: (row) => row.context === "forbidden" || row.context === "customer",
+    applies: (row) => ["forbidden", "customer", "customer_body"].includes(row.context),
     refuses: ["FIRM_CONTEXT_FORBIDDEN"],
     run: noFirmContext,
   },
@@ -88,6 +88,14 @@ export const STEPS: readonly Step[] = [
     applies: (row) => row.context === "customer",
     refuses: ["REQUEST_INVALID", "NOT_FOUND", "FIRM_FORBIDDEN"],
     run: customerContext,
+  },
+  {
+    name: "customer of the body (400, 404) and binding (403)",
+    needs: "body",
+    gates: true,
+    applies: (row) => row.context === "customer_body",
+    refuses: ["MEDIA_TYPE", "BODY_MALFORMED", "REQUEST_INVALID", "NOT_FOUND", "FIRM_FORBIDDEN"],
+    run: customerOfBody,
   },
   {
     name: "participant (400) and binding (403)",
@@ -258,13 +266,29 @@ function noFirmContext(request: SteppedRequest): void {
 
 /** Reads customerRef from the query, ahead of the other parameters, because the caller's rights depend on it. */
 function customerContext(request: SteppedRequest): void | Promise<void> {
-  const { caller } = request;
-  if (caller === undefined) throw new Refusal("TOKEN_INVALID");
   const customerRef = parseQuery(request.head.query)["customerRef"] ?? "";
   if (customerRef === "")
     throw new Refusal("REQUEST_INVALID", [
       { field: "customerRef", message: "Name the firm in the query: customerRef=<your own id of it>." },
     ]);
+  return customerNamed(request, customerRef);
+}
+
+/** The same where the body names the firm, as it does when something is made for it. */
+function customerOfBody(request: SteppedRequest): void | Promise<void> {
+  const decoded = request.decoded();
+  const members = typeof decoded === "object" && decoded !== null ? (decoded as Readonly<Record<string, unknown>>) : {};
+  const { customerRef } = members;
+  if (typeof customerRef !== "string" || customerRef === "")
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "customerRef", message: "Name the firm in the body: customerRef is your own id of it, as text." },
+    ]);
+  return customerNamed(request, customerRef);
+}
+
+function customerNamed(request: SteppedRequest, customerRef: string): void | Promise<void> {
+  const { caller } = request;
+  if (caller === undefined) throw new Refusal("TOKEN_INVALID");
   const customer = request.ports.customerContext(caller, customerRef);
   if (customer instanceof Promise)
     return customer.then((late) => {

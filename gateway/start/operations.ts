@@ -33,7 +33,8 @@ import { consentPageRoutes } from "../routes/pages/consent.js";
 import { firmPageRoutes } from "../routes/pages/firm.js";
 import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
-import { connectorRoutes } from "../routes/connector.js";
+import { mapperRoutes } from "../routes/connector/mapper.js";
+import { connectorRoutes } from "../routes/connector/respond.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
 import { documentViewRoutes } from "../routes/documents/view.js";
@@ -116,6 +117,10 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   })),
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
+  })),
+  plug(mapperRoutes, ({ validators, sql }) => ({
+    map: validators.map.bind(validators),
+    ownFirm: (firmId) => readOwnFirm(sql, firmId),
   })),
   plug(validationRoutes, ({ validators, sql }) => ({
     report: validators.report.bind(validators),

@@ -103,6 +103,7 @@ const CONTEXTS: Readonly<Record<Route["context"], (kind: CallerKind) => Verdict>
     return names === "own" ? "in" : 403;
   },
   customer: ({ names }) => (names === "nothing" ? 400 : names === "own" ? "in" : 404),
+  customer_body: ({ names }) => (names === "nothing" ? 400 : names === "own" ? "in" : 404),
   participant: ({ names }) => (names === "nothing" ? 400 : names === "own" ? "in" : 403),
 };
 
@@ -118,7 +119,10 @@ function expectedOf(row: Route, kind: CallerKind): Verdict {
 }
 
 /** Contexts in which the firm is named by something else than X-Firm-Id. */
-const NAMED_OTHERWISE: readonly Route["context"][] = ["participant", "customer"];
+const NAMED_OTHERWISE: readonly Route["context"][] = ["participant", "customer", "customer_body"];
+
+/** Rows whose firm is called by its integrator's name for it. */
+const isCustomers = ({ context }: Route): boolean => context === "customer" || context === "customer_body";
 
 /** Codes of the steps before the handler. */
 const CONTEXT_CODES = /^(FIRM_CONTEXT_(FORBIDDEN|REQUIRED))$/;
@@ -133,8 +137,8 @@ function verdictOf(row: Route, status: number, error: Readonly<Record<string, un
   if (status === 403 && /no active binding|does not own the participant/.test(text)) return 403;
   if (status === 400 && (CONTEXT_CODES.test(String(error["code"])) || text.includes("X-Peppol-Participant-Id")))
     return 400;
-  if (row.context === "customer" && status === 400 && text.includes("customerRef")) return 400;
-  if (row.context === "customer" && status === 404) return 404;
+  if (isCustomers(row) && status === 400 && text.includes("customerRef")) return 400;
+  if (isCustomers(row) && status === 404) return 404;
   return "in";
 }
 
@@ -262,11 +266,19 @@ describe.each(serverForms)("the %s form", (form) => {
       });
     const path = row.path.replace(/\{\w+\}/g, () => randomUUID());
     const query = names && row.context === "customer" ? `?customerRef=${firm.customerRef}` : "";
-    return http(row.method, `${t.engine.publicUrl}${row.mounts[0] ?? ""}${path}${query}`, {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(names && row.context === "participant" ? { "x-peppol-participant-id": firm.participantId } : {}),
-      ...(names && !NAMED_OTHERWISE.includes(row.context) ? { "x-firm-id": firm.firmId } : {}),
-    });
+    const named =
+      names && row.context === "customer_body" ? JSON.stringify({ customerRef: firm.customerRef }) : undefined;
+    return http(
+      row.method,
+      `${t.engine.publicUrl}${row.mounts[0] ?? ""}${path}${query}`,
+      {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(names && row.context === "participant" ? { "x-peppol-participant-id": firm.participantId } : {}),
+        ...(names && !NAMED_OTHERWISE.includes(row.context) ? { "x-firm-id": firm.firmId } : {}),
+        ...(named === undefined ? {} : { "content-type": "application/json" }),
+      },
+      named,
+    );
   };
 
   test.each(publishedRows.map((row) => [`${row.method} ${row.mounts[0] ?? ""}${row.path}`, row] as const))(
@@ -280,7 +292,7 @@ describe.each(serverForms)("the %s form", (form) => {
         seen[name] = verdictOf(row, status, (json["error"] ?? {}) as Record<string, unknown>);
         expected[name] = expectedOf(row, KINDS[name]);
         // The integrator knows this customer; what it may not do any more is 403, as the Connector's table has it.
-        if (row.context === "customer" && name === "a central key for a firm that has withdrawn") expected[name] = 403;
+        if (isCustomers(row) && name === "a central key for a firm that has withdrawn") expected[name] = 403;
       }
       expect(seen).toEqual(expected);
     },

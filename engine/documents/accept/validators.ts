@@ -7,6 +7,8 @@ import { JobQuarantined, PoolBusy, quarantinedReport } from "../../../validators
 import type { ValidatorPool } from "../../../validators/pool.js";
 import type {
   Language,
+  MapInput,
+  MapOutput,
   ParseOutput,
   Report,
   ScanLimits,
@@ -46,6 +48,8 @@ export interface DocumentWorkers extends Validators, ResponseReader {
   parse(payload: Uint8Array, options: { readonly fairnessKey: string }): Promise<ParseOutput>;
   /** The document as a person reads it. @throws Refusal TEMPORARY when the queue is full */
   view(payload: Uint8Array, options: ViewOptions): Promise<ViewOutput>;
+  /** Makes a create body out of a source. @throws Refusal TEMPORARY when the queue is full */
+  map(input: MapInput, options: { readonly fairnessKey: string }): Promise<MapOutput>;
 }
 
 /** The letters that begin an id, with the group behind them: `BR-CO`, `UBL-CR`, `PEPPOL-EN16931`. */
@@ -124,6 +128,14 @@ export function createValidators(pool: ValidatorPool, metrics: Metrics, rulesDir
       ),
     view: (payload, { fairnessKey, language, format }) =>
       readable(pool.run("view", { bytes: payload, limits: SCAN_LIMITS, language, format }, { fairnessKey })),
+    map: async (input, { fairnessKey }) => {
+      try {
+        return await orTemporary(pool.run("map", input, { fairnessKey }));
+      } catch (error) {
+        if (!(error instanceof JobQuarantined)) throw error;
+        return { kind: "unreadable", ruleId: "MAPPER-TIME", message: "The source takes too long to be read." };
+      }
+    },
     response: async (payload) => {
       // Too large to be one: a worker need not be given a copy to find that out.
       if (payload.length > RESPONSE_LIMITS.bytes) return undefined;

@@ -59,6 +59,7 @@ const integrator = testCaller({ kind: "integrator", keyType: "sk_int" });
 
 const firm = route({ ...ROW, context: "firm" });
 const customer = route({ ...ROW, context: "customer" });
+const customerOfBody = route({ ...ROW, context: "customer_body", request: BODY });
 const participant = route({ ...ROW, context: "participant" });
 const json = route({ ...ROW, request: BODY });
 
@@ -96,6 +97,23 @@ const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocatio
     REQUEST_INVALID: { row: customer },
     NOT_FOUND: { row: customer, query: "customerRef=a", ports: { customerContext: refusing("NOT_FOUND") } },
     FIRM_FORBIDDEN: { row: customer, query: "customerRef=a", ports: { customerContext: refusing("FIRM_FORBIDDEN") } },
+  },
+  "customer of the body (400, 404) and binding (403)": {
+    MEDIA_TYPE: { row: customerOfBody, headers: { "content-type": "text/plain" }, body: "{}" },
+    BODY_MALFORMED: { row: customerOfBody, headers: JSON_HEADERS, body: "{" },
+    REQUEST_INVALID: { row: customerOfBody, headers: JSON_HEADERS, body: "{}" },
+    NOT_FOUND: {
+      row: customerOfBody,
+      headers: JSON_HEADERS,
+      body: '{"customerRef":"a"}',
+      ports: { customerContext: refusing("NOT_FOUND") },
+    },
+    FIRM_FORBIDDEN: {
+      row: customerOfBody,
+      headers: JSON_HEADERS,
+      body: '{"customerRef":"a"}',
+      ports: { customerContext: refusing("FIRM_FORBIDDEN") },
+    },
   },
   "participant (400) and binding (403)": {
     PARTICIPANT_REQUIRED: { row: participant },

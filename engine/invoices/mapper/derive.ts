@@ -1,0 +1,164 @@
+/** What follows from what a source says; nothing is derived without a word about it. */
+import { parseParticipantId, participantParts } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { exactOf, exactText, product, toCents } from "../exact.js";
+import type { Exact } from "../exact.js";
+import { SLOVAK_SCHEME } from "../terms.js";
+import type { Collection, FieldValue, FieldValues } from "./collect.js";
+import type { IssueCode } from "./issues.js";
+import { CERTAINTY } from "./names.js";
+
+/** The member states whose VAT ids begin with other letters than their country's code. */
+const COUNTRY_OF_PREFIX: Readonly<Record<string, string>> = { EL: "GR", XI: "GB" };
+
+export function derive(members: Collection): void {
+  deriveReference(members);
+  deriveAddress(members);
+  deriveCountry(members);
+  deriveExternalId(members);
+  for (const line of members.lines) {
+    spread(members, line);
+    deriveTreatment(members, line);
+    derivePrice(members, line);
+    deriveQuantity(members, line);
+  }
+}
+
+interface Derivation {
+  readonly target: string;
+  readonly value: string;
+  readonly from: FieldValue | undefined;
+  readonly code: IssueCode;
+  readonly certainty: number;
+}
+
+function add(members: Collection, { target, value, from, code, certainty }: Derivation, line?: FieldValues): void {
+  const member = { value, certainty: Math.min(certainty, from?.certainty ?? 1), source: from?.source };
+  members.put(target, member, line);
+  members.tell(code, { field: members.fieldOf(target, line), source: from?.source });
+}
+
+/** The buyer knows its own order: Peppol takes it where a reference is missing. */
+function deriveReference(members: Collection): void {
+  const order = members.head.get("orderReference");
+  if (order === undefined) return;
+  if (members.head.has("buyerReference")) members.tell("LOST", { field: "buyerReference", source: order.source });
+  else
+    add(members, {
+      target: "buyerReference",
+      value: order.value,
+      from: order,
+      code: "CONVERTED",
+      certainty: CERTAINTY.named,
+    });
+}
+
+/** `Hlavná 48, 040 01 Košice`. */
+const WHOLE_ADDRESS =
+  /^(?<street>[^,\n]+)[,\n]\s*(?:[A-Z]{1,2}-)?(?<postalCode>\d{3} ?\d{1,2}|\d{4,5})\s+(?<city>[^,\n]+?)(?:[,\n]\s*(?<country>[^,\n]+))?$/u;
+
+function deriveAddress(members: Collection): void {
+  const address = members.head.get("recipient.address");
+  if (address === undefined) return;
+  const groups = WHOLE_ADDRESS.exec(address.value)?.groups;
+  if (groups === undefined) {
+    // A street alone.
+    if (!members.head.has("recipient.street")) members.put("recipient.street", address);
+    return;
+  }
+  for (const name of ["street", "postalCode", "city"])
+    if (!members.head.has(`recipient.${name}`) && groups[name] !== undefined)
+      members.put(`recipient.${name}`, { ...address, value: groups[name].trim() });
+}
+
+function deriveCountry(members: Collection): void {
+  if (members.head.has("recipient.country")) return;
+  const vatId = members.head.get("recipient.vatId");
+  const network = members.head.get("recipient.networkId");
+  const prefix = /^[A-Z]{2}/u.exec(vatId?.value ?? "")?.[0];
+  const parsed = parseParticipantId(network?.value ?? "");
+  const scheme = parsed === undefined ? undefined : participantParts(parsed).scheme;
+  const country =
+    prefix === undefined ? (scheme === SLOVAK_SCHEME ? "SK" : undefined) : (COUNTRY_OF_PREFIX[prefix] ?? prefix);
+  if (country === undefined) return;
+  add(members, {
+    target: "recipient.country",
+    value: country,
+    from: prefix === undefined ? network : vatId,
+    code: "IMPLIED",
+    certainty: CERTAINTY.named,
+  });
+}
+
+function deriveExternalId(members: Collection): void {
+  const number = members.head.get("number");
+  if (members.head.has("externalId") || number === undefined) return;
+  if (number.value.length > LIMITS.connector_external_id_chars_max) return;
+  add(members, {
+    target: "externalId",
+    value: number.value,
+    from: number,
+    code: "EXTERNAL_ID_DERIVED",
+    certainty: CERTAINTY.named,
+  });
+}
+
+/** What the head says of all lines. */
+function spread(members: Collection, line: FieldValues): void {
+  for (const [of, target] of [
+    ["allVatRate", "vatRate"],
+    ["allTaxTreatment", "taxTreatment"],
+  ] as const) {
+    const said = members.head.get(of);
+    if (said !== undefined && !line.has(target)) line.set(target, said);
+  }
+}
+
+function deriveTreatment(members: Collection, line: FieldValues): void {
+  const treatment = line.get("taxTreatment");
+  if (treatment === undefined || treatment.value === "standard" || line.has("vatRate")) return;
+  add(members, { target: "vatRate", value: "0", from: treatment, code: "IMPLIED", certainty: CERTAINTY.named }, line);
+}
+
+const exactMember = (line: FieldValues, name: string): Exact | undefined => exactOf(line.get(name)?.value);
+
+/** The price without tax: from one with tax, or from the line's amount. */
+function derivePrice(members: Collection, line: FieldValues): void {
+  if (line.has("unitPrice")) return;
+  const gross = exactMember(line, "unitPriceWithTax");
+  const rate = exactMember(line, "vatRate");
+  const net = exactMember(line, "checkNet");
+  const quantity = exactMember(line, "quantity") ?? { coefficient: 1n, scale: 0 };
+  const share =
+    rate === undefined
+      ? undefined
+      : { coefficient: 100n * 10n ** BigInt(rate.scale) + rate.coefficient, scale: rate.scale + 2 };
+  const byAmount = net === undefined ? undefined : quotient(net, quantity);
+  const byTax = gross === undefined || share === undefined ? undefined : quotient(gross, share);
+  const price = byAmount ?? byTax;
+  if (price === undefined) return;
+  const isProven = net !== undefined && toCents(product(price, quantity)) === toCents(net) && net.scale <= 2;
+  const from = line.get(byAmount === undefined ? "unitPriceWithTax" : "checkNet");
+  const certainty = isProven ? CERTAINTY.implied : CERTAINTY.weak;
+  add(members, { target: "unitPrice", value: exactText(price), from, code: "DERIVED", certainty }, line);
+}
+
+function deriveQuantity(members: Collection, line: FieldValues): void {
+  const price = line.get("unitPrice");
+  if (line.has("quantity") || price === undefined) return;
+  add(members, { target: "quantity", value: "1", from: price, code: "DERIVED", certainty: CERTAINTY.implied }, line);
+}
+
+/** Places behind the point of a price. */
+const PLACES = 8;
+
+/** a ÷ b to the eighth place, a half away from zero; undefined for a division by 0. */
+function quotient(a: Exact, b: Exact): Exact | undefined {
+  if (b.coefficient === 0n) return undefined;
+  const dividend = a.coefficient * 10n ** BigInt(PLACES + b.scale);
+  const divisor = b.coefficient * 10n ** BigInt(a.scale);
+  const isNegative = dividend < 0n !== divisor < 0n;
+  const [size, by] = [dividend < 0n ? -dividend : dividend, divisor < 0n ? -divisor : divisor];
+  const rounded = (size * 2n + by) / (by * 2n);
+  return { coefficient: isNegative ? -rounded : rounded, scale: PLACES };
+}

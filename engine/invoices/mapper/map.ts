@@ -1,0 +1,146 @@
+/** The task of a worker: one source becomes one create body. */
+import { connectorCreateBody } from "../connector/create-body.js";
+import { LIMITS } from "../../base/limits.js";
+import { exactOf, exactText } from "../exact.js";
+import { Collection, headField, LOOK_AT } from "./collect.js";
+import type { FieldValue, FieldValues } from "./collect.js";
+import { defaultsOf } from "./defaults.js";
+import { derive } from "./derive.js";
+import { HEAD_FIELDS, LINE_FIELDS } from "./fields.js";
+import { judgeDocument } from "./judge.js";
+import { readJson } from "./json.js";
+import { CERTAINTY, kindOfTarget } from "./names.js";
+import type { MapInput, Mapped, MapOutput, SourceType } from "./protocol.js";
+import { Dictionary, UnreadableSource } from "./reading.js";
+import type { Reading } from "./reading.js";
+
+interface Read {
+  readonly reading: Reading;
+  readonly dictionary: Dictionary;
+}
+
+const READERS: Partial<Readonly<Record<SourceType, (input: MapInput) => Read>>> = {
+  json: ({ sourceJson, fieldMap }) => {
+    const dictionary = new Dictionary(fieldMap);
+    return { reading: readJson(sourceJson, dictionary), dictionary };
+  },
+};
+
+/** Maps a source. What is wrong with it is told in the answer; nothing of it is thrown. */
+export function mapSource(input: MapInput): MapOutput {
+  try {
+    const reader = READERS[input.sourceType];
+    if (reader === undefined)
+      throw new UnreadableSource("MAPPER-SOURCE", `sourceType ${input.sourceType} is not read.`);
+    const { reading, dictionary } = reader(input);
+    return assemble(new Collection(reading), dictionary, input);
+  } catch (error) {
+    if (!(error instanceof UnreadableSource)) throw error;
+    return { kind: "unreadable", ruleId: error.ruleId, message: error.message };
+  }
+}
+
+function assemble(members: Collection, dictionary: Dictionary, input: MapInput): Mapped {
+  for (const [target, source] of dictionary.unused()) members.tell("FIELD_MAP_UNUSED", { field: target, source });
+  takeDefaults(members, input);
+  derive(members);
+  judgeDocument(members, documentOf(members, input.customerRef), input.own);
+  tellUncertain(members);
+  const document = documentOf(members, input.customerRef);
+  const { issues, unmapped } = members;
+  const isDoubtful = issues.some(({ severity }) => severity !== "information");
+  return {
+    kind: "mapped",
+    document,
+    ready: !isDoubtful && connectorCreateBody.safeParse(document).success,
+    confidence: confidenceOf(members),
+    unmapped: unmapped.filter((_, at) => at < LIMITS.mapper_unmapped_max),
+    issues: issues.filter((_, at) => at < LIMITS.mapper_issues_max),
+    omitted:
+      Math.max(0, unmapped.length - LIMITS.mapper_unmapped_max) + Math.max(0, issues.length - LIMITS.mapper_issues_max),
+  };
+}
+
+function takeDefaults(members: Collection, { defaults }: MapInput): void {
+  for (const { target, value } of defaultsOf(defaults)) {
+    const kind = kindOfTarget(target);
+    if (kind === undefined) continue;
+    const name = target.replace(/^lines\[\]\./u, "").replace("recipient.address.", "recipient.");
+    const holders = target.startsWith("lines[]") ? members.lines : [undefined];
+    for (const line of holders)
+      if (!(line ?? members.head).has(name))
+        members.take({ target: name, kind, certainty: CERTAINTY.stated, source: `defaults.${target}`, value }, line);
+  }
+}
+
+/** Doubts of a whole column are told once. */
+function tellUncertain(members: Collection): void {
+  const told = new Set(members.issues.map(({ field }) => field));
+  for (const [target, { certainty, source }] of members.head)
+    if (isCopied(HEAD_MEMBERS, target) && certainty < LOOK_AT && !told.has(headField(target)))
+      members.tell("UNCERTAIN", { field: headField(target), source });
+  for (const line of members.lines)
+    for (const [target, { certainty, source }] of line)
+      if (isCopied(LINE_MEMBERS, target) && certainty < LOOK_AT && !told.has(members.fieldOf(target, line)))
+        members.tell("UNCERTAIN", {
+          field: members.lines.length === 1 ? `lines[0].${target}` : `lines[].${target}`,
+          source,
+        });
+}
+
+const isMember = (name: string): boolean => !/^(?:check|all|orderReference|reverseCharge|unitPriceWithTax)/u.test(name);
+const HEAD_MEMBERS = Object.keys(HEAD_FIELDS).filter(isMember);
+const RECIPIENT = ["name", "companyId", "taxId", "vatId", "networkId", "country"];
+const ADDRESS = ["street", "city", "postalCode"];
+const LINE_MEMBERS = Object.keys(LINE_FIELDS).filter(isMember);
+
+const isCopied = (names: readonly string[], target: string): boolean =>
+  names.includes(target) || (target.startsWith("recipient.") && target !== "recipient.address");
+
+/** FieldValues whose value is a number; as text where a double would not tell its digits. */
+const NUMBERS: ReadonlySet<string> = new Set([
+  "quantity",
+  "unitPrice",
+  "vatRate",
+  "discount",
+  "documentDiscountPercent",
+  "prepaidAmount",
+]);
+
+function valueOf(name: string, { value }: FieldValue): string | number {
+  if (!NUMBERS.has(name)) return value;
+  const exact = exactOf(Number(value));
+  return exact !== undefined && exactText(exact) === value ? Number(value) : value;
+}
+
+const pick = (members: FieldValues, names: readonly string[], prefix = ""): Readonly<Record<string, string | number>> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const member = members.get(prefix + name);
+      return member === undefined ? [] : [[name, valueOf(name, member)] as const];
+    }),
+  );
+
+function documentOf({ head, lines }: Collection, customerRef: string): Readonly<Record<string, unknown>> {
+  const address = pick(head, ADDRESS, "recipient.");
+  const hasAddress = Object.keys(address).length > 0;
+  return {
+    customerRef,
+    ...pick(head, HEAD_MEMBERS),
+    recipient: { ...pick(head, RECIPIENT, "recipient."), ...(hasAddress ? { address } : {}) },
+    lines: lines.map((line) => pick(line, LINE_MEMBERS)),
+  };
+}
+
+function confidenceOf(members: Collection): Readonly<Record<string, number>> {
+  const head = [...members.head].filter(([target]) => isCopied(HEAD_MEMBERS, target));
+  const lines = members.lines.flatMap((line) =>
+    [...line]
+      .filter(([target]) => isCopied(LINE_MEMBERS, target))
+      .map(([target, { certainty }]) => [members.fieldOf(target, line), certainty] as const),
+  );
+  return Object.fromEntries([
+    ...head.map(([target, { certainty }]) => [headField(target), certainty] as const),
+    ...lines,
+  ]);
+}

@@ -1,0 +1,122 @@
+/** Which member a name or a path of a source means. */
+import { HEAD_FIELDS, LINE_FIELDS, PARTY_FIELDS, PARTY_WORDS } from "./fields.js";
+import type { PartyRole, ValueKind } from "./fields.js";
+
+/** A member that a name means, and how sure that is. */
+export interface Meaning {
+  /** `number`, `recipient.city`, `supplier.taxId`; in a line `unitPrice`. */
+  readonly target: string;
+  readonly kind: ValueKind;
+  /** 0 to 1. */
+  readonly certainty: number;
+}
+
+/** How sure the meanings of names are. Below LOOK_AT a person must look. */
+export const CERTAINTY = { stated: 1, named: 0.95, implied: 0.7, weak: 0.6, shaped: 0.5 } as const;
+
+/** Letters and digits only, without accents and case: `Dátum splatnosti:` becomes `datumsplatnosti`. */
+export const fold = (text: string): string =>
+  text
+    .normalize("NFD")
+    .toLowerCase()
+    .replaceAll("ß", "ss")
+    .replace(/[^a-z0-9]+/gu, "");
+
+type Rows = Readonly<Record<string, { readonly kind: ValueKind; readonly names: string; readonly weak?: string }>>;
+
+function tableOf(rows: Rows): ReadonlyMap<string, Meaning> {
+  const words = (text = ""): readonly string[] => text.split(/\s+/u).filter((word) => word !== "");
+  const entries = Object.entries(rows).flatMap(([target, { kind, names, weak }]): (readonly [string, Meaning])[] => [
+    ...words(weak).map((name): [string, Meaning] => [name, { target, kind, certainty: CERTAINTY.weak }]),
+    ...words(names).map((name): [string, Meaning] => [name, { target, kind, certainty: CERTAINTY.named }]),
+  ]);
+  // A name that is sure in one row stays so when another row has it as a weak one.
+  return new Map([...entries].sort(([, a], [, b]) => a.certainty - b.certainty));
+}
+
+const HEAD = tableOf(HEAD_FIELDS);
+const PARTY = tableOf(PARTY_FIELDS);
+const LINE = tableOf(LINE_FIELDS);
+
+/** Longer words first, so that `odberatela` is not read as `odberatel` and an `a`. */
+const ROLES = (Object.entries(PARTY_WORDS) as [PartyRole, readonly string[]][])
+  .flatMap(([role, words]) => words.map((word) => ({ role, word })))
+  .sort((a, b) => b.word.length - a.word.length);
+
+/** Whose a folded name says its member is, and what is left of the name. */
+function roleOf(name: string): { readonly role: PartyRole; readonly rest: string } | undefined {
+  for (const { role, word } of ROLES) {
+    if (name.startsWith(word)) return { role, rest: name.slice(word.length) };
+    if (name.endsWith(word)) return { role, rest: name.slice(0, -word.length) };
+  }
+  return undefined;
+}
+
+/** Parents that say nothing more about a member than that it is of the document. */
+const NEUTRAL: ReadonlySet<string> = new Set(
+  `invoice invoices faktura faktury rechnung document documents doklad doc header head hlavicka kopf data root body record
+  summary sumar suhrn totals total sumy payment platba uhrada zahlung bank banka dates datumy fields general kopfdaten
+  creditnote dobropis gutschrift meta amounts currency`.split(/\s+/u),
+);
+
+const ofParty = (role: PartyRole, meaning: Meaning | undefined): Meaning | undefined =>
+  meaning === undefined ? undefined : { ...meaning, target: `${role}.${meaning.target}` };
+
+/** A party's member; what is left empty beside the word for the party is its name. */
+const partyMember = (role: PartyRole, name: string): Meaning | undefined =>
+  ofParty(role, PARTY.get(name === "" ? "name" : name));
+
+/**
+ * What a path of the head means: `["customer", "address", "city"]`, or `["Odberateľ - IČO"]`.
+ * @param within  the party that the surroundings of the name are about
+ */
+export function headMeaning(path: readonly string[], within?: PartyRole): Meaning | undefined {
+  const folded = path.map(fold).filter((name) => name !== "");
+  const leaf = folded.at(-1) ?? "";
+  const parent = folded.at(-2) ?? "";
+  const own = roleOf(leaf);
+  if (own !== undefined) {
+    const member = partyMember(own.role, own.rest);
+    // The name of a member can hold the word too: `customerReference`.
+    return HEAD.get(leaf) ?? member;
+  }
+  const above = folded
+    .slice(0, -1)
+    .map(roleOf)
+    .findLast((found) => found !== undefined);
+  const role = above?.role ?? within;
+  if (role !== undefined) return ofParty(role, PARTY.get(leaf));
+  // `dates.due`, `order.number`: the name is told by both.
+  const both = HEAD.get(parent + leaf) ?? HEAD.get(leaf + parent);
+  if (both?.certainty === CERTAINTY.named) return both;
+  const head = HEAD.get(leaf);
+  if (head?.certainty === CERTAINTY.named)
+    return parent === "" || NEUTRAL.has(parent) ? head : { ...head, certainty: CERTAINTY.implied };
+  // Identifiers of nobody: those of the other party, for the sender is known.
+  const party = PARTY.get(leaf);
+  if (party !== undefined && head === undefined && leaf !== "name")
+    return { ...party, target: `recipient.${party.target}`, certainty: CERTAINTY.implied };
+  return head ?? both;
+}
+
+/** What a path within a line means: `["price", "net"]`, or `["Cena za MJ"]`. */
+export function lineMeaning(path: readonly string[]): Meaning | undefined {
+  const folded = path.map(fold).filter((name) => name !== "");
+  const leaf = folded.at(-1) ?? "";
+  const parent = folded.at(-2) ?? "";
+  const meaning = LINE.get(leaf);
+  if (meaning?.certainty === CERTAINTY.named && folded.length === 1) return meaning;
+  return LINE.get(parent + leaf) ?? LINE.get(leaf + parent) ?? meaning ?? LINE.get(folded.length > 1 ? parent : "");
+}
+
+/** How a member that a field map names is read; undefined for a name that no document has. */
+export function kindOfTarget(target: string): ValueKind | undefined {
+  const line = /^lines\[\]\.(\w+)$/u.exec(target)?.[1];
+  if (line !== undefined) return rowKind(LINE_FIELDS, line);
+  const party = /^recipient\.(?:address\.)?(\w+)$/u.exec(target)?.[1];
+  if (party !== undefined) return rowKind(PARTY_FIELDS, party);
+  return rowKind(HEAD_FIELDS, target);
+}
+
+const rowKind = (rows: Rows, name: string): ValueKind | undefined =>
+  Object.hasOwn(rows, name) ? rows[name]?.kind : undefined;

@@ -1,0 +1,189 @@
+/**
+ * POST /connector/mapper over HTTP, on both forms of the server. Test names quote spec/enterprise.md, Connector, and
+ * spec/rulings.md, section 11, Mapper.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+
+import type { Clock } from "../../engine/base/clock.js";
+import { connectorCreateBody } from "../../engine/invoices/connector/create-body.js";
+import { accessToken, http, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { serverForms } from "../support/gateway.js";
+
+const SELLER = "demo-sender";
+const SOURCE = {
+  cisloFaktury: "2026-0042",
+  datumVystavenia: "20. 11. 2026",
+  datumSplatnosti: "04.12.2026",
+  odberatel: {
+    nazov: "Prijemca, a. s.",
+    ico: "12345678",
+    dic: "2020202020",
+    adresa: "Hlavná 48, 040 01 Košice",
+    krajina: "Slovensko",
+  },
+  polozky: [
+    { nazov: "Papier A4", mnozstvo: "3", mj: "ks", cenaBezDph: "23,90", sadzbaDph: "23 %" },
+    { nazov: "Účtovníctvo", mnozstvo: 1, mj: "ks", cenaBezDph: 32.8, sadzbaDph: 5 },
+  ],
+  sumaKUhrade: "122,63 €",
+  interneCislo: "x-1",
+};
+
+const errorOf = (answer: HttpAnswer): Record<string, unknown> => answer.json["error"] as Record<string, unknown>;
+
+describe.each(serverForms)("the mapper over %s", (form) => {
+  let t: TestEngine;
+  let token: string;
+  let monotonic = 0;
+  const clock: Clock = { now: () => Date.parse("2026-11-20T09:00:00.000Z"), monotonic: () => monotonic };
+
+  beforeAll(async () => {
+    t = await startTestEngine({ form, clock });
+    token = await accessToken(t.sandbox, t.sandbox.integrator);
+  });
+  afterAll(() => t.stop());
+  // Each test has a window of the rate limits of its own.
+  beforeEach(() => {
+    monotonic += 120_000;
+  });
+
+  const post = (body: unknown, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
+    http(
+      "POST",
+      `${t.sandbox.baseUrl}/connector/mapper`,
+      { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      JSON.stringify(body),
+    );
+  const json = (sourceJson: unknown, more: object = {}): Promise<HttpAnswer> =>
+    post({ customerRef: SELLER, sourceType: "json", sourceJson, execute: "preview", ...more });
+
+  // rulings §11: {templateKey?, sourceType, sourceText?, sourceJson?, customerRef, execute:"preview", fieldMap?, defaults?}
+  // → {preview{document}, confidence per field, unmapped[], issues[]}; the preview's document is a valid create body
+  test("POST /connector/mapper converts JSON into a sendable document: preview, confidence per field, unmapped, issues", async () => {
+    const answer = await json(SOURCE);
+    expect(answer.status, answer.text).toBe(200);
+    const { preview, confidence, unmapped, issues } = answer.json as {
+      preview: { document: unknown; ready: boolean };
+      confidence: Record<string, number>;
+      unmapped: string[];
+      issues: { code: string; severity: string }[];
+    };
+    expect(connectorCreateBody.parse(preview.document)).toEqual({
+      customerRef: SELLER,
+      externalId: "2026-0042",
+      number: "2026-0042",
+      issueDate: "2026-11-20",
+      dueDate: "2026-12-04",
+      currency: "EUR",
+      recipient: {
+        country: "SK",
+        name: "Prijemca, a. s.",
+        companyId: "12345678",
+        taxId: "2020202020",
+        address: { street: "Hlavná 48", city: "Košice", postalCode: "040 01" },
+      },
+      lines: [
+        { description: "Papier A4", quantity: 3, unit: "H87", unitPrice: 23.9, vatRate: 23 },
+        { description: "Účtovníctvo", quantity: 1, unit: "H87", unitPrice: 32.8, vatRate: 5 },
+      ],
+    });
+    expect(preview.ready).toBe(true);
+    expect(confidence["lines[1].unitPrice"]).toBeGreaterThan(0.9);
+    expect(Object.values(confidence).every((value) => value > 0 && value <= 1)).toBe(true);
+    expect(unmapped).toEqual(["interneCislo"]);
+    expect(issues.filter(({ severity }) => severity !== "information")).toEqual([]);
+  });
+
+  test("a source that leaves out what an invoice needs: each missing member is an issue, and the preview is not ready", async () => {
+    const answer = await json({ faktura: { cislo: "1" }, polozky: [{ nazov: "Papier", cenaBezDph: "1,50" }] });
+    expect(answer.status).toBe(200);
+    expect((answer.json["preview"] as { ready: boolean }).ready).toBe(false);
+    const missing = (answer.json["issues"] as { code: string; field: string }[])
+      .filter(({ code }) => code === "MISSING")
+      .map(({ field }) => field);
+    expect(missing).toEqual(["recipient.name", "recipient.country", "recipient", "lines[0].vatRate"]);
+  });
+
+  test("fieldMap names what is called otherwise, defaults what the source leaves out", async () => {
+    const answer = await json(
+      { kopf: { a1: "F-1" }, teile: [{ w: "Papier", m: "2", p: "10" }] },
+      {
+        fieldMap: {
+          number: "kopf.a1",
+          lines: "teile",
+          "lines[].description": "w",
+          "lines[].quantity": "m",
+          "lines[].unitPrice": "teile.p",
+        },
+        defaults: {
+          "recipient.country": "SK",
+          recipient: { name: "Prijemca", taxId: "2020202020" },
+          lines: { vatRate: 23 },
+          dueDate: "2026-12-04",
+        },
+      },
+    );
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.json["preview"]).toEqual({
+      ready: true,
+      document: {
+        customerRef: SELLER,
+        externalId: "F-1",
+        number: "F-1",
+        dueDate: "2026-12-04",
+        recipient: { country: "SK", name: "Prijemca", taxId: "2020202020" },
+        lines: [{ description: "Papier", quantity: 2, unitPrice: 10, vatRate: 23 }],
+      },
+    });
+    expect((answer.json["confidence"] as Record<string, number>)["lines[0].quantity"]).toBe(1);
+  });
+
+  test("a name that no create body has is 400 and named, in fieldMap and in defaults", async () => {
+    const answer = await json(SOURCE, { fieldMap: { nummer: "x" }, defaults: { lines: { farbe: "rot" } } });
+    expect([answer.status, errorOf(answer)["code"]]).toEqual([400, "VALIDATION_ERROR"]);
+    const details = errorOf(answer)["details"] as { field: string }[];
+    expect(details.map(({ field }) => field)).toEqual(["fieldMap.nummer", "defaults.lines[].farbe"]);
+  });
+
+  test.each([
+    ["no sourceJson for json", { sourceType: "json" }, "sourceJson"],
+    ["no sourceText for csv", { sourceType: "csv", sourceJson: {} }, "sourceText"],
+    ["an unknown sourceType", { sourceType: "pdf", sourceText: "x" }, "sourceType"],
+    ["another execute than preview", { sourceType: "json", sourceJson: {}, execute: "send" }, "execute"],
+  ])("%s is 400 and names the member", async (_, members, field) => {
+    const answer = await post({ customerRef: SELLER, ...members });
+    expect([answer.status, errorOf(answer)["field"]]).toEqual([400, field]);
+  });
+
+  test("a list of documents is 422: one document a call", async () => {
+    const answer = await json([SOURCE, SOURCE]);
+    expect([answer.status, errorOf(answer)["code"], errorOf(answer)["field"]]).toEqual([
+      422,
+      "VALIDATION_FAILED",
+      "sourceJson",
+    ]);
+  });
+
+  test("customerRef of another integrator is the same 404 as one that never was; without one it is 400 and named", async () => {
+    const never = await json(SOURCE, { customerRef: "never-was" });
+    expect([never.status, errorOf(never)["code"]]).toEqual([404, "NOT_FOUND"]);
+    const missing = await post({ sourceType: "json", sourceJson: SOURCE });
+    expect([missing.status, errorOf(missing)["field"]]).toEqual([400, "customerRef"]);
+    const number = await post({ customerRef: 7, sourceType: "json", sourceJson: SOURCE });
+    expect([number.status, errorOf(number)["field"]]).toEqual([400, "customerRef"]);
+  });
+
+  test("X-Firm-Id is 400: the firm is selected by customerRef", async () => {
+    const answer = await post(
+      { customerRef: SELLER, sourceType: "json", sourceJson: SOURCE },
+      { "x-firm-id": t.sandbox.sender.firmId },
+    );
+    expect([answer.status, errorOf(answer)["code"]]).toEqual([400, "FIRM_CONTEXT_FORBIDDEN"]);
+  });
+
+  test("nothing of the source gets into the log", async () => {
+    await json({ ...SOURCE, tajne: "Veľmi tajný text 77" });
+    expect(t.lines.join("\n")).not.toContain("tajný");
+  });
+});
