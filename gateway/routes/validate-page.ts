@@ -1,19 +1,20 @@
 /**
  * The page /validate and a page for each rule. They are files of this process: no other host is asked, and what a
- * document says never comes here.
+ * document says becomes no part of them.
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 
 import { LIMITS } from "../../engine/base/limits.js";
+import { STYLE_SOURCE } from "../../validators/view/style.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
-/** Scripts and styles of our files only; the script talks to this host only. */
+/** Scripts and styles of our files, and the style of a shown invoice, only; the script talks to this host only. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
-  "style-src 'self'",
+  `style-src 'self' ${STYLE_SOURCE}`,
   "img-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",

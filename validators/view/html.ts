@@ -97,11 +97,14 @@ function drawTable({ heading, columns, rows, omitted }: Table, lead = 0): Fragme
   </section> `;
 }
 
+const NUMBER_CHARS_MAX = 24;
 const numberClass = (isNumber: boolean): Fragment => isNumber && html` class="number"`;
 
 function drawCell({ text, more }: Cell, column: Column | undefined, isLead: boolean): Fragment {
   const classes = [
     column?.isNumber === true ? "number" : "",
+    // A number stays in one piece. What is too long for one is no number and may be broken anywhere.
+    column?.isNumber === true && text.length <= NUMBER_CHARS_MAX ? "short" : "",
     isLead ? "lead" : "",
     text === "" && more.length === 0 ? "empty" : "",
   ].filter((name) => name !== "");

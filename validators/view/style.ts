@@ -14,7 +14,8 @@ h2{font-size:.8rem;line-height:1.4;margin:0 0 .4rem;color:var(--quiet);text-tran
 p{margin:0}
 .head{display:flex;flex-wrap:wrap;gap:1rem 2rem;justify-content:space-between;align-items:flex-start;padding-bottom:1rem;border-bottom:2px solid var(--accent)}
 .head dl{display:flex;flex-wrap:wrap;gap:.5rem 2rem;margin:0}
-.head dd{font-size:1.15rem;margin:0;white-space:nowrap}
+.head>*{min-width:0}
+.head dd{font-size:1.15rem;margin:0}
 .head dt,.rows dt{color:var(--quiet)}
 .head .main{font-weight:700}
 .remark{margin-top:.75rem;font-weight:600}
@@ -32,13 +33,13 @@ td{vertical-align:top;border-bottom:1px solid var(--line);padding:.45rem .5rem}
 td span{white-space:pre-line}
 th:first-child,td:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}
 .number{text-align:right;font-variant-numeric:tabular-nums}
-td.number>span{white-space:nowrap}
+td.short>span{overflow-wrap:normal}
 small{display:block;color:var(--quiet);font-size:.82rem;line-height:1.4;white-space:pre-line}
 .sums{display:flex;flex-wrap:wrap;gap:1.5rem 3rem;justify-content:space-between;margin:1.75rem 0}
 .sums section{flex:1 1 19rem;margin:0}
-.totals dl{display:grid;grid-template-columns:1fr auto;gap:0;margin:0}
+.totals dl{display:grid;grid-template-columns:minmax(5rem,1fr) auto;gap:0;margin:0}
 .totals dt,.totals dd{margin:0;padding:.3rem 0;border-bottom:1px solid var(--line)}
-.totals dd{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;padding-left:1rem}
+.totals dd{text-align:right;font-variant-numeric:tabular-nums;padding-left:1rem}
 .totals .main{font-weight:700;font-size:1.15rem;background:var(--bar);border-bottom:2px solid var(--accent);padding:.5rem}
 footer{margin-top:2rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--quiet);font-size:.85rem}
 @media (max-width:44rem){
@@ -62,10 +63,13 @@ tr,.cards section,.sums section{break-inside:avoid}
 }
 `.replaceAll("\n", "");
 
+/** The style as a policy names it. */
+export const STYLE_SOURCE = `'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`;
+
 /** What the page may do, for a header and for the page itself: nothing but look like this. */
 export const PAGE_POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
+  `style-src ${STYLE_SOURCE}`,
   "base-uri 'none'",
   "form-action 'none'",
 ].join("; ");

@@ -35,24 +35,6 @@ const TEXTS = {
     failed: "The document could not be sent. Check the connection and try again.",
     unreadable: "The document cannot be read.",
     severities: { fatal: "Fatal", error: "Error", warning: "Warning", information: "Information" },
-    fields: {
-      number: "Number",
-      type: "Type",
-      issued: "Issued",
-      due: "Due",
-      seller: "Seller",
-      buyer: "Buyer",
-      reference: "Buyer reference",
-      account: "Account",
-      net: "Total without VAT",
-      vat: "VAT",
-      gross: "Total with VAT",
-      payable: "Amount due",
-      item: "Item",
-      quantity: "Quantity",
-      price: "Price",
-      amount: "Amount",
-    },
   },
   sk: {
     skip: "Na dokument",
@@ -87,24 +69,6 @@ const TEXTS = {
     failed: "Dokument sa nepodarilo odoslať. Skontrolujte spojenie a skúste to znova.",
     unreadable: "Dokument sa nedá prečítať.",
     severities: { fatal: "Závažné", error: "Chyba", warning: "Varovanie", information: "Informácia" },
-    fields: {
-      number: "Číslo",
-      type: "Typ",
-      issued: "Vystavená",
-      due: "Splatná",
-      seller: "Predávajúci",
-      buyer: "Kupujúci",
-      reference: "Referencia kupujúceho",
-      account: "Účet",
-      net: "Spolu bez DPH",
-      vat: "DPH",
-      gross: "Spolu s DPH",
-      payable: "Na úhradu",
-      item: "Položka",
-      quantity: "Množstvo",
-      price: "Cena",
-      amount: "Suma",
-    },
   },
 };
 const SEVERITIES = ["fatal", "error", "warning", "information"];
@@ -114,7 +78,6 @@ const LINES_MAX = 3_000;
 const LINES_AROUND = 3;
 /** A line without line breaks may be the whole document. */
 const LINE_CHARS_MAX = 2_000;
-const READ_LINES_MAX = 200;
 
 const byId = (id) => document.getElementById(id);
 const make = (tag, properties = {}, ...children) => {
@@ -158,6 +121,7 @@ const check = async (bytes) => {
     say("");
     show();
     byId("verdict").focus();
+    await showReading(bytes, shown.source, shown.verdict);
   } catch {
     say(text().failed);
   } finally {
@@ -183,7 +147,6 @@ const show = () => {
   showFilters(findings);
   showFindings(findings);
   showSource(source, findings);
-  showReading(source, verdict);
 };
 
 const showOmitted = ({ omittedRules = {} }) => {
@@ -284,93 +247,42 @@ const showSource = (source, findings) => {
   byId("source").replaceChildren(list);
 };
 
-/** Text of the first element at a path of local names, "" without one. */
-const at = (element, ...path) => {
-  let found = element;
-  for (const name of path) {
-    found = found === undefined ? undefined : [...found.children].find(({ localName }) => localName === name);
-  }
-  return found?.textContent.trim() ?? "";
-};
-const childrenOf = (element, ...names) => [...element.children].filter(({ localName }) => names.includes(localName));
-
-const partyOf = (root, side) => {
-  const [wrapper] = childrenOf(root, side);
-  const [party] = wrapper === undefined ? [] : childrenOf(wrapper, "Party");
-  if (party === undefined) return "";
-  return [
-    at(party, "PartyLegalEntity", "RegistrationName"),
-    at(party, "PartyTaxScheme", "CompanyID"),
-    at(party, "PostalAddress", "StreetName"),
-    [at(party, "PostalAddress", "PostalZone"), at(party, "PostalAddress", "CityName")].join(" ").trim(),
-    at(party, "PostalAddress", "Country", "IdentificationCode"),
-  ]
-    .filter((part) => part !== "")
-    .join(", ");
-};
-
 /** What the validator could not read is not parsed here either. */
 const rootOf = (source, { ruleSet }) =>
   ruleSet.length === 0 ? undefined : new DOMParser().parseFromString(source, "application/xml").documentElement;
 
-const showReading = (source, verdict) => {
-  const root = rootOf(source, verdict);
+/** The invoice as this server draws it, in a frame in which nothing runs. */
+const showReading = async (bytes, source, verdict) => {
   const reading = byId("reading");
-  if (root?.localName !== "Invoice" && root?.localName !== "CreditNote") {
+  const name = rootOf(source, verdict)?.localName;
+  if (name !== "Invoice" && name !== "CreditNote") {
     reading.replaceChildren(make("p", { textContent: text().unreadable }));
     return;
   }
-  const { fields } = text();
-  const currency = at(root, "DocumentCurrencyCode");
-  const money = (value) => (value === "" ? "" : `${value} ${currency}`);
-  const rows = {
-    number: at(root, "ID"),
-    type: `${root.localName} ${at(root, "InvoiceTypeCode") || at(root, "CreditNoteTypeCode")}`,
-    issued: at(root, "IssueDate"),
-    due: at(root, "DueDate") || at(root, "PaymentMeans", "PaymentDueDate"),
-    seller: partyOf(root, "AccountingSupplierParty"),
-    buyer: partyOf(root, "AccountingCustomerParty"),
-    reference: at(root, "BuyerReference"),
-    account: at(root, "PaymentMeans", "PayeeFinancialAccount", "ID"),
-    net: money(at(root, "LegalMonetaryTotal", "TaxExclusiveAmount")),
-    vat: money(at(root, "TaxTotal", "TaxAmount")),
-    gross: money(at(root, "LegalMonetaryTotal", "TaxInclusiveAmount")),
-    payable: money(at(root, "LegalMonetaryTotal", "PayableAmount")),
-  };
-  const list = make("dl");
-  for (const [name, value] of Object.entries(rows))
-    if (value !== "") list.append(make("dt", { textContent: fields[name] }), make("dd", { textContent: value }));
-  reading.replaceChildren(list, linesTable(root, fields));
+  const response = await fetch("/validate/view", {
+    method: "POST",
+    headers: { "Content-Type": "application/xml", "Accept-Language": language },
+    body: bytes,
+  });
+  if (!response.ok) {
+    reading.replaceChildren(make("p", { textContent: text()[REFUSALS[response.status] ?? "unreadable"] }));
+    return;
+  }
+  const frame = make("iframe", { title: text().reading, srcdoc: await response.text() });
+  // Of this origin, so that its height is known; without scripts, so that it can do nothing with it.
+  frame.sandbox.add("allow-same-origin");
+  frame.addEventListener("load", () => fit(frame));
+  reading.replaceChildren(frame);
 };
 
-const linesTable = (root, fields) => {
-  const head = make(
-    "tr",
-    {},
-    ...["item", "quantity", "price", "amount"].map((name, index) =>
-      make("th", { scope: "col", className: index === 0 ? "" : "number", textContent: fields[name] }),
-    ),
-  );
-  const lines = childrenOf(root, "InvoiceLine", "CreditNoteLine");
-  const rows = lines
-    .slice(0, READ_LINES_MAX)
-    .map((line) =>
-      make(
-        "tr",
-        {},
-        make("td", { textContent: at(line, "Item", "Name") }),
-        ...[
-          at(line, "InvoicedQuantity") || at(line, "CreditedQuantity"),
-          at(line, "Price", "PriceAmount"),
-          at(line, "LineExtensionAmount"),
-        ].map((value) => make("td", { className: "number", textContent: value })),
-      ),
-    );
-  if (lines.length > READ_LINES_MAX)
-    rows.push(make("tr", {}, make("td", { colSpan: 4, textContent: `… ${lines.length - READ_LINES_MAX}` })));
-  const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
-  return make("div", { className: "scroll" }, table);
+/** As high as what it shows: a page within a page scrolls badly. */
+const fit = (frame) => {
+  const height = frame.contentDocument?.documentElement.scrollHeight ?? 0;
+  if (height > 0) frame.height = String(height + 1);
 };
+window.addEventListener("resize", () => {
+  for (const frame of document.querySelectorAll("#reading iframe")) fit(frame);
+});
 
 const asJson = () => JSON.stringify(shown.verdict, undefined, 2);
 

@@ -1,0 +1,89 @@
+/**
+ * Invoices to be read, in a browser: at the widths of a phone and of a desk, in light and dark, no page scrolls sideways,
+ * its style is let in by its policy, and axe-core finds nothing.
+ */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { documentViewRoutes } from "../../gateway/routes/documents/view.js";
+import { parseUuid } from "../../engine/base/ids.js";
+import { LOOKS, LOOKS_TIMEOUT_MS } from "../support/browser-pages.js";
+import { describeBrowser } from "../support/chromium.js";
+import { conformanceFiles } from "../support/conformance.js";
+import { serverForms, startGateway, testCaller } from "../support/gateway.js";
+import type { TestGateway } from "../support/gateway.js";
+import { drawn, exampleBytes, invoiceSaying, VIEW_EXAMPLES } from "../support/views.js";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const WIDE = "W".repeat(300);
+const OWN: readonly (readonly [name: string, bytes: Buffer])[] = [
+  ["three hundred lines", invoiceSaying({}, 300)],
+  [
+    "words without blanks",
+    invoiceSaying({ Name: WIDE, Description: WIDE, ID: WIDE, StreetName: WIDE, PaymentID: WIDE }),
+  ],
+  ["amounts of many digits", invoiceSaying({ PayableAmount: "-123456789012.34", PriceAmount: "1234567890.12345678" })],
+];
+const EXAMPLES = conformanceFiles("documents/peppol-3.0.21", ".xml").length === 0 ? [] : VIEW_EXAMPLES;
+const DOCUMENTS = [...OWN, ...EXAMPLES.map(([name, ...path]) => [name, exampleBytes(path)] as const)];
+const idOf = (index: number): string => `018f6a3e-0000-7000-8000-${String(index).padStart(12, "0")}`;
+
+describeBrowser("invoices to be read in a browser", (executablePath) => {
+  let browser: Browser;
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway(
+      serverForms[0] ?? "node",
+      documentViewRoutes({
+        document: async (_, id, { language, format }) => {
+          const bytes = DOCUMENTS.find((_document, index) => parseUuid(idOf(index)) === id)?.[1] ?? Buffer.alloc(0);
+          return { kind: "shown", bytes: drawn(bytes, language, format), number: "" };
+        },
+        view: async () => ({ kind: "refused", findings: [] }),
+      }),
+      { ports: { authenticate: () => testCaller({ scopes: new Set(["documents:read"]) }) } },
+    );
+    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  });
+  afterAll(async () => {
+    await browser.close();
+    await gateway.stop();
+  });
+
+  test.each(LOOKS)(
+    "no invoice in the %s theme at %d pixels scrolls sideways, its style is let in, and axe-core finds nothing",
+    async (theme, width) => {
+      const context = await browser.newContext({
+        colorScheme: theme,
+        viewport: { width, height: 800 },
+        extraHTTPHeaders: { authorization: "Bearer good" },
+        bypassCSP: false,
+      });
+      for (const [index, [name]] of DOCUMENTS.entries()) {
+        const page = await context.newPage();
+        const complaints: string[] = [];
+        page.on("console", (message) => complaints.push(message.text()));
+        const language = index % 2 === 0 ? "sk" : "en";
+        await page.goto(`${gateway.origin}/api/v1/documents/${idOf(index)}/html?lang=${language}`);
+        expect([name, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([name, width]);
+        expect(await page.evaluate("getComputedStyle(document.body).margin")).toBe("0px");
+        expect([name, complaints]).toEqual([name, []]);
+        // The page's sandbox runs no script, axe-core among them: the same markup is judged in a page without one.
+        const judge = await context.newPage();
+        await judge.setContent((await page.content()).replace(/<meta http-equiv[^>]*>/u, ""));
+        await judge.evaluate(AXE);
+        const { violations } = (await judge.evaluate("axe.run()")) as {
+          readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
+        };
+        const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ""}`);
+        expect([name, found]).toEqual([name, []]);
+        await Promise.all([page.close(), judge.close()]);
+      }
+      await context.close();
+    },
+    LOOKS_TIMEOUT_MS,
+  );
+});
