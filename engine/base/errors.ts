@@ -194,6 +194,11 @@ export const ERRORS = {
     { sapi: "VALIDATION", enterprise: "KEY_LIMIT_REACHED" },
     "There are as many active keys of this kind as may be; delete one first.",
   ),
+  WEBHOOK_LIMIT_REACHED: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "WEBHOOK_LIMIT_REACHED" },
+    "There are as many subscriptions as may be; delete one first, or change one with PATCH.",
+  ),
   KEY_INACTIVE: row(
     400,
     { sapi: "VALIDATION", enterprise: "KEY_ALREADY_INACTIVE" },

@@ -155,6 +155,23 @@ export const LIMITS = {
   /** The check of table audit_entry has the same number. */
   user_agent_chars_max: 255,
 
+  // Webhooks
+  /** Subscriptions of one owner to one firm, and of an integrator to all its firms. Ours. */
+  webhooks_per_firm_max: 20,
+  webhooks_per_integrator_max: 20_000,
+  /** How long the name of a new URL's host is looked up; one that is not known by then is judged at the connection. */
+  webhook_resolve_ms: 2 * SECOND_MS,
+  /** How long the secret before signs beside a new one. Ours. */
+  webhook_secret_overlap_ms: 24 * HOUR_MS,
+  /** spec/rulings.md, section 10. */
+  webhook_attempts_max: 10,
+  /** spec/shapes.md, section 5: GET /webhooks/{id} adds deliveries[<=20]. */
+  webhook_latest_deliveries: 20,
+  /** Deliveries on one page, and how many can be passed over; a cursor goes further. Ours. */
+  webhook_page_default: 50,
+  webhook_page_max: 100,
+  webhook_offset_max: 10_000,
+
   // Nodes
   /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
   node_beat_ms: 2 * SECOND_MS,

@@ -23,6 +23,7 @@ const TAGS: Readonly<Record<string, string>> = {
   "Integrator keys": "Keys of an integrator: its own and those for single firms.",
   Firms: "The firms for which an integrator acts.",
   Consent: "Invitations of companies, and how their consent stands.",
+  Webhooks: "Who is told of what happens to documents, how it reaches them, and events to be pulled.",
   OAuth: "A program gets a key of an integrator whose administrator agrees.",
   Onboarding: "Firms that only send, which an integrator asks for.",
   Peppol: "What other access points and the network ask for.",

@@ -38,6 +38,7 @@ import { connectorRoutes } from "../routes/connector/respond.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
 import { documentViewRoutes } from "../routes/documents/view.js";
+import { webhookRoutes } from "../routes/events/webhooks.js";
 import { onboardingRoutes } from "../routes/people/onboarding.js";
 import { oauthRoutes } from "../routes/people/oauth.js";
 import { accountRoutes } from "../routes/partners/account.js";
@@ -58,6 +59,7 @@ import { sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
 import type { PeopleParts } from "./people.js";
 import { webRoutes } from "../routes/web.js";
+import type { WebhookParts } from "./webhooks.js";
 
 /** What of the running engine the ports of the rows are made of. Reads use what holds data, commands ask the actors. */
 interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
@@ -66,6 +68,7 @@ interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
   /** Keys, firms and consents, through their actors. */
   readonly partners: Partners;
   readonly lookups: LookupParts;
+  readonly webhooks: WebhookParts;
 }
 
 /** The published contract, in the order of the reference. */
@@ -115,6 +118,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     view: validators.view.bind(validators),
     document: (firmId, id, options) => viewDocument({ sql, sealer, validators }, firmId, id, options),
   })),
+  plug(webhookRoutes, ({ webhooks }) => webhooks),
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),

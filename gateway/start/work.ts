@@ -62,6 +62,7 @@ import { publicRows } from "./operations.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
 import { whyPacksAreRefused } from "./rule-packs.js";
+import { startWebhooks } from "./webhooks.js";
 
 /** What runs, as the listeners and the operators need it. */
 export interface Work extends PeopleParts {
@@ -365,10 +366,11 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const partners = partnersThroughActors(actors, partnerKind(identity));
   const tenants = { identity, partners, environment: config.ENVIRONMENT, ...people };
   const lookups = startLookups(base, { sql, accessPoint });
+  const webhooks = startWebhooks(base, { sql, sealer, cursors, actors });
   const rows = publicRows(
     {
       ...{ clock, log, metrics, sql, sealer, cursors, inbox, validators, archive, actors, document, participant },
-      ...{ ...tenants, recipients, lookups },
+      ...{ ...tenants, recipients, lookups, webhooks },
     },
     accessPoint,
   );

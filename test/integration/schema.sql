@@ -831,6 +831,101 @@ table stream_message
   constraint stream_message_pkey: PRIMARY KEY (id)
   index stream_message_due: CREATE INDEX stream_message_due ON public.stream_message USING btree (stream, consumer, available_at, id)
 
+table webhook_delivery
+  id uuid not null
+  position bigint not null generated always as identity
+  subscription_id uuid not null
+  endpoint_id uuid
+  owner_id uuid not null
+  firm_id uuid not null
+  event_id uuid not null
+  event text not null
+  place bigint not null
+  document_id uuid not null
+  occurred_at timestamp with time zone not null
+  test_run_id uuid
+  test_data jsonb
+  replay_of uuid
+  status text not null
+  attempts integer not null default 0
+  due_at timestamp with time zone
+  lease_owner text
+  attempted_at timestamp with time zone
+  response_status integer
+  response_body text
+  cause text
+  created_at timestamp with time zone not null
+  settled_at timestamp with time zone
+  resolved_at timestamp with time zone
+  resolution text
+  with options: fillfactor=70, autovacuum_vacuum_scale_factor=0.05
+  constraint webhook_delivery_attempts_check: CHECK ((attempts >= 0))
+  constraint webhook_delivery_check: CHECK (((status = ANY (ARRAY['SUCCESS'::text, 'FAILED'::text])) = (settled_at IS NOT NULL)))
+  constraint webhook_delivery_check1: CHECK (((settled_at IS NULL) OR ((due_at IS NULL) AND (lease_owner IS NULL))))
+  constraint webhook_delivery_check2: CHECK (((due_at IS NULL) OR (endpoint_id IS NOT NULL)))
+  constraint webhook_delivery_check3: CHECK (((lease_owner IS NULL) OR (due_at IS NOT NULL)))
+  constraint webhook_delivery_check4: CHECK (((resolved_at IS NULL) OR (status = 'FAILED'::text)))
+  constraint webhook_delivery_status_check: CHECK ((status = ANY (ARRAY['PENDING'::text, 'RETRYING'::text, 'SUCCESS'::text, 'FAILED'::text])))
+  constraint webhook_delivery_subscription_id_fkey: FOREIGN KEY (subscription_id) REFERENCES webhook_subscription(id)
+  constraint webhook_delivery_pkey: PRIMARY KEY (id)
+  index webhook_delivery_age: CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING btree (created_at)
+  index webhook_delivery_dead: CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (owner_id, firm_id, "position") WHERE ((status = 'FAILED'::text) AND (resolved_at IS NULL))
+  index webhook_delivery_document: CREATE INDEX webhook_delivery_document ON public.webhook_delivery USING btree (document_id, subscription_id, place) WHERE (due_at IS NOT NULL)
+  index webhook_delivery_due: CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL)
+  index webhook_delivery_event: CREATE UNIQUE INDEX webhook_delivery_event ON public.webhook_delivery USING btree (subscription_id, event_id) WHERE (replay_of IS NULL)
+  index webhook_delivery_leased: CREATE INDEX webhook_delivery_leased ON public.webhook_delivery USING btree (endpoint_id) WHERE (lease_owner IS NOT NULL)
+  index webhook_delivery_page: CREATE INDEX webhook_delivery_page ON public.webhook_delivery USING btree (subscription_id, "position")
+  index webhook_delivery_pull: CREATE INDEX webhook_delivery_pull ON public.webhook_delivery USING btree (owner_id, firm_id, place) WHERE ((endpoint_id IS NULL) AND (settled_at IS NULL))
+  index webhook_delivery_pull_all: CREATE INDEX webhook_delivery_pull_all ON public.webhook_delivery USING btree (owner_id, place) WHERE ((endpoint_id IS NULL) AND (settled_at IS NULL))
+
+table webhook_endpoint
+  id uuid not null
+  owner_id uuid not null
+  origin text not null
+  failures integer not null default 0
+  rest_until timestamp with time zone
+  with options: fillfactor=70
+  constraint webhook_endpoint_failures_check: CHECK ((failures >= 0))
+  constraint webhook_endpoint_pkey: PRIMARY KEY (id)
+  constraint webhook_endpoint_owner_id_origin_key: UNIQUE (owner_id, origin)
+
+table webhook_subscription
+  id uuid not null
+  firm_id uuid not null
+  integrator_id uuid
+  url text
+  endpoint_id uuid
+  events text[] not null
+  active boolean not null
+  disabled_reason text
+  failed_attempts integer not null default 0
+  failing_since timestamp with time zone
+  secret_key_id text not null
+  secret_sealed bytea not null
+  old_secret_key_id text
+  old_secret_sealed bytea
+  old_secret_until timestamp with time zone
+  seen_from pg_snapshot not null
+  created_at timestamp with time zone not null
+  deleted_at timestamp with time zone
+  with options: fillfactor=70
+  constraint webhook_subscription_check: CHECK (((url IS NULL) = (endpoint_id IS NULL)))
+  constraint webhook_subscription_check1: CHECK ((((old_secret_sealed IS NULL) = (old_secret_key_id IS NULL)) AND ((old_secret_sealed IS NULL) = (old_secret_until IS NULL))))
+  constraint webhook_subscription_check2: CHECK (((failed_attempts = 0) = (failing_since IS NULL)))
+  constraint webhook_subscription_check3: CHECK (((deleted_at IS NULL) OR (NOT active)))
+  constraint webhook_subscription_disabled_reason_check: CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text])))
+  constraint webhook_subscription_events_check: CHECK ((cardinality(events) >= 1))
+  constraint webhook_subscription_events_check1: CHECK ((events <@ ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.created'::text, 'document.validated'::text, 'document.received'::text]))
+  constraint webhook_subscription_failed_attempts_check: CHECK ((failed_attempts >= 0))
+  constraint webhook_subscription_endpoint_id_fkey: FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoint(id)
+  constraint webhook_subscription_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint webhook_subscription_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint webhook_subscription_pkey: PRIMARY KEY (id)
+  index webhook_subscription_deleted: CREATE INDEX webhook_subscription_deleted ON public.webhook_subscription USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
+  index webhook_subscription_endpoint: CREATE INDEX webhook_subscription_endpoint ON public.webhook_subscription USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL)
+  index webhook_subscription_firm: CREATE INDEX webhook_subscription_firm ON public.webhook_subscription USING btree (firm_id, integrator_id) WHERE (deleted_at IS NULL)
+  index webhook_subscription_integrator: CREATE INDEX webhook_subscription_integrator ON public.webhook_subscription USING btree (integrator_id) WHERE ((integrator_id IS NOT NULL) AND (deleted_at IS NULL))
+
 CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb, p_owner text[] DEFAULT NULL::text[], p_lease_ms integer DEFAULT 0)
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
  LANGUAGE plpgsql
@@ -1278,6 +1373,39 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.change_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_with_url boolean, p_url text, p_origin text, p_events text[], p_active boolean, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_before webhook_subscription;
+begin
+  select * into v_before from webhook_subscription
+    where id = p_id and firm_id = p_firm and integrator_id is not distinct from p_integrator and deleted_at is null for update;
+  if not found then return false; end if;
+  update webhook_subscription set
+    url = case when p_with_url then p_url else url end,
+    endpoint_id = case when p_with_url then webhook_endpoint_of(coalesce(p_integrator, p_firm), p_origin) else endpoint_id end,
+    events = coalesce(p_events, events), active = coalesce(p_active, active),
+    disabled_reason = case when p_active is not null then null else disabled_reason end,
+    failed_attempts = case when p_active then 0 else failed_attempts end,
+    failing_since = case when p_active then null else failing_since end,
+    seen_from = case when p_active and not v_before.active then pg_current_snapshot() else seen_from end
+  where id = p_id;
+  if p_with_url then
+    -- What waits goes to the new place, or waits to be pulled there.
+    update webhook_delivery as d set endpoint_id = s.endpoint_id, due_at = case when s.endpoint_id is null then null
+        when d.due_at is null then clock_timestamp() else d.due_at end,
+      lease_owner = null, status = case when s.endpoint_id is null then 'PENDING' else d.status end
+    from webhook_subscription as s
+    where s.id = p_id and d.subscription_id = p_id and d.settled_at is null;
+  end if;
+  if p_active = false then perform end_webhook_deliveries(p_id, 'subscription_inactive'); end if;
+  perform append_audit(p_audit, 'webhook.changed', p_firm, p_integrator, 'webhook', p_id::text,
+    jsonb_build_object('origin', p_origin, 'events', p_events, 'active', p_active));
+  return true;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.claim_documents(p_firm_id uuid[], p_receiver_key text[], p_count integer[], p_owner text, p_lease_ms integer, p_bytes_max bigint, p_one boolean)
  RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
  LANGUAGE sql
@@ -1438,6 +1566,29 @@ begin
   return query select 'created', v_request.id;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.create_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_url text, p_origin text, p_events text[], p_active boolean, p_secret_key_id text, p_secret_sealed bytea, p_now timestamp with time zone, p_firm_max integer, p_owner_max integer, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  -- Two that are made at once take turns, so that the bounds hold.
+  perform pg_advisory_xact_lock(hashtextextended('webhooks:' || coalesce(p_integrator, p_firm), 0));
+  if (
+    select count(*) >= p_owner_max or count(*) filter (where firm_id = p_firm) >= p_firm_max
+    from webhook_subscription
+    where integrator_id is not distinct from p_integrator and (p_integrator is not null or firm_id = p_firm) and deleted_at is null
+  ) then return false; end if;
+  insert into webhook_subscription (
+    id, firm_id, integrator_id, url, endpoint_id, events, active, secret_key_id, secret_sealed, seen_from, created_at
+  ) values (
+    p_id, p_firm, p_integrator, p_url, webhook_endpoint_of(coalesce(p_integrator, p_firm), p_origin), p_events, p_active,
+    p_secret_key_id, p_secret_sealed, pg_current_snapshot(), p_now
+  );
+  perform append_audit(p_audit, 'webhook.created', p_firm, p_integrator, 'webhook', p_id::text,
+    jsonb_build_object('origin', p_origin, 'events', p_events));
+  return true;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.deactivate_api_key(p_id uuid, p_integrator uuid, p_now timestamp with time zone, p_audit jsonb DEFAULT NULL::jsonb, p_caller uuid DEFAULT NULL::uuid)
  RETURNS text
  LANGUAGE plpgsql
@@ -1499,6 +1650,37 @@ begin
   perform append_audit(p_audit, 'consent.' || v_wish, p_firm, v_offer.integrator_id, 'consent_offer', p_offer::text,
     jsonb_build_object('scopes', v_offer.requested_scopes, 'interface', v_offer.requested_interface));
   return v_wish;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.delete_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update webhook_subscription set deleted_at = p_now, active = false
+    where id = p_id and firm_id = p_firm and integrator_id is not distinct from p_integrator and deleted_at is null;
+  if not found then return false; end if;
+  update webhook_delivery set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(),
+      cause = 'subscription_deleted'
+    where subscription_id = p_id and settled_at is null;
+  perform append_audit(p_audit, 'webhook.deleted', p_firm, p_integrator, 'webhook', p_id::text, '{}');
+  return true;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.disable_webhook(p_id uuid, p_reason text, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_subscription webhook_subscription;
+begin
+  update webhook_subscription set active = false, disabled_reason = p_reason
+    where id = p_id and active returning * into v_subscription;
+  if not found then return false; end if;
+  perform end_webhook_deliveries(p_id, 'subscription_disabled');
+  perform append_audit(p_audit, 'webhook.disabled', v_subscription.firm_id, v_subscription.integrator_id, 'webhook', p_id::text,
+    jsonb_build_object('reason', p_reason));
+  return true;
 end $function$
 
 CREATE OR REPLACE FUNCTION public.document_is_open(p_status text)
@@ -1773,6 +1955,15 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.end_webhook_deliveries(p_id uuid, p_cause text)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  update webhook_delivery
+  set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(), cause = p_cause
+  where subscription_id = p_id and due_at is not null
+$function$
+
 CREATE OR REPLACE FUNCTION public.evidence_text(e evidence)
  RETURNS text
  LANGUAGE sql
@@ -1943,6 +2134,15 @@ AS $function$
     update pfs_confirmation set request_id = p_id where token_sha256 = p_confirmation and exists (select 1 from moved)
   )
   select exists (select 1 from moved)
+$function$
+
+CREATE OR REPLACE FUNCTION public.new_row_id()
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1),
+    'hex')::uuid
 $function$
 
 CREATE OR REPLACE FUNCTION public.note_pfs_confirmation(p_token bytea, p_dic text, p_legal_name text, p_now timestamp with time zone)
@@ -2383,6 +2583,19 @@ begin
   return v_rotated;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.rotate_webhook_secret(p_id uuid, p_firm uuid, p_integrator uuid, p_secret_key_id text, p_secret_sealed bytea, p_old_until timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update webhook_subscription set old_secret_key_id = secret_key_id, old_secret_sealed = secret_sealed,
+      old_secret_until = p_old_until, secret_key_id = p_secret_key_id, secret_sealed = p_secret_sealed
+    where id = p_id and firm_id = p_firm and integrator_id is not distinct from p_integrator and deleted_at is null;
+  if not found then return false; end if;
+  perform append_audit(p_audit, 'webhook.secret_rotated', p_firm, p_integrator, 'webhook', p_id::text, '{}');
+  return true;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.search_form(p_text text)
  RETURNS text
  LANGUAGE sql
@@ -2544,4 +2757,13 @@ AS $function$
     taken.receiver, taken.document_type_id, taken.process_id, taken.as4_message_id, taken.sbdh_instance_id,
     taken.created_at, taken.payload_key_id, taken.payload_sealed, taken.firm_id, taken.about
   from taken
+$function$
+
+CREATE OR REPLACE FUNCTION public.webhook_endpoint_of(p_owner uuid, p_origin text)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  insert into webhook_endpoint as e (id, owner_id, origin) select new_row_id(), p_owner, p_origin where p_origin is not null
+  on conflict (owner_id, origin) do update set origin = excluded.origin
+  returning e.id
 $function$

@@ -24,11 +24,13 @@ export const OUTBOUND_USES = {
   directory: { schemes: ["https:"], ports: [443], keepsConnections: true },
   /** OCSP and CRL services: their answers are signed, and they are plain HTTP by custom. */
   revocation: { schemes: ["http:", "https:"], ports: [80, 443], keepsConnections: false },
+  /** Receivers of events, which firms and integrators name: theirs is any port, behind TLS and a public address. */
+  webhook: { schemes: ["https:"], ports: "any", keepsConnections: true },
 } as const satisfies Record<string, OutboundUseRow>;
 
 interface OutboundUseRow {
   readonly schemes: readonly string[];
-  readonly ports: readonly number[];
+  readonly ports: readonly number[] | "any";
   readonly keepsConnections: boolean;
 }
 /** What an address is wanted for. */
@@ -135,7 +137,7 @@ export function parseOutboundUrl(text: string, use: OutboundUse, policy: Outboun
   if (literal === undefined && !HOST_NAME.test(url.hostname)) return refused("host");
   const { schemes, ports }: OutboundUseRow = OUTBOUND_USES[use];
   if (!schemes.includes(url.protocol)) return refused("scheme");
-  if (!ports.includes(portOf(url))) return refused("port");
+  if (ports !== "any" && !ports.includes(portOf(url))) return refused("port");
   if (literal !== undefined && !isPublicAddress(literal)) return refused("address");
   return { kind: "url", url, loopback: false, own: false };
 }

@@ -29,6 +29,11 @@ export const AUDIT_EVENTS = [
   "firm.assigned",
   "firm.identifier_added",
   "integrator.created",
+  "webhook.created",
+  "webhook.changed",
+  "webhook.deleted",
+  "webhook.secret_rotated",
+  "webhook.disabled",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -34,7 +34,16 @@ export const IMPORT_LAW: readonly Area[] = [
   { area: "base", title: "engine/base", pattern: /^engine\/base\//, may: [] },
   { area: "lifecycle", title: "engine/lifecycle", pattern: /^engine\/lifecycle\//, may: [] },
   { area: "storage", title: "engine/storage", pattern: /^engine\/storage\//, may: ["base", "lifecycle"] },
-  { area: "events", title: "engine/events", pattern: /^engine\/events\//, may: ["base", "storage"] },
+  {
+    area: "events",
+    title: "engine/events",
+    pattern: /^engine\/events\//,
+    may: ["base", "lifecycle", "storage"],
+    files: [
+      ["engine/peppol/network/outbound-address.ts", "where receivers of events may be is judged by the one guard"],
+      ["engine/identity/audit.ts", "who changed a subscription is recorded like every other change"],
+    ],
+  },
   {
     area: "peppol",
     title: "engine/peppol",
@@ -84,7 +93,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "routes",
     title: "gateway/routes",
     pattern: /^gateway\/routes\//,
-    may: ["base", "lifecycle", "peppol", "documents", "invoices", "identity", "lookup"],
+    may: ["base", "lifecycle", "peppol", "events", "documents", "invoices", "identity", "lookup"],
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],

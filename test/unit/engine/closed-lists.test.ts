@@ -61,6 +61,8 @@ test.each([
   ["membership_role_check", PERSON_ROLES],
   ["inbound_status_kind_check", STATUS_KINDS],
   ["inbound_status_outcome_check", STATUS_OUTCOMES],
+  ["webhook_subscription_events_check1", FEED_KINDS],
+  ["webhook_delivery_status_check", ["PENDING", "RETRYING", "SUCCESS", "FAILED"]],
 ])("the constraint %s takes exactly the words of the program", (name, words) => {
   expect(literalsOf(constraint(name))).toEqual([...words]);
 });
