@@ -9,11 +9,14 @@ import { FLAG, NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { NS, prefixedName, roots, xsi } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
+import { formedLines } from "../xml/repeats/forms.js";
 import type { GrammarFinding, GrammarResult, Report } from "./findings.js";
 import { ELEMENT_TYPES } from "./grammar.js";
-import type { ElementType, SequenceType, ValueType } from "./grammar.js";
+import type { ElementType, ValueType } from "./grammar.js";
+import { followsSequence } from "./follows.js";
+import { isRightLine } from "./line-values.js";
 import { explainSequence } from "./order.js";
-import { VALUE_BASES, VALUE_CHECKS, VALUE_WORDS } from "./values.js";
+import { isText, VALUE_BASES, VALUE_CHECKS, VALUE_WORDS } from "./values.js";
 import type { ValueBase } from "./values.js";
 
 /** Roots for which there is a grammar. */
@@ -57,8 +60,18 @@ export function checkGrammar(document: XmlDocument, findingsMax: number): Gramma
   const { count, names } = document;
   const root = names[0] ?? -1;
   modes[0] = MODE.strict;
+  const { elements, forms } = formedLines(document);
+  const typeHere = (name: NameId): ElementType | undefined => typeOf(name, root);
+  let line = 0;
   for (let e = 0; e < count; e++) {
     const mode = modes[e];
+    if (e === elements[line]) {
+      const form = forms[line++];
+      if (mode === MODE.strict && form !== undefined && isRightLine(document, e, form, typeHere)) {
+        e = document.end(e) - 1;
+        continue;
+      }
+    }
     const type = mode === MODE.skip ? undefined : typeOf(names[e] ?? -1, root);
     if (type === undefined) checkUnknown(document, e, mode === MODE.skip ? MODE.skip : MODE.lax, report);
     else checkElement(document, e, type, report);
@@ -87,35 +100,13 @@ function checkElement(document: XmlDocument, e: ElementId, type: ElementType, re
     );
   }
   if (type.kind === "extension") checkExtension(document, e, report);
-  else if (!followsSequence(document, e, type))
+  else {
+    for (let c = document.firsts[e] ?? NONE; c !== NONE; c = document.nexts[c] ?? NONE) modes[c] = MODE.strict;
+    if (followsSequence(document, e, type)) return;
     explainSequence(document, e, type, report, (child) => {
       modes[child] = MODE.skip;
     });
-}
-
-/** Whether the children of e are what the sequence asks for. Marks every child to be looked at strictly. */
-function followsSequence(document: XmlDocument, e: ElementId, type: SequenceType): boolean {
-  const { names, required, repeatable } = type;
-  const length = names.length;
-  let at = -1;
-  let follows = true;
-  for (let c = document.firsts[e] ?? NONE; c !== NONE; c = document.nexts[c] ?? NONE) {
-    modes[c] = MODE.strict;
-    if (!follows) continue;
-    const name = document.names[c];
-    if (at >= 0 && names[at] === name) {
-      if (repeatable[at] === 0) follows = false;
-      continue;
-    }
-    do {
-      at++;
-      if (at === length || (names[at] !== name && required[at] === 1)) {
-        follows = false;
-        break;
-      }
-    } while (names[at] !== name);
   }
-  return follows && at >= type.lastRequired;
 }
 
 /** Exactly one element of another namespace, known elements in it checked, unknown ones not. */
@@ -212,7 +203,7 @@ function checkValue(document: XmlDocument, e: ElementId, type: ValueType, report
     );
     return;
   }
-  if (type.base === "normalizedString" || type.base === "string") return;
+  if (isText(type.base)) return;
   if (!holdsValue(document, e, type.base)) {
     report(
       "UBL-GRAMMAR-VALUE",
@@ -244,7 +235,7 @@ function checkAttributes(
     const name = document.attrName(e, i);
     const facts = declared.find((attribute) => attribute.name === name);
     if (facts === undefined) checkOtherAttribute(document, e, i, type, report, undeclared);
-    else if (facts.base !== "normalizedString" && facts.base !== "string") {
+    else if (!isText(facts.base)) {
       const bytes = Buffer.from(document.attrValue(e, i));
       if (!VALUE_CHECKS[facts.base](bytes, 0, bytes.length)) {
         report(

@@ -22,7 +22,7 @@ export const VALUE_BASES = [
 export type ValueBase = (typeof VALUE_BASES)[number];
 
 /** Whether bytes[start … end) are a value of the type. */
-type ValueCheck = (bytes: Uint8Array, start: number, end: number) => boolean;
+export type ValueCheck = (bytes: Uint8Array, start: number, end: number) => boolean;
 
 /** How each type is described to a person. */
 export const VALUE_WORDS: Readonly<Record<ValueBase, string>> = {
@@ -209,6 +209,9 @@ const anyUri: ValueCheck = (bytes, start, end) => {
   const match = ABSOLUTE.exec(escaped) ?? RELATIVE.exec(escaped);
   return match !== null && Number(match[1] ?? "0") <= PORT_MAX;
 };
+
+/** Types that any text is a value of. */
+export const isText = (base: ValueBase): boolean => base === "string" || base === "normalizedString";
 
 const anything: ValueCheck = () => true;
 

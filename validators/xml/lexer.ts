@@ -35,6 +35,8 @@ export abstract class Lexer {
   readonly document: XmlDocument;
   /** The document, and a NUL behind it. */
   protected bytes: Uint8Array = new Uint8Array(1);
+  /** The same bytes, for comparing several at once. */
+  protected view: DataView = new DataView(new ArrayBuffer(1));
   protected length = 0;
   protected limits: ScanLimits = SCAN_LIMITS;
   /** The innermost open element. */

@@ -43,6 +43,7 @@ export class NameCache {
   #hashes = new Int32Array(1_024);
   #offsets = new Int32Array(1_024);
   #bytes = new Uint8Array(32_768);
+  #view = new DataView(this.#bytes.buffer);
   #bytesUsed = 0;
   /** Slots hold entry + 1; 0 is free. Lasting entries and those of the document have a table each. */
   readonly #lastingSlots = new Int32Array(4_096);
@@ -74,11 +75,35 @@ export class NameCache {
     return true;
   }
 
+  /** Whether the bytes at `start` are the name of an entry, whatever follows them. Four bytes at a time. */
+  isAt(entry: NameEntry, view: DataView, start: number): boolean {
+    const own = this.#view;
+    const from = this.#offsets[entry]!;
+    const length = this.lengths[entry]!;
+    if (start + length > view.byteLength) return false;
+    if (length < 4) {
+      for (let i = 0; i < length; i++) if (own.getUint8(from + i) !== view.getUint8(start + i)) return false;
+      return true;
+    }
+    const last = length - 4;
+    for (let i = 0; i < last; i += 4) if (own.getInt32(from + i, true) !== view.getInt32(start + i, true)) return false;
+    // The last four bytes, some of which may have been compared already.
+    return own.getInt32(from + last, true) === view.getInt32(start + last, true);
+  }
+
+  /** Entries up to here are the same in every document. */
+  get lasting(): number {
+    return this.#lasting;
+  }
+
   /** Enters a name that `find` did not find; it lasts until {@link forgetDocument}. */
   add(bytes: Uint8Array, start: number, length: number, hash: number, prefix: number, local: string): NameEntry {
     const entry = this.count++;
     if (entry === this.names.length) this.#growEntries();
-    while (this.#bytesUsed + length > this.#bytes.length) this.#bytes = grown(this.#bytes, this.#bytes.length * 2);
+    while (this.#bytesUsed + length > this.#bytes.length) {
+      this.#bytes = grown(this.#bytes, this.#bytes.length * 2);
+      this.#view = new DataView(this.#bytes.buffer);
+    }
     this.#bytes.set(bytes.subarray(start, start + length), this.#bytesUsed);
     this.#offsets[entry] = this.#bytesUsed;
     this.#bytesUsed += length;

@@ -42,6 +42,9 @@ const BYTES_PER_ELEMENT = 64;
 const XML_DECLARATION =
   /^<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"([A-Za-z][A-Za-z0-9._-]*)"|'([A-Za-z][A-Za-z0-9._-]*)'))?(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\r\n]*\?>/;
 
+/** A power of two; documents have fewer different successions of names. */
+const FOLLOWER_SLOTS = 4_096;
+
 /** Scans documents one after the other; its result lives until its next scan. */
 export class Scanner extends Lexer {
   readonly #elements = new NameCache();
@@ -52,6 +55,12 @@ export class Scanner extends Lexer {
   #lastChildren = new Int32Array(0);
   #marks = new Int32Array(0);
   #depth = 0;
+  /** Which element was opened after two others the last time, as entry + 1; the two that were opened last. */
+  readonly #followers = new Int32Array(FOLLOWER_SLOTS);
+  #before = 0;
+  #last = 0;
+  /** Which attribute an element had at a place the last time, as entry + 1. */
+  readonly #attributesBefore = new Int32Array(FOLLOWER_SLOTS);
 
   constructor(document = new XmlDocument()) {
     super(document);
@@ -80,6 +89,7 @@ export class Scanner extends Lexer {
     try {
       this.#start(bytes, limits);
       this.#content(this.#prolog());
+      this.document.indexTop();
       return { kind: "document", document: this.document };
     } catch (fault) {
       if (!(fault instanceof ScanFault)) throw fault;
@@ -91,6 +101,7 @@ export class Scanner extends Lexer {
   release(): void {
     this.document.reset(Buffer.alloc(0), "");
     this.bytes = this.copy;
+    this.view = new DataView(this.copy.buffer);
   }
 
   #finding(fault: ScanFault): Finding {
@@ -124,6 +135,9 @@ export class Scanner extends Lexer {
     if (format !== undefined) throw new ScanFault(format, 0);
     if (!isUtf8(bytes)) throw new ScanFault("XML-UTF8", firstBadOctet(bytes));
     this.bytes = this.terminated(bytes);
+    this.view = new DataView(this.bytes.buffer, this.bytes.byteOffset, length);
+    this.#before = 0;
+    this.#last = 0;
     this.document.latin = bytes.toString("latin1");
     const expected = Math.min(Math.floor(length / BYTES_PER_ELEMENT), limits.elements);
     if (this.document.names.length < expected) this.document.resizeElements(expected);
@@ -194,8 +208,8 @@ export class Scanner extends Lexer {
     const bytes = this.bytes;
     const { document } = this;
     const e = document.count;
-    let at = this.name(less + 1);
-    const entry = this.#elementEntry(less + 1, at);
+    const entry = this.#entryAt(less + 1);
+    let at = less + 1 + this.#elements.lengths[entry]!;
     if (e >= this.limits.elements) throw new ScanFault("XML-LIMIT-ELEMENTS", less);
     if (this.#depth >= this.limits.depth) throw new ScanFault("XML-LIMIT-DEPTH", less);
     if (e + 1 >= document.names.length) document.resizeElements(document.names.length * 2);
@@ -255,11 +269,9 @@ export class Scanner extends Lexer {
     const { document } = this;
     const e = this.current;
     const level = this.#depth - 1;
-    const length = this.#elements.lengths[this.#openEntries[level]!]!;
-    const opened = document.starts[e]! + 1;
-    let at = less + 2;
-    for (let i = 0; i < length; i++) if (bytes[opened + i]! !== bytes[at + i]!) throw this.#endTagFault(at + i, less);
-    at += length;
+    const entry = this.#openEntries[level]!;
+    if (!this.#elements.isAt(entry, this.view, less + 2)) throw this.#endTagFault(this.#differsAt(less), less);
+    let at = less + 2 + this.#elements.lengths[entry]!;
     if (bytes[at]! !== GREATER) {
       if (NAME_BYTES[bytes[at]!] === 1) throw this.#endTagFault(at, less);
       at = this.skipSpace(at);
@@ -271,6 +283,14 @@ export class Scanner extends Lexer {
     this.#depth = level;
     this.current = document.parents[e]!;
     return at + 1;
+  }
+
+  /** Offset of the first byte of an end tag that is not that of its start tag. */
+  #differsAt(less: number): number {
+    const opened = this.document.starts[this.current]! + 1;
+    let i = 0;
+    while (this.bytes[opened + i]! === this.bytes[less + 2 + i]!) i++;
+    return less + 2 + i;
   }
 
   #endTagFault(at: number, less: number): ScanFault {
@@ -308,10 +328,8 @@ export class Scanner extends Lexer {
       if (b === GREATER || b === SLASH) break;
       if (at === space || NAME_BYTES[b] === 0) throw new ScanFault(this.badAttribute(at), at);
       if (++count > limit) throw new ScanFault("XML-LIMIT-ATTRIBUTES", at);
-      const nameStart = at;
-      at = this.name(at);
-      const entry = this.#attributeEntry(nameStart, at);
-      at = this.skipSpace(at);
+      const entry = this.#attributeEntryAt(at, count);
+      at = this.skipSpace(at + this.#attributes.lengths[entry]!);
       if (bytes[at] !== EQUALS) throw new ScanFault(this.badAttribute(at), at);
       const quoteAt = this.skipSpace(at + 1);
       at = this.attributeValue(quoteAt);
@@ -365,6 +383,45 @@ export class Scanner extends Lexer {
       prefix === PREFIX.declaration ? PREFIX.default : this.#namespaces.prefix(this.#attributes.locals[entry]!);
     const fault = this.#namespaces.declare(declared, uri, mark);
     if (fault !== undefined) throw new ScanFault(fault, start);
+  }
+
+  /**
+   * The entry of the element name at `start`. Names follow each other as they did before, so that most need only to be
+   * compared with what is expected.
+   */
+  #entryAt(start: number): NameEntry {
+    const slot = (Math.imul(this.#before, 31) + this.#last) & (FOLLOWER_SLOTS - 1);
+    const expected = this.#followers[slot]! - 1;
+    let entry: NameEntry;
+    if (
+      expected >= 0 &&
+      this.#elements.isAt(expected, this.view, start) &&
+      NAME_BYTES[this.bytes[start + this.#elements.lengths[expected]!]!] === 0
+    )
+      entry = expected;
+    else {
+      entry = this.#elementEntry(start, this.name(start));
+      // The names of one document mean nothing in the next.
+      if (entry < this.#elements.lasting) this.#followers[slot] = entry + 1;
+    }
+    this.#before = this.#last;
+    this.#last = entry;
+    return entry;
+  }
+
+  /** The entry of the attribute name at `start`, the nth of the element that was opened last. */
+  #attributeEntryAt(start: number, nth: number): NameEntry {
+    const slot = (this.#last + nth * 1_021) & (FOLLOWER_SLOTS - 1);
+    const expected = this.#attributesBefore[slot]! - 1;
+    if (
+      expected >= 0 &&
+      this.#attributes.isAt(expected, this.view, start) &&
+      NAME_BYTES[this.bytes[start + this.#attributes.lengths[expected]!]!] === 0
+    )
+      return expected;
+    const entry = this.#attributeEntry(start, this.name(start));
+    if (entry < this.#attributes.lasting) this.#attributesBefore[slot] = entry + 1;
+    return entry;
   }
 
   #elementEntry(start: number, end: number): NameEntry {

@@ -10,6 +10,8 @@ import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { internedNames } from "../../xml/names.js";
 import type { NameId } from "../../xml/names.js";
+import { formedLines } from "../../xml/repeats/forms.js";
+import type { Form } from "../../xml/repeats/forms.js";
 import { nameId } from "../path.js";
 import { fatal, warning } from "../rule.js";
 import type { AssertFacts, Facts, Survey } from "../rule.js";
@@ -176,6 +178,10 @@ class Hits {
     return this.#places[mark] ?? 0;
   }
 
+  get isEmpty(): boolean {
+    return this.#size === 0;
+  }
+
   /** The marks met more often than allowed, rising; forgets all. */
   take(): readonly number[] {
     const allowed = this.#allowed;
@@ -216,21 +222,30 @@ class Trie {
     }
   }
 
-  /** Counts in `hits` how often each mark is met below the document element. */
-  count(doc: XmlDocument, hits: Hits): void {
-    this.#walk(doc, 0, this.#width, hits);
+  /** Counts in `hits` how often each mark is met below the document element, but not in the lines to pass over. */
+  count(doc: XmlDocument, hits: Hits, passed: readonly ElementId[]): void {
+    let next = 0;
+    for (let child = doc.first(0); child !== NONE; child = doc.next(child))
+      if (child === passed[next]) next += 1;
+      else this.#countAt(doc, child, this.#width, hits);
+  }
+
+  /** The same for one child of the document element. */
+  countBelow(doc: XmlDocument, child: ElementId, hits: Hits): void {
+    this.#countAt(doc, child, this.#width, hits);
   }
 
   #walk(doc: XmlDocument, e: ElementId, row: number, hits: Hits): void {
-    const columns = this.#columns;
-    for (let child = doc.first(e); child !== NONE; child = doc.next(child)) {
-      const node = this.#next[row + (columns[doc.name(child)] ?? 0)] ?? 0;
-      if (node === 0) continue;
-      const mark = this.#marks[node] ?? 0;
-      if (mark !== 0) hits.add(mark - 1, child);
-      const below = this.#rows[node] ?? 0;
-      if (below !== 0) this.#walk(doc, child, below, hits);
-    }
+    for (let child = doc.first(e); child !== NONE; child = doc.next(child)) this.#countAt(doc, child, row, hits);
+  }
+
+  #countAt(doc: XmlDocument, child: ElementId, row: number, hits: Hits): void {
+    const node = this.#next[row + (this.#columns[doc.name(child)] ?? 0)] ?? 0;
+    if (node === 0) return;
+    const mark = this.#marks[node] ?? 0;
+    if (mark !== 0) hits.add(mark - 1, child);
+    const below = this.#rows[node] ?? 0;
+    if (below !== 0) this.#walk(doc, child, below, hits);
   }
 }
 
@@ -252,14 +267,23 @@ class Anywhere {
     for (const name of [...elements.keys(), ...attributes.keys()]) this.#relevant[name] = 1;
   }
 
-  count(doc: XmlDocument, hits: Hits): void {
-    const relevant = this.#relevant;
+  count(doc: XmlDocument, hits: Hits, passed: readonly ElementId[]): void {
+    let next = 0;
     for (let e = 0; e < doc.count; e += 1) {
-      if (relevant[doc.name(e)] === 1) countAt(doc, e, this.#elements.get(doc.name(e)), hits);
-      for (let i = doc.attrCount(e) - 1; i >= 0; i -= 1) {
-        const name = doc.attrName(e, i);
-        if (relevant[name] === 1) countAt(doc, e, this.#attributes.get(name), hits);
-      }
+      if (e === passed[next]) {
+        next += 1;
+        e = doc.end(e) - 1;
+      } else this.countAt(doc, e, hits);
+    }
+  }
+
+  /** The same for one element and its attributes. */
+  countAt(doc: XmlDocument, e: ElementId, hits: Hits): void {
+    const relevant = this.#relevant;
+    if (relevant[doc.name(e)] === 1) countAt(doc, e, this.#elements.get(doc.name(e)), hits);
+    for (let i = doc.attrCount(e) - 1; i >= 0; i -= 1) {
+      const name = doc.attrName(e, i);
+      if (relevant[name] === 1) countAt(doc, e, this.#attributes.get(name), hits);
     }
   }
 }
@@ -279,6 +303,45 @@ function isAt(doc: XmlDocument, e: ElementId, { names, rooted, except }: Place):
   return !rooted || at === 0;
 }
 
+/** Lines in which no mark can be met, whatever their values: where that is so is the same for all lines of a form. */
+class CleanLines {
+  readonly #trie: Trie;
+  readonly #anywhere: Anywhere;
+  readonly #hits: Hits;
+  readonly #known = new WeakMap<Form, boolean>();
+
+  constructor(trie: Trie, anywhere: Anywhere, allowed: readonly number[]) {
+    this.#trie = trie;
+    this.#anywhere = anywhere;
+    this.#hits = new Hits(allowed);
+  }
+
+  /** In document order. */
+  of(doc: XmlDocument): readonly ElementId[] {
+    const { elements, forms } = formedLines(doc);
+    let last: Form | undefined;
+    let isClean = false;
+    return elements.filter((line, i) => {
+      const form = forms[i];
+      if (form !== undefined && form !== last) {
+        last = form;
+        isClean = this.#known.get(form) ?? this.#examine(doc, line, form);
+      }
+      return isClean;
+    });
+  }
+
+  #examine(doc: XmlDocument, line: ElementId, form: Form): boolean {
+    const hits = this.#hits;
+    this.#trie.countBelow(doc, line, hits);
+    for (let e = line; e < doc.end(line); e += 1) this.#anywhere.countAt(doc, e, hits);
+    const isClean = hits.isEmpty;
+    hits.take();
+    this.#known.set(form, isClean);
+    return isClean;
+  }
+}
+
 /** All restrictions of the document element. */
 export function restrictionSurvey<F extends Facts>(): Survey<F> {
   const restrictions = new Restrictions();
@@ -286,11 +349,13 @@ export function restrictionSurvey<F extends Facts>(): Survey<F> {
   const anywhere = new Anywhere(restrictions.elements, restrictions.attributes);
   const { allowed, asserts } = restrictions;
   const hits = new Hits(allowed);
+  const clean = new CleanLines(trie, anywhere, allowed);
   return {
     asserts: [...asserts, ...CONDITIONAL_RESTRICTIONS.map(assertFacts)],
     judge: (doc, e, facts, fail) => {
-      trie.count(doc, hits);
-      anywhere.count(doc, hits);
+      const passed = clean.of(doc);
+      trie.count(doc, hits, passed);
+      anywhere.count(doc, hits, passed);
       for (const mark of hits.take()) fail(mark, hits.placeOf(mark));
       for (let i = 0; i < CONDITIONAL_RESTRICTIONS.length; i += 1) {
         if (CONDITIONAL_RESTRICTIONS[i]?.holds(doc, e, facts) === false) fail(asserts.length + i);
