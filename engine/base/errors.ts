@@ -279,6 +279,26 @@ export const ERRORS = {
     { sapi: "BOX_EXTERNAL_ID_CONFLICT" },
     "This externalId was used with another payload; use another one.",
   ),
+  BOX_ITEM_STATE: row(
+    409,
+    { sapi: "BOX_ITEM_STATE" },
+    "The state of this item allows no such step; read the item again and choose another one.",
+  ),
+  BOX_DISPATCH_UNAVAILABLE: row(
+    409,
+    { sapi: "BOX_DISPATCH_UNAVAILABLE" },
+    "This item has nothing left to send: it was received, sent, cancelled or has expired.",
+  ),
+  BOX_SCHEDULE_IN_PAST: row(
+    422,
+    { sapi: "VALIDATION", enterprise: "BOX_SCHEDULE_IN_PAST" },
+    "scheduledFor is not in the future; name a later time, or leave it out to send at once.",
+  ),
+  BOX_SCHEDULE_TOO_FAR: row(
+    422,
+    { sapi: "VALIDATION", enterprise: "BOX_SCHEDULE_TOO_FAR" },
+    "scheduledFor is more than a year ahead; name an earlier time.",
+  ),
   EXTERNAL_ID_CONFLICT: row(
     409,
     { sapi: "EXTERNAL_ID_CONFLICT" },

@@ -44,6 +44,7 @@ type Branded<Name extends string> = string & { readonly [brand]: Name };
 
 export type DocumentId = Branded<"DocumentId">;
 export type ReceivedDocumentId = Branded<"ReceivedDocumentId">;
+export type BoxItemId = Branded<"BoxItemId">;
 export type FirmId = Branded<"FirmId">;
 export type IntegratorId = Branded<"IntegratorId">;
 export type KeyId = Branded<"KeyId">;
@@ -79,6 +80,7 @@ export const parseUuid = (text: string): string | undefined => (UUID.test(text) 
 export const parseDocumentId = (text: string): DocumentId | undefined => parseUuid(text) as DocumentId | undefined;
 export const parseReceivedDocumentId = (text: string): ReceivedDocumentId | undefined =>
   parseUuid(text) as ReceivedDocumentId | undefined;
+export const parseBoxItemId = (text: string): BoxItemId | undefined => parseUuid(text) as BoxItemId | undefined;
 export const parseFirmId = (text: string): FirmId | undefined => parseUuid(text) as FirmId | undefined;
 export const parseIntegratorId = (text: string): IntegratorId | undefined =>
   parseUuid(text) as IntegratorId | undefined;
@@ -175,6 +177,7 @@ export function newId(clock: Clock): string {
 }
 
 export const newDocumentId = (clock: Clock): DocumentId => newId(clock) as DocumentId;
+export const newBoxItemId = (clock: Clock): BoxItemId => newId(clock) as BoxItemId;
 export const newReceivedDocumentId = (clock: Clock): ReceivedDocumentId => newId(clock) as ReceivedDocumentId;
 
 /** A fresh ebMS MessageId. @source design/as4.md, section 2: UUID left part */

@@ -521,6 +521,40 @@ export const LIMITS = {
   /** How long others may keep an answer of our SMP: as long as our own nodes believe one. */
   smp_answer_cache_s: 60,
 
+  // Box
+  /** Metadata of an item, as JSON. Ours: an item is a document, not a store. */
+  box_metadata_bytes_max: 16 * KiB,
+  /** How far ahead an item can be scheduled. Ours: a year, and a day for leap years. */
+  box_schedule_ahead_max_ms: 366 * DAY_MS,
+  box_page_default: 20,
+  box_page_max: 100,
+  box_offset_max: 1_000_000,
+  /** Items that a total counts; beyond, it says this number. Ours: as for the documents of a firm. */
+  box_counted_max: 10_000,
+  /** Lines of an item's timeline and of its attempts that its detail shows, the newest. Ours. */
+  box_timeline_max: 200,
+  box_attempts_max: 100,
+  /** How long a dispatch may take before another node takes its item: reading, judging and accepting one document. */
+  box_lease_ms: 60 * SECOND_MS,
+  /** How often a node looks for items that have become due and of which nobody has told it. Ours: ±1 s is promised. */
+  box_poll_ms: 500,
+  /** How long a node rests after a claim that found nothing of what is due: another was quicker. Ours. */
+  box_claim_rest_ms: 20,
+  /** Dispatches under way at once on a node, and the octets of their payloads. Ours: workers judge a few at once. */
+  box_dispatches_max: 32,
+  box_dispatch_bytes_max: 64 * MiB,
+  /** Firms that one look goes over. Ours: 10 µs each. */
+  box_firms_max: 256,
+  /** Waits after a dispatch that was put off: doubles from the first to the last. */
+  box_postponed_first_ms: 1 * SECOND_MS,
+  box_postponed_max_ms: 5 * MINUTE_MS,
+  /**
+   * How long an item keeps its payload after its last move: sent ones as long as their envelopes, the others 90 days.
+   * @source spec/enterprise.md, What the service does
+   */
+  box_sent_kept_ms: 3_653 * DAY_MS,
+  box_ended_kept_ms: 90 * DAY_MS,
+
   // Statuses and reports
   /** Where our end users are when a document does not say it, as ISO 3166-1 has it. */
   home_country: "SK",
@@ -855,6 +889,11 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     holds: LIMITS.as4_payload_bytes_max < LIMITS.as4_body_bytes_max,
     because: "a payload that gzip cannot shrink must fit",
   },
+  {
+    holds: LIMITS.actor_ask_timeout_ms < LIMITS.box_lease_ms,
+    because: "a dispatch must not be begun by a second node while the first still waits for its acceptance",
+  },
+  { holds: LIMITS.box_page_default <= LIMITS.box_page_max, because: "the default page is a legal page" },
   {
     holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms,
     because: "a message must not be redelivered while its attempt holds the lease",

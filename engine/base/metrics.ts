@@ -44,6 +44,12 @@ export const METRICS = {
   },
   validation_rule_family_total: { kind: "counter", help: "Findings by rule family.", labels: ["family"] },
   documents_accepted_total: { kind: "counter", help: "Documents accepted with a 202.", labels: [] },
+  box_claim_lateness_seconds: {
+    kind: "histogram",
+    help: "From the time at which an item of the Box was due to its claim.",
+    labels: [],
+    buckets: SECONDS_FAST,
+  },
   documents_received_total: { kind: "counter", help: "Documents received for our participants.", labels: [] },
   signed_elsewhere_total: {
     kind: "counter",

@@ -25,6 +25,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Consent: "Invitations of companies, and how their consent stands.",
   Webhooks: "Who is told of what happens to documents, how it reaches them, and events to be pulled.",
   OAuth: "A program gets a key of an integrator whose administrator agrees.",
+  Box: "Documents that wait here: sent at once or at their time, again, or not at all.",
   Onboarding: "Firms that only send, which an integrator asks for.",
   Peppol: "What other access points and the network ask for.",
   Documents: "What became of documents that were sent.",

@@ -4,18 +4,20 @@
  * This is the one place beside its routes file that a new operation touches: a port of it is one line here. The
  * operators' own operations are plugged in the same way in operators.ts.
  */
+import type { Box } from "../../actors/box.js";
 import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
 import type { Partners } from "../../actors/partner.js";
 import type { Environment } from "../../engine/base/config.js";
 import { participantKey } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { readBoxDetail, readBoxItems } from "../../engine/documents/box/reads.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
 import { viewDocument } from "../../engine/documents/reads/view.js";
 import { readSubmissions } from "../../engine/documents/reports.js";
 import { readStatistics } from "../../engine/documents/statistics.js";
 import { readAccount, readKeyStatus } from "../../engine/identity/account.js";
-import { readAudit } from "../../engine/identity/audit.js";
+import { readAudit, stampOf } from "../../engine/identity/audit.js";
 import type { Identity } from "../../engine/identity/identity.js";
 import { readConsentStatus, readOffer } from "../../engine/identity/partners/consents.js";
 import { readFirm, readFirmDocuments, readFirms, readOwnFirm } from "../../engine/identity/partners/firms.js";
@@ -35,6 +37,8 @@ import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
 import { mapperRoutes } from "../routes/connector/mapper.js";
 import { connectorRoutes } from "../routes/connector/respond.js";
+import { boxRoutes } from "../routes/box.js";
+import { connectorRoutes } from "../routes/connector.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
 import { documentViewRoutes } from "../routes/documents/view.js";
@@ -69,6 +73,8 @@ interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
   readonly partners: Partners;
   readonly lookups: LookupParts;
   readonly webhooks: WebhookParts;
+  /** Items of the Box, through their actors. */
+  readonly box: Box;
 }
 
 /** The published contract, in the order of the reference. */
@@ -99,6 +105,11 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     ...partners,
     offer: async (caller, id) => readOffer({ sql, clock }, integratorOf(caller), id),
     consentStatus: (caller, subject) => readConsentStatus({ sql, clock }, caller, subject),
+  })),
+  plug(boxRoutes, ({ sql, sealer, clock, box }) => ({
+    create: (wish, actor) => box.create({ ...wish, audit: stampOf(actor, clock) }),
+    items: (firmId, query) => readBoxItems(sql, firmId, query),
+    item: (firmId, id) => readBoxDetail({ sql, sealer }, firmId, id),
   })),
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({
     send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),

@@ -1,4 +1,8 @@
 /** What requests and stream messages work with: identity, workers, actors, the access point, dispatch. */
+import { boxKind, boxThroughActors } from "../../actors/box.js";
+import type { BoxKind } from "../../actors/box.js";
+import { startBoxDispatcher } from "../../actors/box-dispatcher.js";
+import type { BoxDispatcher } from "../../actors/box-dispatcher.js";
 import { consumeDispatch } from "../../actors/consumers.js";
 import { documentKind } from "../../actors/document.js";
 import type { DocumentKind } from "../../actors/document.js";
@@ -212,6 +216,7 @@ function startPeers(
 }
 
 interface DispatchParts extends Pick<Peers, "document" | "message"> {
+  readonly box: BoxKind;
   readonly self: Provider;
   readonly capacityOf: (receiver: string) => ReceiverCapacity;
 }
@@ -226,8 +231,8 @@ const loopbackCapacity = (receiver: string): ReceiverCapacity => ({
 /** Frees what the last process on this DATA_DIR held, and starts to make what is due. */
 async function startDispatch(
   { base: { clock, log, metrics, stack }, sql, streams, sealer, validators, actors, node }: Ground,
-  { document, message, self, capacityOf }: DispatchParts,
-): Promise<{ readonly statuses: StatusWork; readonly dispatcher: Dispatcher }> {
+  { document, message, box, self, capacityOf }: DispatchParts,
+): Promise<{ readonly statuses: StatusWork; readonly dispatcher: Dispatcher; readonly box: BoxDispatcher }> {
   const freed = await releaseLeases(sql, node);
   await releaseServiceLeases(sql, node);
   if (freed > 0) log.info("dispatch.leases_freed", { count: freed });
@@ -257,7 +262,9 @@ async function startDispatch(
     message,
   });
   stack.add(() => statuses.stop());
-  return { statuses, dispatcher };
+  const boxes = startBoxDispatcher({ sql, actors, box, clock, log, metrics, owner: ownerOf(node), node });
+  stack.add(() => boxes.stop());
+  return { statuses, dispatcher, box: boxes };
 }
 
 /** Identity of this node, listening to what the others announce. */
@@ -360,17 +367,24 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     reserve: (receiver, payloadBytes) => work?.dispatcher.reserve(receiver, payloadBytes),
   });
   stack.add(() => actors.stop());
+  const boxes = boxKind({
+    ...{ sql, sealer, clock, log, validators, actors, document, owner: ownerOf(ground.node) },
+    poke: () => {
+      work?.box.poke();
+    },
+  });
 
   const limiter = startLimiter(base, identity);
   const people = startPeople(base, { sql, actors, identity, publicUrl });
   const partners = partnersThroughActors(actors, partnerKind(identity));
   const tenants = { identity, partners, environment: config.ENVIRONMENT, ...people };
+  const box = boxThroughActors({ actors, clock }, boxes);
   const lookups = startLookups(base, { sql, accessPoint });
   const webhooks = startWebhooks(base, { sql, sealer, cursors, actors });
   const rows = publicRows(
     {
       ...{ clock, log, metrics, sql, sealer, cursors, inbox, validators, archive, actors, document, participant },
-      ...{ ...tenants, recipients, lookups, webhooks },
+      ...{ ...tenants, recipients, lookups, webhooks, box },
     },
     accessPoint,
   );
@@ -390,7 +404,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;
-      if (options.role !== "gateway") work = await startDispatch(ground, { document, message, self, capacityOf });
+      if (options.role !== "gateway")
+        work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
     },
   };
 }

@@ -63,6 +63,81 @@ table audit_entry
   trigger audit_entry_kept: CREATE TRIGGER audit_entry_kept BEFORE DELETE OR UPDATE ON public.audit_entry FOR EACH ROW EXECUTE FUNCTION keep_audit_entry()
   trigger audit_entry_not_emptied: CREATE TRIGGER audit_entry_not_emptied BEFORE TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION keep_audit_entry()
 
+table box_event
+  item_id uuid not null
+  version integer not null
+  kind text not null
+  status text not null
+  actor_type text not null
+  actor_id text
+  detail text
+  document_id uuid
+  occurred_at timestamp with time zone not null
+  constraint box_event_actor_type_check: CHECK ((actor_type = ANY (ARRAY['api_key'::text, 'user'::text, 'operator'::text, 'system'::text])))
+  constraint box_event_kind_check: CHECK ((kind = ANY (ARRAY['created'::text, 'schedule'::text, 'send_now'::text, 'retry'::text, 'cancel'::text, 'postponed'::text, 'failed'::text, 'rules_refused'::text, 'expired'::text])))
+  constraint box_event_item_id_fkey: FOREIGN KEY (item_id) REFERENCES box_item(id) ON DELETE CASCADE
+  constraint box_event_pkey: PRIMARY KEY (item_id, version)
+  index box_event_document: CREATE INDEX box_event_document ON public.box_event USING btree (document_id) WHERE (document_id IS NOT NULL)
+
+table box_item
+  id uuid not null
+  firm_id uuid not null
+  integrator_id uuid
+  key_id uuid not null
+  external_id text
+  status text not null
+  version integer not null
+  sender text not null
+  receiver text not null
+  document_type_id text not null
+  process_id text not null
+  payload_sha256 bytea not null
+  payload_bytes integer not null
+  scheduled_for timestamp with time zone
+  due_at timestamp with time zone
+  lease_owner text
+  locked_at timestamp with time zone
+  tries integer not null default 0
+  document_id uuid not null
+  attempts_before integer not null default 0
+  last_error jsonb
+  sent_at timestamp with time zone
+  cancelled_at timestamp with time zone
+  status_since timestamp with time zone not null
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  with options: fillfactor=70
+  constraint box_item_check: CHECK (((status <> ALL (ARRAY['ready'::text, 'scheduled'::text])) OR (due_at IS NOT NULL)))
+  constraint box_item_check1: CHECK (((status = ANY (ARRAY['ready'::text, 'scheduled'::text, 'sending'::text, 'retrying'::text])) OR (due_at IS NULL)))
+  constraint box_item_check2: CHECK (((lease_owner IS NULL) = (locked_at IS NULL)))
+  constraint box_item_check3: CHECK (((lease_owner IS NULL) OR (status = 'sending'::text)))
+  constraint box_item_check4: CHECK (((status = 'cancelled'::text) <= (cancelled_at IS NOT NULL)))
+  constraint box_item_external_id_check: CHECK (((char_length(external_id) >= 1) AND (char_length(external_id) <= 255)))
+  constraint box_item_payload_bytes_check: CHECK ((payload_bytes > 0))
+  constraint box_item_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
+  constraint box_item_status_check: CHECK ((status = ANY (ARRAY['ready'::text, 'scheduled'::text, 'sending'::text, 'retrying'::text, 'sent'::text, 'needs_repair'::text, 'failed'::text, 'cancelled'::text, 'expired'::text])))
+  constraint box_item_tries_check: CHECK ((tries >= 0))
+  constraint box_item_version_check: CHECK ((version >= 1))
+  constraint box_item_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint box_item_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint box_item_pkey: PRIMARY KEY (id)
+  index box_item_document: CREATE UNIQUE INDEX box_item_document ON public.box_item USING btree (document_id)
+  index box_item_due: CREATE INDEX box_item_due ON public.box_item USING btree (due_at) WHERE (due_at IS NOT NULL)
+  index box_item_end: CREATE INDEX box_item_end ON public.box_item USING btree (status, status_since) WHERE (status = ANY (ARRAY['sent'::text, 'needs_repair'::text, 'failed'::text, 'cancelled'::text, 'expired'::text]))
+  index box_item_external_id: CREATE UNIQUE INDEX box_item_external_id ON public.box_item USING btree (firm_id, external_id) WHERE (external_id IS NOT NULL)
+  index box_item_lane: CREATE INDEX box_item_lane ON public.box_item USING btree (firm_id, due_at) WHERE (due_at IS NOT NULL)
+  index box_item_leased: CREATE INDEX box_item_leased ON public.box_item USING btree (lease_owner) WHERE (lease_owner IS NOT NULL)
+  index box_item_list: CREATE INDEX box_item_list ON public.box_item USING btree (firm_id, created_at DESC, id DESC)
+  index box_item_status: CREATE INDEX box_item_status ON public.box_item USING btree (firm_id, status, created_at DESC, id DESC)
+
+table box_payload
+  item_id uuid not null
+  key_id text not null
+  sealed bytea not null
+  metadata_sealed bytea
+  constraint box_payload_item_id_fkey: FOREIGN KEY (item_id) REFERENCES box_item(id) ON DELETE CASCADE
+  constraint box_payload_pkey: PRIMARY KEY (item_id)
+
 table consent_offer
   id uuid not null
   integrator_id uuid not null
@@ -167,7 +242,9 @@ table document
   index document_number: CREATE INDEX document_number ON public.document USING btree (sender_key, ((facts ->> 'documentNumber'::text)))
   index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256) WHERE (door = 'sapi'::text)
   index document_sbdh_instance: CREATE UNIQUE INDEX document_sbdh_instance ON public.document USING btree (sbdh_instance_id)
+  trigger document_begins_box_item: CREATE TRIGGER document_begins_box_item AFTER INSERT ON public.document FOR EACH ROW WHEN ((new.door = 'box'::text)) EXECUTE FUNCTION box_item_follows()
   trigger document_due_at_once: CREATE TRIGGER document_due_at_once BEFORE INSERT ON public.document FOR EACH ROW EXECUTE FUNCTION due_at_once()
+  trigger document_moves_box_item: CREATE TRIGGER document_moves_box_item AFTER UPDATE OF status, lease_owner ON public.document FOR EACH ROW WHEN (((new.door = 'box'::text) AND ((new.status <> old.status) OR (new.lease_owner IS DISTINCT FROM old.lease_owner)))) EXECUTE FUNCTION box_item_follows()
 
 table document_attempt
   document_id uuid not null
@@ -1373,6 +1450,80 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.box_firms(p_after uuid, p_max integer)
+ RETURNS TABLE(firm_id uuid, due boolean)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  v_firm uuid := p_after;
+  v_round boolean := p_after is null;
+begin
+  for v_count in 1..p_max loop
+    select i.firm_id into v_firm from box_item as i
+    where i.due_at is not null and i.firm_id > coalesce(v_firm, '00000000-0000-0000-0000-000000000000')
+    order by i.firm_id limit 1;
+    if not found then
+      exit when v_round;
+      v_round := true;
+      v_firm := null;
+      continue;
+    end if;
+    exit when v_round and p_after is not null and v_firm > p_after;
+    firm_id := v_firm;
+    due := exists (select 1 from box_item as i where i.firm_id = v_firm and i.due_at <= now());
+    return next;
+  end loop;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.box_is_allowed(p_firm uuid, p_integrator uuid, p_sender text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select 1 from participant as p where p.key = lower(p_sender) and p.firm_id = p_firm)
+    and (p_integrator is null or exists (
+      select 1 from firm_binding as b
+      where b.firm_id = p_firm and b.integrator_id = p_integrator and b.state = 'active' and 'documents:send' = any (b.scopes)))
+$function$
+
+CREATE OR REPLACE FUNCTION public.box_item_follows()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_item box_item;
+  v_status text := box_status_of(new.status, new.attempts, new.lease_owner is not null);
+begin
+  select * into v_item from box_item as i where i.document_id = new.id for update;
+  if tg_op = 'INSERT' and (v_item.status <> 'sending' or exists (select 1 from box_event as e where e.document_id = new.id)) then
+    raise exception 'the item of document % has moved on', new.id;
+  end if;
+  update box_item as i
+  set status = v_status, version = i.version + 1, due_at = null, lease_owner = null, locked_at = null, tries = 0, last_error = null,
+    sent_at = coalesce(i.sent_at, case when v_status = 'sent' then greatest(new.updated_at, i.created_at) end),
+    status_since = case when i.status = v_status then i.status_since else clock_timestamp() end,
+    updated_at = greatest(i.updated_at, clock_timestamp())
+  where i.id = v_item.id and i.status not in ('cancelled', 'expired') and (i.status <> v_status or i.due_at is not null);
+  return null;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.box_status_of(p_status text, p_attempts integer, p_leased boolean)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case
+    when p_status = 'queued' and (p_attempts = 0 or p_leased) then 'sending'
+    when p_status = 'queued' then 'retrying'
+    when p_status in ('sent', 'delivered') then 'sent'
+    when p_status = 'validation_failed' then 'needs_repair'
+    when p_status in ('rejected', 'send_failed', 'delivery_failed') then 'failed'
+  end
+$function$
+
 CREATE OR REPLACE FUNCTION public.change_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_with_url boolean, p_url text, p_origin text, p_events text[], p_active boolean, p_audit jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1405,6 +1556,43 @@ begin
     jsonb_build_object('origin', p_origin, 'events', p_events, 'active', p_active));
   return true;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.claim_box_items(p_firms uuid[], p_max integer, p_owner text, p_lease_ms integer, p_bytes_max bigint, p_one boolean)
+ RETURNS TABLE(id uuid, firm_id uuid, key_id uuid, external_id text, version integer, sender text, receiver text, document_type_id text, process_id text, document_id uuid, tries integer, late_ms double precision, allowed boolean, payload_key_id text, payload_sealed bytea, payload_bytes integer)
+ LANGUAGE sql
+AS $function$
+  with candidate as (
+    select c.id, firm.n as lane, c.due_at, c.payload_bytes
+    from unnest(p_firms) with ordinality as firm (id, n)
+    cross join lateral (
+      select i.id, i.due_at, i.payload_bytes from box_item as i
+      where i.firm_id = firm.id and i.due_at <= now()
+      order by i.due_at limit greatest(1, (p_max + cardinality(p_firms) - 1) / greatest(1, cardinality(p_firms)))
+      for update skip locked
+    ) as c
+  ), ranked as (
+    select c.id, c.lane, c.payload_bytes, row_number() over (partition by c.lane order by c.due_at) as rank from candidate as c
+  ), weighed as (
+    select r.id, row_number() over w as n, sum(r.payload_bytes) over w as octets
+    from ranked as r window w as (order by r.rank, r.lane rows between unbounded preceding and current row)
+  ), chosen as (
+    select w.id, w.n from weighed as w where w.n <= p_max and (w.octets <= p_bytes_max or (p_one and w.n = 1))
+  ), taken as (
+    update box_item as i
+    set status = 'sending', version = i.version + 1, lease_owner = p_owner, locked_at = clock_timestamp(),
+      due_at = clock_timestamp() + p_lease_ms * interval '1 millisecond',
+      status_since = case when i.status = 'sending' then i.status_since else clock_timestamp() end,
+      updated_at = greatest(i.updated_at, clock_timestamp())
+    from box_item as before, chosen
+    where i.id = chosen.id and before.id = i.id
+    returning i.*, before.due_at as was_due, chosen.n
+  )
+  select t.id, t.firm_id, t.key_id, t.external_id, t.version, t.sender, t.receiver, t.document_type_id, t.process_id, t.document_id,
+    t.tries, extract(epoch from t.locked_at - t.was_due)::double precision * 1000, box_is_allowed(t.firm_id, t.integrator_id, t.sender),
+    p.key_id, p.sealed, t.payload_bytes
+  from taken as t join box_payload as p on p.item_id = t.id
+  order by t.n
+$function$
 
 CREATE OR REPLACE FUNCTION public.claim_documents(p_firm_id uuid[], p_receiver_key text[], p_count integer[], p_owner text, p_lease_ms integer, p_bytes_max bigint, p_one boolean)
  RETURNS TABLE(id uuid, firm_id uuid, sender text, receiver text, document_type_id text, process_id text, status text, version integer, attempt integer, answers integer, faults integer, as4_message_id text, sbdh_instance_id uuid, facts jsonb, created_at timestamp with time zone, payload_key_id text, payload_sealed bytea, payload_bytes integer)
@@ -1490,6 +1678,42 @@ begin
   perform audit_key(p_audit, 'api_key.created', v_key, jsonb_build_object('scopes', p_scopes, 'name', p_name));
   return 'created';
 end $function$
+
+CREATE OR REPLACE FUNCTION public.create_box_item(p_item jsonb, p_payload_sha256 bytea, p_payload_key_id text, p_payload_sealed bytea, p_metadata_sealed bytea, p_audit jsonb)
+ RETURNS TABLE(outcome text, id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_id uuid := (p_item ->> 'id')::uuid;
+  v_firm uuid := (p_item ->> 'firmId')::uuid;
+  v_now timestamptz := (p_item ->> 'createdAt')::timestamptz;
+  v_scheduled timestamptz := (p_item ->> 'scheduledFor')::timestamptz;
+  v_status text := case when v_scheduled is null then 'ready' else 'scheduled' end;
+begin
+  insert into box_item (
+    id, firm_id, integrator_id, key_id, external_id, status, version, sender, receiver, document_type_id, process_id, payload_sha256,
+    payload_bytes, scheduled_for, due_at, document_id, status_since, created_at, updated_at
+  ) values (
+    v_id, v_firm, (p_item ->> 'integratorId')::uuid, (p_item ->> 'keyId')::uuid, p_item ->> 'externalId', v_status, 1,
+    p_item ->> 'sender', p_item ->> 'receiver', p_item ->> 'documentTypeId', p_item ->> 'processId', p_payload_sha256,
+    (p_item ->> 'payloadBytes')::integer, v_scheduled, coalesce(v_scheduled, clock_timestamp()), v_id, clock_timestamp(), v_now, v_now
+  ) on conflict do nothing;
+  if found then
+    insert into box_payload (item_id, key_id, sealed, metadata_sealed)
+    values (v_id, p_payload_key_id, p_payload_sealed, p_metadata_sealed);
+    insert into box_event (item_id, version, kind, status, actor_type, actor_id, occurred_at)
+    values (v_id, 1, 'created', v_status, p_audit ->> 'actorType', p_audit ->> 'actorId', v_now);
+    return query select 'created', v_id;
+    return;
+  end if;
+  return query
+  select case when i.id = v_id then 'created' when i.payload_sha256 = p_payload_sha256 then 'existing' else 'conflict' end, i.id
+  from box_item as i
+  where i.id = v_id or (i.firm_id = v_firm and i.external_id = p_item ->> 'externalId')
+  order by i.id = v_id desc limit 1;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.create_consent_offer(p_offer jsonb, p_token_sha256 bytea, p_key_generation integer, p_sandbox boolean, p_audit jsonb)
  RETURNS text
@@ -1841,6 +2065,26 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.end_box_dispatch(p_id uuid, p_document_id uuid, p_owner text, p_status text, p_kind text, p_error jsonb, p_wait_ms bigint)
+ RETURNS boolean
+ LANGUAGE sql
+AS $function$
+  with ended as (
+    update box_item as i
+    set status = p_status, version = i.version + 1, lease_owner = null, locked_at = null, last_error = p_error,
+      tries = case when p_wait_ms is null then 0 else i.tries + 1 end,
+      due_at = clock_timestamp() + p_wait_ms * interval '1 millisecond', status_since = clock_timestamp(),
+      updated_at = greatest(i.updated_at, clock_timestamp())
+    where i.id = p_id and i.document_id = p_document_id and i.status = 'sending' and i.lease_owner = p_owner
+      and not exists (select 1 from document as d where d.id = p_document_id)
+    returning i.id, i.version, i.updated_at
+  ), told as (
+    insert into box_event (item_id, version, kind, status, actor_type, detail, occurred_at)
+    select ended.id, ended.version, p_kind, p_status, 'system', p_error ->> 'message', ended.updated_at from ended
+  )
+  select exists (select 1 from ended)
+$function$
+
 CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(id uuid)
  LANGUAGE plpgsql
@@ -1893,6 +2137,17 @@ begin
   perform audit_key(p_audit, 'refresh.revoked', v_key, '{}');
   return true;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.end_refused(p_id uuid, p_outcome text, p_detail text, p_now timestamp with time zone, p_events jsonb, p_changes jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if p_outcome = 'accepted' then
+    perform 1 from apply_move(p_id, 1, 'validation_failed', 'rules_refused', p_detail, p_now, null, p_events, null, p_changes);
+  end if;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.end_registration(p_key text, p_id uuid, p_state text, p_outcome text, p_code text, p_now timestamp with time zone)
  RETURNS TABLE(state text)
@@ -2055,6 +2310,22 @@ CREATE OR REPLACE FUNCTION public.firm_is_target(p_firm uuid, p_target text)
  STABLE
 AS $function$
   select exists (select 1 from firm where id = p_firm and (ico = p_target or dic = p_target))
+$function$
+
+CREATE OR REPLACE FUNCTION public.free_box_leases(p_node text, p_dead_ms integer)
+ RETURNS integer
+ LANGUAGE sql
+AS $function$
+  with freed as (
+    update box_item as i
+    set due_at = clock_timestamp(), version = i.version + 1
+    where i.due_at > clock_timestamp() and i.status = 'sending' and i.lease_owner is not null
+      and (starts_with(i.lease_owner, p_node || '/')
+        or (i.locked_at < clock_timestamp() - p_dead_ms * interval '1 millisecond'
+          and not exists (select 1 from dispatcher as d where d.owner = i.lease_owner)))
+    returning i.id
+  )
+  select count(*)::integer from freed
 $function$
 
 CREATE OR REPLACE FUNCTION public.free_idle_leases(p_owner text, p_working uuid[], p_lease_ms integer, p_young_ms integer)

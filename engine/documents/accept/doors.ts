@@ -40,6 +40,11 @@ interface DoorRow {
   };
   /** HTTP status of the same reply when it is given to a repeat. */
   readonly repeatStatus: number;
+  /**
+   * Whether a document that the rules refuse is kept as `validation_failed`, under no name: at doors where nobody waits
+   * for the answer. @default false
+   */
+  readonly keepsRefused?: true;
   /** What a request is told whose external id another document has. */
   readonly externalIdTaken: ConflictRow;
   /** Whether the document's number is its external id. */
@@ -136,6 +141,7 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
       body: ({ id, externalId }) => ({ documentId: id, externalId: externalId ?? null, status: "sending" }),
     },
     repeatStatus: 200,
+    keepsRefused: true,
     externalIdTaken: takenElsewhere("BOX_EXTERNAL_ID_CONFLICT", "externalId"),
     isNamedByNumber: false,
   },

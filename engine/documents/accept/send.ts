@@ -32,6 +32,7 @@ import { firstAttemptAt } from "../delivery/first-attempt.js";
 import type { Reserve } from "../delivery/first-attempt.js";
 import { DOORS, refuseConflict } from "./doors.js";
 import type { Inspection, Validators } from "./facts.js";
+import { keep } from "./refused.js";
 import { completed } from "./said.js";
 import type { CompleteRequest, HashedRequest, SendReply, SendRequest } from "./request.js";
 import { refuseSend } from "./send-checks.js";
@@ -262,6 +263,8 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
   if (refusal !== undefined) {
     const stored = await precedentOf(ports, request, "key");
     if (stored !== undefined) return stored;
+    if (DOORS[request.door].keepsRefused === true)
+      await keep(ports, await newDocument(ports, id, request, { inspection, capability: "unknown" }), refusal);
     throw refusal;
   }
   const capability = await capabilityOf(ports, request);

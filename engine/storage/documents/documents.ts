@@ -105,11 +105,20 @@ const NUMBER_REPEATED = {
  * @returns one outcome a document, in the same order
  */
 export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[]): Promise<AcceptOutcome[]> {
+  const rows = await sql<(OutcomeRow & { readonly ordinal: string })[]>`
+    select ordinal, outcome, document_id, reply_status, reply_body from ${acceptCall(sql, documents)}`;
+  const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
+  return documents.map((_, index) => {
+    const row = outcomes.get(index + 1);
+    return row === undefined ? { kind: "lost_race" } : outcomeOf(row);
+  });
+}
+
+/** The call of accept_documents as a table. */
+function acceptCall(sql: Sql, documents: readonly NewDocument[]) {
   const column = <K extends keyof NewDocument>(name: K): NewDocument[K][] => documents.map((d) => d[name]);
   const instants = documents.map((d) => new Date(d.acceptedAt).toISOString());
-  const rows = await sql<(OutcomeRow & { readonly ordinal: string })[]>`
-    select ordinal, outcome, document_id, reply_status, reply_body
-    from accept_documents(
+  return sql`accept_documents(
       ${column("id")}::uuid[], ${column("firmId")}::uuid[], ${column("keyId")}::uuid[], ${column("sender")}::text[],
       ${column("receiver")}::text[],
       ${documents.map((d) => d.erpDocumentId ?? null)}::text[], ${column("documentTypeId")}::text[],
@@ -126,11 +135,21 @@ export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[
       ${column("eventId")}::uuid[], ${column("door")}::text[], ${JSON.stringify([NUMBER_REPEATED])}::text::jsonb,
       ${documents.map((d) => d.owner ?? null)}::text[], ${LIMITS.attempt_lease_ms}
     )`;
-  const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
-  return documents.map((_, index) => {
-    const row = outcomes.get(index + 1);
-    return row === undefined ? { kind: "lost_race" } : outcomeOf(row);
-  });
+}
+
+/**
+ * Keeps a document that the rules have refused, for those who handed it over earlier and hear of it by its events: it
+ * is accepted and ended by one statement. A repeat finds the first one, whatever became of that.
+ */
+export async function keepRefused(
+  sql: Sql,
+  document: NewDocument,
+  refused: { readonly reason: string; readonly events: readonly NewEvent[] },
+): Promise<void> {
+  await sql`
+    select end_refused(document_id, outcome, ${refused.reason}, ${isoInstant(document.acceptedAt)},
+      ${eventsJson(refused.events)}::text::jsonb, ${JSON.stringify({ statusReason: refused.reason })}::text::jsonb)
+    from ${acceptCall(sql, [document])}`;
 }
 
 /** Whose names a document's key and external id are among: two documents of one tenant never share a call. */

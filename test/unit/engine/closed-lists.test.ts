@@ -28,6 +28,7 @@ import {
   RELATIONSHIP_MODES,
   REQUESTED_INTERFACES,
 } from "../../../engine/identity/partners/consents.js";
+import { BOX_EVENTS, BOX_OUTBOUND_STATES } from "../../../engine/lifecycle/box.js";
 import { SERVICE_KINDS } from "../../../engine/storage/documents/service-messages.js";
 import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/received-responses.js";
 import { readSources } from "../../support/sources.js";
@@ -59,6 +60,8 @@ test.each([
   ["onboarding_request_status_check", ONBOARDING_STATES],
   ["onboarding_request_relationship_mode_check", ONBOARDING_RELATIONSHIPS],
   ["membership_role_check", PERSON_ROLES],
+  ["box_item_status_check", BOX_OUTBOUND_STATES],
+  ["box_event_kind_check", BOX_EVENTS],
   ["inbound_status_kind_check", STATUS_KINDS],
   ["inbound_status_outcome_check", STATUS_OUTCOMES],
   ["webhook_subscription_events_check1", FEED_KINDS],

@@ -12,6 +12,14 @@ import {
   outboundMove,
 } from "../../../engine/lifecycle/document.js";
 import type { OutboundState } from "../../../engine/lifecycle/document.js";
+import {
+  BOX_STATE_OF_DOCUMENT,
+  BOX_STATES,
+  BOX_TRIGGERS,
+  boxLifecycle,
+  boxMove,
+} from "../../../engine/lifecycle/box.js";
+import type { BoxState, BoxTrigger } from "../../../engine/lifecycle/box.js";
 import { isFinal, mermaid, moveOf } from "../../../engine/lifecycle/machine.js";
 import {
   INBOUND_STATES,
@@ -197,5 +205,46 @@ describe("attempts", () => {
         }
       }
     }
+  });
+});
+
+describe("the life of a Box item", () => {
+  /** spec/rulings.md, section 7: an operation, the states that it is allowed in, the state that it leads to. */
+  const OPERATIONS: readonly [trigger: BoxTrigger, from: readonly BoxState[], to: BoxState][] = [
+    ["schedule", ["ready", "scheduled", "failed", "needs_repair"], "scheduled"],
+    ["send_now", ["ready", "scheduled", "failed", "needs_repair"], "sending"],
+    ["retry", ["failed", "needs_repair", "retrying"], "retrying"],
+    ["cancel", ["ready", "scheduled", "retrying", "failed", "needs_repair"], "cancelled"],
+  ];
+
+  test.each(OPERATIONS)(
+    "%s is allowed from %j, leads to %s, and is refused in every other state",
+    (trigger, from, to) => {
+      expect(BOX_STATES.map((state) => [state, boxMove(state, trigger)?.to])).toEqual(
+        BOX_STATES.map((state) => [state, from.includes(state) ? to : undefined]),
+      );
+    },
+  );
+
+  test("a dispatch ends in sent, retrying, failed or needs_repair", () => {
+    const ends = BOX_TRIGGERS.flatMap((trigger) => boxMove("sending", trigger)?.to ?? []);
+    expect(ends.filter((to) => to !== "sending").sort()).toEqual(["failed", "needs_repair", "retrying", "sent"]);
+  });
+
+  test("what a document has become is a state that a dispatch or its end leads to", () => {
+    const reached = new Set(BOX_TRIGGERS.flatMap((trigger) => boxMove("sending", trigger)?.to ?? []));
+    expect(Object.values(BOX_STATE_OF_DOCUMENT).filter((state) => !reached.has(state))).toEqual([]);
+  });
+
+  test("cancelled, expired and received items are never sent", () => {
+    for (const state of ["cancelled", "expired", "received"] as const)
+      expect(
+        BOX_TRIGGERS.flatMap((trigger) => boxMove(state, trigger)?.to ?? []).filter((to) => to !== "expired"),
+      ).toEqual([]);
+  });
+
+  test("the diagram of a Box item in the documentation is drawn from its table", () => {
+    const readme = readFileSync(new URL("../../../engine/lifecycle/README.md", import.meta.url), "utf8");
+    expect(readme).toContain(mermaid(boxLifecycle, "ready"));
   });
 });

@@ -1,0 +1,111 @@
+/**
+ * The dispatcher of the Box on one node: takes items whose time has come, one of each firm in turn, and gives them to
+ * their actors. It knows when the next one is due and looks then, when it is told of a new one, when a place becomes
+ * free, and once in LIMITS.box_poll_ms.
+ */
+import { boxAgenda } from "../engine/documents/box/agenda.js";
+import type { BoxAgendaPorts, ClaimedItem } from "../engine/documents/box/agenda.js";
+import { LIMITS } from "../engine/base/limits.js";
+import { errorFields } from "../engine/base/log.js";
+import type { Log } from "../engine/base/log.js";
+import { createWake, within } from "../engine/events/wake.js";
+import type { BoxKind } from "./box.js";
+import type { ActorSystem } from "./system.js";
+
+interface BoxDispatcherPorts extends BoxAgendaPorts {
+  readonly actors: ActorSystem;
+  readonly box: BoxKind;
+  readonly log: Log;
+  /** Of this process and those before it on this machine. */
+  readonly node: string;
+}
+
+/** The loop of one node that takes items of the Box whose time has come. */
+export interface BoxDispatcher {
+  /** Something may be due: look at once. Costs nothing. */
+  poke(): void;
+  /** Takes nothing more, and waits for what is under way, at most LIMITS.drain_timeout_ms. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/** What is under way on this node. */
+class Hand {
+  #items = 0;
+  #bytes = 0;
+  #idle: () => void = () => undefined;
+
+  /** What may still be taken. */
+  room(): { readonly places: number; readonly bytes: number; readonly one: boolean } {
+    return {
+      places: LIMITS.box_dispatches_max - this.#items,
+      bytes: Math.max(0, LIMITS.box_dispatch_bytes_max - this.#bytes),
+      one: this.#items === 0,
+    };
+  }
+
+  take({ payloadBytes }: ClaimedItem): () => void {
+    this.#items += 1;
+    this.#bytes += payloadBytes;
+    return () => {
+      this.#items -= 1;
+      this.#bytes -= payloadBytes;
+      if (this.#items === 0) this.#idle();
+    };
+  }
+
+  /** Resolves when nothing is under way. One waiter at a time. */
+  whenIdle(): Promise<void> {
+    return this.#items === 0
+      ? Promise.resolve()
+      : new Promise((resolve) => {
+          this.#idle = resolve;
+        });
+  }
+}
+
+/** Starts to take items. */
+export function startBoxDispatcher(ports: BoxDispatcherPorts): BoxDispatcher {
+  const { actors, box, log } = ports;
+  const hand = new Hand();
+  const wake = createWake();
+  const agenda = boxAgenda(ports);
+  let stopping = false;
+
+  async function give(item: ClaimedItem): Promise<void> {
+    const giveBack = hand.take(item);
+    try {
+      await actors.ask(box, item.id, "Dispatch", item);
+    } catch (error) {
+      // Its lease ends, and it is taken again.
+      log.warn("box.delayed", { documentId: item.documentId, ...errorFields(error) });
+    } finally {
+      giveBack();
+      wake.poke();
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping) {
+      let wait_ms: number = LIMITS.box_poll_ms;
+      try {
+        const turn = await agenda.turn(hand.room());
+        for (const item of turn.items) void give(item);
+        wait_ms = turn.wait_ms;
+      } catch (error) {
+        log.warn("box.due_unreadable", errorFields(error));
+      }
+      if (wait_ms > 0 && !stopping) await wake.wait(wait_ms);
+    }
+  }
+
+  const ended = run();
+  return {
+    poke: wake.poke,
+    stop: async () => {
+      stopping = true;
+      wake.poke();
+      await ended;
+      await within(hand.whenIdle(), LIMITS.drain_timeout_ms, undefined);
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** Hands an item that is due over for sending: the same checks and the same commit as at every other door. */
+import type { Clock } from "../../base/clock.js";
+import { ERRORS, Refusal } from "../../base/errors.js";
+import type { ErrorName } from "../../base/errors.js";
+import type { DocumentId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { errorFields } from "../../base/log.js";
+import type { Log } from "../../base/log.js";
+import { backoff } from "../../events/wake.js";
+import { boxMove } from "../../lifecycle/box.js";
+import type { BoxOutboundState, BoxTrigger } from "../../lifecycle/box.js";
+import { endBoxDispatch } from "../../storage/box/claims.js";
+import type { ClaimedItem } from "../../storage/box/claims.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
+import type { Sealer } from "../../storage/sealer.js";
+import type { Sql } from "../../storage/sql.js";
+import type { SendRequest } from "../accept/request.js";
+import { boxContext } from "./create.js";
+
+export type { ClaimedItem } from "../../storage/box/claims.js";
+
+/** What a dispatch needs. */
+export interface BoxDispatchPorts {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Names this process in leases. */
+  readonly owner: string;
+  /** Accepts a document under this id, or finds the one that was. @throws Refusal */
+  readonly accept: (id: DocumentId, request: SendRequest) => Promise<unknown>;
+}
+
+/** Refusals after which the same document may be taken in a moment. */
+const PASSING: ReadonlySet<ErrorName> = new Set(["TEMPORARY", "SAPI-PROC-002"]);
+
+/**
+ * What a refusal makes of the item. What the rules refuse is kept as a document, which decides; so this counts only
+ * where none was kept.
+ */
+const triggerOf = (reason: ErrorName): BoxTrigger =>
+  PASSING.has(reason) ? "postponed" : reason === "RECIPIENT_CAPABILITY" ? "failed" : "rules_refused";
+
+/** Why an item does not leave that nobody may send any more. */
+const NOT_ALLOWED = new Refusal("FIRM_FORBIDDEN", [], {
+  message: "The consent behind this item, or the participant that sends it, is the firm's no more.",
+});
+
+async function requestOf({ sealer, clock }: BoxDispatchPorts, item: ClaimedItem): Promise<SendRequest> {
+  const payload = await openPayload(sealer, boxContext(item.id), item.payloadKeyId, item.payloadSealed);
+  const { sender, receiver, documentTypeId, processId } = item;
+  return {
+    door: "box",
+    firmId: item.firmId,
+    keyId: item.keyId,
+    sender,
+    receiver,
+    // One document can have the item's name; those of later dispatches are found by their item.
+    erpDocumentId: String(item.documentId) === String(item.id) ? (item.externalId ?? undefined) : undefined,
+    documentTypeId,
+    processId,
+    creationDateTime: undefined,
+    idempotencyKey: undefined,
+    payload,
+    checksum: undefined,
+    meaning: (payloadSha256) => [item.id, documentTypeId, processId, sender, receiver, payloadSha256],
+    receivedAt: clock.now(),
+  };
+}
+
+async function refusalOf(ports: BoxDispatchPorts, item: ClaimedItem): Promise<Refusal | undefined> {
+  if (!item.isAllowed) return NOT_ALLOWED;
+  try {
+    await ports.accept(item.documentId, await requestOf(ports, item));
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    ports.log.error("box.dispatch_failed", { documentId: item.documentId, ...errorFields(error) });
+    return new Refusal("TEMPORARY");
+  }
+}
+
+/**
+ * Makes the document of an item that this process has under lease. Never throws: what cannot be written is free again
+ * when the lease ends, and whoever takes the item then accepts under the same id.
+ */
+export async function dispatchItem(ports: BoxDispatchPorts, item: ClaimedItem): Promise<void> {
+  const refusal = await refusalOf(ports, item);
+  if (refusal === undefined) return;
+  const { reason } = refusal;
+  const trigger = reason === "FIRM_FORBIDDEN" ? "failed" : triggerOf(reason);
+  const move = boxMove("sending", trigger);
+  if (move === undefined) throw new Error(`${trigger} ends no dispatch`);
+  const { status, enterprise, retryable } = ERRORS[reason];
+  const isPostponed = trigger === "postponed";
+  try {
+    await endBoxDispatch(ports.sql, {
+      item,
+      owner: ports.owner,
+      status: move.to as BoxOutboundState,
+      trigger,
+      error: { status, code: enterprise, message: refusal.message, retryable: retryable || isPostponed },
+      wait_ms: isPostponed
+        ? backoff(item.tries + 1, LIMITS.box_postponed_first_ms, LIMITS.box_postponed_max_ms)
+        : undefined,
+    });
+  } catch (error) {
+    ports.log.warn("box.end_unwritable", { documentId: item.documentId, ...errorFields(error) });
+  }
+}

@@ -1,0 +1,106 @@
+/** What of the Box is due: looks, claims under lease, and the ends of dispatches that made no document. */
+import type { BoxItemId, DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { BoxOutboundState } from "../../lifecycle/box.js";
+import type { BoxTrigger } from "../../lifecycle/box.js";
+import type { Json, Sql } from "../sql.js";
+
+/** Milliseconds until the next item is due, by the time of the database; undefined where none waits. */
+export async function nextBoxDue(sql: Sql): Promise<number | undefined> {
+  const [row] = await sql<{ readonly wait_ms: number | null }[]>`
+    select extract(epoch from min(due_at) - clock_timestamp())::double precision * 1000 as wait_ms
+    from box_item where due_at is not null`;
+  return row?.wait_ms ?? undefined;
+}
+
+/** The firms that come next, whether they have something due or not. */
+export async function boxFirms(
+  sql: Sql,
+  after: FirmId | undefined,
+  max: number,
+): Promise<readonly { readonly firmId: FirmId; readonly isDue: boolean }[]> {
+  return sql<{ readonly firmId: FirmId; readonly isDue: boolean }[]>`
+    select firm_id as "firmId", due as "isDue" from box_firms(${after ?? null}::uuid, ${max})`;
+}
+
+/** An item under lease, ready to become a document. */
+export interface ClaimedItem {
+  readonly id: BoxItemId;
+  readonly firmId: FirmId;
+  readonly keyId: KeyId;
+  readonly externalId: string | null;
+  readonly version: number;
+  readonly sender: ParticipantId;
+  readonly receiver: ParticipantId;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  /** The id under which the document is to be accepted, however often this is tried. */
+  readonly documentId: DocumentId;
+  /** Dispatches before this one, in a row, that were put off. */
+  readonly tries: number;
+  /** Milliseconds between its time and the claim. */
+  readonly late_ms: number;
+  /** Whether it may still leave in the name of its firm. */
+  readonly isAllowed: boolean;
+  readonly payloadKeyId: string;
+  readonly payloadSealed: Buffer;
+  /** Octets as handed over. */
+  readonly payloadBytes: number;
+}
+
+/** How much to take. */
+interface BoxClaim {
+  readonly firms: readonly FirmId[];
+  readonly owner: string;
+  readonly max: number;
+  readonly bytes_max: number;
+  /** Whether one item goes even when it alone has more octets than that. */
+  readonly one: boolean;
+}
+
+/** Columns of a claimed item, under the names that the engine uses. */
+const claimedColumns = (sql: Sql) => sql`
+  id, firm_id as "firmId", key_id as "keyId", external_id as "externalId", version, sender, receiver,
+  document_type_id as "documentTypeId", process_id as "processId", document_id as "documentId", tries, late_ms,
+  allowed as "isAllowed", payload_key_id as "payloadKeyId", payload_sealed as "payloadSealed",
+  payload_bytes as "payloadBytes"`;
+
+/** Takes due items of these firms under lease, one of each firm in turn. */
+export async function claimBoxItems(sql: Sql, claim: BoxClaim): Promise<readonly ClaimedItem[]> {
+  const { firms, owner, max, bytes_max, one } = claim;
+  return sql<ClaimedItem[]>`
+    select ${claimedColumns(sql)}
+    from claim_box_items(${[...firms]}::uuid[], ${max}, ${owner}, ${LIMITS.box_lease_ms}, ${bytes_max}::bigint,
+      ${one})`;
+}
+
+/** How a dispatch ended that made no document. */
+interface BoxDispatchEnd {
+  readonly item: Pick<ClaimedItem, "id" | "documentId">;
+  readonly owner: string;
+  readonly status: BoxOutboundState;
+  readonly trigger: BoxTrigger;
+  readonly error: Json;
+  /** Until it is tried again; undefined when it is not. */
+  readonly wait_ms: number | undefined;
+}
+
+/** @returns false when a document decides, or somebody else has taken the item meanwhile */
+export async function endBoxDispatch(sql: Sql, end: BoxDispatchEnd): Promise<boolean> {
+  const { item, owner, status, trigger, error, wait_ms } = end;
+  const rows = await sql<{ readonly ended: boolean }[]>`
+    select end_box_dispatch(${item.id}, ${item.documentId}, ${owner}, ${status}, ${trigger}, ${sql.json(error)},
+      ${wait_ms === undefined ? null : Math.round(wait_ms)}::bigint) as ended`;
+  return rows[0]?.ended ?? false;
+}
+
+/**
+ * Frees items that dead processes had taken.
+ * @param node this one, when it starts: nothing that an earlier process of it held is worked on
+ * @returns how many
+ */
+export async function freeBoxLeases(sql: Sql, node?: string): Promise<number> {
+  const rows = await sql<{ readonly freed: number }[]>`
+    select free_box_leases(${node ?? null}, ${LIMITS.dispatcher_dead_ms}) as freed`;
+  return rows[0]?.freed ?? 0;
+}
