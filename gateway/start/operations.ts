@@ -38,7 +38,6 @@ import { authRoutes } from "../routes/auth.js";
 import { mapperRoutes } from "../routes/connector/mapper.js";
 import { connectorRoutes } from "../routes/connector/respond.js";
 import { boxRoutes } from "../routes/box.js";
-import { connectorRoutes } from "../routes/connector.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
 import { documentViewRoutes } from "../routes/documents/view.js";
