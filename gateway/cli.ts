@@ -4,6 +4,7 @@ import { EmbeddedError } from "../engine/embedded/embedded.js";
 import { MigrationError } from "../engine/storage/migrate.js";
 import { EXIT, UsageError } from "./commands/command.js";
 import type { Command } from "./commands/command.js";
+import { billingCommands } from "./commands/billing/billing.js";
 import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   ...oauthClientCommands,
   ...onboardingCommands,
   ...participantsCommands,
+  ...billingCommands,
   pkiInitCommand,
   pkiShowCommand,
   reconcileCommand,

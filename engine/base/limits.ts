@@ -172,6 +172,19 @@ export const LIMITS = {
   webhook_page_max: 100,
   webhook_offset_max: 10_000,
 
+  // What is paid for
+  /** Rows of the feed that the meter reads at once, and how often it looks when there was nothing. Ours. */
+  meter_batch: 1_000,
+  meter_look_ms: 5 * SECOND_MS,
+  /** Months before this one whose documents are still counted and proved one by one. Ours: two years of disputes. */
+  metered_kept_months: 25,
+  /** How long a plan works on after its end. Ours. */
+  plan_grace_ms: 14 * DAY_MS,
+  /** spec/enterprise.md, Limits: integrator licence per-firm list. How far an offset goes: ours. */
+  licence_firms_page_default: 50,
+  licence_firms_page_max: 100,
+  licence_firms_offset_max: 1_000_000,
+
   // Nodes
   /** A node says this often that it is alive, in database time, and is forgotten after so long a silence. */
   node_beat_ms: 2 * SECOND_MS,

@@ -58,6 +58,7 @@ export const LOG_EVENTS = {
   "pki.revocation_failed": "A question about a certificate's revocation ended in a fault of ours.",
   "pki.revocation_unknown": "No revocation service answered for a certificate; REVOCATION decides what that means.",
   "postgres.orphan_stopped": "A Postgres that the last process had left behind was stopped.",
+  "meter.failed": "What is paid for could not be counted; it is tried again.",
   "provider.not_registered":
     "Our own participant as a provider is not registered in the network; run kurier participants register --provider.",
   "registrations.new_firm_failed":

@@ -1,15 +1,18 @@
 /** What a key and its firm read of themselves. @source spec/shapes.md, section 4 */
-import { bratislavaDay, bratislavaMidnight, isoInstant } from "../base/clock.js";
+import { isoInstant } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
 import { Refusal } from "../base/errors.js";
 import type { FirmId, KeyId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
+import { billingMonthOf } from "../billing/months.js";
+import { planState } from "../billing/plans.js";
+import { findPlan } from "../storage/billing/plans.js";
+import { findUsage } from "../storage/billing/usage.js";
 import { findKey } from "../storage/identity/keys.js";
-import { countFirmDocuments, findFirm } from "../storage/identity/partner-firms.js";
+import { findFirm } from "../storage/identity/partner-firms.js";
 import { orTemporary } from "../storage/sql.js";
 import type { Sql } from "../storage/sql.js";
 import type { Caller } from "./caller.js";
-import { PLAN_NAME } from "./partners/firms.js";
 
 /** What reads of accounts need of the engine. */
 interface AccountPorts {
@@ -29,7 +32,7 @@ export interface KeyStatus {
     readonly lastUsedAt: string | null;
   };
   readonly firm: { readonly id: FirmId; readonly peppolStatus: string } | null;
-  readonly plan: { readonly name: string; readonly expiresAt: null; readonly active: boolean };
+  readonly plan: { readonly name: string; readonly expiresAt: string | null; readonly active: boolean };
   readonly rateLimit: { readonly perMinute: number; readonly window: "60s" };
   readonly integrator: { readonly id: string } | null;
   readonly firm_id: FirmId | null;
@@ -37,17 +40,23 @@ export interface KeyStatus {
   readonly scope: string;
 }
 
-const ACTIVE_PLAN = { name: PLAN_NAME, expiresAt: null, active: true } as const;
+/** An integrator's central key has no plan: its firms have. */
+const NO_PLAN = { code: "standard", expiresAt: null } as const;
 /** How an unlimited allowance is written. @source spec/rulings.md, section 9 */
 const UNLIMITED = -1;
 
 /** The calling key as it is now. @throws Refusal TOKEN_INVALID for a key that has just gone; TEMPORARY */
-export async function readKeyStatus({ sql }: AccountPorts, caller: Caller): Promise<KeyStatus> {
+export async function readKeyStatus({ sql, clock }: AccountPorts, caller: Caller): Promise<KeyStatus> {
   const firmId = caller.firmId ?? caller.scopedFirmId;
-  const [key, firm] = await orTemporary(
-    Promise.all([findKey(sql, caller.keyId), firmId === undefined ? undefined : findFirm(sql, firmId)]),
+  const [key, firm, row] = await orTemporary(
+    Promise.all([
+      findKey(sql, caller.keyId),
+      firmId === undefined ? undefined : findFirm(sql, firmId),
+      firmId === undefined ? NO_PLAN : findPlan(sql, firmId),
+    ]),
   );
   if (key === undefined) throw new Refusal("TOKEN_INVALID");
+  const { plan, expiresAt, active } = planState(row, clock.now());
   return {
     key: {
       id: key.id,
@@ -59,7 +68,7 @@ export async function readKeyStatus({ sql }: AccountPorts, caller: Caller): Prom
       lastUsedAt: key.lastUsedAt === null ? null : isoInstant(key.lastUsedAt.getTime()),
     },
     firm: firm === undefined ? null : { id: firm.id, peppolStatus: firm.peppolStatus },
-    plan: ACTIVE_PLAN,
+    plan: { name: plan.name, expiresAt: expiresAt === undefined ? null : isoInstant(expiresAt), active },
     rateLimit: { perMinute: LIMITS.rate_enterprise, window: "60s" },
     integrator: caller.integratorId === undefined ? null : { id: caller.integratorId },
     firm_id: firm?.id ?? null,
@@ -77,7 +86,7 @@ export interface Account {
     readonly peppolStatus: string;
   };
   readonly plan: { readonly name: string; readonly status: "active" | "expired" };
-  /** Of the current month in Europe/Bratislava. */
+  /** What is paid for in the current month in Europe/Bratislava. */
   readonly usage: { readonly outbound: number; readonly inbound: number; readonly ocr_extractions: number };
   /** -1 is unlimited. */
   readonly limits: { readonly documents_per_month: number; readonly ocr_per_month: number };
@@ -91,15 +100,16 @@ export interface Account {
 export async function readAccount({ sql, clock }: AccountPorts, caller: Caller): Promise<Account> {
   const firmId = caller.firmId ?? caller.scopedFirmId;
   if (firmId === undefined) throw new Refusal("NOT_FOUND");
-  const monthStart = bratislavaMidnight(`${bratislavaDay(clock.now()).slice(0, 7)}-01`);
-  const [firm, used] = await orTemporary(
-    Promise.all([findFirm(sql, firmId), countFirmDocuments(sql, firmId, monthStart)]),
+  const now = clock.now();
+  const [firm, row, used] = await orTemporary(
+    Promise.all([findFirm(sql, firmId), findPlan(sql, firmId), findUsage(sql, firmId, billingMonthOf(now).first)]),
   );
   if (firm === undefined) throw new Refusal("NOT_FOUND");
+  const { plan, active } = planState(row, now);
   return {
     firm: { name: firm.name, ico: firm.ico, peppolId: firm.peppolId, peppolStatus: firm.peppolStatus },
-    plan: { name: PLAN_NAME, status: "active" },
+    plan: { name: plan.name, status: active ? "active" : "expired" },
     usage: { outbound: used.outbound, inbound: used.inbound, ocr_extractions: 0 },
-    limits: { documents_per_month: UNLIMITED, ocr_per_month: UNLIMITED },
+    limits: { documents_per_month: plan.outboundLimit ?? UNLIMITED, ocr_per_month: UNLIMITED },
   };
 }

@@ -11,6 +11,7 @@ import type { Environment } from "../../engine/base/config.js";
 import { participantKey } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { readBoxDetail, readBoxItems } from "../../engine/documents/box/reads.js";
+import { readFirmLicence, readIntegratorLicence } from "../../engine/billing/licences.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
 import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
 import { viewDocument } from "../../engine/documents/reads/view.js";
@@ -46,6 +47,7 @@ import { onboardingRoutes } from "../routes/people/onboarding.js";
 import { oauthRoutes } from "../routes/people/oauth.js";
 import { accountRoutes } from "../routes/partners/account.js";
 import { consentRoutes } from "../routes/partners/consents.js";
+import { licenceRoutes } from "../routes/partners/licences.js";
 import { firmRoutes } from "../routes/partners/firms.js";
 import { integratorKeyRoutes } from "../routes/partners/keys.js";
 import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
@@ -89,6 +91,14 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     keyStatus: (caller) => readKeyStatus({ sql, clock }, caller),
     account: (caller) => readAccount({ sql, clock }, caller),
     audit: (caller, asked) => readAudit({ sql, cursors }, caller, asked),
+  })),
+  plug(licenceRoutes, ({ sql, clock }) => ({
+    firmLicence: (firmId) => readFirmLicence({ sql, clock }, firmId),
+    integratorLicence: (caller, page) =>
+      readIntegratorLicence(
+        { sql, clock },
+        { integratorId: integratorOf(caller), onlyFirmId: caller.scopedFirmId, ...page },
+      ),
   })),
   plug(integratorKeyRoutes, ({ sql, partners }) => ({
     ...partners,

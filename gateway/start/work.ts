@@ -41,6 +41,7 @@ import type { ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
+import { startMeter } from "../../engine/billing/meter.js";
 import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Recipients } from "../../engine/peppol/discovery/acceptance.js";
@@ -404,8 +405,10 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;
-      if (options.role !== "gateway")
-        work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
+      if (options.role === "gateway") return;
+      const meter = startMeter({ sql, clock, log });
+      stack.add(() => meter.stop());
+      work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
     },
   };
 }

@@ -410,6 +410,15 @@ table firm_binding
   trigger firm_binding_changed: CREATE TRIGGER firm_binding_changed AFTER INSERT OR DELETE OR UPDATE ON public.firm_binding FOR EACH ROW EXECUTE FUNCTION announce_firm_binding()
   trigger firm_binding_ended: CREATE TRIGGER firm_binding_ended AFTER UPDATE OF state ON public.firm_binding FOR EACH ROW WHEN (((new.state = 'revoked'::text) AND (old.state <> 'revoked'::text))) EXECUTE FUNCTION end_onboarding_of_binding()
 
+table firm_plan
+  firm_id uuid not null
+  code text not null
+  expires_at timestamp with time zone
+  updated_at timestamp with time zone not null
+  constraint firm_plan_code_check: CHECK ((code = ANY (ARRAY['standard'::text, 'start'::text, 'business'::text])))
+  constraint firm_plan_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint firm_plan_pkey: PRIMARY KEY (firm_id)
+
 table inbound_status
   id uuid not null
   kind text not null
@@ -472,6 +481,17 @@ table membership
   index membership_integrator: CREATE UNIQUE INDEX membership_integrator ON public.membership USING btree (person_id, integrator_id) WHERE (integrator_id IS NOT NULL)
   index membership_of_firm: CREATE INDEX membership_of_firm ON public.membership USING btree (firm_id) WHERE (firm_id IS NOT NULL)
   index membership_of_integrator: CREATE INDEX membership_of_integrator ON public.membership USING btree (integrator_id) WHERE (integrator_id IS NOT NULL)
+
+table metered_event
+  event_id uuid not null
+  firm_id uuid not null
+  direction text not null
+  month date not null
+  constraint metered_event_direction_check: CHECK ((direction = ANY (ARRAY['outbound'::text, 'inbound'::text])))
+  constraint metered_event_month_check: CHECK ((EXTRACT(day FROM month) = (1)::numeric))
+  constraint metered_event_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint metered_event_pkey: PRIMARY KEY (event_id)
+  index metered_event_month: CREATE INDEX metered_event_month ON public.metered_event USING btree (month, firm_id)
 
 table mls_duty
   id uuid not null
@@ -686,18 +706,22 @@ table received_document
   findings jsonb
   feed_transaction_id xid8
   feed_position bigint
+  api_received_at timestamp with time zone
+  api_transaction_id xid8
   constraint received_document_check: CHECK (((status = 'ACKNOWLEDGED'::text) = (acknowledged_at IS NOT NULL)))
   constraint received_document_findings_check: CHECK (((findings IS NULL) OR (status = 'REFUSED'::text)))
   constraint received_document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
   constraint received_document_status_check: CHECK ((status = ANY (ARRAY['HELD'::text, 'RECEIVED'::text, 'ACKNOWLEDGED'::text, 'REFUSED'::text])))
   constraint received_document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint received_document_pkey: PRIMARY KEY (id)
+  index received_document_api: CREATE INDEX received_document_api ON public.received_document USING btree (api_transaction_id, "position") WHERE (api_transaction_id IS NOT NULL)
   index received_document_feed: CREATE INDEX received_document_feed ON public.received_document USING btree (feed_transaction_id, feed_position) WHERE (feed_position IS NOT NULL)
   index received_document_held: CREATE INDEX received_document_held ON public.received_document USING btree (received_at) WHERE (status = 'HELD'::text)
   index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, firm_id, status, "position")
   index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
   index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
   index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
+  trigger received_by_api: CREATE TRIGGER received_by_api BEFORE UPDATE OF api_received_at ON public.received_document FOR EACH ROW WHEN (((old.api_received_at IS NULL) AND (new.api_received_at IS NOT NULL))) EXECUTE FUNCTION received_by_api()
   trigger received_joins_feed_at_once: CREATE TRIGGER received_joins_feed_at_once BEFORE INSERT ON public.received_document FOR EACH ROW WHEN ((new.status = 'RECEIVED'::text)) EXECUTE FUNCTION received_joins_feed()
   trigger received_joins_feed_later: CREATE TRIGGER received_joins_feed_later BEFORE UPDATE OF status ON public.received_document FOR EACH ROW WHEN (((new.status = 'RECEIVED'::text) AND (old.status = 'HELD'::text))) EXECUTE FUNCTION received_joins_feed()
 
@@ -907,6 +931,17 @@ table stream_message
   constraint stream_message_stream_consumer_fkey: FOREIGN KEY (stream, consumer) REFERENCES stream_consumer(stream, consumer) ON DELETE CASCADE
   constraint stream_message_pkey: PRIMARY KEY (id)
   index stream_message_due: CREATE INDEX stream_message_due ON public.stream_message USING btree (stream, consumer, available_at, id)
+
+table usage_month
+  firm_id uuid not null
+  month date not null
+  outbound integer not null
+  inbound integer not null
+  constraint usage_month_inbound_check: CHECK ((inbound >= 0))
+  constraint usage_month_month_check: CHECK ((EXTRACT(day FROM month) = (1)::numeric))
+  constraint usage_month_outbound_check: CHECK ((outbound >= 0))
+  constraint usage_month_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint usage_month_pkey: PRIMARY KEY (firm_id, month)
 
 table webhook_delivery
   id uuid not null
@@ -1448,6 +1483,14 @@ begin
   where g.participant_key = p_key returning g.* into r;
   return query select 'begun', r.migration_key_id, r.migration_key_sealed;
 end
+$function$
+
+CREATE OR REPLACE FUNCTION public.billing_month(p_at timestamp with time zone)
+ RETURNS date
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select date_trunc('month', p_at at time zone 'Europe/Bratislava')::date
 $function$
 
 CREATE OR REPLACE FUNCTION public.box_firms(p_after uuid, p_max integer)
@@ -2304,6 +2347,22 @@ begin
   return 'signed_in';
 end $function$
 
+CREATE OR REPLACE FUNCTION public.firm_is_managed(p_integrator uuid, p_firm uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce((
+    select a.mode = 'managed_service' from (
+      select relationship_mode as mode, decided_at as at from consent_offer
+      where integrator_id = p_integrator and firm_id = p_firm and status = 'accepted'
+      union all
+      select relationship_mode, updated_at from onboarding_request
+      where integrator_id = p_integrator and firm_id = p_firm and status = 'active'
+    ) as a order by a.at desc limit 1
+  ), false)
+$function$
+
 CREATE OR REPLACE FUNCTION public.firm_is_target(p_firm uuid, p_target text)
  RETURNS boolean
  LANGUAGE sql
@@ -2387,6 +2446,59 @@ begin
   return query select v_granted, v_used + v_granted,
     case when cardinality(v_buckets) = 0 then 0 else ((v_buckets[1] + 1) * p_bucket_ms + p_window_ms - v_now_ms)::integer end;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.meter_events(p_limit integer, p_kept_since date)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_sent feed_consumer;
+  v_received feed_consumer;
+  v_read integer;
+begin
+  select * into v_sent from feed_consumer where name = 'meter' for update skip locked;
+  if not found then return 0; end if;
+  select * into v_received from feed_consumer where name = 'meter receipts' for update;
+
+  with told as materialized (
+    select f.transaction_id, f.feed_position, f.id, f.kind, f.firm_id, f.occurred_at
+    from read_feed(v_sent.transaction_id, v_sent.position, p_limit) as f
+  ), shown as materialized (
+    select r.api_transaction_id, r.position, r.id, r.firm_id, r.api_received_at
+    from received_document as r
+    where r.api_transaction_id is not null
+      and (r.api_transaction_id, r.position) > (v_received.transaction_id, v_received.position)
+      and r.api_transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+    order by r.api_transaction_id, r.position limit p_limit
+  ), due as (
+    select id, firm_id, 'outbound' as direction, billing_month(occurred_at) as month from told
+    where kind = 'document.delivered'
+    union all
+    select id, firm_id, 'inbound', billing_month(api_received_at) from shown
+  ), counted as (
+    insert into metered_event (event_id, firm_id, direction, month)
+    select id, firm_id, direction, month from due where month >= p_kept_since
+    on conflict (event_id) do nothing
+    returning firm_id, direction, month
+  ), summed as (
+    insert into usage_month as u (firm_id, month, outbound, inbound)
+    select firm_id, month, count(*) filter (where direction = 'outbound'), count(*) filter (where direction = 'inbound')
+    from counted group by firm_id, month order by firm_id, month
+    on conflict (firm_id, month) do update
+      set outbound = u.outbound + excluded.outbound, inbound = u.inbound + excluded.inbound
+  ), moved as (
+    update feed_consumer as c set transaction_id = last.transaction_id, position = last.position
+    from (
+      (select 'meter' as name, transaction_id, feed_position as position from told order by 2 desc, 3 desc limit 1)
+      union all
+      (select 'meter receipts', api_transaction_id, position from shown order by 2 desc, 3 desc limit 1)
+    ) as last
+    where c.name = last.name
+  )
+  select (select count(*) from told) + (select count(*) from shown) into v_read;
+  return v_read;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.move_onboarding(p_id uuid, p_version integer, p_status text, p_trigger text, p_detail text, p_next_action text, p_vouched boolean, p_legal_name text, p_confirmation bytea, p_now timestamp with time zone)
  RETURNS boolean
@@ -2483,6 +2595,21 @@ begin
   perform append_audit(p_audit, 'consent.granted', p_firm, p_integrator, 'firm', p_firm::text,
     jsonb_build_object('scopes', p_scopes, 'interfaces', p_interfaces, 'state', p_state));
 end $function$
+
+CREATE OR REPLACE FUNCTION public.put_firm_plan(p_firm uuid, p_code text, p_expires_at timestamp with time zone, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from firm where id = p_firm for share;
+  if not found then return false; end if;
+  insert into firm_plan (firm_id, code, expires_at, updated_at) values (p_firm, p_code, p_expires_at, p_now)
+    on conflict (firm_id) do update set code = excluded.code, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
+  perform append_audit(p_audit, 'plan.changed', p_firm, null, 'firm', p_firm::text,
+    jsonb_build_object('plan', p_code, 'expiresAt', p_expires_at));
+  return true;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.put_member(p_person uuid, p_email text, p_firm uuid, p_integrator uuid, p_role text, p_now timestamp with time zone)
  RETURNS text
@@ -2662,6 +2789,16 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.received_by_api()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.api_transaction_id := pg_current_xact_id();
+  return new;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.received_due_at_once()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2711,6 +2848,39 @@ begin
   update failed_credential set failed_at = v_failed[greatest(1, cardinality(v_failed) - p_failures_max + 1):] where slot = p_slot;
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.recount_usage(p_firm uuid, p_kept_since date)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_sent feed_consumer;
+  v_received feed_consumer;
+begin
+  select * into v_sent from feed_consumer where name = 'meter' for update;
+  select * into v_received from feed_consumer where name = 'meter receipts' for update;
+  delete from metered_event where firm_id = p_firm and month >= p_kept_since;
+  insert into metered_event (event_id, firm_id, direction, month)
+  select due.id, p_firm, due.direction, due.month
+  from (
+    select e.id, 'outbound' as direction, billing_month(e.occurred_at) as month
+    from document as d join document_event as e on e.document_id = d.id
+    where d.firm_id = p_firm and e.kind = 'document.delivered'
+      and (e.transaction_id, e.position) <= (v_sent.transaction_id, v_sent.position)
+    union all
+    select r.id, 'inbound', billing_month(r.api_received_at)
+    from received_document as r
+    where r.firm_id = p_firm and r.api_transaction_id is not null
+      and (r.api_transaction_id, r.position) <= (v_received.transaction_id, v_received.position)
+  ) as due
+  where due.month >= p_kept_since
+  on conflict (event_id) do nothing;
+  delete from usage_month where firm_id = p_firm and month >= p_kept_since;
+  insert into usage_month (firm_id, month, outbound, inbound)
+  select p_firm, month, count(*) filter (where direction = 'outbound'), count(*) filter (where direction = 'inbound')
+  from metered_event where firm_id = p_firm and month >= p_kept_since group by month;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.redeem_oauth_code(p_code bytea, p_client uuid, p_now timestamp with time zone)
  RETURNS TABLE(outcome text, person_id uuid, integrator_id uuid, redirect_uri text, challenge text, scopes text[], key_id uuid)

@@ -8,6 +8,8 @@ import { parseFirmId, parseParticipantId, participantKey } from "../../base/ids.
 import type { FirmId, ParticipantId } from "../../base/ids.js";
 import type { Scope } from "../../base/scopes.js";
 import { PARTICIPANT_CAPABILITIES } from "../../peppol/discovery/capabilities.js";
+import { PLANS } from "../../billing/plans.js";
+import { findPlan } from "../../storage/billing/plans.js";
 import { addCapabilities } from "../../storage/documents/received.js";
 import { findBinding } from "../../storage/identity/bindings.js";
 import {
@@ -58,9 +60,6 @@ export interface FirmDetail extends ListedFirm {
   readonly plan: string;
   readonly createdAt: string;
 }
-
-/** What every firm has until plans are sold: use of every interface, without a limit. */
-export const PLAN_NAME = "Standard";
 
 const listed = (row: PartnerFirmRow): ListedFirm => ({
   id: row.id,
@@ -169,12 +168,13 @@ async function firmFor(ports: PartnerFirmPorts, caller: Caller, firmId: FirmId, 
 /** One firm. @throws Refusal NOT_FOUND, SCOPE_MISSING, TEMPORARY @source spec/rulings.md, section 8 */
 export async function readFirm(ports: PartnerFirmPorts, caller: Caller, firmId: FirmId): Promise<FirmDetail> {
   const firm = await firmFor(ports, caller, firmId, "firms:manage");
+  const plan = await orTemporary(findPlan(ports.sql, firmId));
   return {
     ...listed(firm),
     dic: firm.dic,
     icDph: firm.icDph,
     address: addressOf(firm),
-    plan: PLAN_NAME,
+    plan: PLANS[plan.code].name,
     createdAt: isoInstant(firm.createdAt.getTime()),
   };
 }

@@ -34,6 +34,7 @@ export const AUDIT_EVENTS = [
   "webhook.deleted",
   "webhook.secret_rotated",
   "webhook.disabled",
+  "plan.changed",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

@@ -19,12 +19,14 @@ export interface PartnerFirmRow {
   readonly peppolStatus: string;
   /** Whether the firm may not receive. */
   readonly sendsOnly: boolean;
+  /** Whether the firm is a synthetic one. */
+  readonly sandbox: boolean;
   readonly createdAt: Date;
 }
 
 const columnsOfFirm = (sql: Sql) => sql`
   f.id, f.name, f.ico, f.dic, f.ic_dph as "icDph", f.address, f.peppol_status as "peppolStatus",
-  f.sends_only as "sendsOnly", f.created_at as "createdAt",
+  f.sends_only as "sendsOnly", f.sandbox, f.created_at as "createdAt",
   (select p.id from participant p where p.firm_id = f.id order by p.registered_at, p.key limit 1) as "peppolId"`;
 
 /** The firm itself, whoever is bound to it. */
@@ -89,22 +91,6 @@ export async function addFirmParticipant(
     select add_firm_participant(${added.firmId}, ${added.key}, ${added.id}, ${isoInstant(now)},
       ${added.integratorId ?? null}, ${stampParameter(sql, added.audit)}) as outcome`;
   return rows[0]?.outcome ?? "taken";
-}
-
-/** What a firm sent and received in a time. */
-export async function countFirmDocuments(
-  sql: Sql,
-  firmId: FirmId,
-  since: Instant,
-): Promise<{ readonly outbound: number; readonly inbound: number }> {
-  const rows = await sql<{ readonly outbound: number; readonly inbound: number }[]>`
-    select
-      (select count(*)::integer from document where firm_id = ${firmId} and created_at >= ${isoInstant(since)})
-        as outbound,
-      (select count(*)::integer from received_document r join participant p on p.key = r.participant_key
-        where p.firm_id = ${firmId} and r.firm_id = ${firmId} and received_is_visible(r.status)
-          and r.received_at >= ${isoInstant(since)}) as inbound`;
-  return rows[0] ?? { outbound: 0, inbound: 0 };
 }
 
 /** One document of a firm, sent or received. */

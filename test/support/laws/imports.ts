@@ -19,7 +19,18 @@ interface Area {
   readonly apart?: true;
 }
 
-const ENGINE = ["base", "lifecycle", "storage", "peppol", "events", "documents", "invoices", "identity", "lookup"];
+const ENGINE = [
+  "base",
+  "lifecycle",
+  "storage",
+  "peppol",
+  "events",
+  "documents",
+  "invoices",
+  "identity",
+  "lookup",
+  "billing",
+];
 
 /** The first pattern that fits names the area of a file. */
 export const IMPORT_LAW: readonly Area[] = [
@@ -74,12 +85,23 @@ export const IMPORT_LAW: readonly Area[] = [
     title: "engine/identity",
     pattern: /^engine\/identity\//,
     may: ["base", "lifecycle", "storage", "peppol"],
+    files: [
+      ["engine/billing/plans.ts", "a key and an account tell the firm's plan"],
+      ["engine/billing/months.ts", "an account tells the usage of the month that is billed"],
+    ],
   },
   {
     area: "lookup",
     title: "engine/lookup",
     pattern: /^engine\/lookup\//,
     may: ["base", "storage", "peppol"],
+  },
+  {
+    area: "billing",
+    title: "engine/billing",
+    pattern: /^engine\/billing\//,
+    may: ["base", "storage"],
+    files: [["engine/events/wake.ts", "the meter waits as every loop does"]],
   },
   { area: "embedded", title: "engine/embedded", pattern: /^engine\/embedded\//, may: ["base"] },
   {
@@ -93,7 +115,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "routes",
     title: "gateway/routes",
     pattern: /^gateway\/routes\//,
-    may: ["base", "lifecycle", "peppol", "events", "documents", "invoices", "identity", "lookup"],
+    may: ["base", "lifecycle", "peppol", "events", "documents", "invoices", "identity", "lookup", "billing"],
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],

@@ -1,0 +1,66 @@
+/** `kurier meter rebuild` and `kurier plan set`: what operators do about money. */
+import { addDays, bratislavaMidnight, systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { parseFirmId } from "../../../engine/base/ids.js";
+import { rebuildUsage } from "../../../engine/billing/meter.js";
+import { PLAN_CODES } from "../../../engine/billing/plans.js";
+import { OPERATOR, stampOf } from "../../../engine/identity/audit.js";
+import { putPlan } from "../../../engine/storage/billing/plans.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { print } from "../terminal.js";
+
+const rebuildCommand: Command = {
+  name: "meter rebuild",
+  summary: "Count what is paid for anew from the events.",
+  usage: [
+    "kurier meter rebuild",
+    "Safe while engines run: a firm's figures change from the old to the new in one step. Exit code 1 when any were others before.",
+  ],
+  run: async (args) => {
+    if (args.length > 0) throw new UsageError("meter rebuild takes no arguments.");
+    const { firms, changed } = await withDatabase(loadConfig(), ({ sql }) => rebuildUsage({ sql, clock: systemClock }));
+    print(`${firms} firms counted, ${changed} with other figures than before`);
+    return changed === 0 ? EXIT.ok : EXIT.failed;
+  },
+};
+
+const planCommand: Command = {
+  name: "plan set",
+  summary: "Give a firm a plan.",
+  usage: [
+    `kurier plan set FIRM_ID ${PLAN_CODES.join("|")} [--until YYYY-MM-DD]`,
+    "--until is the last day of the plan in Europe/Bratislava; without it the plan has no end.",
+  ],
+  run: async (args) => {
+    const { values, options } = parseArguments(args, { options: ["until"] });
+    const [firm = "", plan = ""] = values;
+    const firmId = parseFirmId(firm);
+    const code = PLAN_CODES.find((known) => known === plan);
+    const until = options.get("until");
+    if (firmId === undefined || code === undefined || values.length > 2)
+      throw new UsageError(`plan set takes the id of a firm and one of ${PLAN_CODES.join(", ")}.`);
+    if (until !== undefined && (!/^\d{4}-\d{2}-\d{2}$/.test(until) || Number.isNaN(Date.parse(until))))
+      throw new UsageError("--until is a day, YYYY-MM-DD.");
+    const next = until === undefined ? undefined : addDays(until, 1);
+    const isKnown = await withDatabase(loadConfig(), ({ sql }) =>
+      putPlan(
+        sql,
+        {
+          firmId,
+          code,
+          expiresAt: next === undefined ? undefined : bratislavaMidnight(next),
+          audit: stampOf(OPERATOR, systemClock),
+        },
+        systemClock.now(),
+      ),
+    );
+    if (!isKnown) throw new UsageError("There is no firm with this id.");
+    print(`${firmId} has the plan ${code}${until === undefined ? "" : ` until ${until}`}`);
+    return EXIT.ok;
+  },
+};
+
+/** Commands about what is paid for. */
+export const billingCommands: readonly Command[] = [rebuildCommand, planCommand];
