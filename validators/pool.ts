@@ -36,17 +36,17 @@ export interface PoolOptions {
   /** Hashes of jobs that are refused because they killed two workers. Default 1,000. */
   readonly quarantineMax?: number;
   /** Kinds of tasks that workers make ready before their first job. */
-  readonly preload?: readonly TaskKind[];
+  readonly preload?: readonly string[];
   /** Called once for each job that goes into quarantine, so that the owner can keep its bytes for the operator. */
   readonly onQuarantine?: (job: QuarantinedJob) => void;
   /** Called after each job that was done, with the time it took in its worker. */
-  readonly onDone?: (job: { readonly kind: TaskKind; readonly lane: Lane; readonly time_ms: number }) => void;
-  /** Another worker entry; for tests. */
+  readonly onDone?: (job: { readonly kind: string; readonly lane: Lane; readonly time_ms: number }) => void;
+  /** Another worker entry, which makes its runner of more loaders; see workerEntry. Default: that of this package. */
   readonly workerFile?: string;
 }
 
 export interface QuarantinedJob {
-  readonly kind: TaskKind;
+  readonly kind: string;
   readonly sha256: string;
   readonly reason: RestartReason;
   readonly input: unknown;
@@ -118,6 +118,11 @@ export interface ValidatorPool {
     input: Tasks[K]["input"],
     options?: { readonly fairnessKey?: string },
   ): Promise<Tasks[K]["output"]>;
+  /**
+   * Runs a task that another worker entry has added; who asks knows what it answers.
+   * @throws PoolBusy, JobQuarantined, JobFailed
+   */
+  ask(kind: string, input: unknown, options?: { readonly fairnessKey?: string }): Promise<unknown>;
   stats(): PoolStats;
   /** Takes no more jobs, finishes those it has, ends the threads. */
   stop(): Promise<void>;
@@ -140,7 +145,7 @@ const IDLE_THREAD_MS = 60_000;
 const WATCH_STEPS = 4;
 
 interface Asked {
-  readonly kind: TaskKind;
+  readonly kind: string;
   readonly input: unknown;
   readonly size: number;
   readonly resolve: (output: unknown) => void;
@@ -149,7 +154,7 @@ interface Asked {
 
 /** A job in its lane, which counts what went wrong around it. */
 class QueuedJob implements Asked {
-  readonly kind: TaskKind;
+  readonly kind: string;
   readonly input: unknown;
   readonly size: number;
   readonly resolve: (output: unknown) => void;
@@ -168,10 +173,14 @@ class QueuedJob implements Asked {
   }
 }
 
-/** From dist/ the entry is the sibling; from the TypeScript sources it is the built one. */
-function workerEntry(): string {
-  const sibling = fileURLToPath(new URL("./worker.js", import.meta.url));
-  return existsSync(sibling) ? sibling : fileURLToPath(new URL("../dist/validators/worker.js", import.meta.url));
+/**
+ * The file of a worker entry. From dist/ it is a neighbour of this package; from the TypeScript sources it is the built
+ * one.
+ * @param path  from the folder above this package, `validators/worker.js`
+ */
+export function workerEntry(path: string): string {
+  const built = fileURLToPath(new URL(`../${path}`, import.meta.url));
+  return existsSync(built) ? built : fileURLToPath(new URL(`../dist/${path}`, import.meta.url));
 }
 
 class Pool implements ValidatorPool {
@@ -219,11 +228,15 @@ class Pool implements ValidatorPool {
   run<K extends TaskKind>(
     kind: K,
     input: Tasks[K]["input"],
-    options: { readonly fairnessKey?: string } = {},
+    options?: { readonly fairnessKey?: string },
   ): Promise<Tasks[K]["output"]> {
+    return this.ask(kind, input, options) as Promise<Tasks[K]["output"]>;
+  }
+
+  ask(kind: string, input: unknown, { fairnessKey = "" }: { readonly fairnessKey?: string } = {}): Promise<unknown> {
     const size = sizeOf(input);
     const lane = this.#lanes[size > this.#largeBytes ? "large" : "small"];
-    return new Promise<unknown>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       // Hashing is left to the rare time when there is something to compare with.
       if (this.#quarantine.size > 0) {
         const sha256 = hashOf(kind, input);
@@ -233,8 +246,8 @@ class Pool implements ValidatorPool {
         this.#counts.refused++;
         throw new PoolBusy(lane.lane);
       }
-      lane.enqueue(options.fairnessKey ?? "", new QueuedJob({ kind, input, size, resolve, reject }));
-    }) as Promise<Tasks[K]["output"]>;
+      lane.enqueue(fairnessKey, new QueuedJob({ kind, input, size, resolve, reject }));
+    });
   }
 
   #isolate(job: QueuedJob, reason: RestartReason): void {
@@ -293,7 +306,7 @@ class LaneOfWorkers {
     this.#threads = Math.max(1, options.threads[lane]);
     this.#batchMax = lane === "large" ? 1 : (options.batchMax ?? 16);
     this.#piscina = new Piscina<Batch, JobOutcome[]>({
-      filename: options.workerFile ?? workerEntry(),
+      filename: options.workerFile ?? workerEntry("validators/worker.js"),
       minThreads: lane === "small" ? this.#threads : 0,
       maxThreads: this.#threads,
       concurrentTasksPerWorker: 1,

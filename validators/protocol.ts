@@ -49,7 +49,7 @@ export interface ValidateInput {
   readonly options: ValidateOptions;
 }
 
-/** Every kind of task: input and output. A new kind is a row here and a row of the table in worker.ts. */
+/** Every kind of task: input and output. A new kind is a row here and a row of the table in batches.ts. */
 export interface Tasks extends SignatureTasks {
   readonly validate: { readonly input: ValidateInput; readonly output: Report };
   /** Reads a document without judging it. */

@@ -1,7 +1,6 @@
 /** Remembers what killed workers twice: a bounded set of hashes, the oldest forgotten first. */
 import { createHash } from "node:crypto";
 import { visit } from "./plain.js";
-import type { TaskKind, ValidateInput } from "./protocol.js";
 import type { Report } from "./report.js";
 
 export class Quarantine {
@@ -31,11 +30,15 @@ export class Quarantine {
   }
 }
 
-/** SHA-256, hex: of the document for a validation, of everything in the input for other kinds. */
-export function hashOf(kind: TaskKind, input: unknown): string {
+/**
+ * SHA-256, hex: of the document for a validation; for other kinds of the octets from elsewhere, `bytes`, or of
+ * everything in an input that has none.
+ */
+export function hashOf(kind: string, input: unknown): string {
   const hash = createHash("sha256");
-  if (kind === "validate") return hash.update((input as ValidateInput).bytes).digest("hex");
-  hash.update(kind);
+  const bytes = bytesOf(input);
+  if (kind !== "validate") hash.update(kind);
+  if (bytes !== undefined) return hash.update(bytes).digest("hex");
   visit(
     input,
     (leaf) => {
@@ -45,6 +48,11 @@ export function hashOf(kind: TaskKind, input: unknown): string {
   );
   return hash.digest("hex");
 }
+
+const bytesOf = (input: unknown): Uint8Array | undefined =>
+  typeof input === "object" && input !== null && "bytes" in input && input.bytes instanceof Uint8Array
+    ? input.bytes
+    : undefined;
 
 /** The report on a document in quarantine. */
 export function quarantinedReport(payloadSha256: string): Report {

@@ -9,6 +9,7 @@ import type { EvidenceArchive } from "../storage/evidence/archive.js";
 import { findRegistration } from "../storage/registrations.js";
 import type { Sealer } from "../storage/sealer.js";
 import type { Sql } from "../storage/sql.js";
+import type { As4Jobs } from "./as4/jobs.js";
 import type { As4Crypto } from "./as4/messages.js";
 import { createAs4Receiver } from "./as4/receive.js";
 import type { As4Receiver } from "./as4/receive.js";
@@ -46,6 +47,8 @@ interface AccessPointOptions {
   readonly sql: Sql;
   readonly sealer: Sealer;
   readonly crypto: As4Crypto;
+  /** Does what is proportional to a message, in workers. */
+  readonly jobs: As4Jobs;
   readonly archive: EvidenceArchive;
   readonly receive: Receive;
   readonly clock: Clock;
@@ -76,7 +79,7 @@ export interface AccessPoint {
  * @throws ConfigError with sentences for the operator
  */
 export async function openAccessPoint(options: AccessPointOptions): Promise<AccessPoint> {
-  const { config, dataDir, publicUrl, sql, sealer, crypto, archive, receive, clock, log, metrics } = options;
+  const { config, dataDir, publicUrl, sql, sealer, crypto, jobs, archive, receive, clock, log, metrics } = options;
   const { store, keys } = await openOwnPki({ config, dataDir, clock, log });
   const policy: OutboundPolicy = {
     allowLoopback: config.ENVIRONMENT === "sandbox",
@@ -113,6 +116,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
       trust,
       own,
       crypto,
+      jobs,
       http,
       receivers,
       evidence: archive,
@@ -121,7 +125,7 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
       log,
     }),
     capacityOf: (participant) => receivers.capacityOf(participant),
-    receiver: createAs4Receiver({ own, trust, crypto, receive, evidence: archive, clock, metrics, log }),
+    receiver: createAs4Receiver({ own, trust, crypto, jobs, receive, evidence: archive, clock, metrics, log }),
     smpServer,
     lookup,
     recipients: createSmpRecipients(lookup),

@@ -4,6 +4,7 @@ import type { DocumentId, FirmId, ParticipantId } from "../base/ids.js";
 import type { AttemptOutcome } from "../lifecycle/attempt.js";
 import type { OutboundTrigger } from "../lifecycle/document.js";
 import type { NewEvidence } from "../storage/evidence/evidence.js";
+import type { Report } from "../../validators/report.js";
 
 /** One document on its way. MessageId and InstanceIdentifier are the same in every attempt. */
 export interface Exchange {
@@ -86,6 +87,22 @@ export interface Transport {
   deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome>;
 }
 
+/** A payload as the worker that opened its message has left it: hashed and compressed, ready to be sealed. */
+interface PackedPayload {
+  /** Of the exact bytes, hex. */
+  readonly sha256: string;
+  /** gzip of the exact bytes. */
+  readonly compressed: Uint8Array;
+  /** How long the exact bytes are. */
+  readonly length: number;
+}
+
+/** A verdict on an arriving document, made by the worker that opened its message. */
+interface ArrivalReport {
+  readonly report: Report;
+  readonly took_ms: number;
+}
+
 /** What arrives for one of our participants, however it travelled. */
 export interface InboundExchange {
   readonly sender: ParticipantId;
@@ -95,7 +112,9 @@ export interface InboundExchange {
   readonly as4MessageId: string;
   readonly sbdhInstanceId: string;
   readonly createdAt: Instant;
-  readonly payload: Buffer;
+  readonly payload: Buffer | PackedPayload;
+  /** Absent where nobody has judged it yet. */
+  readonly judged?: ArrivalReport;
   /** Absent when it travelled without an envelope. */
   readonly envelope?: EnvelopeFacts;
 }

@@ -23,6 +23,7 @@ import { ConfigError } from "../../engine/base/config.js";
 import { createCursors } from "../../engine/base/cursors.js";
 import type { ReceiverCapacity } from "../../engine/documents/delivery/claims.js";
 import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
+import { as4Workers } from "../../engine/documents/inbound/arrival-workers.js";
 import { createInbound } from "../../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../../engine/documents/inbound/receive.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
@@ -39,6 +40,7 @@ import type { Identity } from "../../engine/identity/identity.js";
 import { participantKey } from "../../engine/base/ids.js";
 import type { ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
 import { startMeter } from "../../engine/billing/meter.js";
@@ -55,8 +57,9 @@ import { isReceipted, releaseServiceLeases } from "../../engine/storage/document
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";
-import { createPool } from "../../validators/pool.js";
+import { createPool, workerEntry } from "../../validators/pool.js";
 import type { ValidatorPool } from "../../validators/pool.js";
+import type { Lane } from "../../validators/protocol.js";
 import { keepQuarantined, masterKey, nodeName } from "./data-dir.js";
 import { createRateLimiter } from "../request/rate-limit.js";
 import type { RateLimiter } from "../request/rate-limit.js";
@@ -98,19 +101,23 @@ interface WorkOptions {
 const LOOPBACK_SEAT = "PSK000000";
 
 async function startWorkers(
-  { config, log, metrics, stack, dataDir }: Base,
+  { config, clock, log, metrics, stack, dataDir }: Base,
   sealer: Sealer,
-): Promise<{ readonly pool: ValidatorPool; readonly validators: DocumentWorkers }> {
+): Promise<{ readonly pool: ValidatorPool; readonly validators: DocumentWorkers; readonly jobs: As4Jobs }> {
   const refusal = config.RULES_DIR === undefined ? undefined : await whyPacksAreRefused(config.RULES_DIR);
   if (refusal !== undefined) throw new ConfigError([refusal]);
+  const judged = (lane: Lane, time_ms: number): void => {
+    metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
+  };
   const pool = createPool({
     threads: { small: config.VALIDATOR_THREADS, large: 1 },
     queueMax: LIMITS.validator_queue_max,
     queueBytesMax: LIMITS.validator_queue_bytes_max,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms,
     preload: ["validate"],
+    workerFile: workerEntry("gateway/start/worker.js"),
     onDone: ({ kind, lane, time_ms }) => {
-      if (kind === "validate") metrics.observe("validation_duration_seconds", { lane }, time_ms / 1_000);
+      if (kind === "validate") judged(lane, time_ms);
     },
     onQuarantine: (job) => {
       log.error("validator.quarantined", { code: job.sha256, outcome: job.reason });
@@ -118,7 +125,20 @@ async function startWorkers(
     },
   });
   stack.add(() => pool.stop());
-  return { pool, validators: createValidators(pool, metrics, config.RULES_DIR) };
+  const rulesDir = config.RULES_DIR;
+  return {
+    pool,
+    validators: createValidators(pool, metrics, rulesDir),
+    jobs: as4Workers({
+      pool,
+      clock,
+      metrics,
+      rulesDir,
+      onJudged: (took_ms) => {
+        judged("small", took_ms);
+      },
+    }),
+  };
 }
 
 /** What the actors, the stream consumers and the rows are all made of. */
@@ -321,7 +341,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const cursors = createCursors(key);
 
   const identity = await startIdentity(base, { database, sealer, publicUrl });
-  const { pool, validators } = await startWorkers(base, sealer);
+  const { pool, validators, jobs } = await startWorkers(base, sealer);
   const relay = startRelay({ sql, streams, log, metrics });
   stack.add(() => relay.stop());
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
@@ -341,6 +361,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
           sql,
           sealer,
           crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }),
+          jobs,
           archive,
           receive,
           clock,

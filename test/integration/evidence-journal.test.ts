@@ -13,9 +13,15 @@ import {
   findEvidence,
   listEvidence,
 } from "../../engine/storage/evidence/evidence.js";
-import { createEvidenceJournal, referencesDigest } from "../../engine/storage/evidence/journal.js";
+import { createEvidenceJournal } from "../../engine/storage/evidence/journal.js";
 import type { EvidenceJournal, JournalEntry } from "../../engine/storage/evidence/journal.js";
-import { EvidenceDamaged, readEvidence, sha256Hex, writeEvidence } from "../../engine/storage/evidence/record.js";
+import {
+  EvidenceDamaged,
+  readEvidence,
+  referencesDigest,
+  sha256Hex,
+  writeEvidence,
+} from "../../engine/storage/evidence/record.js";
 import { openFileEvidence } from "../../engine/storage/evidence/store-file.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
 import { fakeClock } from "../support/fake-clock.js";

@@ -26,7 +26,7 @@ import type { TrustStore } from "../../engine/peppol/pki/trust.js";
 import { serviceMetadataXml } from "../../engine/peppol/discovery/smp-document.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
-import { referencesDigest } from "../../engine/storage/evidence/journal.js";
+import { referencesDigest } from "../../engine/storage/evidence/record.js";
 import type { EvidencePart, EvidencePartName, ExchangeFacts } from "../../engine/storage/evidence/record.js";
 import type { EvidenceStore } from "../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";

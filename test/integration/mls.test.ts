@@ -12,6 +12,7 @@ import { takeAttempt } from "../../engine/storage/documents/attempts.js";
 import { findDocumentState } from "../../engine/storage/documents/documents.js";
 import { findOperatorDocument } from "../../engine/storage/documents/operations.js";
 import { applyStatus, findDueStatuses } from "../../engine/storage/documents/received-responses.js";
+import { plainOf } from "../support/as4.js";
 import { makeDue } from "../support/attempts.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
@@ -200,7 +201,7 @@ test("a status about nothing of ours, from the wrong provider, or unreadable is 
 test("a status as large as a document is kept, unread", async () => {
   const document = await sent("receipt_confirmed");
   const padded = Buffer.concat([
-    mlsExchange(clock, document.sbdhInstanceId, "RE").payload,
+    plainOf(mlsExchange(clock, document.sbdhInstanceId, "RE").payload),
     Buffer.alloc(LIMITS.status_bytes_max, " "),
   ]);
   expect(await receive(mlsExchange(clock, document.sbdhInstanceId, "RE", { payload: padded }))).toBe("stored");
@@ -563,7 +564,7 @@ describe("who may say what of an invoice", () => {
   test("an answer that breaks the rules of its type is not applied and is shown with that reason; repaired it counts", async () => {
     const document = await delivered("W-13");
     const good = responseExchange(clock, document, "W-13", "RE");
-    const broken = Buffer.from(good.payload)
+    const broken = plainOf(good.payload)
       .toString()
       .replace(/<cac:Status>.*<\/cac:Status>/su, "");
     await receive({
@@ -585,7 +586,7 @@ describe("who may say what of an invoice", () => {
     const document = await delivered("W-14");
     const good = responseExchange(clock, document, "W-14", "RE");
     const words = `${"a".repeat(LIMITS.status_text_chars_max - 1)}😀`;
-    const payload = Buffer.from(good.payload)
+    const payload = plainOf(good.payload)
       .toString()
       .replace(">because<", `>${words}z${"y".repeat(5_000)}<`);
     await receive({ ...good, payload: Buffer.from(payload) });

@@ -12,7 +12,7 @@ import { createAs4Receiver } from "../../engine/peppol/as4/receive.js";
 import type { As4Receiver } from "../../engine/peppol/as4/receive.js";
 import type { OwnAccessPoint, PeerTrust } from "../../engine/peppol/as4/ports.js";
 import type { InboundExchange, InboundOutcome } from "../../engine/peppol/transport.js";
-import { inThread } from "./as4.js";
+import { inThread, plainOf } from "./as4.js";
 import type { AccessPoint } from "./as4-keys.js";
 import { memoryArchive } from "./evidence.js";
 import type { MemoryArchive } from "./evidence.js";
@@ -67,7 +67,7 @@ export function memoryInbox(serves: (exchange: InboundExchange) => boolean = () 
         (one) => one.as4MessageId === exchange.as4MessageId || one.sbdhInstanceId === exchange.sbdhInstanceId,
       );
       if (at >= 0)
-        return inbox.received[at]?.payload.equals(exchange.payload) === true
+        return plainOf((inbox.received[at] ?? exchange).payload).equals(plainOf(exchange.payload))
           ? { kind: "duplicate", id: ids[at] ?? "", firmId }
           : { kind: "conflict" };
       inbox.received.push(exchange);

@@ -1,10 +1,12 @@
 /** AS4 tests: the signature handlers in this thread, and one message to start from. */
+import { gunzipSync } from "node:zlib";
 import { randomUUID } from "node:crypto";
 import { buildUserMessage, openUserMessage } from "../../engine/peppol/as4/messages.js";
 import type { As4Crypto, BuiltMessage, OpenedMessage, RefusedMessage } from "../../engine/peppol/as4/messages.js";
 import type { UserMessage } from "../../engine/peppol/as4/user-message.js";
 import { signatureTasks } from "../../validators/signature.js";
 import type { AccessPoint } from "./as4-keys.js";
+import type { InboundExchange } from "../../engine/peppol/transport.js";
 
 export const inThread: As4Crypto = async (kind, input) => signatureTasks[kind](input);
 
@@ -50,3 +52,7 @@ export const open = (
   message: { body: Buffer; contentType: string },
 ): Promise<OpenedMessage | RefusedMessage> =>
   openUserMessage(message.body, message.contentType, { keys: [to], payloadBytesMax: PAYLOAD_BYTES_MAX }, inThread);
+
+/** The exact bytes of a payload that arrived, however far it was made ready for the store. */
+export const plainOf = (payload: InboundExchange["payload"]): Buffer =>
+  Buffer.isBuffer(payload) ? payload : gunzipSync(payload.compressed);

@@ -56,14 +56,16 @@ export interface DocumentWorkers extends Validators, ResponseReader {
 export const familyOf = (ruleId: string): string =>
   /^!?[A-Za-z]+(?:-[A-Z][A-Z0-9]*(?=-))?/.exec(ruleId)?.[0] ?? "other";
 
-function measure(metrics: Metrics, report: Report): void {
+/** Counts what was found. */
+export function measure(metrics: Metrics, report: Report): void {
   for (const { layer, severity, ruleId } of report.findings) {
     metrics.count("validation_findings_total", { layer: layer.startsWith("pack:") ? "pack" : layer, severity });
     metrics.count("validation_rule_family_total", { family: layer.startsWith("pack:") ? "pack" : familyOf(ruleId) });
   }
 }
 
-const inspectionOf = (report: Report): Inspection => ({
+/** A report as the engine keeps it. */
+export const inspectionOf = (report: Report): Inspection => ({
   valid: report.valid,
   wellFormed: report.wellFormed,
   findings: report.findings,

@@ -8,6 +8,7 @@ import { providerOfSeat } from "../../peppol/seats.js";
 import type { InboundExchange, InboundOutcome } from "../../peppol/transport.js";
 import type { NewDuty } from "../../storage/documents/duties.js";
 import type { NewExchange } from "../../storage/documents/exchanges.js";
+import { packPayload, sealCompressed } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
 import type { Sql } from "../../storage/sql.js";
 import type { Validators } from "../accept/facts.js";
@@ -28,6 +29,16 @@ export interface InboundPorts {
 }
 
 export const NOT_OURS = { kind: "not_serviced" } as const satisfies InboundOutcome;
+
+/** What is stored of an arriving payload, whether a worker has packed it or it is packed now. */
+export const sealArrived = async (
+  sealer: Sealer,
+  id: string,
+  payload: InboundExchange["payload"],
+): Promise<{ readonly sha256: string; readonly sealed: Buffer }> =>
+  Buffer.isBuffer(payload)
+    ? packPayload(sealer, id, payload)
+    : { sha256: payload.sha256, sealed: await sealCompressed(sealer, id, payload.compressed) };
 
 /** Without an envelope a message came from ourselves. */
 export const peerSeatOf = (ports: InboundPorts, exchange: InboundExchange): string =>

@@ -8,12 +8,13 @@ import type { InboundExchange, InboundOutcome, Prove } from "../../peppol/transp
 import type { NewDuty } from "../../storage/documents/duties.js";
 import { findOwnParticipant, storeBusiness } from "../../storage/documents/received.js";
 import type { NewBusiness } from "../../storage/documents/received.js";
-import { packPayload, sealCompressed } from "../../storage/payloads/payloads.js";
+import { sealCompressed } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
-import { dutyOf, exchangeOf, NOT_OURS } from "./arrivals.js";
+import { dutyOf, exchangeOf, NOT_OURS, sealArrived } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 import { countVerdict } from "./held.js";
-import { isJudged, judgeArrival } from "./verdict.js";
+import { isJudged } from "./judged.js";
+import { judgeArrival } from "./verdict.js";
 import type { JudgedArrival } from "./verdict.js";
 
 /** A document that is ready to be stored. */
@@ -35,7 +36,7 @@ const packed = async (
   judged: JudgedArrival | undefined,
 ): Promise<{ readonly sha256: string; readonly sealed: Buffer }> =>
   judged?.compressed === undefined
-    ? packPayload(sealer, id, payload)
+    ? sealArrived(sealer, id, payload)
     : { sha256: judged.payloadSha256, sealed: await sealCompressed(sealer, id, judged.compressed) };
 
 /** What is owed for a document: a verdict while it is held, and a success only where it was asked for. */

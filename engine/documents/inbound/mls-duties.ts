@@ -24,7 +24,8 @@ import type { DocumentFinding, Validators } from "../accept/facts.js";
 import { newServiceMessage } from "../provider.js";
 import type { Provider } from "../provider.js";
 import { countVerdict } from "./held.js";
-import { isJudged, verdictOn } from "./verdict.js";
+import { isJudged } from "./judged.js";
+import { verdictOn } from "./verdict.js";
 import type { DocumentVerdict } from "./verdict.js";
 
 export interface DutyPorts {

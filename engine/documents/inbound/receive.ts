@@ -10,11 +10,10 @@ import { findStatusRepeats, storeStatus } from "../../storage/documents/received
 import type { StatusKind } from "../../storage/documents/received-responses.js";
 import { findOwnParticipant, findRepeats } from "../../storage/documents/received.js";
 import type { Repeat } from "../../storage/documents/received.js";
-import { packPayload } from "../../storage/payloads/payloads.js";
 import type { DueStatusWork } from "../provider.js";
 import { readyBusiness, storeReady } from "./business.js";
 import type { ReadyBusiness } from "./business.js";
-import { dutyOf, exchangeOf, NOT_OURS, peerSeatOf } from "./arrivals.js";
+import { dutyOf, exchangeOf, NOT_OURS, peerSeatOf, sealArrived } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 
 export type { InboundPorts } from "./arrivals.js";
@@ -128,7 +127,7 @@ async function receiveStatus(
 ): Promise<InboundOutcome> {
   const id = newId(ports.clock);
   const at = ports.clock.now();
-  const { sha256, sealed } = await packPayload(ports.sealer, id, exchange.payload);
+  const { sha256, sealed } = await sealArrived(ports.sealer, id, exchange.payload);
   const isNew = await storeStatus(
     ports.sql,
     {

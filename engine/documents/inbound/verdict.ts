@@ -7,28 +7,11 @@ import type { Clock } from "../../base/clock.js";
 import { participantKey } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { within } from "../../events/wake.js";
-import {
-  BILLING_CUSTOMIZATION,
-  parseDocumentType,
-  SELF_BILLING_CUSTOMIZATION,
-} from "../../peppol/envelope/identifiers.js";
-import { INVOICE_RESPONSE_CUSTOMIZATION } from "../../peppol/responses/invoice-response.js";
 import type { InboundExchange } from "../../peppol/transport.js";
 import type { DocumentFinding, Inspection, InspectOptions, Validators } from "../accept/facts.js";
+import { inspectionOf } from "../accept/validators.js";
 import { contradictionsOf } from "../declared.js";
-
-/** Specifications whose rules we have, by the name of the root; of others we say nothing but that they arrived. */
-const JUDGED: Readonly<Record<string, readonly string[]>> = {
-  Invoice: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
-  CreditNote: [BILLING_CUSTOMIZATION, SELF_BILLING_CUSTOMIZATION],
-  ApplicationResponse: [INVOICE_RESPONSE_CUSTOMIZATION],
-};
-
-/** Whether we have rules for a declared type, plain or extended. */
-export function isJudged(documentTypeId: string): boolean {
-  const { rootLocal = "", customizationId = "" } = parseDocumentType(documentTypeId) ?? {};
-  return JUDGED[rootLocal]?.some((id) => customizationId === id || customizationId.startsWith(`${id}#`)) === true;
-}
+import { isJudged } from "./judged.js";
 
 export interface DocumentVerdict {
   readonly valid: boolean;
@@ -61,7 +44,12 @@ export async function verdictOn(
   { timeout_ms, ...options }: InspectOptions & { readonly timeout_ms: number },
 ): Promise<Judgement | undefined> {
   const inspection: Inspection | undefined = await within(validators.inspect(payload, options), timeout_ms, undefined);
-  if (inspection?.facts === undefined) return inspection;
+  return inspection === undefined ? undefined : compared(inspection, declared);
+}
+
+/** Adds what contradicts the envelope. */
+function compared(inspection: Inspection, declared: Parameters<typeof contradictionsOf>[0]): Judgement {
+  if (inspection.facts === undefined) return inspection;
   const contradictions = contradictionsOf(declared, inspection.facts);
   return {
     ...inspection,
@@ -71,7 +59,8 @@ export async function verdictOn(
 }
 
 /**
- * Judges a customer's document that has just arrived, if that takes a moment.
+ * The verdict on a customer's document that has just arrived: that of the worker that opened its message, or one that
+ * takes a moment.
  * @returns undefined for what has no rules, is large, or could not be judged in LIMITS.verdict_at_once_ms: it is stored
  *   without a verdict, and whoever judges it then tells what was wrong
  */
@@ -79,9 +68,10 @@ export async function judgeArrival(
   { validators, clock }: { readonly validators?: Validators; readonly clock: Clock },
   exchange: InboundExchange,
 ): Promise<JudgedArrival | undefined> {
-  const { documentTypeId, receiver, payload } = exchange;
+  const { documentTypeId, receiver, payload, judged: before } = exchange;
+  if (before !== undefined) return { ...compared(inspectionOf(before.report), exchange), took_ms: before.took_ms };
   const isQuick = payload.length <= LIMITS.verdict_at_once_bytes_max;
-  if (validators === undefined || !isQuick || !isJudged(documentTypeId)) return undefined;
+  if (validators === undefined || !isQuick || !isJudged(documentTypeId) || !Buffer.isBuffer(payload)) return undefined;
   const begun = clock.monotonic();
   const judged = await verdictOn(validators, payload, exchange, {
     fairnessKey: `received/${participantKey(receiver)}`,

@@ -8,29 +8,23 @@ import { randomUUID } from "node:crypto";
 import { JobQuarantined } from "../../../validators/pool.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
-import { newMessageId, parseParticipantId } from "../../base/ids.js";
+import { newMessageId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
-import { referencesDigest } from "../../storage/evidence/journal.js";
 import type { JournalEntry } from "../../storage/evidence/journal.js";
-import {
-  buildError,
-  buildReceipt,
-  commonName,
-  envelopeMismatch,
-  openUserMessage,
-  SOAP_CONTENT_TYPE,
-} from "./messages.js";
-import type { As4Crypto, BuiltSignal, OpenedMessage } from "./messages.js";
+import { CONTENT_FAULT } from "./arrival.js";
+import type { ArrivedMessage } from "./arrival.js";
+import { as4Jobs } from "./jobs.js";
+import type { As4Jobs } from "./jobs.js";
+import { buildError, SOAP_CONTENT_TYPE } from "./messages.js";
+import type { As4Crypto, BuiltSignal } from "./messages.js";
 import { trustEvidence } from "./trust.js";
 import type { OwnAccessPoint, PeerTrust, PeerVerdict } from "./ports.js";
 import { NOT_SERVICED } from "./ebms-errors.js";
 import type { EbmsErrorCode } from "./ebms-errors.js";
-import { unwrapDocument } from "../envelope/byte-exact.js";
-import { readSbd } from "../envelope/read.js";
 import type { InboundExchange, InboundOutcome, Receive } from "../transport.js";
 
 /** What receiving needs of the engine. */
@@ -38,6 +32,8 @@ export interface As4ReceiverPorts {
   readonly own: OwnAccessPoint;
   readonly trust: PeerTrust;
   readonly crypto: As4Crypto;
+  /** Opens messages in a worker. @default opened here, with `crypto` */
+  readonly jobs?: Pick<As4Jobs, "open">;
   /** Stores a document once; see createInbound. */
   readonly receive: Receive;
   readonly evidence: EvidenceArchive;
@@ -71,17 +67,15 @@ class Refused extends Error {
   }
 }
 
-/** The error where the standard business document itself is wrong, so that sending it again would not help. */
-const CONTENT_FAULT = "EBMS:0003";
-
 /** Makes the receiving side of our access point. A receipt leaves only after the document is stored and archived. */
 export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
   const { metrics, log, clock } = ports;
+  const opening = { ...ports, jobs: ports.jobs ?? as4Jobs(ports.crypto) };
   return async (body, contentType) => {
     const receivedAt = clock.now();
     let messageId: string | undefined;
     try {
-      const opened = await open(ports, body, contentType);
+      const opened = await open(opening, body, contentType);
       ({ messageId } = opened.message);
       const { reply, result } = await take(ports, opened, { body, contentType, receivedAt });
       metrics.count("as4_received_total", { result });
@@ -104,18 +98,29 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
 const poisoned = (error: unknown): Refused | undefined =>
   error instanceof JobQuarantined ? new Refused("EBMS:0009", "quarantined") : undefined;
 
+/** A message whose signer may send. */
+interface Trusted extends ArrivedMessage {
+  readonly verdict: Extract<PeerVerdict, { readonly kind: "trusted" }>;
+}
+
 /** Opens a message and asks whether its signer may send at all. */
 async function open(
-  { own, trust, crypto }: As4ReceiverPorts,
+  { own, trust, clock, jobs }: As4ReceiverPorts & { readonly jobs: Pick<As4Jobs, "open"> },
   body: Buffer,
   contentType: string,
-): Promise<OpenedMessage & { readonly verdict: Extract<PeerVerdict, { readonly kind: "trusted" }> }> {
-  const opened = await openUserMessage(
-    body,
+): Promise<Trusted> {
+  const opened = await jobs.open({
+    bytes: body,
     contentType,
-    { keys: [...own.all()], payloadBytesMax: LIMITS.as4_payload_bytes_max },
-    crypto,
-  );
+    keys: [...own.all()],
+    payloadBytesMax: LIMITS.as4_payload_bytes_max,
+    receipt: {
+      id: randomUUID(),
+      signer: own.current(),
+      messageId: newMessageId(),
+      timestamp: isoInstant(clock.now()),
+    },
+  });
   if (opened.kind === "refused")
     throw new Refused(
       opened.error,
@@ -140,73 +145,28 @@ interface Arrival {
 
 async function take(
   ports: As4ReceiverPorts,
-  opened: Awaited<ReturnType<typeof open>>,
+  opened: Trusted,
   arrival: Arrival,
 ): Promise<{ readonly reply: As4Reply; readonly result: string }> {
+  const { content, receipt, referencesSha256 } = opened;
   const { messageId } = opened.message;
-  if (opened.testService) return { reply: replyOf(200, await receipt(ports, opened)), result: "test" };
-  const exchange = exchangeOf(opened);
-  const referencesSha256 = referencesDigest(opened.references);
-  let proved: BuiltSignal | undefined;
-  const outcome = await ports.receive(exchange, async ({ id, firmId }) => {
-    const built = await receipt(ports, opened);
-    const entry = await entryOf(
-      ports,
-      { opened, arrival, exchange, built, referencesSha256 },
-      { kind: "stored", id, firmId },
-    );
+  if (content === undefined) return { reply: replyOf(200, receipt), result: "test" };
+  if ("kind" in content) throw new Refused(content.error, content.reason, messageId);
+  let isProved = false;
+  const outcome = await ports.receive(content, async ({ id, firmId }) => {
+    const entry = await entryOf(ports, { opened, arrival, content }, { kind: "stored", id, firmId });
     const evidence = await ports.evidence.keep(entry);
-    proved = built;
+    isProved = true;
     return evidence;
   });
   if (outcome.kind === "not_serviced") throw new Refused("EBMS:0004", "not serviced", messageId, NOT_SERVICED);
   if (outcome.kind === "conflict")
     throw new Refused(CONTENT_FAULT, "an id that was used for another document", messageId);
-  if (outcome.kind === "stored" && proved !== undefined) return { reply: replyOf(200, proved), result: outcome.kind };
+  if (outcome.kind === "stored" && isProved) return { reply: replyOf(200, receipt), result: outcome.kind };
   const repeated = outcome.kind === "duplicate" ? await storedReceipt(ports, messageId, referencesSha256) : undefined;
   if (repeated !== undefined) return { reply: repeated, result: "duplicate" };
-  const built = await receipt(ports, opened);
-  await ports.evidence.store(await entryOf(ports, { opened, arrival, exchange, built, referencesSha256 }, outcome));
-  return { reply: replyOf(200, built), result: outcome.kind };
-}
-
-/** Joins the verified header and the envelope inside the message to one inbound exchange. */
-function exchangeOf({ message, payload, signer }: OpenedMessage): InboundExchange {
-  const { messageId } = message;
-  const bytes = Buffer.from(payload?.buffer ?? new ArrayBuffer(0), payload?.byteOffset ?? 0, payload?.byteLength ?? 0);
-  const read = readSbd(bytes, { mode: "inbound" });
-  if (read.kind === "refused") throw new Refused(CONTENT_FAULT, `standard business document: ${read.fault}`, messageId);
-  const { header } = read;
-  const mismatch = envelopeMismatch(message, header);
-  if (mismatch !== undefined)
-    throw new Refused(CONTENT_FAULT, `header and standard business document differ: ${mismatch}`, messageId);
-  const [sender, receiver] = [parseParticipantId(header.sender), parseParticipantId(header.receiver)];
-  if (sender === undefined || receiver === undefined) throw new Refused(CONTENT_FAULT, "participant", messageId);
-  return {
-    sender,
-    receiver,
-    documentTypeId: header.documentType,
-    processId: header.process,
-    as4MessageId: messageId,
-    sbdhInstanceId: header.instanceId,
-    createdAt: header.createdAt,
-    payload: unwrapDocument(bytes, read.payload),
-    envelope: { mls: header.mls, countryC1: header.countryC1, peerSeat: commonName(signer) ?? "" },
-  };
-}
-
-function receipt({ own, crypto, clock }: As4ReceiverPorts, opened: OpenedMessage): Promise<BuiltSignal> {
-  return buildReceipt(
-    {
-      id: randomUUID(),
-      signer: own.current(),
-      messageId: newMessageId(),
-      timestamp: isoInstant(clock.now()),
-      refToMessageId: opened.message.messageId,
-    },
-    opened.references,
-    crypto,
-  );
+  await ports.evidence.store(await entryOf(ports, { opened, arrival, content }, outcome));
+  return { reply: replyOf(200, receipt), result: outcome.kind };
 }
 
 const replyOf = (status: number, signal: BuiltSignal): As4Reply => ({
@@ -239,23 +199,21 @@ async function storedReceipt(
 }
 
 interface Taken {
-  readonly opened: Awaited<ReturnType<typeof open>>;
+  readonly opened: Trusted;
   readonly arrival: Arrival;
-  readonly exchange: InboundExchange;
-  readonly built: BuiltSignal;
-  readonly referencesSha256: string;
+  readonly content: InboundExchange;
 }
 
 /** The record of an exchange, without which no receipt may be sent. */
 async function entryOf(
   { evidence, clock }: As4ReceiverPorts,
-  { opened, arrival, exchange, built, referencesSha256 }: Taken,
+  { opened, arrival, content }: Taken,
   outcome: Extract<InboundOutcome, { readonly kind: "stored" | "duplicate" }>,
 ): Promise<JournalEntry> {
   const id = randomUUID();
   const trusted = await trustEvidence(evidence, opened.verdict);
   return {
-    referencesSha256,
+    referencesSha256: opened.referencesSha256,
     record: {
       facts: {
         direction: "inbound",
@@ -263,25 +221,25 @@ async function entryOf(
         outcome: outcome.kind,
         documentId: outcome.id,
         ...(outcome.firmId === undefined ? {} : { firmId: outcome.firmId }),
-        messageId: exchange.as4MessageId,
-        instanceId: exchange.sbdhInstanceId,
-        sender: exchange.sender,
-        receiver: exchange.receiver,
-        documentTypeId: exchange.documentTypeId,
-        processId: exchange.processId,
+        messageId: content.as4MessageId,
+        instanceId: content.sbdhInstanceId,
+        sender: content.sender,
+        receiver: content.receiver,
+        documentTypeId: content.documentTypeId,
+        processId: content.processId,
         requestAt: arrival.receivedAt,
         answerAt: clock.now(),
         requestContentType: arrival.contentType,
         answerStatus: 200,
-        answerContentType: built.contentType,
+        answerContentType: opened.receipt.contentType,
         ...trusted.facts,
       },
       parts: [
-        { name: "request", bytes: arrival.body },
+        { name: "request", bytes: arrival.body, sha256: opened.sha256 },
         ...(opened.signedPayload === undefined
           ? []
           : [{ name: "payload" as const, ...(await evidence.seal(id, opened.signedPayload)) }]),
-        { name: "answer", bytes: built.body },
+        { name: "answer", bytes: opened.receipt.body },
         { name: "signer", bytes: opened.signer },
         ...trusted.parts,
       ],

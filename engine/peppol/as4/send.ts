@@ -14,10 +14,12 @@ import { errorFields } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { NewEvidence } from "../../storage/evidence/evidence.js";
-import { referencesDigest } from "../../storage/evidence/journal.js";
 import type { EvidencePart } from "../../storage/evidence/record.js";
-import { buildUserMessage, commonName, readAnswer } from "./messages.js";
-import type { Answer, As4Crypto, BuiltMessage } from "./messages.js";
+import type { ReadyMessage } from "./departure.js";
+import { as4Jobs } from "./jobs.js";
+import type { As4Jobs } from "./jobs.js";
+import { commonName } from "./messages.js";
+import type { Answer, As4Crypto } from "./messages.js";
 import { looksUpAgain } from "./ebms-errors.js";
 import { outcomeOfAnswer, outcomeOfFault, outcomeOfStatus } from "./outcomes.js";
 import type { AnswerContext } from "./outcomes.js";
@@ -28,7 +30,6 @@ import { outcomeOfRouting, ROUTING } from "../discovery/routing.js";
 import { DOCUMENT_TYPE_SCHEME, PROCESS_SCHEME } from "../envelope/identifiers.js";
 import { classifyInbound } from "../responses/inbound-kind.js";
 import type { Begun, Later, Passage, Place, Receivers } from "./send-gate.js";
-import { wrapDocument } from "../envelope/byte-exact.js";
 import type { Exchange, Outcome, Transport } from "../transport.js";
 
 interface As4TransportPorts {
@@ -36,6 +37,8 @@ interface As4TransportPorts {
   readonly trust: PeerTrust;
   readonly own: OwnAccessPoint;
   readonly crypto: As4Crypto;
+  /** Builds messages and judges answers in workers. @default done here, with `crypto` */
+  readonly jobs?: Pick<As4Jobs, "build" | "judge">;
   readonly http: Http;
   readonly receivers: Receivers;
   readonly evidence: EvidenceArchive;
@@ -44,6 +47,9 @@ interface As4TransportPorts {
   readonly clock: Clock;
   readonly log: Log;
 }
+
+/** The same, with whoever does the work. */
+type Sending = As4TransportPorts & { readonly jobs: Pick<As4Jobs, "build" | "judge"> };
 
 type Endpoint = Extract<EndpointFound, { readonly kind: "endpoint" }>;
 type Trusted = Extract<PeerVerdict, { readonly kind: "trusted" }>;
@@ -56,7 +62,8 @@ interface Target {
 }
 
 /** Makes the transport over AS4: one attempt looks up, signs, encrypts, posts, judges and archives. */
-export function createAs4Transport(ports: As4TransportPorts): Transport {
+export function createAs4Transport(given: As4TransportPorts): Transport {
+  const ports: Sending = { ...given, jobs: given.jobs ?? as4Jobs(given.crypto) };
   const { endpoints, trust, receivers, log } = ports;
 
   async function deliver(exchange: Exchange, signal: AbortSignal): Promise<Outcome> {
@@ -100,29 +107,18 @@ interface Sent {
   readonly stale: boolean;
 }
 
-async function send(ports: As4TransportPorts, exchange: Exchange, target: Target, signal: AbortSignal): Promise<Sent> {
+async function send(ports: Sending, exchange: Exchange, target: Target, signal: AbortSignal): Promise<Sent> {
   const signer = ports.own.current();
-  const wrapped = wrapDocument({
-    sender: exchange.sender,
-    receiver: exchange.receiver,
-    documentType: exchange.documentTypeId,
-    process: exchange.processId,
-    instanceId: exchange.sbdhInstanceId,
-    createdAt: exchange.createdAt,
-    countryC1: exchange.countryC1,
-    payload: exchange.payload,
-    ...statusAsked(ports, exchange),
-  });
-  if (wrapped.kind === "refused")
+  const message = await build(ports, { exchange, target, signer });
+  if (message.kind === "refused")
     return {
       outcome: {
         kind: "unsendable",
-        code: wrapped.fault,
+        code: message.fault,
         detail: "The document cannot be put into an envelope of the network.",
       },
       stale: false,
     };
-  const message = await build(ports, { exchange, target, signer }, wrapped.bytes);
   const place = await new Promise<Place | Later>(target.begun.enter);
   if (place.kind === "later") return { outcome: deferredBy(place), stale: false };
   const sentAt = ports.clock.now();
@@ -206,31 +202,37 @@ function isStale(result: HttpResult, answer: Answer | undefined): boolean {
 }
 
 function build(
-  { crypto, clock }: As4TransportPorts,
+  ports: Sending,
   { exchange, target: { endpoint }, signer }: Pick<Exchanged, "exchange" | "target" | "signer">,
-  payload: Buffer,
-): Promise<BuiltMessage> {
-  return buildUserMessage(
-    {
-      message: {
-        messageId: exchange.as4MessageId,
-        timestamp: isoInstant(clock.now()),
-        fromParty: commonName(signer.certificate) ?? "",
-        toParty: commonName(endpoint.certificate) ?? "",
-        service: exchange.processId,
-        serviceType: PROCESS_SCHEME,
-        action: `${DOCUMENT_TYPE_SCHEME}::${exchange.documentTypeId}`,
-        conversationId: exchange.documentId,
-        originalSender: exchange.sender,
-        finalRecipient: exchange.receiver,
-      },
-      payload,
-      id: randomUUID(),
-      signer,
-      recipient: endpoint.certificate,
+): ReturnType<As4Jobs["build"]> {
+  return ports.jobs.build({
+    sbd: {
+      sender: exchange.sender,
+      receiver: exchange.receiver,
+      documentType: exchange.documentTypeId,
+      process: exchange.processId,
+      instanceId: exchange.sbdhInstanceId,
+      createdAt: exchange.createdAt,
+      countryC1: exchange.countryC1,
+      payload: exchange.payload,
+      ...statusAsked(ports, exchange),
     },
-    crypto,
-  );
+    message: {
+      messageId: exchange.as4MessageId,
+      timestamp: isoInstant(ports.clock.now()),
+      fromParty: commonName(signer.certificate) ?? "",
+      toParty: commonName(endpoint.certificate) ?? "",
+      service: exchange.processId,
+      serviceType: PROCESS_SCHEME,
+      action: `${DOCUMENT_TYPE_SCHEME}::${exchange.documentTypeId}`,
+      conversationId: exchange.documentId,
+      originalSender: exchange.sender,
+      finalRecipient: exchange.receiver,
+    },
+    id: randomUUID(),
+    signer,
+    recipient: endpoint.certificate,
+  });
 }
 
 interface Judged {
@@ -241,12 +243,12 @@ interface Judged {
 }
 
 async function judge(
-  ports: As4TransportPorts,
+  ports: Sending,
   { exchange, target: { endpoint }, message, result }: Pick<Exchanged, "exchange" | "target" | "message" | "result">,
 ): Promise<Judged> {
   if (result.kind === "failed") return { outcome: outcomeOfFault(result.fault, result.uploaded), answer: undefined };
   const sent = { messageId: exchange.as4MessageId, references: message.references, recipient: endpoint.certificate };
-  const answer = await readAnswer(result.body, result.contentType, sent, ports.crypto);
+  const answer = await ports.jobs.judge({ bytes: result.body, contentType: result.contentType, sent });
   const peerSeat = commonName(endpoint.certificate);
   const named = (outcome: Outcome): Outcome => (peerSeat === undefined ? outcome : { ...outcome, peerSeat });
   if (answer.kind === "unconfirmed" && answer.error === "EBMS:0301")
@@ -277,7 +279,7 @@ function withIssuersOf(verdict: Trusted, other: PeerVerdict | undefined): Truste
 interface Exchanged {
   readonly exchange: Exchange;
   readonly target: Target;
-  readonly message: BuiltMessage;
+  readonly message: ReadyMessage;
   readonly result: HttpResult;
   readonly signer: OwnKey;
   readonly judged: Judged;
@@ -333,11 +335,11 @@ async function keep({ evidence, log }: As4TransportPorts, exchanged: Exchanged):
     const metadata = metadataEvidence(endpoint.metadata);
     const trusted = await trustEvidence(evidence, withIssuersOf(verdict, judged.answerVerdict));
     return await evidence.keep({
-      referencesSha256: referencesDigest(message.references),
+      referencesSha256: message.referencesSha256,
       record: {
         facts: { ...facts, ...trusted.facts, ...metadata.facts },
         parts: [
-          { name: "request", bytes: message.body },
+          { name: "request", bytes: message.body, sha256: message.sha256 },
           { name: "payload", ...(await evidence.seal(id, message.compressed)) },
           ...optional("answer", response?.body),
           { name: "signer", bytes: exchanged.signer.certificate },

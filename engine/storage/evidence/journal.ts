@@ -11,7 +11,7 @@ import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
 import { chainEvidence } from "./evidence.js";
 import type { ChainPlace, NewEvidence } from "./evidence.js";
-import { sha256Hex, TAR_END, writeEvidence } from "./record.js";
+import { TAR_END, writeEvidence } from "./record.js";
 import type { EvidenceRecord, WrittenEvidence } from "./record.js";
 import { evidencePlace, EvidenceStoreFailure } from "./store.js";
 import type { EvidenceStore } from "./store.js";
@@ -48,19 +48,6 @@ interface Waiting {
   readonly resolve: (row: NewEvidence) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** The signature of a message in one digest: what its references say, in any order. */
-export const referencesDigest = (
-  references: readonly { readonly uri: string; readonly digestMethod: string; readonly digest: string }[],
-): string =>
-  sha256Hex(
-    Buffer.from(
-      references
-        .map(({ uri, digestMethod, digest }) => `${uri} ${digestMethod} ${digest}`)
-        .sort()
-        .join("\n"),
-    ),
-  );
 
 export function createEvidenceJournal(ports: {
   readonly sql: Sql;

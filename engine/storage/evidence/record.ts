@@ -21,6 +21,8 @@ export type EvidenceDirection = "outbound" | "inbound";
 export interface EvidencePart {
   readonly name: EvidencePartName;
   readonly bytes: Uint8Array;
+  /** Of the bytes, hex, where somebody has computed it already. */
+  readonly sha256?: string;
   readonly sealed?: { readonly keyId: string; readonly context: string; readonly plainSha256: string };
 }
 
@@ -108,6 +110,19 @@ export interface Manifest extends ExchangeFacts {
 
 export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
+/** The signature of a message in one digest: what its references say, in any order. */
+export const referencesDigest = (
+  references: readonly { readonly uri: string; readonly digestMethod: string; readonly digest: string }[],
+): string =>
+  sha256Hex(
+    Buffer.from(
+      references
+        .map(({ uri, digestMethod, digest }) => `${uri} ${digestMethod} ${digest}`)
+        .sort()
+        .join("\n"),
+    ),
+  );
+
 const BLOCK = 512;
 const padded = (length: number): number => Math.ceil(length / BLOCK) * BLOCK;
 
@@ -151,12 +166,12 @@ export interface WrittenEvidence {
 /** Writes one record. The same record gives the same bytes; the event loop turns while large parts are hashed. */
 export async function writeEvidence({ facts, parts }: EvidenceRecord): Promise<WrittenEvidence> {
   const listed: ManifestPart[] = [];
-  for (const { name, bytes, sealed } of parts)
+  for (const { name, bytes, sha256, sealed } of parts)
     listed.push({
       name,
       file: `${facts.id}/${name}`,
       bytes: bytes.length,
-      sha256: await sha256InSlices(bytes),
+      sha256: sha256 ?? (await sha256InSlices(bytes)),
       ...(sealed === undefined ? {} : { sealed }),
     });
   const manifest: Manifest = {

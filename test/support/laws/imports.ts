@@ -67,7 +67,10 @@ export const IMPORT_LAW: readonly Area[] = [
       ["validators/pool.ts", "a message whose job killed a worker is told from one that cannot be opened"],
       ["validators/wss/keys.ts", "a key is handed to a worker in the form in which it is kept there"],
     ],
-    types: [["validators/responses.ts", "what a worker reads of a status or response is judged here"]],
+    types: [
+      ["validators/responses.ts", "what a worker reads of a status or response is judged here"],
+      ["validators/report.ts", "a worker that opens a message judges the document in it"],
+    ],
   },
   {
     area: "documents",

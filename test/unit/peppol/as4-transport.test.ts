@@ -25,7 +25,7 @@ import { createReceivers } from "../../../engine/peppol/as4/send-gate.js";
 import type { Receivers } from "../../../engine/peppol/as4/send-gate.js";
 import { OUTCOMES } from "../../../engine/peppol/transport.js";
 import type { Exchange, Outcome } from "../../../engine/peppol/transport.js";
-import { inThread } from "../../support/as4.js";
+import { inThread, plainOf } from "../../support/as4.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import type { AccessPoint } from "../../support/as4-keys.js";
 import { answer, answerWith, ownOf, startPeer, trustIn } from "../../support/as4-peer.js";
@@ -164,7 +164,7 @@ describe("delivered", () => {
   test("a valid receipt is believed; both sides hold the same message, and the payload arrives byte for byte", async () => {
     const one = exchange();
     expect(await deliver(one)).toMatchObject({ kind: "receipt", peerSeat: "PSK000002" });
-    expect(peer.inbox.received.map(({ payload }) => payload.equals(one.payload))).toEqual([true]);
+    expect(peer.inbox.received.map(({ payload }) => plainOf(payload).equals(one.payload))).toEqual([true]);
     expect(peer.inbox.received[0]).toMatchObject({
       sender,
       receiver,

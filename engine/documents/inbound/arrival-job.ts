@@ -1,0 +1,61 @@
+/**
+ * The one job in which a worker takes a message in: opens it, reads what is in it, judges a document of ordinary size
+ * and packs it for the store. Runs in worker threads alone; who asks for it is arrival-workers.ts.
+ */
+import { createHash } from "node:crypto";
+import { gzipSync } from "node:zlib";
+
+import { systemClock } from "../../base/clock.js";
+import type { ArrivedMessage } from "../../peppol/as4/arrival.js";
+import type { As4Jobs } from "../../peppol/as4/jobs.js";
+import type { RefusedMessage } from "../../peppol/as4/messages.js";
+import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
+import type { InboundExchange } from "../../peppol/transport.js";
+import type { Report, ValidateInput, ValidateOptions } from "../../../validators/protocol.js";
+import { isJudged } from "./judged.js";
+
+/** What the job is asked beside the message. */
+export interface ArrivalWork {
+  /** Payloads of at most so many octets are judged and packed here. */
+  readonly bytesMax: number;
+  /** How documents are judged; absent where they are to be stored without a verdict. */
+  readonly judge?: ValidateOptions;
+  readonly gzipLevel: number;
+}
+
+type Validate = (input: ValidateInput) => Report | Promise<Report>;
+
+/** Takes one message in. */
+export async function takeArrival(
+  opening: ReturnType<As4Jobs["open"]>,
+  work: ArrivalWork,
+  validate: Validate,
+): Promise<ArrivedMessage | RefusedMessage> {
+  const opened = await opening;
+  if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
+  return { ...opened, content: await judgedAndPacked(opened.content, work, validate) };
+}
+
+async function judgedAndPacked(
+  content: InboundExchange,
+  { bytesMax, judge, gzipLevel: level }: ArrivalWork,
+  validate: Validate,
+): Promise<InboundExchange> {
+  const { payload, documentTypeId } = content;
+  if (!Buffer.isBuffer(payload) || payload.length > bytesMax) return content;
+  const pack = (packed: { readonly sha256: string; readonly compressed: Uint8Array }): InboundExchange => ({
+    ...content,
+    payload: { ...packed, length: payload.length },
+  });
+  if (judge === undefined || classifyInbound(documentTypeId) !== "business" || !isJudged(documentTypeId))
+    return pack({ sha256: sha256Hex(payload), compressed: gzipSync(payload, { level }) });
+  const begun = systemClock.monotonic();
+  const { compressed, ...report } = await validate({ bytes: payload, options: { ...judge, compressLevel: level } });
+  const took_ms = systemClock.monotonic() - begun;
+  return {
+    ...pack({ sha256: report.payloadSha256, compressed: compressed ?? gzipSync(payload, { level }) }),
+    judged: { report, took_ms },
+  };
+}
+
+const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");

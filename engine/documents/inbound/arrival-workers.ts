@@ -1,0 +1,81 @@
+/** The jobs of an exchange of messages, given to the workers: see arrival-job.ts and engine/peppol/as4/jobs.ts. */
+import { bratislavaDay } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
+import { LIMITS } from "../../base/limits.js";
+import type { Metrics } from "../../base/metrics.js";
+import type { ArrivalInput, ArrivedMessage } from "../../peppol/as4/arrival.js";
+import type { AnswerInput, As4Jobs } from "../../peppol/as4/jobs.js";
+import type { DepartureInput } from "../../peppol/as4/departure.js";
+import { JobQuarantined } from "../../../validators/pool.js";
+import type { ValidatorPool } from "../../../validators/pool.js";
+import { measure, SCAN_LIMITS } from "../accept/validators.js";
+import type { ArrivalWork } from "./arrival-job.js";
+
+/** Every kind of job that the engine adds to those of the validators, with what each is asked. */
+export interface EngineTasks {
+  readonly "as4.arrival": ArrivalInput & { readonly work: ArrivalWork };
+  /** The same, without a verdict: bytes that killed workers while they were judged are still opened. */
+  readonly "as4.unjudged": ArrivalInput & { readonly work: ArrivalWork };
+  readonly "as4.departure": DepartureInput;
+  readonly "as4.answer": AnswerInput;
+}
+
+/** What the engine's workers answer, by kind. */
+type Answers = {
+  readonly "as4.arrival": Awaited<ReturnType<As4Jobs["open"]>>;
+  readonly "as4.unjudged": Awaited<ReturnType<As4Jobs["open"]>>;
+  readonly "as4.departure": Awaited<ReturnType<As4Jobs["build"]>>;
+  readonly "as4.answer": Awaited<ReturnType<As4Jobs["judge"]>>;
+};
+
+interface WorkersOptions {
+  readonly pool: Pick<ValidatorPool, "ask">;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** The operator's imported rule packs; default none. */
+  readonly rulesDir?: string | undefined;
+  /** Called with what each verdict on an arriving document took, in milliseconds. */
+  readonly onJudged: (took_ms: number) => void;
+}
+
+/** Octets that came from a thread, as a Buffer again. */
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** Makes the port through which messages are opened, built and judged by workers. */
+export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: WorkersOptions): As4Jobs {
+  const ask = <K extends keyof EngineTasks>(kind: K, input: EngineTasks[K]): Promise<Answers[K]> =>
+    pool.ask(kind, input, { fairnessKey: "as4" }) as Promise<Answers[K]>;
+  const work: ArrivalWork = { bytesMax: LIMITS.verdict_at_once_bytes_max, gzipLevel: LIMITS.payload_gzip_level };
+  const judging = (): ArrivalWork => ({
+    ...work,
+    judge: {
+      day: bratislavaDay(clock.now()),
+      limits: SCAN_LIMITS,
+      ...(rulesDir === undefined ? {} : { rulesDir }),
+    },
+  });
+  const note = (opened: ArrivedMessage): ArrivedMessage => {
+    const { content } = opened;
+    if (content === undefined || "kind" in content) return opened;
+    if (content.judged !== undefined) {
+      measure(metrics, content.judged.report);
+      onJudged(content.judged.took_ms);
+    }
+    const { payload } = content;
+    return payload instanceof Uint8Array ? { ...opened, content: { ...content, payload: bufferOf(payload) } } : opened;
+  };
+  return {
+    open: async (input) => {
+      const opened = await ask("as4.arrival", { ...input, work: judging() }).catch((error: unknown) => {
+        if (!(error instanceof JobQuarantined)) throw error;
+        return ask("as4.unjudged", { ...input, work });
+      });
+      return opened.kind === "refused" ? opened : note(opened);
+    },
+    build: async (input) => {
+      const built = await ask("as4.departure", input);
+      return built.kind === "refused" ? built : { ...built, body: bufferOf(built.body) };
+    },
+    judge: (input) => ask("as4.answer", input),
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * What is read of a message that came in before anybody is asked about it: the header under the signature, the envelope
+ * around the document, the document itself, and the receipt that it gets if it is taken. Proportional to the message,
+ * so it is one job of a worker; what comes back are facts.
+ */
+import { createHash } from "node:crypto";
+
+import type { OwnKey } from "../../../validators/wss/protocol.js";
+import { parseParticipantId } from "../../base/ids.js";
+import { referencesDigest } from "../../storage/evidence/record.js";
+import { unwrapDocument } from "../envelope/byte-exact.js";
+import { readSbd } from "../envelope/read.js";
+import type { InboundExchange } from "../transport.js";
+import type { EbmsErrorCode } from "./ebms-errors.js";
+import { buildReceipt, commonName, envelopeMismatch, openUserMessage } from "./messages.js";
+import type { As4Crypto, BuiltSignal, OpenedMessage, OpenOptions, RefusedMessage, SignalOptions } from "./messages.js";
+import type { UserMessage } from "./user-message.js";
+
+/** What a message is opened with. */
+export interface ArrivalInput extends Omit<OpenOptions, "legacyOaep"> {
+  /** The raw HTTP body. */
+  readonly bytes: Uint8Array;
+  readonly contentType: string;
+  readonly keys: OwnKey[];
+  /** Of the receipt, which names the message that it is about by itself. */
+  readonly receipt: Omit<SignalOptions, "refToMessageId">;
+}
+
+/** A message whose content cannot be taken, whoever has sent it. `error` goes to the peer, `reason` to our log. */
+interface RefusedContent {
+  readonly kind: "refused";
+  readonly error: EbmsErrorCode;
+  readonly reason: string;
+}
+
+/** A message that was opened; its signer is not judged yet. */
+export interface ArrivedMessage {
+  readonly kind: "arrived";
+  readonly message: UserMessage;
+  /** Answer with the receipt, store nothing. */
+  readonly testService: boolean;
+  /** DER; a claim until the PKI was asked. */
+  readonly signer: Uint8Array;
+  /** Of the references of its signature, hex. */
+  readonly referencesSha256: string;
+  /** Of the HTTP body, hex. */
+  readonly sha256: string;
+  /** The octets that the signature covers. */
+  readonly signedPayload: Uint8Array | undefined;
+  /** Signed, and sent only once the message is stored and its evidence is safe. */
+  readonly receipt: BuiltSignal;
+  /** Undefined in a test message. */
+  readonly content: InboundExchange | RefusedContent | undefined;
+}
+
+/** Opens what was posted to /as4. */
+export async function openArrival(
+  { bytes, contentType, keys, payloadBytesMax, receipt }: ArrivalInput,
+  crypto: As4Crypto,
+): Promise<ArrivedMessage | RefusedMessage> {
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const opened = await openUserMessage(body, contentType, { keys, payloadBytesMax }, crypto);
+  if (opened.kind === "refused") return opened;
+  const { message, testService, signer, references, signedPayload } = opened;
+  return {
+    kind: "arrived",
+    message,
+    testService,
+    signer,
+    referencesSha256: referencesDigest(references),
+    sha256: createHash("sha256").update(body).digest("hex"),
+    signedPayload,
+    receipt: await buildReceipt({ ...receipt, refToMessageId: message.messageId }, references, crypto),
+    content: testService ? undefined : contentOf(opened),
+  };
+}
+
+/** The error where the standard business document itself is wrong, so that sending it again would not help. */
+export const CONTENT_FAULT = "EBMS:0003";
+
+const refused = (reason: string): RefusedContent => ({ kind: "refused", error: CONTENT_FAULT, reason });
+
+/** Joins the verified header and the envelope inside the message to one inbound exchange. */
+function contentOf({ message, payload, signer }: OpenedMessage): InboundExchange | RefusedContent {
+  const bytes = Buffer.from(payload?.buffer ?? new ArrayBuffer(0), payload?.byteOffset ?? 0, payload?.byteLength ?? 0);
+  const read = readSbd(bytes, { mode: "inbound" });
+  if (read.kind === "refused") return refused(`standard business document: ${read.fault}`);
+  const { header } = read;
+  const mismatch = envelopeMismatch(message, header);
+  if (mismatch !== undefined) return refused(`header and standard business document differ: ${mismatch}`);
+  const [sender, receiver] = [parseParticipantId(header.sender), parseParticipantId(header.receiver)];
+  if (sender === undefined || receiver === undefined) return refused("participant");
+  return {
+    sender,
+    receiver,
+    documentTypeId: header.documentType,
+    processId: header.process,
+    as4MessageId: message.messageId,
+    sbdhInstanceId: header.instanceId,
+    createdAt: header.createdAt,
+    payload: unwrapDocument(bytes, read.payload),
+    envelope: { mls: header.mls, countryC1: header.countryC1, peerSeat: commonName(signer) ?? "" },
+  };
+}

@@ -1,0 +1,42 @@
+/** Entry of the engine's worker threads: what the validators can do, and what an exchange of messages asks. */
+import type { EngineTasks } from "../../engine/documents/inbound/arrival-workers.js";
+import { createRunner, LOADERS } from "../../validators/batches.js";
+import type { Loader } from "../../validators/batches.js";
+import type { Report, ValidateInput } from "../../validators/protocol.js";
+
+type ArrivalTask = EngineTasks["as4.arrival"];
+
+/** Loaded with the first message, not by a thread that only judges documents. */
+const exchange = async () => {
+  const [{ as4Jobs }, { signatureTasks }, { withoutBackingStore }] = await Promise.all([
+    import("../../engine/peppol/as4/jobs.js"),
+    import("../../validators/signature.js"),
+    import("../../validators/plain.js"),
+  ]);
+  return { jobs: as4Jobs((kind, input) => Promise.resolve(signatureTasks[kind](input))), withoutBackingStore };
+};
+
+const arrival: Loader = async (of) => {
+  const [{ jobs, withoutBackingStore }, { takeArrival }, validate] = await Promise.all([
+    exchange(),
+    import("../../engine/documents/inbound/arrival-job.js"),
+    of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
+  ]);
+  return async ({ work, ...input }: ArrivalTask) =>
+    withoutBackingStore(await takeArrival(jobs.open(input), work, validate));
+};
+
+const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {
+  "as4.arrival": arrival,
+  "as4.unjudged": arrival,
+  "as4.departure": async () => {
+    const { jobs, withoutBackingStore } = await exchange();
+    return async (input: EngineTasks["as4.departure"]) => withoutBackingStore(await jobs.build(input));
+  },
+  "as4.answer": async () => {
+    const { jobs, withoutBackingStore } = await exchange();
+    return async (input: EngineTasks["as4.answer"]) => withoutBackingStore(await jobs.judge(input));
+  },
+};
+
+export default await createRunner({ ...LOADERS, ...ENGINE_LOADERS });

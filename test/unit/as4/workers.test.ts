@@ -1,0 +1,162 @@
+/** Goal: each step of an exchange of messages is one job of the engine's workers, from which facts come back. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { createMetrics } from "../../../engine/base/metrics.js";
+import type { ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { as4Workers } from "../../../engine/documents/inbound/arrival-workers.js";
+import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
+import type { ArrivedMessage } from "../../../engine/peppol/as4/arrival.js";
+import type { ReadyMessage } from "../../../engine/peppol/as4/departure.js";
+import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
+import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
+import type { InboundExchange } from "../../../engine/peppol/transport.js";
+import { sha256Hex } from "../../../engine/storage/evidence/record.js";
+import { createPool, JobQuarantined } from "../../../validators/pool.js";
+import type { ValidatorPool } from "../../../validators/pool.js";
+import { hashOf } from "../../../validators/quarantine.js";
+import { plainOf, userMessage } from "../../support/as4.js";
+import { accessPoint } from "../../support/as4-keys.js";
+import { fakeClock } from "../../support/fake-clock.js";
+import { bundleWorker } from "../../support/worker-bundle.js";
+import type { WorkerBundle } from "../../support/worker-bundle.js";
+
+const [TYPE, PROCESS] = [BILLING_CAPABILITIES[0]?.documentTypeId ?? "", BILLING_CAPABILITIES[0]?.processId ?? ""];
+const [alice, bob] = [accessPoint("PSK000001"), accessPoint("PSK000002")];
+const [sender, receiver] = ["0245:2020202020", "0245:1234567890"] as ParticipantId[] as [ParticipantId, ParticipantId];
+
+let bundle: WorkerBundle;
+let pool: ValidatorPool;
+let asked: string[] = [];
+const judged: number[] = [];
+
+beforeAll(async () => {
+  bundle = await bundleWorker("../gateway/start/worker.ts");
+  pool = createPool({
+    threads: { small: 1, large: 1 },
+    queueMax: 100,
+    queueBytesMax: 100_000_000,
+    jobTimeoutMs: 20_000,
+    workerFile: bundle.file,
+  });
+});
+afterAll(async () => {
+  await pool.stop();
+  await bundle.remove();
+});
+
+const workers = (ask: ValidatorPool["ask"] = (kind, input, options) => pool.ask(kind, input, options)): As4Jobs =>
+  as4Workers({
+    pool: {
+      ask: (kind, input, options) => {
+        asked.push(kind);
+        return ask(kind, input, options);
+      },
+    },
+    clock: fakeClock(),
+    metrics: createMetrics(),
+    onJudged: (took_ms) => judged.push(took_ms),
+  });
+
+const invoice = (lines = 3): Buffer =>
+  Buffer.from(
+    sampleInvoice({
+      sender,
+      receiver,
+      senderName: "A",
+      receiverName: "B",
+      number: "1",
+      issueDate: "2026-11-20",
+      lines,
+    }),
+  );
+
+async function ready(payload: Buffer, jobs = workers()): Promise<ReadyMessage> {
+  const built = await jobs.build({
+    sbd: {
+      sender,
+      receiver,
+      documentType: TYPE,
+      process: PROCESS,
+      instanceId: randomUUID(),
+      createdAt: Date.parse("2026-11-20T10:00:00Z"),
+      countryC1: "SK",
+      payload,
+    },
+    message: userMessage(alice, bob, { action: `busdox-docid-qns::${TYPE}` }),
+    id: randomUUID(),
+    signer: alice,
+    recipient: bob.certificate,
+  });
+  if (built.kind === "refused") throw new Error(built.fault);
+  return built;
+}
+
+async function arrived(message: ReadyMessage, jobs = workers()): Promise<ArrivedMessage> {
+  const opened = await jobs.open({
+    bytes: message.body,
+    contentType: message.contentType,
+    keys: [bob],
+    payloadBytesMax: LIMITS.as4_payload_bytes_max,
+    receipt: { id: randomUUID(), signer: bob, messageId: "r@x", timestamp: "2026-11-20T10:00:00Z" },
+  });
+  if (opened.kind === "refused") throw new Error(opened.reason);
+  return opened;
+}
+
+function contentOf({ content }: ArrivedMessage): InboundExchange {
+  if (content === undefined || "kind" in content) throw new Error("nothing was taken in");
+  return content;
+}
+
+test("an exchange is three jobs: a message built, taken in with its verdict and its receipt, and the answer judged", async () => {
+  asked = [];
+  const payload = invoice();
+  const message = await ready(payload);
+  const opened = await arrived(message);
+  expect(opened.sha256).toBe(sha256Hex(message.body));
+  expect(message.sha256).toBe(opened.sha256);
+  expect(opened.referencesSha256).toBe(message.referencesSha256);
+  expect(Buffer.from(opened.signedPayload ?? []).equals(Buffer.from(message.compressed))).toBe(true);
+  const content = contentOf(opened);
+  expect(content).toMatchObject({ sender, receiver, documentTypeId: TYPE, processId: PROCESS });
+  expect(content.payload).toMatchObject({ sha256: sha256Hex(payload), length: payload.length });
+  expect(plainOf(content.payload).equals(payload)).toBe(true);
+  expect(content.judged?.report).toMatchObject({ valid: true, payloadSha256: sha256Hex(payload) });
+  expect(judged).toHaveLength(1);
+  const sent = { messageId: opened.message.messageId, references: message.references, recipient: bob.certificate };
+  expect(
+    await workers().judge({ bytes: opened.receipt.body, contentType: opened.receipt.contentType, sent }),
+  ).toMatchObject({ kind: "receipt", sameCertificate: true });
+  expect(asked).toEqual(["as4.departure", "as4.arrival", "as4.answer"]);
+});
+
+test("a document that is too large to be judged at once arrives byte for byte, without a verdict", async () => {
+  const payload = invoice(400);
+  expect(payload.length).toBeGreaterThan(LIMITS.verdict_at_once_bytes_max);
+  const content = contentOf(await arrived(await ready(payload)));
+  expect(Buffer.isBuffer(content.payload) && content.payload.equals(payload)).toBe(true);
+  expect(content.judged).toBeUndefined();
+});
+
+test("a message whose document kills the workers that judge it is still taken in, without a verdict", async () => {
+  asked = [];
+  const message = await ready(invoice());
+  const opened = await arrived(
+    message,
+    workers((kind, input, options) =>
+      kind === "as4.arrival" ? Promise.reject(new JobQuarantined("00")) : pool.ask(kind, input, options),
+    ),
+  );
+  expect(contentOf(opened).judged).toBeUndefined();
+  expect(plainOf(contentOf(opened).payload).equals(invoice())).toBe(true);
+  expect(asked).toEqual(["as4.departure", "as4.arrival", "as4.unjudged"]);
+});
+
+test("a message that comes again is known to quarantine, although its receipt would be another", () => {
+  const bytes = Buffer.from("the same message");
+  const input = (id: string): object => ({ bytes, receipt: { id } });
+  expect(hashOf("as4.arrival", input("1"))).toBe(hashOf("as4.arrival", input("2")));
+  expect(hashOf("as4.arrival", input("1"))).not.toBe(hashOf("as4.unjudged", input("1")));
+});

@@ -1,0 +1,126 @@
+/**
+ * Runs batches of jobs in a thread, by a table of loaders. Handlers are loaded when their kind is first asked for, so
+ * that a thread that only signs never compiles the rules, and the other way round.
+ */
+import { isMainThread, workerData } from "node:worker_threads";
+import { withoutBackingStore } from "./plain.js";
+import type { Packs } from "./selection/packs.js";
+import { PROGRESS } from "./protocol.js";
+import type { Batch, Job, JobOutcome, TaskKind, Tasks, ValidateInput } from "./protocol.js";
+import { StopWatch } from "./stopwatch.js";
+import type { SignatureTaskKind, SignatureTasks } from "./wss/protocol.js";
+
+/** Runs one job. */
+type Handler = (input: never) => unknown;
+/** Makes the handler of one kind ready; `of` gives the handler of another, which is made once for both. */
+export type Loader = (of: (kind: string) => Promise<Handler>) => Promise<Handler>;
+type TypedLoader<K extends TaskKind> = () => Promise<
+  (input: Tasks[K]["input"]) => Tasks[K]["output"] | Promise<Tasks[K]["output"]>
+>;
+
+/** The kinds of this package. */
+export const LOADERS: { readonly [K in TaskKind]: TypedLoader<K> } = {
+  validate: async () => {
+    const [{ validateDocument }, { prepareRules }] = await Promise.all([
+      import("./validate.js"),
+      import("./selection/builtin.js"),
+    ]);
+    prepareRules();
+    let loaded: { readonly rulesDir: string; readonly packs: Packs } | undefined;
+    return async ({ bytes, options }: ValidateInput) => {
+      const { rulesDir } = options;
+      if (rulesDir !== undefined && loaded?.rulesDir !== rulesDir) {
+        const { loadPacks } = await import("./selection/load-packs.js");
+        loaded = { rulesDir, packs: await loadPacks(rulesDir) };
+      }
+      const packs = rulesDir === undefined ? undefined : loaded?.packs;
+      return validateDocument(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), options, packs);
+    };
+  },
+  parse: async () => (await import("./summary.js")).parseDocument,
+  view: async () => {
+    const { renderDocument } = await import("./view/render.js");
+    return (input) => withoutBackingStore(renderDocument(input));
+  },
+  response: async () => (await import("./responses.js")).readResponse,
+  map: async () => (await import("../engine/invoices/mapper/map.js")).mapSource,
+  "as4.seal": () => signature("as4.seal"),
+  "as4.open": () => signature("as4.open"),
+  "as4.sign": () => signature("as4.sign"),
+  "as4.check": () => signature("as4.check"),
+  "as4.audit": () => signature("as4.audit"),
+  "enveloped.sign": () => signature("enveloped.sign"),
+  "enveloped.verify": () => signature("enveloped.verify"),
+};
+
+/** A handler of signature.ts whose results take no foreign buffers along. */
+async function signature<K extends SignatureTaskKind>(
+  kind: K,
+): Promise<(input: SignatureTasks[K]["input"]) => SignatureTasks[K]["output"]> {
+  const { signatureTasks } = await import("./signature.js");
+  const handler = signatureTasks[kind];
+  return (input) => withoutBackingStore(handler(input));
+}
+
+/** Kinds after which a thread holds a document. */
+const SCANNING: readonly TaskKind[] = ["validate", "parse", "view"];
+
+/** Runs the jobs of a batch one after the other and says after each how far it is. */
+type RunBatch = (batch: Batch) => Promise<JobOutcome[]>;
+
+/** Makes what a worker's entry exports, with those kinds ready that its owner named in `workerData.preload`. */
+export async function createRunner(loaders: Readonly<Record<string, Loader>>): Promise<RunBatch> {
+  // Bounded by the kinds of the table.
+  const handlers = new Map<string, Promise<Handler>>();
+
+  function handlerOf(kind: string): Promise<Handler> {
+    const known = handlers.get(kind);
+    if (known !== undefined) return known;
+    const loader = Object.hasOwn(loaders, kind) ? loaders[kind] : undefined;
+    if (loader === undefined) throw new TypeError(`no handler for tasks of kind ${kind}`);
+    const loading = loader(handlerOf);
+    handlers.set(kind, loading);
+    return loading;
+  }
+
+  async function runJob({ kind, input }: Job): Promise<JobOutcome> {
+    try {
+      const handler = await handlerOf(kind);
+      const watch = new StopWatch();
+      return { kind: "done", output: await handler(input as never), time_ms: watch.elapsed_ms() };
+    } catch (error) {
+      const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+      return { kind: "failed", name, message, stack: stack ?? "" };
+    }
+  }
+
+  if (!isMainThread) for (const kind of preload()) await handlerOf(kind);
+  return async ({ jobs, progress }) => {
+    const outcomes: JobOutcome[] = [];
+    Atomics.store(progress, PROGRESS.started, 1);
+    for (const job of jobs) {
+      outcomes.push(await runJob(job));
+      Atomics.add(progress, PROGRESS.done, 1);
+    }
+    if (SCANNING.some((kind) => handlers.has(kind))) (await import("./xml/scanner.js")).releaseDocument();
+    return outcomes;
+  };
+}
+
+/** Kinds that the owner wants ready before the first job: `workerData.preload`. */
+function preload(): readonly string[] {
+  const data: unknown = workerData;
+  // Piscina wraps the data of its owner; both shapes are looked at.
+  const candidates: unknown[] = Array.isArray(data) ? data : [data];
+  for (const candidate of candidates) {
+    if (
+      typeof candidate === "object" &&
+      candidate !== null &&
+      "preload" in candidate &&
+      Array.isArray(candidate.preload)
+    ) {
+      return candidate.preload.filter((kind): kind is string => typeof kind === "string");
+    }
+  }
+  return [];
+}
