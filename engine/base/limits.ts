@@ -831,6 +831,8 @@ export const LIMITS = {
   findings_max: 1_000,
   /** Languages of one Accept-Language that are looked at. Ours. */
   accept_languages_max: 16,
+  /** Characters of a document's number in the name of its PDF. Ours. */
+  file_name_chars_max: 80,
   /** Characters of a rule id in the address of its page. Ours. */
   rule_id_chars_max: 80,
   /** How often `kurier validate --watch` looks whether a file has changed. Ours. */

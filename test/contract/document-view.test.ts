@@ -23,7 +23,11 @@ describe.each(serverForms)("documents to be read over %s", (form) => {
         document: async (firmId, id, { language, format }) => {
           asked.push([firmId, language, format]);
           if (id !== KNOWN) throw new Refusal("NOT_FOUND");
-          return { kind: "shown", bytes: drawn(invoiceSaying({}), language, format), number: "1" };
+          return {
+            kind: "shown",
+            bytes: drawn(invoiceSaying({}), language, format),
+            number: "Faktúra 2026/17\r\nX: 1",
+          };
         },
         view: async (payload, { language, format }) =>
           payload.length < 100
@@ -68,6 +72,17 @@ describe.each(serverForms)("documents to be read over %s", (form) => {
     );
     expect([page.status, page.headers.get("content-language")]).toEqual([200, language]);
     expect(page.text).toContain(`<html lang="${language}">`);
+  });
+
+  test("`GET /documents/{id}` … `/pdf`: a file that is named after the number, whatever stands in it", async () => {
+    const file = await get(`/documents/${KNOWN}/pdf?lang=sk`);
+    expect([file.status, file.headers.get("content-type")]).toEqual([200, "application/pdf"]);
+    expect(file.headers.get("content-disposition")).toBe('inline; filename="Fakt-ra-2026-17-X-1.pdf"');
+    expect(file.headers.get("content-language")).toBe("sk");
+    expect(file.text.startsWith("%PDF-1.7")).toBe(true);
+    expect(asked.at(-1)).toEqual([TEST_FIRM, "sk", "pdf"]);
+    expect((await get(`/documents/${MISSING}/pdf`)).status).toBe(404);
+    expect((await get(`/documents/${KNOWN}/pdf?lang=xx`)).status).toBe(400);
   });
 
   test("a language that is none of ours is 400 and names its field; a document that is missing or no id is 404", async () => {

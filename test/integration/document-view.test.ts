@@ -55,6 +55,20 @@ test("sender and receiver see the same invoice, each under the id of their own d
   expect((await page(sender, sentId, "?lang=sk")).text).toContain("<span>Faktúra</span>");
 });
 
+test("both have the same file as PDF", async () => {
+  const pdf = (token: string, id: string): Promise<HttpAnswer> =>
+    http("GET", `${running.sandbox.baseUrl}/documents/${id}/pdf`, { authorization: `Bearer ${token}` });
+  const [sent, received, foreign] = await Promise.all([
+    pdf(sender, sentId),
+    pdf(receiver, receivedId),
+    pdf(sender, receivedId),
+  ]);
+  expect([sent.status, received.status, foreign.status]).toEqual([200, 200, 404]);
+  expect(sent.headers.get("content-type")).toBe("application/pdf");
+  expect(received.text).toBe(sent.text);
+  expect(sent.text.startsWith("%PDF-1.7")).toBe(true);
+});
+
 test("a firm sees neither the other firm's document nor one that is not there", async () => {
   const answers = await Promise.all([page(receiver, sentId), page(sender, receivedId), page(sender, randomUUID())]);
   expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);

@@ -1,4 +1,4 @@
-/** Shows a document to people: as a page of HTML. Bytes in, bytes out. */
+/** Shows a document to people: as a page of HTML or as PDF. Bytes in, bytes out. */
 import type { Finding, Language } from "../report.js";
 import { isKnownRoot } from "../ubl/check.js";
 import type { ScanLimits } from "../xml/limits.js";
@@ -6,10 +6,11 @@ import { roots } from "../xml/names.js";
 import { scan } from "../xml/scanner.js";
 import { composeSheet } from "./wording/compose.js";
 import { drawHtml } from "./html.js";
+import { drawPdf } from "./pdf/sheet-pages.js";
 import { readInvoice } from "./read.js";
 
 /** What a document can be shown as. */
-export const VIEW_FORMATS = ["html"] as const;
+export const VIEW_FORMATS = ["html", "pdf"] as const;
 export type ViewFormat = (typeof VIEW_FORMATS)[number];
 
 export interface ViewInput {
@@ -49,4 +50,5 @@ export function renderDocument({ bytes, limits, language, format }: ViewInput): 
 
 const DRAWERS = {
   html: (sheet) => Buffer.from(drawHtml(sheet), "utf8"),
+  pdf: drawPdf,
 } as const satisfies Readonly<Record<ViewFormat, (sheet: ReturnType<typeof composeSheet>) => Uint8Array>>;

@@ -6,6 +6,7 @@ import type { DocumentWorkers, Shown } from "../../../engine/documents/accept/va
 import { parseUuid } from "../../../engine/base/ids.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import { firstChars } from "../../../engine/base/text.js";
 import { LANGUAGES } from "../../../validators/report.js";
 import type { Language } from "../../../validators/report.js";
 import { PAGE_POLICY } from "../../../validators/view/style.js";
@@ -18,7 +19,7 @@ interface DocumentViewPorts extends Pick<DocumentWorkers, "view"> {
   document(
     firmId: FirmId,
     id: string,
-    options: { readonly language: Language; readonly format: "html" },
+    options: { readonly language: Language; readonly format: "html" | "pdf" },
   ): Promise<Shown>;
 }
 
@@ -43,24 +44,56 @@ const pageHeaders = (language: Language): Readonly<Record<string, string>> => ({
   Vary: "Accept-Language",
 });
 
+/** Named after the document's number, of which only what every file system takes is left. */
+const fileHeaders = (language: Language, number: string): Readonly<Record<string, string>> => ({
+  "Content-Disposition": `inline; filename="${firstChars(number.replace(/[^A-Za-z0-9._-]+/gu, "-"), LIMITS.file_name_chars_max) || "document"}.pdf"`,
+  "Content-Language": language,
+  Vary: "Accept-Language",
+});
+
+const COMMON = {
+  method: "GET",
+  mounts: ["/api/v1"],
+  family: "enterprise",
+  credential: "bearer",
+  context: "firm",
+  scopes: ["documents:read"],
+  rate: "enterprise",
+  tag: "Documents",
+  errors: ["NOT_FOUND", "REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
+} as const;
+
 export const documentViewRoutes = (ports: DocumentViewPorts): readonly Route[] => [
   route({
+    ...COMMON,
+    operation: "getDocumentPdf",
+    path: "/documents/{id}/pdf",
+    summary: "The document to be read, as PDF",
+    description:
+      "The same as the page, on A4, with its fonts in the file. The same document gives the same bytes. The document itself is its XML.",
+    request: { params: documentId, query: languageQuery },
+    responses: { 200: { description: "The file.", contentType: "application/pdf" } },
+    handler: async (request) => {
+      const { params, query, firm } = request;
+      const language = query.lang ?? languageOf(request.header("accept-language"));
+      const { bytes, number } = await ports.document(firm.firmId, params.id, { language, format: "pdf" });
+      return {
+        status: 200,
+        body: { raw: bytes },
+        contentType: "application/pdf",
+        headers: fileHeaders(language, number),
+      };
+    },
+  }),
+  route({
+    ...COMMON,
     operation: "getDocumentHtml",
-    method: "GET",
     path: "/documents/{id}/html",
-    mounts: ["/api/v1"],
-    family: "enterprise",
-    credential: "bearer",
-    context: "firm",
-    scopes: ["documents:read"],
-    rate: "enterprise",
-    tag: "Documents",
     summary: "The document to be read, as a page",
     description:
       "An invoice or credit note as an accountant reads it, in Slovak or English: one page of HTML without scripts that loads nothing. For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. The document itself is its XML.",
     request: { params: documentId, query: languageQuery },
     responses: { 200: { description: "The page.", contentType: "text/html" } },
-    errors: ["NOT_FOUND", "REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
     handler: async (request) => {
       const { params, query, firm } = request;
       const language = query.lang ?? languageOf(request.header("accept-language"));
