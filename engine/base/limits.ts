@@ -859,6 +859,17 @@ export const LIMITS = {
   /** spec/enterprise.md, Connector: the key derived from it takes 255 characters. Ours. */
   connector_external_id_chars_max: 255,
   // Mapper
+  /** A cell of a spreadsheet holds no more characters. */
+  mapper_cell_chars_max: 32_767,
+  /** Rows and columns of a CSV; an invoice has 999 lines, and a head. Ours. */
+  mapper_rows_max: 5_000,
+  mapper_columns_max: 200,
+  /** Octets of a CSV or a text. Ours: an invoice on 50 pages has 150 KB. */
+  mapper_text_bytes_max: 2 * MiB,
+  /** Elements of an XML source, its depth, and attributes of one element. Ours. */
+  mapper_xml_elements_max: 200_000,
+  mapper_xml_depth_max: 64,
+  mapper_xml_attributes_max: 64,
   /** Members of an answer: issues, and members of the source that became nothing. Ours. */
   mapper_issues_max: 200,
   mapper_unmapped_max: 200,

@@ -57,3 +57,17 @@ export function centsText(cents: Cents): string {
   const size = cents < 0n ? -cents : cents;
   return `${cents < 0n ? "-" : ""}${size / 100n}.${String(size % 100n).padStart(2, "0")}`;
 }
+
+/** Places behind the point that a quotient has: as many as are read. */
+const PLACES = 8;
+
+/** a ÷ b to the eighth place, a half away from zero; undefined for a division by 0. */
+export function quotient(a: Exact, b: Exact): Exact | undefined {
+  if (b.coefficient === 0n) return undefined;
+  const dividend = a.coefficient * 10n ** BigInt(PLACES + b.scale);
+  const divisor = b.coefficient * 10n ** BigInt(a.scale);
+  const isNegative = dividend < 0n !== divisor < 0n;
+  const [size, by] = [dividend < 0n ? -dividend : dividend, divisor < 0n ? -divisor : divisor];
+  const rounded = (size * 2n + by) / (by * 2n);
+  return { coefficient: isNegative ? -rounded : rounded, scale: PLACES };
+}

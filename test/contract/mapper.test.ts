@@ -165,6 +165,47 @@ describe.each(serverForms)("the mapper over %s", (form) => {
     ]);
   });
 
+  const csv = (sourceText: string): Promise<HttpAnswer> =>
+    post({ customerRef: SELLER, sourceType: "csv", sourceText, execute: "preview" });
+  const HEADER =
+    "Číslo faktúry;Splatnosť;Odberateľ;DIČ odberateľa;Krajina odberateľa;Popis;Množstvo;Cena bez DPH;Sadzba DPH";
+  const ROW = "1;15.12.2026;Prijemca, a. s.;2020202020;SK;Papier;1;10,00;23";
+
+  test("sourceType csv: a table of lines becomes a document", async () => {
+    const answer = await csv(`\u{feff}${HEADER}\r\n${ROW}\r\n`);
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.json["preview"]).toMatchObject({
+      ready: true,
+      document: { number: "1", lines: [{ unitPrice: 10 }] },
+    });
+  });
+
+  test.each([
+    ["10 MB in one cell", () => `${HEADER}\n${ROW.replace("Papier", "x".repeat(10_000_000))}`, /octets/u],
+    [
+      "a cell longer than those of spreadsheets",
+      () => `${HEADER}\n${ROW.replace("Papier", "x".repeat(40_000))}`,
+      /32767 characters/u,
+    ],
+    ["100,000 lines", () => `${HEADER}\n${"1;;;;;a;1;1;23\n".repeat(100_000)}`, /5000 rows/u],
+    ["a quote that is never closed", () => `${HEADER}\n"1;2`, /closing quote/u],
+  ])("csv with %s is 422, and its message says why", async (_, source, why) => {
+    const answer = await csv(source());
+    expect([answer.status, errorOf(answer)["field"]]).toEqual([422, "sourceText"]);
+    expect(JSON.stringify(errorOf(answer)["details"])).toMatch(why);
+  });
+
+  test.each([
+    ["a DOCTYPE with entities", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "MAPPER-XML-DOCTYPE"],
+    ["elements in elements without end", `${"<a>".repeat(100)}${"</a>".repeat(100)}`, "MAPPER-XML-DEPTH"],
+    ["more elements than an invoice has", `<a>${"<b/>".repeat(200_001)}</a>`, "MAPPER-XML-ELEMENTS"],
+    ["an end that is missing", "<a><b></a>", "MAPPER-XML-MALFORMED"],
+  ])("xml with %s is 422 and says which", async (_, sourceText, ruleId) => {
+    const answer = await post({ customerRef: SELLER, sourceType: "xml", sourceText });
+    expect([answer.status, errorOf(answer)["field"]]).toEqual([422, "sourceText"]);
+    expect((errorOf(answer)["details"] as { ruleId: string }[])[0]?.ruleId).toBe(ruleId);
+  });
+
   test("customerRef of another integrator is the same 404 as one that never was; without one it is 400 and named", async () => {
     const never = await json(SOURCE, { customerRef: "never-was" });
     expect([never.status, errorOf(never)["code"]]).toEqual([404, "NOT_FOUND"]);

@@ -6,8 +6,8 @@ import type { IssueCode, IssuePlace, MapIssue } from "./issues.js";
 import { CERTAINTY } from "./names.js";
 import { markOf } from "./numbers.js";
 import type { DecimalMark } from "./numbers.js";
-import { placeOf } from "./reading.js";
-import type { FoundValue, Reading } from "./reading.js";
+import { placeOf } from "./sources/reading.js";
+import type { FoundValue, Reading } from "./sources/reading.js";
 import { readValue } from "./values.js";
 
 /** A member with its value as text, and how sure it is. */
@@ -31,6 +31,7 @@ const NUMERIC: ReadonlySet<ValueKind> = new Set(["number", "percent", "quantity"
 export class Collection {
   readonly head: FieldValues = new Map();
   readonly lines: readonly FieldValues[];
+  readonly attachments: readonly Readonly<Record<string, string>>[];
   readonly #mark: DecimalMark | undefined;
   // All three are bounded by the values of one source, which its reader bounds.
   readonly #issues: MapIssue[];
@@ -40,6 +41,7 @@ export class Collection {
 
   constructor(reading: Reading) {
     this.#issues = [...reading.issues];
+    this.attachments = reading.attachments ?? [];
     this.#unmapped = new Set(reading.unmapped);
     this.#mark = markOf(numbersOf(reading));
     const lines = reading.lines.filter((line) => line.length > 0);

@@ -1,7 +1,7 @@
 /** What follows from what a source says; nothing is derived without a word about it. */
 import { parseParticipantId, participantParts } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { exactOf, exactText, product, toCents } from "../exact.js";
+import { exactOf, exactText, product, quotient, toCents } from "../exact.js";
 import type { Exact } from "../exact.js";
 import { SLOVAK_SCHEME } from "../terms.js";
 import type { Collection, FieldValue, FieldValues } from "./collect.js";
@@ -21,6 +21,7 @@ export function derive(members: Collection): void {
     deriveTreatment(members, line);
     derivePrice(members, line);
     deriveQuantity(members, line);
+    turnNegativePrice(members, line);
   }
 }
 
@@ -143,22 +144,18 @@ function derivePrice(members: Collection, line: FieldValues): void {
   add(members, { target: "unitPrice", value: exactText(price), from, code: "DERIVED", certainty }, line);
 }
 
+/** A price is not negative in an invoice: what is taken off is a negative quantity of it. */
+function turnNegativePrice(members: Collection, line: FieldValues): void {
+  const [price, quantity] = [line.get("unitPrice"), line.get("quantity")];
+  if (price?.value.startsWith("-") !== true || quantity === undefined) return;
+  const negated = ({ value }: FieldValue): string => (value.startsWith("-") ? value.replace("-", "") : `-${value}`);
+  line.set("unitPrice", { ...price, value: negated(price) });
+  line.set("quantity", { ...quantity, value: negated(quantity) });
+  members.tell("CONVERTED", { field: members.fieldOf("quantity", line), source: price.source });
+}
+
 function deriveQuantity(members: Collection, line: FieldValues): void {
   const price = line.get("unitPrice");
   if (line.has("quantity") || price === undefined) return;
   add(members, { target: "quantity", value: "1", from: price, code: "DERIVED", certainty: CERTAINTY.implied }, line);
-}
-
-/** Places behind the point of a price. */
-const PLACES = 8;
-
-/** a ÷ b to the eighth place, a half away from zero; undefined for a division by 0. */
-function quotient(a: Exact, b: Exact): Exact | undefined {
-  if (b.coefficient === 0n) return undefined;
-  const dividend = a.coefficient * 10n ** BigInt(PLACES + b.scale);
-  const divisor = b.coefficient * 10n ** BigInt(a.scale);
-  const isNegative = dividend < 0n !== divisor < 0n;
-  const [size, by] = [dividend < 0n ? -dividend : dividend, divisor < 0n ? -divisor : divisor];
-  const rounded = (size * 2n + by) / (by * 2n);
-  return { coefficient: isNegative ? -rounded : rounded, scale: PLACES };
 }

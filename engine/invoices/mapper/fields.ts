@@ -47,7 +47,7 @@ export const HEAD_FIELDS = {
   number: {
     kind: "text",
     names: `number invoicenumber documentnumber docnumber invoiceno invoicenr docno cislofaktury cislodokladu fakturac
-      fakturacislo faktura fakturaslo cislofa evidencnecislo evidencnicislo danovydokladc danovydokladcislo
+      fakturacislo faktura fakturaslo cislofa evidencnecislo evidencnicislo danovydokladc danovydokladcislo numberrequested
       fakturadanovydokladc fakturadanovydokladcislo rechnungsnummer rechnungsnr rechnungnr rechnungsno rechnung
       belegnummer belegnr invoice dobropisc dobropiscislo gutschriftnr gutschriftsnummer creditnotenumber creditnoteno
       invoicereference`,
@@ -74,14 +74,14 @@ export const HEAD_FIELDS = {
   },
   issueDate: {
     kind: "date",
-    names: `issuedate dateofissue issued issuedon invoicedate documentdate dateissued datumvystavenia vystavene
+    names: `issuedate dateofissue issued issuedon invoicedate documentdate dateissued datumvystavenia vystavenia vystaveni vystavene
       vystavenadna vystavenedna vystaveno datumvystaveni datumfaktury datumdokladu datumvydania rechnungsdatum
       ausstellungsdatum belegdatum ausgestelltam`,
     weak: "date datum created createdat vom",
   },
   dueDate: {
     kind: "date",
-    names: `duedate paymentduedate datedue dueby due duetill datumsplatnosti splatnost splatnostdo splatnedo splatne
+    names: `duedate paymentduedate datedue dueby due duetill datumsplatnosti splatnosti splatnost splatnostdo splatnedo splatne
       datumsplatnostifaktury fallig faellig falligkeit faelligkeit falligam faelligam falligkeitsdatum
       faelligkeitsdatum zahlbarbis payby payuntil paymentdeadline maturity maturitydate`,
   },
@@ -119,7 +119,7 @@ export const HEAD_FIELDS = {
   },
   variableSymbol: {
     kind: "symbol",
-    names: "variablesymbol variabilnysymbol variabilnisymbol varsymbol varsym vs",
+    names: "variablesymbol variabilnysymbol variabilnisymbol varsymbol varsym symvar vs",
     weak: "paymentreference verwendungszweck zahlungsreferenz symbol",
   },
   prepaidAmount: {
@@ -143,7 +143,7 @@ export const HEAD_FIELDS = {
   checkDue: {
     kind: "number",
     names: `amountdue totaldue due totalpayable payable payableamount kuhrade celkomkuhrade spolukuhrade sumakuhrade
-      sumanauhradu celkemkuhrade kplatbe kzaplaceni zbyvauhradit zuzahlen zahlbetrag zahlungsbetrag balancedue
+      sumanauhradu celkemkuhrade spolunauhradu celkomnauhradu nauhradu kplatbe kzaplaceni zbyvauhradit zuzahlen zahlbetrag zahlungsbetrag balancedue
       toplay topay totaltopay`,
     weak: "spolu celkom celkem total suma gesamt totalamount amount sumacelkom celkovasuma",
   },
@@ -179,8 +179,8 @@ export const PARTY_FIELDS = {
   companyId: {
     kind: "text",
     names: `companyid ico icofirmy companynumber registrationnumber companyregistrationnumber regno identifikacnecislo
-      identifikacnicislo businessid handelsregisternummer firmenbuchnummer crn`,
-    weak: "ic regnr",
+      identifikacnicislo businessid handelsregisternummer firmenbuchnummer crn ic`,
+    weak: "regnr",
   },
   taxId: { kind: "taxId", names: "taxid dic taxnumber danovecislo steuernummer steuernr dicodberatela tin" },
   vatId: {
@@ -237,7 +237,7 @@ export const LINE_FIELDS = {
   },
   vatRate: {
     kind: "rate",
-    names: `vatrate vatpercent vatpct taxrate taxpercent sadzbadph sazbadph sadzba sazba dphpercent percentodph procentodph
+    names: `vatrate vatpercent percentvat vatpct taxrate taxpercent sadzbadph sazbadph sadzba sazba dphpercent percentodph procentodph
       dphpercento dphv mwstsatz ustsatz steuersatz mwstprozent`,
     weak: "dph vat tax mwst ust steuer",
   },
@@ -276,7 +276,7 @@ export const LINE_NUMBERS: ReadonlySet<string> = new Set(
 
 /** What the list of lines is called. */
 export const LINE_LISTS: ReadonlySet<string> = new Set(
-  `lines line items item invoicelines invoiceline invoiceitems invoiceitem rows row positions position positionen
+  `lines line items item invoicelines invoiceline invoiceitems invoiceitem invoiceitem rows row positions position positionen
   rechnungspositionen posten polozky polozka polozkyfaktury polozkafaktury polozkydokladu polozkadokladu riadky riadok
   radky radek products product details detail entries entry invoicedetail articles artikel`.split(/\s+/u),
 );

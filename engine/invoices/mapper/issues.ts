@@ -65,12 +65,12 @@ const ISSUES = {
   UNIT_UNKNOWN: { severity: "warning", message: "The unit is not known; the member is left out." },
   DERIVED: { severity: "warning", message: "The source does not say it; it was computed from what it says." },
   FIELD_MAP_UNUSED: { severity: "warning", message: "fieldMap names what the source does not have." },
-  LOST: { severity: "warning", message: "A create body has no member for this; the invoice is right without it." },
   EXTERNAL_ID_DERIVED: {
     severity: "information",
     message: "The source has no id of its own; the number of the document was taken.",
   },
   IMPLIED: { severity: "information", message: "It follows from another member." },
+  LOST: { severity: "information", message: "A create body has no member for this; the invoice is right without it." },
   CONVERTED: { severity: "information", message: "Said in another way, with the same amounts." },
 } as const satisfies Readonly<Record<string, IssueRow>>;
 export type IssueCode = keyof typeof ISSUES;

@@ -8,11 +8,13 @@ import { defaultsOf } from "./defaults.js";
 import { derive } from "./derive.js";
 import { HEAD_FIELDS, LINE_FIELDS } from "./fields.js";
 import { judgeDocument } from "./judge.js";
-import { readJson } from "./json.js";
+import { readCsv } from "./sources/read-csv.js";
+import { readXml } from "./sources/read-xml.js";
+import { readJson } from "./sources/json.js";
 import { CERTAINTY, kindOfTarget } from "./names.js";
 import type { MapInput, Mapped, MapOutput, SourceType } from "./protocol.js";
-import { Dictionary, UnreadableSource } from "./reading.js";
-import type { Reading } from "./reading.js";
+import { Dictionary, UnreadableSource } from "./sources/reading.js";
+import type { Reading } from "./sources/reading.js";
 
 interface Read {
   readonly reading: Reading;
@@ -20,6 +22,11 @@ interface Read {
 }
 
 const READERS: Partial<Readonly<Record<SourceType, (input: MapInput) => Read>>> = {
+  csv: ({ sourceText = "", fieldMap }) => {
+    const dictionary = new Dictionary(fieldMap);
+    return { reading: readCsv(sourceText, dictionary), dictionary };
+  },
+  xml: ({ sourceText = "", fieldMap }) => readXml(sourceText, fieldMap),
   json: ({ sourceJson, fieldMap }) => {
     const dictionary = new Dictionary(fieldMap);
     return { reading: readJson(sourceJson, dictionary), dictionary };
@@ -121,13 +128,14 @@ const pick = (members: FieldValues, names: readonly string[], prefix = ""): Read
     }),
   );
 
-function documentOf({ head, lines }: Collection, customerRef: string): Readonly<Record<string, unknown>> {
+function documentOf({ head, lines, attachments }: Collection, customerRef: string): Readonly<Record<string, unknown>> {
   const address = pick(head, ADDRESS, "recipient.");
   const hasAddress = Object.keys(address).length > 0;
   return {
     customerRef,
     ...pick(head, HEAD_MEMBERS),
     recipient: { ...pick(head, RECIPIENT, "recipient."), ...(hasAddress ? { address } : {}) },
+    ...(attachments.length === 0 ? {} : { attachments }),
     lines: lines.map((line) => pick(line, LINE_MEMBERS)),
   };
 }

@@ -43,15 +43,15 @@ const ROLES = (Object.entries(PARTY_WORDS) as [PartyRole, readonly string[]][])
   .flatMap(([role, words]) => words.map((word) => ({ role, word })))
   .sort((a, b) => b.word.length - a.word.length);
 
-/** Whose a folded name says its member is, and what is left of the name. */
-function roleOf(name: string): { readonly role: PartyRole; readonly rest: string } | undefined {
-  for (const { role, word } of ROLES) {
-    if (name.startsWith(word)) return { role, rest: name.slice(word.length) };
-    if (name.endsWith(word)) return { role, rest: name.slice(0, -word.length) };
-  }
-  return undefined;
-}
+/** Whose a folded name can say its member is, and what is then left of the name; the longest words first. */
+const rolesOf = (name: string): readonly { readonly role: PartyRole; readonly rest: string }[] =>
+  ROLES.flatMap(({ role, word }) => [
+    ...(name.startsWith(word) ? [{ role, rest: name.slice(word.length) }] : []),
+    ...(name.endsWith(word) ? [{ role, rest: name.slice(0, -word.length) }] : []),
+  ]);
 
+/** The same in a longer name: `invoiceHeader`. */
+const OF_DOCUMENT = /invoice|faktur|rechnung|header|hlavick|kopf|doklad|document/u;
 /** Parents that say nothing more about a member than that it is of the document. */
 const NEUTRAL: ReadonlySet<string> = new Set(
   `invoice invoices faktura faktury rechnung document documents doklad doc header head hlavicka kopf data root body record
@@ -74,24 +74,23 @@ export function headMeaning(path: readonly string[], within?: PartyRole): Meanin
   const folded = path.map(fold).filter((name) => name !== "");
   const leaf = folded.at(-1) ?? "";
   const parent = folded.at(-2) ?? "";
-  const own = roleOf(leaf);
-  if (own !== undefined) {
-    const member = partyMember(own.role, own.rest);
-    // The name of a member can hold the word too: `customerReference`.
-    return HEAD.get(leaf) ?? member;
-  }
-  const above = folded
-    .slice(0, -1)
-    .map(roleOf)
-    .findLast((found) => found !== undefined);
-  const role = above?.role ?? within;
+  const own = rolesOf(leaf);
+  // The name of a member can hold the word too: `customerReference`.
+  if (own.length > 0)
+    return (
+      HEAD.get(leaf) ?? own.map(({ role, rest }) => partyMember(role, rest)).find((member) => member !== undefined)
+    );
+  const above = folded.slice(0, -1).flatMap((name) => rolesOf(name).filter((_, at) => at === 0));
+  const role = above.at(-1)?.role ?? within;
   if (role !== undefined) return ofParty(role, PARTY.get(leaf));
   // `dates.due`, `order.number`: the name is told by both.
   const both = HEAD.get(parent + leaf) ?? HEAD.get(leaf + parent);
   if (both?.certainty === CERTAINTY.named) return both;
   const head = HEAD.get(leaf);
   if (head?.certainty === CERTAINTY.named)
-    return parent === "" || NEUTRAL.has(parent) ? head : { ...head, certainty: CERTAINTY.implied };
+    return parent === "" || NEUTRAL.has(parent) || OF_DOCUMENT.test(parent)
+      ? head
+      : { ...head, certainty: CERTAINTY.implied };
   // Identifiers of nobody: those of the other party, for the sender is known.
   const party = PARTY.get(leaf);
   if (party !== undefined && head === undefined && leaf !== "name")

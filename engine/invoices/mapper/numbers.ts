@@ -21,7 +21,9 @@ const GAPS = /[\s\u{a0}\u{2000}-\u{200a}\u{202f}\u{205f}'’]+/gu;
 const MINUS = /[−–]/gu;
 /** An optional sign, digits with their signs, and words before or behind. */
 const FORM =
-  /^(\()?\s*([^\d\s.,+()%-]{0,12}?|)\s*([+-])?\s*([^\d\s.,+()%-]{0,12}?|)\s*(\d[\d.,\u{20}]*?)\s*(-)?\s*([%\p{L}\p{Sc}][\p{L}\p{Sc}\d.²³%]{0,11})?\s*(\))?$/u;
+  /^(\()?\s*([^\d\s.,+()%-]{0,12}?|)\s*([+-])?\s*([^\d\s.,+()%-]{0,12}?|)\s*(\d[\d.,\u{20}]*?)\s*(-)?\s*([%\p{L}\p{Sc}][\p{L}\p{Sc}.%]{0,11}[23²³]?)?\s*(\))?$/u;
+/** A power of ten, which no invoice has. */
+const POWER = /\d[eE][+-]?\d/u;
 const GROUPED = /^\d{1,3}(?: \d{3})+$/u;
 
 /**
@@ -32,6 +34,7 @@ const GROUPED = /^\d{1,3}(?: \d{3})+$/u;
 export function readNumber(written: string, known: DecimalMark | undefined): ReadNumber | undefined {
   if (written.length > LIMITS.mapper_number_chars_max) return undefined;
   const text = written.trim().replace(MINUS, "-").replace(GAPS, " ");
+  if (POWER.test(text)) return undefined;
   const [, open, before = "", sign, between = "", digits = "", trailing, behind = "", close] = FORM.exec(text) ?? [];
   if (digits === "" || (open === undefined) !== (close === undefined)) return undefined;
   const minuses = [open, sign === "-" ? sign : undefined, trailing].filter((mark) => mark !== undefined).length;

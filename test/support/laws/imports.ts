@@ -82,7 +82,13 @@ export const IMPORT_LAW: readonly Area[] = [
       ["validators/protocol.ts", "what a worker is asked and answers"],
     ],
   },
-  { area: "invoices", title: "engine/invoices", pattern: /^engine\/invoices\//, may: ["base"] },
+  {
+    area: "invoices",
+    title: "engine/invoices",
+    pattern: /^engine\/invoices\//,
+    may: ["base"],
+    files: [["validators/xml/tree.ts", "the mapper's XML is read by the same parser"]],
+  },
   {
     area: "identity",
     title: "engine/identity",

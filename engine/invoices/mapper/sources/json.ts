@@ -1,6 +1,6 @@
 /** JSON of programs, however deep their members lie. */
-import { LIMITS } from "../../base/limits.js";
-import { isObject } from "../members.js";
+import { LIMITS } from "../../../base/limits.js";
+import { isObject } from "../../members.js";
 import { UnreadableSource } from "./reading.js";
 import type { Dictionary, Reading } from "./reading.js";
 import { readTree } from "./tree.js";

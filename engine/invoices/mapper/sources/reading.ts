@@ -1,13 +1,13 @@
 /** What a reader finds in a source, whatever its form, and the names by which it looks. */
-import { LIMITS } from "../../base/limits.js";
-import { firstChars } from "../../base/text.js";
-import { LINE_NUMBERS } from "./fields.js";
-import type { PartyRole } from "./fields.js";
-import type { MapIssue } from "./issues.js";
-import { CERTAINTY, fold, headMeaning, kindOfTarget, lineMeaning } from "./names.js";
-import type { Meaning } from "./names.js";
-import type { FieldMap } from "./protocol.js";
-import type { SourceValue } from "./values.js";
+import { LIMITS } from "../../../base/limits.js";
+import { firstChars } from "../../../base/text.js";
+import { LINE_NUMBERS } from "../fields.js";
+import type { PartyRole } from "../fields.js";
+import type { MapIssue } from "../issues.js";
+import { CERTAINTY, fold, headMeaning, kindOfTarget, lineMeaning } from "../names.js";
+import type { Meaning } from "../names.js";
+import type { FieldMap } from "../protocol.js";
+import type { SourceValue } from "../values.js";
 
 /** A value with the member that it is taken for. */
 export interface FoundValue extends Meaning {
@@ -22,6 +22,8 @@ export interface Reading {
   readonly lines: readonly (readonly FoundValue[])[];
   readonly unmapped: readonly string[];
   readonly issues: readonly MapIssue[];
+  /** Files that travel with the invoice, as a create body has them. */
+  readonly attachments?: readonly Readonly<Record<string, string>>[];
 }
 
 /** Why a source cannot be read; it leaves the reader at once. */
@@ -58,13 +60,14 @@ export class Dictionary {
     this.#root = root;
     for (const [target, source] of Object.entries(fieldMap)) {
       const name = fold(source);
-      this.#said.set(target, name);
+      this.#said.set(target, source);
       const kind = kindOfTarget(target);
       if (kind === undefined) continue;
       const meaning = { target: shortTarget(target), kind, certainty: CERTAINTY.stated };
       (LINE_TARGET.test(target) ? this.#lines : this.#head).set(name, meaning);
     }
-    this.list = this.#said.get("lines");
+    const list = fieldMap["lines"];
+    this.list = list === undefined ? undefined : fold(list);
   }
 
   head(path: readonly string[], within?: PartyRole): Meaning | undefined {
@@ -82,6 +85,11 @@ export class Dictionary {
     return stated ?? this.#unclaimed(lineMeaning(path), this.#lines);
   }
 
+  /** What the caller says that a place without a name means: `#3`, the third column. */
+  stated(of: "head" | "line", place: string): Meaning | undefined {
+    return this.#stated(of === "head" ? this.#head : this.#lines, [place]);
+  }
+
   /** Whether a path is what the caller calls the list of lines. */
   isList(path: readonly string[]): boolean {
     const names = [fold(path.join("")), fold(this.#root + path.join(""))];
@@ -92,7 +100,7 @@ export class Dictionary {
 
   /** Members of the field map that name nothing in the source. */
   unused(): readonly (readonly [target: string, source: string])[] {
-    return [...this.#said].filter(([, name]) => !this.#used.has(name));
+    return [...this.#said].filter(([, source]) => !this.#used.has(fold(source)));
   }
 
   #stated(table: ReadonlyMap<string, Meaning>, names: readonly string[]): Meaning | undefined {

@@ -1,9 +1,9 @@
 /** Finds head and lines in a tree of named values, which JSON and XML both are. */
-import { LINE_LISTS } from "./fields.js";
-import { fold } from "./names.js";
+import { LINE_LISTS } from "../fields.js";
+import { fold } from "../names.js";
 import { foundAt, isLineNumber, placeOf } from "./reading.js";
 import type { Dictionary, FoundValue, Reading } from "./reading.js";
-import type { SourceValue } from "./values.js";
+import type { SourceValue } from "../values.js";
 
 /** A member or an element. A list of JSON is several nodes of one name. */
 export interface SourceNode {
@@ -76,7 +76,7 @@ function linesOf(roots: readonly SourceNode[], dictionary: Dictionary): Group | 
   const stated = groups.find(({ path }) => dictionary.isList(path));
   if (stated !== undefined || dictionary.list !== undefined) return stated;
   const scored = groups.map((group) => ({ group, score: likeness(group, dictionary) }));
-  const best = scored.reduce((a, b) => (b.score > a.score ? b : a), { group: undefined, score: 0 } as {
+  const best = scored.reduce((a, b) => (b.score > 0 && b.score >= a.score ? b : a), { group: undefined, score: 0 } as {
     readonly group: Group | undefined;
     readonly score: number;
   });
@@ -107,7 +107,7 @@ const NAMED = 10;
 function likeness({ path, nodes }: Group, dictionary: Dictionary): number {
   const isNamed = LINE_LISTS.has(fold(path.at(-1) ?? ""));
   const isList = nodes.length > 1 || nodes[0]?.isListed === true;
-  if (!isNamed && !isList) return 0;
+  if ((!isNamed && !isList) || nodes.some(hasList)) return 0;
   const meanings = nodes
     .slice(0, LOOKED_AT)
     .flatMap(({ children }) => children.flatMap((child) => leavesOf([child], [], [])))
@@ -116,4 +116,10 @@ function likeness({ path, nodes }: Group, dictionary: Dictionary): number {
   const tells = [...members].filter((member) => TELLING.has(member)).length;
   if (tells === 0 || (!isNamed && tells < 2)) return 0;
   return members.size + (isNamed ? NAMED : 0);
+}
+
+/** Whether nodes of one name stand in a node: it is then around the lines, not one of them. */
+function hasList({ children }: SourceNode): boolean {
+  const names = children.filter((child) => child.children.length > 0).map(({ name }) => name);
+  return new Set(names).size < names.length;
 }

@@ -1,0 +1,79 @@
+/** Elements of a UBL document by their names, and which of them nobody has taken. */
+import { LIMITS } from "../../../base/limits.js";
+import { childElements } from "../../../../validators/xml/tree.js";
+import type { XmlElement } from "../../../../validators/xml/tree.js";
+import { placeOf } from "./reading.js";
+
+const childrenCalled = (element: XmlElement, name: string): readonly XmlElement[] =>
+  childElements(element).filter(({ local }) => local === name);
+
+/** Finds elements and remembers what became of each. Names are enough: UBL has none twice in one place. */
+export class TakenElements {
+  // Bounded by the elements of one source.
+  readonly #taken = new Set<XmlElement>();
+
+  elements(from: XmlElement, name: string): readonly XmlElement[] {
+    return childrenCalled(from, name);
+  }
+
+  /** The first of each name. */
+  element(from: XmlElement, ...path: readonly string[]): XmlElement | undefined {
+    return path.reduce<XmlElement | undefined>(
+      (parent, name) => (parent === undefined ? undefined : childrenCalled(parent, name)[0]),
+      from,
+    );
+  }
+
+  has(from: XmlElement, ...path: readonly string[]): boolean {
+    return this.element(from, ...path) !== undefined;
+  }
+
+  /** The text of an element that is not taken by that. */
+  peek(element: XmlElement): string {
+    return element.children
+      .flatMap((child) => (child.kind === "text" ? [child.value] : []))
+      .join("")
+      .trim();
+  }
+
+  /** The text of an element, which is taken. */
+  textOf(element: XmlElement): string {
+    this.#taken.add(element);
+    return this.peek(element);
+  }
+
+  text(from: XmlElement, ...path: readonly string[]): string | undefined {
+    const element = this.element(from, ...path);
+    const text = element === undefined ? "" : this.textOf(element);
+    return text === "" ? undefined : text;
+  }
+
+  /** Takes an element with everything in it. */
+  takeAll(element: XmlElement): void {
+    this.#taken.add(element);
+    for (const child of childElements(element)) this.takeAll(child);
+  }
+
+  /** The tax identifiers of a party, each with its scheme. */
+  taxSchemes(party: XmlElement): readonly { readonly scheme: string; readonly id: string }[] {
+    return childrenCalled(party, "PartyTaxScheme").flatMap((entry) => {
+      const id = this.text(entry, "CompanyID");
+      const scheme = this.text(entry, "TaxScheme", "ID") ?? "VAT";
+      return id === undefined ? [] : [{ scheme, id }];
+    });
+  }
+
+  /** Paths of values that nobody took, each once: `AccountingCustomerParty.Party.Contact.Name`. */
+  rest(root: XmlElement): readonly string[] {
+    // Bounded by the elements of one source.
+    const paths = new Set<string>();
+    const walk = (element: XmlElement, path: string): void => {
+      if (this.#taken.has(element)) return;
+      const children = childElements(element);
+      if (children.length === 0 && this.peek(element) !== "") paths.add(placeOf(path));
+      for (const child of children) walk(child, path === "" ? child.local : `${path}.${child.local}`);
+    };
+    walk(root, "");
+    return [...paths].filter((_, at) => at < LIMITS.mapper_unmapped_max * 2);
+  }
+}

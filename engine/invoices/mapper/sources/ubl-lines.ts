@@ -1,0 +1,195 @@
+/** The lines of a UBL document, its allowances and charges. */
+import type { XmlElement } from "../../../../validators/xml/tree.js";
+import { exactOf, exactText, percentOf, product, quotient, toCents } from "../../exact.js";
+import type { Cents, Exact } from "../../exact.js";
+import type { ValueKind } from "../fields.js";
+import { issueOf } from "../issues.js";
+import type { MapIssue } from "../issues.js";
+import { CERTAINTY } from "../names.js";
+import { foundAt } from "./reading.js";
+import type { FoundValue } from "./reading.js";
+import type { TakenElements } from "./ubl-elements.js";
+
+/** VAT categories in the words of a create body; S is what a rate says by itself. */
+const TREATMENTS: Readonly<Record<string, string>> = {
+  Z: "zero_rated",
+  E: "exempt",
+  AE: "reverse_charge",
+  K: "intra_community_supply",
+  G: "export",
+  O: "out_of_scope",
+};
+
+/** A line with what its sums are made of. */
+interface UblLine {
+  readonly found: readonly FoundValue[];
+  /** Category and rate, by which discounts on the document are distributed. */
+  readonly vat: string;
+  readonly net: Cents;
+}
+
+interface UblLines {
+  readonly lines: readonly UblLine[];
+  readonly issues: readonly MapIssue[];
+}
+
+const found = (target: string, kind: ValueKind, value: string, source: string): FoundValue =>
+  foundAt({ target, kind, certainty: CERTAINTY.stated }, source, value);
+
+const ZERO: Exact = { coefficient: 0n, scale: 0 };
+const exact = (text: string | undefined): Exact => exactOf(text) ?? ZERO;
+const cents = (text: string | undefined): Cents => toCents(exact(text));
+
+export function readUblLines(root: XmlElement, taken: TakenElements): UblLines {
+  const name = `${root.local}Line`;
+  const read = taken.elements(root, name).map((line) => readLine(line, name, taken));
+  return {
+    lines: read.flatMap(({ lines }) => lines),
+    issues: read.flatMap(({ issues }) => issues),
+  };
+}
+
+function readLine(line: XmlElement, name: string, taken: TakenElements): UblLines {
+  const quantity = taken.element(line, "InvoicedQuantity") ?? taken.element(line, "CreditedQuantity");
+  const unit = quantity?.attributes.find(({ local }) => local === "unitCode")?.value;
+  const amount = quantity === undefined ? undefined : taken.textOf(quantity);
+  const base = taken.text(line, "Price", "BaseQuantity");
+  const price = taken.text(line, "Price", "PriceAmount");
+  // The price of a hundred is a hundred times the price of one.
+  const unitPrice = base === undefined || price === undefined ? price : priceOfOne(price, base);
+  const vat = vatOf(line, ["Item", "ClassifiedTaxCategory"], taken);
+  const description = taken.text(line, "Item", "Name") ?? taken.text(line, "Item", "Description");
+  const adjustments = taken.elements(line, "AllowanceCharge").map((entry) => adjustmentOf(entry, taken));
+  const allowance = adjustments.reduce((sum, { isCharge, size }) => (isCharge ? sum : sum + size), 0n);
+  const gross = toCents(product(exact(unitPrice), exact(amount)));
+  const discount = percentFor(gross, allowance);
+  const own: UblLine = {
+    vat: vat.key,
+    net: discount === undefined ? gross : gross - allowance,
+    found: [
+      ...valueOf("description", "text", description, `${name}.Item.Name`),
+      ...valueOf("quantity", "quantity", amount, `${name}.Quantity`),
+      ...valueOf("unit", "unit", unit, `${name}.unitCode`),
+      ...valueOf("unitPrice", "number", unitPrice, `${name}.Price`),
+      ...vat.found,
+      ...(discount === undefined || allowance === 0n
+        ? []
+        : [found("discount", "percent", discount, `${name}.AllowanceCharge`)]),
+    ],
+  };
+  const apart = adjustments.filter(({ isCharge }) => isCharge || discount === undefined);
+  return {
+    lines: [own, ...apart.map((adjustment) => adjustmentLine(adjustment, vat))],
+    issues: apart.map(() => converted(`${name}.AllowanceCharge`)),
+  };
+}
+
+const valueOf = (target: string, kind: ValueKind, value: string | undefined, source: string): readonly FoundValue[] =>
+  value === undefined ? [] : [found(target, kind, value, source)];
+
+function priceOfOne(price: string, base: string): string {
+  const one = quotient(exact(price), exact(base));
+  return one === undefined ? price : exactText(one);
+}
+
+interface Vat {
+  readonly key: string;
+  readonly found: readonly FoundValue[];
+}
+
+function vatOf(element: XmlElement, path: readonly string[], taken: TakenElements): Vat {
+  const category = taken.text(element, ...path, "ID") ?? "";
+  const rate = taken.text(element, ...path, "Percent") ?? "0";
+  const treatment = Object.hasOwn(TREATMENTS, category) ? TREATMENTS[category] : undefined;
+  const source = path.join(".");
+  return {
+    key: `${category} ${exactText(exact(rate))}`,
+    found: [
+      found("vatRate", "percent", rate, source),
+      ...(treatment === undefined ? [] : [found("taxTreatment", "treatment", treatment, source)]),
+    ],
+  };
+}
+
+/** An allowance or a charge. */
+interface Adjustment {
+  readonly isCharge: boolean;
+  readonly size: Cents;
+  readonly amount: string;
+  readonly reason: string;
+}
+
+function adjustmentOf(entry: XmlElement, taken: TakenElements): Adjustment {
+  const isCharge = taken.text(entry, "ChargeIndicator") === "true";
+  const amount = taken.text(entry, "Amount") ?? "0";
+  const reason = taken.element(entry, "AllowanceChargeReason");
+  // What it is a share of follows from its amount.
+  taken.text(entry, "BaseAmount");
+  taken.text(entry, "MultiplierFactorNumeric");
+  const words = reason === undefined ? "" : isCharge ? taken.textOf(reason) : taken.peek(reason);
+  return { isCharge, size: cents(amount), amount, reason: words === "" ? (isCharge ? "Charge" : "Discount") : words };
+}
+
+/** A charge is a line of its own, an allowance one of a negative quantity: the sums stay the same. */
+const adjustmentLine = ({ amount, reason, size, isCharge }: Adjustment, vat: Vat): UblLine => ({
+  vat: vat.key,
+  net: isCharge ? size : -size,
+  found: [
+    found("description", "text", reason, "AllowanceCharge"),
+    found("quantity", "quantity", isCharge ? "1" : "-1", "AllowanceCharge"),
+    found("unitPrice", "number", amount, "AllowanceCharge"),
+    ...vat.found,
+  ],
+});
+
+const converted = (source: string): MapIssue =>
+  issueOf("CONVERTED", { field: "lines", source, detail: "An allowance or a charge became a line." });
+
+const HUNDRED = 100n;
+
+/** The percentage of an amount that comes to an allowance to the cent; undefined where there is none. */
+function percentFor(whole: Cents, allowance: Cents): string | undefined {
+  if (allowance === 0n) return "0";
+  const percent = quotient({ coefficient: allowance * HUNDRED, scale: 0 }, { coefficient: whole, scale: 0 });
+  if (percent === undefined || percent.coefficient < 0n || percentOf(whole, percent) !== allowance) return undefined;
+  return percent.coefficient > HUNDRED * 10n ** BigInt(percent.scale) ? undefined : exactText(percent);
+}
+
+/** What the allowances and charges on the whole document become. */
+interface DocumentDiscount {
+  readonly percent: string | undefined;
+  /** Lines that charges became, and allowances that no percentage comes to. */
+  readonly lines: readonly (readonly FoundValue[])[];
+  readonly issues: readonly MapIssue[];
+}
+
+/** One percentage for all of the document, where it comes to each VAT group's allowances to the cent. */
+export function discountOf(root: XmlElement, lines: readonly UblLine[], taken: TakenElements): DocumentDiscount {
+  const entries = taken.elements(root, "AllowanceCharge").map((entry) => ({
+    vat: vatOf(entry, ["TaxCategory"], taken),
+    ...adjustmentOf(entry, taken),
+  }));
+  const charges = entries.filter(({ isCharge }) => isCharge);
+  const allowances = entries.filter(({ isCharge }) => !isCharge);
+  // Bounded by the lines of one source.
+  const groups = new Map<string, { readonly net: Cents; readonly allowance: Cents }>();
+  const add = (vat: string, net: Cents, allowance: Cents): void => {
+    const before = groups.get(vat) ?? { net: 0n, allowance: 0n };
+    groups.set(vat, { net: before.net + net, allowance: before.allowance + allowance });
+  };
+  for (const { vat, net } of lines) add(vat, net, 0n);
+  for (const { vat, size } of charges) add(vat.key, size, 0n);
+  for (const { vat, size } of allowances) add(vat.key, 0n, size);
+  const sums = [...groups.values()];
+  const total = sums.reduce((sum, { allowance }) => sum + allowance, 0n);
+  const whole = sums.reduce((sum, { net }) => sum + net, 0n);
+  const share = total === 0n ? undefined : percentFor(whole, total);
+  const percent = exactOf(share);
+  const isExact = percent !== undefined && sums.every(({ net, allowance }) => percentOf(net, percent) === allowance);
+  const apart = [...charges, ...(isExact ? [] : allowances)];
+  return {
+    percent: isExact ? share : undefined,
+    lines: apart.map((adjustment) => adjustmentLine(adjustment, adjustment.vat).found),
+    issues: apart.map(() => converted("AllowanceCharge")),
+  };
+}
