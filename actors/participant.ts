@@ -2,16 +2,16 @@
  * The actor of one participant: it knows which of its idempotency keys are in flight on this node. Its turns are short;
  * long work is forwarded to the document's actor.
  */
-import type { Instant } from "../engine/base/clock.js";
 import { storeArrival } from "../engine/documents/inbound/receive.js";
 import type { Arrival, InboundPorts } from "../engine/documents/inbound/receive.js";
 import { acknowledge } from "../engine/documents/inbound/inbox.js";
-import type { Reader } from "../engine/documents/inbound/inbox.js";
+import type { Acknowledged, Reader } from "../engine/documents/inbound/inbox.js";
+import { markOwned } from "../engine/documents/reads/marks.js";
+import type { Mark, Marked, Owner } from "../engine/documents/reads/marks.js";
 import { refuseConflict } from "../engine/documents/accept/doors.js";
 import { nextDocumentId } from "../engine/documents/accept/send.js";
 import type { SendReply, SendRequest } from "../engine/documents/accept/request.js";
 import { temporary } from "../engine/base/errors.js";
-import type { ReceivedDocumentId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
 import type { InboundOutcome } from "../engine/peppol/transport.js";
 import type { DocumentKind } from "./document.js";
@@ -22,8 +22,13 @@ type ParticipantProtocol = {
   readonly ClaimSend: { readonly ask: SendRequest; readonly reply: SendReply };
   /** Marks a received document as processed; answers when it first was. */
   readonly Acknowledge: {
-    readonly ask: { readonly reader: Reader; readonly id: ReceivedDocumentId };
-    readonly reply: Instant;
+    readonly ask: { readonly reader: Reader; readonly document: Acknowledged };
+    readonly reply: Awaited<ReturnType<typeof acknowledge>>;
+  };
+  /** Marks a document that this participant sent or received, as its firm says. */
+  readonly Mark: {
+    readonly ask: { readonly owner: Owner; readonly mark: Mark };
+    readonly reply: Marked;
   };
   /** Stores what another access point hands over for this participant. */
   readonly Receive: { readonly ask: Arrival; readonly reply: InboundOutcome };
@@ -65,7 +70,10 @@ export function participantKind({ actors, document, inbound }: Ports): Participa
           .finally(() => inFlight.delete(claim));
         return { forward };
       },
-      Acknowledge: async (_, { reader, id }) => ({ reply: await acknowledge(inbound, reader, id) }),
+      Acknowledge: async (_, { reader, document: acknowledged }) => ({
+        reply: await acknowledge(inbound, reader, acknowledged),
+      }),
+      Mark: async (_, { owner, mark }) => ({ reply: await markOwned(inbound, owner, mark) }),
       Receive: async (_, arrival) => ({ reply: await storeArrival(inbound, arrival) }),
     },
   };

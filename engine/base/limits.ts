@@ -295,6 +295,19 @@ export const LIMITS = {
   /** spec/rulings.md, section 5: GET /documents/{id}/events. Ours: same bounds as the receive list. */
   events_page_default: 50,
   events_page_max: 100,
+  /** spec/shapes.md, section 6: send/batch and status/batch; how many of a batch are on their way at once is ours. */
+  send_batch_max: 100,
+  send_batch_parallel: 8,
+  status_batch_max: 100,
+  /** Pages of inbox and outbox, and how far into them one can look; `since` goes further. Ours. */
+  inbox_page_default: 50,
+  inbox_page_max: 100,
+  inbox_offset_max: 10_000,
+  /** spec/shapes.md, section 6: the pull interface's limit is 1 to 500. */
+  pull_page_default: 100,
+  pull_page_max: 500,
+  /** spec/shapes.md, section 6: client_reference. */
+  client_reference_chars_max: 256,
   /** Legal issue deadline in days, from the day on which it is in force. @source design/reliability.md, K-07 */
   issue_deadline_days: [
     { from: "2027-01-01", days: 15 },

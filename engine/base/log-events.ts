@@ -27,6 +27,7 @@ export const LOG_EVENTS = {
   "dispatch.due_unreadable": "Due attempts could not be read; the next look comes soon.",
   "dispatch.faults_repeated": "A document fails again and again on our side: it waits, and somebody has to look.",
   "dispatch.leases_freed": "Attempts that a dead process, or nobody, was at are free for others.",
+  "documents.batch_item_failed": "A document of a batch met a fault of ours; the others went on.",
   "engine.ready": "The engine is ready for requests.",
   "engine.stop_failed": "A part of the engine did not stop cleanly.",
   "engine.stopping": "The engine finishes what is under way and stops.",

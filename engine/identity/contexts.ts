@@ -51,6 +51,26 @@ export function bindingScopes(
   return effectiveScopes(caller.scopes, caller.tokenScope, binding.scopes);
 }
 
+/** The firms whose documents an integrator's caller may read; what bindingScopes says of one firm, for a statement. */
+interface ReadableFirms {
+  readonly integratorId: IntegratorId;
+  readonly onlyFirmId: FirmId | undefined;
+  readonly bindingGeneration: number;
+  readonly scope: Scope;
+  readonly through: Interface;
+}
+
+/**
+ * Whose documents an integrator's caller may read over all firms.
+ * @throws Refusal CREDENTIAL_CLASS for a firm's own key; FIRM_FORBIDDEN where the integrator may not act at all
+ */
+export function readableFirms(caller: Caller, environment: SecretEnvironment): ReadableFirms {
+  const { integratorId, scopedFirmId, bindingGeneration, productionAuthorized } = caller;
+  if (integratorId === undefined) throw new Refusal("CREDENTIAL_CLASS");
+  if (environment === "production" && !productionAuthorized) throw new Refusal("FIRM_FORBIDDEN");
+  return { integratorId, onlyFirmId: scopedFirmId, bindingGeneration, scope: "documents:read", through: "enterprise" };
+}
+
 const then = <T, R>(soon: Soon<T>, use: (value: T) => Soon<R>): Soon<R> =>
   soon instanceof Promise ? soon.then(use) : use(soon);
 

@@ -14,6 +14,24 @@ export const OUTBOUND_STATES = [
 ] as const;
 export type OutboundState = (typeof OUTBOUND_STATES)[number];
 
+/**
+ * The states in the words of the pull interface; a queued document that was attempted is `sending` there.
+ * @source spec/shapes.md, section 6, GET /outbound/documents
+ */
+export const PULL_STATUS = {
+  queued: "queued",
+  sent: "sent",
+  delivered: "delivered",
+  rejected: "failed",
+  validation_failed: "failed",
+  send_failed: "dead",
+  delivery_failed: "dead",
+} as const satisfies Record<OutboundState, string>;
+/** Every word of the pull interface. */
+export const PULL_STATUSES = ["queued", "sending", "sent", "delivered", "failed", "dead"] as const;
+/** A state of a sent document as the pull interface calls it. */
+export type PullStatus = (typeof PULL_STATUSES)[number];
+
 export const OUTBOUND_TRIGGERS = [
   "rules_refused",
   "transmitted",

@@ -29,6 +29,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Onboarding: "Firms that only send, which an integrator asks for.",
   Peppol: "What other access points and the network ask for.",
   Documents: "What became of documents that were sent.",
+  Inbox: "What firms have received.",
+  Pull: "What was received and sent, for programs that fetch it page by page.",
   Mapper: "Sources of every form become documents that can be created.",
   Validation: "Documents are judged and read without being sent.",
   Lookup: "Who is on the network and takes what, and who a company is.",

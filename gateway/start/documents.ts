@@ -3,17 +3,44 @@ import type { DocumentKind } from "../../actors/document.js";
 import type { ParticipantKind } from "../../actors/participant.js";
 import type { ActorSystem } from "../../actors/system.js";
 import type { Clock } from "../../engine/base/clock.js";
+import type { Environment } from "../../engine/base/config.js";
 import type { Cursors } from "../../engine/base/cursors.js";
+import { Refusal } from "../../engine/base/errors.js";
 import { participantKey } from "../../engine/base/ids.js";
-import type { FirmId } from "../../engine/base/ids.js";
+import type { DocumentId, FirmId, ReceivedDocumentId } from "../../engine/base/ids.js";
 import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";
-import type { SendRequest } from "../../engine/documents/accept/request.js";
+import type { SendReply, SendRequest } from "../../engine/documents/accept/request.js";
 import type { DocumentWorkers } from "../../engine/documents/accept/validators.js";
 import type { Inbox } from "../../engine/documents/inbound/inbox.js";
 import type { Handed } from "../../engine/documents/send/handed.js";
+import { acknowledgeOwned } from "../../engine/documents/reads/acknowledge.js";
+import { readDocumentReceipt } from "../../engine/documents/reads/evidence.js";
+import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
+import {
+  pullInbound,
+  readAllInboxes,
+  readFirmInbox,
+  readPulledReceived,
+  readReceivedDetail,
+  readReceivedUbl,
+} from "../../engine/documents/reads/received.js";
+import type { InboxAsked, ReceivedPullAsked } from "../../engine/documents/reads/received.js";
+import {
+  pullOutbound,
+  pullOutboundEvents,
+  readOutbox,
+  readPulledSent,
+  readSentDetail,
+  readSentUbl,
+  readSentStates,
+} from "../../engine/documents/reads/sent.js";
+import type { OutboxAsked, SentPullAsked } from "../../engine/documents/reads/sent.js";
+import { sendMany } from "../../engine/documents/send/batch.js";
 import { preflightHanded, sendHanded } from "../../engine/documents/send/send.js";
 import type { SendFacts } from "../../engine/documents/send/send.js";
+import type { Caller } from "../../engine/identity/caller.js";
+import { readableFirms } from "../../engine/identity/contexts.js";
 import { readOwnFirm } from "../../engine/identity/partners/firms.js";
 import type { Recipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
@@ -27,6 +54,7 @@ export interface DocumentParts {
   readonly metrics: Metrics;
   readonly sql: Sql;
   readonly sealer: Sealer;
+  readonly environment: Environment;
   readonly cursors: Cursors;
   readonly inbox: Inbox;
   readonly validators: DocumentWorkers;
@@ -37,6 +65,8 @@ export interface DocumentParts {
   readonly participant: ParticipantKind;
 }
 
+type EventsPage = Parameters<typeof readDocumentEvents>[3];
+
 /** Handing over for sending: the request goes to the sender's participant actor. */
 export const sendPorts = ({ sql, metrics, validators, recipients, log, actors, participant }: DocumentParts) => {
   const ports = {
@@ -46,6 +76,62 @@ export const sendPorts = ({ sql, metrics, validators, recipients, log, actors, p
   };
   return {
     send: (handed: Handed, facts: SendFacts) => sendHanded(ports, handed, facts),
+    batch: (count: number, send: (index: number) => Promise<SendReply>) => sendMany(log, count, send),
     preflight: (handed: Handed, facts: SendFacts) => preflightHanded(ports, handed, facts),
   };
 };
+
+/** The life of sent documents. */
+export const lifecyclePorts = ({ sql, cursors }: DocumentParts) => ({
+  detail: (firmId: FirmId, id: DocumentId) => readSentDetail(sql, firmId, id),
+  status: async (firmId: FirmId, id: DocumentId) => statusRecord(await readDocument(sql, firmId, id)),
+  events: (firmId: FirmId, id: DocumentId, page: EventsPage) => readDocumentEvents({ sql, cursors }, firmId, id, page),
+});
+
+/** What a firm has sent; the bytes of both directions. */
+export const outboxPorts = (parts: DocumentParts) => ({
+  outbox: (firmId: FirmId, asked: OutboxAsked) => readOutbox(parts.sql, firmId, asked),
+  statuses: (firmId: FirmId, ids: readonly DocumentId[]) => readSentStates(parts.sql, firmId, ids),
+  ubl: async (firmId: FirmId, id: string) =>
+    (await readSentUbl(parts, firmId, id)) ?? readReceivedUbl(parts, firmId, id as ReceivedDocumentId),
+});
+
+/** The mark goes to the actor of the participant that received the document. */
+const acknowledgeWith =
+  ({ sql, actors, participant }: DocumentParts) =>
+  (firmId: FirmId, id: ReceivedDocumentId, reference?: string) =>
+    acknowledgeOwned(
+      {
+        sql,
+        give: (reader, document) =>
+          actors.ask(participant, participantKey(reader.participantId), "Acknowledge", { reader, document }),
+      },
+      firmId,
+      { id, reference },
+    );
+
+/** What firms have received. */
+export const inboxPorts = (parts: DocumentParts) => ({
+  inbox: (firmId: FirmId, asked: InboxAsked) => readFirmInbox(parts, firmId, asked),
+  all: async (caller: Caller, asked: InboxAsked) =>
+    readAllInboxes(parts, readableFirms(caller, parts.environment), asked),
+  detail: (firmId: FirmId, id: ReceivedDocumentId) => readReceivedDetail(parts, firmId, id),
+  acknowledge: acknowledgeWith(parts),
+});
+
+/** The pull interface. */
+export const pullPorts = (parts: DocumentParts) => ({
+  inbound: (firmId: FirmId, asked: ReceivedPullAsked) => pullInbound(parts, firmId, asked),
+  received: (firmId: FirmId, id: ReceivedDocumentId) => readPulledReceived(parts, firmId, id),
+  receivedUbl: (firmId: FirmId, id: ReceivedDocumentId) => readReceivedUbl(parts, firmId, id),
+  acknowledge: acknowledgeWith(parts),
+  outbound: (firmId: FirmId, asked: SentPullAsked) => pullOutbound(parts, firmId, asked),
+  sent: (firmId: FirmId, id: DocumentId) => readPulledSent(parts.sql, firmId, id),
+  sentUbl: async (firmId: FirmId, id: DocumentId) => {
+    const bytes = await readSentUbl(parts, firmId, id);
+    if (bytes === undefined) throw new Refusal("NOT_FOUND");
+    return bytes;
+  },
+  receipt: (firmId: FirmId, id: DocumentId) => readDocumentReceipt(parts, firmId, id),
+  events: (firmId: FirmId, asked: Pick<SentPullAsked, "since" | "limit">) => pullOutboundEvents(parts, firmId, asked),
+});

@@ -7,13 +7,11 @@
 import type { Box } from "../../actors/box.js";
 import { credentialKind, tokensThroughActors } from "../../actors/credential.js";
 import type { Partners } from "../../actors/partner.js";
-import type { Environment } from "../../engine/base/config.js";
 import { participantKey } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import { readBoxDetail, readBoxItems } from "../../engine/documents/box/reads.js";
 import { readFirmLicence, readIntegratorLicence } from "../../engine/billing/licences.js";
 import { readDocumentEnvelope, readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
-import { readDocument, readDocumentEvents, statusRecord } from "../../engine/documents/reads/lifecycle-reads.js";
 import { viewDocument } from "../../engine/documents/reads/view.js";
 import { readSubmissions } from "../../engine/documents/reports.js";
 import { readStatistics } from "../../engine/documents/statistics.js";
@@ -40,6 +38,9 @@ import { mapperRoutes } from "../routes/connector/mapper.js";
 import { connectorRoutes } from "../routes/connector/respond.js";
 import { boxRoutes } from "../routes/box.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
+import { documentInboxRoutes } from "../routes/documents/inbox.js";
+import { documentOutboxRoutes } from "../routes/documents/outbox.js";
+import { documentPullRoutes } from "../routes/documents/pull.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
 import { documentViewRoutes } from "../routes/documents/view.js";
 import { webhookRoutes } from "../routes/events/webhooks.js";
@@ -60,7 +61,7 @@ import { companyLookupRoutes } from "../routes/lookup/companies.js";
 import { participantLookupRoutes } from "../routes/lookup/participants.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { LookupParts } from "./lookup.js";
-import { sendPorts } from "./documents.js";
+import { inboxPorts, lifecyclePorts, outboxPorts, pullPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
 import type { PeopleParts } from "./people.js";
 import { webRoutes } from "../routes/web.js";
@@ -69,7 +70,6 @@ import type { WebhookParts } from "./webhooks.js";
 /** What of the running engine the ports of the rows are made of. Reads use what holds data, commands ask the actors. */
 interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
   readonly identity: Identity;
-  readonly environment: Environment;
   /** Keys, firms and consents, through their actors. */
   readonly partners: Partners;
   readonly lookups: LookupParts;
@@ -123,17 +123,16 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({
     send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),
     inbox,
-    acknowledge: (reader, id) =>
-      actors.ask(participant, participantKey(reader.participantId), "Acknowledge", { reader, id }),
+    acknowledge: async (reader, id) => {
+      const asked = { reader, document: { id } };
+      return (await actors.ask(participant, participantKey(reader.participantId), "Acknowledge", asked)).at;
+    },
   })),
   plug(documentSendRoutes, sendPorts),
-  plug(documentRoutes, ({ sql, cursors }) => ({
-    status: async (firmId, id) => {
-      const record = await readDocument(sql, firmId, id);
-      return { ...statusRecord(record), externalId: record.erpDocumentId, processId: record.processId };
-    },
-    events: (firmId, id, page) => readDocumentEvents({ sql, cursors }, firmId, id, page),
-  })),
+  plug(documentRoutes, lifecyclePorts),
+  plug(documentOutboxRoutes, outboxPorts),
+  plug(documentInboxRoutes, inboxPorts),
+  plug(documentPullRoutes, pullPorts),
   plug(documentViewRoutes, ({ sql, sealer, validators }) => ({
     view: validators.view.bind(validators),
     document: (firmId, id, options) => viewDocument({ sql, sealer, validators }, firmId, id, options),

@@ -437,7 +437,7 @@ async function attempts(id: string, reader = buyer()): Promise<string[]> {
   const document = id as ReceivedDocumentId;
   const tries = [
     () => inbox().read(reader, document),
-    () => acknowledge(bench.ports, reader, document),
+    () => acknowledge(bench.ports, reader, { id: document }),
     () => respond(respondPorts(), request(id, { firmId: reader.firmId })),
   ];
   const reasons: string[] = [];

@@ -277,6 +277,7 @@ table document_event
   constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text])))
   constraint document_event_pkey: PRIMARY KEY (id)
   index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
+  index document_event_firm: CREATE INDEX document_event_firm ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
   index document_event_timeline: CREATE INDEX document_event_timeline ON public.document_event USING btree (document_id, occurred_at, "position")
 
 table document_history
@@ -289,6 +290,17 @@ table document_history
   constraint document_history_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
   constraint document_history_trigger_check: CHECK ((trigger = ANY (ARRAY['accepted'::text, 'rules_refused'::text, 'transmitted'::text, 'receipt_confirmed'::text, 'attempts_exhausted'::text, 'peer_refused'::text, 'mls_ap'::text, 'mls_ab'::text, 'mls_re'::text, 'invoice_response'::text])))
   constraint document_history_pkey: PRIMARY KEY (document_id, version)
+
+table document_mark
+  document_id uuid not null
+  state text not null
+  firm_id uuid not null
+  note text
+  marked_at timestamp with time zone not null
+  constraint document_mark_note_check: CHECK (((char_length(note) >= 1) AND (char_length(note) <= 500)))
+  constraint document_mark_state_check: CHECK ((state = ANY (ARRAY['delivered'::text, 'processed'::text, 'failed'::text, 'read'::text])))
+  constraint document_mark_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint document_mark_pkey: PRIMARY KEY (document_id, state)
 
 table evidence
   index bigint not null
@@ -707,8 +719,10 @@ table received_document
   feed_transaction_id xid8
   feed_position bigint
   api_received_at timestamp with time zone
+  client_reference text
   api_transaction_id xid8
   constraint received_document_check: CHECK (((status = 'ACKNOWLEDGED'::text) = (acknowledged_at IS NOT NULL)))
+  constraint received_document_client_reference_check: CHECK (((char_length(client_reference) >= 1) AND (char_length(client_reference) <= 256)))
   constraint received_document_findings_check: CHECK (((findings IS NULL) OR (status = 'REFUSED'::text)))
   constraint received_document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
   constraint received_document_status_check: CHECK ((status = ANY (ARRAY['HELD'::text, 'RECEIVED'::text, 'ACKNOWLEDGED'::text, 'REFUSED'::text])))
@@ -720,6 +734,7 @@ table received_document
   index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, firm_id, status, "position")
   index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
   index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
+  index received_document_pull: CREATE INDEX received_document_pull ON public.received_document USING btree (firm_id, COALESCE(feed_transaction_id, '1'::xid8), COALESCE(feed_position, "position")) WHERE received_is_visible(status)
   index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
   trigger received_by_api: CREATE TRIGGER received_by_api BEFORE UPDATE OF api_received_at ON public.received_document FOR EACH ROW WHEN (((old.api_received_at IS NULL) AND (new.api_received_at IS NOT NULL))) EXECUTE FUNCTION received_by_api()
   trigger received_joins_feed_at_once: CREATE TRIGGER received_joins_feed_at_once BEFORE INSERT ON public.received_document FOR EACH ROW WHEN ((new.status = 'RECEIVED'::text)) EXECUTE FUNCTION received_joins_feed()
@@ -1119,10 +1134,18 @@ CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_
  RETURNS TABLE(acknowledged_at timestamp with time zone)
  LANGUAGE sql
 AS $function$
+  select a.acknowledged_at from acknowledge_received(p_id, p_participant_key, p_firm_id, p_now, null) as a
+$function$
+
+CREATE OR REPLACE FUNCTION public.acknowledge_received(p_id uuid, p_participant_key text, p_firm_id uuid, p_now timestamp with time zone, p_reference text)
+ RETURNS TABLE(acknowledged_at timestamp with time zone, client_reference text)
+ LANGUAGE sql
+AS $function$
   update received_document as r
-  set status = 'ACKNOWLEDGED', acknowledged_at = coalesce(r.acknowledged_at, p_now)
+  set status = 'ACKNOWLEDGED', acknowledged_at = coalesce(r.acknowledged_at, p_now),
+    api_received_at = coalesce(r.api_received_at, p_now), client_reference = coalesce(r.client_reference, p_reference)
   where r.id = p_id and r.participant_key = p_participant_key and r.firm_id = p_firm_id and received_is_visible(r.status)
-  returning r.acknowledged_at
+  returning r.acknowledged_at, r.client_reference
 $function$
 
 CREATE OR REPLACE FUNCTION public.activate_onboarding(p_id uuid, p_version integer, p_firm uuid, p_participant_key text, p_sandbox boolean, p_now timestamp with time zone, p_firm_audit jsonb, p_audit jsonb)
@@ -2446,6 +2469,36 @@ begin
   return query select v_granted, v_used + v_granted,
     case when cardinality(v_buckets) = 0 then 0 else ((v_buckets[1] + 1) * p_bucket_ms + p_window_ms - v_now_ms)::integer end;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.mark_document(p_id uuid, p_participant_key text, p_firm_id uuid, p_state text, p_note text, p_now timestamp with time zone)
+ RETURNS TABLE(marked_at timestamp with time zone, note text, acknowledged_at timestamp with time zone)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_acknowledged timestamptz;
+  v_marked document_mark;
+begin
+  update document as d
+  set acknowledged_at = case when p_state = 'processed' then coalesce(d.acknowledged_at, p_now) else d.acknowledged_at end
+  where d.id = p_id and d.sender_key = p_participant_key and d.firm_id = p_firm_id
+  returning d.acknowledged_at into v_acknowledged;
+  if not found then
+    update received_document as r
+    set status = case when p_state = 'processed' then 'ACKNOWLEDGED' else r.status end,
+      acknowledged_at = case when p_state = 'processed' then coalesce(r.acknowledged_at, p_now) else r.acknowledged_at end,
+      api_received_at = coalesce(r.api_received_at, p_now)
+    where r.id = p_id and r.participant_key = p_participant_key and r.firm_id = p_firm_id and received_is_visible(r.status)
+    returning r.acknowledged_at into v_acknowledged;
+    if not found then return; end if;
+  end if;
+  insert into document_mark (document_id, state, firm_id, note, marked_at)
+  values (p_id, p_state, p_firm_id, p_note, p_now)
+  on conflict (document_id, state) do update set note = coalesce(excluded.note, document_mark.note)
+  returning * into v_marked;
+  return query select v_marked.marked_at, v_marked.note, v_acknowledged;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.meter_events(p_limit integer, p_kept_since date)
  RETURNS integer

@@ -10,7 +10,6 @@ import { newDocumentId, newId, newMessageId } from "../../base/ids.js";
 import type { DocumentId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Metrics } from "../../base/metrics.js";
-import { firstChars } from "../../base/text.js";
 import { canonicalDocumentTypeId, canonicalProcessId } from "../../peppol/envelope/identifiers.js";
 import type { Capability, Recipients } from "../../peppol/discovery/acceptance.js";
 import { createAcceptBatches } from "../../storage/documents/accept-batches.js";
@@ -28,6 +27,7 @@ import { sha256InSlices } from "../../storage/payloads/slices.js";
 import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { keptFacts } from "../kept-facts.js";
 import { firstAttemptAt } from "../delivery/first-attempt.js";
 import type { Reserve } from "../delivery/first-attempt.js";
 import { DOORS, refuseConflict } from "./doors.js";
@@ -138,21 +138,6 @@ const LACKING: Readonly<Record<Capability, ErrorDetail | undefined>> = {
     message: "The recipient takes this document type in another process; look up in which.",
   },
 };
-
-/**
- * What is kept of a document in clear. Names stay in its sealed text: they may be a person's. Its number is kept as
- * long as the database can look it up.
- */
-function keptFacts(facts: Inspection["facts"]): NewDocument["facts"] {
-  const { supplierName: _supplier, customerName: _customer, documentNumber, ...kept } = facts ?? {};
-  return {
-    ...kept,
-    ...(documentNumber === undefined
-      ? {}
-      : { documentNumber: firstChars(documentNumber, LIMITS.document_number_chars_max) }),
-    precedingInvoiceIds: [...(facts?.precedingInvoiceIds ?? [])],
-  } as NewDocument["facts"];
-}
 
 /** What the caller should know of a recipient that is not there. */
 const WARNINGS: Partial<Record<Capability, string>> = {

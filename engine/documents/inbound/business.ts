@@ -10,6 +10,7 @@ import { findOwnParticipant, storeBusiness } from "../../storage/documents/recei
 import type { NewBusiness } from "../../storage/documents/received.js";
 import { sealCompressed } from "../../storage/payloads/payloads.js";
 import type { Sealer } from "../../storage/sealer.js";
+import { keptFacts } from "../kept-facts.js";
 import { dutyOf, exchangeOf, NOT_OURS, sealArrived } from "./arrivals.js";
 import type { InboundPorts } from "./arrivals.js";
 import { countVerdict } from "./held.js";
@@ -86,7 +87,7 @@ export async function readyBusiness(
         payloadSha256: sha256,
         as4MessageId: exchange.as4MessageId,
         sbdhInstanceId: exchange.sbdhInstanceId,
-        facts: {},
+        facts: keptFacts(judged?.facts),
         receivedAt: at,
         payloadKeyId: ports.sealer.keyId,
         payloadSealed: sealed,

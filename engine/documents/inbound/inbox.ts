@@ -1,7 +1,7 @@
 /** What a participant has received: the list, one document, the mark that it was processed. */
 import { setTimeout as pause } from "node:timers/promises";
 
-import type { Clock, Instant } from "../../base/clock.js";
+import type { Clock } from "../../base/clock.js";
 import type { Cursors } from "../../base/cursors.js";
 import { Refusal, temporary } from "../../base/errors.js";
 import { participantKey } from "../../base/ids.js";
@@ -10,6 +10,7 @@ import type { ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
 import { acknowledgeReceived, findReceived, listReceived } from "../../storage/documents/received.js";
 import type {
+  Acknowledgement,
   InboxAnswer,
   InboxQuery,
   Mailbox,
@@ -57,18 +58,26 @@ const mailboxOf = ({ firmId, participantId }: Reader): Mailbox => ({
   participantKey: participantKey(participantId),
 });
 
+/** What a firm acknowledges. */
+export interface Acknowledged {
+  readonly id: ReceivedDocumentId;
+  /** What the firm's own program calls the document. @default nothing */
+  readonly reference?: string | undefined;
+}
+
 /**
- * Marks a received document as processed. Idempotent: a second time answers the first time's instant. @throws Refusal
- * NOT_FOUND; TEMPORARY
+ * Marks a received document as processed. Idempotent: a second time answers the first time's instant and reference.
+ * @throws Refusal NOT_FOUND; TEMPORARY
  */
 export async function acknowledge(
   ports: { readonly sql: Sql; readonly clock: Clock },
   reader: Reader,
-  id: ReceivedDocumentId,
-): Promise<Instant> {
-  const at = await orTemporary(acknowledgeReceived(ports.sql, { ...mailboxOf(reader), id, now: ports.clock.now() }));
-  if (at === undefined) throw new Refusal("NOT_FOUND");
-  return at;
+  { id, reference }: Acknowledged,
+): Promise<Acknowledgement> {
+  const now = ports.clock.now();
+  const done = await orTemporary(acknowledgeReceived(ports.sql, { ...mailboxOf(reader), id, now, reference }));
+  if (done === undefined) throw new Refusal("NOT_FOUND");
+  return done;
 }
 
 interface Asked {
@@ -147,8 +156,9 @@ export function createInbox(ports: {
       const mailbox = mailboxOf(reader);
       const list = listName(mailbox, status);
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
-      const heldSince = clock.now() - LIMITS.held_max_ms;
-      const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince });
+      const now = clock.now();
+      const heldSince = now - LIMITS.held_max_ms;
+      const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince, now });
       const documents = items.slice(0, limit);
       const last = documents.at(-1);
       return {
@@ -157,7 +167,7 @@ export function createInbox(ports: {
       };
     },
     read: async (reader, id) => {
-      const found = await orTemporary(findReceived(sql, mailboxOf(reader), id));
+      const found = await orTemporary(findReceived(sql, mailboxOf(reader), { id, now: clock.now() }));
       if (found === undefined) throw new Refusal("NOT_FOUND");
       const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
       const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);

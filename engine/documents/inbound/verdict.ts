@@ -24,6 +24,8 @@ interface Judgement extends DocumentVerdict {
   readonly payloadSha256: string;
   /** The document as it is stored, before it is sealed; of a valid one only, and when it was asked for. */
   readonly compressed?: Uint8Array;
+  /** What the document says of itself; undefined for one that cannot be read. */
+  readonly facts: Inspection["facts"];
 }
 
 /** A verdict that was made before the document is stored. */

@@ -117,31 +117,47 @@ export interface Envelope {
   readonly contentType: string;
 }
 
+/** The part of a document's evidence that is shown, byte for byte. */
+const SHOWN = {
+  request: (entry: EvidenceEntry) => entry.envelopeContentType,
+  answer: () => "application/soap+xml",
+} as const;
+
 /**
- * The signed AS4 envelope exactly as it was sent or received.
+ * One part of the evidence of a document.
  * @throws Refusal NOT_FOUND also when nothing was exchanged yet, TEMPORARY; what is damaged is never shown
  */
-export async function readDocumentEnvelope(
+async function readPart(
   { sql, archive, log }: Pick<EvidenceReadPorts, "sql" | "archive" | "log">,
-  firmId: FirmId,
-  id: string,
+  { firmId, id }: { readonly firmId: FirmId; readonly id: string },
+  name: keyof typeof SHOWN,
 ): Promise<Envelope> {
   await factsOf(sql, firmId, id);
   const entry = await orTemporary(archive.find(firmId, id));
-  if (entry === undefined) throw new Refusal("NOT_FOUND");
+  if (entry === undefined || (name === "answer" && receiptOf(entry) === null)) throw new Refusal("NOT_FOUND");
   try {
     const { parts } = await archive.read(entry);
-    const bytes = parts.get("request");
-    if (bytes === undefined) throw new Error("a record without an envelope");
-    return {
-      bytes,
-      contentType: /^[\x20-\x7e]+$/.test(entry.envelopeContentType)
-        ? entry.envelopeContentType
-        : "application/octet-stream",
-    };
+    const bytes = parts.get(name);
+    if (bytes === undefined) throw new Error(`a record without its ${name}`);
+    const contentType = SHOWN[name](entry);
+    return { bytes, contentType: /^[\x20-\x7e]+$/.test(contentType) ? contentType : "application/octet-stream" };
   } catch (error) {
     log.error("evidence.unreadable", { documentId: id, ...errorFields(error) });
     if (error instanceof EvidenceStoreFailure) throw new Refusal("TEMPORARY");
     throw error;
   }
 }
+
+/** The signed AS4 envelope exactly as it was sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
+export const readDocumentEnvelope = (
+  ports: Pick<EvidenceReadPorts, "sql" | "archive" | "log">,
+  firmId: FirmId,
+  id: string,
+): Promise<Envelope> => readPart(ports, { firmId, id }, "request");
+
+/** The signed receipt for a sent document exactly as it came. @throws Refusal NOT_FOUND, TEMPORARY */
+export const readDocumentReceipt = (
+  ports: Pick<EvidenceReadPorts, "sql" | "archive" | "log">,
+  firmId: FirmId,
+  id: DocumentId,
+): Promise<Envelope> => readPart(ports, { firmId, id }, "answer");

@@ -154,6 +154,8 @@ export interface InboxQuery extends Mailbox {
   readonly limit: number;
   /** Documents received since then may still be judged in a moment. */
   readonly heldSince: Instant;
+  /** When the page is shown: what is in it has been received through an API by then. */
+  readonly now: Instant;
   /** Position of the last item of the page before; "0" for the first page. */
   readonly after: string;
 }
@@ -170,7 +172,8 @@ export interface InboxAnswer {
 }
 
 /**
- * Answers several inbox questions in one statement: polls that arrive together share a round trip.
+ * Answers several inbox questions in one statement: polls that arrive together share a round trip. What is shown for
+ * the first time is marked; a row that another statement holds at this moment is marked by that one.
  * @returns one answer a question
  */
 export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<InboxAnswer[]> {
@@ -180,18 +183,33 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
         ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.firmId)}::uuid[],
         ${queries.map((query) => query.status)}::text[], ${queries.map((query) => query.limit)}::integer[],
         ${queries.map((query) => query.after)}::bigint[],
-        ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[]
-      ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, n)
+        ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[],
+        ${queries.map((query) => new Date(query.now).toISOString())}::timestamptz[]
+      ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, shown_at, n)
+    ), listed as materialized (
+      select q.n, q.shown_at, row_number() over (partition by q.n order by r.position) < q.page as is_shown, r.id,
+        r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
+        r.api_received_at
+      from q
+      cross join lateral (
+        select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status, api_received_at
+        from received_document
+        where participant_key = q.participant_key and firm_id = q.firm_id and status = q.status and position > q.after
+        order by position
+        limit q.page
+      ) as r
+    ), marked as (
+      update received_document as u set api_received_at = l.shown_at
+      from (
+        select id, min(shown_at) as shown_at from listed where is_shown and api_received_at is null group by id
+      ) as l
+      where u.id = l.id and u.id in (
+        select m.id from received_document as m
+        where m.id in (select id from listed where is_shown and api_received_at is null)
+        order by m.id for update skip locked
+      )
     )
-    select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status
-    from q
-    cross join lateral (
-      select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status
-      from received_document
-      where participant_key = q.participant_key and firm_id = q.firm_id and status = q.status and position > q.after
-      order by position
-      limit q.page
-    ) as r
+    select n, id, position, document_type_id, process_id, sender, receiver, creation_date_time, status from listed
     union all
     select q.n, null, null, null, null, null, null, null, 'HELD'
     from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
@@ -238,13 +256,21 @@ interface SealedPiece {
 const joinPieces = (rows: readonly SealedPiece[]): Promise<Buffer> =>
   joinInSlices([...rows].sort((a, b) => a.at - b.at).map(({ sealed }) => sealed));
 
-/** One received document of a mailbox with its sealed payload; undefined when there is none such to see. */
+/**
+ * One received document of a mailbox with its sealed payload; undefined when there is none such to see. From now on it
+ * has been received through an API.
+ */
 export async function findReceived(
   sql: Sql,
   mailbox: Mailbox,
-  id: ReceivedDocumentId,
+  { id, now }: { readonly id: ReceivedDocumentId; readonly now: Instant },
 ): Promise<ReceivedDetail | undefined> {
   const rows = await sql<(ItemRow & SealedPiece & { readonly payload_sha256: string })[]>`
+    with marked as (
+      update received_document set api_received_at = ${new Date(now)}
+      where id = ${id} and participant_key = ${mailbox.participantKey} and firm_id = ${mailbox.firmId}
+        and received_is_visible(status) and api_received_at is null
+    )
     select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, piece.at,
       substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
@@ -318,16 +344,28 @@ export async function findReceivedState(
     : { status: row.status, as4MessageId: row.as4_message_id, receivedAt: row.received_at.getTime() };
 }
 
-/** Marks as processed. @returns when it first was, or undefined when the mailbox has no such document */
+/** When a document was first acknowledged, and by which reference its firm knows it. */
+export interface Acknowledgement {
+  readonly at: Instant;
+  readonly reference: string | null;
+}
+
+/** Marks as processed, whichever interface says so. @returns undefined when the mailbox has no such document */
 export async function acknowledgeReceived(
   sql: Sql,
-  request: Mailbox & { readonly id: ReceivedDocumentId; readonly now: Instant },
-): Promise<Instant | undefined> {
-  const [row] = await sql<{ readonly acknowledged_at: Date }[]>`
-    select acknowledged_at from acknowledge_received(
-      ${request.id}, ${request.participantKey}, ${request.firmId}, ${new Date(request.now)}
+  request: Mailbox & {
+    readonly id: ReceivedDocumentId;
+    readonly now: Instant;
+    /** What the firm's own program calls the document; the first one stays. */
+    readonly reference?: string | undefined;
+  },
+): Promise<Acknowledgement | undefined> {
+  const [row] = await sql<{ readonly acknowledged_at: Date; readonly client_reference: string | null }[]>`
+    select acknowledged_at, client_reference from acknowledge_received(
+      ${request.id}, ${request.participantKey}, ${request.firmId}, ${new Date(request.now)},
+      ${request.reference ?? null}
     )`;
-  return row?.acknowledged_at.getTime();
+  return row === undefined ? undefined : { at: row.acknowledged_at.getTime(), reference: row.client_reference };
 }
 
 /** How many documents have been held since then or longer. */

@@ -5,6 +5,8 @@
 import { z } from "zod";
 
 import type { EventsRecord, StatusRecord } from "../../../engine/documents/reads/lifecycle-reads.js";
+import { MARK_STATES } from "../../../engine/documents/reads/marks.js";
+import type { readSentDetail } from "../../../engine/documents/reads/sent.js";
 import { PARTICIPANT_FORMS, parseDocumentId } from "../../../engine/base/ids.js";
 import type { DocumentId, FirmId } from "../../../engine/base/ids.js";
 import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
@@ -15,10 +17,8 @@ import type { Route } from "../../contract/route.js";
 
 /** Reads of the engine; each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
 interface DocumentPorts {
-  status(
-    firmId: FirmId,
-    id: DocumentId,
-  ): Promise<StatusRecord & { readonly externalId: string | null; readonly processId: string }>;
+  detail(firmId: FirmId, id: DocumentId): ReturnType<typeof readSentDetail>;
+  status(firmId: FirmId, id: DocumentId): Promise<StatusRecord>;
   events(
     firmId: FirmId,
     id: DocumentId,
@@ -67,6 +67,30 @@ const statusRecord = z.object({
   updatedAt: z.iso.datetime(),
 });
 
+const detail = statusRecord.extend({
+  externalId: z.string().nullable(),
+  processId: z.string(),
+  direction: z.literal("outbound"),
+  documentNumber: z.string().nullable(),
+  issueDate: z.string().nullable(),
+  dueDate: z.string().nullable(),
+  currency: z.string().nullable(),
+  totalAmount: z.string().nullable(),
+  payloadSha256: z.string(),
+  attempts: z.number().int(),
+  sentAt: z.iso.datetime().nullable(),
+  marks: z.array(z.object({ state: z.enum(MARK_STATES), note: z.string().nullable(), markedAt: z.iso.datetime() })),
+  links: z.object({
+    self: z.string(),
+    status: z.string(),
+    events: z.string(),
+    ubl: z.string(),
+    evidence: z.string(),
+    responses: z.string(),
+    supportPacket: z.string(),
+  }),
+});
+
 const eventsRecord = z.object({
   documentId: z.uuid(),
   events: z.array(
@@ -90,19 +114,11 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     path: "/documents/{id}",
     summary: "One sent document",
     request: { params: documentId },
-    responses: {
-      200: {
-        description: "The lifecycle record with the caller's own ids.",
-        schema: statusRecord.extend({ externalId: z.string().nullable(), processId: z.string() }),
-      },
-    },
+    responses: { 200: { description: "What was sent, and what became of it.", schema: detail } },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, firm }) => ({
       status: 200,
-      body: (await ports.status(firm.firmId, params.id)) as z.input<typeof statusRecord> & {
-        readonly externalId: string | null;
-        readonly processId: string;
-      },
+      body: (await ports.detail(firm.firmId, params.id)) as z.input<typeof detail>,
     }),
   }),
   route({
@@ -117,8 +133,7 @@ export const documentRoutes = (ports: DocumentPorts): readonly Route[] => [
     responses: { 200: { description: "The lifecycle record.", schema: statusRecord } },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ params, firm }) => {
-      const { externalId: _externalId, processId: _processId, ...record } = await ports.status(firm.firmId, params.id);
-      return { status: 200, body: record as z.input<typeof statusRecord> };
+      return { status: 200, body: (await ports.status(firm.firmId, params.id)) as z.input<typeof statusRecord> };
     },
   }),
   route({

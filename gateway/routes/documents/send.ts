@@ -6,6 +6,7 @@ import type { ErrorDetail } from "../../../engine/base/errors.js";
 import { PARTICIPANT_FORMS, parseParticipantId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
 import type { SendReply } from "../../../engine/documents/accept/request.js";
+import type { BatchReply } from "../../../engine/documents/send/batch.js";
 import type { Handed } from "../../../engine/documents/send/handed.js";
 import type { preflightHanded, SendFacts } from "../../../engine/documents/send/send.js";
 import type { Capability } from "../../../engine/peppol/discovery/acceptance.js";
@@ -16,6 +17,8 @@ import type { Route } from "../../contract/route.js";
 interface SendPorts {
   /** @throws Refusal */
   send(handed: Handed, facts: SendFacts): Promise<SendReply>;
+  /** Sends items one by one; what `send` throws is the result of that item. */
+  batch(count: number, send: (index: number) => Promise<SendReply>): Promise<BatchReply>;
   /** Writes nothing. @throws Refusal */
   preflight(handed: Handed, facts: SendFacts): ReturnType<typeof preflightHanded>;
 }
@@ -144,6 +147,16 @@ function handedOf(body: HandedBody): Handed {
   return { form: "xml", xml, receiver, processId };
 }
 
+/** An item of a batch. @throws Refusal REQUEST_INVALID */
+function itemOf(value: unknown): Handed {
+  const parsed = handedBody.safeParse(value);
+  if (parsed.success) return handedOf(parsed.data);
+  const field = String(parsed.error.issues[0]?.path[0] ?? "item");
+  throw new Refusal("REQUEST_INVALID", [
+    { field, message: "Must be an object with the members of a single send; xml and processId are texts." },
+  ]);
+}
+
 const links = z.object({
   document: z.string(),
   status: z.string(),
@@ -268,6 +281,48 @@ export const documentSendRoutes = (ports: SendPorts): readonly Route[] => [
       const reply = await ports.send(handedOf(body), facts);
       return { status: reply.replayed ? 200 : 201, body: acceptedOf(reply) };
     },
+  }),
+  route({
+    ...COMMON,
+    operation: "sendDocuments",
+    method: "POST",
+    path: "/documents/send/batch",
+    idempotency: "optional",
+    summary: "Send many invoices",
+    description:
+      "Each item is what a single send takes, and is sent or refused by itself. An Idempotency-Key stands for the place of each item, too: the same batch again answers what it answered.",
+    request: {
+      body: z.object({ items: z.array(z.unknown()).min(1).max(LIMITS.send_batch_max) }).meta({
+        example: { items: [EXAMPLE] },
+      }),
+      body_bytes_max: LIMITS.request_body_bytes_max,
+    },
+    responses: {
+      200: {
+        description: "What became of each item: the status and the body that a send of it alone would have had.",
+        schema: z.object({
+          total: z.number().int(),
+          succeeded: z.number().int(),
+          failed: z.number().int(),
+          results: z.array(
+            z.object({
+              index: z.number().int(),
+              status: z.number().int(),
+              result: z.record(z.string(), z.unknown()),
+            }),
+          ),
+        }),
+      },
+    },
+    errors: ["REQUEST_INVALID", "TEMPORARY"],
+    handler: async ({ body: { items }, caller, firm, idempotencyKey, receivedAt }) => ({
+      status: 200,
+      body: await ports.batch(items.length, (index) => {
+        const key = idempotencyKey === undefined ? undefined : `${idempotencyKey}#${index}`;
+        const facts = { firmId: firm.firmId, keyId: caller.keyId, idempotencyKey: key, receivedAt };
+        return ports.send(itemOf(items[index]), facts);
+      }),
+    }),
   }),
   route({
     ...COMMON,

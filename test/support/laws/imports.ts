@@ -127,6 +127,7 @@ export const IMPORT_LAW: readonly Area[] = [
     may: ["base", "lifecycle", "peppol", "events", "documents", "invoices", "identity", "lookup", "billing"],
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
+      ["gateway/contract/query.ts", "numbers, instants and ids of a request are read in one way"],
       ["gateway/contract/openapi.ts", "the documentation page shows what the rows say"],
       ["gateway/web/docs/reference.ts", "the documentation page is written by one renderer"],
       ["gateway/web/pages/desk.ts", "pages share one frame"],

@@ -189,6 +189,11 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claim": "the same as of duties",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#claimForgotten": "the same",
   "actors/dispatcher.ts: engine/documents/delivery/due.ts#freeIdle": "leases that nobody works on",
+  "gateway/start/work.ts: engine/documents/inbound/inbox.ts#createInbox":
+    "shows documents, and marks with it that they were shown: set once by whoever is first, so that no turn could decide it",
+  "gateway/start/documents.ts: engine/documents/reads/received.ts#pullInbound": "the same",
+  "gateway/start/documents.ts: engine/documents/reads/received.ts#readAllInboxes": "the same",
+  "gateway/start/documents.ts: engine/documents/reads/received.ts#readFirmInbox": "the same",
   "gateway/start/work.ts: engine/storage/documents/attempts.ts#releaseLeases":
     "leases of a process that is known to be dead, before the first actor",
   "gateway/start/work.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
@@ -259,7 +264,7 @@ test("every part of the law is at work: the turns reach statements of each aggre
   }
   for (const read of [
     "documents/documents.ts#findDocument",
-    "documents/received.ts#listReceived",
+    "documents/firm-received.ts#findFirmReceived",
     "identity/keys.ts#listKeys",
   ])
     expect(leading, read).not.toContain(`engine/storage/${read}`);

@@ -1,0 +1,191 @@
+/** Statements on what firms have received, over all participants: pages, one document, the pull. */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { FirmId, IntegratorId, ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { ReceivedState } from "../../lifecycle/received.js";
+import type { FeedPlace } from "../events/feed.js";
+import type { Sql } from "../sql.js";
+
+/** A received document as its firm may see it, without its content. */
+export interface FirmReceived {
+  readonly id: string;
+  readonly firmId: FirmId;
+  readonly firmName: string;
+  readonly status: ReceivedState;
+  readonly documentTypeId: string;
+  readonly processId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly number: string | null;
+  readonly issueDate: string | null;
+  readonly dueDate: string | null;
+  readonly currency: string | null;
+  readonly total: string | null;
+  readonly receivedAt: Date;
+  readonly apiReceivedAt: Date | null;
+  readonly acknowledgedAt: Date | null;
+  readonly clientReference: string | null;
+  readonly as4MessageId: string;
+  /** Hex. */
+  readonly payloadSha256: string;
+}
+
+const columns = (sql: Sql) => sql`
+  r.id, r.firm_id as "firmId", r.status, r.document_type_id as "documentTypeId", r.process_id as "processId", r.sender,
+  r.receiver, r.facts ->> 'documentNumber' as number, r.facts ->> 'issueDate' as "issueDate",
+  r.facts ->> 'dueDate' as "dueDate", r.facts ->> 'currency' as currency, r.facts ->> 'payableAmount' as total,
+  r.received_at as "receivedAt", r.api_received_at as "apiReceivedAt", r.acknowledged_at as "acknowledgedAt",
+  r.client_reference as "clientReference", r.as4_message_id as "as4MessageId",
+  encode(r.payload_sha256, 'hex') as "payloadSha256"`;
+
+/** Whose documents are read: one firm's, or those of all firms that an integrator may act for at this moment. */
+export type ReadFirms =
+  | { readonly firmId: FirmId }
+  | {
+      readonly integratorId: IntegratorId;
+      /** The only firm that the key is made for; undefined for all. */
+      readonly onlyFirmId: FirmId | undefined;
+      /** Tokens of an older generation than a firm's last withdrawal do not see it. */
+      readonly bindingGeneration: number;
+      /** What the consent must allow, and for which interface. */
+      readonly scope: string;
+      readonly through: string;
+    };
+
+/** A firm that only sends has no mailbox. */
+const firmsOf = (sql: Sql, firms: ReadFirms) =>
+  "firmId" in firms
+    ? sql`select f.id, f.name from firm as f where f.id = ${firms.firmId}`
+    : sql`
+      select f.id, f.name from firm_binding as b join firm as f on f.id = b.firm_id
+      where b.integrator_id = ${firms.integratorId} and b.state = 'active' and not f.sends_only
+        and b.revoked_generation <= ${firms.bindingGeneration}
+        and (${firms.onlyFirmId ?? null}::uuid is null or b.firm_id = ${firms.onlyFirmId ?? null}::uuid)
+        and ${firms.scope} = any (b.scopes) and ${firms.through} = any (b.interfaces)`;
+
+/** Marks what is shown for the first time; a row that another statement holds at this moment is marked by that one. */
+const marking = (sql: Sql, now: Instant) => sql`
+  update received_document set api_received_at = ${isoInstant(now)}
+  where id in (
+    select m.id from received_document as m
+    where m.id in (select id from listed where is_shown and "apiReceivedAt" is null)
+    order by m.id for update skip locked
+  )`;
+
+/** One page of an inbox. */
+interface InboxPageQuery {
+  readonly firms: ReadFirms;
+  readonly statuses: readonly ReceivedState[];
+  readonly since: Instant | undefined;
+  readonly offset: number;
+  readonly limit: number;
+  readonly now: Instant;
+}
+
+/** What an inbox holds, in the order of arrival, up to a number in each of its mailboxes and states. */
+const mailboxes = (sql: Sql, { firms, statuses, since }: InboxPageQuery, most: number) => sql`
+  select f.name, s.status, l.*
+  from (${firmsOf(sql, firms)}) as f join participant as p on p.firm_id = f.id
+  cross join unnest(${[...statuses]}::text[]) as s (status)
+  cross join lateral (
+    select d.id as row_id, d.position from received_document as d
+    where d.participant_key = p.key and d.firm_id = f.id and d.status = s.status
+      and (${since === undefined ? null : isoInstant(since)}::timestamptz is null
+        or d.received_at >= ${since === undefined ? null : isoInstant(since)}::timestamptz)
+    order by d.position limit ${most}
+  ) as l`;
+
+/** Oldest first, one row more than the limit where there is a next page. */
+export async function listFirmReceived(sql: Sql, query: InboxPageQuery): Promise<FirmReceived[]> {
+  const { offset, limit, now } = query;
+  return sql<FirmReceived[]>`
+    with listed as materialized (
+      select m.name as "firmName", m.position, row_number() over (order by m.position) <= ${limit} as is_shown,
+        ${columns(sql)}
+      from (
+        select * from (${mailboxes(sql, query, offset + limit + 1)}) as a
+        order by a.position offset ${offset} limit ${limit + 1}
+      ) as m join received_document as r on r.id = m.row_id
+    ), marked as (${marking(sql, now)})
+    select * from listed order by position`;
+}
+
+/** How many there are, counted up to LIMITS.firm_documents_counted_max. */
+export async function countFirmReceived(sql: Sql, query: InboxPageQuery): Promise<number> {
+  const most = LIMITS.firm_documents_counted_max;
+  const [row] = await sql<{ readonly total: number }[]>`
+    select count(*)::integer as total from (
+      select 1 from (${mailboxes(sql, query, most)}) as a limit ${most}) as counted`;
+  return row?.total ?? 0;
+}
+
+/** One received document of a firm; undefined when it has none such to see. */
+export async function findFirmReceived(sql: Sql, firmId: FirmId, id: string): Promise<FirmReceived | undefined> {
+  const [row] = await sql<FirmReceived[]>`
+    select f.name as "firmName", ${columns(sql)}
+    from received_document as r join firm as f on f.id = r.firm_id
+      join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+    where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
+  return row;
+}
+
+/** What is pulled of what a firm received. */
+interface ReceivedPullQuery {
+  readonly firmId: FirmId;
+  readonly after: FeedPlace;
+  readonly since: Instant | undefined;
+  /** A regular expression of the document types that are wanted; undefined for all. */
+  readonly type: string | undefined;
+  readonly senderKey: string | undefined;
+  readonly limit: number;
+  readonly now: Instant;
+}
+
+/**
+ * What a firm received after a place, in the order in which it could see it; one row more than the limit where there is
+ * more. Rows of transactions that may still commit, and those after them, come later.
+ */
+export async function pullReceived(sql: Sql, query: ReceivedPullQuery): Promise<(FirmReceived & FeedPlace)[]> {
+  const { firmId, after, since, type = null, limit, now } = query;
+  const senderKey = query.senderKey ?? null;
+  const from = since === undefined ? null : isoInstant(since);
+  return sql<(FirmReceived & FeedPlace)[]>`
+    with listed as materialized (
+      select f.name as "firmName", row_number() over (order by q.transaction_id, q.place) <= ${limit} as is_shown,
+        q.transaction_id, q.place, q.transaction_id::text as "transactionId", q.place::text as position, ${columns(sql)}
+      from (
+        select d.id as row_id, coalesce(d.feed_transaction_id, '1'::xid8) as transaction_id,
+          coalesce(d.feed_position, d.position) as place
+        from received_document as d join participant as p on p.key = d.participant_key and p.firm_id = d.firm_id
+        where d.firm_id = ${firmId} and received_is_visible(d.status)
+          and (coalesce(d.feed_transaction_id, '1'::xid8), coalesce(d.feed_position, d.position))
+            > (${after.transactionId}::text::xid8, ${after.position}::bigint)
+          and coalesce(d.feed_transaction_id, '1'::xid8) < pg_snapshot_xmin(pg_current_snapshot())
+          and (${from}::timestamptz is null or d.received_at >= ${from}::timestamptz)
+          and (${type}::text is null or d.document_type_id ~ ${type}::text)
+          and (${senderKey}::text is null or lower(d.sender) = ${senderKey}::text)
+        order by coalesce(d.feed_transaction_id, '1'::xid8), coalesce(d.feed_position, d.position)
+        limit ${limit + 1}
+      ) as q join received_document as r on r.id = q.row_id join firm as f on f.id = r.firm_id
+    ), marked as (${marking(sql, now)})
+    select * from listed order by transaction_id, place`;
+}
+
+/** Whose turn a change of a document is: the participant that sent or received it. */
+export interface DocumentOwner {
+  readonly direction: "outbound" | "inbound";
+  readonly participantId: ParticipantId;
+}
+
+/** The participant of a document that a firm sent, or received and may see; undefined when there is none such. */
+export async function findDocumentOwner(sql: Sql, firmId: FirmId, id: string): Promise<DocumentOwner | undefined> {
+  const [row] = await sql<DocumentOwner[]>`
+    select 'outbound' as direction, d.sender as "participantId" from document as d
+    where d.id = ${id} and d.firm_id = ${firmId}
+    union all
+    select 'inbound', p.id from received_document as r
+      join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+    where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)`;
+  return row;
+}

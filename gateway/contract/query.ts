@@ -1,0 +1,51 @@
+/** Members that many requests have: whole numbers, instants, participants and ids, each read in one way. */
+import { z } from "zod";
+
+import { isStorable } from "../../engine/base/clock.js";
+import { PARTICIPANT_FORMS, parseParticipantId, parseUuid } from "../../engine/base/ids.js";
+
+/** A whole number of a query in plain digits. @param range  both ends belong to it; `byDefault` is only described */
+export const wholeNumber = (range: { readonly min: number; readonly max: number; readonly byDefault: number }) =>
+  z
+    .string()
+    .regex(/^(?:0|[1-9][0-9]{0,8})$/, `must be a whole number from ${range.min} to ${range.max}`)
+    .transform(Number)
+    .pipe(z.number().min(range.min).max(range.max))
+    .meta({ openapi: { type: "integer", minimum: range.min, maximum: range.max, default: range.byDefault } })
+    .optional();
+
+const ISO_DATE_TIME = z.iso.datetime({ offset: true });
+
+/** An instant with its zone. */
+export const instant = z
+  .string()
+  .refine((text) => ISO_DATE_TIME.safeParse(text).success && isStorable(text), {
+    message: "must be an ISO 8601 date and time with its zone, in the years 1 to 9999",
+  })
+  .transform((text) => Date.parse(text))
+  .meta({ openapi: { type: "string", format: "date-time" } });
+
+/** A participant id in either form. */
+export const participant = z
+  .string()
+  .transform((value, context) => {
+    const parsed = parseParticipantId(value);
+    if (parsed === undefined)
+      context.addIssue({ code: "custom", message: "must be <scheme>:<id>, for example 0245:2020202020" });
+    return parsed ?? z.NEVER;
+  })
+  .meta({ openapi: { type: "string", pattern: PARTICIPANT_FORMS.either.source } });
+
+/** The id of a path; what is none names nothing. @param parse  makes the engine's own kind of id of it */
+export const pathId = <Id extends string>(parse: (text: string) => Id | undefined) =>
+  z
+    .string()
+    .transform((value, context) => {
+      const parsed = parse(value);
+      if (parsed === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+      return parsed ?? z.NEVER;
+    })
+    .meta({ format: "uuid" });
+
+/** Any UUID. */
+export const uuid = pathId(parseUuid);
