@@ -10,6 +10,8 @@ import { createItem } from "../engine/documents/box/create.js";
 import type { BoxWish } from "../engine/documents/box/create.js";
 import { dispatchItem } from "../engine/documents/box/dispatch.js";
 import type { BoxDispatchPorts, ClaimedItem } from "../engine/documents/box/dispatch.js";
+import { operate } from "../engine/documents/box/operate.js";
+import type { BoxStep } from "../engine/documents/box/operate.js";
 import { readBoxItem } from "../engine/documents/box/reads.js";
 import type { BoxItem } from "../engine/documents/box/reads.js";
 import type { DocumentKind } from "./document.js";
@@ -18,6 +20,8 @@ import type { ActorKind, ActorSystem } from "./system.js";
 type BoxProtocol = {
   /** Makes an item, or finds the one that was made under this external id. */
   readonly Create: { readonly ask: BoxWish; readonly reply: { readonly item: BoxItem; readonly isNew: boolean } };
+  /** Schedules, sends, retries or cancels the item of this actor's id. */
+  readonly Operate: { readonly ask: BoxStep; readonly reply: BoxItem };
   /** Hands the item over that this node has leased. */
   readonly Dispatch: { readonly ask: ClaimedItem; readonly reply: null };
 };
@@ -31,6 +35,8 @@ interface BoxPorts extends Omit<BoxDispatchPorts, "accept"> {
   readonly document: DocumentKind;
   /** Tells the dispatchers of the Box that something is due. */
   readonly poke: () => void;
+  /** Tells the dispatchers of documents the same. */
+  readonly pokeDocuments: () => void;
 }
 
 /** Makes the kind of actor through which items are made and leave. */
@@ -49,6 +55,11 @@ export function boxKind(ports: BoxPorts): BoxKind {
         const { id, isNew } = await createItem({ ...ports, workers: validators }, wish);
         return { reply: { item: await readBoxItem(sql, wish.firmId, id), isNew } };
       },
+      Operate: async (_, step) => {
+        const taken = await operate(ports, step);
+        if (taken !== undefined) await dispatchItem(dispatch, taken);
+        return { reply: await readBoxItem(sql, step.firmId, step.id) };
+      },
       Dispatch: async (_, item) => {
         await dispatchItem(dispatch, item);
         return { reply: null };
@@ -61,6 +72,8 @@ export function boxKind(ports: BoxPorts): BoxKind {
 export interface Box {
   /** @throws Refusal as `createItem` does */
   create(wish: BoxWish): Promise<{ readonly item: BoxItem; readonly isNew: boolean }>;
+  /** @throws Refusal as the engine's `operate` does */
+  operate(step: BoxStep): Promise<BoxItem>;
 }
 
 /** Whose turn a new item takes: that of its external id, where it has one. */
@@ -73,4 +86,5 @@ export const boxThroughActors = (
   kind: BoxKind,
 ): Box => ({
   create: (wish) => actors.ask(kind, turnOf(wish.firmId, wish.externalId, newBoxItemId(clock)), "Create", wish),
+  operate: (step) => actors.ask(kind, step.id, "Operate", step),
 });

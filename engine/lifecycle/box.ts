@@ -22,7 +22,8 @@ export const BOX_STATES = [...BOX_OUTBOUND_STATES, "received"] as const;
 export type BoxState = (typeof BOX_STATES)[number];
 
 /** What clients ask for. @source spec/enterprise.md, Box item */
-const BOX_OPERATIONS = ["schedule", "send_now", "retry", "cancel"] as const;
+export const BOX_OPERATIONS = ["schedule", "send_now", "retry", "cancel"] as const;
+export type BoxOperation = (typeof BOX_OPERATIONS)[number];
 
 /**
  * What moves an item. `due`: it was taken for dispatch, the first time or again after whoever had taken it was gone;

@@ -42,6 +42,7 @@ export const OUTBOUND_TRIGGERS = [
   "mls_ab",
   "mls_re",
   "invoice_response",
+  "cancelled",
 ] as const;
 export type OutboundTrigger = (typeof OUTBOUND_TRIGGERS)[number];
 
@@ -84,6 +85,7 @@ export const outboundLifecycle = {
     receipt_confirmed: { to: "delivered", emits: ["document.sent", "document.delivered"] },
     attempts_exhausted: { to: "send_failed", emits: ["document.delivery_failed"] },
     peer_refused: { to: "rejected", emits: ["document.rejected"] },
+    cancelled: { to: "send_failed", emits: ["document.delivery_failed"] },
   },
   sent: {
     receipt_confirmed: { to: "delivered", emits: ["document.delivered"] },

@@ -6,6 +6,7 @@ import { parseBoxItemId, whyExternalIdIsRefused } from "../../engine/base/ids.js
 import type { BoxItemId, FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
 import type { BoxWish } from "../../engine/documents/box/create.js";
+import type { BoxStep } from "../../engine/documents/box/operate.js";
 import type { BoxDetail, BoxItem, BoxQuery } from "../../engine/documents/box/reads.js";
 import { ACTOR_TYPES, actorOf } from "../../engine/identity/audit.js";
 import type { Actor } from "../../engine/identity/audit.js";
@@ -27,6 +28,7 @@ interface BoxPorts {
     readonly offset: number;
   }>;
   item(firmId: FirmId, id: BoxItemId): Promise<BoxDetail>;
+  operate(step: Omit<BoxStep, "audit">, actor: Actor): Promise<BoxItem>;
 }
 
 const COMMON = {
@@ -271,4 +273,81 @@ const createRow = (ports: BoxPorts): Route =>
     },
   });
 
-export const boxRoutes = (ports: BoxPorts): readonly Route[] => [createRow(ports), ...readRows(ports)];
+const operationRow = {
+  ...COMMON,
+  method: "POST",
+  scopes: ["documents:send"],
+  responses: { 200: { description: "The item as it is now.", schema: item } },
+} as const;
+const OPERATION_ERRORS = ["NOT_FOUND", "BOX_ITEM_STATE", "TEMPORARY"] as const;
+const DISPATCH_ERRORS = [...OPERATION_ERRORS, "BOX_DISPATCH_UNAVAILABLE"] as const;
+
+const scheduleRow = (ports: BoxPorts): Route =>
+  route({
+    ...operationRow,
+    operation: "scheduleBoxItem",
+    path: "/box/items/{itemId}/schedule",
+    summary: "Send an item at another time",
+    description: "Of one that is ready, scheduled, failed or needs repair.",
+    errors: [...DISPATCH_ERRORS, "REQUEST_INVALID", "BOX_SCHEDULE_IN_PAST", "BOX_SCHEDULE_TOO_FAR"],
+    request: { params: itemPath, body: z.object({ scheduledFor }) },
+    handler: async (request) => {
+      const { params, body, firm, caller, receivedAt } = request;
+      const step = { firmId: firm.firmId, id: params.itemId, integratorId: caller.integratorId, receivedAt };
+      const changed = await ports.operate(
+        { ...step, operation: "schedule", scheduledFor: body.scheduledFor },
+        actorOf(request),
+      );
+      return { status: 200, body: changed as z.input<typeof item> };
+    },
+  });
+
+/** The operations that need no body. */
+const PLAIN = [
+  {
+    trigger: "send_now",
+    operation: "sendBoxItemNow",
+    path: "/box/items/{itemId}/send-now",
+    summary: "Send an item now",
+    description: "Attempts the dispatch at once, of one that is ready, scheduled, failed or needs repair.",
+    errors: DISPATCH_ERRORS,
+  },
+  {
+    trigger: "retry",
+    operation: "retryBoxItem",
+    path: "/box/items/{itemId}/retry",
+    summary: "Try an item again",
+    description: "One that failed or needs repair; of one that is retrying the next attempt comes at once.",
+    errors: DISPATCH_ERRORS,
+  },
+  {
+    trigger: "cancel",
+    operation: "cancelBoxItem",
+    path: "/box/items/{itemId}/cancel",
+    summary: "Cancel an item that was not sent yet",
+    description: "What was sent or received stays.",
+    errors: OPERATION_ERRORS,
+  },
+] as const;
+
+const plainRows = (ports: BoxPorts): readonly Route[] =>
+  PLAIN.map(({ trigger, ...row }) =>
+    route({
+      ...operationRow,
+      ...row,
+      request: { params: itemPath },
+      handler: async (request) => {
+        const { params, firm, caller, receivedAt } = request;
+        const step = { firmId: firm.firmId, id: params.itemId, integratorId: caller.integratorId, receivedAt };
+        const changed = await ports.operate({ ...step, operation: trigger, scheduledFor: undefined }, actorOf(request));
+        return { status: 200, body: changed as z.input<typeof item> };
+      },
+    }),
+  );
+
+export const boxRoutes = (ports: BoxPorts): readonly Route[] => [
+  createRow(ports),
+  ...readRows(ports),
+  scheduleRow(ports),
+  ...plainRows(ports),
+];

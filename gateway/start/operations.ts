@@ -119,6 +119,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     create: (wish, actor) => box.create({ ...wish, audit: stampOf(actor, clock) }),
     items: (firmId, query) => readBoxItems(sql, firmId, query),
     item: (firmId, id) => readBoxDetail({ sql, sealer }, firmId, id),
+    operate: (wish, actor) => box.operate({ ...wish, audit: stampOf(actor, clock) }),
   })),
   plug(sapiRoutes, ({ actors, participant, inbox }) => ({
     send: (request) => actors.ask(participant, participantKey(request.sender), "ClaimSend", request),

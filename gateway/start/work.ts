@@ -394,6 +394,9 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     poke: () => {
       work?.box.poke();
     },
+    pokeDocuments: () => {
+      (work?.dispatcher.poke ?? announce)();
+    },
   });
 
   const limiter = startLimiter(base, identity);

@@ -74,6 +74,21 @@ export async function claimBoxItems(sql: Sql, claim: BoxClaim): Promise<readonly
       ${one})`;
 }
 
+/** An item that this process has taken by a move of its own; undefined when somebody else has it meanwhile. */
+export async function findTaken(sql: Sql, id: BoxItemId, owner: string): Promise<ClaimedItem | undefined> {
+  const rows = await sql<ClaimedItem[]>`
+    select ${claimedColumns(sql)}
+    from (
+      select i.id, i.firm_id, i.key_id, i.external_id, i.version, i.sender, i.receiver, i.document_type_id,
+        i.process_id, i.document_id, i.tries, 0::double precision as late_ms,
+        box_is_allowed(i.firm_id, i.integrator_id, i.sender) as allowed, p.key_id as payload_key_id,
+        p.sealed as payload_sealed, i.payload_bytes
+      from box_item as i join box_payload as p on p.item_id = i.id
+      where i.id = ${id} and i.lease_owner = ${owner}
+    ) as taken`;
+  return rows[0];
+}
+
 /** How a dispatch ended that made no document. */
 interface BoxDispatchEnd {
   readonly item: Pick<ClaimedItem, "id" | "documentId">;

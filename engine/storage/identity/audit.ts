@@ -29,6 +29,10 @@ export const AUDIT_EVENTS = [
   "firm.assigned",
   "firm.identifier_added",
   "integrator.created",
+  "box.scheduled",
+  "box.sent_now",
+  "box.retried",
+  "box.cancelled",
   "webhook.created",
   "webhook.changed",
   "webhook.deleted",
@@ -110,7 +114,7 @@ export async function listAudit(sql: Sql, scope: AuditScope, query: AuditQuery):
       and (${actorType}::text is null or actor_type = ${actorType})
       and (${since}::timestamptz is null or occurred_at >= ${since}::timestamptz)
       and (${until}::timestamptz is null or occurred_at < ${until}::timestamptz)
-    order by position desc limit ${query.limit}`;
+    order by audit_entry.position desc limit ${query.limit}`;
 }
 
 /** Deletes entries that are old enough to go. @returns rows deleted */

@@ -47,6 +47,8 @@ const RULINGS: readonly [
   ["queued", "attempts_exhausted", "send_failed", ["document.delivery_failed"]],
   ["sent", "attempts_exhausted", "delivery_failed", ["document.delivery_failed"]],
   ["queued", "peer_refused", "rejected", ["document.rejected"]],
+  // Section 7: an item of the Box whose document waits for its next attempt can be cancelled.
+  ["queued", "cancelled", "send_failed", ["document.delivery_failed"]],
   ["sent", "peer_refused", "rejected", ["document.rejected"]],
   ["sent", "mls_re", "rejected", ["document.mls_received", "document.rejected"]],
   ["delivered", "mls_re", "rejected", ["document.mls_received", "document.rejected"]],
