@@ -199,6 +199,11 @@ export const ERRORS = {
     { sapi: "VALIDATION", enterprise: "WEBHOOK_LIMIT_REACHED" },
     "There are as many subscriptions as may be; delete one first, or change one with PATCH.",
   ),
+  WEBHOOK_INACTIVE: row(
+    409,
+    { sapi: "CONFLICT", enterprise: "WEBHOOK_INACTIVE" },
+    "The subscription is switched off; switch it on with PATCH and isActive, then repeat.",
+  ),
   KEY_INACTIVE: row(
     400,
     { sapi: "VALIDATION", enterprise: "KEY_ALREADY_INACTIVE" },

@@ -163,8 +163,57 @@ export const LIMITS = {
   webhook_resolve_ms: 2 * SECOND_MS,
   /** How long the secret before signs beside a new one. Ours. */
   webhook_secret_overlap_ms: 24 * HOUR_MS,
-  /** spec/rulings.md, section 10. */
+  /** spec/rulings.md, section 10: ten attempts over about 44 h; the wait after each, with the jitter of the plan. */
   webhook_attempts_max: 10,
+  webhook_plan_ms: [
+    5 * SECOND_MS,
+    30 * SECOND_MS,
+    2 * MINUTE_MS,
+    10 * MINUTE_MS,
+    30 * MINUTE_MS,
+    2 * HOUR_MS,
+    6 * HOUR_MS,
+    12 * HOUR_MS,
+    24 * HOUR_MS,
+  ],
+  /** spec/rulings.md, section 10: Retry-After is honoured up to 24 h. */
+  webhook_retry_after_max_ms: 24 * HOUR_MS,
+  /** What is read of an answer, and what is kept of it. The first is the issue's, the second ours. */
+  webhook_answer_bytes_max: 16 * KiB,
+  webhook_answer_chars_kept: 2_000,
+  /** spec/shapes.md, section 5: failure_reason (<=400). */
+  webhook_reason_chars_max: 400,
+  /** Attempts of a node at once, and of all nodes at what one owner has behind one origin. Ours. */
+  webhook_attempts_concurrent_max: 64,
+  webhook_per_endpoint: 4,
+  /** A lease outlives the attempt, which the outbound client bounds. */
+  webhook_lease_ms: 60 * SECOND_MS,
+  /** Failures in a row after which an endpoint rests; the rest doubles from the first to the last. Ours. */
+  webhook_breaker_failures: 5,
+  webhook_rest_ms: 5 * SECOND_MS,
+  webhook_rest_max_ms: 60 * SECOND_MS,
+  /** design/reliability.md, 4: disabled after 5 days of failure. */
+  webhook_failing_ms: 5 * DAY_MS,
+  /** Rows of the feed that become deliveries by one statement, and attempts whose ends are written by one. Ours. */
+  webhook_feed_batch: 500,
+  webhook_settle_batch: 64,
+  /** How often a node looks for events and for due deliveries when nobody tells it. */
+  webhook_poll_ms: 500,
+  /** What happens together is seen by one statement: a moment between two of them. */
+  webhook_rest_between_ms: 10,
+  /** How long a delivery is kept that succeeded, and any other; how many go by one statement, and how often. Ours. */
+  webhook_delivered_kept_ms: 7 * DAY_MS,
+  webhook_kept_ms: 30 * DAY_MS,
+  webhook_prune_batch: 1_000,
+  webhook_prune_interval_ms: 5 * MINUTE_MS,
+  /** spec/enterprise.md, Limits: pull page size; spec/shapes.md, section 5: over all firms 500. */
+  webhook_pull_max: 100,
+  webhook_pull_all_max: 500,
+  /** Events confirmed by one call. Ours. */
+  webhook_ack_batch_max: 500,
+  /** Deliveries of one test. Ours. */
+  webhook_test_count_max: 10,
+  webhook_resolution_chars_max: 500,
   /** spec/shapes.md, section 5: GET /webhooks/{id} adds deliveries[<=20]. */
   webhook_latest_deliveries: 20,
   /** Deliveries on one page, and how many can be passed over; a cursor goes further. Ours. */
@@ -933,6 +982,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
     because: "a dispatch must not be begun by a second node while the first still waits for its acceptance",
   },
   { holds: LIMITS.box_page_default <= LIMITS.box_page_max, because: "the default page is a legal page" },
+  {
+    holds: LIMITS.outbound_total_ms < LIMITS.webhook_lease_ms,
+    because: "a delivery that is still under way would be sent by another node, too",
+  },
+  {
+    holds: LIMITS.webhook_plan_ms.length === LIMITS.webhook_attempts_max - 1,
+    because: "there is a wait after each attempt but the last",
+  },
   {
     holds: LIMITS.attempt_lease_ms < LIMITS.stream_ack_wait_ms,
     because: "a message must not be redelivered while its attempt holds the lease",

@@ -89,6 +89,10 @@ export const LOG_EVENTS = {
   "stream.pull_failed": "Messages could not be fetched from the broker.",
   "validator.quarantined":
     "A document has ended two workers; it is refused from now on and kept sealed in DATA_DIR/quarantine.",
+  "webhook.attempt_unwritten":
+    "What became of an attempt to tell a receiver of an event could not be written; it is made again.",
+  "webhook.disabled": "A subscription was switched off: its receiver said that it is gone, or failed for days.",
+  "webhook.look_failed": "Events or deliveries could not be read; the next look comes soon.",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type LogEvent = keyof typeof LOG_EVENTS;

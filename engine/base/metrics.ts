@@ -119,6 +119,32 @@ export const METRICS = {
     labels: [],
     buckets: SECONDS_MLS,
   },
+  webhook_deliveries_total: {
+    kind: "counter",
+    help: "Attempts at telling a receiver of an event, by what became of the delivery: SUCCESS, RETRYING, FAILED, or LOST where another process had taken it over.",
+    labels: ["outcome"],
+  },
+  webhook_delivery_duration_seconds: {
+    kind: "histogram",
+    help: "An event that became a delivery to the receiver's 2xx.",
+    labels: [],
+    buckets: SECONDS_SLOW,
+  },
+  webhook_oldest_due_seconds: {
+    kind: "gauge",
+    help: "Age of the oldest due delivery to an endpoint that does not rest.",
+    labels: [],
+  },
+  webhook_endpoints_resting: {
+    kind: "gauge",
+    help: "Receivers of events to which nothing is sent for now, because they failed again and again.",
+    labels: [],
+  },
+  webhook_feed_lag_seconds: {
+    kind: "gauge",
+    help: "Age of the oldest event that has not become deliveries.",
+    labels: [],
+  },
   idempotency_replays_total: { kind: "counter", help: "Repeats answered from the stored reply.", labels: [] },
   idempotency_conflicts_total: { kind: "counter", help: "Conflicts by code.", labels: ["code"] },
   fencing_rejections_total: {

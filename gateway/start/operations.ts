@@ -43,6 +43,7 @@ import { documentOutboxRoutes } from "../routes/documents/outbox.js";
 import { documentPullRoutes } from "../routes/documents/pull.js";
 import { documentSendRoutes } from "../routes/documents/send.js";
 import { documentViewRoutes } from "../routes/documents/view.js";
+import { pullRoutes } from "../routes/events/pull.js";
 import { webhookRoutes } from "../routes/events/webhooks.js";
 import { onboardingRoutes } from "../routes/people/onboarding.js";
 import { oauthRoutes } from "../routes/people/oauth.js";
@@ -139,6 +140,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     document: (firmId, id, options) => viewDocument({ sql, sealer, validators }, firmId, id, options),
   })),
   plug(webhookRoutes, ({ webhooks }) => webhooks),
+  plug(pullRoutes, ({ webhooks }) => webhooks),
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),

@@ -34,6 +34,7 @@ import type { DocumentWorkers } from "../../engine/documents/accept/validators.j
 import { createAnnouncer } from "../../engine/events/announcer.js";
 import { startRelay } from "../../engine/events/outbox.js";
 import type { Relay } from "../../engine/events/outbox.js";
+import type { Deliverer } from "../../engine/events/webhooks/deliverer.js";
 import type { Streams } from "../../engine/events/streams.js";
 import { createIdentity } from "../../engine/identity/identity.js";
 import type { Identity } from "../../engine/identity/identity.js";
@@ -70,7 +71,7 @@ import { publicRows } from "./operations.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
 import { whyPacksAreRefused } from "./rule-packs.js";
-import { startWebhooks } from "./webhooks.js";
+import { alsoTelling, startWebhooks } from "./webhooks.js";
 
 /** What runs, as the listeners and the operators need it. */
 export interface Work extends PeopleParts {
@@ -342,7 +343,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
 
   const identity = await startIdentity(base, { database, sealer, publicUrl });
   const { pool, validators, jobs } = await startWorkers(base, sealer);
-  const relay = startRelay({ sql, streams, log, metrics });
+  let deliverer: Deliverer | undefined;
+  const relay = alsoTelling(startRelay({ sql, streams, log, metrics }), () => deliverer?.poke());
   stack.add(() => relay.stop());
   const actors = startActors({ log, metrics, monotonic: () => clock.monotonic() });
   const ground: Ground = { base, sql, streams, sealer, validators, relay, actors, node: nodeName(dataDir) };
@@ -405,11 +407,11 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const tenants = { identity, partners, environment: config.ENVIRONMENT, ...people };
   const box = boxThroughActors({ actors, clock }, boxes);
   const lookups = startLookups(base, { sql, accessPoint });
-  const webhooks = startWebhooks(base, { sql, sealer, cursors, actors });
+  const webhooks = startWebhooks(base, { ...ground, cursors, owner: ownerOf(ground.node) });
   const rows = publicRows(
     {
       ...{ clock, log, metrics, sql, sealer, cursors, inbox, validators, archive, actors, document, participant },
-      ...{ ...tenants, recipients, lookups, webhooks, box },
+      ...{ ...tenants, recipients, lookups, webhooks: webhooks.rows, box },
     },
     accessPoint,
   );
@@ -433,6 +435,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       const meter = startMeter({ sql, clock, log });
       stack.add(() => meter.stop());
       work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
+      deliverer = await webhooks.deliver();
     },
   };
 }

@@ -82,7 +82,7 @@ const viewOf = ({ id, url, events, isActive, createdAt }: SubscriptionRow): Subs
 const listedOf = (row: SubscriptionRow): ListedSubscription => ({ ...viewOf(row), failedAttempts: row.failedAttempts });
 
 /** What a sealed secret belongs to. */
-const secretContext = (id: string): string => `webhook_subscription:${id}`;
+export const secretContext = (id: string): string => `webhook_subscription:${id}`;
 
 /** A secret of 256 bits; its own letters, as UTF-8, are the key of the signature. */
 const newSigningSecret = (): string => `whsec_${randomOctets(32).toString("hex")}`;

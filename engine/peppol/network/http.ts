@@ -27,6 +27,8 @@ export interface HttpCall {
   readonly body?: Uint8Array;
   /** Octets of the answer's body; a longer answer ends the call. */
   readonly bytes_max: number;
+  /** Whether a longer answer is read no further instead, and counts with its beginning. @default false */
+  readonly cut?: boolean;
   /** Connection, request and answer together. @default LIMITS.outbound_total_ms */
   readonly timeout_ms?: number;
   /** Certificate and key, both PEM, for a server that asks who we are. */
@@ -69,6 +71,8 @@ interface HttpResponse {
   readonly kind: "response";
   readonly status: number;
   readonly contentType: string;
+  /** The header Retry-After as it came. */
+  readonly retryAfter?: string;
   readonly body: Buffer;
   readonly connection: Connection;
 }
@@ -209,7 +213,9 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
       fail(fault, code, fault === "reset" && outgoing.reusedSocket);
     });
     outgoing.on("response", (response) => {
-      collect(response, call.bytes_max, finish, fail);
+      collect(response, call, finish, (fault) => {
+        fail(fault);
+      });
     });
     outgoing.end(call.body);
   });
@@ -217,22 +223,37 @@ function exchange(outgoing: ClientRequest, call: HttpCall, connectTimeout_ms: nu
 
 function collect(
   response: IncomingMessage,
-  bytes_max: number,
+  { bytes_max, cut = false }: HttpCall,
   finish: (result: HttpResponse) => void,
   fail: (fault: HttpFault) => void,
 ): void {
   const connection = connectionOf(response.socket);
-  if (Number(response.headers["content-length"] ?? 0) > bytes_max) {
+  if (!cut && Number(response.headers["content-length"] ?? 0) > bytes_max) {
     fail("too_large");
     return;
   }
   // Bounded by bytes_max.
   const chunks: Buffer[] = [];
   let received = 0;
+  const answered = (body: Buffer): HttpResponse => {
+    const retryAfter = response.headers["retry-after"];
+    return {
+      kind: "response",
+      status: response.statusCode ?? 0,
+      contentType: response.headers["content-type"] ?? "",
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+      body,
+      connection,
+    };
+  };
   response.on("data", (chunk: Buffer) => {
     received += chunk.length;
-    if (received > bytes_max) fail("too_large");
-    else chunks.push(chunk);
+    if (received <= bytes_max) chunks.push(chunk);
+    else if (!cut) fail("too_large");
+    else {
+      finish(answered(Buffer.concat([...chunks, chunk]).subarray(0, bytes_max)));
+      response.destroy();
+    }
   });
   for (const broken of ["error", "aborted"])
     response.on(broken, () => {
@@ -240,14 +261,7 @@ function collect(
     });
   response.on("end", () => {
     if (!response.complete) fail("reset");
-    else
-      finish({
-        kind: "response",
-        status: response.statusCode ?? 0,
-        contentType: response.headers["content-type"] ?? "",
-        body: Buffer.concat(chunks),
-        connection,
-      });
+    else finish(answered(Buffer.concat(chunks)));
   });
 }
 

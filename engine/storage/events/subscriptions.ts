@@ -121,6 +121,18 @@ export async function removeSubscription(
   return rows[0]?.deleted === true;
 }
 
+/** Switches a subscription off whose receiver is gone or fails for days. @returns false when it was off already */
+export async function disableSubscription(
+  sql: Sql,
+  id: string,
+  reason: "gone" | "failing",
+  audit: AuditStamp,
+): Promise<boolean> {
+  const rows = await sql<{ readonly disabled: boolean }[]>`
+    select disable_webhook(${id}, ${reason}, ${stampParameter(sql, audit)}) as disabled`;
+  return rows[0]?.disabled === true;
+}
+
 /**
  * Puts a new secret beside the old one, which signs too until `oldUntil`. @returns false without such a subscription
  */

@@ -29,6 +29,21 @@ interface WebhookRoutesPorts extends WebhookOperations {
   deadLetters(owner: SubscriptionOwner, asked: DeliveriesAsked): Promise<DeliveryPage>;
 }
 
+const testRun = z.object({
+  testRunId: z.uuid(),
+  mode: z.enum(["direct", "queued"]),
+  event: z.enum(FEED_KINDS),
+  deliveries: z.array(
+    z.object({
+      deliveryId: z.uuid(),
+      webhookEventId: z.uuid(),
+      status: z.enum(DELIVERY_STATUSES),
+      responseStatus: z.number().int().nullable(),
+      error: z.string().nullable(),
+    }),
+  ),
+});
+
 const COMMON = {
   mounts: ["/api/v1"],
   family: "enterprise",
@@ -201,6 +216,9 @@ const singleRows = (ports: WebhookRoutesPorts): readonly Route[] => [
       return { status: 204 };
     },
   }),
+];
+
+const usingRows = (ports: WebhookRoutesPorts): readonly Route[] => [
   route({
     ...WRITES,
     operation: "rotateWebhookSecret",
@@ -220,6 +238,30 @@ const singleRows = (ports: WebhookRoutesPorts): readonly Route[] => [
       const rotated = await ports.rotateSecret({ owner: ownerOf(request), id: request.params.id }, actorOf(request));
       const message = "Store the new secret now; it is not shown again. The old one signs beside it for 24 hours.";
       return { status: 200, body: { ...rotated, message } };
+    },
+  }),
+  route({
+    ...WRITES,
+    operation: "testWebhook",
+    method: "POST",
+    path: "/webhooks/{id}/test",
+    summary: "Tell a subscription of events that never happened",
+    description:
+      "direct sends at once, one attempt each, and answers what came of it; queued goes the way of every delivery. data.test is true in a test and in nothing else.",
+    errors: ["NOT_FOUND", "REQUEST_INVALID", "TEMPORARY"],
+    request: {
+      params: named,
+      query: z.object({
+        event: z.enum(FEED_KINDS).optional().describe("The first of the subscription when absent."),
+        count: wholeNumber(1, LIMITS.webhook_test_count_max, 1),
+        mode: z.enum(["direct", "queued"]).default("direct"),
+      }),
+    },
+    responses: { 200: { description: "The test and what became of it so far.", schema: testRun } },
+    handler: async (request) => {
+      const { event, count, mode } = request.query;
+      const wish = { mode, event, count: count ?? 1 };
+      return { status: 200, body: await ports.test({ owner: ownerOf(request), id: request.params.id }, wish) };
     },
   }),
   route({
@@ -295,10 +337,54 @@ const deadLetterRows = (ports: WebhookRoutesPorts): readonly Route[] => [
       return { status: 200, body: await ports.deadLetters(ownerOf(request), asked) };
     },
   }),
+  route({
+    ...WRITES,
+    operation: "replayWebhookDelivery",
+    method: "POST",
+    path: "/webhook-dead-letter/{deliveryId}/replay",
+    summary: "Send an event again whose delivery failed",
+    description: "With the same event id and ten new attempts. Repeated, it answers the same and sends nothing more.",
+    errors: ["NOT_FOUND", "WEBHOOK_INACTIVE", "TEMPORARY"],
+    request: { params: z.object({ deliveryId: uuid }) },
+    responses: {
+      200: {
+        description: "The new delivery.",
+        schema: z.object({
+          replayedFrom: z.uuid(),
+          deliveryId: z.uuid(),
+          webhookId: z.uuid(),
+          webhookEventId: z.uuid(),
+        }),
+      },
+    },
+    handler: async (request) => ({
+      status: 200,
+      body: await ports.replay({ owner: ownerOf(request), id: request.params.deliveryId }),
+    }),
+  }),
+  route({
+    ...WRITES,
+    operation: "resolveWebhookDelivery",
+    method: "POST",
+    path: "/webhook-dead-letter/{deliveryId}/resolve",
+    summary: "Take a delivery off the dead letters",
+    description: "Nothing is sent. Safe to repeat.",
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    request: {
+      params: z.object({ deliveryId: uuid }),
+      body: z.object({ reason: z.string().min(1).max(LIMITS.webhook_resolution_chars_max).optional() }).optional(),
+    },
+    responses: { 200: { description: "It is resolved.", schema: z.object({ resolved: z.literal(true) }) } },
+    handler: async (request) => {
+      await ports.resolve({ owner: ownerOf(request), id: request.params.deliveryId }, request.body?.reason);
+      return { status: 200, body: { resolved: true as const } };
+    },
+  }),
 ];
 
 export const webhookRoutes = (ports: WebhookRoutesPorts): readonly Route[] => [
   ...makingRows(ports),
   ...singleRows(ports),
+  ...usingRows(ports),
   ...deadLetterRows(ports),
 ];

@@ -52,6 +52,8 @@ export const IMPORT_LAW: readonly Area[] = [
     may: ["base", "lifecycle", "storage"],
     files: [
       ["engine/peppol/network/outbound-address.ts", "where receivers of events may be is judged by the one guard"],
+      ["engine/peppol/network/http.ts", "receivers are called by the one guarded client"],
+      ["engine/peppol/envelope/identifiers.ts", "an event has a word for the type of its document"],
       ["engine/identity/audit.ts", "who changed a subscription is recorded like every other change"],
     ],
   },

@@ -1,0 +1,94 @@
+/**
+ * The loop of one node that turns the feed into deliveries and makes those that are due. It looks when it is told that
+ * something happened, when an attempt ends, and once in LIMITS.webhook_poll_ms.
+ */
+import { LIMITS } from "../../base/limits.js";
+import { errorFields } from "../../base/log.js";
+import { claimDeliveries, fanOutFeed } from "../../storage/events/dispatch.js";
+import { createWake, within } from "../wake.js";
+import { attemptDelivery } from "./attempt.js";
+import type { AttemptPorts } from "./attempt.js";
+
+/** The loop of one node. */
+export interface Deliverer {
+  /** Something happened to a document: look at once. Costs nothing. */
+  poke(): void;
+  /** Takes nothing more, and waits for the attempts under way, at most LIMITS.drain_timeout_ms. Safe to repeat. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs a step again and again; a step that fails is told in the log. @param step  answers how long to wait for the next
+ */
+function repeat({ log }: Pick<AttemptPorts, "log">, component: string, step: () => Promise<number>) {
+  const wake = createWake();
+  let stopping = false;
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      let wait_ms: number = LIMITS.webhook_poll_ms;
+      try {
+        wait_ms = await step();
+      } catch (error) {
+        log.warn("webhook.look_failed", { component, ...errorFields(error) });
+      }
+      if (!stopping && wait_ms > 0) await wake.wait(wait_ms);
+    }
+  };
+  const ended = run();
+  return {
+    poke: wake.poke,
+    stop: () => {
+      stopping = true;
+      wake.poke();
+      return ended;
+    },
+  };
+}
+
+/** Lets a moment pass before the next statement, so that what happens together is seen by one. */
+const rest = (): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, LIMITS.webhook_rest_between_ms);
+  });
+
+/** Starts the loop. Several may run, in one process or in many: each delivery is under the lease of one of them. */
+export function startDeliverer(ports: AttemptPorts): Deliverer {
+  let underWay = 0;
+  let idle: () => void = () => undefined;
+  const ended = (): void => {
+    underWay -= 1;
+    sending.poke();
+    if (underWay === 0) idle();
+  };
+  const sending = repeat(ports, "send", async () => {
+    const places = LIMITS.webhook_attempts_concurrent_max - underWay;
+    if (places === 0) return LIMITS.webhook_poll_ms;
+    const claimed = await claimDeliveries(ports.sql, ports.owner, places);
+    underWay += claimed.length;
+    for (const delivery of claimed) void attemptDelivery(ports, delivery).finally(ended);
+    if (claimed.length > 0) await rest();
+    return LIMITS.webhook_poll_ms;
+  });
+  const feeding = repeat(ports, "feed", async () => {
+    const { read, queued } = await fanOutFeed(ports.sql);
+    if (queued > 0) sending.poke();
+    if (read > 0) await rest();
+    return read > 0 ? 0 : LIMITS.webhook_poll_ms;
+  });
+  let stopped: Promise<void> | undefined;
+  return {
+    poke: feeding.poke,
+    stop: () =>
+      (stopped ??= within(
+        Promise.all([feeding.stop(), sending.stop()]).then(() =>
+          underWay === 0
+            ? undefined
+            : new Promise<void>((resolve) => {
+                idle = resolve;
+              }),
+        ),
+        LIMITS.drain_timeout_ms,
+        undefined,
+      )),
+  };
+}

@@ -1,0 +1,178 @@
+/** Statements of delivery: events become deliveries, deliveries are taken, and what became of them is written. */
+import type { FirmId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import type { OutboundState, OutboundTrigger } from "../../lifecycle/document.js";
+import type { FeedKind } from "../../lifecycle/feed.js";
+import { batched, inOrder } from "../batched.js";
+import type { Json, Sql } from "../sql.js";
+
+/** How far a look at the feed came. */
+interface FannedOut {
+  /** Events that were read. */
+  readonly read: number;
+  /** Deliveries that were made of them. */
+  readonly queued: number;
+}
+
+/** Makes deliveries of the next events of the feed; of nothing while another process is at it. */
+export async function fanOutFeed(sql: Sql): Promise<FannedOut> {
+  const [row] = await sql<{ readonly read: string; readonly queued: string }[]>`
+    select read, queued from fan_out_webhooks(${LIMITS.webhook_feed_batch})`;
+  return { read: Number(row?.read ?? 0), queued: Number(row?.queued ?? 0) };
+}
+
+/** What an envelope is made of: all of it stays as it is, so that every attempt and pull says the same. */
+export interface MessageRow {
+  readonly deliveryId: string;
+  readonly subscriptionId: string;
+  readonly firmId: FirmId;
+  readonly eventId: string;
+  readonly event: FeedKind;
+  readonly documentId: string;
+  readonly occurredAt: Date;
+  readonly createdAt: Date;
+  /** The members of an event that never happened; null for one that did. */
+  readonly testData: Json;
+  /** Null where the document is gone, and for events that never happened. */
+  readonly documentTypeId: string | null;
+  readonly sender: string | null;
+  readonly receiver: string | null;
+  readonly as4MessageId: string | null;
+  readonly number: string | null;
+  readonly amount: string | null;
+  readonly currency: string | null;
+  readonly issueDate: string | null;
+  readonly dueDate: string | null;
+  readonly statusReason: string | null;
+  /** Of an outbound document, oldest first. */
+  readonly history:
+    readonly { readonly status: OutboundState; readonly trigger: OutboundTrigger | "accepted" }[] | null;
+  readonly detail: string | null;
+  readonly meta: Json;
+}
+
+/** The columns of a MessageRow, of rows of webhook_delivery named d that `messageJoins` has joined. */
+export const messageColumns = (sql: Sql) => sql`
+  d.id as "deliveryId", d.subscription_id as "subscriptionId", d.firm_id as "firmId", d.event_id as "eventId", d.event,
+  d.document_id as "documentId", d.occurred_at as "occurredAt", d.created_at as "createdAt", d.test_data as "testData",
+  coalesce(o.document_type_id, r.document_type_id) as "documentTypeId", coalesce(o.sender, r.sender) as sender,
+  coalesce(o.receiver, r.receiver) as receiver, coalesce(o.as4_message_id, r.as4_message_id) as "as4MessageId",
+  coalesce(o.facts, r.facts) ->> 'documentNumber' as number, coalesce(o.facts, r.facts) ->> 'payableAmount' as amount,
+  coalesce(o.facts, r.facts) ->> 'currency' as currency, coalesce(o.facts, r.facts) ->> 'issueDate' as "issueDate",
+  coalesce(o.facts, r.facts) ->> 'dueDate' as "dueDate", o.status_reason as "statusReason",
+  (select jsonb_agg(jsonb_build_object('status', h.status, 'trigger', h.trigger) order by h.version)
+    from document_history as h where h.document_id = o.id) as history, e.detail, e.meta`;
+
+/** What a MessageRow is read from, beside rows of webhook_delivery named d. */
+export const messageJoins = (sql: Sql) => sql`
+  left join document as o on o.id = d.document_id and d.event <> 'document.received' and d.test_data is null
+  left join received_document as r on r.id = d.document_id and d.event = 'document.received' and d.test_data is null
+  left join document_event as e on e.id = d.event_id and d.event <> 'document.received' and d.test_data is null`;
+
+/** A delivery under lease, with all that its attempt needs. */
+export interface ClaimedDelivery extends MessageRow {
+  readonly endpointId: string;
+  /** From 1; an attempt that was cut off is made again under its number. */
+  readonly attempt: number;
+  readonly url: string;
+  readonly secretKeyId: string;
+  readonly secretSealed: Buffer;
+  /** The secret before, while it signs too. */
+  readonly oldSecretKeyId: string | null;
+  readonly oldSecretSealed: Buffer | null;
+  /** False where the integrator's consent has ended since. */
+  readonly allowed: boolean;
+}
+
+/** The columns of a ClaimedDelivery, of rows named d and s that `messageJoins` has joined. */
+export const claimedColumns = (sql: Sql) => sql`
+  ${messageColumns(sql)}, d.endpoint_id as "endpointId", d.attempts + 1 as attempt, s.url,
+  s.secret_key_id as "secretKeyId", s.secret_sealed as "secretSealed",
+  case when s.old_secret_until > now() then s.old_secret_key_id end as "oldSecretKeyId",
+  case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
+  webhook_is_allowed(s.integrator_id, s.firm_id) as allowed`;
+
+/**
+ * Takes due deliveries under lease, fairly over endpoints.
+ * @param places  at most
+ */
+export function claimDeliveries(sql: Sql, owner: string, places: number): PromiseLike<ClaimedDelivery[]> {
+  return sql<ClaimedDelivery[]>`
+    with claimed as materialized (
+      select id from claim_webhooks(${owner}, ${LIMITS.webhook_lease_ms}, ${places}, ${LIMITS.webhook_per_endpoint},
+        ${LIMITS.webhook_breaker_failures})
+    )
+    select ${claimedColumns(sql)}
+    from claimed join webhook_delivery as d on d.id = claimed.id
+    join webhook_subscription as s on s.id = d.subscription_id
+    ${messageJoins(sql)}`;
+}
+
+/** What an end says of the endpoint: that it answers, that it does not, or nothing. */
+export type EndpointHealth = "well" | "ill" | "unknown";
+
+/** What became of one attempt. */
+export interface DeliveryEnd {
+  readonly id: string;
+  readonly owner: string;
+  readonly attempt: number;
+  readonly status: "SUCCESS" | "RETRYING" | "FAILED";
+  /** Until the next attempt; undefined when there is none. */
+  readonly wait_ms: number | undefined;
+  readonly responseStatus: number | undefined;
+  /** The beginning of the answer. */
+  readonly responseBody: string | undefined;
+  readonly cause: string | undefined;
+  readonly health: EndpointHealth;
+}
+
+/**
+ * Writes what became of an attempt. The call returns undefined when the lease was lost, otherwise whether the
+ * subscription has failed for LIMITS.webhook_failing_ms without a break.
+ */
+export const settleDelivery = batched<DeliveryEnd, boolean | undefined>(
+  async (sql, ends) => {
+    const owner = ends[0]?.owner ?? "";
+    const column = <K extends keyof DeliveryEnd>(name: K): (Exclude<DeliveryEnd[K], undefined> | null)[] =>
+      ends.map((end) => (end[name] ?? null) as Exclude<DeliveryEnd[K], undefined> | null);
+    const rows = await sql<{ readonly n: string; readonly failing: boolean }[]>`
+      select n, failing
+      from settle_webhooks(
+        ${owner}, ${column("id")}::uuid[], ${column("attempt")}::integer[], ${column("status")}::text[],
+        ${column("wait_ms")}::bigint[], ${column("responseStatus")}::integer[], ${column("responseBody")}::text[],
+        ${column("cause")}::text[], ${column("health")}::text[], ${LIMITS.webhook_breaker_failures},
+        ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms}, ${LIMITS.webhook_failing_ms}
+      )`;
+    return inOrder(ends, rows, ({ failing }) => failing);
+  },
+  { max: LIMITS.webhook_settle_batch, key: ({ id }) => id },
+);
+
+/** Gives back what earlier processes of a node have under lease. */
+export async function releaseDeliveries(sql: Sql, node: string): Promise<void> {
+  await sql`select release_webhooks(${node})`;
+}
+
+/** For gauges: how old the oldest event is that has not become deliveries, in seconds. */
+export async function feedLag(sql: Sql): Promise<number> {
+  const [row] = await sql<{ readonly lag_s: number }[]>`
+    select coalesce(extract(epoch from now() - (
+      select f.occurred_at from feed_consumer as c
+      cross join lateral read_feed(c.transaction_id, c.position, 1) as f where c.name = 'webhooks' limit 1
+    )), 0)::float8 as lag_s`;
+  return Math.max(0, row?.lag_s ?? 0);
+}
+
+/** For gauges: how long the oldest due delivery waits, in seconds, and how many endpoints rest. */
+export async function censusOfDeliveries(
+  sql: Sql,
+): Promise<{ readonly oldestDue_s: number; readonly resting: number }> {
+  const [row] = await sql<{ readonly oldestDue_s: number; readonly resting: number }[]>`
+    select coalesce(extract(epoch from now() - (
+        select min(d.due_at) from webhook_endpoint as w cross join lateral (
+          select due_at from webhook_delivery where endpoint_id = w.id and due_at is not null order by due_at limit 1
+        ) as d where (w.rest_until is null or w.rest_until <= now()) and d.due_at <= now()
+      )), 0)::float8 as "oldestDue_s",
+      (select count(*)::integer from webhook_endpoint where rest_until > now()) as resting`;
+  return row ?? { oldestDue_s: 0, resting: 0 };
+}

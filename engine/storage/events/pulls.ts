@@ -1,0 +1,106 @@
+/** Statements of events that wait to be pulled, and of their confirmation. */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { IntegratorId } from "../../base/ids.js";
+import type { FeedKind } from "../../lifecycle/feed.js";
+import type { Sql } from "../sql.js";
+import { messageColumns, messageJoins } from "./dispatch.js";
+import type { MessageRow } from "./dispatch.js";
+import type { SubscriptionOwner } from "./subscriptions.js";
+
+/** What is asked of the events of one owner. */
+interface PullQuery {
+  readonly kind: FeedKind | undefined;
+  readonly limit: number;
+}
+
+/** Events of one owner that wait to be pulled, oldest first, each once however many subscriptions have it. */
+export function listPending(
+  sql: Sql,
+  { firmId, integratorId }: SubscriptionOwner,
+  { kind, limit }: PullQuery,
+): PromiseLike<MessageRow[]> {
+  return sql<MessageRow[]>`
+    with page as (
+      select distinct on (p.place) p.place, p.id from webhook_delivery as p
+      where p.owner_id = ${integratorId ?? firmId} and p.firm_id = ${firmId} and p.endpoint_id is null
+        and p.settled_at is null and (${kind ?? null}::text is null or p.event = ${kind ?? null})
+      order by p.place, p.id limit ${limit}
+    )
+    select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
+    ${messageJoins(sql)}
+    order by page.place`;
+}
+
+/** An integrator over all its firms: those whose consent lets it read their events, and none that it has lost since. */
+export interface PullPartner {
+  readonly integratorId: IntegratorId;
+  /** Bindings that the caller's token does not know of do not count. */
+  readonly bindingGeneration: number;
+}
+
+/** The firms whose events an integrator may pull or confirm now. */
+const consenting = (sql: Sql, partner: PullPartner, scope: "webhooks:read" | "webhooks:write") => sql`
+  select b.firm_id from firm_binding as b
+  where b.integrator_id = ${partner.integratorId} and b.state = 'active' and 'enterprise' = any (b.interfaces)
+    and ${scope} = any (b.scopes) and b.revoked_generation <= ${partner.bindingGeneration}`;
+
+/** Events of all firms of an integrator that wait to be pulled, oldest first. */
+export function listPendingOfAll(
+  sql: Sql,
+  partner: PullPartner,
+  { since, limit }: { readonly since: Instant | undefined; readonly limit: number },
+): PromiseLike<MessageRow[]> {
+  const from = since === undefined ? null : isoInstant(since);
+  return sql<MessageRow[]>`
+    with page as (
+      select distinct on (p.place) p.place, p.id from webhook_delivery as p
+      where p.owner_id = ${partner.integratorId} and p.endpoint_id is null and p.settled_at is null
+        and (${from}::timestamptz is null or p.occurred_at >= ${from}::timestamptz)
+        and p.firm_id in (${consenting(sql, partner, "webhooks:read")})
+      order by p.place, p.id limit ${limit}
+    )
+    select ${messageColumns(sql)} from page join webhook_delivery as d on d.id = page.id
+    ${messageJoins(sql)}
+    order by page.place`;
+}
+
+interface AckRow {
+  readonly eventId: string;
+}
+
+/** Confirms events of one owner. @returns those of the ids that are events of it, confirmed now or before */
+export async function confirmEvents(
+  sql: Sql,
+  { firmId, integratorId }: SubscriptionOwner,
+  ids: readonly string[],
+): Promise<string[]> {
+  const rows = await sql<AckRow[]>`
+    with named as (
+      select d.id, d.event_id from webhook_subscription as s
+      join webhook_delivery as d on d.subscription_id = s.id and d.event_id = any (${[...ids]}::uuid[])
+      where s.firm_id = ${firmId} and s.integrator_id is not distinct from ${integratorId ?? null}::uuid
+        and s.deleted_at is null and d.endpoint_id is null
+    ), confirmed as (
+      update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp()
+      from named where d.id = named.id and d.settled_at is null
+    )
+    select distinct event_id as "eventId" from named`;
+  return rows.map(({ eventId }) => eventId);
+}
+
+/** Confirms events of any firm of an integrator. @returns as confirmEvents does */
+export async function confirmEventsOfAll(sql: Sql, partner: PullPartner, ids: readonly string[]): Promise<string[]> {
+  const rows = await sql<AckRow[]>`
+    with named as (
+      select d.id, d.event_id from webhook_subscription as s
+      join webhook_delivery as d on d.subscription_id = s.id and d.event_id = any (${[...ids]}::uuid[])
+      where s.integrator_id = ${partner.integratorId} and s.deleted_at is null and d.endpoint_id is null
+        and s.firm_id in (${consenting(sql, partner, "webhooks:write")})
+    ), confirmed as (
+      update webhook_delivery as d set status = 'SUCCESS', settled_at = clock_timestamp()
+      from named where d.id = named.id and d.settled_at is null
+    )
+    select distinct event_id as "eventId" from named`;
+  return rows.map(({ eventId }) => eventId);
+}

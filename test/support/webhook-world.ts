@@ -1,0 +1,117 @@
+/** Subscriptions, events and a deliverer on a database of its own: the parts that deliver, without a gateway. */
+import { randomUUID } from "node:crypto";
+
+import { systemClock } from "../../engine/base/clock.js";
+import type { FirmId, IntegratorId } from "../../engine/base/ids.js";
+import { silentLog } from "../../engine/base/log.js";
+import { createMetrics } from "../../engine/base/metrics.js";
+import type { Metrics } from "../../engine/base/metrics.js";
+import { startDeliverer } from "../../engine/events/webhooks/deliverer.js";
+import type { Deliverer } from "../../engine/events/webhooks/deliverer.js";
+import { createSubscription, rotateSubscriptionSecret } from "../../engine/events/webhooks/subscriptions.js";
+import type { MadeSubscription } from "../../engine/events/webhooks/subscriptions.js";
+import { OPERATOR } from "../../engine/identity/audit.js";
+import { createFirm } from "../../engine/identity/firms.js";
+import type { FeedKind } from "../../engine/lifecycle/feed.js";
+import { createHttpClient } from "../../engine/peppol/network/http.js";
+import type { Resolve } from "../../engine/peppol/network/outbound-address.js";
+import { createSealer } from "../../engine/storage/sealer.js";
+import type { Sql } from "../../engine/storage/sql.js";
+import { freshDatabase } from "./postgres.js";
+import type { TestDatabase } from "./postgres.js";
+
+const policy = { allowLoopback: true, ownOrigins: [] };
+const sealer = createSealer([Buffer.alloc(32, 7)]);
+
+/** One row of webhook_delivery as tests look at it. */
+export interface DeliveryState {
+  readonly id: string;
+  readonly eventId: string;
+  readonly status: string;
+  readonly attempts: number;
+  readonly cause: string | null;
+  readonly responseStatus: number | null;
+  readonly wait_s: number | null;
+  readonly leased: boolean;
+}
+
+/** A world in which a test makes events happen. */
+export interface WebhookWorld {
+  readonly db: TestDatabase;
+  readonly metrics: Metrics;
+  firm(): Promise<FirmId>;
+  subscribe(
+    firmId: FirmId,
+    url: string | null,
+    options?: { readonly events?: readonly FeedKind[]; readonly integratorId?: IntegratorId },
+  ): Promise<MadeSubscription>;
+  /** @returns the new secret */
+  rotate(firmId: FirmId, subscriptionId: string): Promise<string>;
+  /** Makes an event happen; of a document of its own unless one is named. @returns its id */
+  happen(firmId: FirmId, kind?: FeedKind, documentId?: string): Promise<string>;
+  /** Starts one more deliverer, as another process would have. */
+  deliver(options?: { readonly owner?: string; readonly sql?: Sql; readonly resolve?: Resolve }): Deliverer;
+  states(subscriptionId: string): Promise<DeliveryState[]>;
+  /** Lets every wait end, as time does. */
+  passTime(): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Makes a world on a fresh database. */
+export async function webhookWorld(): Promise<WebhookWorld> {
+  const db = await freshDatabase();
+  const metrics = createMetrics();
+  const undo: (() => Promise<unknown>)[] = [];
+  const { sql } = db;
+  return {
+    db,
+    metrics,
+    firm: () => createFirm({ sql, clock: systemClock }, { name: "Pekáreň s. r. o.", sandbox: true }),
+    subscribe: (firmId, url, { events, integratorId } = {}) =>
+      createSubscription(
+        { sql, sealer, clock: systemClock, addresses: { policy } },
+        { firmId, integratorId },
+        { url, events: events ?? ["document.sent", "document.delivered"], isActive: undefined },
+        OPERATOR,
+      ),
+    rotate: async (firmId, id) => {
+      const named = { owner: { firmId, integratorId: undefined }, id };
+      return (await rotateSubscriptionSecret({ sql, sealer, clock: systemClock }, named, OPERATOR)).secret;
+    },
+    happen: async (firmId, kind = "document.delivered", documentId = randomUUID()) => {
+      const id = randomUUID();
+      await sql`
+        insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+        values (${id}, ${documentId}, ${firmId}, ${kind}, 'system', true, now())`;
+      return id;
+    },
+    deliver: ({ owner = "node/1", sql: own = sql, resolve } = {}) => {
+      const client = createHttpClient({ policy, ...(resolve === undefined ? {} : { resolve }) });
+      const deliverer = startDeliverer({
+        sql: own,
+        sealer,
+        http: client.request,
+        clock: systemClock,
+        log: silentLog,
+        metrics,
+        owner,
+      });
+      undo.push(() => deliverer.stop().finally(client.close));
+      return deliverer;
+    },
+    states: (id) => sql<DeliveryState[]>`
+      select id, event_id as "eventId", status, attempts, cause, response_status as "responseStatus",
+        lease_owner is not null as leased,
+        case when isfinite(due_at) then extract(epoch from due_at - attempted_at)::float8 end as "wait_s"
+      from webhook_delivery where subscription_id = ${id} order by position`,
+    passTime: async () => {
+      await sql`update webhook_endpoint set rest_until = null`;
+      await sql`update webhook_delivery set due_at = now()
+        where lease_owner is null and due_at is not null and isfinite(due_at)`;
+    },
+    end: async () => {
+      for (const step of undo.splice(0).reverse()) await step();
+      await db.drop();
+    },
+  };
+}
