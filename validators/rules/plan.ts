@@ -1,6 +1,6 @@
 /**
- * What is left of the rules for lines of one form: the names in such a line decide which rules concern which of its
- * elements and how every test about names alone comes out, so that only tests of values remain to be made.
+ * What is left of the rules for branches of one form: the names in such a branch decide which rules concern which of
+ * its elements and how every test about names alone comes out, so that only tests of values remain to be made.
  */
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import type { Form } from "../xml/repeats/forms.js";
@@ -13,9 +13,9 @@ interface Match<F extends Facts> {
   readonly pattern: number;
 }
 
-/** One rule for one element of a line. */
+/** One rule for one element of a branch. */
 export interface PlanStep<F extends Facts> {
-  /** The element, counted from the line. */
+  /** The element, counted from the first of the branch. */
   readonly offset: number;
   /** The predicate of the rule; undefined when the form fulfils it. */
   readonly when: Test<F> | undefined;
@@ -32,36 +32,36 @@ export class Plans<F extends Facts> {
   readonly #known = new WeakMap<Form, { readonly key: string; readonly plan: Plan<F> | undefined }>();
 
   /**
-   * The plan for a line, undefined when a test about names cannot be made: then the line is judged like any element.
+   * The plan for a branch, undefined when a test about names cannot be made: then it is judged element by element.
    * @param key  what the plan depends on beside the form: equal keys, equal matches
    * @param matching  the rules whose contexts an element matches, in order
    */
   of(
     doc: XmlDocument,
-    line: { readonly element: ElementId; readonly form: Form },
+    branch: { readonly element: ElementId; readonly form: Form },
     key: string,
     matching: (e: ElementId) => readonly Match<F>[],
   ): Plan<F> | undefined {
-    const known = this.#known.get(line.form);
+    const known = this.#known.get(branch.form);
     if (known?.key === key) return known.plan;
-    const plan = makePlan(doc, line.element, matching);
-    this.#known.set(line.form, { key, plan });
+    const plan = makePlan(doc, branch.element, matching);
+    this.#known.set(branch.form, { key, plan });
     return plan;
   }
 }
 
 function makePlan<F extends Facts>(
   doc: XmlDocument,
-  line: ElementId,
+  branch: ElementId,
   matching: (e: ElementId) => readonly Match<F>[],
 ): Plan<F> | undefined {
   const steps: PlanStep<F>[] = [];
   try {
-    for (let e = line; e < doc.end(line); e += 1) {
+    for (let e = branch; e < doc.end(branch); e += 1) {
       for (const group of byPattern(matching(e))) {
         const left = remaining(doc, e, group);
         const next = steps.length + left.length;
-        for (const step of left) steps.push({ ...step, offset: e - line, next });
+        for (const step of left) steps.push({ ...step, offset: e - branch, next });
       }
     }
     return steps;
@@ -87,11 +87,14 @@ function remaining<F extends Facts>(
 ): readonly Remaining<F>[] {
   const left: Remaining<F>[] = [];
   for (const { rule } of group) {
-    const applies = rule.when === undefined ? true : answeredByForm(rule.when, doc, e);
+    const applies = rule.when === undefined ? true : leftOf(rule.when, doc, e);
     if (applies === false) continue;
     left.push({
-      when: applies === true ? undefined : rule.when,
-      asserts: rule.asserts.filter(({ holds }) => answeredByForm(holds, doc, e) !== true),
+      when: applies === true ? undefined : applies,
+      asserts: rule.asserts.flatMap((assert) => {
+        const holds = leftOf(assert.holds, doc, e);
+        return holds === true ? [] : [{ ...assert, holds: holds === false ? assert.holds : holds }];
+      }),
       ...(rule.survey === undefined ? {} : { survey: rule.survey }),
     });
     if (applies === true) break;
@@ -99,5 +102,6 @@ function remaining<F extends Facts>(
   return left.some(({ asserts, survey }) => asserts.length > 0 || survey !== undefined) ? left : [];
 }
 
-const answeredByForm = <F extends Facts>(test: Test<F>, doc: XmlDocument, e: ElementId): boolean | undefined =>
-  test.byForm?.(doc, e);
+/** What the form leaves of a test: its answer, a quicker test, or the test itself. */
+const leftOf = <F extends Facts>(test: Test<F>, doc: XmlDocument, e: ElementId): boolean | Test<F> =>
+  test.byForm?.(doc, e) ?? test;

@@ -17,19 +17,20 @@ export const NO_FACTS: Facts = { reset: () => undefined };
 export interface Test<F extends Facts = Facts> {
   (doc: XmlDocument, e: ElementId, facts: F): boolean;
   /**
-   * What the form of a line says about the claim for the element of the line, or undefined when its values decide. The
-   * form is known to be plain: an element holds other elements, or text that is more than white space.
+   * What the form of a branch says about the claim for one of its elements: whether it holds, undefined when values
+   * decide, or a quicker test of the values for this element of all branches of the form. The form is known to be
+   * plain: an element holds other elements, or text that is more than white space.
    */
-  readonly byForm?: FormTest;
+  readonly byForm?: FormTest<F>;
 }
-type FormTest = (doc: XmlDocument, e: ElementId) => boolean | undefined;
+type FormTest<F extends Facts> = (doc: XmlDocument, e: ElementId) => boolean | Test<F> | undefined;
 
 /** A test that looks at names only: of the element, what is below and above it, and their attributes. */
 export const ofNames = (test: (doc: XmlDocument, e: ElementId) => boolean): Test =>
   Object.assign((doc: XmlDocument, e: ElementId) => test(doc, e), { byForm: test });
 
-/** A test that names answer at times: `byForm` gives the answer then, and undefined otherwise. */
-export const ofNamesFirst = <F extends Facts>(byForm: FormTest, test: Test<F>): Test<F> =>
+/** A test that names answer at times, or make quicker: see {@link Test.byForm}. */
+export const ofNamesFirst = <F extends Facts>(byForm: FormTest<F>, test: Test<F>): Test<F> =>
   Object.assign((doc: XmlDocument, e: ElementId, facts: F) => test(doc, e, facts), { byForm });
 
 /** What is known about an assert without running it; the catalogue of a rule set is a list of these. */

@@ -10,7 +10,7 @@ import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { internedNames, nameOf } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
-import { formedLines } from "../xml/repeats/forms.js";
+import { formedBranches } from "../xml/repeats/forms.js";
 import type { Form } from "../xml/repeats/forms.js";
 import { nameId } from "./path.js";
 import { Plans } from "./plan.js";
@@ -112,12 +112,12 @@ class Runner<F extends Facts> {
   #judgeAll(doc: XmlDocument, findings: Findings): void {
     const facts = this.#table.facts;
     const concerned = this.#concerned;
-    const { elements, forms } = formedLines(doc);
-    let line = 0;
+    const { elements, forms } = formedBranches(doc);
+    let next = 0;
     for (let e = 0; e < doc.count; e += 1) {
-      if (e === elements[line]) {
-        const plan = this.#planFor(doc, e, forms[line] as Form);
-        line += 1;
+      if (e === elements[next]) {
+        const plan = this.#planFor(doc, e, forms[next] as Form);
+        next += 1;
         if (plan !== undefined) {
           this.#follow(plan, doc, e, findings);
           e = doc.end(e) - 1;
@@ -141,12 +141,12 @@ class Runner<F extends Facts> {
     }
   }
 
-  /** Judges a line by what its form has left open. */
-  #follow(plan: Plan<F>, doc: XmlDocument, line: ElementId, findings: Findings): void {
+  /** Judges a branch by what its form has left open. */
+  #follow(plan: Plan<F>, doc: XmlDocument, branch: ElementId, findings: Findings): void {
     const facts = this.#table.facts;
     for (let i = 0; i < plan.length;) {
       const step = plan[i] as PlanStep<F>;
-      const e = line + step.offset;
+      const e = branch + step.offset;
       if (step.when === undefined || step.when(doc, e, facts)) {
         judge(doc, e, facts, step, findings);
         i = step.next;
@@ -156,7 +156,7 @@ class Runner<F extends Facts> {
     }
   }
 
-  /** Lines of one form come in runs: the last plan is nearly always the next. */
+  /** Branches of one form come in runs, as lines do: the last plan is often the next. */
   #planFor(doc: XmlDocument, element: ElementId, form: Form): Plan<F> | undefined {
     if (this.#lastForm !== form) {
       this.#lastForm = form;

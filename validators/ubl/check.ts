@@ -9,12 +9,12 @@ import { FLAG, NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";
 import { NS, prefixedName, roots, xsi } from "../xml/names.js";
 import type { NameId } from "../xml/names.js";
-import { formedLines } from "../xml/repeats/forms.js";
+import { formedBranches } from "../xml/repeats/forms.js";
 import type { GrammarFinding, GrammarResult, Report } from "./findings.js";
 import { ELEMENT_TYPES } from "./grammar.js";
 import type { ElementType, ValueType } from "./grammar.js";
 import { followsSequence } from "./follows.js";
-import { isRightLine } from "./line-values.js";
+import { isRightBranch } from "./branch-values.js";
 import { explainSequence } from "./order.js";
 import { isText, VALUE_BASES, VALUE_CHECKS, VALUE_WORDS } from "./values.js";
 import type { ValueBase } from "./values.js";
@@ -60,14 +60,14 @@ export function checkGrammar(document: XmlDocument, findingsMax: number): Gramma
   const { count, names } = document;
   const root = names[0] ?? -1;
   modes[0] = MODE.strict;
-  const { elements, forms } = formedLines(document);
+  const { elements, forms } = formedBranches(document);
   const typeHere = (name: NameId): ElementType | undefined => typeOf(name, root);
-  let line = 0;
+  let next = 0;
   for (let e = 0; e < count; e++) {
     const mode = modes[e];
-    if (e === elements[line]) {
-      const form = forms[line++];
-      if (mode === MODE.strict && form !== undefined && isRightLine(document, e, form, typeHere)) {
+    if (e === elements[next]) {
+      const form = forms[next++];
+      if (mode === MODE.strict && form !== undefined && isRightBranch(document, e, form, typeHere)) {
         e = document.end(e) - 1;
         continue;
       }

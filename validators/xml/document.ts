@@ -46,8 +46,14 @@ const NO_ELEMENTS = new Int32Array(0);
 /** A walk over the names costs a twentieth of their index. */
 const NAMES_SEARCHED = 16;
 
-/** Capacity that a thread keeps for the next document; what a larger one needed is given back. */
+/** Capacity that a thread keeps for the next document, about 3 MB; a larger one is kept as long as it is of use. */
 const KEPT_ELEMENTS = 65_536;
+/** Nor more than this, about 24 MB: the elements of the longest payload. */
+const KEPT_ELEMENTS_MAX = 524_288;
+/** Small documents in a row after which a thread gives back what a large one needed. */
+const SMALL_DOCUMENTS = 32;
+/** A document of fewer bytes is small: it cannot have many elements. */
+const SMALL_BYTES = 1_048_576;
 
 /** A copy of another length that keeps the first `used` entries. */
 function resized<A extends Int32Array | Uint8Array>(array: A, used: number, length: number): A {
@@ -95,14 +101,15 @@ export class XmlDocument {
 
   /** The exact bytes that were scanned. */
   source: Buffer = Buffer.alloc(0);
-  /** The same bytes, one character each: equal offsets, and a cheap cut for ASCII text. */
-  latin = "";
   /** Names from DOCUMENT_NAME_BASE upwards. */
   documentNames: DocumentName[] = [];
 
   /** Texts that had to be decoded, by element. */
   readonly #texts = new Map<ElementId, string>();
   readonly #shortTexts = new ShortTexts();
+  #latin: string | undefined;
+  /** Small documents since the last large one. */
+  #smallOnes = 0;
   readonly #byName = new Map<NameId, Int32Array>();
   /** Children of the document element by name; empty until the document is complete. */
   #topFirsts = NO_ELEMENTS;
@@ -115,14 +122,16 @@ export class XmlDocument {
   readonly #declarations = new Map<ElementId, ReadonlyMap<string, string>>();
 
   /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
-  reset(source: Buffer, latin: string): void {
-    if (this.names.length > KEPT_ELEMENTS) {
+  reset(source: Buffer): void {
+    this.#smallOnes = source.length < SMALL_BYTES ? this.#smallOnes + 1 : 0;
+    const kept = this.#smallOnes < SMALL_DOCUMENTS ? KEPT_ELEMENTS_MAX : KEPT_ELEMENTS;
+    if (this.names.length > kept) {
       this.count = 0;
       this.resizeElements(512);
       this.#nameOrder = NO_ELEMENTS;
       this.#positions = NO_ELEMENTS;
     }
-    if (this.attrNames.length > KEPT_ELEMENTS) {
+    if (this.attrNames.length > kept) {
       this.attrTotal = 0;
       this.resizeAttributes(512);
     }
@@ -132,7 +141,7 @@ export class XmlDocument {
     this.count = 0;
     this.attrTotal = 0;
     this.source = source;
-    this.latin = latin;
+    this.#latin = undefined;
     this.documentNames = [];
     this.#texts.clear();
     this.#byName.clear();
@@ -184,6 +193,11 @@ export class XmlDocument {
     this.attrStarts = resized(this.attrStarts, used, length);
     this.attrEnds = resized(this.attrEnds, used, length);
     this.attrFlags = resized(this.attrFlags, used, length);
+  }
+
+  /** The same bytes, one character each: equal offsets. Made when it is first asked for, which few documents need. */
+  get latin(): string {
+    return (this.#latin ??= this.source.toString("latin1"));
   }
 
   name(e: ElementId): NameId {
@@ -243,8 +257,7 @@ export class XmlDocument {
     const start = this.contentStarts[e]!;
     const end = this.contentEnds[e]!;
     if (!this.isPlain(e)) return this.#decodedText(e, start, end);
-    if (end - start <= SHORT_TEXT_BYTES_MAX) return this.#shortTexts.of(this.source, start, end, this.latin);
-    return this.latin.substring(start, end);
+    return this.#asciiText(start, end);
   }
 
   /** Whether the text of e is the very bytes of its content, all of them ASCII. */
@@ -381,14 +394,17 @@ export class XmlDocument {
     return text;
   }
 
+  #asciiText(start: number, end: number): string {
+    return end - start <= SHORT_TEXT_BYTES_MAX
+      ? this.#shortTexts.of(this.source, start, end)
+      : this.source.toString("latin1", start, end);
+  }
+
   #attrText(i: number): string {
     const start = this.attrStarts[i]!;
     const end = this.attrEnds[i]!;
     const flags = this.attrFlags[i]!;
-    if (flags === 0) {
-      if (end - start <= SHORT_TEXT_BYTES_MAX) return this.#shortTexts.of(this.source, start, end, this.latin);
-      return this.latin.substring(start, end);
-    }
+    if (flags === 0) return this.#asciiText(start, end);
     const written = this.source.toString("utf8", start, end);
     return (flags & FLAG.marked) === 0 ? written : attributeText(written);
   }

@@ -19,6 +19,7 @@ const TAB = 0x09,
   HASH = 0x23,
   AMPERSAND = 0x26,
   SEMICOLON = 0x3b,
+  BANG = 0x21,
   LESS = 0x3c,
   GREATER = 0x3e,
   BRACKET = 0x5d,
@@ -235,11 +236,13 @@ export abstract class Lexer {
   }
 
   protected startsWith(at: number, text: string): boolean {
-    return this.document.latin.startsWith(text, at);
+    for (let i = 0; i < text.length; i++) if (this.bytes[at + i] !== text.charCodeAt(i)) return false;
+    return true;
   }
 
   protected isDoctype(at: number): boolean {
-    return /^<!doctype/i.test(this.document.latin.substring(at, at + 9));
+    if (this.bytes[at + 1] !== BANG) return false;
+    return /^<!doctype/i.test(this.document.source.toString("latin1", at, Math.min(at + 9, this.length)));
   }
 
   /** The bytes with a NUL behind them: as they lie in memory when there is one, otherwise a copy. */

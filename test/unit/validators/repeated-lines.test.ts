@@ -9,7 +9,8 @@ import { describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { validateDocument } from "../../../validators/validate.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
-import { formedLines } from "../../../validators/xml/repeats/forms.js";
+import { cac } from "../../../validators/xml/names.js";
+import { formedBranches } from "../../../validators/xml/repeats/forms.js";
 import { scan } from "../../../validators/xml/scanner.js";
 import { seedFrom } from "../../support/random.js";
 
@@ -85,11 +86,48 @@ function verdict(xml: string): unknown {
   };
 }
 
-const commented = (xml: string): string => xml.replace(LINE, (line) => line.replace(">", "><!---->"));
+const commented = (xml: string): string => xml.replace(/^ {2}<cac:\w+>/gmu, "$&<!---->");
+
+/** Changes of what is no line, each of the first place that fits. */
+const OTHER_CHANGES: readonly (readonly [what: RegExp, to: string])[] = [
+  [/<cbc:EndpointID[^>]*>\d+<\/cbc:EndpointID>/u, ""],
+  [/<cbc:EndpointID schemeID="0245">/u, "<cbc:EndpointID>"],
+  [/<cbc:EndpointID schemeID="0245">/u, '<cbc:EndpointID schemeID="9999">'],
+  [/<cbc:StreetName>[^<]*<\/cbc:StreetName>/u, "$&<cac:AddressLine><cbc:Line>1</cbc:Line></cac:AddressLine>"],
+  [/<cbc:IdentificationCode>SK/u, "<cbc:IdentificationCode>XQ"],
+  [/<cac:Country>[\s\S]*?<\/cac:Country>/u, ""],
+  [/<cac:PostalAddress>[\s\S]*?<\/cac:PostalAddress>/u, ""],
+  [/<cac:PartyTaxScheme>[\s\S]*?<\/cac:PartyTaxScheme>/u, "$&$&$&"],
+  [/<cac:PartyTaxScheme>[\s\S]*?<\/cac:PartyTaxScheme>/u, ""],
+  [/<cbc:RegistrationName>[^<]*<\/cbc:RegistrationName>/u, ""],
+  [/<cbc:CompanyID>\d+/u, '<cbc:CompanyID schemeID="0007">1'],
+  [/<cbc:ActualDeliveryDate>[^<]*/u, "<cbc:ActualDeliveryDate>2026-13-01"],
+  [/<cbc:ActualDeliveryDate>[^<]*/u, "<cbc:ActualDeliveryDate>2026-11-01+01:00"],
+  [/<cac:Delivery>/u, "$&<cbc:ID>D1</cbc:ID>"],
+  [/<cbc:PaymentMeansCode>30/u, "<cbc:PaymentMeansCode>49"],
+  [/<cbc:PaymentMeansCode>30/u, "<cbc:PaymentMeansCode>ABC"],
+  [/<cac:PayeeFinancialAccount>[\s\S]*?<\/cac:PayeeFinancialAccount>/u, ""],
+  [/<cbc:ID>SK31/u, "<cbc:ID>SK32"],
+  [/<cac:TaxTotal>\s*<cbc:TaxAmount currencyID="EUR">/u, "$&9"],
+  [/<cac:TaxSubtotal>[\s\S]*?<\/cac:TaxSubtotal>/u, ""],
+  [/<cbc:TaxableAmount currencyID="EUR">/u, '<cbc:TaxableAmount currencyID="CZK">'],
+  [/<cbc:TaxableAmount currencyID="EUR">/u, '<cbc:TaxableAmount currencyID="EUR">x'],
+  [/<cac:TaxTotal>[\s\S]*<\/cac:TaxTotal>/u, "$&$&"],
+  [/<cbc:TaxExclusiveAmount[^>]*>[^<]*<\/cbc:TaxExclusiveAmount>/u, ""],
+  [/<cbc:PayableAmount currencyID="EUR">/u, "$&1"],
+  [/<cbc:PayableAmount currencyID="EUR">[^<]*/u, '<cbc:PayableAmount currencyID="EUR">1.234'],
+  [/<cbc:Note>/u, "<cbc:Note>#QQQ#"],
+  [
+    /<cac:OrderReference>[\s\S]*?<\/cac:OrderReference>/u,
+    "<cac:OrderReference><cbc:SalesOrderID>1</cbc:SalesOrderID></cac:OrderReference>",
+  ],
+];
 
 function linesKnown(xml: string): number {
   const scanned = scan(Buffer.from(xml));
-  return scanned.kind === "refused" ? -1 : formedLines(scanned.document).elements.length;
+  if (scanned.kind === "refused") return -1;
+  const { document } = scanned;
+  return formedBranches(document).elements.filter((e) => document.name(e) === cac.InvoiceLine).length;
 }
 
 describe("lines that repeat each other", () => {
@@ -102,6 +140,16 @@ describe("lines that repeat each other", () => {
       ]);
       expect(xml, what.source).not.toBe(changed([]));
       expect(verdict(xml), `${what.source} → ${to}`).toEqual(verdict(commented(xml)));
+    }
+  });
+
+  test("each change of a party, a total or a payment is found the same, met for the first time or again", () => {
+    for (const [what, to] of OTHER_CHANGES) {
+      const xml = changed([]).replace(what, to);
+      expect(xml, what.source).not.toBe(changed([]));
+      const alone = verdict(commented(xml));
+      for (const time of ["first", "second", "third"])
+        expect(verdict(xml), `${what.source} → ${to}, ${time} time`).toEqual(alone);
     }
   });
 

@@ -130,7 +130,13 @@ export const LINE: LineRule = rule(
     "BR-27",
     "BT-146",
     "The net price of an item must not be negative; make the quantity negative instead.",
-    (doc, e) => price.some(doc, e, isNotNegative, undefined),
+    ofNamesFirst(
+      (doc, e) => {
+        const only = price.count(doc, e) === 1 ? price.first(doc, e) - e : undefined;
+        return only === undefined ? undefined : (d, line) => isNotNegative(d, line + only);
+      },
+      (doc, e) => price.some(doc, e, isNotNegative, undefined),
+    ),
   ),
   fatal(
     "BR-28",

@@ -10,7 +10,7 @@ import { NONE } from "../../xml/document.js";
 import type { ElementId, XmlDocument } from "../../xml/document.js";
 import { internedNames } from "../../xml/names.js";
 import type { NameId } from "../../xml/names.js";
-import { formedLines } from "../../xml/repeats/forms.js";
+import { formedBranches } from "../../xml/repeats/forms.js";
 import type { Form } from "../../xml/repeats/forms.js";
 import { nameId } from "../path.js";
 import { fatal, warning } from "../rule.js";
@@ -222,7 +222,7 @@ class Trie {
     }
   }
 
-  /** Counts in `hits` how often each mark is met below the document element, but not in the lines to pass over. */
+  /** Counts in `hits` how often each mark is met below the document element, but not in the branches to pass over. */
   count(doc: XmlDocument, hits: Hits, passed: readonly ElementId[]): void {
     let next = 0;
     for (let child = doc.first(0); child !== NONE; child = doc.next(child))
@@ -303,8 +303,8 @@ function isAt(doc: XmlDocument, e: ElementId, { names, rooted, except }: Place):
   return !rooted || at === 0;
 }
 
-/** Lines in which no mark can be met, whatever their values: where that is so is the same for all lines of a form. */
-class CleanLines {
+/** Branches in which no mark can be met: as only names decide that, all branches of a form are alike in it. */
+class CleanBranches {
   readonly #trie: Trie;
   readonly #anywhere: Anywhere;
   readonly #hits: Hits;
@@ -318,23 +318,23 @@ class CleanLines {
 
   /** In document order. */
   of(doc: XmlDocument): readonly ElementId[] {
-    const { elements, forms } = formedLines(doc);
+    const { elements, forms } = formedBranches(doc);
     let last: Form | undefined;
     let isClean = false;
-    return elements.filter((line, i) => {
+    return elements.filter((branch, i) => {
       const form = forms[i];
       if (form !== undefined && form !== last) {
         last = form;
-        isClean = this.#known.get(form) ?? this.#examine(doc, line, form);
+        isClean = this.#known.get(form) ?? this.#examine(doc, branch, form);
       }
       return isClean;
     });
   }
 
-  #examine(doc: XmlDocument, line: ElementId, form: Form): boolean {
+  #examine(doc: XmlDocument, branch: ElementId, form: Form): boolean {
     const hits = this.#hits;
-    this.#trie.countBelow(doc, line, hits);
-    for (let e = line; e < doc.end(line); e += 1) this.#anywhere.countAt(doc, e, hits);
+    this.#trie.countBelow(doc, branch, hits);
+    for (let e = branch; e < doc.end(branch); e += 1) this.#anywhere.countAt(doc, e, hits);
     const isClean = hits.isEmpty;
     hits.take();
     this.#known.set(form, isClean);
@@ -349,7 +349,7 @@ export function restrictionSurvey<F extends Facts>(): Survey<F> {
   const anywhere = new Anywhere(restrictions.elements, restrictions.attributes);
   const { allowed, asserts } = restrictions;
   const hits = new Hits(allowed);
-  const clean = new CleanLines(trie, anywhere, allowed);
+  const clean = new CleanBranches(trie, anywhere, allowed);
   return {
     asserts: [...asserts, ...CONDITIONAL_RESTRICTIONS.map(assertFacts)],
     judge: (doc, e, facts, fail) => {

@@ -61,7 +61,10 @@ export function atMostOne(text: string): En16931Test {
 /** string-length(substring-after(child, ".")) <= 2. @throws RuleError XPTY0004 */
 function twoDecimals(name: NameId): En16931Test {
   return ofNamesFirst(
-    (doc, e) => (onlyChild(doc, e, name) === NONE ? true : undefined),
+    (doc, e) => {
+      const child = onlyChild(doc, e, name);
+      return child === NONE || ((d, at) => fractionLengthOf(d, at + child - e) <= 2);
+    },
     (doc, e) => {
       const child = onlyChild(doc, e, name);
       return child === NONE || fractionLengthOf(doc, child) <= 2;

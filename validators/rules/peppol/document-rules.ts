@@ -19,7 +19,7 @@ export const EMPTY_ELEMENTS: Pattern<PeppolFacts> = {
   rules: [
     ruleWhen(
       "*",
-      // Where the form of a line is known, its elements are not empty.
+      // Where the form is known, no element is empty.
       ofNamesFirst(() => false, isEmpty),
       fatal("PEPPOL-EN16931-R008", "", "The element is empty. Give it a value or leave it out.", () => false),
     ),

@@ -5,12 +5,14 @@ import { attr, cac, cbc, roots } from "../../xml/names.js";
 import type { NameId } from "../../xml/names.js";
 import { abs, add, decimal, div, eq, HUNDRED, isZero, le, mul, ONE, roundTo, sign, sub, ZERO } from "../decimal.js";
 import type { Decimal } from "../decimal.js";
+import { ofParts, partDecimal, partOf, partText } from "../parts.js";
+import type { Part } from "../parts.js";
 import { at } from "../path.js";
 import { fatal, ofNames, ofNamesFirst, rule, RuleError, ruleWhen } from "../rule.js";
-import type { Rule } from "../rule.js";
+import type { Rule, Test } from "../rule.js";
 import type { PeppolFacts } from "./facts.js";
 import type { Variant } from "./variant.js";
-import { childDecimal, decimalOf, normalizeSpace } from "../values.js";
+import { childDecimal, decimalOf, normalizeSpace, onlyChild } from "../values.js";
 import { childNormalized, someChildIs, textNode, toDate } from "./xpath.js";
 
 const TOLERANCE = decimal("0.02");
@@ -27,6 +29,25 @@ const isClose = (a: Decimal, b: Decimal): boolean => le(abs(sub(a, b)), TOLERANC
 
 const hasPercentage = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cbc.MultiplierFactorNumeric);
 const hasBase = (doc: XmlDocument, e: ElementId): boolean => doc.has(e, cbc.BaseAmount);
+
+const isPercentageOfBase: Test = ofParts(
+  (doc, e) => ({
+    applies: hasPercentage(doc, e) && hasBase(doc, e),
+    amount: partOf(() => doc.child(e, cbc.Amount)),
+    second: partOf(() => secondChild(doc, e, cbc.Amount)),
+    base: partOf(() => onlyChild(doc, e, cbc.BaseAmount)),
+    percentage: partOf(() => onlyChild(doc, e, cbc.MultiplierFactorNumeric)),
+  }),
+  (doc, parts, distance) => {
+    if (!parts.applies) return true;
+    const amount = partDecimal(doc, parts.amount, distance) ?? ZERO;
+    // As an argument of type xs:decimal each item is converted before it is noticed that a second is too many.
+    if (partDecimal(doc, parts.second, distance) !== undefined) throw new RuleError("XPTY0004");
+    const base = partDecimal(doc, parts.base, distance) ?? ZERO;
+    const percentage = partDecimal(doc, parts.percentage, distance) ?? ZERO;
+    return isClose(amount, div(mul(base, percentage), HUNDRED) ?? ZERO);
+  },
+);
 
 const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
   ruleWhen(
@@ -55,7 +76,7 @@ const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
       "PEPPOL-EN16931-R040",
       "BT-92 BT-93 BT-94 BT-99 BT-100 BT-101 BT-136 BT-137 BT-138 BT-141 BT-142 BT-143",
       "The amount of the allowance or charge is not its base amount times its percentage (0.02 of difference is tolerated). Recalculate it.",
-      ofNamesFirst((doc, e) => (hasPercentage(doc, e) && hasBase(doc, e) ? undefined : true), isPercentageOfBase),
+      isPercentageOfBase,
     ),
     fatal(
       "PEPPOL-EN16931-R043",
@@ -66,25 +87,9 @@ const ALLOWANCE_RULES: readonly Rule<PeppolFacts>[] = [
   ),
 ];
 
-function isPercentageOfBase(doc: XmlDocument, e: ElementId): boolean {
-  if (!hasPercentage(doc, e) || !hasBase(doc, e)) return true;
-  const amount = firstAmount(doc, e);
-  const base = childDecimal(doc, e, cbc.BaseAmount) ?? ZERO;
-  const percentage = childDecimal(doc, e, cbc.MultiplierFactorNumeric) ?? ZERO;
-  return isClose(amount, div(mul(base, percentage), HUNDRED) ?? ZERO);
-}
-
-/**
- * `cbc:Amount` as an argument of type xs:decimal: each item is converted before it is noticed that a second is too
- * many.
- */
-function firstAmount(doc: XmlDocument, e: ElementId): Decimal {
-  const amount = doc.child(e, cbc.Amount);
-  const value = amount === NONE ? ZERO : decimalOf(doc, amount);
-  const second = amount === NONE ? NONE : doc.nextSame(amount);
-  if (second === NONE) return value;
-  decimalOf(doc, second);
-  throw new RuleError("XPTY0004");
+function secondChild(doc: XmlDocument, e: ElementId, name: NameId): ElementId {
+  const first = doc.child(e, name);
+  return first === NONE ? NONE : doc.nextSame(first);
 }
 
 const isTrueOrFalse = (text: string): boolean => text === "true" || text === "false";
@@ -172,6 +177,55 @@ function comparesWith(
   return holds(line, toDate(dates[0] ?? ""));
 }
 
+const isLineAmountRight: Test = ofParts(
+  (doc, line) => ({
+    amount: partOf(() => onlyChild(doc, line, cbc.LineExtensionAmount)),
+    quantity: partOf(() => onlyChild(doc, line, quantityName(doc))),
+    price: partOf(() => PRICE_AMOUNT.one(doc, line)),
+    base: partOf(() => BASE_QUANTITY.one(doc, line)),
+    charges: chargesOf(doc, line),
+  }),
+  (doc, parts, distance) => {
+    const amount = partDecimal(doc, parts.amount, distance) ?? ZERO;
+    const quantity = partDecimal(doc, parts.quantity, distance) ?? ONE;
+    const price = partDecimal(doc, parts.price, distance) ?? ZERO;
+    const written = partDecimal(doc, parts.base, distance) ?? ONE;
+    const base = isZero(written) ? ONE : written;
+    const gross = mul(quantity, base === ONE ? price : (div(price, base) ?? ZERO));
+    if (parts.charges.length === 0) return isClose(amount, gross);
+    const charged = add(gross, sumOf(doc, parts.charges, "true", distance));
+    return isClose(amount, sub(charged, sumOf(doc, parts.charges, "false", distance)));
+  },
+);
+
+/** An allowance or charge of a line. */
+interface Charge {
+  readonly indicator: Part;
+  readonly amounts: readonly ElementId[];
+}
+
+function chargesOf(doc: XmlDocument, line: ElementId): readonly Charge[] {
+  const charges: Charge[] = [];
+  for (let charge = doc.child(line, cac.AllowanceCharge); charge !== NONE; charge = doc.nextSame(charge)) {
+    const amounts: ElementId[] = [];
+    for (let amount = doc.child(charge, cbc.Amount); amount !== NONE; amount = doc.nextSame(amount))
+      amounts.push(amount);
+    const parent = charge;
+    charges.push({ indicator: partOf(() => onlyChild(doc, parent, cbc.ChargeIndicator)), amounts });
+  }
+  return charges;
+}
+
+/** Sum of the line's charges ("true") or allowances ("false"), rounded to two decimals. */
+function sumOf(doc: XmlDocument, charges: readonly Charge[], indicator: string, distance: number): Decimal {
+  let total = ZERO;
+  for (const charge of charges) {
+    if (normalizeSpace(partText(doc, charge.indicator, distance)) !== indicator) continue;
+    for (const amount of charge.amounts) total = add(total, decimalOf(doc, amount + distance));
+  }
+  return roundTo(total, 2);
+}
+
 const LINE_RULES: readonly Rule<PeppolFacts>[] = [
   rule(
     "cac:InvoiceLine | cac:CreditNoteLine",
@@ -185,12 +239,9 @@ const LINE_RULES: readonly Rule<PeppolFacts>[] = [
       "PEPPOL-EN16931-R121",
       "BT-149",
       "The price base quantity must be greater than zero.",
-      ofNamesFirst(
-        (doc, e) => (BASE_QUANTITY.one(doc, e) === NONE ? true : undefined),
-        (doc, e) => {
-          const quantity = BASE_QUANTITY.one(doc, e);
-          return quantity === NONE || sign(decimalOf(doc, quantity)) > 0;
-        },
+      ofParts(
+        (doc, e) => partOf(() => BASE_QUANTITY.one(doc, e)),
+        (doc, quantity, distance) => sign(partDecimal(doc, quantity, distance) ?? ONE) > 0,
       ),
     ),
     fatal(
@@ -222,37 +273,9 @@ function someReferenceIsObject(doc: XmlDocument, line: ElementId): boolean {
   return false;
 }
 
-function isLineAmountRight(doc: XmlDocument, line: ElementId): boolean {
-  const amount = childDecimal(doc, line, cbc.LineExtensionAmount) ?? ZERO;
-  const quantity = childDecimal(doc, line, quantityName(doc)) ?? ONE;
-  const price = pathDecimal(doc, line, PRICE_AMOUNT) ?? ZERO;
-  const written = pathDecimal(doc, line, BASE_QUANTITY) ?? ONE;
-  const base = isZero(written) ? ONE : written;
-  const gross = mul(quantity, base === ONE ? price : (div(price, base) ?? ZERO));
-  if (!doc.has(line, cac.AllowanceCharge)) return isClose(amount, gross);
-  return isClose(amount, sub(add(gross, lineCharges(doc, line, "true")), lineCharges(doc, line, "false")));
-}
-
 /** Invoices count InvoicedQuantity, everything else CreditedQuantity. */
 const quantityName = (doc: XmlDocument): NameId =>
   doc.name(ROOT) === roots.Invoice ? cbc.InvoicedQuantity : cbc.CreditedQuantity;
-
-function pathDecimal(doc: XmlDocument, e: ElementId, path: typeof PRICE_AMOUNT): Decimal | undefined {
-  const found = path.one(doc, e);
-  return found === NONE ? undefined : decimalOf(doc, found);
-}
-
-/** Sum of the line's charges ("true") or allowances ("false"), rounded to two decimals. */
-function lineCharges(doc: XmlDocument, line: ElementId, indicator: string): Decimal {
-  let total = ZERO;
-  for (let charge = doc.child(line, cac.AllowanceCharge); charge !== NONE; charge = doc.nextSame(charge)) {
-    if (childNormalized(doc, charge, cbc.ChargeIndicator) !== indicator) continue;
-    for (let amount = doc.child(charge, cbc.Amount); amount !== NONE; amount = doc.nextSame(amount)) {
-      total = add(total, decimalOf(doc, amount));
-    }
-  }
-  return roundTo(total, 2);
-}
 
 const PRICE_RULES: readonly Rule<PeppolFacts>[] = [
   rule(

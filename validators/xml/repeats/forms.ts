@@ -1,16 +1,16 @@
 /**
- * Lines of one form: the same elements in the same order and nesting, with the same attributes. They differ in their
- * values only, so that whatever depends on names alone is found out once for all of them.
+ * Branches of one form: the same elements in the same order and nesting, with the same attributes. They differ in their
+ * values only, so that whatever depends on names alone is found out once for all of them. A branch is a child of the
+ * document element with what is below it: a line, a party, a total.
  *
- * A form is compared in full, never by a hash alone, so that no document can pass one line off as another. They outlive
+ * A form is compared in full, never by a hash alone, so that no document can pass one branch off as another. They outlive
  * their document, because one sender writes alike; their number is bounded.
  */
 import { FLAG, NONE } from "../document.js";
 import type { ElementId, XmlDocument } from "../document.js";
-import { cac, DOCUMENT_NAME_BASE } from "../names.js";
-import type { NameId } from "../names.js";
+import { DOCUMENT_NAME_BASE } from "../names.js";
 
-/** The elements and attributes of a line, counted from the line itself; compared by identity. */
+/** The elements and attributes of a branch, counted from its first element; compared by identity. */
 export interface Form {
   /** Per element: its name, and one past its last descendant. */
   readonly names: Int32Array;
@@ -20,49 +20,47 @@ export interface Form {
   readonly attrNames: Int32Array;
 }
 
-/** The lines of a document whose forms are known, in document order. */
-interface FormedLines {
+/** The branches of a document whose forms are known, in document order. */
+interface FormedBranches {
   readonly elements: readonly ElementId[];
   /** The form of each. */
   readonly forms: readonly Form[];
 }
 
-/** Lines with more elements are judged one by one. */
+/** Larger branches are judged element by element. */
 const FORM_ELEMENTS_MAX = 256;
 /** Forms that a thread remembers; then it begins anew. */
-const FORMS_MAX = 128;
-/** Keys of lines that were seen once; a power of two. */
+const FORMS_MAX = 512;
+/** Keys of branches that were seen once; a power of two. */
 const SEEN_SLOTS = 1_024;
 const HASH_FACTOR = 0x01000193;
-
-const LINE_NAMES: readonly NameId[] = [cac.InvoiceLine, cac.CreditNoteLine];
 
 const forms = (): Forms => (shared ??= new Forms());
 let shared: Forms | undefined;
 
-/** The lines below the document element whose forms are known; worked out once for each scan. */
-export const formedLines = (doc: XmlDocument): FormedLines => forms().linesOf(doc);
+/** The branches whose forms are known; worked out once for each scan. */
+export const formedBranches = (doc: XmlDocument): FormedBranches => forms().branchesOf(doc);
 
 /** The forms that a thread knows. */
 class Forms {
   readonly #byKey = new Map<number, Form[]>();
   #count = 0;
   readonly #seen = new Int32Array(SEEN_SLOTS);
-  #last: { readonly doc: XmlDocument; readonly scan: number; readonly lines: FormedLines } | undefined;
+  #last: { readonly doc: XmlDocument; readonly scan: number; readonly branches: FormedBranches } | undefined;
 
-  linesOf(doc: XmlDocument): FormedLines {
+  branchesOf(doc: XmlDocument): FormedBranches {
     if (this.#last?.doc !== doc || this.#last.scan !== doc.scans)
-      this.#last = { doc, scan: doc.scans, lines: this.#findLines(doc) };
-    return this.#last.lines;
+      this.#last = { doc, scan: doc.scans, branches: this.#findBranches(doc) };
+    return this.#last.branches;
   }
 
-  /** The lines below the document element whose forms are known, or become known because they are met again. */
-  #findLines(doc: XmlDocument): FormedLines {
+  /** The branches whose forms are known, or become known because they are met again. */
+  #findBranches(doc: XmlDocument): FormedBranches {
     const elements: ElementId[] = [];
     const forms: Form[] = [];
     let last: Form | undefined;
     for (let e = doc.first(0); e !== NONE; e = doc.next(e)) {
-      if (!LINE_NAMES.includes(doc.name(e))) continue;
+      if (!doc.hasElements(e)) continue;
       const form = last !== undefined && hasForm(doc, e, last) ? last : this.#formOf(doc, e);
       if (form === undefined) continue;
       elements.push(e);
@@ -99,7 +97,7 @@ class Forms {
 }
 
 /**
- * Whether a line has the form, and is plain: each of its elements holds either elements or text, no name is the
+ * Whether a branch has the form, and is plain: each of its elements holds either elements or text, no name is the
  * document's own, and no comment, instruction, reference or CDATA stands in it.
  */
 function hasForm(doc: XmlDocument, e: ElementId, form: Form): boolean {

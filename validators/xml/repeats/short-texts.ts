@@ -5,7 +5,7 @@
  * A table of fixed size, in which a new value takes the place of another: whatever documents hold, it does not grow.
  */
 
-/** Longer values are seldom repeated, and V8 cuts them from the source without a copy. */
+/** Longer values are seldom repeated. */
 export const SHORT_TEXT_BYTES_MAX = 12;
 
 const SLOTS = 2_048;
@@ -14,17 +14,14 @@ const HASH_FACTOR = 0x01000193;
 export class ShortTexts {
   readonly #texts: string[] = new Array<string>(SLOTS).fill("");
 
-  /**
-   * The text of bytes[start … end), which are ASCII.
-   * @param latin  the same bytes, one character each
-   */
-  of(bytes: Uint8Array, start: number, end: number, latin: string): string {
+  /** The text of bytes[start … end), which are ASCII. */
+  of(bytes: Buffer, start: number, end: number): string {
     let hash = end - start;
     for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, HASH_FACTOR);
     const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
     const known = this.#texts[slot]!;
     if (isTextOf(known, bytes, start, end)) return known;
-    return (this.#texts[slot] = latin.substring(start, end));
+    return (this.#texts[slot] = bytes.toString("latin1", start, end));
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the grammar asks of lines of one form: the names in them are checked once, so that only values that have a form
+ * What the grammar asks of branches of one form: the names in them are checked once, so that only values that have a form
  * of their own (numbers, dates, codes of languages) remain.
  */
 import { NONE } from "../xml/document.js";
@@ -11,53 +11,53 @@ import type { ElementType, ValueType } from "./grammar.js";
 import { isText, VALUE_CHECKS } from "./values.js";
 import type { ValueCheck } from "./values.js";
 
-/** A value that must have a form, counted from the line. */
-interface LineValue {
+/** A value that must have a form, counted from the first element. */
+interface BranchValue {
   readonly offset: number;
   readonly check: ValueCheck;
 }
 
 /** Whether every name of a form is in its place, and the values that remain; undefined when one is not. */
-const known = new WeakMap<Form, readonly LineValue[] | "irregular">();
+const known = new WeakMap<Form, readonly BranchValue[] | "irregular">();
 
 /**
- * Whether a line is right by the grammar. False says only that it has to be looked at element by element.
+ * Whether a branch is right by the grammar. False says only that it has to be looked at element by element.
  * @param typeOf  the type of an element name in the document
  */
-export function isRightLine(
+export function isRightBranch(
   document: XmlDocument,
-  line: ElementId,
+  branch: ElementId,
   form: Form,
   typeOf: (name: NameId) => ElementType | undefined,
 ): boolean {
   let values = known.get(form);
   if (values === undefined) {
-    values = valuesOf(document, line, typeOf) ?? "irregular";
+    values = valuesOf(document, branch, typeOf) ?? "irregular";
     known.set(form, values);
   }
   if (values === "irregular") return false;
   const { source, contentStarts, contentEnds } = document;
   for (let i = 0; i < values.length; i++) {
     const { offset, check } = values[i]!;
-    if (!check(source, contentStarts[line + offset]!, contentEnds[line + offset]!)) return false;
+    if (!check(source, contentStarts[branch + offset]!, contentEnds[branch + offset]!)) return false;
   }
   return true;
 }
 
 function valuesOf(
   document: XmlDocument,
-  line: ElementId,
+  branch: ElementId,
   typeOf: (name: NameId) => ElementType | undefined,
-): readonly LineValue[] | undefined {
-  const values: LineValue[] = [];
-  for (let e = line; e < document.end(line); e++) {
+): readonly BranchValue[] | undefined {
+  const values: BranchValue[] = [];
+  for (let e = branch; e < document.end(branch); e++) {
     const type = typeOf(document.name(e));
     if (type === undefined || type.kind === "extension") return undefined;
     if (type.kind === "sequence") {
       if (document.attrCount(e) > 0 || !followsSequence(document, e, type)) return undefined;
     } else {
       if (document.first(e) !== NONE || !hasPlainAttributes(document, e, type)) return undefined;
-      if (!isText(type.base)) values.push({ offset: e - line, check: VALUE_CHECKS[type.base] });
+      if (!isText(type.base)) values.push({ offset: e - branch, check: VALUE_CHECKS[type.base] });
     }
   }
   return values;
