@@ -1,4 +1,5 @@
 // Goal: every sentence that a finding can have is told in Slovak too, and a reader is led to the value that is wrong.
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { invoiceWithLines } from "../../../bench/documents.js";
 import { Lines } from "../../../validators/lines.js";
@@ -16,6 +17,7 @@ import { validateDocument } from "../../../validators/validate.js";
 import { XML_FAULTS } from "../../../validators/xml/faults.js";
 import { SCAN_LIMITS } from "../../../validators/xml/limits.js";
 import { documentOf } from "../../support/packs.js";
+import { seedFrom } from "../../support/random.js";
 
 const VALID = invoiceWithLines(1).toString();
 const OPTIONS = { limits: SCAN_LIMITS, day: "2026-11-20" } as const;
@@ -250,5 +252,24 @@ describe("lines and columns", () => {
     expect(new Lines(bytes).positionAt(bytes.length - 1)).toEqual({ line: 2, column: 10_001 });
     expect(new Lines(bytes).positionAt(4_097)).toEqual({ line: 2, column: 1 });
     expect(new Lines(Buffer.from("y".repeat(20_000))).positionAt(19_999)).toEqual({ line: 1, column: 20_000 });
+  });
+
+  test("places asked for in any order are those that counting from the start gives", () => {
+    const piece = fc.constantFrom("\n", "\r", "\r\n", "\t", "a", "abcdefgh", "é", "😀", "x".repeat(4_090));
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), fc.array(fc.nat(), { maxLength: 20 }), (pieces, places) => {
+        const text = pieces.join("");
+        const bytes = Buffer.from(text);
+        const lines = new Lines(bytes);
+        for (const place of places) {
+          const before = [...text].slice(0, place % ([...text].length + 1)).join("");
+          // A place between the two characters of one line end counts as the new line.
+          const started = before.split(/\r\n|\r|\n/u);
+          const column = 1 + (started.at(-1)?.length ?? 0);
+          expect(lines.positionAt(Buffer.byteLength(before))).toEqual({ line: started.length, column });
+        }
+      }),
+      { seed: seedFrom(20_261_122), numRuns: 200 },
+    );
   });
 });
