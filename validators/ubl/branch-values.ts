@@ -1,6 +1,6 @@
 /**
- * What the grammar asks of branches of one form: the names in them are checked once, so that only values that have a form
- * of their own (numbers, dates, codes of languages) remain.
+ * What the grammar asks of branches of one form: the names in them are checked once, so that only values that have a
+ * form of their own (numbers, dates, codes of languages) remain.
  */
 import { NONE } from "../xml/document.js";
 import type { ElementId, XmlDocument } from "../xml/document.js";

@@ -3,8 +3,8 @@
  * values only, so that whatever depends on names alone is found out once for all of them. A branch is a child of the
  * document element with what is below it: a line, a party, a total.
  *
- * A form is compared in full, never by a hash alone, so that no document can pass one branch off as another. They outlive
- * their document, because one sender writes alike; their number is bounded.
+ * A form is compared in full, never by a hash alone, so that no document can pass one branch off as another. Forms
+ * outlive their document, because one sender writes alike; their number is bounded.
  */
 import { FLAG, NONE } from "../document.js";
 import type { ElementId, XmlDocument } from "../document.js";
