@@ -923,11 +923,13 @@ export const LIMITS = {
   // Mapper
   /** A cell of a spreadsheet holds no more characters. */
   mapper_cell_chars_max: 32_767,
-  /** Rows and columns of a CSV; an invoice has 999 lines, and a head. Ours. */
+  /** Rows and columns of a CSV, lines of a text; an invoice has 999 lines, and a head. Ours. */
   mapper_rows_max: 5_000,
   mapper_columns_max: 200,
   /** Octets of a CSV or a text. Ours: an invoice on 50 pages has 150 KB. */
   mapper_text_bytes_max: 2 * MiB,
+  /** Characters of a line of text in which labels are looked for. Ours. */
+  mapper_text_line_chars_max: 2_000,
   /** Elements of an XML source, its depth, and attributes of one element. Ours. */
   mapper_xml_elements_max: 200_000,
   mapper_xml_depth_max: 64,

@@ -1,5 +1,6 @@
 /** Reads the values that were found and keeps the best of each member; everything doubtful becomes an issue. */
 import { LIMITS } from "../../base/limits.js";
+import type { Party } from "../draft.js";
 import type { ValueKind } from "./fields.js";
 import { issueOf } from "./issues.js";
 import type { IssueCode, IssuePlace, MapIssue } from "./issues.js";
@@ -39,7 +40,11 @@ export class Collection {
   // Bounded by the same values.
   readonly #said = new Set<string>();
 
-  constructor(reading: Reading) {
+  readonly #own: Party;
+
+  /** @param own  the firm that sends: what stands under no heading and is its own is not the recipient's */
+  constructor(reading: Reading, own: Party) {
+    this.#own = own;
     this.#issues = [...reading.issues];
     this.attachments = reading.attachments ?? [];
     this.#unmapped = new Set(reading.unmapped);
@@ -88,7 +93,7 @@ export class Collection {
   /** @param line  the members of the line in which it was found; undefined for the head */
   take(found: FoundValue, line?: FieldValues): void {
     const read = readValue(found.kind, found.value, this.#mark);
-    const target = targetOf(found.target, read.instead);
+    const target = this.#ownerOf(targetOf(found.target, read.instead), read.value, found.certainty);
     const field = this.fieldOf(target, line);
     const isCompared = /^(?:check|supplier)/u.test(target);
     // What is only compared is not worth a word when it cannot be read.
@@ -105,6 +110,17 @@ export class Collection {
     const name = read.beside.target;
     if (members !== undefined && !members.has(name))
       this.put(name, { value: read.beside.value, certainty: CERTAINTY.named, source: found.source }, members);
+  }
+
+  #ownerOf(target: string, value: string | undefined, certainty: number): string {
+    const { ico, dic, icDph } = this.#own;
+    const own: Readonly<Record<string, string | undefined>> = {
+      "recipient.companyId": ico,
+      "recipient.taxId": dic,
+      "recipient.vatId": icDph,
+    };
+    const isOurs = certainty < LOOK_AT && value !== undefined && Object.hasOwn(own, target) && own[target] === value;
+    return isOurs ? target.replace("recipient", "supplier") : target;
   }
 
   put(target: string, member: FieldValue, line?: FieldValues): void {

@@ -6,13 +6,14 @@ import type { Exact } from "../exact.js";
 import { SLOVAK_SCHEME } from "../terms.js";
 import type { Collection, FieldValue, FieldValues } from "./collect.js";
 import type { IssueCode } from "./issues.js";
-import { CERTAINTY } from "./names.js";
+import { CERTAINTY, fold } from "./names.js";
 
 /** The member states whose VAT ids begin with other letters than their country's code. */
 const COUNTRY_OF_PREFIX: Readonly<Record<string, string>> = { EL: "GR", XI: "GB" };
 
 export function derive(members: Collection): void {
   deriveReference(members);
+  deriveType(members);
   deriveAddress(members);
   deriveCountry(members);
   deriveExternalId(members);
@@ -52,6 +53,16 @@ function deriveReference(members: Collection): void {
       code: "CONVERTED",
       certainty: CERTAINTY.named,
     });
+}
+
+/** `Dobropis č. 7`: the label of the number says what the document is. */
+const CREDIT_NOTE = /^(?:dobropis|gutschrift|creditnote|opravnydanovydoklad)/u;
+
+function deriveType(members: Collection): void {
+  const number = members.head.get("number");
+  if (number === undefined || members.head.has("type") || !CREDIT_NOTE.test(fold(number.source ?? ""))) return;
+  const certainty = CERTAINTY.named;
+  add(members, { target: "type", value: "credit_note", from: number, code: "IMPLIED", certainty });
 }
 
 /** `Hlavná 48, 040 01 Košice`. */

@@ -17,7 +17,8 @@ const NEEDED_IN_LINES = ["description", "quantity", "unitPrice", "vatRate"];
 const IDENTIFIERS = ["recipient.networkId", "recipient.companyId", "recipient.taxId", "recipient.vatId"];
 
 /** FieldValues that the caller may leave to the Connector, and those that have been told of under their own codes. */
-const NOT_TOLD: ReadonlySet<string> = new Set(["JSON-MISSING", "JSON-UNKNOWN", "JSON-PARTICIPANT"]);
+const NOT_TOLD: ReadonlySet<string> = new Set(["JSON-UNKNOWN", "JSON-PARTICIPANT"]);
+const NOT_NEEDED: ReadonlySet<string> = new Set(["issueDate", "buyerReference", "recipient.networkId"]);
 
 export function judgeDocument(members: Collection, document: InvoiceObject, own: Party): void {
   findMissing(members);
@@ -28,7 +29,9 @@ export function judgeDocument(members: Collection, document: InvoiceObject, own:
   for (const { field, ruleId, message } of problems.found) {
     const name = bodyField(field);
     if (NOT_TOLD.has(ruleId) || members.issues.some((issue) => issue.field === name)) continue;
-    if (ruleId === "JSON-VAT-ZERO") members.tell("VAT_REASON_MISSING", { field: name });
+    if (ruleId === "JSON-MISSING") {
+      if (!NOT_NEEDED.has(name)) members.tell("MISSING", { field: name });
+    } else if (ruleId === "JSON-VAT-ZERO") members.tell("VAT_REASON_MISSING", { field: name });
     else members.tell("INVALID", { field: name, detail: message.en });
   }
   if (draft !== undefined) compare(members, draft);
@@ -76,12 +79,15 @@ function compareSender(members: Collection, own: Party): void {
 
 /** What arithmetic proves to be read as it was meant. */
 const PROVEN: ReadonlySet<IssueCode> = new Set(["AMBIGUOUS_NUMBER", "UNCERTAIN"]);
-const NUMBERS = ["quantity", "unitPrice", "vatRate", "discount"];
+const NUMBERS = ["quantity", "unitPrice", "vatRate", "discount", "description", "unit"];
+const WORDS: ReadonlySet<string> = new Set(["description", "unit"]);
 
 function prove(members: Collection, line: FieldValues, names: readonly string[]): void {
   for (const name of names) {
     const member = line.get(name);
-    if (member === undefined || member.certainty >= CERTAINTY.named) continue;
+    // Which column a row's words stand in is proven with its numbers; what a vague name means is not.
+    const isTooVague = WORDS.has(name) && (member?.certainty ?? 0) < CERTAINTY.implied;
+    if (member === undefined || member.certainty >= CERTAINTY.named || isTooVague) continue;
     line.set(name, { ...member, certainty: Math.max(member.certainty, CERTAINTY.named) });
     members.settle(members.fieldOf(name, line), PROVEN);
   }
@@ -101,7 +107,8 @@ function compare(members: Collection, draft: Draft): void {
     if (read === undefined || stated === undefined) continue;
     const { gross } = read;
     // Some write the amount before the discount.
-    if (stated === lineNet(read) || stated === gross) prove(members, line, ["quantity", "unitPrice", "discount"]);
+    if (stated === lineNet(read) || stated === gross)
+      prove(members, line, ["quantity", "unitPrice", "discount", "description", "unit"]);
     else if ((line.get("checkNet")?.certainty ?? 0) >= LOOK_AT) {
       isRight = false;
       members.tell("TOTALS_DIFFER", {

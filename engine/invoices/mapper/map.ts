@@ -9,6 +9,7 @@ import { derive } from "./derive.js";
 import { HEAD_FIELDS, LINE_FIELDS } from "./fields.js";
 import { judgeDocument } from "./judge.js";
 import { readCsv } from "./sources/read-csv.js";
+import { readText } from "./sources/read-text.js";
 import { readXml } from "./sources/read-xml.js";
 import { readJson } from "./sources/json.js";
 import { CERTAINTY, kindOfTarget } from "./names.js";
@@ -21,11 +22,13 @@ interface Read {
   readonly dictionary: Dictionary;
 }
 
-const READERS: Partial<Readonly<Record<SourceType, (input: MapInput) => Read>>> = {
+const READERS: Readonly<Record<SourceType, (input: MapInput) => Read>> = {
   csv: ({ sourceText = "", fieldMap }) => {
     const dictionary = new Dictionary(fieldMap);
     return { reading: readCsv(sourceText, dictionary), dictionary };
   },
+  text: textOf,
+  pdf_text: textOf,
   xml: ({ sourceText = "", fieldMap }) => readXml(sourceText, fieldMap),
   json: ({ sourceJson, fieldMap }) => {
     const dictionary = new Dictionary(fieldMap);
@@ -33,14 +36,16 @@ const READERS: Partial<Readonly<Record<SourceType, (input: MapInput) => Read>>> 
   },
 };
 
+function textOf({ sourceText = "", fieldMap }: MapInput): Read {
+  const dictionary = new Dictionary(fieldMap);
+  return { reading: readText(sourceText, dictionary), dictionary };
+}
+
 /** Maps a source. What is wrong with it is told in the answer; nothing of it is thrown. */
 export function mapSource(input: MapInput): MapOutput {
   try {
-    const reader = READERS[input.sourceType];
-    if (reader === undefined)
-      throw new UnreadableSource("MAPPER-SOURCE", `sourceType ${input.sourceType} is not read.`);
-    const { reading, dictionary } = reader(input);
-    return assemble(new Collection(reading), dictionary, input);
+    const { reading, dictionary } = READERS[input.sourceType](input);
+    return assemble(new Collection(reading, input.own), dictionary, input);
   } catch (error) {
     if (!(error instanceof UnreadableSource)) throw error;
     return { kind: "unreadable", ruleId: error.ruleId, message: error.message };

@@ -59,6 +59,10 @@ const NEUTRAL: ReadonlySet<string> = new Set(
   creditnote dobropis gutschrift meta amounts currency`.split(/\s+/u),
 );
 
+/** The party that a heading is about: `Odberateľ:`. */
+export const partyHeading = (text: string): PartyRole | undefined =>
+  rolesOf(fold(text)).find(({ rest }) => rest === "")?.role;
+
 const ofParty = (role: PartyRole, meaning: Meaning | undefined): Meaning | undefined =>
   meaning === undefined ? undefined : { ...meaning, target: `${role}.${meaning.target}` };
 
@@ -81,8 +85,10 @@ export function headMeaning(path: readonly string[], within?: PartyRole): Meanin
       HEAD.get(leaf) ?? own.map(({ role, rest }) => partyMember(role, rest)).find((member) => member !== undefined)
     );
   const above = folded.slice(0, -1).flatMap((name) => rolesOf(name).filter((_, at) => at === 0));
-  const role = above.at(-1)?.role ?? within;
+  const role = above.at(-1)?.role;
   if (role !== undefined) return ofParty(role, PARTY.get(leaf));
+  // Beside a party's block there can be members of the head.
+  if (within !== undefined && PARTY.has(leaf)) return ofParty(within, PARTY.get(leaf));
   // `dates.due`, `order.number`: the name is told by both.
   const both = HEAD.get(parent + leaf) ?? HEAD.get(leaf + parent);
   if (both?.certainty === CERTAINTY.named) return both;

@@ -1,6 +1,6 @@
 /**
  * Goal: sources as programs and people write them become the document that they mean, or the issue that says what is
- * doubtful. Method: samples in several shapes, each folder with what is expected of its files.
+ * doubtful. Method: samples in eight shapes, each folder with what is expected of its files.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -19,6 +19,8 @@ const SHAPES: Readonly<Record<string, SourceType>> = {
   "csv-blocks": "csv",
   "xml-ubl": "xml",
   "xml-programs": "xml",
+  text: "text",
+  "pdf-text": "pdf_text",
 };
 
 interface Expected {
@@ -72,4 +74,10 @@ describe.each(Object.keys(SHAPES))("the samples %s", (shape) => {
   test("each sample has an expectation", () => {
     expect(Object.keys(expectationsOf(shape)).sort()).toEqual([...filesOf(shape)].sort());
   });
+});
+
+test("there are sixty samples, in eight shapes", () => {
+  const shapes = Object.keys(SHAPES);
+  expect(shapes).toHaveLength(8);
+  expect(shapes.flatMap(filesOf)).toHaveLength(60);
 });
