@@ -355,8 +355,13 @@ export const LIMITS = {
   /** spec/shapes.md, section 6: the pull interface's limit is 1 to 500. */
   pull_page_default: 100,
   pull_page_max: 500,
-  /** spec/shapes.md, section 6: client_reference. */
+  /** spec/shapes.md, section 6: client_reference and the notes of marks. */
   client_reference_chars_max: 256,
+  mark_note_chars_max: 500,
+  /** Answers to one document that are listed, the newest. Ours. */
+  responses_listed_max: 100,
+  /** Entries of the timeline and attempts in a support packet. Ours. */
+  support_packet_entries_max: 500,
   /** Legal issue deadline in days, from the day on which it is in force. @source design/reliability.md, K-07 */
   issue_deadline_days: [
     { from: "2027-01-01", days: 15 },

@@ -36,12 +36,18 @@ import {
   readSentStates,
 } from "../../engine/documents/reads/sent.js";
 import type { OutboxAsked, SentPullAsked } from "../../engine/documents/reads/sent.js";
+import { ownerOf } from "../../engine/documents/reads/marks.js";
+import type { Mark } from "../../engine/documents/reads/marks.js";
+import { readResponses } from "../../engine/documents/reads/responses.js";
+import { readSupportPacket } from "../../engine/documents/reads/support-packet.js";
+import { statusNamed } from "../../engine/documents/inbound/respond.js";
 import { sendMany } from "../../engine/documents/send/batch.js";
 import { preflightHanded, sendHanded } from "../../engine/documents/send/send.js";
 import type { SendFacts } from "../../engine/documents/send/send.js";
 import type { Caller } from "../../engine/identity/caller.js";
 import { readableFirms } from "../../engine/identity/contexts.js";
 import { readOwnFirm } from "../../engine/identity/partners/firms.js";
+import type { ResponseCode } from "../../engine/lifecycle/response.js";
 import type { Recipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
@@ -63,6 +69,12 @@ export interface DocumentParts {
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
   readonly participant: ParticipantKind;
+}
+
+interface Answer {
+  readonly id: ReceivedDocumentId;
+  readonly code: ResponseCode;
+  readonly note: string | undefined;
 }
 
 type EventsPage = Parameters<typeof readDocumentEvents>[3];
@@ -134,4 +146,17 @@ export const pullPorts = (parts: DocumentParts) => ({
   },
   receipt: (firmId: FirmId, id: DocumentId) => readDocumentReceipt(parts, firmId, id),
   events: (firmId: FirmId, asked: Pick<SentPullAsked, "since" | "limit">) => pullOutboundEvents(parts, firmId, asked),
+});
+
+/** What a firm says of a document, and what support needs to know. */
+export const handlingPorts = (parts: DocumentParts) => ({
+  respond: (firmId: FirmId, { id, code, note }: Answer) =>
+    parts.actors.ask(parts.document, id, "Respond", { firmId, status: statusNamed(code), note }),
+  responses: (firmId: FirmId, id: string) => readResponses(parts, firmId, id),
+  mark: async (firmId: FirmId, mark: Mark) => {
+    const { participantId } = await ownerOf(parts.sql, firmId, mark.id);
+    const key = participantKey(participantId);
+    return parts.actors.ask(parts.participant, key, "Mark", { owner: { firmId, participantId }, mark });
+  },
+  supportPacket: (firmId: FirmId, id: string) => readSupportPacket(parts, firmId, id),
 });

@@ -38,6 +38,7 @@ import { mapperRoutes } from "../routes/connector/mapper.js";
 import { connectorRoutes } from "../routes/connector/respond.js";
 import { boxRoutes } from "../routes/box.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
+import { documentHandlingRoutes } from "../routes/documents/handling.js";
 import { documentInboxRoutes } from "../routes/documents/inbox.js";
 import { documentOutboxRoutes } from "../routes/documents/outbox.js";
 import { documentPullRoutes } from "../routes/documents/pull.js";
@@ -62,7 +63,7 @@ import { companyLookupRoutes } from "../routes/lookup/companies.js";
 import { participantLookupRoutes } from "../routes/lookup/participants.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { LookupParts } from "./lookup.js";
-import { inboxPorts, lifecyclePorts, outboxPorts, pullPorts, sendPorts } from "./documents.js";
+import { handlingPorts, inboxPorts, lifecyclePorts, outboxPorts, pullPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
 import type { PeopleParts } from "./people.js";
 import { webRoutes } from "../routes/web.js";
@@ -135,6 +136,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(documentOutboxRoutes, outboxPorts),
   plug(documentInboxRoutes, inboxPorts),
   plug(documentPullRoutes, pullPorts),
+  plug(documentHandlingRoutes, handlingPorts),
   plug(documentViewRoutes, ({ sql, sealer, validators }) => ({
     view: validators.view.bind(validators),
     document: (firmId, id, options) => viewDocument({ sql, sealer, validators }, firmId, id, options),

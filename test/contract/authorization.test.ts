@@ -367,8 +367,8 @@ describe.each(serverForms)("the %s form", (form) => {
     };
     /** By the beginning of a path: an id that is there and belongs to others. */
     const ids: readonly (readonly [RegExp, string])[] = [
-      [/^\/documents\//, document],
-      [/^\/(document\/receive|connector\/documents)\//, received],
+      [/^\/(document\/receive|documents\/inbox|inbound\/documents|connector\/documents)\//, received],
+      [/^\/(outbound\/)?documents\//, document],
       [/^\/box\/items\//, await boxItem()],
       [/^\/firms\//, firms.foreign.firmId],
       [/^\/integrator\/keys\//, other.key.id],
@@ -391,7 +391,13 @@ describe.each(serverForms)("the %s form", (form) => {
           },
           row.request.body === undefined
             ? undefined
-            : JSON.stringify({ status: "accepted", scheme: "0245", identifier: "2120000017", scheduledFor }),
+            : JSON.stringify({
+                status: row.context === "customer" ? "accepted" : "AP",
+                state: "read",
+                scheme: "0245",
+                identifier: "2120000017",
+                scheduledFor,
+              }),
         );
         return { status, ...(json["error"] as object), requestId: "", correlation_id: "" };
       };

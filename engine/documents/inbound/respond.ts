@@ -150,7 +150,7 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
     const counting = earlier.findLast((sent) => !isLostResponse(sent.status))?.code;
     if (!mayFollow(counting, code))
       throw new Refusal("RESPONSE_STATE", [
-        { field: "status", message: `The document is ${statusOf(counting)} already.` },
+        { field: "status", message: `The document is ${statusNamed(counting)} already.` },
       ]);
     const id = newId(ports.clock);
     const payload = buildInvoiceResponse({ id, issuedAt: now, sender: buyer, receiver: seller, code, note, invoice });
@@ -177,7 +177,7 @@ export async function respond(ports: RespondPorts, request: RespondRequest): Pro
 }
 
 /** The name of an answer's code. */
-const statusOf = (code: string | undefined): ResponseStatus =>
+export const statusNamed = (code: string | undefined): ResponseStatus =>
   RESPONSE_STATUSES.find((name) => RESPONSE_OF_STATUS[name] === code) ?? "received";
 
 /** The last answer that a firm gave to a received document; undefined when it gave none. @throws Refusal TEMPORARY */
@@ -195,7 +195,7 @@ export async function readResponse(
 > {
   const last = (await orTemporary(listServiceMessages(sql, id, "invoice_response"))).at(-1);
   if (last === undefined) return undefined;
-  const status = statusOf(last.code);
+  const status = statusNamed(last.code);
   const delivery =
     last.status === "delivered" ? "sent" : last.status === "queued" || last.status === "sent" ? "queued" : "failed";
   return { status, delivery, reason: last.note ?? null, respondedAt: isoInstant(last.createdAt) };

@@ -3,6 +3,7 @@ import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { RecordedOutcome } from "../../lifecycle/attempt.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
@@ -165,3 +166,20 @@ export const pullSentEvents = (
       and (${from}::timestamptz is null or e.occurred_at >= ${from}::timestamptz)
     order by e.transaction_id, e.position limit ${query.limit + 1}`;
 };
+
+/** One attempt at a sent document, without the words of others. */
+interface SentAttempt {
+  readonly number: number;
+  readonly outcome: RecordedOutcome | null;
+  readonly code: string | null;
+  readonly retryable: boolean | null;
+  /** The receiving access point, where the document was transmitted. */
+  readonly seat: string | null;
+  readonly startedAt: Date;
+  readonly finishedAt: Date | null;
+}
+
+/** The attempts at a document, the first first. @param id  whose it is has been checked */
+export const listSentAttempts = (sql: Sql, id: string, limit: number): PromiseLike<SentAttempt[]> => sql<SentAttempt[]>`
+  select number, outcome, code, retryable, seat, started_at as "startedAt", finished_at as "finishedAt"
+  from document_attempt where document_id = ${id} order by number limit ${limit}`;

@@ -1,0 +1,208 @@
+/** What a firm says to and of a document, and what support needs to know of it. @source spec/shapes.md, section 6 */
+import { z } from "zod";
+
+import type { FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
+import { parseReceivedDocumentId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import type { RespondReply } from "../../../engine/documents/inbound/respond.js";
+import { MARK_STATES } from "../../../engine/documents/reads/marks.js";
+import type { Mark, Marked } from "../../../engine/documents/reads/marks.js";
+import type { readResponses } from "../../../engine/documents/reads/responses.js";
+import type { readSupportPacket } from "../../../engine/documents/reads/support-packet.js";
+import { RECEIVED_WORDS } from "../../../engine/documents/reads/received.js";
+import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
+import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
+import type { ResponseCode } from "../../../engine/lifecycle/response.js";
+import { pathId, uuid } from "../../contract/query.js";
+import { route } from "../../contract/route.js";
+import type { Route } from "../../contract/route.js";
+
+/** Each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
+interface HandlingPorts {
+  /** Gives the answer to the document's actor. @throws Refusal RESPONSE_STATE, DOCUMENT_INVALID */
+  respond(
+    firmId: FirmId,
+    answer: { readonly id: ReceivedDocumentId; readonly code: ResponseCode; readonly note: string | undefined },
+  ): Promise<RespondReply>;
+  responses(firmId: FirmId, id: string): ReturnType<typeof readResponses>;
+  /** Gives the mark to the actor of the participant that sent or received the document. */
+  mark(firmId: FirmId, mark: Mark): Promise<Marked>;
+  supportPacket(firmId: FirmId, id: string): ReturnType<typeof readSupportPacket>;
+}
+
+const COMMON = {
+  mounts: ["/api/v1"],
+  family: "enterprise",
+  credential: "bearer",
+  context: "firm",
+  rate: "enterprise",
+  tag: "Documents",
+} as const;
+
+const code = z.enum(RESPONSE_CODES);
+const anyDocument = z.object({ id: uuid });
+const codeOrNull = code.nullable().meta({ openapi: { type: "string", enum: [...RESPONSE_CODES], nullable: true } });
+
+const response = z.object({
+  id: z.uuid(),
+  direction: z.enum(["received", "sent"]).describe("By whom: the buyer of what was sent, or the firm itself."),
+  status: codeOrNull,
+  reason: z.string().nullable(),
+  applied: z.boolean().describe("Whether it counts; one that may not follow another is shown and changes nothing."),
+  outcome: z.string().nullable().describe("What came of a received one."),
+  delivery: z.enum(["sent", "queued", "failed"]).nullable().describe("How far the firm's own has come."),
+  respondedAt: z.iso.datetime(),
+});
+
+const PACKET_STATES = [...OUTBOUND_STATES, "held", ...RECEIVED_WORDS];
+const PACKET_EVENTS = [...TIMELINE_KINDS, "document.received", "document.shown", "document.acknowledged"];
+
+const finding = z.object({ ruleId: z.string(), location: z.string(), message: z.string() }).partial();
+const packet = z.object({
+  documentId: z.uuid(),
+  generatedAt: z.iso.datetime(),
+  direction: z.enum(["outbound", "inbound"]),
+  status: z.string().meta({ openapi: { type: "string", enum: [...PACKET_STATES] } }),
+  validation: z.object({ errors: z.array(finding), warnings: z.array(finding) }).nullable(),
+  versions: z.object({ ruleSets: z.array(z.string()) }),
+  timeline: z.array(
+    z.object({
+      eventType: z.string().meta({ openapi: { type: "string", enum: [...PACKET_EVENTS] } }),
+      actor: z.enum(["system", "user", "api"]),
+      code: z.string().nullable(),
+      occurredAt: z.iso.datetime(),
+    }),
+  ),
+  attempts: z.array(
+    z.object({
+      number: z.number().int(),
+      outcome: z.string().nullable(),
+      code: z.string().nullable(),
+      retryable: z.boolean().nullable(),
+      seat: z.string().nullable(),
+      startedAt: z.iso.datetime(),
+      finishedAt: z.iso.datetime().nullable(),
+    }),
+  ),
+  evidence: z.record(z.string(), z.unknown()).describe("As GET /documents/{id}/evidence answers it."),
+  marks: z.array(z.object({ state: z.enum(MARK_STATES), markedAt: z.iso.datetime() })),
+});
+
+const answerRows = (ports: HandlingPorts): readonly Route[] => [
+  route({
+    ...COMMON,
+    operation: "respondToDocument",
+    receives: true,
+    method: "POST",
+    path: "/documents/{id}/respond",
+    scopes: ["documents:write"],
+    summary: "Answer a received document",
+    description:
+      "Sends the counterparty a Peppol Invoice Response. The same status and note as the last answer are given back as they were, `idempotent` true, and not sent again, unless that answer surely did not arrive.",
+    request: {
+      params: z.object({ id: pathId(parseReceivedDocumentId) }),
+      body: z.object({
+        status: code.describe(
+          "AB received, IP in process, UQ under query, CA conditionally accepted, RE rejected, AP accepted, PD paid.",
+        ),
+        note: z.string().max(LIMITS.response_note_chars_max).optional().describe("Why; the counterparty reads it."),
+      }),
+    },
+    responses: {
+      200: {
+        description: "The answer, sent or on its way.",
+        schema: z.object({
+          documentId: z.uuid(),
+          status: code,
+          reason: z.string().nullable(),
+          delivery: z.enum(["sent", "queued"]),
+          respondedAt: z.iso.datetime(),
+          idempotent: z.boolean(),
+        }),
+      },
+    },
+    errors: ["NOT_FOUND", "RESPONSE_STATE", "DOCUMENT_INVALID", "TEMPORARY"],
+    handler: async ({ firm, params: { id }, body: { status, note } }) => {
+      const { response: said, idempotent } = await ports.respond(firm.firmId, { id, code: status, note });
+      const { delivery, reason = null, respondedAt } = said;
+      return { status: 200, body: { documentId: id, status, reason, delivery, respondedAt, idempotent } };
+    },
+  }),
+  route({
+    ...COMMON,
+    operation: "listDocumentResponses",
+    method: "GET",
+    path: "/documents/{id}/responses",
+    scopes: ["documents:read"],
+    summary: "What was answered to a document",
+    description:
+      "Oldest first: what the buyer answered to a sent document, or what the firm answered to a received one.",
+    request: { params: anyDocument },
+    responses: {
+      200: {
+        description: "The answers, those that do not count included.",
+        schema: z.object({ documentId: z.uuid(), responses: z.array(response) }),
+      },
+    },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ firm, params }) => ({ status: 200, body: await ports.responses(firm.firmId, params.id) }),
+  }),
+];
+
+const supportRows = (ports: HandlingPorts): readonly Route[] => [
+  route({
+    ...COMMON,
+    operation: "markDocument",
+    method: "POST",
+    path: "/documents/{id}/mark",
+    scopes: ["documents:write"],
+    summary: "Note how the firm itself handled a document",
+    description:
+      "`processed` acknowledges a received document, and what became of a sent one. `read`, `delivered` (to the firm's own program) and `failed` (to get there) are noted. The state of the transport never changes. Repeated: the first time stays, a newer note counts.",
+    request: {
+      params: anyDocument,
+      body: z.object({
+        state: z.enum(MARK_STATES),
+        note: z.string().trim().min(1).max(LIMITS.mark_note_chars_max).optional(),
+      }),
+    },
+    responses: {
+      200: {
+        description: "The mark as it stands.",
+        schema: z.object({
+          documentId: z.uuid(),
+          state: z.enum(MARK_STATES),
+          note: z.string().nullable(),
+          markedAt: z.iso.datetime(),
+          acknowledgedAt: z.iso.datetime().nullable(),
+        }),
+      },
+    },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ firm, params: { id }, body: { state, note } }) => ({
+      status: 200,
+      body: await ports.mark(firm.firmId, { id, state, note }),
+    }),
+  }),
+  route({
+    ...COMMON,
+    operation: "getSupportPacket",
+    method: "GET",
+    path: "/documents/{id}/support-packet",
+    scopes: ["evidence:read"],
+    summary: "What support needs to know of a document",
+    description: "Evidence, timeline, attempts, verdict and versions; nothing of what the document says.",
+    request: { params: anyDocument },
+    responses: { 200: { description: "The packet.", schema: packet } },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ firm, params }) => ({
+      status: 200,
+      body: (await ports.supportPacket(firm.firmId, params.id)) as unknown as z.input<typeof packet>,
+    }),
+  }),
+];
+
+export const documentHandlingRoutes = (ports: HandlingPorts): readonly Route[] => [
+  ...answerRows(ports),
+  ...supportRows(ports),
+];
