@@ -5,6 +5,8 @@
 import { delivery } from "../engine/documents/delivery/chain.js";
 import { attemptDocument } from "../engine/documents/delivery/dispatch.js";
 import type { ClaimedAttempt, DispatchPorts } from "../engine/documents/delivery/dispatch.js";
+import { workOn } from "../engine/documents/delivery/leases.js";
+import type { Held } from "../engine/documents/delivery/leases.js";
 import { release } from "../engine/documents/inbound/held.js";
 import { judge } from "../engine/documents/inbound/mls-duties.js";
 import type { DutyPorts } from "../engine/documents/inbound/mls-duties.js";
@@ -26,7 +28,7 @@ type DocumentProtocol = {
   /** Moves this document as a status of another provider says. */
   readonly Follow: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Judges the received document of this actor's id, whose duty this node has leased. */
-  readonly Judge: { readonly ask: Parameters<typeof judge>[1]; readonly reply: null };
+  readonly Judge: { readonly ask: Held<Parameters<typeof judge>[1]>; readonly reply: null };
   /** Shows the held document of this actor's id to its firm, as an operator decided; answers whether it was held. */
   readonly Release: { readonly ask: null; readonly reply: boolean };
   /** Answers the received document of this actor's id for the firm that received it. */
@@ -69,8 +71,8 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
         return { reply: null };
       },
       Follow: async (_, read, key) => ({ reply: await followStatus(ports.statuses, key, read) }),
-      Judge: async (_, duty) => {
-        await judge(ports.duties, duty);
+      Judge: async (_, held) => {
+        await workOn(held, (duty) => judge(ports.duties, duty));
         return { reply: null };
       },
       Release: async (_, __, key) => ({ reply: await release(ports.duties, key as ReceivedDocumentId) }),

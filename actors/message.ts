@@ -3,6 +3,8 @@
  * status that names no document of ours.
  */
 import { provedDelivery } from "../engine/documents/delivery/chain.js";
+import { workOn } from "../engine/documents/delivery/leases.js";
+import type { Held } from "../engine/documents/delivery/leases.js";
 import { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import type { ServiceDispatchPorts } from "../engine/documents/delivery/service-dispatch.js";
 import { submitDueReports } from "../engine/documents/reports.js";
@@ -15,7 +17,7 @@ type Leased = Parameters<typeof attemptMessage>[1];
 
 type MessageProtocol = {
   /** Makes the attempt that this node has leased. */
-  readonly Attempt: { readonly ask: Leased; readonly reply: null };
+  readonly Attempt: { readonly ask: Held<Leased>; readonly reply: null };
   /** Settles a received status of this actor's id that names no document of ours. */
   readonly Settle: { readonly ask: ReadStatus; readonly reply: Awaited<ReturnType<typeof followStatus>> };
   /** Makes the reports that are due; answers how many. */
@@ -36,8 +38,8 @@ export function messageKind(ports: MessagePorts): MessageKind {
     idle_ms: 0,
     start: () => null,
     handlers: {
-      Attempt: async (_, leased) => {
-        await attemptMessage(dispatch, leased);
+      Attempt: async (_, held) => {
+        await workOn(held, (leased) => attemptMessage(dispatch, leased));
         return { reply: null };
       },
       Settle: async (_, read, key) => ({ reply: await followStatus(ports, key, read) }),

@@ -5,8 +5,11 @@
  */
 import { alertOverdueHeld } from "../engine/documents/inbound/held.js";
 import { leaseDuties } from "../engine/documents/inbound/mls-duties.js";
+import type { judge } from "../engine/documents/inbound/mls-duties.js";
 import type { DueStatusWork } from "../engine/documents/provider.js";
+import { freeUnheld, give, Leases } from "../engine/documents/delivery/leases.js";
 import { leaseMessages } from "../engine/documents/delivery/service-dispatch.js";
+import type { attemptMessage } from "../engine/documents/delivery/service-dispatch.js";
 import { keyOfStatus, readDueStatuses } from "../engine/documents/inbound/statuses.js";
 import type { ReadStatus, StatusReadPorts } from "../engine/documents/inbound/statuses.js";
 import { createWake } from "../engine/events/wake.js";
@@ -23,7 +26,20 @@ export interface StatusWorkPorts
   readonly actors: ActorSystem;
   readonly document: DocumentKind;
   readonly message: MessageKind;
+  /** What this process works on. @default nobody asks for it */
+  readonly hand?: Hand;
 }
+
+type Duty = Parameters<typeof judge>[1];
+type Message = Parameters<typeof attemptMessage>[1];
+
+/** The leases of this process, by their kind. */
+interface Hand {
+  readonly duties: Leases<Duty>;
+  readonly messages: Leases<Message>;
+}
+
+const newHand = (): Hand => ({ duties: new Leases(), messages: new Leases() });
 
 /** Waits for all of them. @returns how many were answered; the others are still due and are told in the log */
 async function answered(
@@ -60,24 +76,39 @@ export const STATUS_STEPS = {
     return count;
   },
   /** Received documents that are to be judged. */
-  duties: async (ports: StatusWorkPorts): Promise<number> =>
-    answered(
+  duties: async (ports: StatusWorkPorts): Promise<number> => {
+    const { duties } = ports.hand ?? newHand();
+    return answered(
       ports,
       "duties",
-      (await leaseDuties(ports)).map((duty) => ports.actors.ask(ports.document, duty.id, "Judge", duty)),
-    ),
+      (await leaseDuties(ports)).map((duty) =>
+        give(duties.hold(duty), (held) => ports.actors.ask(ports.document, duty.id, "Judge", held)),
+      ),
+    );
+  },
   /** Received documents that could not be judged in time: said again and again until an operator has seen to them. */
   held: async (ports: StatusWorkPorts): Promise<number> => {
     await alertOverdueHeld(ports);
     return 0;
   },
   /** Messages of ours that are to be sent. */
-  messages: async (ports: StatusWorkPorts): Promise<number> =>
-    answered(
+  messages: async (ports: StatusWorkPorts): Promise<number> => {
+    const { messages } = ports.hand ?? newHand();
+    return answered(
       ports,
       "messages",
-      (await leaseMessages(ports)).map((leased) => ports.actors.ask(ports.message, leased.id, "Attempt", leased)),
-    ),
+      (await leaseMessages(ports)).map((leased) =>
+        give(messages.hold(leased), (held) => ports.actors.ask(ports.message, leased.id, "Attempt", held)),
+      ),
+    );
+  },
+  /** Leases of this process that it does not work on: they are due again at once. */
+  leases: async (ports: StatusWorkPorts): Promise<number> => {
+    const { duties, messages } = ports.hand ?? newHand();
+    const count = await freeUnheld(ports, { duties: duties.ids(), messages: messages.ids() });
+    if (count > 0) ports.log.warn("dispatch.leases_freed", { component: "nobody", count });
+    return count;
+  },
   /** Monthly reports: one actor makes them, that of the provider itself. */
   reports: async ({ actors, message, provider }: StatusWorkPorts): Promise<number> =>
     actors.ask(message, provider.participant, "Report", null),
@@ -99,6 +130,7 @@ const TIMINGS: Readonly<Record<keyof typeof STATUS_STEPS, Timing>> = {
   duties: { every_ms: LIMITS.status_poll_ms, makesDue: ["messages"], abreast: 2 },
   held: { every_ms: LIMITS.mls_decide_again_ms, makesDue: [], abreast: 1 },
   messages: { every_ms: LIMITS.status_poll_ms, makesDue: [], abreast: 1 },
+  leases: { every_ms: LIMITS.service_lease_look_ms, makesDue: ["duties", "messages"], abreast: 1 },
   reports: { every_ms: LIMITS.report_look_ms, makesDue: ["messages"], abreast: 1 },
 };
 
@@ -111,7 +143,8 @@ export interface StatusWork {
 }
 
 /** Starts the timers of one node; any number of nodes may run them. */
-export function startStatusWork(ports: StatusWorkPorts): StatusWork {
+export function startStatusWork(given: StatusWorkPorts): StatusWork {
+  const ports: StatusWorkPorts = { ...given, hand: newHand() };
   const names = Object.keys(STATUS_STEPS) as (keyof typeof STATUS_STEPS)[];
   let stopping = false;
   const runners = names.flatMap((name) =>

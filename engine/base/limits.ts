@@ -436,6 +436,8 @@ export const LIMITS = {
   lease_look_ms: 15 * SECOND_MS,
   lease_look_soon_ms: 2 * SECOND_MS,
   lease_young_ms: 5 * SECOND_MS,
+  /** The same look for messages between providers and documents to be judged, of which a process has few. */
+  service_lease_look_ms: 5 * SECOND_MS,
   /** `kurier reconcile` counts due documents as far as this: whether there are more makes no difference to a person. */
   due_counted_max: 100_000,
   /** How often a node looks for attempts that have become due. */

@@ -10,6 +10,8 @@ import { acknowledge, createInbox } from "../../engine/documents/inbound/inbox.j
 import type { Inbox, Reader } from "../../engine/documents/inbound/inbox.js";
 import { sampleInvoice } from "../../engine/invoices/sample-invoice.js";
 import { alertOverdueHeld, observeHeld } from "../../engine/documents/inbound/held.js";
+import { give, Leases, workOn } from "../../engine/documents/delivery/leases.js";
+import { leaseMessages } from "../../engine/documents/delivery/service-dispatch.js";
 import { leaseDuties, observePendingMls } from "../../engine/documents/inbound/mls-duties.js";
 import { openPayload } from "../../engine/storage/payloads/payloads.js";
 import { readResponse, respond } from "../../engine/documents/inbound/respond.js";
@@ -30,7 +32,9 @@ import type { ResponseStatus } from "../../engine/peppol/responses/invoice-respo
 import type { Exchange, InboundExchange, Outcome, Transport } from "../../engine/peppol/transport.js";
 import { findOperatorReceived, listOperatorReceived } from "../../engine/storage/documents/operations.js";
 import { acknowledgeReceived } from "../../engine/storage/documents/received.js";
+import type { TakenDuty } from "../../engine/storage/documents/duties.js";
 import { releaseServiceLeases, takeServiceMessages } from "../../engine/storage/documents/service-messages.js";
+import type { TakenMessage } from "../../engine/storage/documents/service-messages.js";
 import { attemptOnce, makeDue } from "../support/attempts.js";
 import { eventually } from "../support/eventually.js";
 import { fakeClock } from "../support/fake-clock.js";
@@ -632,7 +636,7 @@ test("a verdict that finds its document shown already says nothing of it", async
   const [leased] = await leaseDuties(bench.ports);
   if (leased === undefined) throw new Error("nothing is due");
   expect(await release(id)).toBe(true);
-  await bench.node.actors.ask(bench.node.document, id, "Judge", leased);
+  await bench.node.actors.ask(bench.node.document, id, "Judge", new Leases<typeof leased>().hold(leased));
   expect(await stateOf(id)).toBe("RECEIVED");
   expect(await db.sql`select 1 from service_message`).toHaveLength(0);
 });
@@ -708,11 +712,71 @@ test("what a dead process was judging is judged at once by the next one on its d
   expect([await stateOf(id), said()]).toEqual(["REFUSED", ["RE"]]);
 });
 
+/** Leases that were taken this long ago. */
+const taken = (ago_s: number): PromiseLike<unknown> => db.sql`
+  with duties as (update mls_duty set lease_until = lease_until - ${ago_s} * interval '1 second')
+  update service_message set lease_until = lease_until - ${ago_s} * interval '1 second'`;
+
+test("a lease of a living process that it does not work on is found: the document is judged, the status sent", async () => {
+  const id = await receive(arriving({ payload: broken() }));
+  const tenth = 2 * (LIMITS.lease_young_ms / 1_000);
+  expect(await leaseDuties(bench.ports), "the answer of this claim is lost").toHaveLength(1);
+  await taken(tenth);
+  const judging = startStatusWork(bench.node);
+  await eventually("the document is judged", async () => (await stateOf(id)) === "REFUSED");
+  await judging.stop();
+  await receive(arriving({ payload: broken() }));
+  await STATUS_STEPS.duties(bench.node);
+  const claimed = await leaseMessages(bench.ports);
+  expect(
+    claimed.filter(({ kind }) => kind === "mls"),
+    "and that of this one",
+  ).toHaveLength(1);
+  await taken(tenth);
+  const sending = startStatusWork(bench.node);
+  await eventually("both statuses are sent", async () => {
+    const sent = await db.sql`
+      select attempts from service_message where status = 'delivered' and kind = 'mls' order by attempts`;
+    return sent.map(({ attempts }) => attempts as number).join() === "1,2";
+  });
+  await sending.stop();
+});
+
+test("a lease that is worked on stays, however old it is, and so does a young one", async () => {
+  await receive(arriving({ payload: broken() }));
+  await receive(arriving({ payload: broken() }));
+  const hand = { duties: new Leases<TakenDuty>(), messages: new Leases<TakenMessage>() };
+  const [one] = await leaseDuties(bench.ports);
+  if (one === undefined) throw new Error("nothing is due");
+  expect(await STATUS_STEPS.leases({ ...bench.node, hand })).toBe(0);
+  const held = hand.duties.hold(one);
+  await taken(2 * (LIMITS.lease_young_ms / 1_000));
+  expect(await STATUS_STEPS.leases({ ...bench.node, hand }), "the other is nobody's").toBe(1);
+  held.end();
+  expect(await STATUS_STEPS.leases({ ...bench.node, hand })).toBe(1);
+});
+
+test("work under lease is begun once, and never after it was given up", async () => {
+  const leases = new Leases<{ readonly id: string }>();
+  const held = leases.hold({ id: "1" });
+  await expect(give(held, () => Promise.reject(new Error("no turn")))).rejects.toThrow("no turn");
+  const worked: string[] = [];
+  const work = ({ id }: { readonly id: string }): Promise<void> => {
+    worked.push(id);
+    return Promise.resolve();
+  };
+  await workOn(held, work);
+  const again = leases.hold({ id: "2" });
+  await give(again, (one) => workOn(one, work));
+  await workOn(again, work);
+  expect([worked, leases.ids()]).toEqual([["2"], []]);
+});
+
 test("documents are listed in the order of their arrival, also when an earlier one was judged later", async () => {
   const first = await receive(arriving());
   const second = await receive(arriving());
   for (const lease of (await leaseDuties(bench.ports)).toReversed())
-    await bench.node.actors.ask(bench.node.document, lease.id, "Judge", lease);
+    await bench.node.actors.ask(bench.node.document, lease.id, "Judge", new Leases<typeof lease>().hold(lease));
   expect((await listed()).filter((id) => id === first || id === second)).toEqual([first, second]);
 });
 

@@ -2522,6 +2522,24 @@ AS $function$
   returning d.id
 $function$
 
+CREATE OR REPLACE FUNCTION public.free_idle_service_leases(p_owner text, p_messages uuid[], p_duties uuid[], p_lease_ms integer, p_young_ms integer)
+ RETURNS TABLE(id uuid)
+ LANGUAGE sql
+AS $function$
+  with messages as (
+    update service_message as m set lease_owner = null, lease_until = null, version = m.version + 1
+    where m.next_attempt_at is not null and m.lease_owner = p_owner and m.id <> all (p_messages)
+      and m.lease_until < clock_timestamp() + (p_lease_ms - p_young_ms) * interval '1 millisecond'
+    returning m.id
+  ), duties as (
+    update mls_duty as d set lease_owner = null, lease_until = null
+    where d.next_at is not null and d.lease_owner = p_owner and d.id <> all (p_duties)
+      and d.lease_until < clock_timestamp() + (p_lease_ms - p_young_ms) * interval '1 millisecond'
+    returning d.id
+  )
+  select messages.id from messages union all select duties.id from duties
+$function$
+
 CREATE OR REPLACE FUNCTION public.keep_audit_entry()
  RETURNS trigger
  LANGUAGE plpgsql

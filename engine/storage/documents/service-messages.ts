@@ -203,6 +203,23 @@ export async function releaseServiceLeases(sql: Sql, node: string): Promise<numb
   return rows.length;
 }
 
+/** Frees a living process's leases on what it does not work on, older than `young_ms`. @returns how many */
+export async function freeIdleServiceLeases(
+  sql: Sql,
+  idle: {
+    readonly owner: string;
+    readonly messages: readonly string[];
+    readonly duties: readonly string[];
+    readonly lease_ms: number;
+    readonly young_ms: number;
+  },
+): Promise<number> {
+  const rows = await sql`
+    select id from free_idle_service_leases(${idle.owner}, ${[...idle.messages]}::uuid[], ${[...idle.duties]}::uuid[],
+      ${idle.lease_ms}, ${idle.young_ms})`;
+  return rows.length;
+}
+
 /** A message about something, as its firm may see it. */
 export interface ServiceMessageRow {
   readonly id: string;

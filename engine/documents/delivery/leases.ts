@@ -1,0 +1,70 @@
+/**
+ * What this process has under lease and works on, of messages between providers and of documents to be judged. A lease
+ * of the process that is not in here is nobody's work: a claim whose answer was lost, a turn that could not be had.
+ */
+import { LIMITS } from "../../base/limits.js";
+import { freeIdleServiceLeases } from "../../storage/documents/service-messages.js";
+import type { Sql } from "../../storage/sql.js";
+
+/** Something under lease, as the actor that works on it gets it. */
+export interface Held<T> {
+  readonly taken: T;
+  /** Whether it is to be worked on now: not twice, and not after it was given up. */
+  readonly start: () => boolean;
+  /** The work is over, whatever became of it. Safe to repeat. */
+  readonly end: () => void;
+}
+
+/** The leases of one kind that this process works on. */
+export class Leases<T extends { readonly id: string }> {
+  /** Bounded by what one step takes: LIMITS.service_messages_concurrent, LIMITS.duties_taken_max. */
+  readonly #held = new Map<string, object>();
+  readonly #started = new WeakSet();
+
+  ids(): readonly string[] {
+    return [...this.#held.keys()];
+  }
+
+  hold(taken: T): Held<T> {
+    const mark = {};
+    this.#held.set(taken.id, mark);
+    return {
+      taken,
+      start: () => {
+        if (this.#started.has(mark) || this.#held.get(taken.id) !== mark) return false;
+        this.#started.add(mark);
+        return true;
+      },
+      end: () => {
+        if (this.#held.get(taken.id) === mark) this.#held.delete(taken.id);
+      },
+    };
+  }
+}
+
+/** Gives something under lease to its actor: one that has not begun when its asker gives up is never worked on. */
+export async function give<T>(held: Held<T>, ask: (held: Held<T>) => Promise<unknown>): Promise<void> {
+  try {
+    await ask(held);
+  } catch (error) {
+    if (held.start()) held.end();
+    throw error;
+  }
+}
+
+/** Works on something under lease, once. */
+export async function workOn<T>({ taken, start, end }: Held<T>, work: (taken: T) => Promise<void>): Promise<void> {
+  if (!start()) return;
+  try {
+    await work(taken);
+  } finally {
+    end();
+  }
+}
+
+/** Frees leases of this process on what it does not work on. @returns how many */
+export const freeUnheld = (
+  { sql, owner }: { readonly sql: Sql; readonly owner: string },
+  working: { readonly messages: readonly string[]; readonly duties: readonly string[] },
+): Promise<number> =>
+  freeIdleServiceLeases(sql, { owner, ...working, lease_ms: LIMITS.status_lease_ms, young_ms: LIMITS.lease_young_ms });
