@@ -5,6 +5,7 @@
  */
 import { boxAgenda } from "../engine/documents/box/agenda.js";
 import type { BoxAgendaPorts, ClaimedItem } from "../engine/documents/box/agenda.js";
+import { pruneBox } from "../engine/documents/box/retention.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
 import type { Log } from "../engine/base/log.js";
@@ -63,6 +64,30 @@ class Hand {
   }
 }
 
+/** Ends what has been kept long enough, again and again. */
+function startPruning({ sql, log }: BoxDispatcherPorts): { readonly stop: () => Promise<void> } {
+  const wake = createWake();
+  let stopping = false;
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      try {
+        await pruneBox(sql);
+      } catch (error) {
+        log.warn("box.prune_failed", errorFields(error));
+      }
+      if (!stopping) await wake.wait(LIMITS.box_prune_interval_ms);
+    }
+  };
+  const ended = run();
+  return {
+    stop: () => {
+      stopping = true;
+      wake.poke();
+      return ended;
+    },
+  };
+}
+
 /** Starts to take items. */
 export function startBoxDispatcher(ports: BoxDispatcherPorts): BoxDispatcher {
   const { actors, box, log } = ports;
@@ -99,12 +124,13 @@ export function startBoxDispatcher(ports: BoxDispatcherPorts): BoxDispatcher {
   }
 
   const ended = run();
+  const pruning = startPruning(ports);
   return {
     poke: wake.poke,
     stop: async () => {
       stopping = true;
       wake.poke();
-      await ended;
+      await Promise.all([ended, pruning.stop()]);
       await within(hand.whenIdle(), LIMITS.drain_timeout_ms, undefined);
     },
   };

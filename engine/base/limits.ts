@@ -630,12 +630,18 @@ export const LIMITS = {
   /** Waits after a dispatch that was put off: doubles from the first to the last. */
   box_postponed_first_ms: 1 * SECOND_MS,
   box_postponed_max_ms: 5 * MINUTE_MS,
+  /** How often items that have ended are looked for, how many a statement takes, and how many of them a pass makes. */
+  box_prune_interval_ms: 1 * MINUTE_MS,
+  box_prune_batch: 500,
+  box_prune_rounds_max: 20,
   /**
-   * How long an item keeps its payload after its last move: sent ones as long as their envelopes, the others 90 days.
+   * How long an item is kept after its last move: sent ones as long as their envelopes, the others 90 days, as long as
+   * the Box's own copy of what was sent; and how long an expired one can still be read.
    * @source spec/enterprise.md, What the service does
    */
   box_sent_kept_ms: 3_653 * DAY_MS,
   box_ended_kept_ms: 90 * DAY_MS,
+  box_expired_kept_ms: 30 * DAY_MS,
 
   // Statuses and reports
   /** Where our end users are when a document does not say it, as ISO 3166-1 has it. */

@@ -16,6 +16,7 @@ export const LOG_EVENTS = {
   "box.dispatch_failed": "Handing an item of the Box over ended in a fault of ours; it is tried again.",
   "box.due_unreadable": "Due items of the Box could not be read; the next look comes soon.",
   "box.end_unwritable": "The end of a dispatch could not be written; the item is taken again when its lease ends.",
+  "box.prune_failed": "Items of the Box that have ended could not be removed; the next pass tries again.",
   "child.died": "A child process has ended by itself.",
   "child.restart_failed": "A child process that had ended could not be started again.",
   "child.restarted": "A child process had ended and was started again.",

@@ -106,6 +106,7 @@ table box_item
   status_since timestamp with time zone not null
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  payload_gone boolean not null default false
   with options: fillfactor=70
   constraint box_item_check: CHECK (((status <> ALL (ARRAY['ready'::text, 'scheduled'::text])) OR (due_at IS NOT NULL)))
   constraint box_item_check1: CHECK (((status = ANY (ARRAY['ready'::text, 'scheduled'::text, 'sending'::text, 'retrying'::text])) OR (due_at IS NULL)))
@@ -121,6 +122,7 @@ table box_item
   constraint box_item_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint box_item_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
   constraint box_item_pkey: PRIMARY KEY (id)
+  index box_item_archive: CREATE INDEX box_item_archive ON public.box_item USING btree (status_since) WHERE ((status = 'sent'::text) AND (NOT payload_gone))
   index box_item_document: CREATE UNIQUE INDEX box_item_document ON public.box_item USING btree (document_id)
   index box_item_due: CREATE INDEX box_item_due ON public.box_item USING btree (due_at) WHERE (due_at IS NOT NULL)
   index box_item_end: CREATE INDEX box_item_end ON public.box_item USING btree (status, status_since) WHERE (status = ANY (ARRAY['sent'::text, 'needs_repair'::text, 'failed'::text, 'cancelled'::text, 'expired'::text]))

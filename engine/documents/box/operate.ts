@@ -66,13 +66,13 @@ const WORDS: Readonly<Record<BoxOperation, string>> = {
  * The state that an operation leads to.
  * @throws Refusal BOX_DISPATCH_UNAVAILABLE, BOX_ITEM_STATE
  */
-function nextState({ status, documentStatus }: BoxItemRow, operation: BoxOperation): BoxState {
+function nextState({ status, documentStatus, isPayloadGone }: BoxItemRow, operation: BoxOperation): BoxState {
   const move = boxMove(status, operation);
-  if (move === undefined)
-    throw new Refusal(
-      operation !== "cancel" && WITHOUT_POINTER.has(status) ? "BOX_DISPATCH_UNAVAILABLE" : "BOX_ITEM_STATE",
-      [{ field: "itemId", issue: status, message: `${WORDS[operation]} is not possible while the item is ${status}.` }],
-    );
+  const hasPointer = !WITHOUT_POINTER.has(status) && !isPayloadGone;
+  if (move === undefined || (operation !== "cancel" && !hasPointer))
+    throw new Refusal(operation !== "cancel" && !hasPointer ? "BOX_DISPATCH_UNAVAILABLE" : "BOX_ITEM_STATE", [
+      { field: "itemId", issue: status, message: `${WORDS[operation]} is not possible while the item is ${status}.` },
+    ]);
   // It may have arrived: a second document would be a second invoice.
   if (documentStatus === "delivery_failed" && operation !== "cancel")
     throw new Refusal("BOX_ITEM_STATE", [

@@ -10,6 +10,7 @@ import type { Sealer } from "../../storage/sealer.js";
 import { orTemporary } from "../../storage/sql.js";
 import type { Json, Sql } from "../../storage/sql.js";
 import { metadataContext } from "./create.js";
+import { BOX_KEPT } from "./retention.js";
 
 export type { BoxQuery } from "../../storage/box/items.js";
 
@@ -84,17 +85,6 @@ export interface BoxDetail extends BoxItem {
 }
 
 const instantOf = (date: Date | null): string | null => (date === null ? null : isoInstant(date.getTime()));
-
-/**
- * How long items in a state keep their payload after they came into it, in milliseconds, and why.
- * @source spec/enterprise.md, What the service does; Box item: retained under retention policy
- */
-const BOX_KEPT: Readonly<Partial<Record<BoxState, { readonly ms: number; readonly reason: string }>>> = {
-  sent: { ms: LIMITS.box_sent_kept_ms, reason: "sent_archive" },
-  needs_repair: { ms: LIMITS.box_ended_kept_ms, reason: "needs_repair" },
-  failed: { ms: LIMITS.box_ended_kept_ms, reason: "failed" },
-  cancelled: { ms: LIMITS.box_ended_kept_ms, reason: "cancelled" },
-};
 
 function retentionOf({ direction, status, statusSince }: BoxItemRow): BoxItem["retention"] {
   if (direction === "inbound") return { expiresAt: null, reason: "received_archive" };

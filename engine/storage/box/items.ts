@@ -84,6 +84,8 @@ export interface BoxItemRow {
   readonly dueAt: Date | null;
   /** Whether its next dispatch or attempt is due now, by the time of the database. */
   readonly isDue: boolean;
+  /** Whether the Box has dropped its copy of the payload. */
+  readonly isPayloadGone: boolean;
   readonly lockedAt: Date | null;
   readonly attemptsBefore: number;
   readonly lastError: Json;
@@ -127,7 +129,8 @@ const outboundColumns = (sql: Sql) => sql`
   i.integrator_id as "integratorId", i.version, i.external_id as "externalId", i.document_type_id as "documentTypeId",
   i.process_id as "processId", i.payload_sha256 as "payloadSha256", i.payload_bytes as "payloadBytes",
   i.scheduled_for as "scheduledFor", i.due_at as "dueAt",
-  coalesce(coalesce(i.due_at, d.next_attempt_at) <= clock_timestamp(), false) as "isDue", i.locked_at as "lockedAt",
+  coalesce(coalesce(i.due_at, d.next_attempt_at) <= clock_timestamp(), false) as "isDue",
+  i.payload_gone as "isPayloadGone", i.locked_at as "lockedAt",
   i.attempts_before as "attemptsBefore", i.last_error as "lastError", i.sent_at as "sentAt",
   null::timestamptz as "receivedAt", i.cancelled_at as "cancelledAt", i.created_at as "createdAt",
   i.updated_at as "updatedAt", d.id as "documentId", d.status as "documentStatus", d.attempts as "documentAttempts",
@@ -139,7 +142,7 @@ const inboundColumns = (sql: Sql) => sql`
   r.id, 'inbound' as direction, 'received' as status, r.received_at as "statusSince", r.firm_id as "firmId",
   null::uuid as "integratorId", 1 as version, null::text as "externalId", r.document_type_id as "documentTypeId",
   r.process_id as "processId", r.payload_sha256 as "payloadSha256", p.bytes as "payloadBytes",
-  null::timestamptz as "scheduledFor", null::timestamptz as "dueAt", false as "isDue",
+  null::timestamptz as "scheduledFor", null::timestamptz as "dueAt", false as "isDue", false as "isPayloadGone",
   null::timestamptz as "lockedAt",
   0 as "attemptsBefore", null::jsonb as "lastError", null::timestamptz as "sentAt", r.received_at as "receivedAt",
   null::timestamptz as "cancelledAt", r.received_at as "createdAt",
