@@ -8,11 +8,7 @@ const DEPTH_MAX = 300;
 
 /** The same data, every byte array on a buffer of its own. */
 export function withoutBackingStore<T>(value: T): T {
-  return walk(
-    value,
-    (bytes) => (bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)),
-    0,
-  ) as T;
+  return walk(value, onItsOwn, 0) as T;
 }
 
 /** Total size of the byte arrays and strings in plain data; bytes and UTF-16 units count alike. */
@@ -38,14 +34,21 @@ export function visit(value: unknown, leaf: (leaf: Uint8Array | string) => void,
 }
 
 /**
- * A copy of plain data whose byte arrays lie in buffers of their own, each with a NUL behind it: the scanner then reads
- * them where they are.
+ * Keys and certificates are shorter than this, documents longer: handing a buffer over costs more than cloning so
+ * little. Measured with a message and two keys: 0.024 ms of the event loop for each job before, 0.014 after.
+ */
+const CLONED_BYTES_MAX = 2_048;
+
+/**
+ * A copy of plain data whose longer byte arrays lie in buffers of their own, each with a NUL behind it: the scanner
+ * then reads them where they are. Short ones are left to be cloned.
  * @param transfer  receives the buffers
  */
 export function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): T {
   return walk(
     value,
     (bytes) => {
+      if (bytes.byteLength <= CLONED_BYTES_MAX) return onItsOwn(bytes);
       const buffer = new ArrayBuffer(bytes.byteLength + 1);
       transfer.push(buffer);
       const copy = new Uint8Array(buffer, 0, bytes.byteLength);
@@ -55,6 +58,10 @@ export function copyForTransfer<T>(value: T, transfer: ArrayBuffer[]): T {
     0,
   ) as T;
 }
+
+/** A clone takes all of a buffer along, so that a window on a larger one is copied out. */
+const onItsOwn = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes);
 
 /** What has no byte array inside stays as it is: a header of a message is a tree of a thousand small objects. */
 function walk(value: unknown, replace: (bytes: Uint8Array) => Uint8Array, depth: number): unknown {
