@@ -35,6 +35,8 @@ export const partnerKind = (partners: Partners): PartnerKind => ({
     declineConsentOffer: async (_, asked) => ({ reply: await partners.declineConsentOffer(...asked) }),
     assignFirm: async (_, asked) => ({ reply: await partners.assignFirm(...asked) }),
     addIdentifier: async (_, asked) => ({ reply: await partners.addIdentifier(...asked) }),
+    keepTemplate: async (_, asked) => ({ reply: await partners.keepTemplate(...asked) }),
+    dropTemplate: async (_, asked) => ({ reply: await partners.dropTemplate(...asked) }),
     revokeConsent: async (_, asked) => ({ reply: await partners.revokeConsent(...asked) }),
   },
 });
@@ -58,5 +60,7 @@ export const partnersThroughActors = (actors: ActorSystem, kind: PartnerKind): P
   declineConsentOffer: (answer) => actors.ask(kind, `offer/${answer.offerId}`, "declineConsentOffer", [answer]),
   assignFirm: (...asked) => actors.ask(kind, ownerOf(asked[0]), "assignFirm", asked),
   addIdentifier: (...asked) => actors.ask(kind, ownerOf(asked[0]), "addIdentifier", asked),
+  keepTemplate: (...asked) => actors.ask(kind, ownerOf(asked[0]), "keepTemplate", asked),
+  dropTemplate: (...asked) => actors.ask(kind, ownerOf(asked[0]), "dropTemplate", asked),
   revokeConsent: (...asked) => actors.ask(kind, asked[0], "revokeConsent", asked),
 });

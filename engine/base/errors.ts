@@ -204,6 +204,11 @@ export const ERRORS = {
     { sapi: "CONFLICT", enterprise: "WEBHOOK_INACTIVE" },
     "The subscription is switched off; switch it on with PATCH and isActive, then repeat.",
   ),
+  MAPPER_TEMPLATES_FULL: row(
+    400,
+    { sapi: "VALIDATION", enterprise: "TEMPLATE_LIMIT_REACHED" },
+    `There are ${LIMITS.mapper_templates_max} templates already, which is the most; delete one first.`,
+  ),
   KEY_INACTIVE: row(
     400,
     { sapi: "VALIDATION", enterprise: "KEY_ALREADY_INACTIVE" },

@@ -954,6 +954,9 @@ export const LIMITS = {
   mapper_number_chars_max: 64,
   /** Characters of a place of the source in an answer. Ours. */
   mapper_place_chars_max: 200,
+  /** Field maps that an integrator keeps; one a program that it connects. Ours. */
+  mapper_templates_max: 100,
+  mapper_template_key_chars_max: 64,
   /** Entries of a field map or of defaults, and characters of one path in it. Ours. */
   mapper_field_map_entries_max: 100,
   mapper_path_chars_max: 200,

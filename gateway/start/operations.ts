@@ -21,6 +21,7 @@ import type { Identity } from "../../engine/identity/identity.js";
 import { readConsentStatus, readOffer } from "../../engine/identity/partners/consents.js";
 import { readFirm, readFirmDocuments, readFirms, readOwnFirm } from "../../engine/identity/partners/firms.js";
 import { integratorOf, readKeys } from "../../engine/identity/partners/keys.js";
+import { readTemplate, readTemplates } from "../../engine/identity/partners/templates.js";
 import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
 import { resolveRecipient } from "../../engine/lookup/resolve.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
@@ -146,7 +147,10 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),
-  plug(mapperRoutes, ({ validators, sql }) => ({
+  plug(mapperRoutes, ({ validators, sql, partners }) => ({
+    ...partners,
+    templates: (caller) => readTemplates(sql, caller),
+    template: (caller, templateKey) => readTemplate(sql, caller, templateKey),
     map: validators.map.bind(validators),
     ownFirm: (firmId) => readOwnFirm(sql, firmId),
   })),

@@ -9,6 +9,7 @@ import { connectorCreateBody } from "../../engine/invoices/connector/create-body
 import { accessToken, http, startTestEngine } from "../support/engine.js";
 import type { HttpAnswer, TestEngine } from "../support/engine.js";
 import { serverForms } from "../support/gateway.js";
+import { newPartner } from "../support/partners.js";
 
 const SELLER = "demo-sender";
 const SOURCE = {
@@ -226,5 +227,78 @@ describe.each(serverForms)("the mapper over %s", (form) => {
   test("nothing of the source gets into the log", async () => {
     await json({ ...SOURCE, tajne: "Veľmi tajný text 77" });
     expect(t.lines.join("\n")).not.toContain("tajný");
+  });
+
+  describe("templates: a fieldMap under a templateKey", () => {
+    const call = (method: string, key: string, body?: unknown, as = token): Promise<HttpAnswer> =>
+      http(
+        method,
+        `${t.sandbox.baseUrl}/connector/mapper/templates${key}`,
+        { authorization: `Bearer ${as}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        body === undefined ? undefined : JSON.stringify(body),
+      );
+    const MAP = { number: "kopf.a1", lines: "teile", "lines[].description": "w", "lines[].quantity": "m" };
+    const SOURCE_OF_MAP = { kopf: { a1: "F-1" }, teile: [{ w: "Papier", m: "2", p: "10" }] };
+
+    test("PUT /connector/mapper/templates/{templateKey}: 201 the first time, 200 after; it is listed, read and deleted", async () => {
+      const made = await call("PUT", "/erp-7", { fieldMap: MAP });
+      expect([made.status, made.json["templateKey"], made.json["fieldMap"]]).toEqual([201, "erp-7", MAP]);
+      const again = await call("PUT", "/erp-7", { fieldMap: { ...MAP, "lines[].unitPrice": "p" } });
+      expect([again.status, again.json["createdAt"]]).toEqual([200, made.json["createdAt"]]);
+      const read = await call("GET", "/erp-7");
+      expect([read.status, read.json]).toEqual([200, again.json]);
+      expect((await call("GET", "")).json["templates"]).toEqual([again.json]);
+      expect([(await call("DELETE", "/erp-7")).status, (await call("DELETE", "/erp-7")).status]).toEqual([204, 404]);
+      expect((await call("GET", "")).json["templates"]).toEqual([]);
+    });
+
+    test("templateKey? of the mapper takes the map that was saved; entries of fieldMap go before its own", async () => {
+      await call("PUT", "/kept", { fieldMap: MAP });
+      const answer = await json(SOURCE_OF_MAP, { templateKey: "kept", fieldMap: { "lines[].unitPrice": "p" } });
+      expect(answer.status, answer.text).toBe(200);
+      expect(answer.json["preview"]).toMatchObject({
+        document: { number: "F-1", lines: [{ description: "Papier", quantity: 2, unitPrice: 10 }] },
+      });
+      await call("DELETE", "/kept");
+    });
+
+    test("a template of another integrator is the same 404 as one that never was, and is not listed", async () => {
+      await call("PUT", "/mine", { fieldMap: MAP });
+      const other = await newPartner(t);
+      const anonymous = ({ status, json: body }: HttpAnswer) => ({
+        status,
+        ...(body["error"] as object),
+        requestId: "",
+      });
+      const foreign = anonymous(await call("GET", "/mine", undefined, other.key.token));
+      expect(foreign).toEqual(anonymous(await call("GET", "/never", undefined, other.key.token)));
+      expect(foreign.status).toBe(404);
+      expect((await call("DELETE", "/mine", undefined, other.key.token)).status).toBe(404);
+      expect((await call("GET", "", undefined, other.key.token)).json["templates"]).toEqual([]);
+      const unknown = await json(SOURCE_OF_MAP, { templateKey: "never" });
+      expect([unknown.status, errorOf(unknown)["field"]]).toEqual([404, "templateKey"]);
+      await call("DELETE", "/mine");
+    });
+
+    test("a name that no create body has is 400 and named; a key of another form names nothing", async () => {
+      const wrong = await call("PUT", "/erp-7", { fieldMap: { nummer: "x" } });
+      expect([wrong.status, errorOf(wrong)["field"]]).toEqual([400, "fieldMap.nummer"]);
+      expect((await call("PUT", `/${"x".repeat(65)}`, { fieldMap: MAP })).status).toBe(404);
+    });
+
+    test("the hundred and first template is 400, also when many come at once", async () => {
+      const full = await newPartner(t);
+      const own = await t.db.sql`
+        insert into mapper_template (integrator_id, template_key, field_map, created_at, updated_at)
+        select ${full.integratorId}, 'k' || i, '{}', now(), now() from generate_series(1, 98) as i`;
+      expect(own.count).toBe(98);
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, at) => call("PUT", `/more-${at}`, { fieldMap: MAP }, full.key.token)),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 400, 400, 400, 400]);
+      const refused = answers.find(({ status }) => status === 400);
+      expect(refused === undefined ? "" : errorOf(refused)["code"]).toBe("TEMPLATE_LIMIT_REACHED");
+      expect((await call("PUT", "/k1", { fieldMap: MAP }, full.key.token)).status).toBe(200);
+    });
   });
 });

@@ -479,6 +479,16 @@ table integrator
   constraint integrator_pkey: PRIMARY KEY (id)
   trigger integrator_changed: CREATE TRIGGER integrator_changed AFTER UPDATE ON public.integrator FOR EACH ROW EXECUTE FUNCTION announce_integrator()
 
+table mapper_template
+  integrator_id uuid not null
+  template_key text not null
+  field_map jsonb not null
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  constraint mapper_template_template_key_check: CHECK (((length(template_key) >= 1) AND (length(template_key) <= 64)))
+  constraint mapper_template_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint mapper_template_pkey: PRIMARY KEY (integrator_id, template_key)
+
 table membership
   person_id uuid not null
   firm_id uuid
@@ -2883,6 +2893,23 @@ begin
   return true;
 end
 $function$
+
+CREATE OR REPLACE FUNCTION public.put_mapper_template(p_integrator uuid, p_key text, p_field_map jsonb, p_now timestamp with time zone, p_most integer)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from integrator where id = p_integrator for update;
+  update mapper_template set field_map = p_field_map, updated_at = p_now
+    where integrator_id = p_integrator and template_key = p_key;
+  if found then return 'replaced'; end if;
+  if (select count(*) from mapper_template where integrator_id = p_integrator) >= p_most then
+    return 'limit_reached';
+  end if;
+  insert into mapper_template (integrator_id, template_key, field_map, created_at, updated_at)
+    values (p_integrator, p_key, p_field_map, p_now, p_now);
+  return 'created';
+end $function$
 
 CREATE OR REPLACE FUNCTION public.put_member(p_person uuid, p_email text, p_firm uuid, p_integrator uuid, p_role text, p_now timestamp with time zone)
  RETURNS text

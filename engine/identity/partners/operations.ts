@@ -22,6 +22,8 @@ import { addIdentifier, assignPartnerFirm } from "./firms.js";
 import type { AddedIdentifier, AssignedFirm, WantedIdentifier } from "./firms.js";
 import { endKey, issueKey, rotateSecret } from "./keys.js";
 import type { IssuedKey, KeyWish, NamedKey, PartnerKeyPorts } from "./keys.js";
+import { dropTemplate, keepTemplate } from "./templates.js";
+import type { MapperTemplate, TemplateWish } from "./templates.js";
 
 /** Commands of integrators and firms; what each refuses stands at the function of the same name. */
 export interface PartnerOperations {
@@ -37,6 +39,11 @@ export interface PartnerOperations {
   acceptConsentOffer(answer: ConsentAnswer): Promise<ConsentOutcome>;
   declineConsentOffer(answer: ConsentAnswer): Promise<ConsentOutcome>;
   assignFirm(caller: Caller, ico: string, actor: Actor): Promise<AssignedFirm>;
+  keepTemplate(
+    caller: Caller,
+    wish: TemplateWish,
+  ): Promise<{ readonly isNew: boolean; readonly template: MapperTemplate }>;
+  dropTemplate(caller: Caller, templateKey: string): Promise<void>;
   addIdentifier(caller: Caller, wanted: WantedIdentifier, actor: Actor): Promise<AddedIdentifier>;
   /**
    * On return every node refuses the integrator for that firm: tokens, keys made for the firm, everything. The firm's
@@ -112,6 +119,8 @@ function consentOperations({ ports, memory, changes }: PartnerNode): Omit<Partne
     await changes.settled();
   };
   return {
+    keepTemplate: (caller, wish) => keepTemplate(ports, caller, wish),
+    dropTemplate: (caller, templateKey) => dropTemplate(ports, caller, templateKey),
     offerConsent: (caller, wish, actor) => offerConsent(ports, caller, wish, actor),
     openConsentOffer: (token) => openConsentOffer(ports, token),
     acceptConsentOffer: async (answer) => {

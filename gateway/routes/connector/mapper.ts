@@ -4,7 +4,9 @@ import { z } from "zod";
 import { Refusal } from "../../../engine/base/errors.js";
 import type { FirmId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { Caller } from "../../../engine/identity/caller.js";
 import type { OwnFirm } from "../../../engine/identity/partners/firms.js";
+import type { MapperTemplate, TemplateWish } from "../../../engine/identity/partners/templates.js";
 import { connectorCreateBody } from "../../../engine/invoices/connector/create-body.js";
 import { defaultsOf, unknownTargets } from "../../../engine/invoices/mapper/defaults.js";
 import { SOURCE_TYPES } from "../../../engine/invoices/mapper/protocol.js";
@@ -13,8 +15,15 @@ import { SEVERITIES } from "../../../validators/report.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
-/** What the row needs of the engine: sources are read in worker threads. */
+/** What the rows need of the engine: sources are read in worker threads. */
 interface MapperPorts {
+  templates(caller: Caller): Promise<MapperTemplate[]>;
+  template(caller: Caller, templateKey: string): Promise<MapperTemplate>;
+  keepTemplate(
+    caller: Caller,
+    wish: TemplateWish,
+  ): Promise<{ readonly isNew: boolean; readonly template: MapperTemplate }>;
+  dropTemplate(caller: Caller, templateKey: string): Promise<unknown>;
   /** The firm as the sender. @throws Refusal TEMPORARY */
   ownFirm(firmId: FirmId): Promise<OwnFirm>;
   /** @throws Refusal TEMPORARY */
@@ -28,6 +37,15 @@ const COMMON = {
   rate: "enterprise",
   tag: "Mapper",
 } as const;
+
+/** A key for one firm does not change what all firms of its integrator use. */
+const OF_THE_INTEGRATOR = {
+  credential: "partner_unrestricted",
+  context: "forbidden",
+  scopes: ["documents:send"],
+} as const;
+
+const shown = (kept: MapperTemplate) => ({ ...kept, fieldMap: { ...kept.fieldMap } });
 
 const path = z.string().min(1).max(LIMITS.mapper_path_chars_max);
 const fieldMap = z
@@ -46,8 +64,24 @@ const defaults = z
   )
   .meta({ example: { currency: "EUR", recipient: { country: "SK" }, lines: { vatRate: 23 } } });
 
+const templateKey = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]+$/u)
+  .max(LIMITS.mapper_template_key_chars_max);
+const template = z
+  .object({
+    templateKey,
+    fieldMap: z.record(z.string(), z.string()),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: "MapperTemplate" });
+
 const mapping = z
   .object({
+    templateKey: templateKey
+      .optional()
+      .describe("A field map that was saved before; entries of fieldMap go before its own."),
     customerRef: z.string().min(1).describe("The firm for which the document will be created."),
     sourceType: z.enum(SOURCE_TYPES),
     sourceText: z.string().optional().describe("The source, unless it is JSON: as it is in its file."),
@@ -130,10 +164,11 @@ export const mapperRoutes = (ports: MapperPorts): readonly Route[] => [
       "Names of members and columns are known in Slovak, Czech, German and English; fieldMap names what is called otherwise. Nothing is guessed in silence: what can be read in two ways has an issue and a confidence below 0.8. Nothing is stored and nothing is sent.",
     request: { body: mapping, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: { 200: { description: "The create body, and what is to be known of it.", schema: preview } },
-    errors: ["REQUEST_INVALID", "DOCUMENT_INVALID", "TEMPORARY"],
-    handler: async ({ body, firm }) => {
+    errors: ["REQUEST_INVALID", "NOT_FOUND", "DOCUMENT_INVALID", "TEMPORARY"],
+    handler: async ({ body, firm, caller }) => {
       const { sourceType, sourceText, sourceJson } = body;
-      const given = { fieldMap: body.fieldMap ?? {}, defaults: body.defaults ?? {} };
+      const kept = body.templateKey === undefined ? undefined : await ports.template(caller, body.templateKey);
+      const given = { fieldMap: { ...kept?.fieldMap, ...body.fieldMap }, defaults: body.defaults ?? {} };
       checkTargets(given.fieldMap, given.defaults);
       const own = await ports.ownFirm(firm.firmId);
       const mapped = await ports.map(
@@ -158,6 +193,69 @@ export const mapperRoutes = (ports: MapperPorts): readonly Route[] => [
           ...(mapped.omitted === 0 ? {} : { omittedCount: mapped.omitted }),
         },
       };
+    },
+  }),
+  route({
+    ...COMMON,
+    operation: "listMapperTemplates",
+    context: "forbidden",
+    method: "GET",
+    path: "/connector/mapper/templates",
+    scopes: ["documents:send"],
+    summary: "Field maps that are kept, by their keys",
+    errors: ["TEMPORARY"],
+    responses: { 200: { description: "All of them.", schema: z.object({ templates: z.array(template) }) } },
+    handler: async ({ caller }) => ({ status: 200, body: { templates: (await ports.templates(caller)).map(shown) } }),
+  }),
+  route({
+    ...COMMON,
+    operation: "getMapperTemplate",
+    context: "forbidden",
+    method: "GET",
+    path: "/connector/mapper/templates/{templateKey}",
+    scopes: ["documents:send"],
+    summary: "A field map",
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    request: { params: z.object({ templateKey }) },
+    responses: { 200: { description: "The field map.", schema: template } },
+    handler: async ({ caller, params }) => ({
+      status: 200,
+      body: shown(await ports.template(caller, params.templateKey)),
+    }),
+  }),
+  route({
+    ...COMMON,
+    ...OF_THE_INTEGRATOR,
+    operation: "putMapperTemplate",
+    method: "PUT",
+    path: "/connector/mapper/templates/{templateKey}",
+    summary: "Keep a field map, or replace it",
+    description: `At most ${LIMITS.mapper_templates_max} for each integrator, for all of its firms. A field map holds names, nothing of an invoice.`,
+    errors: ["REQUEST_INVALID", "MAPPER_TEMPLATES_FULL", "TEMPORARY"],
+    request: { params: z.object({ templateKey }), body: z.object({ fieldMap }) },
+    responses: {
+      200: { description: "It was replaced.", schema: template },
+      201: { description: "It is new.", schema: template },
+    },
+    handler: async ({ caller, params, body }) => {
+      checkTargets(body.fieldMap, {});
+      const { isNew, template: kept } = await ports.keepTemplate(caller, { ...params, fieldMap: body.fieldMap });
+      return { status: isNew ? 201 : 200, body: shown(kept) };
+    },
+  }),
+  route({
+    ...COMMON,
+    ...OF_THE_INTEGRATOR,
+    operation: "deleteMapperTemplate",
+    method: "DELETE",
+    path: "/connector/mapper/templates/{templateKey}",
+    summary: "Delete a field map",
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    request: { params: z.object({ templateKey }) },
+    responses: { 204: { description: "It is gone." } },
+    handler: async ({ caller, params }) => {
+      await ports.dropTemplate(caller, params.templateKey);
+      return { status: 204 };
     },
   }),
 ];
