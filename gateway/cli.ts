@@ -20,6 +20,7 @@ import { openapiCommand } from "./commands/openapi.js";
 import { participantsCommands } from "./commands/participants.js";
 import { oauthClientCommands } from "./commands/people/oauth-clients.js";
 import { onboardingCommands } from "./commands/people/onboarding.js";
+import { whiteLabelCommands } from "./commands/people/white-label.js";
 import { peopleCommands } from "./commands/people/people.js";
 import { pkiInitCommand, pkiShowCommand } from "./commands/pki.js";
 import { reconcileCommand } from "./commands/reconcile.js";
@@ -44,6 +45,7 @@ export const COMMANDS: readonly Command[] = [
   ...onboardingCommands,
   ...participantsCommands,
   ...billingCommands,
+  ...whiteLabelCommands,
   pkiInitCommand,
   pkiShowCommand,
   reconcileCommand,

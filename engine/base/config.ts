@@ -186,6 +186,14 @@ export const VARIABLES = {
     urlOf("http", "https"),
     undefined,
   ),
+  WHITE_LABEL_SMP: secret(
+    row<string | undefined>(
+      "(our own SMP)",
+      "The SMP in which White Label puts participants, by its REST interface: https://USER:PASSWORD@HOST/PATH; empty: our own SMP and the SML.",
+      urlOf("http", "https"),
+      undefined,
+    ),
+  ),
   MLS_TYPE: row<MlsType>(
     "FAILURE_ONLY",
     "Which Message Level Status we ask of the receivers of our documents: FAILURE_ONLY or ALWAYS_SEND.",
@@ -278,6 +286,7 @@ const OUR_PREFIXES = [
   "SML_",
   "MLS_",
   "DIRECTORY_",
+  "WHITE_LABEL_",
   "PEPPOL_",
   "VALIDATOR_",
   "EVIDENCE_",

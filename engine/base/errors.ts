@@ -324,6 +324,31 @@ export const ERRORS = {
     { sapi: "CUSTOMER_REF_CONFLICT" },
     "Another open request or binding has this customerRef or this company; each stands for the other alone.",
   ),
+  REGISTRY_CONFLICT: row(
+    409,
+    { sapi: "REGISTRY_CONFLICT" },
+    "The registry has this participant already, which does not prove whose it is; take it over with a migration code.",
+  ),
+  REGISTRY_REFUSED: row(
+    422,
+    { sapi: "REGISTRY_REFUSED" },
+    "The registry does not accept this participant, the verification token or the migration code; correct it under a new key.",
+  ),
+  REGISTRY_UNAVAILABLE: row(
+    503,
+    { sapi: "REGISTRY_UNAVAILABLE" },
+    "The registry could not be asked for so long that the operation has ended; send it again under a new key.",
+  ),
+  PARTICIPANT_UNDER_WAY: row(
+    409,
+    { sapi: "PARTICIPANT_UNDER_WAY" },
+    "Another operation on this participant is open or under review; wait for its end.",
+  ),
+  WHITE_LABEL_STATE: row(
+    409,
+    { sapi: "WHITE_LABEL_STATE" },
+    "Only an operation under review is released, and only when the registry says who has the participant.",
+  ),
   ONBOARDING_STATE: row(
     409,
     { sapi: "ONBOARDING_STATE" },

@@ -221,6 +221,27 @@ export const LIMITS = {
   webhook_page_max: 100,
   webhook_offset_max: 10_000,
 
+  // White Label
+  /** One call to the registry: an operation makes at most seven of them within the time of an actor's answer. Ours. */
+  white_label_registry_ms: 3 * SECOND_MS,
+  /** How long a request waits for the end of its operation before it is answered 202. Ours. */
+  white_label_wait_ms: 8 * SECOND_MS,
+  white_label_poll_ms: 50,
+  /** Operations that one look takes, how long each is taken for, and how often a process looks. Ours. */
+  white_label_batch: 8,
+  white_label_lease_ms: 2 * MINUTE_MS,
+  white_label_look_ms: 2 * SECOND_MS,
+  /** When a registry that could not be asked is asked again, and when an operation that never was ends. Ours. */
+  white_label_again_ms: 30 * SECOND_MS,
+  white_label_give_up_ms: 1 * HOUR_MS,
+  /** Lengths of tokens, codes and words. Ours; the SML's migration keys have 24 characters at most. */
+  verification_token_chars_max: 512,
+  migration_code_chars_max: 200,
+  customer_authorization_chars_max: 4_000,
+  /** spec/shapes.md, section 8: list ?limit(1–100, default 50). */
+  white_label_page_default: 50,
+  white_label_page_max: 100,
+
   // What is paid for
   /** Rows of the feed that the meter reads at once, and how often it looks when there was nothing. Ours. */
   meter_batch: 1_000,
@@ -1117,6 +1138,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.revocation_unknown_cache_ms < LIMITS.revocation_cache_ms,
     because: "what nobody knew must be asked again sooner than what was said",
+  },
+  {
+    holds: 8 * LIMITS.white_label_registry_ms < LIMITS.actor_ask_timeout_ms,
+    because: "an operation that asks the registry for each document type is answered by its actor",
+  },
+  {
+    holds: LIMITS.actor_ask_timeout_ms < LIMITS.white_label_lease_ms,
+    because: "an operation must not be taken for interrupted while its registry is asked",
   },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

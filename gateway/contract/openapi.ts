@@ -33,6 +33,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Pull: "What was received and sent, for programs that fetch it page by page.",
   Mapper: "Sources of every form become documents that can be created.",
   Validation: "Documents are judged and read without being sent.",
+  "White Label": "Participants that an intermediary registers, takes over and lets go, without accounts.",
   Lookup: "Who is on the network and takes what, and who a company is.",
   Reporting: "What was exchanged in a period, and the reports about it.",
 };

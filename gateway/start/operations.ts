@@ -29,6 +29,8 @@ import { openApiDocuments } from "../contract/openapi.js";
 import { plug } from "../contract/plug.js";
 import type { Plug } from "../contract/plug.js";
 import type { Route } from "../contract/route.js";
+import { whiteLabelRoutes } from "../routes/white-label/white-label.js";
+import type { WhiteLabel } from "./white-label.js";
 import { frontRoutes } from "../routes/pages/front.js";
 import { agreementRoutes } from "../routes/pages/oauth-agreement.js";
 import { consentPageRoutes } from "../routes/pages/consent.js";
@@ -76,6 +78,7 @@ interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
   /** Keys, firms and consents, through their actors. */
   readonly partners: Partners;
   readonly lookups: LookupParts;
+  readonly whiteLabel: WhiteLabel;
   readonly webhooks: WebhookParts;
   /** Items of the Box, through their actors. */
   readonly box: Box;
@@ -159,6 +162,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
     parse: validators.parse.bind(validators),
     ownFirm: (firmId) => readOwnFirm(sql, firmId),
   })),
+  plug(whiteLabelRoutes, ({ whiteLabel }) => whiteLabel),
   plug(participantLookupRoutes, ({ lookups }) => lookups.participants),
   plug(companyLookupRoutes, ({ lookups }) => ({
     directory: lookups.directory,

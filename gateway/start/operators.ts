@@ -27,6 +27,7 @@ import { orTemporary } from "../../engine/storage/sql.js";
 import type { Route } from "../contract/route.js";
 import { adminRoutes } from "../routes/admin.js";
 import { adminOAuthRoutes } from "../routes/people/admin-oauth.js";
+import { adminWhiteLabelRoutes } from "../routes/white-label/admin.js";
 import { adminOnboardingRoutes } from "../routes/people/admin-onboarding.js";
 import { adminPeopleRoutes } from "../routes/people/admin-people.js";
 import { invitationOf } from "./letters.js";
@@ -112,6 +113,7 @@ export function adminRows(
     }),
     ...adminOAuthRoutes(parts.oauth),
     ...adminOnboardingRoutes(parts.onboarding),
+    ...adminWhiteLabelRoutes(parts.whiteLabel),
     ...adminRoutes({
       listFirms: () => orTemporary(listFirms(sql, LIMITS.operator_page_max)),
       createFirm: async (firm) => {

@@ -68,6 +68,8 @@ import type { Route } from "../contract/route.js";
 import type { Base, Database } from "./infrastructure.js";
 import { startLookups } from "./lookup.js";
 import { publicRows } from "./operations.js";
+import { startWhiteLabel } from "./white-label.js";
+import type { WhiteLabel } from "./white-label.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
 import { whyPacksAreRefused } from "./rule-packs.js";
@@ -82,6 +84,7 @@ export interface Work extends PeopleParts {
   readonly pool: ValidatorPool;
   readonly limiter: RateLimiter;
   readonly rows: readonly Route[];
+  readonly whiteLabel: WhiteLabel;
   /** Undefined where participants are not registered in the network. */
   readonly registrations: Registrations | undefined;
   /** Shows a held document to its firm; answers whether it was held. */
@@ -407,17 +410,18 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const tenants = { identity, partners, environment: config.ENVIRONMENT, ...people };
   const box = boxThroughActors({ actors, clock }, boxes);
   const lookups = startLookups(base, { sql, accessPoint });
+  const registering = accessPoint?.registrations;
+  const registrations =
+    registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
+  const whiteLabel = startWhiteLabel(base, { sql, sealer, cursors, actors, registrations, accessPoint, publicUrl });
   const webhooks = startWebhooks(base, { ...ground, cursors, owner: ownerOf(ground.node) });
   const rows = publicRows(
     {
       ...{ clock, log, metrics, sql, sealer, cursors, inbox, validators, archive, actors, document, participant },
-      ...{ ...tenants, recipients, lookups, webhooks: webhooks.rows, box },
+      ...{ ...tenants, recipients, lookups, webhooks: webhooks.rows, box, whiteLabel },
     },
     accessPoint,
   );
-  const registering = accessPoint?.registrations;
-  const registrations =
-    registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering));
   return {
     sql,
     identity,
@@ -428,6 +432,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     rows,
     ...people,
     registrations,
+    whiteLabel,
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;

@@ -1065,6 +1065,100 @@ table webhook_subscription
   index webhook_subscription_firm: CREATE INDEX webhook_subscription_firm ON public.webhook_subscription USING btree (firm_id, integrator_id) WHERE (deleted_at IS NULL)
   index webhook_subscription_integrator: CREATE INDEX webhook_subscription_integrator ON public.webhook_subscription USING btree (integrator_id) WHERE ((integrator_id IS NOT NULL) AND (deleted_at IS NULL))
 
+table white_label_customer
+  id uuid not null
+  integrator_id uuid not null
+  idempotency_key text not null
+  body_sha256 bytea not null
+  customer_ref text not null
+  relationship text not null
+  customer_authorization text not null
+  dic text not null
+  company_email text not null
+  legal_name text
+  created_at timestamp with time zone not null
+  constraint white_label_customer_body_sha256_check: CHECK ((octet_length(body_sha256) = 32))
+  constraint white_label_customer_company_email_check: CHECK (((char_length(company_email) >= 3) AND (char_length(company_email) <= 254)))
+  constraint white_label_customer_customer_authorization_check: CHECK (((char_length(customer_authorization) >= 1) AND (char_length(customer_authorization) <= 4000)))
+  constraint white_label_customer_customer_ref_check: CHECK (((char_length(customer_ref) >= 1) AND (char_length(customer_ref) <= 128)))
+  constraint white_label_customer_dic_check: CHECK ((dic ~ '^[0-9]{10}$'::text))
+  constraint white_label_customer_idempotency_key_check: CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255)))
+  constraint white_label_customer_legal_name_check: CHECK (((char_length(legal_name) >= 1) AND (char_length(legal_name) <= 255)))
+  constraint white_label_customer_relationship_check: CHECK ((relationship = 'represented'::text))
+  constraint white_label_customer_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint white_label_customer_pkey: PRIMARY KEY (id)
+  constraint white_label_customer_integrator_id_customer_ref_key: UNIQUE (integrator_id, customer_ref)
+  constraint white_label_customer_integrator_id_dic_key: UNIQUE (integrator_id, dic)
+  constraint white_label_customer_integrator_id_idempotency_key_key: UNIQUE (integrator_id, idempotency_key)
+  index white_label_customer_list: CREATE INDEX white_label_customer_list ON public.white_label_customer USING btree (integrator_id, id)
+
+table white_label_operation
+  id uuid not null
+  integrator_id uuid not null
+  operation_type text not null
+  status text not null
+  version integer not null
+  idempotency_key text
+  customer_ref text not null
+  dic text not null
+  participant_key text not null
+  company_email text not null
+  legal_name text
+  secret_key_id text
+  secret_sealed bytea
+  body_key_id text
+  body_sealed bytea
+  firm_id uuid
+  participant_id uuid
+  error_code text
+  due_at timestamp with time zone
+  claimed_until timestamp with time zone
+  asked_at timestamp with time zone
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  completed_at timestamp with time zone
+  constraint white_label_operation_check: CHECK (((status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text])) = (due_at IS NOT NULL)))
+  constraint white_label_operation_check1: CHECK (((status = ANY (ARRAY['succeeded'::text, 'rejected'::text, 'released'::text])) = (completed_at IS NOT NULL)))
+  constraint white_label_operation_check2: CHECK (((secret_key_id IS NULL) = (secret_sealed IS NULL)))
+  constraint white_label_operation_check3: CHECK (((body_key_id IS NULL) = (body_sealed IS NULL)))
+  constraint white_label_operation_company_email_check: CHECK (((char_length(company_email) >= 3) AND (char_length(company_email) <= 254)))
+  constraint white_label_operation_customer_ref_check: CHECK (((char_length(customer_ref) >= 1) AND (char_length(customer_ref) <= 128)))
+  constraint white_label_operation_dic_check: CHECK ((dic ~ '^[0-9]{10}$'::text))
+  constraint white_label_operation_idempotency_key_check: CHECK (((char_length(idempotency_key) >= 1) AND (char_length(idempotency_key) <= 255)))
+  constraint white_label_operation_legal_name_check: CHECK (((char_length(legal_name) >= 1) AND (char_length(legal_name) <= 255)))
+  constraint white_label_operation_operation_type_check: CHECK ((operation_type = ANY (ARRAY['registration'::text, 'migration_in'::text, 'migration_out'::text])))
+  constraint white_label_operation_participant_key_check: CHECK ((participant_key = lower(participant_key)))
+  constraint white_label_operation_status_check: CHECK ((status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text, 'succeeded'::text, 'rejected'::text, 'manual_review'::text, 'released'::text])))
+  constraint white_label_operation_version_check: CHECK ((version >= 1))
+  constraint white_label_operation_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint white_label_operation_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint white_label_operation_pkey: PRIMARY KEY (id)
+  index white_label_operation_due: CREATE INDEX white_label_operation_due ON public.white_label_operation USING btree (due_at) WHERE (due_at IS NOT NULL)
+  index white_label_operation_key: CREATE UNIQUE INDEX white_label_operation_key ON public.white_label_operation USING btree (integrator_id, idempotency_key) WHERE (idempotency_key IS NOT NULL)
+  index white_label_operation_open: CREATE UNIQUE INDEX white_label_operation_open ON public.white_label_operation USING btree (participant_key) WHERE (status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text, 'manual_review'::text]))
+  index white_label_operation_ref: CREATE UNIQUE INDEX white_label_operation_ref ON public.white_label_operation USING btree (integrator_id, customer_ref) WHERE ((status = ANY (ARRAY['processing'::text, 'smp_succeeded'::text, 'manual_review'::text])) AND (operation_type <> 'migration_out'::text))
+  index white_label_operation_review: CREATE INDEX white_label_operation_review ON public.white_label_operation USING btree (updated_at DESC) WHERE (status = 'manual_review'::text)
+
+table white_label_participant
+  id uuid not null
+  integrator_id uuid not null
+  operation_id uuid not null
+  customer_ref text not null
+  firm_id uuid not null
+  participant_key text not null
+  status text not null
+  authorization_source text not null
+  managed_since timestamp with time zone not null
+  constraint white_label_participant_authorization_source_check: CHECK ((authorization_source = ANY (ARRAY['fs_verification_token'::text, 'smp_migration_code'::text])))
+  constraint white_label_participant_status_check: CHECK ((status = ANY (ARRAY['active'::text, 'leaving'::text])))
+  constraint white_label_participant_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
+  constraint white_label_participant_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
+  constraint white_label_participant_operation_id_fkey: FOREIGN KEY (operation_id) REFERENCES white_label_operation(id)
+  constraint white_label_participant_participant_key_fkey: FOREIGN KEY (participant_key) REFERENCES participant(key)
+  constraint white_label_participant_pkey: PRIMARY KEY (id)
+  constraint white_label_participant_participant_key_key: UNIQUE (participant_key)
+  index white_label_participant_list: CREATE INDEX white_label_participant_list ON public.white_label_participant USING btree (integrator_id, id)
+
 CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb, p_owner text[] DEFAULT NULL::text[], p_lease_ms integer DEFAULT 0)
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
  LANGUAGE plpgsql
@@ -1528,6 +1622,50 @@ AS $function$
   select date_trunc('month', p_at at time zone 'Europe/Bratislava')::date
 $function$
 
+CREATE OR REPLACE FUNCTION public.bind_white_label(p_id uuid, p_version integer, p_firm uuid, p_participant uuid, p_sandbox boolean, p_scopes text[], p_document_types text[], p_processes text[], p_now timestamp with time zone, p_audit jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_operation white_label_operation;
+begin
+  perform 1 from integrator i join white_label_operation o on o.integrator_id = i.id where o.id = p_id for update of i;
+  select * into v_operation from white_label_operation where id = p_id for update;
+  if not found or v_operation.version <> p_version or v_operation.status <> 'smp_succeeded' then return 'changed'; end if;
+  if v_operation.operation_type = 'migration_out' then
+    update white_label_participant set status = 'leaving' where id = v_operation.participant_id;
+    update white_label_operation set status = 'succeeded', due_at = null, claimed_until = null, completed_at = p_now,
+      version = version + 1, updated_at = p_now where id = p_id;
+    perform append_audit(p_audit, 'white_label.ended', v_operation.firm_id, v_operation.integrator_id,
+      'white_label_operation', p_id::text, '{}');
+    return 'bound';
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('white label:' || v_operation.participant_key, 0));
+  perform 1 from participant where key = v_operation.participant_key;
+  if found then return 'identity_taken'; end if;
+  perform 1 from firm_binding where integrator_id = v_operation.integrator_id and customer_ref = v_operation.customer_ref;
+  if found then return 'ref_conflict'; end if;
+  insert into firm (id, name, dic, peppol_status, sandbox, created_at)
+    values (p_firm, coalesce(v_operation.legal_name, 'DIČ ' || v_operation.dic), v_operation.dic, 'registered', p_sandbox, p_now);
+  insert into participant (key, id, firm_id, registered_at)
+    values (v_operation.participant_key, v_operation.participant_key, p_firm, p_now);
+  insert into participant_capability (participant_key, document_type_id, process_id)
+    select v_operation.participant_key, c.type, c.process from unnest(p_document_types, p_processes) as c (type, process);
+  insert into firm_binding (integrator_id, firm_id, customer_ref, state, scopes, interfaces, created_at, updated_at)
+    values (v_operation.integrator_id, p_firm, v_operation.customer_ref, 'active', p_scopes,
+      array['enterprise', 'sapi', 'connector'], p_now, p_now);
+  insert into white_label_participant (id, integrator_id, operation_id, customer_ref, firm_id, participant_key, status,
+      authorization_source, managed_since)
+    values (p_participant, v_operation.integrator_id, p_id, v_operation.customer_ref, p_firm, v_operation.participant_key,
+      'active', case v_operation.operation_type when 'registration' then 'fs_verification_token' else 'smp_migration_code' end,
+      p_now);
+  update white_label_operation set status = 'succeeded', firm_id = p_firm, participant_id = p_participant, due_at = null,
+    claimed_until = null, completed_at = p_now, version = version + 1, updated_at = p_now where id = p_id;
+  perform append_audit(p_audit, 'white_label.ended', p_firm, v_operation.integrator_id, 'white_label_operation', p_id::text, '{}');
+  return 'bound';
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.box_firms(p_after uuid, p_max integer)
  RETURNS TABLE(firm_id uuid, due boolean)
  LANGUAGE plpgsql
@@ -1753,6 +1891,32 @@ AS $function$
   returning d.id
 $function$
 
+CREATE OR REPLACE FUNCTION public.claim_white_label(p_limit integer, p_lease_ms integer, p_now timestamp with time zone)
+ RETURNS SETOF white_label_operation
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update white_label_operation set status = 'manual_review', error_code = 'INTERRUPTED', due_at = null, claimed_until = null,
+    version = version + 1, updated_at = p_now
+  where id in (
+    select id from white_label_operation
+    where status = 'processing' and asked_at is not null and claimed_until < clock_timestamp() for update skip locked
+  );
+  return query
+    update white_label_operation as o
+    set claimed_until = clock_timestamp() + p_lease_ms * interval '1 millisecond',
+      asked_at = case when o.status = 'processing' then coalesce(o.asked_at, p_now) else o.asked_at end,
+      version = o.version + 1
+    where o.id in (
+      select d.id from white_label_operation as d
+      where d.due_at is not null and d.due_at <= p_now and (d.claimed_until is null or d.claimed_until < clock_timestamp())
+        and (d.status = 'smp_succeeded' or d.asked_at is null)
+      order by d.due_at limit p_limit for update skip locked
+    )
+    returning o.*;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.covers_sending(p_binding firm_binding)
  RETURNS boolean
  LANGUAGE sql
@@ -1932,6 +2096,105 @@ begin
     jsonb_build_object('origin', p_origin, 'events', p_events));
   return true;
 end $function$
+
+CREATE OR REPLACE FUNCTION public.create_white_label_customer(p_customer jsonb, p_body_sha256 bytea)
+ RETURNS TABLE(outcome text, id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_new white_label_customer;
+  v_other white_label_customer;
+begin
+  select * into v_new from jsonb_populate_record(null::white_label_customer, p_customer);
+  perform 1 from integrator i where i.id = v_new.integrator_id for update;
+  select c.* into v_other from white_label_customer c
+    where c.integrator_id = v_new.integrator_id and c.idempotency_key = v_new.idempotency_key;
+  if found then
+    return query select case when v_other.body_sha256 = p_body_sha256 then 'repeat' else 'key_conflict' end, v_other.id;
+    return;
+  end if;
+  perform 1 from white_label_customer c where c.integrator_id = v_new.integrator_id
+    and (c.customer_ref = v_new.customer_ref or c.dic = v_new.dic);
+  if found then return query select 'ref_conflict', null::uuid; return; end if;
+  v_new.body_sha256 := p_body_sha256;
+  insert into white_label_customer select v_new.*;
+  return query select 'created', v_new.id;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.create_white_label_leave(p_operation uuid, p_integrator uuid, p_participant uuid, p_now timestamp with time zone, p_audit jsonb)
+ RETURNS TABLE(outcome text, id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_participant white_label_participant;
+  v_open white_label_operation;
+  v_first white_label_operation;
+begin
+  select * into v_participant from white_label_participant w
+    where w.id = p_participant and w.integrator_id = p_integrator for update;
+  if not found then return query select 'unknown', null::uuid; return; end if;
+  select * into v_open from white_label_operation o
+    where o.participant_id = p_participant and o.operation_type = 'migration_out'
+      and o.status in ('processing', 'smp_succeeded', 'manual_review', 'succeeded')
+    order by o.created_at desc limit 1;
+  if found then
+    return query select case v_open.status when 'manual_review' then 'under_review' else 'repeat' end, v_open.id;
+    return;
+  end if;
+  select * into v_first from white_label_operation o where o.id = v_participant.operation_id;
+  insert into white_label_operation (
+    id, integrator_id, operation_type, status, version, customer_ref, dic, participant_key, company_email, legal_name,
+    firm_id, participant_id, due_at, created_at, updated_at
+  ) values (
+    p_operation, p_integrator, 'migration_out', 'processing', 1, v_participant.customer_ref, v_first.dic,
+    v_participant.participant_key, v_first.company_email, v_first.legal_name, v_participant.firm_id, p_participant,
+    p_now, p_now, p_now
+  );
+  perform append_audit(p_audit, 'white_label.requested', v_participant.firm_id, p_integrator, 'white_label_operation',
+    p_operation::text, jsonb_build_object('operationType', 'migration_out', 'dic', v_first.dic));
+  return query select 'created', p_operation;
+end
+$function$
+
+CREATE OR REPLACE FUNCTION public.create_white_label_operation(p_operation jsonb, p_secret bytea, p_body bytea, p_production boolean, p_audit jsonb)
+ RETURNS TABLE(outcome text, id uuid)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  v_new white_label_operation;
+  v_other white_label_operation;
+  v_authorized boolean;
+begin
+  select * into v_new from jsonb_populate_record(null::white_label_operation, p_operation);
+  select i.production_authorized into v_authorized from integrator i where i.id = v_new.integrator_id for update;
+  select o.* into v_other from white_label_operation o
+    where o.integrator_id = v_new.integrator_id and o.idempotency_key = v_new.idempotency_key;
+  if found then return query select 'repeat', v_other.id; return; end if;
+  if p_production and not v_authorized then return query select 'not_authorized', null::uuid; return; end if;
+  perform pg_advisory_xact_lock(hashtextextended('white label:' || v_new.participant_key, 0));
+  perform 1 from participant p where p.key = v_new.participant_key;
+  if found then return query select 'identity_taken', null::uuid; return; end if;
+  select o.* into v_other from white_label_operation o
+    where o.participant_key = v_new.participant_key and o.status in ('processing', 'smp_succeeded', 'manual_review');
+  if found then return query select 'under_way', null::uuid; return; end if;
+  perform 1 from firm_binding b where b.integrator_id = v_new.integrator_id and b.customer_ref = v_new.customer_ref;
+  if not found then
+    perform 1 from white_label_operation o where o.integrator_id = v_new.integrator_id
+      and o.customer_ref = v_new.customer_ref and o.status in ('processing', 'smp_succeeded', 'manual_review');
+  end if;
+  if found then return query select 'ref_conflict', null::uuid; return; end if;
+  v_new.secret_sealed := p_secret;
+  v_new.body_sealed := p_body;
+  insert into white_label_operation select v_new.*;
+  perform append_audit(p_audit, 'white_label.requested', null, v_new.integrator_id, 'white_label_operation', v_new.id::text,
+    jsonb_build_object('operationType', v_new.operation_type, 'dic', v_new.dic));
+  return query select 'created', v_new.id;
+end
+$function$
 
 CREATE OR REPLACE FUNCTION public.deactivate_api_key(p_id uuid, p_integrator uuid, p_now timestamp with time zone, p_audit jsonb DEFAULT NULL::jsonb, p_caller uuid DEFAULT NULL::uuid)
  RETURNS text
@@ -2761,6 +3024,22 @@ AS $function$
     select id, version, p_status, p_trigger, p_detail, updated_at from moved
   ), used as (
     update pfs_confirmation set request_id = p_id where token_sha256 = p_confirmation and exists (select 1 from moved)
+  )
+  select exists (select 1 from moved)
+$function$
+
+CREATE OR REPLACE FUNCTION public.move_white_label(p_id uuid, p_version integer, p_status text, p_error_code text, p_due_at timestamp with time zone, p_secret_key_id text, p_secret bytea, p_now timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+AS $function$
+  with moved as (
+    update white_label_operation set status = p_status, error_code = p_error_code, due_at = p_due_at, claimed_until = null,
+      asked_at = case when p_status = 'processing' then null else asked_at end,
+      secret_key_id = case when p_status = 'processing' then secret_key_id else p_secret_key_id end,
+      secret_sealed = case when p_status = 'processing' then secret_sealed else p_secret end,
+      completed_at = case when p_status in ('succeeded', 'rejected', 'released') then p_now end,
+      version = version + 1, updated_at = p_now
+    where id = p_id and version = p_version returning id
   )
   select exists (select 1 from moved)
 $function$

@@ -1,6 +1,8 @@
 /** Whom our SMP answers for: the participants of our firms, and we ourselves as a provider, where statuses arrive. */
+import { isBeingRegistered } from "../../storage/identity/white-label.js";
 import { findOwnParticipant } from "../../storage/documents/received.js";
 import type { Sql } from "../../storage/sql.js";
+import { PARTICIPANT_CAPABILITIES } from "./capabilities.js";
 import { MLS_DOCUMENT_TYPE, MLS_PROCESS } from "../responses/mls.js";
 import type { OwnKeys } from "../pki/own-keys.js";
 import { providerOfSeat } from "../seats.js";
@@ -15,4 +17,11 @@ export const publishedParticipants =
   (key: string): Promise<PublishedParticipant | undefined> =>
     key === providerOfSeat(keys.ap().seat)
       ? Promise.resolve({ capabilities: [{ documentTypeId: MLS_DOCUMENT_TYPE, processId: MLS_PROCESS }] })
-      : findOwnParticipant(sql, key);
+      : findOwnOrComing(sql, key);
+
+/** A participant that is being registered is published first: the network asks our SMP as soon as it hears of it. */
+async function findOwnOrComing(sql: Sql, key: string): Promise<PublishedParticipant | undefined> {
+  const own = await findOwnParticipant(sql, key);
+  if (own !== undefined || !(await isBeingRegistered(sql, key))) return own;
+  return { capabilities: PARTICIPANT_CAPABILITIES };
+}

@@ -193,7 +193,14 @@ const identifier = (name: string, scheme: string, value: string): string =>
   `<id:${name} scheme="${escapeAttribute(scheme)}">${escapeText(value)}</id:${name}>`;
 
 /** The document that the signature is added to. */
-export function serviceMetadataXml(metadata: NewServiceMetadata): string {
+export const serviceMetadataXml = (metadata: NewServiceMetadata): string =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n<SignedServiceMetadata ${NAMESPACES}><ServiceMetadata>${serviceInformation(metadata)}</ServiceMetadata></SignedServiceMetadata>`;
+
+/** The same without a place for a signature: what an SMP is given that signs for itself. */
+export const unsignedServiceMetadataXml = (metadata: NewServiceMetadata): string =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n<ServiceMetadata ${NAMESPACES}>${serviceInformation(metadata)}</ServiceMetadata>`;
+
+function serviceInformation(metadata: NewServiceMetadata): string {
   const endpoint =
     `<Endpoint transportProfile="${AS4_TRANSPORT_PROFILE}"><wsa:EndpointReference><wsa:Address>${escapeText(metadata.url)}</wsa:Address></wsa:EndpointReference>` +
     "<RequireBusinessLevelSignature>false</RequireBusinessLevelSignature>" +
@@ -205,10 +212,10 @@ export function serviceMetadataXml(metadata: NewServiceMetadata): string {
       `<Process>${identifier("ProcessIdentifier", PROCESS_SCHEME, process)}<ServiceEndpointList>${endpoint}</ServiceEndpointList></Process>`,
   );
   return (
-    `<?xml version="1.0" encoding="UTF-8"?>\n<SignedServiceMetadata ${NAMESPACES}><ServiceMetadata><ServiceInformation>` +
+    "<ServiceInformation>" +
     identifier("ParticipantIdentifier", PARTICIPANT_SCHEME, metadata.participant) +
     identifier("DocumentIdentifier", DOCUMENT_TYPE_SCHEME, metadata.documentType) +
-    `<ProcessList>${processes.join("")}</ProcessList></ServiceInformation></ServiceMetadata></SignedServiceMetadata>`
+    `<ProcessList>${processes.join("")}</ProcessList></ServiceInformation>`
   );
 }
 

@@ -17,7 +17,7 @@ import type { OutboundPolicy, OutboundUrl, OutboundUse, Resolve } from "./outbou
 
 /** One request and the bounds of its answer. */
 export interface HttpCall {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT";
   readonly url: string;
   /** Decides which schemes and ports are allowed, and whether the connection is kept for the next call. */
   readonly use: OutboundUse;

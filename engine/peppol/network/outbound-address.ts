@@ -22,6 +22,8 @@ export const OUTBOUND_USES = {
   sml: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** The directory of companies that the operator has configured. */
   directory: { schemes: ["https:"], ports: [443], keepsConnections: true },
+  /** The SMP of somebody else in which the operator puts participants. */
+  registry: { schemes: ["https:"], ports: [443], keepsConnections: false },
   /** OCSP and CRL services: their answers are signed, and they are plain HTTP by custom. */
   revocation: { schemes: ["http:", "https:"], ports: [80, 443], keepsConnections: false },
   /** Receivers of events, which firms and integrators name: theirs is any port, behind TLS and a public address. */

@@ -39,6 +39,8 @@ export const AUDIT_EVENTS = [
   "webhook.secret_rotated",
   "webhook.disabled",
   "plan.changed",
+  "white_label.requested",
+  "white_label.ended",
 ] as const;
 export type AuditEvent = (typeof AUDIT_EVENTS)[number];
 

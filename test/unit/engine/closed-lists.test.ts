@@ -29,6 +29,9 @@ import {
   REQUESTED_INTERFACES,
 } from "../../../engine/identity/partners/consents.js";
 import { BOX_EVENTS, BOX_OUTBOUND_STATES } from "../../../engine/lifecycle/box.js";
+import { PLAN_CODES } from "../../../engine/billing/plans.js";
+import { WHITE_LABEL_TYPES } from "../../../engine/identity/white-label/reads.js";
+import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
 import { SERVICE_KINDS } from "../../../engine/storage/documents/service-messages.js";
 import { STATUS_KINDS, STATUS_OUTCOMES } from "../../../engine/storage/documents/received-responses.js";
 import { readSources } from "../../support/sources.js";
@@ -58,6 +61,9 @@ test.each([
   ["consent_offer_requested_interface_check", REQUESTED_INTERFACES],
   ["consent_offer_status_check", OFFER_STATUSES.filter((status) => status !== "expired" && status !== "withdrawn")],
   ["onboarding_request_status_check", ONBOARDING_STATES],
+  ["white_label_operation_status_check", WHITE_LABEL_STATES],
+  ["white_label_operation_operation_type_check", WHITE_LABEL_TYPES],
+  ["firm_plan_code_check", PLAN_CODES],
   ["onboarding_request_relationship_mode_check", ONBOARDING_RELATIONSHIPS],
   ["membership_role_check", PERSON_ROLES],
   ["box_item_status_check", BOX_OUTBOUND_STATES],

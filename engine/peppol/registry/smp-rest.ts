@@ -1,0 +1,171 @@
+/**
+ * Another SMP as the registry: the REST interface that phoss SMP and others serve, with Basic authentication. A service
+ * group is put, then the metadata of each document type; participants move by its migration paths.
+ * @source Peppol SMP 1.4.0 (ServiceGroup, ServiceMetadata); phoss SMP, REST API
+ */
+import { childElements, parseXml, textOf } from "../../../validators/xml/tree.js";
+import { PARTICIPANT_SCHEME, participantKey } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { pathSegment, serviceGroupXml, unsignedServiceMetadataXml } from "../discovery/smp-document.js";
+import { DOCUMENT_TYPE_SCHEME } from "../envelope/identifiers.js";
+import type { Http, HttpResult } from "../network/http.js";
+import type { WhiteLabelCapability, WhiteLabelOutcome, WhiteLabelRegistry } from "./registry.js";
+
+/** What the registry needs to know of us. */
+interface SmpRestPorts {
+  /** Base address without user, and without a slash at its end. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  readonly http: Http;
+  readonly capabilities: readonly WhiteLabelCapability[];
+  /** Our access point, as its metadata name it. */
+  readonly endpoint: () => {
+    readonly url: string;
+    readonly certificate: Uint8Array;
+    readonly notBefore: number;
+    readonly notAfter: number;
+    readonly contact: string;
+  };
+}
+
+/** How a request ended, before anybody asks what it was for. */
+type Said = "ok" | "missing" | "conflict" | "refused" | "unavailable" | "unknown";
+
+const STATUSES: Readonly<Record<number, Said>> = {
+  200: "ok",
+  201: "ok",
+  204: "ok",
+  400: "refused",
+  401: "refused",
+  403: "refused",
+  404: "missing",
+  409: "conflict",
+  412: "conflict",
+  413: "refused",
+  415: "refused",
+  429: "unavailable",
+};
+
+/** A write that the server has failed at, or whose answer was lost, may have been done. */
+const saidBy = (answer: HttpResult): Said => {
+  if (answer.kind === "response") return STATUSES[answer.status] ?? "unknown";
+  return answer.uploaded ? "unknown" : "unavailable";
+};
+
+const codeOf = (answer: HttpResult): string =>
+  answer.kind === "response" ? `http_${answer.status}` : `${answer.fault}_${answer.code}`;
+
+/** Makes the registry over the REST interface of an SMP. */
+export function smpRestRegistry(ports: SmpRestPorts): WhiteLabelRegistry {
+  const authorization = `Basic ${Buffer.from(`${ports.user}:${ports.password}`).toString("base64")}`;
+  const groupOf = (participant: ParticipantId): string =>
+    `${ports.url}/${pathSegment(PARTICIPANT_SCHEME, participantKey(participant))}`;
+
+  const call = (
+    method: "GET" | "PUT",
+    url: string,
+    more: { readonly xml?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<HttpResult> =>
+    ports.http({
+      method,
+      url,
+      use: "registry",
+      headers: {
+        Accept: "application/xml, text/xml;q=0.9",
+        ...(method === "GET" ? {} : { Authorization: authorization }),
+        ...(more.xml === undefined ? {} : { "Content-Type": "application/xml; charset=utf-8" }),
+        ...more.headers,
+      },
+      ...(more.xml === undefined ? {} : { body: Buffer.from(more.xml) }),
+      bytes_max: LIMITS.smp_answer_bytes_max,
+      timeout_ms: LIMITS.white_label_registry_ms,
+    });
+
+  /** Whether the SMP has the participant; reading changes nothing, so that no answer is no harm. */
+  async function exists(participant: ParticipantId): Promise<"yes" | "no" | "unknown"> {
+    const said = saidBy(await call("GET", groupOf(participant)));
+    return said === "ok" ? "yes" : said === "missing" ? "no" : "unknown";
+  }
+
+  /** Puts what the participant takes. What is only half there when it fails must be looked at by a person. */
+  async function publish(participant: ParticipantId): Promise<WhiteLabelOutcome> {
+    const { url, certificate, notBefore, notAfter, contact } = ports.endpoint();
+    const types = [...new Set(ports.capabilities.map(({ documentTypeId }) => documentTypeId))];
+    for (const documentType of types) {
+      const processes = ports.capabilities
+        .filter(({ documentTypeId }) => documentTypeId === documentType)
+        .map(({ processId }) => processId);
+      const xml = unsignedServiceMetadataXml({
+        participant: participantKey(participant),
+        documentType,
+        processes,
+        url,
+        certificate,
+        activation: notBefore,
+        expiration: notAfter,
+        contact,
+      });
+      const answer = await call(
+        "PUT",
+        `${groupOf(participant)}/services/${pathSegment(DOCUMENT_TYPE_SCHEME, documentType)}`,
+        { xml },
+      );
+      if (saidBy(answer) !== "ok") return { kind: "unknown", code: `metadata_${codeOf(answer)}` };
+    }
+    return { kind: "done", code: "published" };
+  }
+
+  const outcomeOf = (answer: HttpResult): WhiteLabelOutcome => {
+    const said = saidBy(answer);
+    const kind = { ok: "done", missing: "refused", conflict: "conflict", refused: "refused" } as const;
+    return { kind: said === "unavailable" || said === "unknown" ? said : kind[said], code: codeOf(answer) };
+  };
+
+  return {
+    register: async (participant, verificationToken) => {
+      const there = await exists(participant);
+      if (there === "yes") return { kind: "conflict", code: "exists" };
+      if (there === "unknown") return { kind: "unavailable", code: "not_readable" };
+      const put = outcomeOf(
+        await call("PUT", groupOf(participant), {
+          xml: serviceGroupXml(participantKey(participant), [], ports.url),
+          headers: { dic_verification_code: verificationToken },
+        }),
+      );
+      return put.kind === "done" ? publish(participant) : put;
+    },
+    migrateIn: async (participant, migrationCode) => {
+      const there = await exists(participant);
+      if (there === "yes") return { kind: "conflict", code: "exists" };
+      if (there === "unknown") return { kind: "unavailable", code: "not_readable" };
+      const path = `${pathSegment(PARTICIPANT_SCHEME, participantKey(participant))}/${encodeURIComponent(migrationCode)}`;
+      const moved = outcomeOf(await call("PUT", `${ports.url}/migration/inbound/${path}`));
+      return moved.kind === "done" ? publish(participant) : moved;
+    },
+    migrateOut: async (participant) => {
+      const path = pathSegment(PARTICIPANT_SCHEME, participantKey(participant));
+      const answer = await call("PUT", `${ports.url}/migration/outbound/start/${path}`);
+      const outcome = outcomeOf(answer);
+      if (outcome.kind !== "done" || answer.kind !== "response") return outcome;
+      const migrationCode = migrationKeyIn(answer.body);
+      // The migration has begun, and the code that would end it is not known.
+      return migrationCode === undefined
+        ? { kind: "unknown", code: "no_migration_key" }
+        : { ...outcome, migrationCode };
+    },
+    holderOf: async (participant) => {
+      const there = await exists(participant);
+      return there === "yes" ? "us" : there === "no" ? "nobody" : "unknown";
+    },
+  };
+}
+
+function migrationKeyIn(body: Buffer): string | undefined {
+  const tree = parseXml(body);
+  if (tree.kind === "refused" || tree.root.local !== "migrationOutboundResponse") return undefined;
+  const key = childElements(tree.root).find(({ local }) => local === "migrationKey");
+  const text = key === undefined ? undefined : textOf(key)?.trim();
+  return text === undefined || text === "" || text.length > LIMITS.migration_code_chars_max ? undefined : text;
+}

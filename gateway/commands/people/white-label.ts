@@ -1,0 +1,98 @@
+/** `kurier white-label …`: operators' view of White Label, and the end of a review. */
+import { registrationKind, registrationsThroughActors } from "../../../actors/registration.js";
+import { whiteLabelKind, whiteLabelThroughActors } from "../../../actors/registry/white-label.js";
+import { startActors } from "../../../actors/system.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { Refusal } from "../../../engine/base/errors.js";
+import { parseUuid } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import { silentLog } from "../../../engine/base/log.js";
+import { createMetrics } from "../../../engine/base/metrics.js";
+import { listWhiteLabel } from "../../../engine/identity/white-label/reads.js";
+import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
+import { openRegistrationPorts } from "../../../engine/peppol/discovery/registrations-setup.js";
+import { openOwnPki } from "../../../engine/peppol/pki/setup.js";
+import { createSealer } from "../../../engine/storage/sealer.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import { masterKey } from "../../start/data-dir.js";
+import { openWhiteLabelRegistry } from "../../start/white-label.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { print } from "../terminal.js";
+
+/** Asks the registry in this process, which is one more node, and ends the review. @returns the operation's status */
+async function release(sql: Sql, id: string): Promise<string> {
+  const config = loadConfig();
+  const clock = systemClock;
+  const { keys } = await openOwnPki({ config, dataDir: config.DATA_DIR, clock, log: silentLog });
+  const sealer = createSealer([masterKey(config, config.DATA_DIR)]);
+  const registering = openRegistrationPorts({ config, sql, sealer, keys, clock });
+  const actors = startActors({ log: silentLog, metrics: createMetrics(), monotonic: () => clock.monotonic() });
+  let close: () => unknown = () => undefined;
+  try {
+    const registry = openWhiteLabelRegistry(
+      {
+        config,
+        onStop: (stop) => {
+          close = stop;
+        },
+      },
+      {
+        sql,
+        registrations:
+          registering === undefined ? undefined : registrationsThroughActors(actors, registrationKind(registering)),
+        accessPoint: { keys },
+        publicUrl: config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`,
+      },
+    );
+    const ports = { sql, clock, log: silentLog, sealer, registry, environment: config.ENVIRONMENT };
+    return (await whiteLabelThroughActors(actors, whiteLabelKind(ports)).release(id)).status;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new UsageError(error.message);
+  } finally {
+    await close();
+    await actors.stop();
+  }
+}
+
+const releaseCommand: Command = {
+  name: "white-label release",
+  summary: "Ask the registry who has the participant of an operation under review, and end the review.",
+  usage: [
+    "kurier white-label release ID",
+    "The operation succeeds where the registry has done it, and is released where it has not; the participant is free then.",
+  ],
+  run: async (args) => {
+    const { values } = parseArguments(args, {});
+    const id = parseUuid(values[0] ?? "");
+    if (id === undefined || values.length !== 1) throw new UsageError("Name one operation by its id.");
+    const status = await withDatabase(loadConfig(), ({ sql }) => release(sql, id));
+    print(JSON.stringify({ id, status }, null, 2));
+    return EXIT.ok;
+  },
+};
+
+const listCommand: Command = {
+  name: "white-label list",
+  summary: "List operations on participants, newest first.",
+  usage: [`kurier white-label list [--status ${WHITE_LABEL_STATES.join("|")}]`],
+  run: async (args) => {
+    const wanted = parseArguments(args, { options: ["status"] }).options.get("status");
+    const status = WHITE_LABEL_STATES.find((state) => state === wanted);
+    if (wanted !== undefined && status === undefined)
+      throw new UsageError(`--status is one of ${WHITE_LABEL_STATES.join(", ")}.`);
+    await withDatabase(loadConfig(), async ({ sql }) => {
+      for (const row of await listWhiteLabel(sql, status, LIMITS.operator_page_max))
+        print(
+          [row.id, row.operationType, row.status, row.participant, row.customerRef, row.errorCode ?? ""].join("  "),
+        );
+    });
+    return EXIT.ok;
+  },
+};
+
+/** Commands of White Label. */
+export const whiteLabelCommands: readonly Command[] = [listCommand, releaseCommand];

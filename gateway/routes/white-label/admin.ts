@@ -1,0 +1,51 @@
+/** Operators' view of White Label: operations, and the end of a review. @source spec/rulings.md, section 12 */
+import { z } from "zod";
+
+import { parseUuid } from "../../../engine/base/ids.js";
+import type { WhiteLabelOperation } from "../../../engine/identity/white-label/reads.js";
+import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
+import type { WhiteLabelState } from "../../../engine/lifecycle/white-label.js";
+import { route } from "../../contract/route.js";
+import type { Route } from "../../contract/route.js";
+
+interface AdminWhiteLabelPorts {
+  list(status: WhiteLabelState | undefined): Promise<readonly WhiteLabelOperation[]>;
+  release(id: string): Promise<WhiteLabelOperation>;
+}
+
+const COMMON = { mounts: ["/admin"], family: "admin", credential: "admin", tag: "White Label" } as const;
+const json = z.record(z.string(), z.unknown());
+
+/** Rows for operators. */
+export const adminWhiteLabelRoutes = (ports: AdminWhiteLabelPorts): readonly Route[] => [
+  route({
+    ...COMMON,
+    operation: "admin_white_label_list",
+    method: "GET",
+    path: "/white-label/operations",
+    summary: "Operations on participants, newest first",
+    errors: ["REQUEST_INVALID", "TEMPORARY"],
+    request: { query: z.object({ status: z.enum(WHITE_LABEL_STATES).optional() }) },
+    responses: { 200: { description: "The operations.", schema: json } },
+    handler: async ({ query }) => ({ status: 200, body: { operations: await ports.list(query.status) } }),
+  }),
+  route({
+    ...COMMON,
+    operation: "admin_white_label_release",
+    method: "POST",
+    path: "/white-label/operations/{id}/release",
+    summary: "Ask the registry who has the participant, and end the review by its answer",
+    errors: ["NOT_FOUND", "WHITE_LABEL_STATE", "TEMPORARY"],
+    request: {
+      params: z.object({
+        id: z.string().transform((text, context): string => {
+          const id = parseUuid(text);
+          if (id === undefined) context.addIssue({ code: "custom", message: "must be a UUID" });
+          return id ?? z.NEVER;
+        }),
+      }),
+    },
+    responses: { 200: { description: "The operation as it is now.", schema: json } },
+    handler: async ({ params }) => ({ status: 200, body: { ...(await ports.release(params.id)) } }),
+  }),
+];
