@@ -954,6 +954,12 @@ export const LIMITS = {
   // Connector
   /** spec/enterprise.md, Connector: the key derived from it takes 255 characters. Ours. */
   connector_external_id_chars_max: 255,
+  /** spec/rulings.md, section 11, acknowledge: reference. Ours: as long as a client_reference of the pull interface. */
+  connector_reference_chars_max: 256,
+  /** Documents of one page of the Connector, and how many of them are read at the same time. Ours. */
+  connector_page_max: 100,
+  connector_page_default: 50,
+  connector_documents_read_at_once: 4,
   // Mapper
   /** A cell of a spreadsheet holds no more characters. */
   mapper_cell_chars_max: 32_767,

@@ -53,6 +53,7 @@ const BY_NAME: Readonly<Record<string, JsonSchemaValue>> = {
   message: "Done.",
   month: "2027-01",
   name: "Pekáreň s. r. o.",
+  networkId: RECEIVER,
   number: "F-2027-001",
   participantId: SENDER,
   payload: INVOICE_MARK,

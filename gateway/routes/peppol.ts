@@ -5,15 +5,11 @@
 import { z } from "zod";
 
 import type { Envelope, EvidenceRecordView } from "../../engine/documents/reads/evidence.js";
-import { MLS_VIEW_STATES } from "../../engine/documents/reads/evidence-mls.js";
 import { parseUuid } from "../../engine/base/ids.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { OUTBOUND_STATES } from "../../engine/lifecycle/document.js";
-import { INBOUND_STATES } from "../../engine/lifecycle/received.js";
-import { RESPONSE_CODES } from "../../engine/lifecycle/response.js";
 import type { As4Receiver } from "../../engine/peppol/as4/receive.js";
-import { MLS_CODES, MLS_REASONS } from "../../engine/peppol/responses/mls.js";
+import { evidenceMembers, link } from "../../engine/documents/reads/evidence-shape.js";
 import { route } from "../contract/route.js";
 import type { Route } from "../contract/route.js";
 
@@ -76,37 +72,7 @@ const documentId = z.object({
     .meta({ format: "uuid" }),
 });
 
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-const mlsView = z.object({
-  direction: z.enum(["received", "sent"]),
-  state: z.enum(MLS_VIEW_STATES),
-  code: z
-    .string()
-    .meta({ openapi: { type: "string", enum: [...MLS_CODES] } })
-    .nullable(),
-  reasonCodes: z.array(z.enum(MLS_REASONS)),
-  description: z.string().nullable(),
-  issuedAt: z.iso.datetime().nullable(),
-  receivedAt: z.iso.datetime().nullable(),
-  deliveredAt: z.iso.datetime().nullable(),
-  sha256: sha256.nullable(),
-});
-const link = z.string().meta({ format: "uri-reference" });
-const evidenceRecord = z.object({
-  documentId: z.uuid(),
-  state: z.string().meta({ openapi: { type: "string", enum: [...OUTBOUND_STATES, ...INBOUND_STATES] } }),
-  as4MessageId: z.string(),
-  sentAt: z.iso.datetime().nullable(),
-  deliveredAt: z.iso.datetime().nullable(),
-  receipt: z.object({ sha256, receivedAt: z.iso.datetime() }).nullable(),
-  envelope: z.object({ sha256, bytes: z.number().int(), storedAt: z.iso.datetime() }).nullable(),
-  chain: z.object({ index: z.number().int(), hash: sha256, previousHash: sha256 }).nullable(),
-  mls: mlsView.nullable(),
-  invoiceResponse: z
-    .object({ status: z.string().meta({ openapi: { type: "string", enum: [...RESPONSE_CODES] } }) })
-    .nullable(),
-  links: z.object({ self: link, envelope: link }),
-});
+const evidenceRecord = evidenceMembers.extend({ links: z.object({ self: link, envelope: link }) });
 
 export const evidenceRoutes = (ports: EvidencePorts): readonly Route[] => [
   route({

@@ -38,7 +38,9 @@ import { firmPageRoutes } from "../routes/pages/firm.js";
 import { signInRoutes } from "../routes/pages/sign-in.js";
 import { authRoutes } from "../routes/auth.js";
 import { mapperRoutes } from "../routes/connector/mapper.js";
-import { connectorRoutes } from "../routes/connector/respond.js";
+import { connectorRoutes } from "../routes/connector/answers.js";
+import { connectorDocumentRoutes } from "../routes/connector/documents.js";
+import { connectorRecordRoutes } from "../routes/connector/records.js";
 import { boxRoutes } from "../routes/box.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentHandlingRoutes } from "../routes/documents/handling.js";
@@ -64,6 +66,7 @@ import { validatePageRoutes } from "../routes/validate-page.js";
 import { validationRoutes } from "../routes/validation.js";
 import { companyLookupRoutes } from "../routes/lookup/companies.js";
 import { participantLookupRoutes } from "../routes/lookup/participants.js";
+import { connectorDocumentPorts, connectorRecordPorts } from "./connector.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { LookupParts } from "./lookup.js";
 import { handlingPorts, inboxPorts, lifecyclePorts, outboxPorts, pullPorts, sendPorts } from "./documents.js";
@@ -147,6 +150,8 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   })),
   plug(webhookRoutes, ({ webhooks }) => webhooks),
   plug(pullRoutes, ({ webhooks }) => webhooks),
+  plug(connectorDocumentRoutes, connectorDocumentPorts),
+  plug(connectorRecordRoutes, connectorRecordPorts),
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),

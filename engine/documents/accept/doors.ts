@@ -10,6 +10,7 @@ import { Refusal } from "../../base/errors.js";
 import type { ErrorDetail, ErrorName } from "../../base/errors.js";
 import type { DocumentId } from "../../base/ids.js";
 import type { Conflict } from "../../storage/documents/documents.js";
+import type { RecipientResolution } from "./request.js";
 import { INVOICE_CHECKS, SEND_CHECKS } from "./send-checks.js";
 import type { Check } from "./send-checks.js";
 
@@ -23,6 +24,7 @@ interface Acceptance {
   readonly receivedAt: Instant;
   /** What the caller should know, though the document is accepted; undefined when there is nothing. */
   readonly warning: string | undefined;
+  readonly resolution: RecipientResolution | undefined;
 }
 
 interface ConflictRow {
@@ -146,10 +148,10 @@ export const DOORS: Readonly<Record<Door, DoorRow>> = {
     isNamedByNumber: false,
   },
   connector: {
-    checks: COMMON_CHECKS,
+    checks: UNDECLARED_CHECKS,
     reply: {
       status: 201,
-      body: ({ id, externalId }) => ({ id, externalId: externalId ?? null, state: "queued" }),
+      body: ({ id, externalId, resolution }) => ({ id, externalId: externalId ?? null, state: "queued", resolution }),
     },
     repeatStatus: 200,
     externalIdTaken: takenElsewhere("EXTERNAL_ID_CONFLICT", "externalId"),

@@ -29,7 +29,12 @@ export interface SendRequest {
   readonly receivedAt: Instant;
   /** What the caller should know of its own request, in a sentence. @default nothing */
   readonly warning?: string | undefined;
+  /** How the recipient was found, at the door where it may be looked up: named by the caller, or told by its ids. */
+  readonly resolution?: RecipientResolution | undefined;
 }
+
+/** Whether the caller named the participant itself, or a directory or its tax id did. */
+export type RecipientResolution = "verified" | "declared";
 
 /** A request of which nothing is left to say: its door has declared it, or its document has. */
 export interface CompleteRequest extends SendRequest {

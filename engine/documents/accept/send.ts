@@ -155,7 +155,7 @@ async function newDocument(
   const warnings = [request.warning, WARNINGS[capability]].filter((text) => text !== undefined);
   const warning = warnings.length === 0 ? undefined : warnings.join(" ");
   const messageId = newMessageId();
-  const { erpDocumentId: externalId, payloadSha256, receivedAt } = request;
+  const { erpDocumentId: externalId, payloadSha256, receivedAt, resolution } = request;
   return {
     id,
     door: request.door,
@@ -172,7 +172,7 @@ async function newDocument(
     requestSha256: request.requestSha256,
     payloadSha256,
     replyStatus: status,
-    replyBody: JSON.stringify(body({ id, externalId, messageId, payloadSha256, receivedAt, warning })),
+    replyBody: JSON.stringify(body({ id, externalId, messageId, payloadSha256, receivedAt, warning, resolution })),
     as4MessageId: messageId,
     sbdhInstanceId: newId(ports.clock),
     validationResult: {

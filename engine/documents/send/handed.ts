@@ -21,7 +21,14 @@ export type Handed =
       /** As the client says; undefined leaves it to the document. */
       readonly processId: string | undefined;
     }
-  | { readonly form: "json"; readonly invoice: Readonly<Record<string, unknown>> };
+  | {
+      readonly form: "json";
+      readonly invoice: Readonly<Record<string, unknown>>;
+      /** What the client wrote, where that is something else than the invoice. @default the invoice */
+      readonly body?: Readonly<Record<string, unknown>>;
+      /** Leads a member of the invoice to what the client wrote. @default itself */
+      readonly memberOf?: (member: string) => string;
+    };
 
 /** The firm that sends, as a party of its own invoices. */
 export type OwnParty = Parameters<typeof buildInvoice>[1];
@@ -41,7 +48,7 @@ export interface Made {
 
 /** @throws Refusal BODY_TOO_LARGE, REQUEST_INVALID for text that no UTF-8 can hold */
 export const madeOf = (handed: Handed, own: OwnParty): Made =>
-  handed.form === "xml" ? madeOfXml(handed) : madeOfJson(handed.invoice, own);
+  handed.form === "xml" ? madeOfXml(handed) : madeOfJson(handed, own);
 
 function madeOfXml({ xml, receiver, processId }: Extract<Handed, { readonly form: "xml" }>): Made {
   if (!xml.isWellFormed())
@@ -59,9 +66,12 @@ function madeOfXml({ xml, receiver, processId }: Extract<Handed, { readonly form
   };
 }
 
-function madeOfJson(invoice: Readonly<Record<string, unknown>>, own: OwnParty): Made {
+function madeOfJson(
+  { invoice, body = invoice, memberOf = (member) => member }: Extract<Handed, { readonly form: "json" }>,
+  own: OwnParty,
+): Made {
   const { ubl, problems, fieldOf } = buildInvoice(invoice, own);
-  const digest = digestOf(invoice);
+  const digest = digestOf(body);
   const receiver = parseParticipantId(String(invoice["receiverPeppolId"]).trim());
   return {
     // The client wrote the invoice, not the UBL, which changes with the data of the firm.
@@ -69,12 +79,15 @@ function madeOfJson(invoice: Readonly<Record<string, unknown>>, own: OwnParty): 
     document:
       ubl === undefined || receiver === undefined ? undefined : { payload: ubl, receiver, processId: undefined },
     problems: problems.map(({ field, ruleId, severity, message }) => ({
-      field,
+      field: memberOf(field),
       ruleId,
       severity,
       message: message.en,
     })),
-    renamed: memberNames.json(fieldOf),
+    renamed: (detail) => {
+      const { field, ...found } = memberNames.json(fieldOf)(detail);
+      return { ...found, ...(field === undefined ? {} : { field: memberOf(field) }) };
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** Sends what a client of the JSON interface has handed over, by the path on which every document is accepted. */
 import type { Instant } from "../../base/clock.js";
 import { Refusal } from "../../base/errors.js";
+import type { Door } from "../../base/doors.js";
 import type { ErrorDetail } from "../../base/errors.js";
 import type { FirmId, KeyId } from "../../base/ids.js";
 import type { Metrics } from "../../base/metrics.js";
@@ -8,13 +9,18 @@ import type { Sql } from "../../storage/sql.js";
 import { preflight } from "../accept/preflight.js";
 import type { PreflightPorts } from "../accept/preflight.js";
 import { precedentOf, requestFingerprint } from "../accept/send.js";
-import type { SendReply, SendRequest } from "../accept/request.js";
+import type { RecipientResolution, SendReply, SendRequest } from "../accept/request.js";
 import { madeOf } from "./handed.js";
 import type { Handed, Made, OwnParty } from "./handed.js";
 import { inMembers } from "./members.js";
 
-/** Who sends, and when. */
+/** Who sends, when, and through which door. */
 export interface SendFacts {
+  /** @default enterprise */
+  readonly door?: Extract<Door, "enterprise" | "connector">;
+  /** What the client calls the document; at the door enterprise its number is its name. */
+  readonly externalId?: string;
+  readonly resolution?: RecipientResolution;
   readonly firmId: FirmId;
   readonly keyId: KeyId;
   /** Optional: the document's number tells a repeat, too. */
@@ -52,12 +58,13 @@ function requestOf(
       { field: "X-Firm-Id", message: "The firm for which the call is made has no participant id." },
     ]);
   const { payload, receiver, processId } = document;
+  const { externalId, ...others } = facts;
   return {
     door: "enterprise",
-    ...facts,
+    ...others,
     sender: own.participant,
     receiver,
-    erpDocumentId: undefined,
+    erpDocumentId: externalId,
     documentTypeId: undefined,
     processId,
     creationDateTime: undefined,
@@ -89,14 +96,14 @@ export async function sendHanded(ports: HandOverPorts, handed: Handed, facts: Se
 /** What was accepted once stays accepted, also when the firm's own data do not allow such an invoice any more. */
 async function repeatOr(
   ports: Pick<HandOverPorts, "sql" | "metrics">,
-  { firmId, idempotencyKey }: SendFacts,
+  { door = "enterprise", firmId, idempotencyKey, externalId }: SendFacts,
   made: Made,
 ): Promise<SendReply> {
   const request = {
-    door: "enterprise",
+    door,
     firmId,
     idempotencyKey,
-    erpDocumentId: undefined,
+    erpDocumentId: externalId,
     requestSha256: requestFingerprint(made.meaning("")),
     // Neither counts at this door: a document is known by its key and its number.
     sender: "" as SendRequest["sender"],

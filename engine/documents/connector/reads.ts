@@ -1,0 +1,210 @@
+/** What a firm has sent and received, in the words of the Connector. @source spec/rulings.md, section 11 */
+import { isoInstant } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
+import type { Cursors } from "../../base/cursors.js";
+import { Refusal } from "../../base/errors.js";
+import type { FirmId } from "../../base/ids.js";
+import { LIMITS } from "../../base/limits.js";
+import { actionsOf, connectorState, statesOf } from "../../lifecycle/connector.js";
+import type { ConnectorState } from "../../lifecycle/connector.js";
+import { statusNamed } from "../inbound/respond.js";
+import type { ConnectorType } from "../../invoices/connector/create-body.js";
+import { findConnectorDocument, listConnectorDocuments } from "../../storage/documents/connector.js";
+import type { ConnectorRow } from "../../storage/documents/connector.js";
+import { findSealedPayload } from "../../storage/payloads/find.js";
+import { openPayload } from "../../storage/payloads/payloads.js";
+import { sha256InSlices } from "../../storage/payloads/slices.js";
+import type { Sealer } from "../../storage/sealer.js";
+import { orTemporary } from "../../storage/sql.js";
+import type { Sql } from "../../storage/sql.js";
+import type { DocumentSummary, DocumentWorkers } from "../accept/validators.js";
+import { kindOf, patternOf } from "../reads/kinds.js";
+import type { ListedKind } from "../reads/kinds.js";
+import { beginningOf, pageOf } from "../reads/places.js";
+
+/** Whose documents are read, and what the integrator calls the firm. */
+export interface Customer {
+  readonly firmId: FirmId;
+  readonly customerRef: string;
+}
+
+interface ConnectorReadPorts {
+  readonly sql: Sql;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly cursors: Cursors;
+  readonly validators: Pick<DocumentWorkers, "parse">;
+}
+
+/** The kinds as the Connector calls them. */
+const TYPES = {
+  invoice: "invoice",
+  credit_note: "credit_note",
+  self_billing: "self_billing_invoice",
+  self_billing_credit_note: "self_billing_credit_note",
+} as const satisfies Record<ListedKind, ConnectorType>;
+
+const kindsOf = Object.entries(TYPES) as readonly (readonly [ListedKind, ConnectorType])[];
+
+/** The scheme under which a participant is named by its Slovak tax id. */
+const TAX_ID_SCHEME = "0245:";
+
+type Party = DocumentSummary["supplier"];
+
+const partyOf = (party: Party | undefined, participant: string) => {
+  const networkId = party?.participantId ?? participant;
+  return {
+    name: party?.name ?? null,
+    country: party?.country ?? null,
+    companyId: party?.companyId ?? null,
+    taxId: networkId.startsWith(TAX_ID_SCHEME) ? networkId.slice(TAX_ID_SCHEME.length) : null,
+    vatId: party?.vatId ?? null,
+    networkId,
+  };
+};
+
+/** The exact bytes. @throws Refusal NOT_FOUND, TEMPORARY */
+async function payloadOf(
+  { sql, sealer }: Pick<ConnectorReadPorts, "sql" | "sealer">,
+  firmId: FirmId,
+  id: string,
+): Promise<Buffer> {
+  const stored = await orTemporary(findSealedPayload(sql, firmId, id));
+  if (stored === undefined) throw new Refusal("NOT_FOUND");
+  const payload = await openPayload(sealer, id, stored.keyId, stored.sealed);
+  if ((await sha256InSlices(payload)) !== stored.sha256) throw new Error("the stored payload differs from its digest");
+  return payload;
+}
+
+/** What the document itself says; undefined for one that is no readable invoice. */
+async function saidIn(ports: ConnectorReadPorts, firmId: FirmId, id: string): Promise<DocumentSummary | undefined> {
+  const read = await ports.validators.parse(await payloadOf(ports, firmId, id), { fairnessKey: firmId });
+  return read.kind === "parsed" ? read.summary : undefined;
+}
+
+const orNull = (at: Date | null): string | null => (at === null ? null : isoInstant(at.getTime()));
+
+const responseOf = ({ responseCode, responseReason, respondedAt, direction }: ConnectorRow) =>
+  responseCode === null
+    ? null
+    : {
+        status: statusNamed(responseCode),
+        direction: direction === "outbound" ? ("received" as const) : ("sent" as const),
+        reason: responseReason,
+        respondedAt: orNull(respondedAt),
+      };
+
+/** A document as an integrator's program sees it. */
+async function shownOf(ports: ConnectorReadPorts, { firmId, customerRef }: Customer, row: ConnectorRow) {
+  const said = await saidIn(ports, firmId, row.id);
+  const kind = kindOf(row.documentTypeId);
+  const isSelfBilled = kind?.startsWith("self_billing") === true;
+  const [sender, recipient] = isSelfBilled ? [said?.customer, said?.supplier] : [said?.supplier, said?.customer];
+  const state = connectorState(row.status, row.attempts);
+  const path = `/api/v1/connector/documents/${row.id}`;
+  const query = `?customerRef=${encodeURIComponent(customerRef)}`;
+  return {
+    id: row.id,
+    customerRef,
+    externalId: row.externalId,
+    direction: row.direction,
+    type: kind === null ? null : TYPES[kind],
+    number: said?.number ?? row.number,
+    state,
+    statusReason: row.statusReason,
+    currency: said?.currency ?? null,
+    amounts: {
+      withoutTax: said?.totals.taxExclusive ?? null,
+      tax: said?.totals.tax ?? null,
+      total: said?.totals.taxInclusive ?? null,
+      due: said?.totals.payable ?? null,
+    },
+    sender: partyOf(sender, row.sender),
+    recipient: {
+      ...partyOf(recipient, row.receiver),
+      ...(row.resolution === null ? {} : { resolution: row.resolution }),
+    },
+    issueDate: said?.issueDate ?? null,
+    dueDate: said?.dueDate ?? null,
+    taxPointDate: said?.taxPointDate ?? null,
+    deliveryDate: said?.deliveryDate ?? null,
+    processedAt: orNull(row.acknowledgedAt),
+    processedReference: row.reference,
+    createdAt: isoInstant(row.createdAt.getTime()),
+    updatedAt: isoInstant(row.updatedAt.getTime()),
+    response: responseOf(row),
+    actions: [...actionsOf(state)],
+    links: {
+      self: `${path}${query}`,
+      evidence: `${path}/evidence${query}`,
+      supportPacket: `${path}/support-packet${query}`,
+      ubl: `${path}/ubl${query}`,
+    },
+  };
+}
+
+/** A document of the Connector. */
+export type ConnectorDocument = Awaited<ReturnType<typeof shownOf>>;
+
+/** One document, sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
+export async function readConnectorDocument(
+  ports: ConnectorReadPorts,
+  customer: Customer,
+  id: string,
+): Promise<ConnectorDocument> {
+  const row = await orTemporary(findConnectorDocument(ports.sql, customer.firmId, { id, now: ports.clock.now() }));
+  if (row === undefined) throw new Refusal("NOT_FOUND");
+  return shownOf(ports, customer, row);
+}
+
+/** The exact octets of a document, sent or received. @throws Refusal NOT_FOUND, TEMPORARY */
+export async function readConnectorUbl(ports: ConnectorReadPorts, { firmId }: Customer, id: string): Promise<Buffer> {
+  const row = await orTemporary(findConnectorDocument(ports.sql, firmId, { id, now: ports.clock.now() }));
+  if (row === undefined) throw new Refusal("NOT_FOUND");
+  return payloadOf(ports, firmId, id);
+}
+
+/** What is listed. */
+export interface ConnectorAsked {
+  readonly direction: ConnectorDocument["direction"] | undefined;
+  readonly state: ConnectorState | undefined;
+  readonly type: ConnectorType | undefined;
+  readonly createdAfter: Instant | undefined;
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/**
+ * A page of what was sent and received, oldest first, in an order in which nothing appears behind a reader.
+ * @throws Refusal REQUEST_INVALID for a cursor that is not of this list; TEMPORARY
+ */
+export async function readConnectorDocuments(ports: ConnectorReadPorts, customer: Customer, asked: ConnectorAsked) {
+  const { direction, state, type, createdAfter, cursor, limit } = asked;
+  const list = `connector/${customer.firmId}`;
+  if (cursor !== undefined && ports.cursors.open(list, cursor) === undefined)
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
+    ]);
+  const { sent, received, isAttempted } = statesOf(state);
+  const found = await orTemporary(
+    listConnectorDocuments(ports.sql, {
+      firmId: customer.firmId,
+      after: beginningOf(ports.cursors, list, cursor).after,
+      createdAfter,
+      type: patternOf(kindsOf.find(([, name]) => name === type)?.[0]),
+      sent: direction === "inbound" ? [] : sent,
+      isAttempted,
+      received: direction === "outbound" ? [] : received,
+      limit,
+      now: ports.clock.now(),
+    }),
+  );
+  const { rows, nextCursor, hasMore } = pageOf(ports.cursors, list, { rows: found, limit, given: cursor });
+  const documents: ConnectorDocument[] = [];
+  // A few at a time: the payloads of a page may be large.
+  for (let at = 0; at < rows.length; at += LIMITS.connector_documents_read_at_once) {
+    const some = rows.slice(at, at + LIMITS.connector_documents_read_at_once);
+    documents.push(...(await Promise.all(some.map((row) => shownOf(ports, customer, row)))));
+  }
+  return { documents, nextCursor, hasMore };
+}

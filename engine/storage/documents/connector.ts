@@ -1,0 +1,147 @@
+/** Statements of the Connector: what one firm has sent and received, in the order in which it could be seen. */
+import { isoInstant } from "../../base/clock.js";
+import type { Instant } from "../../base/clock.js";
+import type { FirmId } from "../../base/ids.js";
+import type { OutboundState } from "../../lifecycle/document.js";
+import type { ReceivedState } from "../../lifecycle/received.js";
+import type { ResponseCode } from "../../lifecycle/response.js";
+import type { FeedPlace } from "../events/feed.js";
+import type { Sql } from "../sql.js";
+
+/** A document of either direction without its content. */
+export interface ConnectorRow extends FeedPlace {
+  readonly id: string;
+  readonly direction: "outbound" | "inbound";
+  readonly status: OutboundState | ReceivedState;
+  readonly statusReason: string | null;
+  readonly attempts: number;
+  /** What the sender's or the receiver's program calls it. */
+  readonly externalId: string | null;
+  readonly documentTypeId: string;
+  readonly sender: string;
+  readonly receiver: string;
+  readonly number: string | null;
+  readonly acknowledgedAt: Date | null;
+  readonly reference: string | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** The last answer to the invoice, received or given; null when there is none. */
+  /** How its recipient was found; null where nobody looked. */
+  readonly resolution: "verified" | "declared" | null;
+  readonly responseCode: ResponseCode | null;
+  readonly responseReason: string | null;
+  readonly respondedAt: Date | null;
+}
+
+/** What is asked for. Undefined asks for all. */
+interface ConnectorQuery extends Showing {
+  readonly firmId: FirmId;
+  readonly after: FeedPlace;
+  readonly createdAfter: Instant | undefined;
+  /** A regular expression of document types. */
+  readonly type: string | undefined;
+  /** States of sent documents that are wanted. */
+  readonly sent: readonly OutboundState[];
+  readonly isAttempted: boolean | undefined;
+  /** States of received documents that are wanted. */
+  readonly received: readonly ReceivedState[];
+}
+
+/** How many are wanted, and when they are shown. */
+interface Showing {
+  readonly limit: number;
+  readonly now: Instant;
+}
+
+/**
+ * The rest of every document that `outbound` and `inbound` have found, one more than the limit. What is received and
+ * shown for the first time is marked; a row that another statement holds at this moment is marked by that one.
+ */
+const shown = (sql: Sql, { limit, now }: Showing) => sql`
+  whole as (
+    select o.transaction_id, o.position, d.id, 'outbound' as direction, d.status, d.status_reason, d.attempts,
+      d.erp_document_id as external_id, d.document_type_id, d.sender, d.receiver,
+      d.facts ->> 'documentNumber' as number, d.acknowledged_at, null::text as reference, d.created_at, d.updated_at,
+      case when d.door = 'connector' then d.reply_body::jsonb ->> 'resolution' end as resolution,
+      d.invoice_response_status as response_code, said.detail as response_reason, said.occurred_at as responded_at
+    from outbound as o join document as d on d.id = o.id
+    left join lateral (
+      select v.detail, v.occurred_at from document_event as v
+      where v.document_id = d.id and v.kind = 'document.response_received' order by v.position desc limit 1
+    ) as said on true
+    union all
+    select i.transaction_id, i.position, r.id, 'inbound', r.status, null, 0, null, r.document_type_id,
+      r.sender, r.receiver, r.facts ->> 'documentNumber', r.acknowledged_at, r.client_reference, r.received_at,
+      coalesce(r.acknowledged_at, r.received_at), null, said.code, said.note, said.created_at
+    from inbound as i join received_document as r on r.id = i.id
+    left join lateral (
+      select m.code, m.note, m.created_at from service_message as m
+      where m.about = r.id and m.kind = 'invoice_response' order by m.created_at desc limit 1
+    ) as said on true
+  ), page as materialized (
+    select w.*, row_number() over (order by w.transaction_id, w.position) <= ${limit} as is_shown
+    from whole as w order by w.transaction_id, w.position limit ${limit + 1}
+  ), marked as (
+    update received_document set api_received_at = ${isoInstant(now)}
+    where id in (
+      select m.id from received_document as m
+      where m.id in (select id from page where is_shown and direction = 'inbound') and m.api_received_at is null
+      order by m.id for update skip locked
+    )
+  )
+  select transaction_id::text as "transactionId", position::text as position, id, direction, status,
+    status_reason as "statusReason", attempts, external_id as "externalId", document_type_id as "documentTypeId",
+    sender, receiver, number, acknowledged_at as "acknowledgedAt", reference, created_at as "createdAt",
+    updated_at as "updatedAt", resolution, response_code as "responseCode", response_reason as "responseReason",
+    responded_at as "respondedAt"
+  from page as p order by p.transaction_id, p.position`;
+
+/** One document that the firm sent, or received and may see; undefined when there is none such. */
+export async function findConnectorDocument(
+  sql: Sql,
+  firmId: FirmId,
+  { id, now }: { readonly id: string; readonly now: Instant },
+): Promise<ConnectorRow | undefined> {
+  const [row] = await sql<ConnectorRow[]>`
+    with outbound as (
+      select '1'::xid8 as transaction_id, 1::bigint as position, d.id from document as d
+      where d.id = ${id} and d.firm_id = ${firmId}
+    ), inbound as (
+      select '1'::xid8 as transaction_id, 1::bigint as position, r.id
+      from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+      where r.id = ${id} and r.firm_id = ${firmId} and received_is_visible(r.status)
+    ), ${shown(sql, { limit: 1, now })}`;
+  return row;
+}
+
+/**
+ * Documents after a place, in the order in which they were committed, one more than the limit where there are more.
+ * Those of transactions that may still commit, and what comes behind them, are seen later.
+ */
+export function listConnectorDocuments(sql: Sql, query: ConnectorQuery): PromiseLike<ConnectorRow[]> {
+  const { firmId, after, createdAfter, type = null, isAttempted = null, limit } = query;
+  const from = createdAfter === undefined ? null : isoInstant(createdAfter);
+  const beyond = sql`(${after.transactionId}::text::xid8, ${after.position}::bigint)`;
+  return sql<ConnectorRow[]>`
+    with outbound as (
+      select e.transaction_id, e.position, d.id from document_event as e join document as d on d.id = e.document_id
+      where e.firm_id = ${firmId} and e.kind = 'document.queued' and (e.feed or e.kind = 'document.queued')
+        and (e.transaction_id, e.position) > ${beyond}
+        and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+        and d.status = any (${[...query.sent]}::text[])
+        and (${isAttempted}::boolean is null or d.status <> 'queued' or (d.attempts > 0) = ${isAttempted}::boolean)
+        and (${from}::timestamptz is null or d.created_at > ${from}::timestamptz)
+        and (${type}::text is null or d.document_type_id ~ ${type}::text)
+      order by e.transaction_id, e.position limit ${limit + 1}
+    ), inbound as (
+      select coalesce(r.feed_transaction_id, '1'::xid8) as transaction_id,
+        coalesce(r.feed_position, r.position) as position, r.id
+      from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+      where r.firm_id = ${firmId} and received_is_visible(r.status) and r.status = any (${[...query.received]}::text[])
+        and (coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position)) > ${beyond}
+        and coalesce(r.feed_transaction_id, '1'::xid8) < pg_snapshot_xmin(pg_current_snapshot())
+        and (${from}::timestamptz is null or r.received_at > ${from}::timestamptz)
+        and (${type}::text is null or r.document_type_id ~ ${type}::text)
+      order by coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position) limit ${limit + 1}
+    ), ${shown(sql, query)}`;
+}

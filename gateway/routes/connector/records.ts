@@ -1,0 +1,120 @@
+/**
+ * What belongs to a document of the Connector: its octets, its proofs, the mark that it was imported. @source
+ * spec/enterprise.md, Connector; spec/rulings.md, section 11
+ */
+import { z } from "zod";
+
+import type { FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
+import type { Customer } from "../../../engine/documents/connector/reads.js";
+import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
+import type { EvidenceRecordView } from "../../../engine/documents/reads/evidence.js";
+import { evidenceMembers, link } from "../../../engine/documents/reads/evidence-shape.js";
+import { uuid } from "../../contract/query.js";
+import { route } from "../../contract/route.js";
+import type { Route } from "../../contract/route.js";
+
+/** Each throws Refusal NOT_FOUND for a document that is missing or of another firm. */
+interface RecordPorts {
+  ubl(customer: Customer, id: string): Promise<Buffer>;
+  evidence(firmId: FirmId, id: string): Promise<EvidenceRecordView>;
+  /** Gives the mark to the actor of the participant that received the document. */
+  acknowledge(firmId: FirmId, id: ReceivedDocumentId, reference: string | undefined): Promise<AcknowledgedReply>;
+}
+
+const CUSTOMER = {
+  mounts: ["/api/v1"],
+  family: "connector",
+  credential: "partner",
+  context: "customer",
+  scopes: ["documents:read"],
+  rate: "enterprise",
+  tag: "Documents",
+} as const;
+
+const evidenceRecord = evidenceMembers.extend({ links: z.object({ self: link }) });
+const acknowledgement = z
+  .object({
+    reference: z
+      .string()
+      .trim()
+      .min(1)
+      .max(LIMITS.connector_reference_chars_max)
+      .optional()
+      .describe("What the firm's own program calls the document."),
+  })
+  .optional();
+
+export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
+  route({
+    ...CUSTOMER,
+    operation: "connectorGetUbl",
+    method: "GET",
+    path: "/connector/documents/{documentId}/ubl",
+    summary: "Read a document's UBL",
+    request: { params: z.object({ documentId: uuid }) },
+    responses: { 200: { description: "The exact octets.", contentType: "application/xml" } },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ params, firm }) => ({
+      status: 200,
+      body: { raw: await ports.ubl(firm, params.documentId) },
+      contentType: "application/xml",
+    }),
+  }),
+  route({
+    ...CUSTOMER,
+    operation: "connectorGetEvidence",
+    method: "GET",
+    path: "/connector/documents/{documentId}/evidence",
+    summary: "Read what proves a document's way over the network",
+    request: { params: z.object({ documentId: uuid }) },
+    responses: { 200: { description: "Ids, instants and digests.", schema: evidenceRecord } },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ params, firm }) => {
+      const { links: _enterprise, ...record } = await ports.evidence(firm.firmId, params.documentId);
+      const self = `/api/v1/connector/documents/${params.documentId}/evidence?customerRef=${encodeURIComponent(firm.customerRef)}`;
+      return { status: 200, body: { ...record, links: { self } } };
+    },
+  }),
+  route({
+    ...CUSTOMER,
+    operation: "connectorAcknowledge",
+    receives: true,
+    method: "POST",
+    path: "/connector/documents/{documentId}/acknowledge",
+    scopes: ["documents:write"],
+    summary: "Confirm that a received document was imported",
+    description:
+      "Confirms the import into the firm's own program; nothing is sent to the counterparty. Safe to repeat: the first instant and the first reference stay.",
+    request: { params: z.object({ documentId: uuid }), body: acknowledgement },
+    responses: {
+      200: {
+        description: "It is processed.",
+        schema: z.object({
+          id: z.uuid(),
+          customerRef: z.string(),
+          state: z.literal("processed"),
+          processedAt: z.iso.datetime(),
+          reference: z.string().nullable(),
+          idempotent: z.boolean().describe("Whether it was acknowledged before."),
+        }),
+      },
+    },
+    errors: ["NOT_FOUND", "REQUEST_INVALID", "TEMPORARY"],
+    handler: async ({ params, body, firm, receivedAt }) => {
+      const id = params.documentId as ReceivedDocumentId;
+      const { acknowledgedAt, reference } = await ports.acknowledge(firm.firmId, id, body?.reference);
+      return {
+        status: 200,
+        body: {
+          id: params.documentId,
+          customerRef: firm.customerRef,
+          state: "processed" as const,
+          processedAt: acknowledgedAt,
+          reference,
+          idempotent: Date.parse(acknowledgedAt) < receivedAt,
+        },
+      };
+    },
+  }),
+];

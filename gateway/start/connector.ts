@@ -1,0 +1,37 @@
+/** What the operations of the Connector are made of. */
+import { createDocument } from "../../engine/documents/connector/create.js";
+import type { CreateBody } from "../../engine/documents/connector/create.js";
+import {
+  readConnectorDocument,
+  readConnectorDocuments,
+  readConnectorUbl,
+} from "../../engine/documents/connector/reads.js";
+import type { ConnectorAsked, Customer } from "../../engine/documents/connector/reads.js";
+import { readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
+import type { FirmId } from "../../engine/base/ids.js";
+import { inboxPorts, sendPorts } from "./documents.js";
+import type { DocumentParts } from "./documents.js";
+import type { LookupParts } from "./lookup.js";
+
+interface ConnectorParts extends DocumentParts {
+  readonly lookups: LookupParts;
+}
+
+/** Documents: handed over by the path of all documents, acknowledged by that of all inboxes. */
+export const connectorDocumentPorts = (parts: ConnectorParts) => ({
+  create: (body: CreateBody, facts: Parameters<typeof createDocument>[2]) =>
+    createDocument(
+      { find: (company) => parts.lookups.directory.find(company), send: sendPorts(parts).send },
+      body,
+      facts,
+    ),
+  documents: (customer: Customer, asked: ConnectorAsked) => readConnectorDocuments(parts, customer, asked),
+  document: (customer: Customer, id: string) => readConnectorDocument(parts, customer, id),
+});
+
+/** What belongs to a document, sent or received. */
+export const connectorRecordPorts = (parts: ConnectorParts) => ({
+  ubl: (customer: Customer, id: string) => readConnectorUbl(parts, customer, id),
+  evidence: (firmId: FirmId, id: string) => readDocumentEvidence(parts, firmId, id),
+  acknowledge: inboxPorts(parts).acknowledge,
+});

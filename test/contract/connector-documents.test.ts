@@ -1,0 +1,248 @@
+/**
+ * spec/enterprise.md, Connector, and spec/rulings.md §11: documents created, listed, read, acknowledged, over HTTP on
+ * both forms of the server. Comments quote the rows.
+ */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { derivedKey } from "../../engine/documents/connector/create.js";
+import { accessToken, http, startTestEngine } from "../support/engine.js";
+import type { HttpAnswer, TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { serverForms } from "../support/gateway.js";
+
+const SELLER = "demo-sender";
+const BUYER = "demo-receiver";
+type Body = Readonly<Record<string, unknown>>;
+
+test("the derived key is connector:v1: and the hex SHA-256 of both names behind their lengths", () => {
+  // rulings §11 and the published vector: 255 × "c" and 255 × "e" give 7182fd43…4b111.
+  expect(derivedKey("c".repeat(255), "e".repeat(255))).toBe(
+    "connector:v1:7182fd43682e0689adf34c908bc3ec162aaf1687c167fdbff714ff43daa4b111",
+  );
+  expect(derivedKey(" a\u00a0", "b")).toBe(derivedKey("a", "b"));
+  expect(derivedKey("ab", "c")).not.toBe(derivedKey("a", "bc"));
+});
+
+describe.each(serverForms)("documents of the Connector over %s", (form) => {
+  let t: TestEngine;
+  let token: string;
+  let dic: string;
+
+  beforeAll(async () => {
+    t = await startTestEngine({ form });
+    token = await accessToken(t.sandbox, t.sandbox.integrator);
+    dic = t.sandbox.receiver.participantId.replace(/^0245:/, "");
+  });
+  afterAll(() => t.stop());
+
+  const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
+    http(
+      method,
+      `${t.sandbox.baseUrl}/connector${path}`,
+      {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      body === undefined ? undefined : JSON.stringify(body),
+    );
+  const create = (body: Body, headers?: Record<string, string>): Promise<HttpAnswer> =>
+    call("POST", "/documents", body, headers);
+  const as = (customerRef: string): string => `customerRef=${customerRef}`;
+  const errorOf = (answer: HttpAnswer) => answer.json["error"] as Record<string, unknown>;
+
+  const invoice = (changes: Body = {}): Body => {
+    const externalId = randomUUID();
+    return {
+      customerRef: SELLER,
+      externalId,
+      number: `C-${externalId.slice(0, 8)}`,
+      buyerReference: "4100",
+      dueDate: "2027-12-31",
+      recipient: { country: "SK", name: "Buyer", taxId: dic },
+      lines: [
+        { description: "Paper", quantity: 3, unitPrice: "23.90", vatRate: 23 },
+        { description: "Bread", quantity: "0.3", unitPrice: 0.1, vatRate: 5 },
+      ],
+      ...changes,
+    };
+  };
+  const arrived = async (number: string): Promise<Record<string, unknown>> =>
+    eventually("the document is received", async () => {
+      const { json } = await call("GET", `/documents?${as(BUYER)}&direction=inbound&limit=100`);
+      return (json["documents"] as Record<string, unknown>[]).find((each) => each["number"] === number);
+    });
+
+  // enterprise.md: "create a document. Header Idempotency-Key; body customerRef, externalId, number, buyerReference,
+  // recipient, lines. 201 with id, state, replayed, links. An identical retry returns the same document with replayed true"
+  test("POST /connector/documents: 201 with id, state, replayed, links; an identical retry returns the same document with replayed true", async () => {
+    const body = invoice();
+    const first = await create(body, { "idempotency-key": "key one" + randomUUID() });
+    expect([first.status, first.text]).toEqual([201, first.text]);
+    const path = `/api/v1/connector/documents/${String(first.json["id"])}`;
+    expect(first.json).toMatchObject({
+      customerRef: SELLER,
+      externalId: body["externalId"],
+      direction: "outbound",
+      type: "invoice",
+      number: body["number"],
+      currency: "EUR",
+      replayed: false,
+      response: null,
+      actions: [],
+      // 3 × 23.90 + 0.3 × 0.1 = 71.70 + 0.03; 23 % of 71.70 = 16.49, 5 % of 0.03 = 0.00.
+      amounts: { withoutTax: "71.73", tax: "16.49", total: "88.22", due: "88.22" },
+      recipient: { name: "Buyer", country: "SK", taxId: dic, resolution: "verified" },
+      links: {
+        self: `${path}?${as(SELLER)}`,
+        evidence: `${path}/evidence?${as(SELLER)}`,
+        supportPacket: `${path}/support-packet?${as(SELLER)}`,
+        ubl: `${path}/ubl?${as(SELLER)}`,
+      },
+    });
+    expect(["queued", "sending", "delivered"]).toContain(first.json["state"]);
+    const again = await create(body, { "idempotency-key": randomUUID() });
+    expect([again.status, again.json["id"], again.json["replayed"]]).toEqual([200, first.json["id"], true]);
+  });
+
+  // rulings §11: "Same key and body: 200 with replayed:true (201 the first time); other body: 409 IDEMPOTENCY_CONFLICT.
+  // Same externalId with another body: 409 EXTERNAL_ID_CONFLICT."
+  test("Idempotency-Key with another body: 409 IDEMPOTENCY_CONFLICT; same externalId with another body: 409 EXTERNAL_ID_CONFLICT", async () => {
+    const [body, key] = [invoice(), randomUUID()];
+    expect((await create(body, { "idempotency-key": key })).status).toBe(201);
+    expect((await create(body, { "idempotency-key": key })).status).toBe(200);
+    const otherKey = await create(invoice(), { "idempotency-key": key });
+    expect([otherKey.status, errorOf(otherKey)["code"]]).toEqual([409, "IDEMPOTENCY_CONFLICT"]);
+    const otherBody = await create(invoice({ externalId: body["externalId"] }), { "idempotency-key": randomUUID() });
+    expect([otherBody.status, errorOf(otherBody)["code"]]).toEqual([409, "EXTERNAL_ID_CONFLICT"]);
+  });
+
+  test("without Idempotency-Key the derived one counts: a client that sends it repeats a request that did not", async () => {
+    const body = invoice();
+    expect((await create(body)).status).toBe(201);
+    const key = derivedKey(SELLER, String(body["externalId"]));
+    expect((await create(body, { "idempotency-key": key })).status).toBe(200);
+    expect(errorOf(await create(invoice(), { "idempotency-key": key }))["code"]).toBe("IDEMPOTENCY_CONFLICT");
+  });
+
+  // rulings §11: "the UBL built must pass all rules, else 422 with findings that name the Connector's own field."
+  test("422 with findings that name the Connector's own field, all at once, and what to do", async () => {
+    const answer = await create(
+      invoice({
+        lines: [{ description: "x", quantity: 1, unitPrice: 1, vatRate: 17 }],
+        dueDate: "2020-01-01",
+        iban: "SK00",
+      }),
+    );
+    expect([answer.status, errorOf(answer)["code"]]).toEqual([422, "VALIDATION_FAILED"]);
+    const fields = (errorOf(answer)["details"] as { readonly field: string }[]).map(({ field }) => field);
+    expect(fields).toEqual(expect.arrayContaining(["lines[0].vatRate"]));
+    expect(errorOf(answer)["nextAction"]).toEqual(expect.any(String));
+  });
+
+  test("nobody is known by the recipient's ids: 422 that names the member", async () => {
+    const answer = await create(invoice({ recipient: { country: "AT", name: "X", companyId: "FN 1" } }));
+    expect([answer.status, errorOf(answer)["field"]]).toEqual([422, "recipient.companyId"]);
+  });
+
+  // enterprise.md: "Connector … X-Firm-Id is never sent"; rulings §1: 400 FIRM_CONTEXT_FORBIDDEN.
+  test("X-Firm-Id is 400, and a customerRef of nobody is 404", async () => {
+    const firm = await create(invoice(), { "x-firm-id": randomUUID() });
+    expect([firm.status, errorOf(firm)["code"]]).toEqual([400, "FIRM_CONTEXT_FORBIDDEN"]);
+    expect((await create(invoice({ customerRef: "nobody" }))).status).toBe(404);
+  });
+
+  // rulings §11: "List: ?customerRef&direction&state&type&createdAfter&cursor&limit → {documents,nextCursor,hasMore}"
+  test("GET /connector/documents pages over both directions without a gap, and filters", async () => {
+    const numbers = new Set<unknown>();
+    for (let i = 0; i < 3; i += 1) {
+      const body = invoice();
+      numbers.add(body["number"]);
+      expect((await create(body)).status).toBe(201);
+    }
+    const seen = new Set<unknown>();
+    await eventually("all are listed", async () => {
+      let query = `?${as(SELLER)}&direction=outbound&limit=2`;
+      for (;;) {
+        const { json } = await call("GET", `/documents${query}`);
+        for (const each of json["documents"] as Body[]) seen.add(each["number"]);
+        if (json["hasMore"] !== true) break;
+        query = `?${as(SELLER)}&direction=outbound&limit=2&cursor=${String(json["nextCursor"])}`;
+      }
+      return [...numbers].every((number) => seen.has(number)) ? true : undefined;
+    });
+    const none = await call("GET", `/documents?${as(SELLER)}&type=credit_note`);
+    expect(none.json).toEqual({ documents: [], nextCursor: null, hasMore: false });
+    const later = await call("GET", `/documents?${as(SELLER)}&createdAfter=2100-01-01T00:00:00Z`);
+    expect(later.json["documents"]).toEqual([]);
+    const forged = await call("GET", `/documents?${as(SELLER)}&cursor=${"A".repeat(30)}`);
+    expect([forged.status, errorOf(forged)["field"]]).toEqual([400, "cursor"]);
+  });
+
+  // rulings §11: acknowledge {reference?} → {id,customerRef,state,processedAt,reference,idempotent}; "Inbound: received;
+  // acknowledge → processed".
+  test("a delivered document is received, acknowledged once, answered, and its answer stands in the sender's document", async () => {
+    const body = invoice();
+    const sent = await create(body);
+    const received = await arrived(String(body["number"]));
+    expect(received).toMatchObject({
+      direction: "inbound",
+      state: "received",
+      customerRef: BUYER,
+      actions: ["acknowledge", "respond"],
+      amounts: { total: "88.22" },
+    });
+    const id = String(received["id"]);
+    const done = await call("POST", `/documents/${id}/acknowledge?${as(BUYER)}`, { reference: "ERP-7" });
+    expect(done.json).toEqual({
+      id,
+      customerRef: BUYER,
+      state: "processed",
+      processedAt: expect.stringMatching(/Z$/),
+      reference: "ERP-7",
+      idempotent: false,
+    });
+    const again = await call("POST", `/documents/${id}/acknowledge?${as(BUYER)}`);
+    expect(again.json).toEqual({ ...done.json, idempotent: true });
+    expect((await call("GET", `/documents/${id}?${as(BUYER)}`)).json).toMatchObject({
+      state: "processed",
+      processedAt: done.json["processedAt"],
+      processedReference: "ERP-7",
+    });
+    expect(
+      (await call("POST", `/documents/${id}/respond?${as(BUYER)}`, { status: "accepted", note: "ok" })).status,
+    ).toBe(200);
+    const answered = await eventually("the answer arrives", async () => {
+      const { json } = await call("GET", `/documents/${String(sent.json["id"])}?${as(SELLER)}`);
+      return json["response"] === null ? undefined : json;
+    });
+    expect(answered).toMatchObject({
+      state: "delivered",
+      response: { status: "accepted", direction: "received", reason: "ok" },
+    });
+    expect((await call("GET", `/documents/${id}?${as(BUYER)}`)).json["response"]).toMatchObject({
+      status: "accepted",
+      direction: "sent",
+    });
+    const [mine, theirs] = [
+      await call("GET", `/documents/${String(sent.json["id"])}/ubl?${as(SELLER)}`),
+      await call("GET", `/documents/${id}/ubl?${as(BUYER)}`),
+    ];
+    expect([mine.status, theirs.text]).toEqual([200, mine.text]);
+    const evidence = await call("GET", `/documents/${id}/evidence?${as(BUYER)}`);
+    expect(evidence.json).toMatchObject({
+      documentId: id,
+      links: { self: `/api/v1/connector/documents/${id}/evidence?${as(BUYER)}` },
+    });
+  });
+
+  test("a document of one customer is 404 for another, with the words of one that never was", async () => {
+    const { json } = await create(invoice());
+    const at = async (id: string) => {
+      const answer = await call("GET", `/documents/${id}?${as(BUYER)}`);
+      return [answer.status, { ...errorOf(answer), requestId: "" }];
+    };
+    expect(await at(String(json["id"]))).toEqual(await at(randomUUID()));
+  });
+});
