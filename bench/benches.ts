@@ -1,6 +1,7 @@
 /** Every benchmark. */
 import { as4Bench } from "./as4.js";
 import { fairnessBench } from "./delivery/fairness.js";
+import { webhooksBench } from "./events/webhooks.js";
 import { endToEndBench } from "./end-to-end.js";
 import { tokenBench } from "./identity/token.js";
 import { loopBlockBench } from "./loop-block.js";
@@ -23,4 +24,5 @@ export const BENCHES: readonly Bench[] = [
   fairnessBench,
   rowsBench,
   tokenBench,
+  webhooksBench,
 ];

@@ -160,7 +160,7 @@ export async function makeFirms(engine: Pick<BenchEngine, "sandbox" | "sql">, co
   return ready;
 }
 
-const SCOPES: readonly Scope[] = ["documents:send", "documents:read", "documents:write"];
+const SCOPES: readonly Scope[] = ["documents:send", "documents:read", "documents:write", "webhooks:write"];
 const sha256 = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** Inserts firms, each with a participant, its capabilities and one key. */

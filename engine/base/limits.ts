@@ -194,6 +194,8 @@ export const LIMITS = {
   webhook_rest_max_ms: 60 * SECOND_MS,
   /** design/reliability.md, 4: disabled after 5 days of failure. */
   webhook_failing_ms: 5 * DAY_MS,
+  /** How often an end is written anew while Postgres is away: for about half a minute, within the lease. Ours. */
+  webhook_settle_tries: 10,
   /** Rows of the feed that become deliveries by one statement, and attempts whose ends are written by one. Ours. */
   webhook_feed_batch: 500,
   webhook_settle_batch: 64,

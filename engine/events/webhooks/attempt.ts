@@ -1,4 +1,6 @@
 /** One attempt at a delivery: make the body, sign it, post it, write what came of it. */
+import { setTimeout as pause } from "node:timers/promises";
+
 import { isoInstant } from "../../base/clock.js";
 import type { Clock } from "../../base/clock.js";
 import { newId, randomUnit } from "../../base/ids.js";
@@ -12,7 +14,9 @@ import { settleDelivery } from "../../storage/events/dispatch.js";
 import type { ClaimedDelivery, DeliveryEnd } from "../../storage/events/dispatch.js";
 import { disableSubscription } from "../../storage/events/subscriptions.js";
 import type { Sealer } from "../../storage/sealer.js";
+import { isPassing } from "../../storage/sql.js";
 import type { Sql } from "../../storage/sql.js";
+import { backoff } from "../wake.js";
 import { envelopeOf } from "./envelope.js";
 import { signatureOf } from "./signature.js";
 import { secretContext } from "./subscriptions.js";
@@ -132,6 +136,18 @@ async function disable(ports: AttemptPorts, subscriptionId: string, why: "gone" 
     log.warn("webhook.disabled", { component: subscriptionId, code: why });
 }
 
+/** Writes an end, again while Postgres is away for a moment: what is not written is sent twice. */
+async function written({ sql }: AttemptPorts, end: DeliveryEnd): Promise<boolean | undefined> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await settleDelivery(sql, end);
+    } catch (error) {
+      if (!isPassing(error) || failures === LIMITS.webhook_settle_tries) throw error;
+    }
+    await pause(backoff(failures, LIMITS.stream_backoff_first_ms, LIMITS.stream_backoff_max_ms));
+  }
+}
+
 /** What became of an attempt; the caller learns it when it is written. */
 type WrittenEnd = Pick<DeliveryEnd, "status" | "responseStatus" | "cause">;
 
@@ -145,7 +161,7 @@ export async function attemptDelivery(ports: AttemptPorts, claimed: ClaimedDeliv
     const { end, disable: gone } = claimed.allowed
       ? endOf(ports, claimed, await post(ports, claimed))
       : { end: withdrawn(ports, claimed), disable: false };
-    const failing = await settleDelivery(ports.sql, end);
+    const failing = await written(ports, end);
     if (failing === undefined) {
       metrics.count("webhook_deliveries_total", { outcome: "LOST" });
       return undefined;

@@ -1,0 +1,203 @@
+/**
+ * `webhooks`: how many events a node tells receivers a second, and what receivers that answer at once wait for because
+ * of one that is slow and one that never answers.
+ */
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { systemClock } from "../../engine/base/clock.js";
+import { makeFirms, startBenchEngine } from "../engine.js";
+import type { BenchEngine, BenchFirm } from "../engine.js";
+import type { Bench, BenchOptions, Figure } from "../runner.js";
+
+const ENDPOINTS = { tiny: 6, full: 100 };
+const EVENTS = { tiny: 60, full: 10_000 };
+/** Events a second while waits are measured, over all endpoints. */
+const RATE = { tiny: 20, full: 100 };
+/** In how many parts the events of a second happen. */
+const TICKS = 10;
+const SLOW_MS = 5_000;
+const LOOK_MS = 20;
+const PATIENCE_MS = 300_000;
+const BATCH = 1_000;
+
+interface Arrival {
+  readonly endpoint: number;
+  readonly id: string;
+  readonly wait_ms: number;
+}
+
+interface Receivers {
+  readonly origin: string;
+  readonly arrivals: Arrival[];
+  /** Endpoints that answer late, and those that never do. */
+  readonly slow: Set<number>;
+  readonly dead: Set<number>;
+  close(): void;
+}
+
+/** One server for all endpoints: /<number>. */
+async function startReceivers(): Promise<Receivers> {
+  const arrivals: Arrival[] = [];
+  const [slow, dead] = [new Set<number>(), new Set<number>()];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const endpoint = Number(request.url?.slice(1));
+      if (dead.has(endpoint)) return;
+      const { timestamp } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { readonly timestamp: string };
+      arrivals.push({
+        endpoint,
+        id: String(request.headers["x-webhook-event-id"]),
+        wait_ms: systemClock.now() - Date.parse(timestamp),
+      });
+      setTimeout(() => response.writeHead(200).end(), slow.has(endpoint) ? SLOW_MS : 0);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrivals,
+    slow,
+    dead,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** One subscription for each firm, at a path of its own. */
+async function subscribe(engine: BenchEngine, receivers: Receivers, firms: readonly BenchFirm[]): Promise<void> {
+  for (const [n, firm] of firms.entries()) {
+    const answer = await fetch(`${engine.sandbox.baseUrl}/webhooks`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${firm.token}`, "content-type": "application/json" },
+      body: JSON.stringify({ url: `${receivers.origin}/${n}`, events: ["document.delivered"] }),
+    });
+    if (answer.status !== 201) throw new Error(`no subscription: ${answer.status} ${await answer.text()}`);
+  }
+}
+
+/** Makes events happen to documents of the firms, one of each in turn, from the firm of that number on. */
+async function happen(
+  { sql }: BenchEngine,
+  firms: readonly BenchFirm[],
+  { from, count }: { readonly from: number; readonly count: number },
+): Promise<void> {
+  const ids = Array.from({ length: count }, () => randomUUID());
+  const owners = ids.map((_, n) => firms[(from + n) % firms.length]?.clientId ?? "");
+  await sql`
+    insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+    select e.id, e.id, k.firm_id, 'document.delivered', 'system', true, clock_timestamp()
+    from unnest(${ids}::uuid[], ${owners}::uuid[]) as e (id, key_id) join api_key as k on k.id = e.key_id`;
+}
+
+/** Waits until so many events have arrived. @throws Error when they do not */
+async function arrived(receivers: Receivers, count: number): Promise<void> {
+  const end = systemClock.monotonic() + PATIENCE_MS;
+  while (receivers.arrivals.length < count) {
+    if (systemClock.monotonic() > end) throw new Error(`${receivers.arrivals.length} of ${count} events arrived`);
+    await pause(LOOK_MS);
+  }
+}
+
+const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+
+/** What events of good endpoints wait for at a steady rate. */
+async function waits(
+  engine: BenchEngine,
+  receivers: Receivers,
+  firms: readonly BenchFirm[],
+  options: BenchOptions,
+): Promise<{ readonly p50_ms: number; readonly p99_ms: number; readonly count: number }> {
+  const isBad = (n: number): boolean => receivers.slow.has(n) || receivers.dead.has(n);
+  receivers.arrivals.length = 0;
+  const each = Math.ceil((options.tiny ? RATE.tiny : RATE.full) / TICKS);
+  const start = systemClock.monotonic();
+  let told = 0;
+  for (let tick = 1; tick <= options.seconds * TICKS; tick += 1) {
+    await happen(engine, firms, { from: told, count: each });
+    told += each;
+    await pause(Math.max(0, start + (tick * 1_000) / TICKS - systemClock.monotonic()));
+  }
+  const expected = Array.from({ length: told }, (_, n) => n % firms.length).filter((n) => !isBad(n)).length;
+  const mine = (): number[] =>
+    receivers.arrivals.filter(({ endpoint }) => !isBad(endpoint)).map(({ wait_ms }) => wait_ms);
+  const end = systemClock.monotonic() + PATIENCE_MS;
+  while (mine().length < expected) {
+    if (systemClock.monotonic() > end) throw new Error(`${mine().length} of ${expected} events arrived`);
+    await pause(LOOK_MS);
+  }
+  const sorted = mine().sort((a, b) => a - b);
+  return { p50_ms: percentile(sorted, 0.5), p99_ms: percentile(sorted, 0.99), count: sorted.length };
+}
+
+async function measure(engine: BenchEngine, receivers: Receivers, options: BenchOptions): Promise<readonly Figure[]> {
+  const firms = await makeFirms(engine, options.tiny ? ENDPOINTS.tiny : ENDPOINTS.full);
+  await subscribe(engine, receivers, firms);
+  await happen(engine, firms, { from: 0, count: firms.length });
+  await arrived(receivers, firms.length);
+
+  const count = options.tiny ? EVENTS.tiny : EVENTS.full;
+  options.say(`${count} events to ${firms.length} endpoints that answer at once …`);
+  receivers.arrivals.length = 0;
+  const begun = systemClock.monotonic();
+  for (let made = 0; made < count; made += BATCH)
+    await happen(engine, firms, { from: made, count: Math.min(BATCH, count - made) });
+  await arrived(receivers, count);
+  const seconds = (systemClock.monotonic() - begun) / 1_000;
+  const distinct = new Set(receivers.arrivals.map(({ id }) => id)).size;
+  if (distinct !== count) throw new Error(`${distinct} of ${count} events arrived`);
+
+  options.say("all of them good, at a steady rate …");
+  const alone = await waits(engine, receivers, firms, options);
+  options.say("beside one that is slow and one that never answers …");
+  receivers.slow.add(0);
+  receivers.dead.add(1);
+  const beside = await waits(engine, receivers, firms, options);
+  return [
+    {
+      name: "deliveries to receivers that answer at once",
+      value: count / seconds,
+      unit: "/s",
+      note: `${count} events`,
+    },
+    { name: "event to receiver, all good", value: alone.p99_ms, unit: "ms", ...alone, note: `${alone.count} events` },
+    {
+      name: "event to receiver, beside a slow and a dead one",
+      value: beside.p99_ms,
+      unit: "ms",
+      p50_ms: beside.p50_ms,
+      p99_ms: beside.p99_ms,
+      note: `${beside.count} events of good endpoints`,
+    },
+    {
+      name: "p99 beside them ÷ alone",
+      value: beside.p99_ms / alone.p99_ms,
+      unit: "ratio",
+      note: "at most 1.2 is the goal",
+    },
+  ];
+}
+
+/** The benchmark; see the head of this file. */
+export const webhooksBench: Bench = {
+  name: "webhooks",
+  question: "How many events a second reach receivers, and how much do a slow and a dead one harm the others?",
+  seconds: 30,
+  run: async (options) => {
+    const engine = await startBenchEngine({ role: "all", env: { NATS_URL: "embedded" } });
+    const receivers = await startReceivers();
+    try {
+      return await measure(engine, receivers, { ...options, seconds: options.tiny ? 2 : options.seconds });
+    } finally {
+      receivers.close();
+      await engine.stop();
+    }
+  },
+};
