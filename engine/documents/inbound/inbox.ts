@@ -8,7 +8,7 @@ import { participantKey } from "../../base/ids.js";
 import type { FirmId, ParticipantId, ReceivedDocumentId } from "../../base/ids.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import { LIMITS } from "../../base/limits.js";
-import { acknowledgeReceived, findReceived, listReceived } from "../../storage/documents/received.js";
+import { acknowledgeReceived, findReceived, listReceived, markShown } from "../../storage/documents/received.js";
 import type {
   Acknowledgement,
   InboxAnswer,
@@ -42,7 +42,10 @@ interface InboxRequest {
 }
 
 /** A received document with the exact octets of its UBL. */
-export interface ReceivedDocument extends Omit<ReceivedDetail, "payloadSha256" | "payloadKeyId" | "payloadSealed"> {
+export interface ReceivedDocument extends Omit<
+  ReceivedDetail,
+  "payloadSha256" | "payloadKeyId" | "payloadSealed" | "isNew"
+> {
   readonly payload: Buffer;
 }
 
@@ -151,15 +154,21 @@ export function createInbox(ports: {
     }
   }
 
+  /** Marks what an answer shows for the first time, before it is given: the meter counts it. */
+  async function shown(documents: readonly Pick<ReceivedDetail, "id" | "isNew">[]): Promise<void> {
+    const fresh = documents.filter(({ isNew }) => isNew).map(({ id }) => id);
+    if (fresh.length > 0) await orTemporary(markShown(sql, fresh, clock.now()));
+  }
+
   return {
     list: async ({ reader, status, limit, pageToken }) => {
       const mailbox = mailboxOf(reader);
       const list = listName(mailbox, status);
       const after = pageToken === undefined ? "0" : positionOf(cursors, list, pageToken);
-      const now = clock.now();
-      const heldSince = now - LIMITS.held_max_ms;
-      const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince, now });
+      const heldSince = clock.now() - LIMITS.held_max_ms;
+      const items = await settled({ ...mailbox, status, limit: limit + 1, after, heldSince });
       const documents = items.slice(0, limit);
+      await shown(documents);
       const last = documents.at(-1);
       return {
         documents,
@@ -167,12 +176,13 @@ export function createInbox(ports: {
       };
     },
     read: async (reader, id) => {
-      const found = await orTemporary(findReceived(sql, mailboxOf(reader), { id, now: clock.now() }));
+      const found = await orTemporary(findReceived(sql, mailboxOf(reader), id));
       if (found === undefined) throw new Refusal("NOT_FOUND");
-      const { payloadSha256, payloadKeyId, payloadSealed, ...document } = found;
+      const { payloadSha256, payloadKeyId, payloadSealed, isNew, ...document } = found;
       const payload = await openPayload(sealer, id, payloadKeyId, payloadSealed);
       if ((await sha256InSlices(payload)) !== payloadSha256)
         throw new Error("the stored payload differs from its digest");
+      await shown([{ id, isNew }]);
       return { ...document, payload };
     },
   };

@@ -154,14 +154,14 @@ export interface InboxQuery extends Mailbox {
   readonly limit: number;
   /** Documents received since then may still be judged in a moment. */
   readonly heldSince: Instant;
-  /** When the page is shown: what is in it has been received through an API by then. */
-  readonly now: Instant;
   /** Position of the last item of the page before; "0" for the first page. */
   readonly after: string;
 }
 
 interface PlacedItem extends ReceivedItem {
   readonly position: string;
+  /** Whether no API has shown it yet. */
+  readonly isNew: boolean;
 }
 
 export interface InboxAnswer {
@@ -172,46 +172,35 @@ export interface InboxAnswer {
 }
 
 /**
- * Answers several inbox questions in one statement: polls that arrive together share a round trip. What is shown for
- * the first time is marked; a row that another statement holds at this moment is marked by that one.
+ * Answers several inbox questions in one statement: polls that arrive together share a round trip. What is new in an
+ * answer is marked before it is given, by a statement of its own: one that did both cost every poll 0.3 ms.
  * @returns one answer a question
  */
 export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Promise<InboxAnswer[]> {
-  const rows = await sql<(ItemRow & { readonly n: string; readonly position: string | null })[]>`
+  const rows = await sql<
+    (ItemRow & { readonly n: string; readonly position: string | null; readonly is_new: boolean })[]
+  >`
     with q as (
       select * from unnest(
         ${queries.map((query) => query.participantKey)}::text[], ${queries.map((query) => query.firmId)}::uuid[],
         ${queries.map((query) => query.status)}::text[], ${queries.map((query) => query.limit)}::integer[],
         ${queries.map((query) => query.after)}::bigint[],
-        ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[],
-        ${queries.map((query) => new Date(query.now).toISOString())}::timestamptz[]
-      ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, shown_at, n)
-    ), listed as materialized (
-      select q.n, q.shown_at, row_number() over (partition by q.n order by r.position) < q.page as is_shown, r.id,
-        r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
-        r.api_received_at
-      from q
-      cross join lateral (
-        select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status, api_received_at
-        from received_document
-        where participant_key = q.participant_key and firm_id = q.firm_id and status = q.status and position > q.after
-        order by position
-        limit q.page
-      ) as r
-    ), marked as (
-      update received_document as u set api_received_at = l.shown_at
-      from (
-        select id, min(shown_at) as shown_at from listed where is_shown and api_received_at is null group by id
-      ) as l
-      where u.id = l.id and u.id in (
-        select m.id from received_document as m
-        where m.id in (select id from listed where is_shown and api_received_at is null)
-        order by m.id for update skip locked
-      )
+        ${queries.map((query) => new Date(query.heldSince).toISOString())}::timestamptz[]
+      ) with ordinality as q (participant_key, firm_id, status, page, after, held_since, n)
     )
-    select n, id, position, document_type_id, process_id, sender, receiver, creation_date_time, status from listed
+    select q.n, r.id, r.position, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time,
+      r.status, r.is_new
+    from q
+    cross join lateral (
+      select id, position, document_type_id, process_id, sender, receiver, creation_date_time, status,
+        api_received_at is null as is_new
+      from received_document
+      where participant_key = q.participant_key and firm_id = q.firm_id and status = q.status and position > q.after
+      order by position
+      limit q.page
+    ) as r
     union all
-    select q.n, null, null, null, null, null, null, null, 'HELD'
+    select q.n, null, null, null, null, null, null, null, 'HELD', false
     from q where exists (select 1 from received_document as h where h.participant_key = q.participant_key
       and h.firm_id = q.firm_id and h.status = 'HELD' and h.received_at > q.held_since)
     order by 1, 3`;
@@ -231,12 +220,25 @@ export async function listReceived(sql: Sql, queries: readonly InboxQuery[]): Pr
         creationDateTime: row.creation_date_time.getTime(),
         status: row.status,
         position: row.position,
+        isNew: row.is_new,
       });
   }
   return pages.map((items) => ({ items, isAnyHeld: holding.has(items) }));
 }
 
+/** Marks documents as received through an API; a row that another statement holds now is marked by that one. */
+export async function markShown(sql: Sql, ids: readonly string[], now: Instant): Promise<void> {
+  await sql`
+    update received_document set api_received_at = ${isoInstant(now)}
+    where id in (
+      select m.id from received_document as m where m.id = any (${[...ids]}::uuid[]) and m.api_received_at is null
+      order by m.id for update skip locked
+    )`;
+}
+
 export interface ReceivedDetail extends ReceivedItem {
+  /** Whether no API has shown it yet. */
+  readonly isNew: boolean;
   readonly payloadSha256: string;
   readonly payloadKeyId: string;
   readonly payloadSealed: Buffer;
@@ -256,22 +258,15 @@ interface SealedPiece {
 const joinPieces = (rows: readonly SealedPiece[]): Promise<Buffer> =>
   joinInSlices([...rows].sort((a, b) => a.at - b.at).map(({ sealed }) => sealed));
 
-/**
- * One received document of a mailbox with its sealed payload; undefined when there is none such to see. From now on it
- * has been received through an API.
- */
+/** One received document of a mailbox with its sealed payload; undefined when there is none such to see. */
 export async function findReceived(
   sql: Sql,
   mailbox: Mailbox,
-  { id, now }: { readonly id: ReceivedDocumentId; readonly now: Instant },
+  id: ReceivedDocumentId,
 ): Promise<ReceivedDetail | undefined> {
-  const rows = await sql<(ItemRow & SealedPiece & { readonly payload_sha256: string })[]>`
-    with marked as (
-      update received_document set api_received_at = ${new Date(now)}
-      where id = ${id} and participant_key = ${mailbox.participantKey} and firm_id = ${mailbox.firmId}
-        and received_is_visible(status) and api_received_at is null
-    )
-    select r.id, r.document_type_id, r.process_id, r.sender, r.receiver, r.creation_date_time, r.status,
+  const rows = await sql<(ItemRow & SealedPiece & { readonly payload_sha256: string; readonly is_new: boolean })[]>`
+    select r.api_received_at is null as is_new, r.id, r.document_type_id, r.process_id, r.sender, r.receiver,
+      r.creation_date_time, r.status,
       encode(r.payload_sha256, 'hex') as payload_sha256, p.key_id, piece.at,
       substring(p.sealed from piece.at + 1 for ${LIMITS.payload_piece_bytes}::integer) as sealed
     from received_document as r join payload as p on p.document_id = r.id
@@ -288,6 +283,7 @@ export async function findReceived(
     receiver: row.receiver,
     creationDateTime: row.creation_date_time.getTime(),
     status: row.status,
+    isNew: row.is_new,
     payloadSha256: row.payload_sha256,
     payloadKeyId: row.key_id,
     payloadSealed: await joinPieces(rows),

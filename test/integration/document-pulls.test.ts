@@ -1,0 +1,141 @@
+// Goal: whoever pulls what a firm has sent and received meets each document and event once, in an order that never grows
+// behind the reader. Method: rows as the engine writes them, in transactions that a test holds open.
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { systemClock } from "../../engine/base/clock.js";
+import { createCursors } from "../../engine/base/cursors.js";
+import type { FirmId } from "../../engine/base/ids.js";
+import { pullInbound } from "../../engine/documents/reads/received.js";
+import { pullOutbound, pullOutboundEvents } from "../../engine/documents/reads/sent.js";
+import { createAcceptBatches } from "../../engine/storage/documents/accept-batches.js";
+import { eventually } from "../support/eventually.js";
+import { freshDatabase } from "../support/postgres.js";
+import type { TestDatabase } from "../support/postgres.js";
+import { newDocumentRow, seedFirm } from "../support/seed.js";
+import { openTransaction } from "../support/transactions.js";
+import type { OpenTransaction } from "../support/transactions.js";
+
+const PARTICIPANT = "0245:1111111111";
+let db: TestDatabase;
+let firmId: FirmId;
+beforeAll(async () => {
+  db = await freshDatabase();
+  firmId = await seedFirm(db.sql, PARTICIPANT);
+});
+afterAll(() => db.drop());
+
+const cursors = createCursors(Buffer.alloc(32, 7));
+const ports = () => ({ sql: db.sql, cursors, clock: systemClock });
+const ALL = { kind: undefined, status: undefined, businessStatus: undefined, recipient: undefined, sender: undefined };
+type Page = { readonly ids: readonly string[]; readonly cursor: string | null };
+type Pull = (since: string | undefined) => Promise<Page>;
+
+/** What is pulled, how a row of it is written, and by which id the row is met. */
+const PULLS: Readonly<
+  Record<string, { readonly pull: Pull; readonly write: (sql: OpenTransaction) => Promise<string> }>
+> = {
+  "documents that came": {
+    pull: async (since) => {
+      const page = await pullInbound(ports(), firmId, { ...ALL, since, limit: 2 });
+      return { ids: page.documents.map(({ id }) => id), cursor: page.next_cursor };
+    },
+    write: async (sql) => {
+      const id = randomUUID();
+      await sql.run(`insert into received_document (id, firm_id, participant_key, sender, receiver, document_type_id,
+        process_id, creation_date_time, status, payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at)
+        values ('${id}', '${firmId}', '${PARTICIPANT}', '0245:1', '${PARTICIPANT}', 'a::Invoice##b::2.1', 'p', now(),
+        'RECEIVED', sha256('x'), '${id}', '${id}', '{}', now())`);
+      return id;
+    },
+  },
+  "documents that were sent": {
+    pull: async (since) => {
+      const page = await pullOutbound(ports(), firmId, { ...ALL, since, limit: 2 });
+      return { ids: page.documents.map(({ id }) => id), cursor: page.next_cursor };
+    },
+    write: (sql) => event(sql, "document.queued", false).then(({ documentId }) => documentId),
+  },
+  "events of documents": {
+    pull: async (since) => {
+      const page = await pullOutboundEvents(ports(), firmId, { since, limit: 2 });
+      return { ids: page.events.map(({ event_id: id }) => id), cursor: page.next_cursor };
+    },
+    write: (sql) => event(sql, "document.delivered", true).then(({ id }) => id),
+  },
+};
+
+/** An event of a document that was accepted without one of its own. */
+async function event(sql: OpenTransaction, kind: string, feed: boolean): Promise<{ id: string; documentId: string }> {
+  const row = newDocumentRow(firmId, PARTICIPANT);
+  await createAcceptBatches(db.sql).accept(row);
+  await db.sql`delete from document_event where document_id = ${row.id}`;
+  const id = randomUUID();
+  await sql.run(`insert into document_event (id, document_id, firm_id, kind, actor, feed, occurred_at)
+    values ('${id}', '${row.id}', '${firmId}', '${kind}', 'system', ${feed}, now())`);
+  return { id, documentId: row.id };
+}
+
+/** Reads on from a cursor until nothing comes. */
+async function readOn(pull: Pull, since: string | null): Promise<Page> {
+  const ids: string[] = [];
+  for (let cursor = since; ;) {
+    const page = await pull(cursor ?? undefined);
+    ids.push(...page.ids);
+    cursor = page.cursor;
+    if (page.ids.length === 0) return { ids, cursor };
+  }
+}
+
+// reliability F-11: "two transactions take ids 10 and 11, 11 commits first, consumer reads, then 10 commits"
+test.each(Object.keys(PULLS))(
+  "%s are pulled in the order in which they were committed: a late one is behind the reader never",
+  async (name) => {
+    const { pull, write } = PULLS[name] ?? {
+      pull: () => Promise.reject(new Error(name)),
+      write: () => Promise.reject(new Error(name)),
+    };
+    const start = await readOn(pull, null);
+    const [slow, quick] = [await openTransaction(db.url), await openTransaction(db.url)];
+    const late = await write(slow);
+    const early = await write(quick);
+    await quick.commit();
+    // What the slow transaction has written comes before what the quick one has: nobody may pass it.
+    const meanwhile = await readOn(pull, start.cursor);
+    expect(meanwhile.ids).not.toContain(early);
+    await slow.commit();
+    // Transactions of other databases of the server hold the pull up, too.
+    const read = await eventually("both are there", async () => {
+      const page = await readOn(pull, meanwhile.cursor);
+      return page.ids.length >= 2 ? page : undefined;
+    });
+    expect(read.ids).toEqual([late, early]);
+    expect((await readOn(pull, read.cursor)).ids).toEqual([]);
+  },
+);
+
+test("a document that was held has its place in the pull when its firm could see it, behind those that came later", async () => {
+  const { pull } = PULLS["documents that came"] ?? { pull: () => Promise.reject(new Error("missing")) };
+  const start = await readOn(pull, null);
+  const write = async (status: string): Promise<string> => {
+    const id = randomUUID();
+    await db.sql`insert into received_document (id, firm_id, participant_key, sender, receiver, document_type_id,
+      process_id, creation_date_time, status, payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at)
+      values (${id}, ${firmId}, ${PARTICIPANT}, '0245:1', ${PARTICIPANT}, 'a::Invoice##b::2.1', 'p', now(),
+      ${status}, sha256('x'), ${id}, ${id}, '{}', now())`;
+    return id;
+  };
+  const held = await write("HELD");
+  const shown = await write("RECEIVED");
+  const first = await eventually("the one that is shown is there", async () => {
+    const page = await readOn(pull, start.cursor);
+    return page.ids.length > 0 ? page : undefined;
+  });
+  expect(first.ids).toEqual([shown]);
+  await db.sql`update received_document set status = 'RECEIVED' where id = ${held}`;
+  const second = await eventually("the held one is there", async () => {
+    const page = await readOn(pull, first.cursor);
+    return page.ids.length > 0 ? page : undefined;
+  });
+  expect(second.ids).toEqual([held]);
+});
