@@ -445,7 +445,10 @@ class LaneOfWorkers {
     }, step);
   }
 
-  /** The worker is gone and the outcomes with it: everyone runs again, alone; who was being run may be the reason. */
+  /**
+   * The worker is gone and the outcomes with it: everyone runs again, alone; who was being run may be the reason. Of
+   * jobs that ran beside each other an innocent one may be accused: alone it clears itself, for it takes two workers.
+   */
   #afterLoss(jobs: readonly QueuedJob[], progress: Int32Array, reason: RestartReason, error: unknown): void {
     const started = Atomics.load(progress, PROGRESS.started) === 1;
     // Without a suspect the worker died before its first job or after its last one.

@@ -39,4 +39,4 @@ const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {
   },
 };
 
-export default await createRunner({ ...LOADERS, ...ENGINE_LOADERS });
+export default await createRunner({ ...LOADERS, ...ENGINE_LOADERS }, new Set(Object.keys(ENGINE_LOADERS)));

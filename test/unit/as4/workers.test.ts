@@ -13,8 +13,10 @@ import type { As4Jobs } from "../../../engine/peppol/as4/jobs.js";
 import { BILLING_CAPABILITIES } from "../../../engine/peppol/envelope/identifiers.js";
 import type { InboundExchange } from "../../../engine/peppol/transport.js";
 import { sha256Hex } from "../../../engine/storage/evidence/record.js";
+import { createRunner } from "../../../validators/batches.js";
 import { createPool, JobQuarantined } from "../../../validators/pool.js";
 import type { ValidatorPool } from "../../../validators/pool.js";
+import { PROGRESS } from "../../../validators/protocol.js";
 import { hashOf } from "../../../validators/quarantine.js";
 import { plainOf, userMessage } from "../../support/as4.js";
 import { accessPoint } from "../../support/as4-keys.js";
@@ -159,4 +161,40 @@ test("a message that comes again is known to quarantine, although its receipt wo
   const input = (id: string): object => ({ bytes, receipt: { id } });
   expect(hashOf("as4.arrival", input("1"))).toBe(hashOf("as4.arrival", input("2")));
   expect(hashOf("as4.arrival", input("1"))).not.toBe(hashOf("as4.unjudged", input("1")));
+});
+
+test("the jobs of a batch take each step together where their kind has several, and others run one after the other", async () => {
+  const steps: string[] = [];
+  const loader = () =>
+    Promise.resolve(async (name: string) => {
+      steps.push(`${name}1`);
+      await Promise.resolve();
+      steps.push(`${name}2`);
+      if (name === "b") throw new Error("no");
+      return name;
+    });
+  const run = await createRunner({ together: loader, alone: loader }, new Set(["together"]));
+  const progress = new Int32Array(new SharedArrayBuffer(8));
+  const jobs = [
+    ["together", "a"],
+    ["alone", "x"],
+    ["together", "b"],
+    ["alone", "y"],
+  ].map(([kind = "", input]) => ({ kind, input }));
+  const outcomes = await run({ jobs, progress });
+  expect(steps).toEqual(["a1", "b1", "a2", "b2", "x1", "x2", "y1", "y2"]);
+  expect(outcomes.map((one) => (one.kind === "done" ? one.output : one.message))).toEqual(["a", "x", "no", "y"]);
+  expect(progress[PROGRESS.done]).toBe(jobs.length);
+});
+
+test("messages that come together are each taken in with their own document, verdict and receipt", async () => {
+  const messages = await Promise.all(Array.from({ length: 12 }, (_, i) => ready(invoice(i + 1))));
+  const all = await Promise.all(messages.map((message) => arrived(message)));
+  all.forEach((opened, i) => {
+    const content = contentOf(opened);
+    expect(plainOf(content.payload).equals(invoice(i + 1))).toBe(true);
+    expect(content.judged?.report.payloadSha256).toBe(sha256Hex(invoice(i + 1)));
+    expect(opened.sha256).toBe(messages[i]?.sha256);
+    expect(Buffer.from(opened.receipt.body).includes(opened.message.messageId)).toBe(true);
+  });
 });
