@@ -1,5 +1,6 @@
 /** Every benchmark. */
 import { as4Bench } from "./as4.js";
+import { boxBench } from "./box/box.js";
 import { fairnessBench } from "./delivery/fairness.js";
 import { webhooksBench } from "./events/webhooks.js";
 import { endToEndBench } from "./end-to-end.js";
@@ -22,6 +23,7 @@ export const BENCHES: readonly Bench[] = [
   as4Bench,
   endToEndBench,
   fairnessBench,
+  boxBench,
   rowsBench,
   tokenBench,
   webhooksBench,
