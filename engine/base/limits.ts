@@ -201,8 +201,9 @@ export const LIMITS = {
   webhook_settle_batch: 64,
   /** How often a node looks for events and for due deliveries when nobody tells it. */
   webhook_poll_ms: 500,
-  /** What happens together is seen by one statement: a moment between two of them. */
-  webhook_rest_between_ms: 10,
+  /** What happens together is seen by one statement: a moment between two claims, and between two looks at the feed. */
+  webhook_claim_rest_ms: 10,
+  webhook_feed_rest_ms: 100,
   /** How long a delivery is kept that succeeded, and any other; how many go by one statement, and how often. Ours. */
   webhook_delivered_kept_ms: 7 * DAY_MS,
   webhook_kept_ms: 30 * DAY_MS,

@@ -12,6 +12,7 @@ import { EXIT } from "./command.js";
 import type { Command } from "./command.js";
 import { call, DemoFailure, expectStatus, poll, token } from "./demo/calls.js";
 import type { DemoAnswer } from "./demo/calls.js";
+import { subscribeToEvents } from "./demo/events.js";
 import { runIntegratorSteps } from "./demo/integrator.js";
 
 const textOf = (xml: string, element: string): string => new RegExp(`<cbc:${element}>([^<]*)<`).exec(xml)?.[1] ?? "";
@@ -92,6 +93,7 @@ async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) =>
     `number ${textOf(invoice, "ID")}, ${invoice.length} bytes of UBL, payable ${/PayableAmount[^>]*>([^<]*)</.exec(invoice)?.[1] ?? "?"} EUR`,
   );
 
+  const told = await subscribeToEvents(sandbox, senderToken);
   const sent = await send(sandbox, senderToken, invoice);
   const id = String(sent.json["providerDocumentId"]);
   say("sent", `202 ${String(sent.json["status"])}: validated and committed as ${id}`);
@@ -104,6 +106,8 @@ async function runSteps(sandbox: Sandbox, say: (step: string, detail: string) =>
     "events",
   ).json["events"] as { readonly eventType: string; readonly occurredAt: string }[];
   for (const event of events) print(colour("dim", `             ${event.occurredAt}  ${event.eventType}`));
+
+  say("told", await told(id));
 
   const acceptedAt = String(sent.json["receivedAt"]);
   const received = await poll(() => findReceived(sandbox, receiver, invoice, acceptedAt), "receipt by the recipient");

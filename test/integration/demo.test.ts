@@ -18,7 +18,7 @@ test("the demo sends, delivers, receives and acknowledges, and shows an integrat
   try {
     for (let round = 0; round < 2; round += 1) {
       const { stdout } = await promisify(execFile)(process.execPath, [KURIER, "demo"], { env });
-      const steps = ["token", "sent", "delivered", "received", "acknowledged", "invited", "accepted", "key"];
+      const steps = ["token", "sent", "delivered", "told", "received", "acknowledged", "invited", "accepted", "key"];
       for (const step of steps) expect(stdout).toMatch(new RegExp(` ms {2}${step} `));
       expect(stdout).toContain("The integrator was given consent, and sent for the firm with a key of its own.");
     }

@@ -46,9 +46,9 @@ function repeat({ log }: Pick<AttemptPorts, "log">, component: string, step: () 
 }
 
 /** Lets a moment pass before the next statement, so that what happens together is seen by one. */
-const rest = (): Promise<void> =>
+const rest = (time_ms: number): Promise<void> =>
   new Promise((resolve) => {
-    setTimeout(resolve, LIMITS.webhook_rest_between_ms);
+    setTimeout(resolve, time_ms);
   });
 
 /** Starts the loop. Several may run, in one process or in many: each delivery is under the lease of one of them. */
@@ -66,13 +66,13 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     const claimed = await claimDeliveries(ports.sql, ports.owner, places);
     underWay += claimed.length;
     for (const delivery of claimed) void attemptDelivery(ports, delivery).finally(ended);
-    if (claimed.length > 0) await rest();
+    if (claimed.length > 0) await rest(LIMITS.webhook_claim_rest_ms);
     return LIMITS.webhook_poll_ms;
   });
   const feeding = repeat(ports, "feed", async () => {
     const { read, queued } = await fanOutFeed(ports.sql);
     if (queued > 0) sending.poke();
-    if (read > 0) await rest();
+    if (read > 0) await rest(LIMITS.webhook_feed_rest_ms);
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
   let stopped: Promise<void> | undefined;
