@@ -930,6 +930,30 @@ export const LIMITS = {
   findings_max: 1_000,
   /** Languages of one Accept-Language that are looked at. Ours. */
   accept_languages_max: 16,
+  // The sandbox's participants with a fate. Ours.
+  /** Waits between attempts where they must come to an end while somebody watches. */
+  sandbox_retry_plan_ms: [1 * SECOND_MS, 2 * SECOND_MS],
+  /** Waits between attempts for the receiver that is down at first: the last comes when it is up. */
+  sandbox_down_plan_ms: [
+    5 * SECOND_MS,
+    30 * SECOND_MS,
+    1 * MINUTE_MS,
+    2 * MINUTE_MS,
+    3 * MINUTE_MS,
+    4 * MINUTE_MS,
+    5 * MINUTE_MS,
+  ],
+  /** How long the access point of the receiver that is down at first is down. */
+  sandbox_down_ms: 10 * MINUTE_MS,
+  /** What the slow receiver takes to answer. */
+  sandbox_slow_ms: 5 * SECOND_MS,
+  /** How long after a receipt an answer to the document follows. */
+  sandbox_sequel_after_ms: 300,
+  /** Lines of a document that an operator has sent to a firm from outside. */
+  sandbox_lines_max: 999,
+  /** Answers that wait to be sent; beyond, a document gets none. */
+  sandbox_sequels_max: 1_000,
+
   /** Characters of a document's number in the name of its PDF. Ours. */
   file_name_chars_max: 80,
   /** Characters of a rule id in the address of its page. Ours. */

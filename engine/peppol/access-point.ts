@@ -34,7 +34,7 @@ import { createSmpLookup } from "./discovery/smp.js";
 import type { SmpLookup } from "./discovery/smp.js";
 import { createSmpRecipients } from "./discovery/smp-recipients.js";
 import { createSmpServer } from "./discovery/smp-server.js";
-import type { SmpServer } from "./discovery/smp-server.js";
+import type { PublishedParticipant, SmpServer } from "./discovery/smp-server.js";
 import { createEmbeddedSource, createNetworkSource } from "./discovery/smp-source.js";
 import { createStaticLookup, loadStaticRoutes } from "./discovery/smp-static.js";
 import type { Receive, Transport } from "./transport.js";
@@ -51,6 +51,8 @@ interface AccessPointOptions {
   readonly jobs: As4Jobs;
   readonly archive: EvidenceArchive;
   readonly receive: Receive;
+  /** Participants of another access point for which our SMP answers too. @default none */
+  readonly others?: (participantKey: string) => Promise<PublishedParticipant | undefined>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -89,8 +91,9 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
   const http = client.request;
   const pki = createPki({ store, mode: config.REVOCATION, revocation: createRevocation({ http, clock }), clock, log });
   const registrations = openRegistrationPorts({ config, sql, sealer, keys, clock });
+  const ours = publishedParticipants(sql, keys);
   const smpServer = createSmpServer({
-    find: publishedParticipants(sql, keys),
+    find: async (key) => (await options.others?.(key)) ?? (await ours(key)),
     crypto,
     keys,
     endpointUrl: `${publicUrl}/as4`,

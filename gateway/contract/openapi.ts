@@ -225,7 +225,7 @@ function usedParts(document: JsonObject, all: Readonly<Record<string, JsonObject
   );
 }
 
-function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
+function documentOf(spec: DocumentSpec, rows: readonly Route[], words: string | undefined): JsonObject {
   const components: Components = new Map();
   const paths: Record<string, JsonObject> = {};
   for (const row of rows) {
@@ -238,7 +238,11 @@ function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
   ];
   const document: JsonObject = {
     openapi: "3.0.3",
-    info: { ...spec.info, license: LICENSE },
+    info: {
+      ...spec.info,
+      ...(words === undefined ? {} : { description: `${String(spec.info["description"])}\n\n${words}` }),
+      license: LICENSE,
+    },
     servers: [{ url: "/" }],
     tags: tags.map((name) => ({ name, description: TAGS[name] ?? name })),
     paths,
@@ -254,9 +258,15 @@ function documentOf(spec: DocumentSpec, rows: readonly Route[]): JsonObject {
   };
 }
 
-/** Every published document by its name. The same rows give the same bytes. */
-export const openApiDocuments = (rows: readonly Route[]): Readonly<Record<DocumentName, JsonObject>> => ({
-  enterprise: documentOf(DOCUMENTS.enterprise, rows),
-  connector: documentOf(DOCUMENTS.connector, rows),
-  sapi: documentOf(DOCUMENTS.sapi, rows),
-});
+/**
+ * Every published document by its name. The same rows give the same bytes.
+ * @param words what this deployment adds to the description of each. @default nothing
+ */
+export function openApiDocuments(rows: readonly Route[], words?: string): Readonly<Record<DocumentName, JsonObject>> {
+  const documentNamed = (name: DocumentName): JsonObject => documentOf(DOCUMENTS[name], rows, words);
+  return {
+    enterprise: documentNamed("enterprise"),
+    connector: documentNamed("connector"),
+    sapi: documentNamed("sapi"),
+  };
+}

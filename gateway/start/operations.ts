@@ -25,6 +25,7 @@ import { readTemplate, readTemplates } from "../../engine/identity/partners/temp
 import { readFirmConsents } from "../../engine/identity/people/firm-consents.js";
 import { resolveRecipient } from "../../engine/lookup/resolve.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
+import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
 import { openApiDocuments } from "../contract/openapi.js";
 import { plug } from "../contract/plug.js";
 import type { Plug } from "../contract/plug.js";
@@ -61,6 +62,7 @@ import { integratorKeyRoutes } from "../routes/partners/keys.js";
 import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
 import { reportingRoutes } from "../routes/reporting.js";
 import { sapiRoutes } from "../routes/sapi.js";
+import { sandboxPeerRoutes } from "../routes/sandbox.js";
 import { smpRoutes } from "../routes/smp.js";
 import { validatePageRoutes } from "../routes/validate-page.js";
 import { validationRoutes } from "../routes/validation.js";
@@ -68,6 +70,7 @@ import { companyLookupRoutes } from "../routes/lookup/companies.js";
 import { participantLookupRoutes } from "../routes/lookup/participants.js";
 import { connectorDocumentPorts, connectorRecordPorts } from "./connector.js";
 import { demoInvoice } from "./demo-invoice.js";
+import { sandboxWords } from "./sandbox.js";
 import type { LookupParts } from "./lookup.js";
 import { handlingPorts, inboxPorts, lifecyclePorts, outboxPorts, pullPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
@@ -208,13 +211,19 @@ export const describedOperations = (): readonly Route[] =>
   API_OPERATIONS.flatMap((operations) => operations.described());
 
 /** All rows of the public listener: the contract, the pages and documents that describe it, and the network's doors. */
-export function publicRows(parts: EngineParts, accessPoint: AccessPoint | undefined): readonly Route[] {
+export function publicRows(
+  parts: EngineParts,
+  accessPoint: AccessPoint | undefined,
+  peers: ConnectedPeers | undefined,
+): readonly Route[] {
   const contract = API_OPERATIONS.flatMap((operations) => operations.rows(parts));
+  const documents = openApiDocuments(contract, peers === undefined ? undefined : sandboxWords());
   return [
     ...contract,
     ...PAGES.flatMap((pages) => pages.rows(parts)),
-    ...webRoutes(openApiDocuments(contract), () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines)),
+    ...webRoutes(documents, () => demoInvoice(parts.clock, LIMITS.reference_invoice_lines)),
     ...validatePageRoutes(),
     ...(accessPoint === undefined ? [] : NETWORK_OPERATIONS.flatMap((operations) => operations.rows(accessPoint))),
+    ...(peers === undefined ? [] : sandboxPeerRoutes(peers)),
   ];
 }

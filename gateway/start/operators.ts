@@ -32,6 +32,8 @@ import { adminOnboardingRoutes } from "../routes/people/admin-onboarding.js";
 import { adminPeopleRoutes } from "../routes/people/admin-people.js";
 import { invitationOf } from "./letters.js";
 import { operationsRoutes } from "../routes/operations.js";
+import { sandboxAdminRoutes } from "../routes/sandbox.js";
+import { FATES } from "../../engine/sandbox/fates.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { Base } from "./infrastructure.js";
 import type { Work } from "./work.js";
@@ -114,6 +116,7 @@ export function adminRows(
     ...adminOAuthRoutes(parts.oauth),
     ...adminOnboardingRoutes(parts.onboarding),
     ...adminWhiteLabelRoutes(parts.whiteLabel),
+    ...(parts.peers === undefined ? [] : sandboxAdminRoutes({ fates: FATES, send: parts.peers.send })),
     ...adminRoutes({
       listFirms: () => orTemporary(listFirms(sql, LIMITS.operator_page_max)),
       createFirm: async (firm) => {

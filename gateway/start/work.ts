@@ -49,6 +49,9 @@ import { createLoopback } from "../../engine/peppol/loopback.js";
 import { createRecipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Recipients } from "../../engine/peppol/discovery/acceptance.js";
 import type { Receive, Transport } from "../../engine/peppol/transport.js";
+import type { As4Crypto } from "../../engine/peppol/as4/messages.js";
+import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
+import type { DispatchPorts } from "../../engine/documents/delivery/dispatch.js";
 import { releaseLeases } from "../../engine/storage/documents/attempts.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
@@ -70,6 +73,7 @@ import { startLookups } from "./lookup.js";
 import { publicRows } from "./operations.js";
 import { startWhiteLabel } from "./white-label.js";
 import type { WhiteLabel } from "./white-label.js";
+import { scriptedPeersOf } from "./sandbox.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
 import { whyPacksAreRefused } from "./rule-packs.js";
@@ -87,6 +91,8 @@ export interface Work extends PeopleParts {
   readonly whiteLabel: WhiteLabel;
   /** Undefined where participants are not registered in the network. */
   readonly registrations: Registrations | undefined;
+  /** Participants with a fate; undefined where there are none. */
+  readonly peers: ConnectedPeers | undefined;
   /** Shows a held document to its firm; answers whether it was held. */
   release(id: ReceivedDocumentId): Promise<boolean>;
   /** Begins to send what is due. Our own /as4 must be open by then: the sandbox's documents go there. */
@@ -181,9 +187,10 @@ function startPeers(
     readonly wakeStatuses: (due: DueStatusWork) => void;
     readonly wakeDispatcher: () => void;
     readonly reserve: Reserve;
+    readonly planOf: NonNullable<DispatchPorts["planOf"]>;
   },
 ): Peers {
-  const { transport, accessPoint, provider: self, wakeStatuses, wakeDispatcher, reserve } = parts;
+  const { transport, accessPoint, provider: self, wakeStatuses, wakeDispatcher, reserve, planOf } = parts;
   const recipients =
     accessPoint?.recipients ??
     createRecipients(async (participant) => {
@@ -212,7 +219,7 @@ function startPeers(
       reserve,
       poke: wakeDispatcher,
     },
-    dispatch: { ...shared, transport },
+    dispatch: { ...shared, transport, planOf },
     statuses: shared,
     duties: shared,
     respond: {
@@ -356,24 +363,19 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   /** The inbound path: what takes time first, then one turn of the receiving participant at a time. */
   const receive: Receive = (exchange, prove) => arrive(exchange, prove);
   const archive = startArchive(base, sql, sealer);
+  const crypto: As4Crypto = (kind, input) => pool.run(kind, input, { fairnessKey: "as4" });
+  const network = options.transport === "loopback" ? undefined : { publicUrl, crypto, jobs };
+  const scripted = network === undefined ? undefined : scriptedPeersOf(base, { ...network, validators });
   const accessPoint =
-    options.transport === "loopback"
+    network === undefined
       ? undefined
       : await openAccessPoint({
-          config,
-          dataDir,
-          publicUrl,
-          sql,
-          sealer,
-          crypto: (kind, input) => pool.run(kind, input, { fairnessKey: "as4" }),
-          jobs,
-          archive,
-          receive,
-          clock,
-          log,
-          metrics,
+          ...{ config, dataDir, sql, sealer, archive, receive, clock, log, metrics, ...network },
+          ...(scripted === undefined ? {} : { others: scripted.find }),
         });
+  const peers = accessPoint === undefined ? undefined : scripted?.connect(accessPoint);
   stack.add(() => {
+    peers?.stop();
     accessPoint?.stop();
   });
 
@@ -392,6 +394,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       (work?.dispatcher.poke ?? announce)();
     },
     reserve: (receiver, payloadBytes) => work?.dispatcher.reserve(receiver, payloadBytes),
+    planOf: (receiver) => scripted?.planOf(receiver),
   });
   stack.add(() => actors.stop());
   const boxes = boxKind({
@@ -421,6 +424,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       ...{ ...tenants, recipients, lookups, webhooks: webhooks.rows, box, whiteLabel },
     },
     accessPoint,
+    peers,
   );
   return {
     sql,
@@ -433,6 +437,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     ...people,
     registrations,
     whiteLabel,
+    peers,
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;

@@ -1,6 +1,7 @@
 /** One attempt to deliver a document that this node has under lease: transmit, decide, write. */
 import type { Clock, Instant } from "../../base/clock.js";
 import { newId, randomUnit } from "../../base/ids.js";
+import type { ParticipantId } from "../../base/ids.js";
 import { isAttemptable, outboundMove } from "../../lifecycle/document.js";
 import type { EventKind, OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import { LIMITS } from "../../base/limits.js";
@@ -33,6 +34,8 @@ export interface DispatchPorts {
   readonly random?: () => number;
   /** Waits between attempts, in milliseconds. @default LIMITS.retry_plan_ms */
   readonly plan?: readonly number[];
+  /** The plan of a receiver that has one of its own. @default none has */
+  readonly planOf?: (receiver: ParticipantId) => readonly number[] | undefined;
   /** Names this process in leases. */
   readonly owner: string;
   /** Publishes an outbox row that was committed. */
@@ -187,8 +190,11 @@ function exchangeOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome)
   };
 }
 
+const planFor = ({ plan, planOf }: DispatchPorts, { receiver }: TakenAttempt): readonly number[] =>
+  planOf?.(receiver) ?? plan ?? LIMITS.retry_plan_ms;
+
 function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): AttemptEnd {
-  const { uses, wait_ms } = waitAfter(ports.plan ?? LIMITS.retry_plan_ms, taken, outcome, ports.random ?? randomUnit);
+  const { uses, wait_ms } = waitAfter(planFor(ports, taken), taken, outcome, ports.random ?? randomUnit);
   const decision = decideAttempt(taken.status, outcome, wait_ms);
   const status = decision.moves.at(-1)?.to ?? taken.status;
   return {
@@ -221,7 +227,7 @@ function endOf(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Att
 
 async function record(ports: DispatchPorts, taken: TakenAttempt, outcome: Outcome): Promise<void> {
   const now = ports.clock.now();
-  const later = deferredUntil(ports.plan ?? LIMITS.retry_plan_ms, taken.createdAt, now, outcome);
+  const later = deferredUntil(planFor(ports, taken), taken.createdAt, now, outcome);
   if (later !== undefined) {
     const { id, version, attempt } = taken;
     if (!(await putOffAttempt(ports.sql, { id, version, number: attempt, wait_ms: later - now })))

@@ -16,6 +16,8 @@ import { pathSegment, serviceGroupXml, serviceMetadataXml } from "./smp-document
 /** One of our participants and what it takes. */
 export interface PublishedParticipant {
   readonly capabilities: readonly { readonly documentTypeId: string; readonly processId: string }[];
+  /** Where documents for it go, and the certificate of who takes them there, DER. @default our own access point */
+  readonly endpoint?: { readonly url: string; readonly certificate: Buffer };
 }
 
 interface SmpServerOptions {
@@ -80,12 +82,12 @@ export function createSmpServer({ find, crypto, keys, endpointUrl, baseUrl, log 
     const signer = keys.smp();
     if (signer === undefined) return { kind: "failed", reason: "no_smp_key" };
     const { certificate, notBefore, notAfter } = keys.ap();
+    const endpoint = own.endpoint ?? { url: endpointUrl, certificate };
     const document = serviceMetadataXml({
       participant,
       documentType,
       processes,
-      url: endpointUrl,
-      certificate,
+      ...endpoint,
       activation: notBefore,
       expiration: notAfter,
       contact: baseUrl,

@@ -7,11 +7,11 @@
 import { createPrivateKey, createPublicKey } from "node:crypto";
 import type { KeyObject } from "node:crypto";
 import { existsSync } from "node:fs";
-import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { cp, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { DAY_MS } from "../../base/clock.js";
-import type { Clock } from "../../base/clock.js";
+import type { Clock, Instant } from "../../base/clock.js";
 import { ConfigError } from "../../base/config.js";
 import { LIMITS } from "../../base/limits.js";
 import { pemOf, readPemCertificates } from "./certificate.js";
@@ -135,30 +135,104 @@ async function takeTrust(from: string, folder: string): Promise<void> {
   await cp(trustFolder(from), trustFolder(folder), { recursive: true });
 }
 
+/** A key of another access point, with a certificate that is good and one that has ended. */
+interface PeerLeaves {
+  readonly privateKey: KeyObject;
+  readonly valid: Certificate;
+  readonly expired: Certificate;
+}
+
+const PEER_FILE = "peer.pem";
+
+/**
+ * Makes another access point's key beside ours when there is none, or its good certificate is about to end.
+ * @param folder of a development PKI that has its authorities' keys
+ * @throws ConfigError when the folder is damaged
+ */
+export async function ensurePeerLeaves(folder: string, seat: string, clock: Clock): Promise<PeerLeaves> {
+  const known = await readPeer(folder);
+  if (known !== undefined && known.valid.notAfter - clock.now() > LIMITS.certificate_expiry_notice_ms) return known;
+  const { privateKey, publicKey } = await newKeyPair();
+  const now = clock.now();
+  const life = LIMITS.development_leaf_days * DAY_MS;
+  const [valid, expired] = await Promise.all(
+    [now, now - life - DAY_MS].map((from) =>
+      certify(folder, {
+        usage: "ap",
+        seat,
+        publicKey,
+        notBefore: from - LIMITS.development_begin_before_ms,
+        notAfter: from + life,
+      }),
+    ),
+  );
+  if (valid === undefined || expired === undefined) throw damaged();
+  const draft = join(folder, `${PEER_FILE}.${process.pid}`);
+  await writeFile(draft, pemOf(valid) + pemOf(expired) + privatePem(privateKey), { mode: 0o600, flush: true });
+  // Whoever comes second keeps to the key of the first: processes that share a folder speak for one access point.
+  if (known !== undefined) await rename(draft, join(folder, PEER_FILE));
+  else
+    await link(draft, join(folder, PEER_FILE)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    });
+  await rm(draft, { force: true });
+  const made = await readPeer(folder);
+  if (made === undefined) throw damaged();
+  return made;
+}
+
+/** @returns undefined where there is none */
+async function readPeer(folder: string): Promise<PeerLeaves | undefined> {
+  const path = join(folder, PEER_FILE);
+  if (!existsSync(path)) return undefined;
+  const [valid, expired] = readPemCertificates(await readFile(path, "utf8")) ?? [];
+  if (valid === undefined || expired === undefined) throw damaged();
+  return { privateKey: await readKey(path), valid, expired };
+}
+
 async function issueLeaf(
   { authorities, folder }: { readonly authorities: string; readonly folder: string },
   usage: Usage,
   seat: string,
   clock: Clock,
 ): Promise<void> {
-  const [authority] =
-    readPemCertificates(await readFile(join(trustFolder(authorities), `${usage}-ca.pem`), "utf8")) ?? [];
-  if (authority === undefined) throw damaged();
-  const key = await readKey(join(authorities, "ca", `${usage}.key`));
   const { privateKey, publicKey } = await newKeyPair();
-  const certificate = issueCertificate({
-    subject: { C: "SK", O: "Kurier Development", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat },
+  const certificate = await certify(authorities, {
+    usage,
+    seat,
     publicKey,
-    issuer: { subject: AUTHORITY_SUBJECT[usage], publicKey: createPublicKey(key) },
-    key,
     notBefore: clock.now() - LIMITS.development_begin_before_ms,
-    notAfter: Math.min(clock.now() + LIMITS.development_leaf_days * DAY_MS, authority.notAfter),
-    keyUsage: usage === "ap" ? ["digitalSignature", "keyEncipherment"] : ["digitalSignature"],
+    notAfter: clock.now() + LIMITS.development_leaf_days * DAY_MS,
   });
   // Key and certificate are one file, replaced whole: they never belong to two different pairs.
   const path = leafPath(folder, usage);
   await writeFile(`${path}.new`, pemOf(certificate) + privatePem(privateKey), { mode: 0o600, flush: true });
   await rename(`${path}.new`, path);
+}
+
+interface NewLeaf {
+  readonly usage: Usage;
+  readonly seat: string;
+  readonly publicKey: KeyObject;
+  readonly notBefore: Instant;
+  readonly notAfter: Instant;
+}
+
+/** A certificate of an authority in `authorities`, which does not outlive it. */
+async function certify(authorities: string, { usage, seat, publicKey, notBefore, notAfter }: NewLeaf): Promise<Buffer> {
+  const [authority] =
+    readPemCertificates(await readFile(join(trustFolder(authorities), `${usage}-ca.pem`), "utf8")) ?? [];
+  if (authority === undefined) throw damaged();
+  const key = await readKey(join(authorities, "ca", `${usage}.key`));
+  return issueCertificate({
+    subject: { C: "SK", O: "Kurier Development", OU: `PEPPOL TEST ${usage.toUpperCase()}`, CN: seat },
+    publicKey,
+    issuer: { subject: AUTHORITY_SUBJECT[usage], publicKey: createPublicKey(key) },
+    key,
+    notBefore,
+    notAfter: Math.min(notAfter, authority.notAfter),
+    keyUsage: usage === "ap" ? ["digitalSignature", "keyEncipherment"] : ["digitalSignature"],
+  });
 }
 
 const leafPath = (folder: string, usage: Usage): string => join(folder, `${usage}.pem`);

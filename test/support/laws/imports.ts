@@ -27,6 +27,7 @@ const ENGINE = [
   "events",
   "documents",
   "invoices",
+  "sandbox",
   "identity",
   "lookup",
   "billing",
@@ -85,6 +86,13 @@ export const IMPORT_LAW: readonly Area[] = [
     ],
   },
   {
+    area: "sandbox",
+    title: "engine/sandbox",
+    pattern: /^engine\/sandbox\//,
+    may: ["base", "lifecycle", "peppol", "invoices"],
+    types: [["validators/wss/protocol.ts", "a key as the workers take it"]],
+  },
+  {
     area: "invoices",
     title: "engine/invoices",
     pattern: /^engine\/invoices\//,
@@ -126,7 +134,7 @@ export const IMPORT_LAW: readonly Area[] = [
     area: "routes",
     title: "gateway/routes",
     pattern: /^gateway\/routes\//,
-    may: ["base", "lifecycle", "peppol", "events", "documents", "invoices", "identity", "lookup", "billing"],
+    may: ["base", "lifecycle", "peppol", "events", "documents", "invoices", "sandbox", "identity", "lookup", "billing"],
     files: [
       ["gateway/contract/route.ts", "a route is a row"],
       ["gateway/contract/query.ts", "numbers, instants and ids of a request are read in one way"],

@@ -1,0 +1,131 @@
+/**
+ * The sandbox's participants with a fate: the door of their access point, and what operators ask of them. The rows are
+ * there where the participants are, which is never in production.
+ */
+import { z } from "zod";
+
+import { Refusal } from "../../engine/base/errors.js";
+import { parseParticipantId } from "../../engine/base/ids.js";
+import type { ParticipantId } from "../../engine/base/ids.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import type { Fate } from "../../engine/sandbox/fates.js";
+import { SAMPLE_KINDS } from "../../engine/sandbox/samples.js";
+import type { ConnectedPeers } from "../../engine/sandbox/sandbox.js";
+import { route } from "../contract/route.js";
+import type { Route } from "../contract/route.js";
+
+const participant = z.string().transform((value, context) => {
+  const parsed = parseParticipantId(value);
+  if (parsed === undefined)
+    context.addIssue({ code: "custom", message: "must be a participant id such as 0245:2020202020" });
+  return parsed ?? z.NEVER;
+});
+
+/** POST /sandbox/as4/{participant}: takes what our own access point sends to them. */
+export const sandboxPeerRoutes = ({ answer }: Pick<ConnectedPeers, "answer">): readonly Route[] => [
+  route({
+    operation: "receiveSandboxAs4",
+    method: "POST",
+    path: "/sandbox/as4/{participant}",
+    mounts: [""],
+    family: "as4",
+    credential: "none",
+    hidden: true,
+    tag: "Peppol",
+    summary: "The access point of a participant of the sandbox, which answers as its fate says",
+    request: {
+      params: z.object({ participant }),
+      body: z.instanceof(Uint8Array),
+      accepts: ["raw"],
+      body_bytes_max: LIMITS.as4_body_bytes_max,
+    },
+    responses: {
+      200: { description: "A signed receipt, a signed ebMS error, or nothing.", contentType: "application/soap+xml" },
+      503: { description: "It is down.", contentType: "text/plain" },
+    },
+    errors: ["NOT_FOUND"],
+    handler: async (request) => {
+      const { body, params } = request;
+      const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+      const reply = await answer(params.participant, bytes, request.header("content-type") ?? "");
+      return { status: reply.status, body: { raw: reply.body }, contentType: reply.contentType };
+    },
+  }),
+];
+
+interface SandboxAdminPorts extends Pick<ConnectedPeers, "send"> {
+  readonly fates: ReadonlyMap<ParticipantId, Fate>;
+}
+
+const COMMON = {
+  mounts: ["/admin"],
+  family: "admin",
+  credential: "admin",
+  hidden: true,
+  tag: "Sandbox",
+} as const;
+
+export const sandboxAdminRoutes = ({ fates, send }: SandboxAdminPorts): readonly Route[] => [
+  route({
+    ...COMMON,
+    operation: "adminSandboxParticipants",
+    method: "GET",
+    path: "/sandbox/participants",
+    summary: "Participants of the sandbox, and what becomes of a document that is sent to each",
+    errors: [],
+    responses: {
+      200: {
+        description: "In the order of the table.",
+        schema: z.object({
+          participants: z.array(z.object({ participantId: z.string(), fate: z.string(), description: z.string() })),
+        }),
+      },
+    },
+    handler: () => ({
+      status: 200,
+      body: {
+        participants: [...fates].map(([participantId, { name, description }]) => ({
+          participantId,
+          fate: name,
+          description,
+        })),
+      },
+    }),
+  }),
+  route({
+    ...COMMON,
+    operation: "adminSandboxReceive",
+    method: "POST",
+    path: "/sandbox/receive",
+    summary: "Send a firm of the sandbox a document from outside",
+    description:
+      "Over AS4, from a participant of another access point. `broken` breaks the rule BR-CO-16; the firm sees what is done with such documents.",
+    request: {
+      body: z.strictObject({
+        to: participant,
+        kind: z.enum(SAMPLE_KINDS).default("invoice"),
+        lines: z.int().min(1).max(LIMITS.sandbox_lines_max).default(1),
+      }),
+    },
+    responses: {
+      200: {
+        description: "What the exchange came to.",
+        schema: z.object({
+          outcome: z.enum(["receipt", "refused", "unconfirmed"]),
+          messageId: z.string(),
+          instanceId: z.string(),
+          code: z.string().nullable(),
+        }),
+      },
+    },
+    errors: ["REQUEST_INVALID"],
+    handler: async ({ body }) => {
+      const { outcome, messageId, instanceId, code } = await send(body);
+      if (outcome === "not_found")
+        throw new Refusal("REQUEST_INVALID", [
+          { field: "to", message: "Is not registered here, or does not take documents of this kind." },
+        ]);
+      return { status: 200, body: { outcome, messageId, instanceId, code: code ?? null } };
+    },
+  }),
+];
