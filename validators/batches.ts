@@ -4,7 +4,7 @@
  */
 import { isMainThread, workerData } from "node:worker_threads";
 import { withoutBackingStore } from "./plain.js";
-import type { Packs } from "./selection/packs.js";
+import type { ActivePacks } from "./selection/active-packs.js";
 import { PROGRESS } from "./protocol.js";
 import type { Batch, Job, JobOutcome, TaskKind, Tasks, ValidateInput } from "./protocol.js";
 import { StopWatch } from "./stopwatch.js";
@@ -26,14 +26,12 @@ export const LOADERS: { readonly [K in TaskKind]: TypedLoader<K> } = {
       import("./selection/builtin.js"),
     ]);
     prepareRules();
-    let loaded: { readonly rulesDir: string; readonly packs: Packs } | undefined;
+    let active: ActivePacks | undefined;
     return async ({ bytes, options }: ValidateInput) => {
       const { rulesDir } = options;
-      if (rulesDir !== undefined && loaded?.rulesDir !== rulesDir) {
-        const { loadPacks } = await import("./selection/load-packs.js");
-        loaded = { rulesDir, packs: await loadPacks(rulesDir) };
-      }
-      const packs = rulesDir === undefined ? undefined : loaded?.packs;
+      if (rulesDir !== undefined && active?.rulesDir !== rulesDir)
+        active = new (await import("./selection/active-packs.js")).ActivePacks(rulesDir);
+      const packs = rulesDir === undefined ? undefined : await active?.current();
       return validateDocument(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), options, packs);
     };
   },

@@ -918,6 +918,8 @@ export const LIMITS = {
   validator_queue_max: 2_048,
   validator_queue_bytes_max: 256 * MiB,
   validator_document_timeout_ms: 20 * SECOND_MS,
+  /** How often the engine looks whether rule packs were activated or damaged, to say so in its log. */
+  rule_packs_look_ms: 10 * SECOND_MS,
   /** design/validation.md, V5. */
   xml_depth_max: 256,
   xml_attributes_per_element_max: 256,

@@ -72,6 +72,10 @@ export const LOG_EVENTS = {
   "relay.publish_failed": "Events could not be put on their stream; they stay in the outbox.",
   "reports.made": "The monthly reports to the network were made.",
   "request.failed": "A request met a fault of ours and was answered 500.",
+  "rules.look_failed": "The folder of rule packs could not be read; the next look comes soon.",
+  "rules.pack_refused":
+    "A rule pack of RULES_DIR cannot be used, the outcome says why; threads keep the rules that they have.",
+  "rules.packs_changed": "Rule packs were activated, deactivated or imported; threads take them up by themselves.",
   "sandbox.peer_failed": "The sandbox's other access point met a fault and answered as if it were down.",
   "sandbox.sequel_failed": "An answer of a participant of the sandbox could not be sent; it is not tried again.",
   "sandbox.sequel_sent": "A participant of the sandbox has answered a document.",

@@ -45,7 +45,7 @@ async function deactivate(args: readonly string[]): Promise<ExitCode> {
   const { id } = named(args);
   const { setActive } = await import("../../validators/schematron/release/load.js");
   await readable(() => setActive(rulesDir(), id, false));
-  print(`${id} is inactive from the next start.`);
+  print(`${id} is inactive; running engines let go of it within seconds.`);
   return EXIT.ok;
 }
 
@@ -72,11 +72,16 @@ export const rulesCommands: readonly Command[] = [
   command("rules list", "List the built-in rule versions and the imported packs.", ["kurier rules list"], list),
   command(
     "rules activate",
-    "Use a pack from the next start.",
+    "Use a pack; running engines take it up within seconds.",
     ["kurier rules activate NAME [--yes]", "Shows what changes for which documents, and asks."],
     activate,
   ),
-  command("rules deactivate", "Stop using a pack from the next start.", ["kurier rules deactivate NAME"], deactivate),
+  command(
+    "rules deactivate",
+    "Stop using a pack; running engines let go of it within seconds.",
+    ["kurier rules deactivate NAME"],
+    deactivate,
+  ),
   command(
     "rules pages",
     "Draw what the pages of the rules show from their tables.",

@@ -1,5 +1,8 @@
 /** Whether the imported rule packs can be used, asked before the engine starts. */
 import { statSync } from "node:fs";
+import { LIMITS } from "../../engine/base/limits.js";
+import { errorFields } from "../../engine/base/log.js";
+import type { Log } from "../../engine/base/log.js";
 
 /**
  * Looks at the active packs before the engine starts: what a worker would refuse stops the start.
@@ -21,6 +24,37 @@ export async function whyPacksAreRefused(directory: string): Promise<string | un
       return `RULES_DIR cannot be used: ${asSentence(error.message)}`;
     throw error;
   }
+}
+
+/**
+ * Says in the log when the packs of a folder change under a running engine, whose threads take them up by themselves,
+ * and names those that they cannot use.
+ * @returns ends the watch
+ */
+export function watchPacks(directory: string, log: Log): () => void {
+  let known: string | undefined;
+  const look = async (): Promise<void> => {
+    const { listPacks, packsStamp } = await import("../../validators/schematron/release/load.js");
+    const stamp = packsStamp(directory);
+    const before = known;
+    known = stamp;
+    if (before === undefined || before === stamp) return;
+    const packs = listPacks(directory);
+    for (const { id, refusal } of packs)
+      if (refusal !== undefined) log.error("rules.pack_refused", { code: id, outcome: refusal });
+    log.info("rules.packs_changed", { count: packs.filter(({ manifest }) => manifest?.active === true).length });
+  };
+  const lookAndTell = (): void => {
+    look().catch((error: unknown) => {
+      log.error("rules.look_failed", errorFields(error));
+    });
+  };
+  lookAndTell();
+  const timer = setInterval(lookAndTell, LIMITS.rule_packs_look_ms);
+  timer.unref();
+  return () => {
+    clearInterval(timer);
+  };
 }
 
 /** A message of the importer as a sentence of ours. */

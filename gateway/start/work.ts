@@ -76,7 +76,7 @@ import type { WhiteLabel } from "./white-label.js";
 import { scriptedPeersOf } from "./sandbox.js";
 import { startPeople } from "./people.js";
 import type { PeopleParts } from "./people.js";
-import { whyPacksAreRefused } from "./rule-packs.js";
+import { watchPacks, whyPacksAreRefused } from "./rule-packs.js";
 import { alsoTelling, startWebhooks } from "./webhooks.js";
 
 /** What runs, as the listeners and the operators need it. */
@@ -136,6 +136,7 @@ async function startWorkers(
   });
   stack.add(() => pool.stop());
   const rulesDir = config.RULES_DIR;
+  if (rulesDir !== undefined) stack.add(watchPacks(rulesDir, log));
   return {
     pool,
     validators: createValidators(pool, metrics, rulesDir),

@@ -75,6 +75,6 @@ export async function activatePack(id: string, agreed: boolean): Promise<ExitCod
     }
   }
   await readable(() => setActive(rulesDir(), id, true));
-  print(`${id} is active from the next start.`);
+  print(`${id} is active; running engines take it up within seconds.`);
   return EXIT.ok;
 }

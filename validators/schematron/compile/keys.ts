@@ -32,17 +32,18 @@ export function keyIndex(keys: readonly ParsedKey[], env: Env): string {
   );
 }
 
-/** The elements that have any of the values. */
+/**
+ * The elements that have any of the values. A number equals no text, so that it finds nothing; XSLT calls that no error.
+ * @source W3C XSLT 2.0, section 16.3.1
+ */
 export function keyCall(name: Expr | undefined, value: Code, env: Env): Code {
   const { m } = env;
   if (name?.kind !== "string") return unsupported("key() with a name that is no literal");
   const index = env.keys(name.value) ?? unsupported(`the undeclared key ${name.value}`);
-  if (value.card === "many") {
-    const { code, type } = atomsOf(m, value, "any");
-    if (!isText(type) && type !== "any") return unsupported("key() with a value that is no text");
-    return arrayCode(m, "element", `R.keyedByAny(${index}, R.stringsOf(${code}))`);
-  }
+  if (value.card === "many")
+    return arrayCode(m, "element", `R.keyedByAny(${index}, R.textsOf(${atomsOf(m, value, "any").code}))`);
   const { code, type } = atomOf(m, value);
-  if (value.card !== "none" && !isText(type)) return unsupported("key() with a value that is no text");
-  return arrayCode(m, "element", `R.keyed(${index}, ${code})`);
+  return value.card === "none" || isText(type)
+    ? arrayCode(m, "element", `R.keyed(${index}, ${code})`)
+    : arrayCode(m, "element", `R.keyedByAny(${index}, R.textsOf([${code}]))`);
 }

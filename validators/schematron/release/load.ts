@@ -89,7 +89,15 @@ export const loadActivePacks = (rulesDir: string): LoadedPack[] =>
     .filter((id) => readManifest(rulesDir, id).active)
     .map((id) => loadPack(rulesDir, id));
 
-/** Switches a pack on or off for the next start. @throws PackRefused when it could not be loaded */
+/** A text that changes when a pack is imported, activated, deactivated, compiled again or taken away. */
+export const packsStamp = (rulesDir: string): string =>
+  sha256(
+    packIds(rulesDir)
+      .map((id) => `${id} ${readIfThere(join(rulesDir, id, "manifest.json"))?.toString() ?? ""}`)
+      .join("\n"),
+  );
+
+/** Switches a pack on or off; threads notice within a second. @throws PackRefused when it could not be loaded */
 export function setActive(rulesDir: string, id: string, active: boolean): Manifest {
   const manifest = { ...readManifest(rulesDir, id), active };
   if (active) checkPack(rulesDir, manifest);

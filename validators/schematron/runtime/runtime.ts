@@ -61,6 +61,10 @@ function numberOfAny(value: Atomic | undefined): number {
 const stringsOf = (items: readonly Atomic[]): string[] =>
   items.map((item) => (typeof item === "string" ? item : item instanceof Untyped ? item.value : fail("XPTY0004")));
 
+/** The items that are text; others are left out. */
+const textsOf = (items: readonly Atomic[]): string[] =>
+  items.flatMap((item) => (typeof item === "string" ? [item] : item instanceof Untyped ? [item.value] : []));
+
 function integersOf(items: readonly Atomic[]): Decimal[] {
   return items.map((item) => {
     const value = convertTo(item, "integer");
@@ -145,6 +149,7 @@ export const runtime = {
   indexOf,
   numberOfAny,
   stringsOf,
+  textsOf,
   integersOf,
   distinctValues,
   positionsOf,
