@@ -63,7 +63,7 @@ function ruleContent({ id, of, severity, terms, en, sk, fails, passes }: RulePag
   const facts = rows.map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escaped(value)}</dd>`).join("");
   const examples =
     fails === undefined || passes === undefined
-      ? ""
+      ? "<p>There is no example of this rule: it takes more than a change in one place of an invoice to break it alone, or it is about the file as a whole.</p>"
       : `<h2>A document that breaks it</h2><pre class="fails"><code>${escaped(fails)}</code></pre>
       <h2>The same, correct</h2><pre class="passes"><code>${escaped(passes)}</code></pre>`;
   return `<h1>${escaped(id)}</h1><p>${escaped(en)}</p><p lang="sk">${escaped(sk)}</p><div id="reading"><dl>${facts}</dl></div>${examples}`;

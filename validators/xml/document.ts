@@ -48,7 +48,7 @@ const NAMES_SEARCHED = 16;
 
 /** Capacity that a thread keeps for the next document, about 3 MB; a larger one is kept as long as it is of use. */
 const KEPT_ELEMENTS = 65_536;
-/** Nor more than this, about 24 MB: the elements of the longest payload. */
+/** An idle thread keeps no more than this, about 24 MB: the elements of the longest payload. */
 const KEPT_ELEMENTS_MAX = 524_288;
 /** Small documents in a row after which a thread gives back what a large one needed. */
 const SMALL_DOCUMENTS = 32;
@@ -123,18 +123,8 @@ export class XmlDocument {
 
   /** Forgets the document and everything cut from it; arrays of an ordinary size stay for the next one. */
   reset(source: Buffer): void {
-    this.#smallOnes = source.length < SMALL_BYTES ? this.#smallOnes + 1 : 0;
-    const kept = this.#smallOnes < SMALL_DOCUMENTS ? KEPT_ELEMENTS_MAX : KEPT_ELEMENTS;
-    if (this.names.length > kept) {
-      this.count = 0;
-      this.resizeElements(512);
-      this.#nameOrder = NO_ELEMENTS;
-      this.#positions = NO_ELEMENTS;
-    }
-    if (this.attrNames.length > kept) {
-      this.attrTotal = 0;
-      this.resizeAttributes(512);
-    }
+    if (source.length > 0) this.#smallOnes = source.length < SMALL_BYTES ? this.#smallOnes + 1 : 0;
+    if (this.#smallOnes >= SMALL_DOCUMENTS) this.#keep(KEPT_ELEMENTS);
     this.scans++;
     this.#topFirsts = NO_ELEMENTS;
     this.#topLasts = NO_ELEMENTS;
@@ -148,6 +138,25 @@ export class XmlDocument {
     this.#declarations.clear();
     this.#nameIndexed = false;
     this.#lines = undefined;
+  }
+
+  /** Forgets the document when no other follows at once, and gives back what is more than the longest payload needs. */
+  release(): void {
+    this.reset(Buffer.alloc(0));
+    this.#keep(KEPT_ELEMENTS_MAX);
+  }
+
+  #keep(elements: number): void {
+    if (this.names.length > elements) {
+      this.count = 0;
+      this.resizeElements(512);
+      this.#nameOrder = NO_ELEMENTS;
+      this.#positions = NO_ELEMENTS;
+    }
+    if (this.attrNames.length > elements) {
+      this.attrTotal = 0;
+      this.resizeAttributes(512);
+    }
   }
 
   /**

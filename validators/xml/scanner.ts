@@ -99,7 +99,7 @@ export class Scanner extends Lexer {
 
   /** Lets go of the bytes of the last document and of what was cut from them. */
   release(): void {
-    this.document.reset(Buffer.alloc(0));
+    this.document.release();
     this.bytes = this.copy;
     this.view = new DataView(this.copy.buffer);
   }

@@ -58,7 +58,7 @@ test("a pack judges from its activation to its deactivation, and others come and
   expect(await idsOf(active)).toEqual([]);
 });
 
-test("as long as nothing changes, the packs are those that were loaded", async () => {
+test("packs are loaded once for as long as nothing changes", async () => {
   const active = new ActivePacks(rulesDir, 0);
   importStrict("a");
   setActive(rulesDir, "a", true);

@@ -33,7 +33,7 @@ export function keyIndex(keys: readonly ParsedKey[], env: Env): string {
 }
 
 /**
- * The elements that have any of the values. A number equals no text, so that it finds nothing; XSLT calls that no error.
+ * The elements that have any of the values. A number equals no text, so that it finds nothing, which is no error.
  * @source W3C XSLT 2.0, section 16.3.1
  */
 export function keyCall(name: Expr | undefined, value: Code, env: Env): Code {
