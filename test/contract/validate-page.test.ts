@@ -46,7 +46,7 @@ describe.each(serverForms)("the %s form", (form) => {
   });
 });
 
-test("what the pages of the rules show is drawn from the rule tables as they are", { timeout: 180_000 }, async () => {
+test("what the pages of the rules show is drawn from the rule tables as they are", async () => {
   const { code, out } = await kurier(["rules", "pages", "--check"]);
   expect([code, out]).toEqual([0, expect.stringMatching(/^\d{4} rules, \d+ with an example\.\n$/u)]);
 });

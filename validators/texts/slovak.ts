@@ -50,8 +50,8 @@ const XML: readonly TextRow[] = [
     "Dokument obsahuje znak, ktorý XML 1.0 nedovoľuje. Odstráňte ho.",
   ],
   [
-    "A reference is malformed or unknown. Only &lt; &gt; &amp; &apos; &quot; and references to allowed characters exist.",
-    "Odkaz na znak je chybný alebo neznámy. Existujú iba &lt; &gt; &amp; &apos; &quot; a odkazy na dovolené znaky; znak & píšte ako &amp;.",
+    "An ampersand begins no reference that XML knows. Write &amp; where the character itself is meant; besides there are only &lt; &gt; &apos; &quot; and references to allowed characters.",
+    "Znak & tu nezačína odkaz, ktorý XML pozná. Kde má stáť samotný znak, napíšte &amp;; okrem toho existujú len &lt; &gt; &apos; &quot; a odkazy na povolené znaky.",
   ],
   ["A tag is malformed. Correct the markup.", "Značka je chybná. Opravte zápis."],
   [
@@ -67,16 +67,16 @@ const XML: readonly TextRow[] = [
     "Element má ten istý atribút dvakrát. Ponechajte jeden.",
   ],
   [
-    "A namespace prefix is not declared. Declare it with xmlns:prefix.",
-    "Predpona menného priestoru nie je deklarovaná. Deklarujte ju cez xmlns:predpona.",
+    "A namespace prefix is not declared. Declare it with xmlns:prefix, or correct its spelling.",
+    "Predpona menného priestoru nie je deklarovaná. Deklarujte ju cez xmlns:predpona, alebo opravte jej zápis.",
   ],
   [
     "A namespace declaration is not allowed: the prefixes xml and xmlns are reserved, and a prefix needs a namespace.",
     "Deklarácia menného priestoru nie je dovolená: predpony xml a xmlns sú vyhradené a predpona potrebuje menný priestor. Opravte ju.",
   ],
   [
-    "An end tag does not match the open element. Close elements in the reverse order in which they were opened.",
-    "Koncová značka nepatrí k otvorenému elementu. Zatvárajte elementy v opačnom poradí, než boli otvorené.",
+    "An end tag does not match the open element. Write its name exactly as in the start tag, capitals included, and close elements in the reverse order in which they were opened.",
+    "Koncová značka nezodpovedá otvorenému elementu. Napíšte názov presne ako v začiatočnej značke, aj s veľkými písmenami, a zatvárajte elementy v opačnom poradí, než boli otvorené.",
   ],
   [
     "The document ends before it is complete. Send all of it.",
@@ -620,6 +620,10 @@ const VAT: readonly TextRow[] = [
 
 const CODES: readonly TextRow[] = [
   ["The {} is not in {}; use a code of that list.", "Kód nie je v zozname {1}: {0}; použite kód z tohto zoznamu."],
+  [
+    "The {} is not in {}; use a code of that list, such as {}.",
+    "Kód nie je v zozname {1}: {0}; použite kód z tohto zoznamu, napríklad {2}.",
+  ],
   [
     "The document type is not one of the invoice or credit note codes of UNTDID 1001; an Invoice takes 380 and its like. A credit note, 381, is a document of its own: send a CreditNote.",
     "Typ dokladu nie je medzi kódmi faktúr ani dobropisov v UNTDID 1001; Invoice má 380 alebo podobný. Dobropis, 381, je samostatný doklad: pošlite CreditNote.",

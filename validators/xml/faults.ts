@@ -19,16 +19,16 @@ export const XML_FAULTS = {
   "XML-NO-ELEMENT": "There is no document element. Send an XML document.",
   "XML-CHARACTER": "The document holds a character that XML 1.0 does not allow. Remove it.",
   "XML-REFERENCE":
-    "A reference is malformed or unknown. Only &lt; &gt; &amp; &apos; &quot; and references to allowed characters exist.",
+    "An ampersand begins no reference that XML knows. Write &amp; where the character itself is meant; besides there are only &lt; &gt; &apos; &quot; and references to allowed characters.",
   "XML-TAG": "A tag is malformed. Correct the markup.",
   "XML-NAME": "A name is malformed. Use an XML name with at most one colon.",
   "XML-ATTRIBUTE": 'An attribute is malformed. Write name="value" with white space before it and no < inside.',
   "XML-ATTRIBUTE-REPEATED": "An element has the same attribute twice. Keep one of them.",
-  "XML-PREFIX": "A namespace prefix is not declared. Declare it with xmlns:prefix.",
+  "XML-PREFIX": "A namespace prefix is not declared. Declare it with xmlns:prefix, or correct its spelling.",
   "XML-NAMESPACE":
     "A namespace declaration is not allowed: the prefixes xml and xmlns are reserved, and a prefix needs a namespace.",
   "XML-END-TAG":
-    "An end tag does not match the open element. Close elements in the reverse order in which they were opened.",
+    "An end tag does not match the open element. Write its name exactly as in the start tag, capitals included, and close elements in the reverse order in which they were opened.",
   "XML-TRUNCATED": "The document ends before it is complete. Send all of it.",
   "XML-CDATA-END": "Text must not hold ]]>. Write ]]&gt;.",
   "XML-SECOND-ROOT": "There is more than one document element. Send one document per payload.",

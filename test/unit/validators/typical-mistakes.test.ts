@@ -41,9 +41,24 @@ const MISTAKES: readonly Row[] = [
   ["UTF-16", (text) => Buffer.from(text, "utf16le"), "XML-ENCODING", /UTF-8/u],
   ["another encoding declared", change('encoding="UTF-8"', 'encoding="windows-1250"'), "XML-ENCODING", /UTF-8/u],
   ["an end that is missing", (text) => text.slice(0, -40), "XML-TRUNCATED", /Send all of it/u],
-  ["an end tag that is wrong", change("</cbc:ID>", "</cbc:Id>"), "XML-END-TAG", /does not match/u],
-  ["an ampersand that is not escaped", value("cbc:StreetName", "A & B"), "XML-REFERENCE", /&amp;/u],
-  ["a prefix that is not declared", change("<cbc:ID>", "<cbx:ID/><cbc:ID>"), "XML-PREFIX", /Declare it/u],
+  [
+    "an end tag that is wrong",
+    change("</cbc:ID>", "</cbc:Id>"),
+    "XML-END-TAG",
+    /does not match .* exactly as in the start tag/u,
+  ],
+  [
+    "an ampersand that is not escaped",
+    value("cbc:StreetName", "A & B"),
+    "XML-REFERENCE",
+    /Write &amp; where the character itself is meant/u,
+  ],
+  [
+    "a prefix that is not declared",
+    change("<cbc:ID>", "<cbx:ID/><cbc:ID>"),
+    "XML-PREFIX",
+    /Declare it with xmlns:prefix, or correct its spelling/u,
+  ],
   ["a DOCTYPE", change("<Invoice", "<!DOCTYPE Invoice><Invoice"), "XML-DOCTYPE", /Remove the DOCTYPE/u],
   ["text before the declaration", (text) => ` ${text}`, "XML-DECLARATION", /first thing/u],
   [
@@ -131,8 +146,18 @@ const MISTAKES: readonly Row[] = [
     "PEPPOL-EN16931-P0100",
     /Send a CreditNote, or write 380/u,
   ],
-  ["a currency that is none", value("cbc:DocumentCurrencyCode", "EURO"), "BR-CL-04", /use a code of that list/u],
-  ["a country that is none", value("cbc:IdentificationCode", "SVK"), "BR-CL-14", /use a code of that list/u],
+  [
+    "a currency that is none",
+    value("cbc:DocumentCurrencyCode", "EURO"),
+    "BR-CL-04",
+    /ISO 4217; use a code of that list, such as EUR/u,
+  ],
+  [
+    "a country that is none",
+    value("cbc:IdentificationCode", "SVK"),
+    "BR-CL-14",
+    /ISO 3166-1; use a code of that list, such as SK/u,
+  ],
   ["a total that is not the sum", value("cbc:TaxInclusiveAmount", "1.00"), "BR-CO-15", /recalculate/u],
   ["an amount due that is not the rest", value("cbc:PayableAmount", "1.00"), "BR-CO-16", /recalculate/u],
   ["no seller name", without("cbc:RegistrationName"), "BR-06", /add cac:PartyLegalEntity/u],
@@ -143,7 +168,12 @@ const MISTAKES: readonly Row[] = [
     /Add one of them/u,
   ],
   ["no electronic address", without("cbc:EndpointID"), "PEPPOL-EN16931-R020", /Add cbc:EndpointID to the seller/u],
-  ["a unit that is none", change(/unitCode="[^"]*"/u, 'unitCode="PIECE"'), "BR-CL-23", /use a code of that list/u],
+  [
+    "a unit that is none",
+    change(/unitCode="[^"]*"/u, 'unitCode="PIECE"'),
+    "BR-CL-23",
+    /use a code of that list, such as C62/u,
+  ],
 ];
 
 describe("a typical mistake is named, with its place and what to do", () => {

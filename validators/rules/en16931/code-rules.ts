@@ -28,14 +28,21 @@ interface CodeFacts {
   readonly list: CodeList;
   /** What the code says, as it stands in the message. */
   readonly what: string;
+  /** A code of the list that many invoices have; default none is named. */
+  readonly like?: string;
   /** Elements that the rule concerns; default all of the context. */
   readonly when?: En16931Test;
 }
 
 /** A rule about a code that is the text of an element. */
-const textIn = (id: string, terms: string, context: string, { list, what, when }: CodeFacts): Rule<En16931Facts> =>
+const textIn = (
+  id: string,
+  terms: string,
+  context: string,
+  { list, what, like, when }: CodeFacts,
+): Rule<En16931Facts> =>
   codeRule(id, terms, context, {
-    message: notInList(list, what),
+    message: notInList(list, what, like),
     when,
     holds: (doc, e) => isCode(list, doc.text(e)),
   });
@@ -45,10 +52,10 @@ const attributeIn = (
   id: string,
   terms: string,
   context: string,
-  { name, list, what, when }: CodeFacts & { readonly name: NameId },
+  { name, list, what, like, when }: CodeFacts & { readonly name: NameId },
 ): Rule<En16931Facts> =>
   codeRule(id, terms, context, {
-    message: notInList(list, what),
+    message: notInList(list, what, like),
     when:
       when === undefined
         ? ofNames((doc, e) => doc.hasAttr(e, name))
@@ -59,8 +66,8 @@ const attributeIn = (
     holds: (doc, e) => isCode(list, doc.attr(e, name) ?? ""),
   });
 
-const notInList = (list: CodeList, what: string): string =>
-  `The ${what} is not in ${list.name}; use a code of that list.`;
+const notInList = (list: CodeList, what: string, like: string | undefined): string =>
+  `The ${what} is not in ${list.name}; use a code of that list${like === undefined ? "" : `, such as ${like}`}.`;
 
 interface CodeClaim {
   readonly message: string;
@@ -115,8 +122,8 @@ const RULES: readonly Rule<En16931Facts>[] = [
     when: undefined,
     holds: (doc, e) => isCode(CURRENCIES, doc.attr(e, attr.currencyID) ?? ""),
   }),
-  textIn("BR-CL-04", "BT-5", "cbc:DocumentCurrencyCode", { list: CURRENCIES, what: "invoice currency" }),
-  textIn("BR-CL-05", "BT-6", "cbc:TaxCurrencyCode", { list: CURRENCIES, what: "accounting currency" }),
+  textIn("BR-CL-04", "BT-5", "cbc:DocumentCurrencyCode", { list: CURRENCIES, what: "invoice currency", like: "EUR" }),
+  textIn("BR-CL-05", "BT-6", "cbc:TaxCurrencyCode", { list: CURRENCIES, what: "accounting currency", like: "EUR" }),
   textIn("BR-CL-06", "BT-8", "cac:InvoicePeriod/cbc:DescriptionCode", {
     list: TAX_POINT_DATES,
     what: "code of the tax point date",
@@ -145,19 +152,27 @@ const RULES: readonly Rule<En16931Facts>[] = [
   textIn("BR-CL-14", "BT-40 BT-55 BT-69 BT-80", "cac:Country/cbc:IdentificationCode", {
     list: COUNTRIES,
     what: "country code",
+    like: "SK",
   }),
   textIn("BR-CL-15", "BT-159", "cac:OriginCountry/cbc:IdentificationCode", {
     list: COUNTRIES,
     what: "country of origin",
+    like: "SK",
   }),
   textIn("BR-CL-16", "BT-81", "cac:PaymentMeans/cbc:PaymentMeansCode", {
     list: PAYMENT_MEANS,
     what: "type of the payment means",
+    like: "30",
   }),
-  textIn("BR-CL-17", "BT-95 BT-102 BT-118", "cac:TaxCategory/cbc:ID", { list: VAT_CATEGORIES, what: "VAT category" }),
+  textIn("BR-CL-17", "BT-95 BT-102 BT-118", "cac:TaxCategory/cbc:ID", {
+    list: VAT_CATEGORIES,
+    what: "VAT category",
+    like: "S",
+  }),
   textIn("BR-CL-18", "BT-151", "cac:ClassifiedTaxCategory/cbc:ID", {
     list: VAT_CATEGORIES,
     what: "VAT category of the item",
+    like: "S",
   }),
   textIn("BR-CL-19", "BT-98 BT-140", "cac:AllowanceCharge/cbc:AllowanceChargeReasonCode", {
     list: ALLOWANCE_REASONS,
@@ -183,6 +198,7 @@ const RULES: readonly Rule<En16931Facts>[] = [
     name: attr.unitCode,
     list: UNITS,
     what: "unit of the quantity",
+    like: "C62",
   }),
   codeRule("BR-CL-24", "BT-125", "cbc:EmbeddedDocumentBinaryObject", {
     message: "The format of the attached document is not admitted; attach PDF, PNG, JPEG, CSV, XLSX or ODS.",
@@ -193,6 +209,7 @@ const RULES: readonly Rule<En16931Facts>[] = [
     name: attr.schemeID,
     list: EAS,
     what: "scheme of the electronic address",
+    like: "0245",
   }),
   attributeIn("BR-CL-26", "BT-71", "cac:DeliveryLocation/cbc:ID", {
     name: attr.schemeID,
