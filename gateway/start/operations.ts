@@ -62,7 +62,7 @@ import { integratorKeyRoutes } from "../routes/partners/keys.js";
 import { as4Routes, evidenceRoutes } from "../routes/peppol.js";
 import { reportingRoutes } from "../routes/reporting.js";
 import { sapiRoutes } from "../routes/sapi.js";
-import { sandboxPeerRoutes } from "../routes/sandbox.js";
+import { sandboxPeerRoutes } from "../routes/sandbox-peer.js";
 import { smpRoutes } from "../routes/smp.js";
 import { validatePageRoutes } from "../routes/validate-page.js";
 import { validationRoutes } from "../routes/validation.js";

@@ -32,7 +32,7 @@ import { adminOnboardingRoutes } from "../routes/people/admin-onboarding.js";
 import { adminPeopleRoutes } from "../routes/people/admin-people.js";
 import { invitationOf } from "./letters.js";
 import { operationsRoutes } from "../routes/operations.js";
-import { sandboxAdminRoutes } from "../routes/sandbox.js";
+import { sandboxAdminRoutes } from "../routes/sandbox-admin.js";
 import { FATES } from "../../engine/sandbox/fates.js";
 import { demoInvoice } from "./demo-invoice.js";
 import type { Base } from "./infrastructure.js";
