@@ -5,6 +5,7 @@ import { fairnessBench } from "./delivery/fairness.js";
 import { webhooksBench } from "./events/webhooks.js";
 import { endToEndBench } from "./end-to-end.js";
 import { tokenBench } from "./identity/token.js";
+import { lookupBench } from "./lookup/lookup.js";
 import { loopBlockBench } from "./loop-block.js";
 import { pollBench } from "./poll.js";
 import type { Bench } from "./runner.js";
@@ -27,4 +28,5 @@ export const BENCHES: readonly Bench[] = [
   rowsBench,
   tokenBench,
   webhooksBench,
+  lookupBench,
 ];
