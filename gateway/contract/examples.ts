@@ -117,8 +117,8 @@ function resolved(schema: JsonObject, components: Components): JsonObject {
 
 /** Whether a prepared value has the type that the schema asks for. */
 function fits(value: JsonSchemaValue | undefined, schema: JsonObject): value is JsonSchemaValue {
-  const { type, enum: words, pattern } = schema;
-  if (value === undefined || Array.isArray(words)) return false;
+  const { type, enum: words, pattern, format } = schema;
+  if (value === undefined || Array.isArray(words) || (format === "uuid" && value !== UUID)) return false;
   if (typeof pattern === "string" && (typeof value !== "string" || !new RegExp(pattern, "u").test(value))) return false;
   return type === (Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : typeof value);
 }

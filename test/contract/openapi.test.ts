@@ -160,7 +160,7 @@ function textsIn(value: unknown, at: string, name: string): readonly Text[] {
 
 /** What a name promises of a text, and how the schema says it; the first that fits counts. */
 const PROMISES: readonly (readonly [RegExp, keyof typeof SAYS])[] = [
-  [/^X-Peppol-Participant-Id$|(participant|peppol)_?id$/i, "pattern"],
+  [/^X-Peppol-Participant-Id$|(participant|peppol)_?id$/i, "participant"],
   [/(At|_at|DateTime|timestamp)$/, "date-time"],
   [/^(status|state|invoiceResponseStatus|eventType|event|events|severity|decision)$|Status$|Mode$/, "enum"],
   [/^(scopes|requestedScopes|permissions|required_scope|interface|requestedInterface|requested_interfaces)$/, "enum"],
@@ -172,6 +172,8 @@ const PROMISES: readonly (readonly [RegExp, keyof typeof SAYS])[] = [
 const saysFormat = (format: string) => (schema: Text["schema"]) => schema["format"] === format;
 const SAYS = {
   pattern: (schema: Text["schema"]) => typeof schema["pattern"] === "string",
+  // White Label calls its own records of participants so; they are rows, not addresses of the network.
+  participant: (schema: Text["schema"]) => typeof schema["pattern"] === "string" || schema["format"] === "uuid",
   enum: (schema: Text["schema"]) => Array.isArray(schema["enum"]),
   "date-time": saysFormat("date-time"),
   uri: saysFormat("uri"),

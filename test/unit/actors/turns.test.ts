@@ -145,7 +145,8 @@ function carriers(declarations: readonly Declaration[], functions: ReadonlySet<s
 }
 
 /** What runs in an actor's turn: the files that make the kinds. */
-const TURNS = /^actors\/(credential|document|message|onboarding|participant|partner|people|registration|tenant)\.ts$/;
+const TURNS =
+  /^actors\/(box|credential|document|message|onboarding|participant|partner|people|registration|tenant|registry\/white-label)\.ts$/;
 /** Benchmarks fill a database of their own. */
 const OUTSIDE = /^(gateway|actors)\//;
 
@@ -168,6 +169,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "actors/status-work.ts: engine/documents/inbound/mls-duties.ts#leaseDuties":
     "a lease says which node is at a row that is due and moves nothing; what is leased goes to its actor",
   "actors/status-work.ts: engine/documents/delivery/service-dispatch.ts#leaseMessages": "the same",
+  "actors/box-dispatcher.ts: engine/documents/box/agenda.ts#boxAgenda": "the same",
+  "actors/box-dispatcher.ts: engine/documents/box/retention.ts#pruneBox": "what ended long ago, by its age alone",
+  "actors/status-work.ts: engine/documents/delivery/leases.ts#freeUnheld": "leases that nobody works on",
   "gateway/main.ts: engine/identity/sandbox.ts#ensureSandbox":
     "fills an empty sandbox before a listener is open: no command, and nobody to take turns with",
   "gateway/start/work.ts: engine/identity/identity.ts#createIdentity":
@@ -194,6 +198,26 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "gateway/start/documents.ts: engine/documents/reads/received.ts#pullInbound": "the same",
   "gateway/start/documents.ts: engine/documents/reads/received.ts#readAllInboxes": "the same",
   "gateway/start/documents.ts: engine/documents/reads/received.ts#readFirmInbox": "the same",
+  "gateway/start/connector.ts: engine/documents/connector/reads.ts#readConnectorDocument": "the same",
+  "gateway/start/connector.ts: engine/documents/connector/reads.ts#readConnectorDocuments": "the same",
+  "gateway/start/connector.ts: engine/documents/connector/reads.ts#readConnectorUbl": "the same",
+  "gateway/start/webhooks.ts: engine/events/webhooks/operations.ts#webhookOperations":
+    "each change is one statement on the row of one subscription, delivery or pulled event, decided by that row alone",
+  "gateway/start/webhooks.ts: engine/events/webhooks/deliverer.ts#startDeliverer":
+    "takes deliveries under leases and settles them; the order within a document is kept by the statement that takes",
+  "gateway/start/webhooks.ts: engine/events/webhooks/upkeep.ts#startUpkeep":
+    "makes deliveries of the feed, once each by their unique index, and ends what is old",
+  "gateway/start/webhooks.ts: engine/storage/events/dispatch.ts#releaseDeliveries":
+    "leases of a process that is known to be dead, before the first delivery",
+  "gateway/start/white-label.ts: engine/identity/white-label/reads.ts#createCustomer":
+    "one row in one statement, decided by its unique indexes",
+  "gateway/start/white-label.ts: engine/identity/white-label/worker.ts#startWhiteLabelWorker":
+    "leases; what is leased goes to its actor",
+  "gateway/start/work.ts: engine/billing/meter.ts#startMeter":
+    "a reader of the feed, whose figures move together with its place in one statement",
+  "gateway/commands/billing/billing.ts: engine/billing/meter.ts#rebuildUsage": "the same figures, made anew",
+  "gateway/commands/billing/billing.ts: engine/storage/billing/plans.ts#putPlan":
+    "an operator's word about a firm, one row in one statement that nothing else writes",
   "gateway/start/work.ts: engine/storage/documents/attempts.ts#releaseLeases":
     "leases of a process that is known to be dead, before the first actor",
   "gateway/start/work.ts: engine/storage/documents/service-messages.ts#releaseServiceLeases": "the same",
