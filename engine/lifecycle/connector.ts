@@ -15,6 +15,10 @@ export const CONNECTOR_STATES = [
 ] as const;
 export type ConnectorState = (typeof CONNECTOR_STATES)[number];
 
+/** The states whose beginning is an event. @source spec/rulings.md, section 11, Events */
+export const CONNECTOR_EVENT_STATES = ["queued", "delivered", "received", "needs_attention", "failed"] as const;
+export type ConnectorEventState = (typeof CONNECTOR_EVENT_STATES)[number];
+
 /** A queued document that was attempted is `sending`. @source spec/rulings.md, section 11, Outbound lifecycle maps */
 const OF_SENT = {
   queued: "queued",

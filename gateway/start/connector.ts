@@ -8,6 +8,9 @@ import {
 } from "../../engine/documents/connector/reads.js";
 import type { ConnectorAsked, Customer } from "../../engine/documents/connector/reads.js";
 import { readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
+import { readConnectorEvents } from "../../engine/documents/connector/events.js";
+import type { ConnectorEventsAsked } from "../../engine/documents/connector/events.js";
+import { readSupportPacket } from "../../engine/documents/reads/support-packet.js";
 import type { FirmId } from "../../engine/base/ids.js";
 import { inboxPorts, sendPorts } from "./documents.js";
 import type { DocumentParts } from "./documents.js";
@@ -33,5 +36,7 @@ export const connectorDocumentPorts = (parts: ConnectorParts) => ({
 export const connectorRecordPorts = (parts: ConnectorParts) => ({
   ubl: (customer: Customer, id: string) => readConnectorUbl(parts, customer, id),
   evidence: (firmId: FirmId, id: string) => readDocumentEvidence(parts, firmId, id),
+  supportPacket: (firmId: FirmId, id: string) => readSupportPacket(parts, firmId, id),
+  events: (customer: Customer, asked: ConnectorEventsAsked) => readConnectorEvents(parts, customer, asked),
   acknowledge: inboxPorts(parts).acknowledge,
 });

@@ -41,7 +41,7 @@ import { authRoutes } from "../routes/auth.js";
 import { mapperRoutes } from "../routes/connector/mapper.js";
 import { connectorRoutes } from "../routes/connector/answers.js";
 import { connectorDocumentRoutes } from "../routes/connector/documents.js";
-import { connectorRecordRoutes } from "../routes/connector/records.js";
+import { connectorEventRoutes, connectorRecordRoutes } from "../routes/connector/records.js";
 import { boxRoutes } from "../routes/box.js";
 import { documentRoutes } from "../routes/documents/lifecycle.js";
 import { documentHandlingRoutes } from "../routes/documents/handling.js";
@@ -155,6 +155,7 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(pullRoutes, ({ webhooks }) => webhooks),
   plug(connectorDocumentRoutes, connectorDocumentPorts),
   plug(connectorRecordRoutes, connectorRecordPorts),
+  plug(connectorEventRoutes, connectorRecordPorts),
   plug(connectorRoutes, ({ actors, document }) => ({
     respond: ({ documentId, ...request }) => actors.ask(document, documentId, "Respond", request),
   })),

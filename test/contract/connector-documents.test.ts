@@ -237,6 +237,60 @@ describe.each(serverForms)("documents of the Connector over %s", (form) => {
     });
   });
 
+  // enterprise.md: "query customerRef and cursor; response events, nextCursor, hasMore"; rulings §11: "{id, type,
+  // customerRef, documentId, state, occurredAt, data{direction,type,number,response}}"
+  test("GET /connector/events tells of each document once, in order, to whoever goes on from nextCursor", async () => {
+    const start = await call("GET", `/events?${as(SELLER)}&limit=1`);
+    expect(start.json["nextCursor"]).toEqual(expect.any(String));
+    const body = invoice();
+    const { json } = await create(body);
+    const seen: Record<string, unknown>[] = [];
+    let cursor = "";
+    await eventually("the delivery is told", async () => {
+      const page = await call("GET", `/events?${as(SELLER)}&limit=3${cursor}`);
+      expect(page.status, page.text).toBe(200);
+      cursor = `&cursor=${String(page.json["nextCursor"])}`;
+      seen.push(...(page.json["events"] as Record<string, unknown>[]));
+      const mine = seen.filter((event) => event["documentId"] === json["id"]).map((event) => event["type"]);
+      return mine.includes("document.delivered") ? true : undefined;
+    });
+    expect(new Set(seen.map((event) => event["id"])).size).toBe(seen.length);
+    expect(seen.filter((event) => event["documentId"] === json["id"])).toEqual([
+      {
+        id: expect.any(String),
+        type: "document.queued",
+        customerRef: SELLER,
+        documentId: json["id"],
+        state: "queued",
+        occurredAt: expect.stringMatching(/Z$/),
+        data: { direction: "outbound", type: "invoice", number: body["number"], response: null },
+      },
+      expect.objectContaining({ type: "document.delivered", state: "delivered" }),
+    ]);
+    const received = await arrived(String(body["number"]));
+    const theirs = await call("GET", `/events?${as(BUYER)}&limit=100`);
+    expect(theirs.json["events"]).toContainEqual(
+      expect.objectContaining({ type: "document.received", documentId: received["id"], customerRef: BUYER }),
+    );
+    const foreign = await call("GET", `/events?${as(BUYER)}${cursor}`);
+    expect([foreign.status, errorOf(foreign)["field"]]).toEqual([400, "cursor"]);
+  });
+
+  // rulings §11: "support packet: the evidence, the redacted timeline, attempts, validation report and versions, no payload"
+  test("the support packet has evidence, timeline, attempts, verdict and versions, and nothing of what the document says", async () => {
+    const { json } = await create(invoice());
+    const packet = await call("GET", `/documents/${String(json["id"])}/support-packet?${as(SELLER)}`);
+    expect(packet.json).toMatchObject({
+      documentId: json["id"],
+      direction: "outbound",
+      evidence: { documentId: json["id"] },
+      attempts: expect.any(Array),
+      timeline: expect.any(Array),
+      versions: { ruleSets: expect.any(Array) },
+    });
+    expect(packet.text).not.toContain("Paper");
+  });
+
   test("a document of one customer is 404 for another, with the words of one that never was", async () => {
     const { json } = await create(invoice());
     const at = async (id: string) => {

@@ -28,7 +28,8 @@ export interface Customer {
   readonly customerRef: string;
 }
 
-interface ConnectorReadPorts {
+/** What reading for the Connector needs. */
+export interface ConnectorReadPorts {
   readonly sql: Sql;
   readonly sealer: Sealer;
   readonly clock: Clock;
@@ -37,7 +38,7 @@ interface ConnectorReadPorts {
 }
 
 /** The kinds as the Connector calls them. */
-const TYPES = {
+export const TYPES = {
   invoice: "invoice",
   credit_note: "credit_note",
   self_billing: "self_billing_invoice",

@@ -2,7 +2,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
-import type { OutboundState } from "../../lifecycle/document.js";
+import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import type { FeedPlace } from "../events/feed.js";
@@ -145,3 +145,55 @@ export function listConnectorDocuments(sql: Sql, query: ConnectorQuery): Promise
       order by coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position) limit ${limit + 1}
     ), ${shown(sql, query)}`;
 }
+
+/** One thing that happened to a document of a firm. */
+export interface ConnectorEventRow extends FeedPlace {
+  readonly id: string;
+  readonly kind: TimelineKind | "document.received";
+  readonly documentId: string;
+  readonly direction: "outbound" | "inbound";
+  readonly documentTypeId: string;
+  readonly number: string | null;
+  /** Of the document now. */
+  readonly status: OutboundState | ReceivedState;
+  readonly occurredAt: Date;
+}
+
+/** What happened after a place to what a firm sent and received, in the order of commits; one more than the limit. */
+export const listConnectorEvents = (
+  sql: Sql,
+  query: {
+    readonly firmId: FirmId;
+    readonly after: FeedPlace;
+    readonly kinds: readonly TimelineKind[];
+    readonly limit: number;
+  },
+): PromiseLike<ConnectorEventRow[]> => sql<ConnectorEventRow[]>`
+  select w.transaction_id::text as "transactionId", w.position::text as position, w.id, w.kind,
+    w.document_id as "documentId", w.direction, w.document_type_id as "documentTypeId", w.number, w.status,
+    w.occurred_at as "occurredAt"
+  from (
+    (
+      select e.transaction_id, e.position, e.id, e.kind, d.id as document_id, 'outbound' as direction,
+        d.document_type_id, d.facts ->> 'documentNumber' as number, d.status, e.occurred_at
+      from document_event as e join document as d on d.id = e.document_id
+      where e.firm_id = ${query.firmId} and (e.feed or e.kind = 'document.queued')
+        and e.kind = any (${[...query.kinds]}::text[])
+        and (e.transaction_id, e.position) > (${query.after.transactionId}::text::xid8, ${query.after.position}::bigint)
+        and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+      order by e.transaction_id, e.position limit ${query.limit + 1}
+    )
+    union all
+    (
+      select r.feed_transaction_id, r.feed_position, r.id, 'document.received', r.id, 'inbound', r.document_type_id,
+        r.facts ->> 'documentNumber', r.status, r.received_at
+      from received_document as r join participant as p on p.key = r.participant_key and p.firm_id = r.firm_id
+      where r.firm_id = ${query.firmId} and received_is_visible(r.status) and r.feed_position is not null
+        and (coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position))
+          > (${query.after.transactionId}::text::xid8, ${query.after.position}::bigint)
+        and coalesce(r.feed_transaction_id, '1'::xid8) < pg_snapshot_xmin(pg_current_snapshot())
+      order by coalesce(r.feed_transaction_id, '1'::xid8), coalesce(r.feed_position, r.position)
+      limit ${query.limit + 1}
+    )
+  ) as w
+  order by w.transaction_id, w.position limit ${query.limit + 1}`;

@@ -6,11 +6,16 @@ import { z } from "zod";
 
 import type { FirmId, ReceivedDocumentId } from "../../../engine/base/ids.js";
 import { LIMITS } from "../../../engine/base/limits.js";
+import type { ConnectorEventsAsked, readConnectorEvents } from "../../../engine/documents/connector/events.js";
 import type { Customer } from "../../../engine/documents/connector/reads.js";
 import type { AcknowledgedReply } from "../../../engine/documents/reads/acknowledge.js";
 import type { EvidenceRecordView } from "../../../engine/documents/reads/evidence.js";
 import { evidenceMembers, link } from "../../../engine/documents/reads/evidence-shape.js";
-import { uuid } from "../../contract/query.js";
+import { CONNECTOR_TYPES } from "../../../engine/invoices/connector/create-body.js";
+import { CONNECTOR_EVENT_STATES } from "../../../engine/lifecycle/connector.js";
+import { packetShape } from "../../../engine/documents/reads/packet-shape.js";
+import type { readSupportPacket } from "../../../engine/documents/reads/support-packet.js";
+import { uuid, wholeNumber } from "../../contract/query.js";
 import { route } from "../../contract/route.js";
 import type { Route } from "../../contract/route.js";
 
@@ -18,6 +23,8 @@ import type { Route } from "../../contract/route.js";
 interface RecordPorts {
   ubl(customer: Customer, id: string): Promise<Buffer>;
   evidence(firmId: FirmId, id: string): Promise<EvidenceRecordView>;
+  supportPacket(firmId: FirmId, id: string): ReturnType<typeof readSupportPacket>;
+  events(customer: Customer, asked: ConnectorEventsAsked): ReturnType<typeof readConnectorEvents>;
   /** Gives the mark to the actor of the participant that received the document. */
   acknowledge(firmId: FirmId, id: ReceivedDocumentId, reference: string | undefined): Promise<AcknowledgedReply>;
 }
@@ -44,6 +51,54 @@ const acknowledgement = z
       .describe("What the firm's own program calls the document."),
   })
   .optional();
+
+const eventItem = z
+  .object({
+    id: z.uuid(),
+    type: z.enum(CONNECTOR_EVENT_STATES.map((state) => `document.${state}` as const)),
+    customerRef: z.string(),
+    documentId: z.uuid(),
+    state: z.enum(CONNECTOR_EVENT_STATES),
+    occurredAt: z.iso.datetime(),
+    data: z.object({
+      direction: z.enum(["outbound", "inbound"]),
+      type: z.enum(CONNECTOR_TYPES).nullable(),
+      number: z.string().nullable(),
+      response: z.null().describe("Answers are read from the document."),
+    }),
+  })
+  .meta({ id: "ConnectorEvent" });
+
+/** What happened, to be read page by page. */
+export const connectorEventRoutes = (ports: Pick<RecordPorts, "events">): readonly Route[] => [
+  route({
+    ...CUSTOMER,
+    operation: "connectorListEvents",
+    method: "GET",
+    path: "/connector/events",
+    summary: "Follow what happens to a firm's documents",
+    description:
+      "Oldest first. Save nextCursor after a commit of your own, and use it also when hasMore is false. Without a cursor everything is told from the beginning; the id of an event tells a repeat.",
+    request: {
+      query: z.object({
+        customerRef: z.string(),
+        cursor: z.string().min(1).optional(),
+        limit: wholeNumber({ min: 1, max: LIMITS.connector_page_max, byDefault: LIMITS.connector_page_default }),
+      }),
+    },
+    responses: {
+      200: {
+        description: "One page.",
+        schema: z.object({ events: z.array(eventItem), nextCursor: z.string(), hasMore: z.boolean() }),
+      },
+    },
+    errors: ["REQUEST_INVALID", "TEMPORARY"],
+    handler: async ({ query: { cursor, limit = LIMITS.connector_page_default }, firm }) => ({
+      status: 200,
+      body: await ports.events(firm, { cursor, limit }),
+    }),
+  }),
+];
 
 export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
   route({
@@ -75,6 +130,21 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
       const self = `/api/v1/connector/documents/${params.documentId}/evidence?customerRef=${encodeURIComponent(firm.customerRef)}`;
       return { status: 200, body: { ...record, links: { self } } };
     },
+  }),
+  route({
+    ...CUSTOMER,
+    operation: "connectorGetSupportPacket",
+    method: "GET",
+    path: "/connector/documents/{documentId}/support-packet",
+    summary: "What support needs to know of a document",
+    description: "Evidence, timeline, attempts, verdict and versions; nothing of what the document says.",
+    request: { params: z.object({ documentId: uuid }) },
+    responses: { 200: { description: "The packet.", schema: packetShape } },
+    errors: ["NOT_FOUND", "TEMPORARY"],
+    handler: async ({ params, firm }) => ({
+      status: 200,
+      body: (await ports.supportPacket(firm.firmId, params.documentId)) as unknown as z.input<typeof packetShape>,
+    }),
   }),
   route({
     ...CUSTOMER,

@@ -8,9 +8,8 @@ import type { RespondReply } from "../../../engine/documents/inbound/respond.js"
 import { MARK_STATES } from "../../../engine/documents/reads/marks.js";
 import type { Mark, Marked } from "../../../engine/documents/reads/marks.js";
 import type { readResponses } from "../../../engine/documents/reads/responses.js";
+import { packetShape } from "../../../engine/documents/reads/packet-shape.js";
 import type { readSupportPacket } from "../../../engine/documents/reads/support-packet.js";
-import { RECEIVED_WORDS } from "../../../engine/documents/reads/received.js";
-import { OUTBOUND_STATES, TIMELINE_KINDS } from "../../../engine/lifecycle/document.js";
 import { RESPONSE_CODES } from "../../../engine/lifecycle/response.js";
 import type { ResponseCode } from "../../../engine/lifecycle/response.js";
 import { pathId, uuid } from "../../contract/query.js";
@@ -52,40 +51,6 @@ const response = z.object({
   outcome: z.string().nullable().describe("What came of a received one."),
   delivery: z.enum(["sent", "queued", "failed"]).nullable().describe("How far the firm's own has come."),
   respondedAt: z.iso.datetime(),
-});
-
-const PACKET_STATES = [...OUTBOUND_STATES, "held", ...RECEIVED_WORDS];
-const PACKET_EVENTS = [...TIMELINE_KINDS, "document.received", "document.shown", "document.acknowledged"];
-
-const finding = z.object({ ruleId: z.string(), location: z.string(), message: z.string() }).partial();
-const packet = z.object({
-  documentId: z.uuid(),
-  generatedAt: z.iso.datetime(),
-  direction: z.enum(["outbound", "inbound"]),
-  status: z.string().meta({ openapi: { type: "string", enum: [...PACKET_STATES] } }),
-  validation: z.object({ errors: z.array(finding), warnings: z.array(finding) }).nullable(),
-  versions: z.object({ ruleSets: z.array(z.string()) }),
-  timeline: z.array(
-    z.object({
-      eventType: z.string().meta({ openapi: { type: "string", enum: [...PACKET_EVENTS] } }),
-      actor: z.enum(["system", "user", "api"]),
-      code: z.string().nullable(),
-      occurredAt: z.iso.datetime(),
-    }),
-  ),
-  attempts: z.array(
-    z.object({
-      number: z.number().int(),
-      outcome: z.string().nullable(),
-      code: z.string().nullable(),
-      retryable: z.boolean().nullable(),
-      seat: z.string().nullable(),
-      startedAt: z.iso.datetime(),
-      finishedAt: z.iso.datetime().nullable(),
-    }),
-  ),
-  evidence: z.record(z.string(), z.unknown()).describe("As GET /documents/{id}/evidence answers it."),
-  marks: z.array(z.object({ state: z.enum(MARK_STATES), markedAt: z.iso.datetime() })),
 });
 
 const answerRows = (ports: HandlingPorts): readonly Route[] => [
@@ -193,11 +158,11 @@ const supportRows = (ports: HandlingPorts): readonly Route[] => [
     summary: "What support needs to know of a document",
     description: "Evidence, timeline, attempts, verdict and versions; nothing of what the document says.",
     request: { params: anyDocument },
-    responses: { 200: { description: "The packet.", schema: packet } },
+    responses: { 200: { description: "The packet.", schema: packetShape } },
     errors: ["NOT_FOUND", "TEMPORARY"],
     handler: async ({ firm, params }) => ({
       status: 200,
-      body: (await ports.supportPacket(firm.firmId, params.id)) as unknown as z.input<typeof packet>,
+      body: (await ports.supportPacket(firm.firmId, params.id)) as unknown as z.input<typeof packetShape>,
     }),
   }),
 ];

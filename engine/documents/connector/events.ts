@@ -1,0 +1,77 @@
+/** What happened to a firm's documents, in the words of the Connector. @source spec/rulings.md, section 11, Events */
+import { isoInstant } from "../../base/clock.js";
+import { Refusal } from "../../base/errors.js";
+import type { ConnectorEventState } from "../../lifecycle/connector.js";
+import type { TimelineKind } from "../../lifecycle/document.js";
+import { listConnectorEvents } from "../../storage/documents/connector.js";
+import type { ConnectorEventRow } from "../../storage/documents/connector.js";
+import { FEED_START } from "../../storage/events/feed.js";
+import { orTemporary } from "../../storage/sql.js";
+import { kindOf } from "../reads/kinds.js";
+import { beginningOf, pageOf } from "../reads/places.js";
+import { TYPES } from "./reads.js";
+import type { ConnectorReadPorts, Customer } from "./reads.js";
+
+/** What a page of events asks for. */
+export interface ConnectorEventsAsked {
+  readonly cursor: string | undefined;
+  readonly limit: number;
+}
+
+/**
+ * The kinds of the timeline that are events here, each as the state that it tells of. What happened to a document
+ * between them is read from the document.
+ */
+const TOLD = {
+  "document.queued": "queued",
+  "document.delivered": "delivered",
+  "document.rejected": "failed",
+  "document.delivery_failed": "failed",
+  "document.received": "received",
+} as const satisfies Partial<Record<TimelineKind | "document.received", ConnectorEventState>>;
+const KINDS = Object.keys(TOLD).filter((kind) => kind !== "document.received") as readonly TimelineKind[];
+
+const stateOf = ({ kind, status }: ConnectorEventRow): ConnectorEventState =>
+  status === "validation_failed" && kind === "document.rejected" ? "needs_attention" : TOLD[kind as keyof typeof TOLD];
+
+/**
+ * A page of events, oldest first, in an order in which nothing appears behind a reader.
+ * @throws Refusal REQUEST_INVALID for a cursor that is not of this list; TEMPORARY
+ */
+export async function readConnectorEvents(
+  { sql, cursors }: Pick<ConnectorReadPorts, "sql" | "cursors">,
+  { firmId, customerRef }: Customer,
+  { cursor, limit }: ConnectorEventsAsked,
+) {
+  const list = `connector events/${firmId}`;
+  if (cursor !== undefined && cursors.open(list, cursor) === undefined)
+    throw new Refusal("REQUEST_INVALID", [
+      { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
+    ]);
+  const { after } = beginningOf(cursors, list, cursor);
+  const found = await orTemporary(listConnectorEvents(sql, { firmId, after, kinds: KINDS, limit }));
+  const { rows, nextCursor, hasMore } = pageOf(cursors, list, { rows: found, limit, given: cursor });
+  return {
+    events: rows.map((row) => {
+      const state = stateOf(row);
+      const kind = kindOf(row.documentTypeId);
+      return {
+        id: row.id,
+        type: `document.${state}` as const,
+        customerRef,
+        documentId: row.documentId,
+        state,
+        occurredAt: isoInstant(row.occurredAt.getTime()),
+        data: {
+          direction: row.direction,
+          type: kind === null ? null : TYPES[kind],
+          number: row.number,
+          response: null,
+        },
+      };
+    }),
+    // Also before anything has happened there is a place to go on from.
+    nextCursor: nextCursor ?? cursors.seal(list, `${FEED_START.transactionId}.${FEED_START.position}`),
+    hasMore,
+  };
+}
