@@ -182,12 +182,17 @@ describe("accept_documents", () => {
     const document = newDocumentRow(firmId, SENDER);
     await accept(document);
     const other = { ...document, idempotencyKey: "other" };
-    expect(await findPrecedent(db.sql, other)).toEqual({ kind: "duplicate_document" });
-    expect(await findPrecedent(db.sql, { ...other, erpDocumentId: "other" })).toEqual({ kind: "duplicate_payload" });
+    const { id: documentId } = document;
+    expect(await findPrecedent(db.sql, other)).toEqual({ kind: "duplicate_document", documentId });
+    expect(await findPrecedent(db.sql, { ...other, erpDocumentId: "other" })).toEqual({
+      kind: "duplicate_payload",
+      documentId,
+    });
     expect(await findPrecedent(db.sql, newDocumentRow(firmId, SENDER))).toBeUndefined();
     expect(await findPrecedent(db.sql, document)).toMatchObject({ kind: "replay", documentId: document.id });
     expect(await findPrecedent(db.sql, { ...document, requestSha256: "00".repeat(32) })).toEqual({
       kind: "key_conflict",
+      documentId,
     });
   });
 });
