@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
 
+import { SlowestFirst } from "./test/support/slowest-first.js";
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
@@ -9,6 +11,7 @@ export default defineConfig({
     pool: "forks",
     // The default leaves one core of a small machine to nobody: most tests wait for an engine or a database.
     maxWorkers: "100%",
+    sequence: { sequencer: SlowestFirst },
     globalSetup: ["test/support/postgres-setup.ts"],
   },
 });
