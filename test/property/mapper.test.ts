@@ -12,7 +12,7 @@ const seed = Number(process.env["SEED"] ?? 20_261_122);
 const numRuns = Number(process.env["RUNS"] ?? 2_000);
 
 /** Between thousands, and before decimals. */
-const STYLES = [
+const STYLES: readonly (readonly [group: string, mark: string])[] = [
   ["", ","],
   ["", "."],
   [" ", ","],
@@ -21,7 +21,7 @@ const STYLES = [
   [".", ","],
   [",", "."],
   ["'", "."],
-] as const;
+];
 const AROUND: readonly ((text: string) => string)[] = [
   (text) => text,
   (text) => `${text} €`,
