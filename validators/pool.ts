@@ -9,7 +9,7 @@ import { FairQueue } from "./fair-queue.js";
 import { copyForTransfer, sizeOf } from "./plain.js";
 import { LANES, PROGRESS } from "./protocol.js";
 import type { Batch, JobOutcome, Lane, RestartReason, TaskKind, Tasks, ValidateOptions } from "./protocol.js";
-import { hashOf, Quarantine, quarantinedReport } from "./quarantine.js";
+import { Quarantine, quarantinedReport } from "./quarantine.js";
 import type { Report } from "./report.js";
 import { provideWrappingKey } from "./wss/keys.js";
 
@@ -23,6 +23,8 @@ export interface PoolOptions {
   readonly queueMax: number;
   /** Bytes that may wait in one lane. */
   readonly queueBytesMax: number;
+  /** Share of a lane's queue, and of its bytes, that jobs of one key may hold. Default a quarter. */
+  readonly keyShare?: number;
   /** Time of one job in a worker, milliseconds; then its worker is killed. */
   readonly jobTimeoutMs: number;
   /** Time a worker may take to start, milliseconds. Default 30,000. */
@@ -73,9 +75,25 @@ interface PoolStats {
   readonly jobs: number;
   readonly refused: number;
   readonly quarantined: number;
+  /** Jobs that were hashed because they looked like one in quarantine. */
+  readonly hashed: number;
 }
 
-/** The queue of a lane is full, or the pool is stopping. Nothing was done; the caller may try again later. */
+/** Whose a job is. */
+export interface JobOwner {
+  /** Jobs of one key take turns with those of others, and hold a share of a lane's queue at most. Default "". */
+  readonly fairnessKey?: string;
+  /**
+   * The engine's own work on what it has accepted, whose number its caller bounds: no full lane turns it away. Default
+   * false.
+   */
+  readonly own?: boolean;
+}
+
+/**
+ * The queue of a lane, or the share of a key in it, is full, or the pool is stopping. Nothing was done; the caller may
+ * try again later.
+ */
 export class PoolBusy extends Error {
   readonly lane: Lane;
   constructor(lane: Lane) {
@@ -113,16 +131,12 @@ export interface ValidatorPool {
    */
   validate(bytes: Uint8Array, options: ValidateOptions & { readonly fairnessKey: string }): Promise<Report>;
   /** Runs a task of any kind. @throws PoolBusy, JobQuarantined, JobFailed */
-  run<K extends TaskKind>(
-    kind: K,
-    input: Tasks[K]["input"],
-    options?: { readonly fairnessKey?: string },
-  ): Promise<Tasks[K]["output"]>;
+  run<K extends TaskKind>(kind: K, input: Tasks[K]["input"], owner?: JobOwner): Promise<Tasks[K]["output"]>;
   /**
    * Runs a task that another worker entry has added; who asks knows what it answers.
    * @throws PoolBusy, JobQuarantined, JobFailed
    */
-  ask(kind: string, input: unknown, options?: { readonly fairnessKey?: string }): Promise<unknown>;
+  ask(kind: string, input: unknown, owner?: JobOwner): Promise<unknown>;
   stats(): PoolStats;
   /** Takes no more jobs, finishes those it has, ends the threads. */
   stop(): Promise<void>;
@@ -225,24 +239,17 @@ class Pool implements ValidatorPool {
     }
   }
 
-  run<K extends TaskKind>(
-    kind: K,
-    input: Tasks[K]["input"],
-    options?: { readonly fairnessKey?: string },
-  ): Promise<Tasks[K]["output"]> {
-    return this.ask(kind, input, options) as Promise<Tasks[K]["output"]>;
+  run<K extends TaskKind>(kind: K, input: Tasks[K]["input"], owner?: JobOwner): Promise<Tasks[K]["output"]> {
+    return this.ask(kind, input, owner) as Promise<Tasks[K]["output"]>;
   }
 
-  ask(kind: string, input: unknown, { fairnessKey = "" }: { readonly fairnessKey?: string } = {}): Promise<unknown> {
+  ask(kind: string, input: unknown, { fairnessKey = "", own = false }: JobOwner = {}): Promise<unknown> {
     const size = sizeOf(input);
     const lane = this.#lanes[size > this.#largeBytes ? "large" : "small"];
     return new Promise((resolve, reject) => {
-      // Hashing is left to the rare time when there is something to compare with.
-      if (this.#quarantine.size > 0) {
-        const sha256 = hashOf(kind, input);
-        if (this.#quarantine.has(sha256)) throw new JobQuarantined(sha256);
-      }
-      if (this.#stopping || !lane.accepts(size)) {
+      const quarantined = this.#quarantine.find(kind, input);
+      if (quarantined !== undefined) throw new JobQuarantined(quarantined);
+      if (this.#stopping || !(own || lane.accepts(fairnessKey, size))) {
         this.#counts.refused++;
         throw new PoolBusy(lane.lane);
       }
@@ -251,8 +258,7 @@ class Pool implements ValidatorPool {
   }
 
   #isolate(job: QueuedJob, reason: RestartReason): void {
-    const sha256 = hashOf(job.kind, job.input);
-    this.#quarantine.add(sha256);
+    const sha256 = this.#quarantine.add(job.kind, job.input);
     this.#counts.quarantined++;
     job.reject(new JobQuarantined(sha256));
     this.#options.onQuarantine?.({ kind: job.kind, sha256, reason, input: job.input });
@@ -262,6 +268,7 @@ class Pool implements ValidatorPool {
     const { restarts, ...counts } = this.#counts;
     return {
       ...counts,
+      hashed: this.#quarantine.hashed,
       restarts: { ...restarts },
       lanes: { small: this.#lanes.small.stats(), large: this.#lanes.large.stats() },
     };
@@ -325,11 +332,19 @@ class LaneOfWorkers {
     });
   }
 
-  accepts(size: number): boolean {
-    const waiting = this.#queue.size + this.#alone.length;
+  accepts(fairnessKey: string, size: number): boolean {
+    const { queueMax, queueBytesMax, keyShare = 0.25 } = this.#options;
+    const waiting = this.#waiting;
     // One job of any size may wait: whether it is too large is for the worker to say.
     if (waiting === 0) return true;
-    return waiting < this.#options.queueMax && this.#waitingBytes + size <= this.#options.queueBytesMax;
+    if (waiting >= queueMax || this.#waitingBytes + size > queueBytesMax) return false;
+    const held = this.#queue.heldBy(fairnessKey);
+    if (held.jobs === 0) return true;
+    return held.jobs < queueMax * keyShare && held.bytes + size <= queueBytesMax * keyShare;
+  }
+
+  get #waiting(): number {
+    return this.#queue.held.jobs + this.#alone.length;
   }
 
   enqueue(fairnessKey: string, job: QueuedJob): void {
@@ -340,7 +355,7 @@ class LaneOfWorkers {
 
   stats(): LaneStats {
     return {
-      queueDepth: this.#queue.size + this.#alone.length,
+      queueDepth: this.#waiting,
       queueBytes: this.#waitingBytes,
       running: this.#runningJobs,
       busyThreads: this.#busyThreads,
@@ -358,7 +373,7 @@ class LaneOfWorkers {
   }
 
   #settleIdle(): void {
-    if (this.#busyThreads > 0 || this.#queue.size > 0 || this.#alone.length > 0) return;
+    if (this.#busyThreads > 0 || this.#waiting > 0) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
@@ -382,7 +397,7 @@ class LaneOfWorkers {
   #nextBatch(): QueuedJob[] {
     const single = this.#alone.shift();
     const jobs = single === undefined ? [] : [single];
-    const share = Math.min(this.#batchMax, Math.ceil(this.#queue.size / this.#threads));
+    const share = Math.min(this.#batchMax, Math.ceil(this.#queue.held.jobs / this.#threads));
     while (single === undefined && jobs.length < share) {
       const job = this.#queue.take();
       if (job === undefined) break;

@@ -329,6 +329,19 @@ export const LIMITS = {
   requests_in_flight_max: 4_096,
   /** Bytes of request bodies held at once on a node. */
   request_bodies_bytes_max: 512 * MiB,
+  /**
+   * Shares of these bytes and of the requests under way: other access points, logins, callers of the API, the public;
+   * and what one address may hold of a share. A body that is alone in its share may be larger than it. Ours.
+   */
+  share_network: 1 / 4,
+  share_token: 1 / 32,
+  share_api: 9 / 16,
+  share_public: 5 / 32,
+  share_address: 1 / 2,
+  /** Calls of the API are counted by address when this much of the requests that a node takes is under way. Ours. */
+  share_uncounted: 1 / 4,
+  /** Requests that every share and every address has room for, however few a node takes. Ours. */
+  share_requests_min: 16,
   /** Bytes that gzip bodies have become, held at once by a listener; those that are just inflated come on top. Ours. */
   request_inflated_bytes_max: 256 * MiB,
   /** Bodies inflated at once, as many as node:zlib has threads, and how many may wait for that; more are 503. Ours. */
@@ -572,6 +585,9 @@ export const LIMITS = {
   certificate_bytes_max: 16 * KiB,
   certificate_chain_max: 5,
   certificate_cache_entries: 2_000,
+  /** Certificates that lead to no authority, and trust stores that a worker has read. Ours: 3 KB each; one is usual. */
+  certificate_faults_max: 500,
+  trust_stores_max: 4,
   /**
    * Common names of certificates that are remembered: reading one takes 0.2 ms, more than verifying a message. Ours.
    */
@@ -590,6 +606,8 @@ export const LIMITS = {
   sbdh_header_bytes_max: 256 * KiB,
   sbdh_start_tag_bytes_max: 64 * KiB,
   sbdh_scopes_max: 100,
+  /** Namespace declarations of such a header, or of a payload's start tag; real ones have 2 and 8. Ours. */
+  sbdh_declarations_max: 1_024,
   sbdh_value_chars_max: 1_024,
   /** InstanceIdentifier, in UTF-8: it is indexed, and an entry of a Postgres index has 2,704 octets at most. */
   sbdh_id_bytes_max: 1 * KiB,
@@ -681,6 +699,8 @@ export const LIMITS = {
   /** Nesting of a response and attributes of one of its elements; real ones have 7 and 5. Ours. */
   status_depth_max: 32,
   status_attributes_max: 32,
+  /** Namespace declarations of a response; a writer may repeat them on every element of 500 issues. Ours. */
+  status_declarations_max: 8_192,
   status_text_chars_max: 500,
   status_location_chars_max: 500,
   /** Issues or reasons of a received status that a timeline shows: the first ones tell what is wrong. Ours. */
@@ -898,6 +918,9 @@ export const LIMITS = {
   child_stop_timeout_ms: 10 * SECOND_MS,
   /** Characters of one field of a log line; what is longer is cut. */
   log_text_chars_max: 200,
+  /** What strangers cause is logged once in so long for each kind; kinds that are told apart. Ours. */
+  log_kind_ms: 1 * SECOND_MS,
+  log_kinds_max: 256,
   /** How long a command that only tries something out may take. */
   child_probe_timeout_ms: 5 * SECOND_MS,
   /** How often a child process is asked whether it is ready or gone. */
@@ -917,6 +940,10 @@ export const LIMITS = {
   /** Documents waiting for a validator thread; beyond, sends are answered 503. */
   validator_queue_max: 2_048,
   validator_queue_bytes_max: 256 * MiB,
+  /** Share of a lane's queue and of its bytes that one tenant or one address may hold. */
+  validator_key_share: 0.25,
+  /** When a document is attempted again whose message no worker could take: a lane empties in less. Ours. */
+  workers_busy_retry_ms: 1 * SECOND_MS,
   validator_document_timeout_ms: 20 * SECOND_MS,
   /** How often the engine looks whether rule packs were activated or damaged, to say so in its log. */
   rule_packs_look_ms: 10 * SECOND_MS,
@@ -1003,6 +1030,8 @@ export const LIMITS = {
   mapper_xml_elements_max: 200_000,
   mapper_xml_depth_max: 64,
   mapper_xml_attributes_max: 64,
+  /** Namespace declarations in such a source: a writer may repeat them on every element. Ours. */
+  mapper_xml_declarations_max: 200_000,
   /** Members of an answer: issues, and members of the source that became nothing. Ours. */
   mapper_issues_max: 200,
   mapper_unmapped_max: 200,
@@ -1181,6 +1210,14 @@ export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly becau
   {
     holds: LIMITS.actor_ask_timeout_ms < LIMITS.white_label_lease_ms,
     because: "an operation must not be taken for interrupted while its registry is asked",
+  },
+  {
+    holds: LIMITS.share_network + LIMITS.share_token + LIMITS.share_api + LIMITS.share_public === 1,
+    because: "nobody's share of a listener is anybody else's",
+  },
+  {
+    holds: LIMITS.as4_body_bytes_max < LIMITS.validator_queue_bytes_max * LIMITS.validator_key_share,
+    because: "the largest message fits into what one address may have waiting for a worker",
   },
   { holds: LIMITS.receive_page_default <= LIMITS.receive_page_max, because: "the default page is a legal page" },
 ];

@@ -1,6 +1,8 @@
 /** The log: JSON lines on standard output, with a closed list of fields. What is not in the list cannot be logged. */
 import { pino } from "pino";
 
+import { BoundedMap } from "./bounded.js";
+import type { Clock } from "./clock.js";
 import { LIMITS } from "./limits.js";
 import { LOG_EVENTS } from "./log-events.js";
 import type { LogEvent } from "./log-events.js";
@@ -112,6 +114,35 @@ export function createLog(level: LogLevel, destination?: { write(line: string): 
       out[to]({ event, ...allowed(fields) }, LOG_EVENTS[event]);
     };
   return { error: write("error"), warn: write("warn"), info: write("info"), debug: write("debug") };
+}
+
+/** The last line of one kind, and how many more there would have been since. */
+class Sampled {
+  at = Number.NEGATIVE_INFINITY;
+  more = 0;
+}
+
+/**
+ * A log for what anybody can cause: of each event and code one line a second. `count` says for how many the line
+ * stands, itself included.
+ */
+export function oncePerSecond(log: Log, clock: Pick<Clock, "monotonic">): Pick<Log, "info" | "warn"> {
+  const kinds = new BoundedMap<string, Sampled>(LIMITS.log_kinds_max);
+  const write =
+    (to: "info" | "warn") =>
+    (event: LogEvent, fields: LogFields = {}): void => {
+      const kind = `${to} ${event} ${fields.code ?? ""}`;
+      const last = kinds.get(kind) ?? kinds.keep(kind, new Sampled());
+      const now = clock.monotonic();
+      if (now - last.at < LIMITS.log_kind_ms) {
+        last.more++;
+        return;
+      }
+      log[to](event, last.more === 0 ? fields : { ...fields, count: last.more + 1 });
+      last.at = now;
+      last.more = 0;
+    };
+  return { info: write("info"), warn: write("warn") };
 }
 
 /** A log that says nothing. */

@@ -18,6 +18,7 @@ import { peerTrust, smpEndpoints } from "./as4/trust.js";
 import { createHttpClient } from "./network/http.js";
 import type { Http } from "./network/http.js";
 import type { OutboundPolicy } from "./network/outbound-address.js";
+import { authoritiesOf } from "./pki/paths.js";
 import { createPki } from "./pki/pki.js";
 import type { Pki } from "./pki/pki.js";
 import type { OwnKeys } from "./pki/own-keys.js";
@@ -128,7 +129,11 @@ export async function openAccessPoint(options: AccessPointOptions): Promise<Acce
       log,
     }),
     capacityOf: (participant) => receivers.capacityOf(participant),
-    receiver: createAs4Receiver({ own, trust, crypto, jobs, receive, evidence: archive, clock, metrics, log }),
+    receiver: createAs4Receiver({
+      ...{ own, trust, crypto, jobs, receive, clock, metrics, log },
+      authorities: authoritiesOf(store),
+      evidence: archive,
+    }),
     smpServer,
     lookup,
     recipients: createSmpRecipients(lookup),

@@ -65,14 +65,17 @@ export function createPeer(ports: PeerPorts): Peer {
     const fate = ports.fateOf(participant);
     if (fate === undefined) return AWAY;
     const key = await ports.key();
-    const opened = await ports.jobs.open({
-      bytes: body,
-      contentType,
-      keys: [key],
-      payloadBytesMax: LIMITS.as4_payload_bytes_max,
-      receipt: { id: randomUUID(), signer: key, messageId: newMessageId(), timestamp: isoInstant(clock.now()) },
-    });
-    if (opened.kind === "refused") return refuse(ports, opened.error, opened.messageId);
+    const opened = await ports.jobs.open(
+      {
+        bytes: body,
+        contentType,
+        keys: [key],
+        payloadBytesMax: LIMITS.as4_payload_bytes_max,
+        receipt: { id: randomUUID(), signer: key, messageId: newMessageId(), timestamp: isoInstant(clock.now()) },
+      },
+      "sandbox",
+    );
+    if (opened.kind === "refused") return { status: 200, ...opened.answer };
     const { messageId } = opened.message;
     const verdict = await ports.trust.judge(opened.signer);
     if (verdict.kind === "refused") return refuse(ports, "EBMS:0101", messageId);

@@ -160,6 +160,8 @@ interface RequestFacts {
   readonly receivedAt: Instant;
   /** The client's address: of the socket, or what a trusted proxy says it is. Canonical text. */
   readonly address: string;
+  /** Addresses that are counted together where no key tells callers apart. */
+  readonly addressGroup: string;
   /** Aborts when the client goes away or the request runs out of time. A commit under way must not listen to it. */
   readonly signal: AbortSignal;
   /** Value of a request header by its lower-case name; of repeated ones the first. */

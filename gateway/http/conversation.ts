@@ -5,6 +5,8 @@
  */
 import type { Address } from "../../engine/base/addresses.js";
 import type { HeaderList } from "./headers.js";
+import { BodyShares, RequestShares } from "./shares.js";
+import type { Entry, Sharer } from "./shares.js";
 
 /** What is known of a request once its last header has arrived. The values are copies and stay valid. */
 export interface Head {
@@ -35,7 +37,7 @@ export interface Outgoing {
 export type ServerFault = "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "timeout";
 
 /** One request as the pipeline sees it. None of its functions throws or rejects. */
-export interface PipelineRequest {
+export interface PipelineRequest extends Sharer {
   /** More body than this is refused with `body_too_large`. */
   readonly bodyBytesMax: number;
   /** False when the operation has no use for a body: its bytes are counted against the limit and dropped. */
@@ -63,7 +65,8 @@ export class Load {
   readonly limits: ServerLimits;
   readonly monotonic: () => number;
   inFlight = 0;
-  bodyBytes = 0;
+  readonly bodies = new BodyShares();
+  readonly requests = new RequestShares();
   /** True once the listener shuts down: from then on every answer closes its connection. */
   draining = false;
   /** Requests whose body or answer is still awaited. Only these can miss a deadline. */
@@ -139,6 +142,7 @@ export abstract class Conversation {
   #bodyComplete = false;
   #answered = false;
   #gone = false;
+  #entry: Entry = "uncounted";
 
   constructor(load: Load, request: PipelineRequest) {
     this.load = load;
@@ -170,7 +174,9 @@ export abstract class Conversation {
       });
       return false;
     }
-    if (load.inFlight > load.limits.requests_in_flight_max) return this.#refuse("overloaded");
+    const { requests_in_flight_max } = load.limits;
+    this.#entry = load.requests.enter(request, load.inFlight, requests_in_flight_max);
+    if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max) return this.#refuse("overloaded");
     if (framing !== undefined && framing > request.bodyBytesMax) return this.#refuse("body_too_large");
     const first = request.begin();
     if (first instanceof Promise)
@@ -202,12 +208,12 @@ export abstract class Conversation {
       else this.#lastByteAt = this.load.monotonic();
       return;
     }
-    this.#kept += copy.length;
-    this.load.bodyBytes += copy.length;
-    if (this.load.bodyBytes > this.load.limits.request_bodies_bytes_max) {
+    const { bodies, limits } = this.load;
+    if (!bodies.take(this.#request, copy.length, this.#kept, limits.request_bodies_bytes_max)) {
       this.#refuse("bodies_full");
       return;
     }
+    this.#kept += copy.length;
     if (last) this.#complete(this.#chunks === undefined ? copy : Buffer.concat([...this.#chunks, copy]));
     else {
       (this.#chunks ??= []).push(copy);
@@ -228,6 +234,7 @@ export abstract class Conversation {
   protected left(): void {
     if (this.#gone) return;
     this.#gone = true;
+    this.load.requests.leave(this.#request, this.#entry);
     this.load.leave();
   }
 
@@ -277,6 +284,7 @@ export abstract class Conversation {
     this.#answered = true;
     this.#chunks = undefined;
     this.load.waiting.delete(this);
-    this.load.bodyBytes -= this.#kept;
+    this.load.bodies.giveBack(this.#request, this.#kept);
+    this.#kept = 0;
   }
 }

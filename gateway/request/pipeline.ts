@@ -1,8 +1,10 @@
 /** Finds the row of a request and gives the request the steps that this row needs. */
 import type { Cidr } from "../../engine/base/addresses.js";
 import { Refusal } from "../../engine/base/errors.js";
+import { RATES } from "../contract/route.js";
 import type { Family, Route } from "../contract/route.js";
 import type { Head, PipelineRequest } from "../http/conversation.js";
+import type { ShareName } from "../http/shares.js";
 import { createInflater } from "./inflate.js";
 import type { Plan, Step } from "./plan.js";
 import type { PipelinePorts } from "./ports.js";
@@ -64,9 +66,20 @@ function planOf(row: Route): Plan {
     family: row.family,
     label: `${row.mounts[0] ?? ""}${row.path}`,
     method: row.method,
+    share: shareOf(row),
     head: steps.filter(isEarly),
     body: steps.filter((step, at) => !isEarly(step, at)),
   };
+}
+
+/** Buckets of RATES whose requests log in. */
+const LOGINS: ReadonlySet<string> = new Set([RATES.token.bucket, RATES.renew.bucket]);
+
+/** What a row is for: whoever needs a credential is a caller, everybody else a stranger of one kind or another. */
+function shareOf({ credential, family, rate }: Route): ShareName {
+  if (credential !== "none") return "api";
+  if (family === "as4") return "network";
+  return rate !== undefined && LOGINS.has(RATES[rate].bucket) ? "token" : "public";
 }
 
 /** A request for an unknown path or method has one step, which refuses it. */
@@ -75,6 +88,7 @@ const refusingPlan = (family: Family, refusal: Refusal): Plan => ({
   family,
   label: "(none)",
   method: "(none)",
+  share: "public",
   head: [
     {
       name: "route",

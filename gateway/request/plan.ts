@@ -3,6 +3,7 @@ import type { Address } from "../../engine/base/addresses.js";
 import type { ErrorName } from "../../engine/base/errors.js";
 import type { AnyRequest, Family, Route } from "../contract/route.js";
 import type { Head } from "../http/conversation.js";
+import type { ShareName } from "../http/shares.js";
 import type { Admission, PipelinePorts } from "./ports.js";
 
 /** What the steps find out: what the handler is promised, and what the answer says of the request. */
@@ -23,8 +24,6 @@ export interface SteppedRequest extends AnyRequest, Found {
   readonly pathNames: readonly string[];
   readonly pathValues: readonly string[];
   readonly clientAddress: Address;
-  /** Addresses that are counted together where no key tells callers apart. */
-  readonly addressGroup: string;
   readonly bodyIsEmpty: boolean;
   /** Keeps what a step has found out. */
   learn(found: Partial<Found>): void;
@@ -61,6 +60,8 @@ export interface Plan {
   /** The path's template: a label of metrics, never what a client sent. */
   readonly label: string;
   readonly method: string;
+  /** Which part of the listener its requests use. */
+  readonly share: ShareName;
   readonly head: readonly Step[];
   readonly body: readonly Step[];
 }

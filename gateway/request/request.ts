@@ -10,6 +10,7 @@ import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import { clientAddress } from "../http/client-address.js";
 import type { Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
+import type { ShareName } from "../http/shares.js";
 import { decodeBody } from "./decode.js";
 import type { Inflated, Inflater } from "./inflate.js";
 import type { Found, Plan, Step, SteppedRequest } from "./plan.js";
@@ -56,6 +57,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   readonly pathValues: readonly string[];
   readonly bodyBytesMax: number;
   readonly readsBody: boolean;
+  readonly share: ShareName;
 
   caller: Caller | undefined;
   firm: FirmContext | undefined;
@@ -74,6 +76,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #bytes: Buffer = NO_BYTES;
   #decodedBody: { readonly value: unknown } | undefined;
   #knownAddress: Address | undefined;
+  #knownGroup: string | undefined;
   #controller: AbortController | undefined;
   #inflated: Inflated | undefined;
   #abandoned = false;
@@ -90,6 +93,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     this.pathValues = path.values;
     this.bodyBytesMax = plan.row?.request.body_bytes_max ?? Infinity;
     this.readsBody = plan.row?.request.body !== undefined;
+    this.share = plan.share;
     const { clock } = shared.ports;
     this.receivedAt = clock.now();
     this.#startedAt = clock.monotonic();
@@ -106,7 +110,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   }
 
   get addressGroup(): string {
-    return addressGroup(this.clientAddress);
+    return (this.#knownGroup ??= addressGroup(this.clientAddress));
   }
 
   /** The abort signal of the request. It is made when a handler first asks for it, and most never do. */

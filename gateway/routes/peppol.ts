@@ -32,13 +32,17 @@ export const as4Routes = ({ receive }: As4Ports): readonly Route[] => [
     request: { body: z.instanceof(Uint8Array), accepts: ["raw"], body_bytes_max: LIMITS.as4_body_bytes_max },
     responses: {
       200: { description: "A signed receipt, or a signed ebMS error.", contentType: "application/soap+xml" },
-      503: { description: "A signed ebMS error that says to come again.", contentType: "application/soap+xml" },
+      503: {
+        description:
+          "A signed ebMS error that says to come again; without a body where the engine is too busy to sign one.",
+        contentType: "application/soap+xml",
+      },
     },
     errors: [],
     handler: async (request) => {
       const { body } = request;
       const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-      const reply = await receive(bytes, request.header("content-type") ?? "");
+      const reply = await receive(bytes, request.header("content-type") ?? "", request.addressGroup);
       return { status: reply.status === 200 ? 200 : 503, body: { raw: reply.body }, contentType: reply.contentType };
     },
   }),

@@ -123,6 +123,7 @@ async function startWorkers(
     threads: { small: config.VALIDATOR_THREADS, large: 1 },
     queueMax: LIMITS.validator_queue_max,
     queueBytesMax: LIMITS.validator_queue_bytes_max,
+    keyShare: LIMITS.validator_key_share,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms,
     preload: ["validate"],
     workerFile: workerEntry("gateway/start/worker.js"),
@@ -364,7 +365,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   /** The inbound path: what takes time first, then one turn of the receiving participant at a time. */
   const receive: Receive = (exchange, prove) => arrive(exchange, prove);
   const archive = startArchive(base, sql, sealer);
-  const crypto: As4Crypto = (kind, input) => pool.run(kind, input, { fairnessKey: "as4" });
+  // Signatures of ours and of what we looked up: as many as there are attempts, look-ups and answers under way.
+  const crypto: As4Crypto = (kind, input) => pool.run(kind, input, { fairnessKey: "as4", own: true });
   const network = options.transport === "loopback" ? undefined : { publicUrl, crypto, jobs };
   const scripted = network === undefined ? undefined : scriptedPeersOf(base, { ...network, validators });
   const accessPoint =

@@ -4,6 +4,9 @@ import { createRunner, LOADERS } from "../../validators/batches.js";
 import type { Loader } from "../../validators/batches.js";
 import type { Report, ValidateInput } from "../../validators/protocol.js";
 
+/** In a worker nobody waits for anybody: whose message it is was asked before. */
+const HERE = "";
+
 type ArrivalTask = EngineTasks["as4.arrival"];
 
 /** Loaded with the first message, not by a thread that only judges documents. */
@@ -23,7 +26,7 @@ const arrival: Loader = async (of) => {
     of("validate") as Promise<(input: ValidateInput) => Promise<Report>>,
   ]);
   return async ({ work, ...input }: ArrivalTask) =>
-    withoutBackingStore(await takeArrival(jobs.open(input), work, validate));
+    withoutBackingStore(await takeArrival(jobs.open(input, HERE), work, validate));
 };
 
 const ENGINE_LOADERS: { readonly [K in keyof EngineTasks]: Loader } = {

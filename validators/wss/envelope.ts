@@ -19,7 +19,13 @@ export interface Envelope {
 }
 
 /** An AS4 envelope: about 15 KB with two tokens. A part or two more stays far below these. */
-export const ENVELOPE_LIMITS: XmlTreeLimits = { bytes: 262_144, depth: 24, elements: 2_000, attributes: 32 };
+export const ENVELOPE_LIMITS: XmlTreeLimits = {
+  bytes: 262_144,
+  depth: 24,
+  elements: 2_000,
+  attributes: 32,
+  declarations: 1_000,
+};
 
 /** Names that may stand in a message once and in one place only. */
 const SINGLE: readonly { readonly ns: string; readonly local: string }[] = [

@@ -16,7 +16,7 @@ export const isXml = (mediaType: string | undefined): boolean =>
   mediaType !== undefined && XML_MEDIA_TYPE.test(mediaType);
 
 /** An invoice of 5,000 lines has 150,000 elements; the tree of one at this limit takes some 150 MB for a moment. */
-const TREE_LIMITS = { depth: 256, elements: 250_000, attributes: 256 };
+const TREE_LIMITS = { depth: 256, elements: 250_000, attributes: 256, declarations: 4_096 };
 
 interface PartContent {
   /** The part is XML by its media type. */

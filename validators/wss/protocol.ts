@@ -27,6 +27,7 @@ export const SECURITY_REASONS = {
   key_too_small: "EBMS:0103",
   part_unsigned: "EBMS:0103",
   reference_unknown: "EBMS:0101",
+  signer_refused: "EBMS:0101",
   signature_invalid: "EBMS:0101",
   digest_mismatch: "EBMS:0101",
   body_not_empty: "EBMS:0009",
@@ -45,6 +46,8 @@ export interface SecurityRefused {
   readonly kind: "refused";
   readonly error: SecurityErrorCode;
   readonly reason: SecurityReason;
+  /** Why the signer was refused, in the word of whoever did. */
+  readonly detail?: string;
   /** eb:MessageId as claimed by the refused message, when it could be read: for RefToMessageId only, never a fact. */
   readonly claimedMessageId?: string;
 }
@@ -113,6 +116,13 @@ export interface OpenInput {
   readonly payloadBytesMax: number;
   /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
   readonly legacyOaep?: boolean;
+  /**
+   * Why a signer is not let in, asked before a signature is computed, a key used or a part touched; undefined lets it
+   * in. Only for who opens in its own thread: a function does not travel. Default: everybody is let in, and judged
+   * afterwards.
+   * @param signer  DER.
+   */
+  readonly signerFault?: (signer: Uint8Array) => string | undefined;
 }
 
 export interface OpenedPart {

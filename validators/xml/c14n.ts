@@ -5,6 +5,7 @@
  * messages declare both (design/as4.md section 16).
  * @source https://www.w3.org/TR/xml-exc-c14n/, https://www.w3.org/TR/2001/REC-xml-c14n-20010315
  */
+import { Bindings } from "./tree/bindings.js";
 import type { XmlAttribute, XmlDocument, XmlElement, XmlNode } from "./tree.js";
 
 export interface C14nOptions {
@@ -27,10 +28,8 @@ const XML_NS = "http://www.w3.org/XML/1998/namespace";
 export function canonicalize(path: readonly XmlElement[], options: C14nOptions): string {
   const apex = path.at(-1);
   if (apex === undefined) throw new Error("canonicalize: empty path");
-  const scope = new Map<string, string>();
-  for (const element of path) declare(scope, element);
   const writer = new Writer(options);
-  writer.element(apex, scope, new Map(), options.method === "inclusive" ? inheritedXmlAttributes(path) : []);
+  writer.apex(path, apex);
   return writer.text();
 }
 
@@ -57,35 +56,52 @@ export function compareCodePoints(left: string, right: string): number {
 /** Surrogates stand for code points above every other UTF-16 unit. */
 const rank = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
-type Namespaces = ReadonlyMap<string, string>;
-
 class Writer {
+  // Bounded by the nodes of the tree.
   readonly #parts: string[] = [];
   readonly #options: C14nOptions;
-  readonly #listed: readonly string[];
+  /** Prefixes of the PrefixList. */
+  readonly #listed: ReadonlySet<string>;
+  /** What is declared at the element that is being written. */
+  readonly #scope = new Bindings();
+  /** What its ancestors in the output have written. */
+  readonly #rendered = new Bindings();
 
   constructor(options: C14nOptions) {
     this.#options = options;
     const prefixes = options.method === "exclusive" ? (options.inclusivePrefixes ?? []) : [];
-    this.#listed = prefixes.map((prefix) => (prefix === "#default" ? "" : prefix));
+    this.#listed = new Set(prefixes.map((prefix) => (prefix === "#default" ? "" : prefix)));
   }
 
   text(): string {
     return this.#parts.join("");
   }
 
-  /** @param scope what is declared at this element; @param rendered what the output's ancestors have written. */
-  element(element: XmlElement, scope: Namespaces, rendered: Namespaces, inherited: readonly XmlAttribute[]): void {
-    const name = element.prefix === "" ? element.local : `${element.prefix}:${element.local}`;
-    this.#parts.push("<", name);
-    const next = this.#namespaces(element, scope, rendered);
-    this.#attributes(inherited.length === 0 ? element.attributes : [...inherited, ...element.attributes]);
-    this.#parts.push(">");
-    for (const child of element.children) this.#child(child, scope, next);
-    this.#parts.push("</", name, ">");
+  /** Writes the element at the end of the path, in the scope of those before it. */
+  apex(path: readonly XmlElement[], apex: XmlElement): void {
+    for (const element of path) this.#scope.declare(element.declarations);
+    const isInclusive = this.#options.method === "inclusive";
+    const inherited = isInclusive ? inheritedXmlAttributes(path) : [];
+    const inScope = isInclusive
+      ? this.#scope.prefixes()
+      : [...this.#listed].filter((prefix) => this.#scope.has(prefix));
+    this.#element(apex, inScope, inherited);
   }
 
-  #child(node: XmlNode, scope: Namespaces, rendered: Namespaces): void {
+  /** @param inScope  prefixes that are rendered wherever they are declared, as far as this element may bring them. */
+  #element(element: XmlElement, inScope: Iterable<string>, inherited: readonly XmlAttribute[]): void {
+    const name = element.prefix === "" ? element.local : `${element.prefix}:${element.local}`;
+    const mark = this.#rendered.mark;
+    this.#parts.push("<", name);
+    this.#namespaces(element, inScope);
+    this.#attributes(inherited.length === 0 ? element.attributes : [...inherited, ...element.attributes]);
+    this.#parts.push(">");
+    for (const child of element.children) this.#child(child);
+    this.#parts.push("</", name, ">");
+    this.#rendered.undo(mark);
+  }
+
+  #child(node: XmlNode): void {
     switch (node.kind) {
       case "text":
         this.#parts.push(escapeText(node.value));
@@ -94,31 +110,36 @@ class Writer {
         if (this.#options.comments === true) this.#parts.push("<!--", escapeCarriageReturn(node.value), "-->");
         return;
       case "element":
-        if (node !== this.#options.omit) this.element(node, within(scope, node), rendered, []);
+        if (node !== this.#options.omit) this.#inner(node);
     }
   }
 
-  #namespaces(element: XmlElement, scope: Namespaces, rendered: Namespaces): Namespaces {
-    const wanted = this.#options.method === "inclusive" ? new Set(scope.keys()) : this.#utilised(element, scope);
+  /** Around a child everything that is in scope was rendered, so that only its own declarations can be new. */
+  #inner(element: XmlElement): void {
+    const mark = this.#scope.mark;
+    this.#scope.declare(element.declarations);
+    const isInclusive = this.#options.method === "inclusive";
+    const declared = element.declarations.map(({ prefix }) => prefix);
+    this.#element(element, isInclusive ? declared : declared.filter((prefix) => this.#listed.has(prefix)), []);
+    this.#scope.undo(mark);
+  }
+
+  #namespaces(element: XmlElement, inScope: Iterable<string>): void {
+    const wanted = new Set(inScope);
+    if (this.#options.method === "exclusive") {
+      wanted.add(element.prefix);
+      for (const attribute of element.attributes) if (attribute.prefix !== "") wanted.add(attribute.prefix);
+    }
     const fresh: [string, string][] = [];
     for (const prefix of wanted) {
-      const ns = scope.get(prefix) ?? "";
-      if (prefix !== "xml" && ns !== (rendered.get(prefix) ?? "")) fresh.push([prefix, ns]);
+      const ns = this.#scope.get(prefix) ?? "";
+      if (prefix !== "xml" && ns !== (this.#rendered.get(prefix) ?? "")) fresh.push([prefix, ns]);
     }
-    if (fresh.length === 0) return rendered;
     fresh.sort(([left], [right]) => compareCodePoints(left, right));
     for (const [prefix, ns] of fresh) {
       this.#parts.push(prefix === "" ? ' xmlns="' : ` xmlns:${prefix}="`, escapeAttribute(ns), '"');
+      this.#rendered.bind(prefix, ns);
     }
-    return new Map([...rendered, ...fresh]);
-  }
-
-  /** Prefixes visibly used by the element and its attributes, and the listed ones that are in scope. */
-  #utilised(element: XmlElement, scope: Namespaces): Set<string> {
-    const wanted = new Set([element.prefix]);
-    for (const attribute of element.attributes) if (attribute.prefix !== "") wanted.add(attribute.prefix);
-    for (const prefix of this.#listed) if (scope.has(prefix)) wanted.add(prefix);
-    return wanted;
   }
 
   #attributes(attributes: readonly XmlAttribute[]): void {
@@ -131,17 +152,6 @@ class Writer {
 
 const byExpandedName = (left: XmlAttribute, right: XmlAttribute): number =>
   compareCodePoints(left.ns, right.ns) || compareCodePoints(left.local, right.local);
-
-function declare(scope: Map<string, string>, element: XmlElement): void {
-  for (const { prefix, ns } of element.declarations) scope.set(prefix, ns);
-}
-
-function within(scope: Namespaces, element: XmlElement): Namespaces {
-  if (element.declarations.length === 0) return scope;
-  const inner = new Map(scope);
-  declare(inner, element);
-  return inner;
-}
 
 /** Inclusive C14N 1.0 gives the apex the nearest `xml:*` attributes of its ancestors. */
 function inheritedXmlAttributes(path: readonly XmlElement[]): XmlAttribute[] {

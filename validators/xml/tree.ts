@@ -6,8 +6,8 @@
  * data without cycles, so it survives `postMessage`; a node's ancestors are the path by which it was found.
  * Payloads do not come here: they have their own scanner.
  */
-import type { XmlDocument, XmlElement, XmlHead, XmlRefused, XmlTreeLimits } from "./tree-nodes.js";
-import { parseDocument, parseHead } from "./tree-parser.js";
+import type { XmlDocument, XmlElement, XmlHead, XmlRefused, XmlTreeLimits } from "./tree/nodes.js";
+import { parseDocument, parseHead } from "./tree/parser.js";
 
 export type {
   NamespaceDeclaration,
@@ -21,12 +21,18 @@ export type {
   XmlRefused,
   XmlText,
   XmlTreeLimits,
-} from "./tree-nodes.js";
+} from "./tree/nodes.js";
 
 /**
  * An AS4 header with three certificates has 15 KB and 120 elements; an SMP answer with all extensions stays under 1 MB.
  */
-export const XML_TREE_LIMITS: XmlTreeLimits = { bytes: 2_097_152, depth: 64, elements: 20_000, attributes: 64 };
+export const XML_TREE_LIMITS: XmlTreeLimits = {
+  bytes: 2_097_152,
+  depth: 64,
+  elements: 20_000,
+  attributes: 64,
+  declarations: 4_096,
+};
 
 /**
  * Parses a whole document.

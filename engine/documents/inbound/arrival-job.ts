@@ -6,9 +6,8 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 
 import { systemClock } from "../../base/clock.js";
-import type { ArrivedMessage } from "../../peppol/as4/arrival.js";
+import type { ArrivedMessage, RefusedArrival } from "../../peppol/as4/arrival.js";
 import type { As4Jobs } from "../../peppol/as4/jobs.js";
-import type { RefusedMessage } from "../../peppol/as4/messages.js";
 import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
 import type { InboundExchange } from "../../peppol/transport.js";
 import type { Report, ValidateInput, ValidateOptions } from "../../../validators/protocol.js";
@@ -30,7 +29,7 @@ export async function takeArrival(
   opening: ReturnType<As4Jobs["open"]>,
   work: ArrivalWork,
   validate: Validate,
-): Promise<ArrivedMessage | RefusedMessage> {
+): Promise<ArrivedMessage | RefusedArrival> {
   const opened = await opening;
   if (opened.kind === "refused" || opened.content === undefined || "kind" in opened.content) return opened;
   return { ...opened, content: await judgedAndPacked(opened.content, work, validate) };

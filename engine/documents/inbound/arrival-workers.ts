@@ -7,7 +7,7 @@ import type { ArrivalInput, ArrivedMessage } from "../../peppol/as4/arrival.js";
 import type { AnswerInput, As4Jobs } from "../../peppol/as4/jobs.js";
 import type { DepartureInput } from "../../peppol/as4/departure.js";
 import { JobQuarantined } from "../../../validators/pool.js";
-import type { ValidatorPool } from "../../../validators/pool.js";
+import type { JobOwner, ValidatorPool } from "../../../validators/pool.js";
 import { measure, SCAN_LIMITS } from "../accept/validators.js";
 import type { ArrivalWork } from "./arrival-job.js";
 
@@ -38,13 +38,16 @@ interface WorkersOptions {
   readonly onJudged: (took_ms: number) => void;
 }
 
+/** What is on its way out was accepted, and there are LIMITS.attempts_concurrent_max of it at most. */
+const OURS: JobOwner = { fairnessKey: "as4", own: true };
+
 /** Octets that came from a thread, as a Buffer again. */
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** Makes the port through which messages are opened, built and judged by workers. */
 export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: WorkersOptions): As4Jobs {
-  const ask = <K extends keyof EngineTasks>(kind: K, input: EngineTasks[K]): Promise<Answers[K]> =>
-    pool.ask(kind, input, { fairnessKey: "as4" }) as Promise<Answers[K]>;
+  const ask = <K extends keyof EngineTasks>(kind: K, input: EngineTasks[K], owner: JobOwner): Promise<Answers[K]> =>
+    pool.ask(kind, input, owner) as Promise<Answers[K]>;
   const work: ArrivalWork = { bytesMax: LIMITS.verdict_at_once_bytes_max, gzipLevel: LIMITS.payload_gzip_level };
   const judging = (): ArrivalWork => ({
     ...work,
@@ -65,17 +68,18 @@ export function as4Workers({ pool, clock, metrics, rulesDir, onJudged }: Workers
     return payload instanceof Uint8Array ? { ...opened, content: { ...content, payload: bufferOf(payload) } } : opened;
   };
   return {
-    open: async (input) => {
-      const opened = await ask("as4.arrival", { ...input, work: judging() }).catch((error: unknown) => {
+    open: async (input, from) => {
+      const owner = { fairnessKey: `as4/${from}` };
+      const opened = await ask("as4.arrival", { ...input, work: judging() }, owner).catch((error: unknown) => {
         if (!(error instanceof JobQuarantined)) throw error;
-        return ask("as4.unjudged", { ...input, work });
+        return ask("as4.unjudged", { ...input, work }, owner);
       });
       return opened.kind === "refused" ? opened : note(opened);
     },
     build: async (input) => {
-      const built = await ask("as4.departure", input);
+      const built = await ask("as4.departure", input, OURS);
       return built.kind === "refused" ? built : { ...built, body: bufferOf(built.body) };
     },
-    judge: (input) => ask("as4.answer", input),
+    judge: (input) => ask("as4.answer", input, OURS),
   };
 }

@@ -6,23 +6,28 @@
 import { createHash } from "node:crypto";
 
 import type { OwnKey } from "../../../validators/wss/protocol.js";
+import type { Instant } from "../../base/clock.js";
 import { parseParticipantId } from "../../base/ids.js";
 import { referencesDigest } from "../../storage/evidence/record.js";
 import { unwrapDocument } from "../envelope/byte-exact.js";
 import { readSbd } from "../envelope/read.js";
+import { senderFault } from "../pki/paths.js";
+import type { Authorities } from "../pki/paths.js";
 import type { InboundExchange } from "../transport.js";
 import type { EbmsErrorCode } from "./ebms-errors.js";
-import { buildReceipt, commonName, envelopeMismatch, openUserMessage } from "./messages.js";
+import { buildError, buildReceipt, commonName, envelopeMismatch, openUserMessage } from "./messages.js";
 import type { As4Crypto, BuiltSignal, OpenedMessage, OpenOptions, RefusedMessage, SignalOptions } from "./messages.js";
 import type { UserMessage } from "./user-message.js";
 
 /** What a message is opened with. */
-export interface ArrivalInput extends Omit<OpenOptions, "legacyOaep"> {
+export interface ArrivalInput extends Omit<OpenOptions, "legacyOaep" | "signerFault"> {
   /** The raw HTTP body. */
   readonly bytes: Uint8Array;
   readonly contentType: string;
   readonly keys: OwnKey[];
-  /** Of the receipt, which names the message that it is about by itself. */
+  /** Under whom a sender must be, judged before anything is opened. @default nobody is asked here */
+  readonly senders?: { readonly authorities: Authorities; readonly at: Instant };
+  /** Of the receipt, or of the error in its place; each names the message that it is about by itself. */
   readonly receipt: Omit<SignalOptions, "refToMessageId">;
 }
 
@@ -53,14 +58,26 @@ export interface ArrivedMessage {
   readonly content: InboundExchange | RefusedContent | undefined;
 }
 
+/** A message that was refused unread or unopened, with the signed error that says so to whoever posted it. */
+export interface RefusedArrival extends RefusedMessage {
+  readonly answer: BuiltSignal;
+}
+
 /** Opens what was posted to /as4. */
 export async function openArrival(
-  { bytes, contentType, keys, payloadBytesMax, receipt }: ArrivalInput,
+  { bytes, contentType, keys, payloadBytesMax, senders, receipt }: ArrivalInput,
   crypto: As4Crypto,
-): Promise<ArrivedMessage | RefusedMessage> {
+): Promise<ArrivedMessage | RefusedArrival> {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const opened = await openUserMessage(body, contentType, { keys, payloadBytesMax }, crypto);
-  if (opened.kind === "refused") return opened;
+  const signerFault =
+    senders === undefined
+      ? {}
+      : { signerFault: (der: Uint8Array) => senderFault(der, senders.authorities, senders.at) };
+  const opened = await openUserMessage(body, contentType, { keys, payloadBytesMax, ...signerFault }, crypto);
+  if (opened.kind === "refused") {
+    const about = opened.messageId === undefined ? {} : { refToMessageId: opened.messageId };
+    return { ...opened, answer: await buildError({ ...receipt, ...about }, { code: opened.error }, crypto) };
+  }
   const { message, testService, signer, references, signedPayload } = opened;
   return {
     kind: "arrived",

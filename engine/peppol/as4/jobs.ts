@@ -3,11 +3,11 @@
  * What is proportional to a message stays there; facts and octets come back.
  */
 import { openArrival } from "./arrival.js";
-import type { ArrivalInput, ArrivedMessage } from "./arrival.js";
+import type { ArrivalInput, ArrivedMessage, RefusedArrival } from "./arrival.js";
 import { buildDeparture } from "./departure.js";
 import type { DepartureInput } from "./departure.js";
 import { readAnswer } from "./messages.js";
-import type { Answer, As4Crypto, RefusedMessage, UnansweredMessage } from "./messages.js";
+import type { Answer, As4Crypto, UnansweredMessage } from "./messages.js";
 
 /** What the body of an HTTP response is judged by. */
 export interface AnswerInput {
@@ -16,9 +16,13 @@ export interface AnswerInput {
   readonly sent: UnansweredMessage;
 }
 
-/** The jobs of one exchange. @throws JobQuarantined where a message has killed workers before */
+/**
+ * The jobs of one exchange.
+ * @throws JobQuarantined where a message has killed workers before; PoolBusy where no worker takes it now
+ */
 export interface As4Jobs {
-  open(input: ArrivalInput): Promise<ArrivedMessage | RefusedMessage>;
+  /** @param from whose message it is before anybody has judged it: the address that it came from */
+  open(input: ArrivalInput, from: string): Promise<ArrivedMessage | RefusedArrival>;
   build(input: DepartureInput): ReturnType<typeof buildDeparture>;
   judge(input: AnswerInput): Promise<Answer>;
 }

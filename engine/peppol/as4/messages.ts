@@ -88,6 +88,8 @@ export interface OpenOptions {
   readonly payloadBytesMax: number;
   /** Accept OAEP with SHA-256 and MGF1-SHA1. Default false. */
   readonly legacyOaep?: boolean;
+  /** Why a signer is not let in before anything of its message is opened; see OpenInput. @default all are let in */
+  readonly signerFault?: (signer: Uint8Array) => string | undefined;
 }
 
 /** Why a message could not be opened: for our log, never for the peer. */
@@ -135,14 +137,15 @@ export async function openUserMessage(
 ): Promise<OpenedMessage | RefusedMessage> {
   const unpacked = unpack(body, contentType);
   if ("kind" in unpacked) return unpacked;
-  const { legacyOaep } = options;
+  const { legacyOaep, signerFault } = options;
   const opened = await crypto("as4.open", {
     ...unpacked,
     keys: options.keys,
     payloadBytesMax: options.payloadBytesMax,
     ...(legacyOaep === undefined ? {} : { legacyOaep }),
+    ...(signerFault === undefined ? {} : { signerFault }),
   });
-  if (opened.kind === "refused") return refusal(opened.error, opened.reason, undefined, opened.claimedMessageId);
+  if (opened.kind === "refused") return refusal(opened.error, opened.reason, opened.detail, opened.claimedMessageId);
   const read = readUserMessage(opened.messaging);
   if (read.kind === "refused") return refusal(read.error, "header", read.detail, read.messageId);
   const { message, testService } = read;

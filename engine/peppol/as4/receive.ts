@@ -5,18 +5,19 @@
  */
 import { randomUUID } from "node:crypto";
 
-import { JobQuarantined } from "../../../validators/pool.js";
+import { JobQuarantined, PoolBusy } from "../../../validators/pool.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
 import { newMessageId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
-import { errorFields } from "../../base/log.js";
+import { errorFields, oncePerSecond } from "../../base/log.js";
 import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import type { JournalEntry } from "../../storage/evidence/journal.js";
 import { CONTENT_FAULT } from "./arrival.js";
 import type { ArrivedMessage } from "./arrival.js";
+import type { Authorities } from "../pki/paths.js";
 import { as4Jobs } from "./jobs.js";
 import type { As4Jobs } from "./jobs.js";
 import { buildError, SOAP_CONTENT_TYPE } from "./messages.js";
@@ -31,6 +32,8 @@ import type { InboundExchange, InboundOutcome, Receive } from "../transport.js";
 export interface As4ReceiverPorts {
   readonly own: OwnAccessPoint;
   readonly trust: PeerTrust;
+  /** Under whom senders must be before their messages are opened. @default they are judged by `trust` alone */
+  readonly authorities?: Authorities;
   readonly crypto: As4Crypto;
   /** Opens messages in a worker. @default opened here, with `crypto` */
   readonly jobs?: Pick<As4Jobs, "open">;
@@ -49,8 +52,8 @@ export interface As4Reply {
   readonly body: Uint8Array;
 }
 
-/** Answers the body of one POST. Never throws. */
-export type As4Receiver = (body: Buffer, contentType: string) => Promise<As4Reply>;
+/** Answers the body of one POST. Never throws. @param from address of whoever posted it. @default "" */
+export type As4Receiver = (body: Buffer, contentType: string, from?: string) => Promise<As4Reply>;
 
 /** Why a message is not taken. `error` goes to the peer, `reason` to our log. */
 class Refused extends Error {
@@ -58,6 +61,8 @@ class Refused extends Error {
   readonly reason: string;
   readonly messageId: string | undefined;
   readonly detail: string | undefined;
+  /** The signed error, where whoever opened the message has made it. */
+  answer: BuiltSignal | undefined;
   constructor(error: EbmsErrorCode, reason: string, messageId?: string, detail?: string) {
     super(reason);
     this.error = error;
@@ -71,11 +76,13 @@ class Refused extends Error {
 export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
   const { metrics, log, clock } = ports;
   const opening = { ...ports, jobs: ports.jobs ?? as4Jobs(ports.crypto) };
-  return async (body, contentType) => {
+  // Whoever can post can be refused a thousand times a second: the metric counts, the log tells of each kind.
+  const anonymous = { log: oncePerSecond(log, clock) };
+  return async (body, contentType, from = "") => {
     const receivedAt = clock.now();
     let messageId: string | undefined;
     try {
-      const opened = await open(opening, body, contentType);
+      const opened = await open(opening, { body, contentType, from });
       ({ messageId } = opened.message);
       const { reply, result } = await take(ports, opened, { body, contentType, receivedAt });
       metrics.count("as4_received_total", { result });
@@ -83,9 +90,14 @@ export function createAs4Receiver(ports: As4ReceiverPorts): As4Receiver {
     } catch (error) {
       const refused = error instanceof Refused ? error : poisoned(error);
       if (refused !== undefined) {
-        log.info("as4.message_refused", { code: refused.error, outcome: refused.reason });
+        anonymous.log.info("as4.message_refused", { code: refused.error, outcome: refused.reason });
         metrics.count("as4_received_total", { result: refused.error });
-        return errorReply(ports, 200, refused);
+        return refused.answer === undefined ? errorReply(ports, 200, refused) : replyOf(200, refused.answer);
+      }
+      if (error instanceof PoolBusy) {
+        anonymous.log.warn("as4.message_not_taken", { component: error.lane });
+        metrics.count("as4_received_total", { result: "failed" });
+        return BUSY;
       }
       log.error("as4.message_failed", errorFields(error));
       metrics.count("as4_received_total", { result: "failed" });
@@ -105,28 +117,27 @@ interface Trusted extends ArrivedMessage {
 
 /** Opens a message and asks whether its signer may send at all. */
 async function open(
-  { own, trust, clock, jobs }: As4ReceiverPorts & { readonly jobs: Pick<As4Jobs, "open"> },
-  body: Buffer,
-  contentType: string,
+  { own, trust, authorities, clock, jobs }: As4ReceiverPorts & { readonly jobs: Pick<As4Jobs, "open"> },
+  { body, contentType, from }: Pick<Arrival, "body" | "contentType"> & { readonly from: string },
 ): Promise<Trusted> {
-  const opened = await jobs.open({
-    bytes: body,
-    contentType,
-    keys: [...own.all()],
-    payloadBytesMax: LIMITS.as4_payload_bytes_max,
-    receipt: {
-      id: randomUUID(),
-      signer: own.current(),
-      messageId: newMessageId(),
-      timestamp: isoInstant(clock.now()),
+  const now = clock.now();
+  const opened = await jobs.open(
+    {
+      bytes: body,
+      contentType,
+      keys: [...own.all()],
+      payloadBytesMax: LIMITS.as4_payload_bytes_max,
+      ...(authorities === undefined ? {} : { senders: { authorities, at: now } }),
+      receipt: { id: randomUUID(), signer: own.current(), messageId: newMessageId(), timestamp: isoInstant(now) },
     },
-  });
-  if (opened.kind === "refused")
-    throw new Refused(
-      opened.error,
-      opened.detail === undefined ? opened.reason : `${opened.reason}: ${opened.detail}`,
-      opened.messageId,
-    );
+    from,
+  );
+  if (opened.kind === "refused") {
+    const reason = opened.detail === undefined ? opened.reason : `${opened.reason}: ${opened.detail}`;
+    const refusal = new Refused(opened.error, reason, opened.messageId);
+    refusal.answer = opened.answer;
+    throw refusal;
+  }
   const verdict = await trust.judge(opened.signer);
   if (verdict.kind === "refused")
     throw new Refused(
@@ -248,6 +259,9 @@ async function entryOf(
 }
 
 const NOTHING = new Uint8Array(0);
+
+/** No worker takes the message now. Not even the answer is signed: that would be work for a worker, too. */
+const BUSY: As4Reply = { status: 503, contentType: "text/plain", body: NOTHING };
 
 /** A signed error, or, when not even that can be made, an HTTP status. */
 async function errorReply(

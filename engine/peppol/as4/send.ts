@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 
+import { PoolBusy } from "../../../validators/pool.js";
 import type { OwnKey } from "../../../validators/wss/protocol.js";
 import { isoInstant } from "../../base/clock.js";
 import type { Clock, Instant } from "../../base/clock.js";
@@ -109,7 +110,8 @@ interface Sent {
 
 async function send(ports: Sending, exchange: Exchange, target: Target, signal: AbortSignal): Promise<Sent> {
   const signer = ports.own.current();
-  const message = await build(ports, { exchange, target, signer });
+  const message = await build(ports, { exchange, target, signer }).catch(busyOrThrow);
+  if (message === "busy") return { outcome: WORKERS_BUSY, stale: false };
   if (message.kind === "refused")
     return {
       outcome: {
@@ -150,6 +152,14 @@ async function send(ports: Sending, exchange: Exchange, target: Target, signal: 
       stale,
     };
   return { outcome: { ...judged.outcome, evidence }, stale };
+}
+
+/** Nothing was tried: the document comes again soon, and its plan is not used up. */
+const WORKERS_BUSY: Outcome = { kind: "deferred", code: "WORKERS_BUSY", retryAfter_ms: LIMITS.workers_busy_retry_ms };
+
+function busyOrThrow(error: unknown): "busy" {
+  if (error instanceof PoolBusy) return "busy";
+  throw error;
 }
 
 const deferredBy = ({ reason, retryAfter_ms }: Later): Outcome => ({ kind: "deferred", code: reason, retryAfter_ms });

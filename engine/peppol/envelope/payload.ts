@@ -62,6 +62,9 @@ export function findPayload(bytes: Buffer, root: XmlElement, from: number, envel
 
 const LESS = 0x3c;
 const GREATER = 0x3e;
+const PREFIX_END = 0x3a;
+/** Behind one of these a name or a QName value may begin. */
+const WORD_OPENERS: ReadonlySet<number> = new Set(Buffer.from("<>/\"' \t\r\n"));
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 
 /** The first offset from `from` that holds no XML white space, at most `stop`. */
@@ -121,7 +124,13 @@ function startTag(
   return undefined;
 }
 
-const TAG_LIMITS = { bytes: LIMITS.sbdh_start_tag_bytes_max * 4, depth: 4, elements: 2, attributes: 256 } as const;
+const TAG_LIMITS = {
+  bytes: LIMITS.sbdh_start_tag_bytes_max * 4,
+  depth: 4,
+  elements: 2,
+  attributes: 256,
+  declarations: LIMITS.sbdh_declarations_max,
+} as const;
 
 /** Reads the start tag by the parser that reads headers, with the envelope's declarations in scope. */
 function readStartTag(tag: Buffer, root: XmlElement): XmlElement | undefined {
@@ -147,28 +156,36 @@ function inheritedBy(
   envelopeNs: string,
 ): NamespaceDeclaration[] {
   const own = new Set(element.declarations.map(({ prefix }) => prefix));
-  return root.declarations.filter(({ prefix, ns }) => {
-    if (own.has(prefix) || ns === envelopeNs) return false;
-    return prefix === "" ? ns !== "" : occurs(payload, `${prefix}:`);
-  });
+  const candidates = root.declarations.filter(({ prefix, ns }) => !own.has(prefix) && ns !== envelopeNs);
+  const used = prefixesUsed(payload, new Set(candidates.map(({ prefix }) => prefix).filter((prefix) => prefix !== "")));
+  return candidates.filter(({ prefix, ns }) => (prefix === "" ? ns !== "" : used.has(prefix)));
 }
 
-/** Whether a prefix stands where a name or a QName value may begin. */
-function occurs(payload: Buffer, prefix: string): boolean {
-  for (let at = payload.indexOf(prefix); at >= 0; at = payload.indexOf(prefix, at + 1)) {
-    const before = payload[at - 1];
-    if (
-      before === LESS ||
-      before === 0x2f ||
-      before === 0x22 ||
-      before === 0x27 ||
-      before === GREATER ||
-      isSpace(before)
-    )
-      return true;
+/**
+ * Which of the prefixes stand where a name or a QName value may begin. One walk over the payload, however many prefixes
+ * there are: from each colon back to where its word begins, and never past the colon before.
+ */
+function prefixesUsed(payload: Buffer, wanted: ReadonlySet<string>): ReadonlySet<string> {
+  const used = new Set<string>();
+  const longest = Math.max(0, ...[...wanted].map((prefix) => Buffer.byteLength(prefix)));
+  let floor = 0;
+  for (
+    let at = payload.indexOf(PREFIX_END);
+    at >= 0 && used.size < wanted.size;
+    at = payload.indexOf(PREFIX_END, at + 1)
+  ) {
+    let start = at;
+    while (start > floor && at - start <= longest && !opensWord(payload[start - 1])) start -= 1;
+    if (opensWord(payload[start - 1])) {
+      const word = payload.toString("utf8", start, at);
+      if (wanted.has(word)) used.add(word);
+    }
+    floor = at + 1;
   }
-  return false;
+  return used;
 }
+
+const opensWord = (byte: number | undefined): boolean => byte !== undefined && WORD_OPENERS.has(byte);
 
 const withDeclarations = (payload: Buffer, nameEnd: number, missing: readonly NamespaceDeclaration[]): Buffer =>
   Buffer.concat([

@@ -148,7 +148,13 @@ export function readSbd(bytes: Buffer, options: ReadSbdOptions): SbdRead | SbdRe
 
 const refused = (fault: SbdhFault): SbdRefused => ({ kind: "refused", fault });
 
-const HEAD_LIMITS = { bytes: LIMITS.sbdh_header_bytes_max, depth: 32, elements: 5_000, attributes: 64 } as const;
+const HEAD_LIMITS = {
+  bytes: LIMITS.sbdh_header_bytes_max,
+  depth: 32,
+  elements: 5_000,
+  attributes: 64,
+  declarations: LIMITS.sbdh_declarations_max,
+} as const;
 
 const looksLikeSbd = (bytes: Buffer): boolean =>
   /<(?:[\w.-]+:)?StandardBusinessDocument[\s>]/.test(bytes.toString("latin1", 0, Math.min(bytes.length, 8_192)));

@@ -12,7 +12,7 @@ import { errorFields } from "../../base/log.js";
 import type { Log, LogFields } from "../../base/log.js";
 import type { Certificate } from "./certificate.js";
 import type { Revocation, RevocationAnswer } from "./revocation.js";
-import { findPath, timeFault } from "./trust.js";
+import { createPathJudge } from "./paths.js";
 import type { Path, TrustFault, TrustStore, Usage } from "./trust.js";
 
 export type { Certificate } from "./certificate.js";
@@ -65,23 +65,9 @@ interface PkiOptions {
 
 /** Makes the judge. Signatures of a chain are checked once; time and revocation at every question. */
 export function createPki({ store, mode, revocation, clock, log }: PkiOptions): Pki {
-  const paths = new BoundedMap<string, Path | TrustFault>(LIMITS.certificate_cache_entries);
-
-  /** Three RSA verifications are saved when a certificate comes again. */
-  const pathOf = (der: Uint8Array, usage: Usage): Path | TrustFault => {
-    if (der.length > LIMITS.certificate_bytes_max) return "malformed";
-    const key = `${usage}${Buffer.from(der).toString("latin1")}`;
-    const known = paths.get(key);
-    if (known !== undefined) return known;
-    return paths.keep(key, findPath(der, usage, store));
-  };
-
-  const checkPath = (der: Uint8Array, { usage, seat, at }: CheckRequest): Path | TrustFault => {
-    const path = pathOf(der, usage);
-    if (typeof path === "string") return path;
-    if (seat !== undefined && path[0].commonName !== seat) return "name_mismatch";
-    return timeFault(path, at ?? clock.now()) ?? path;
-  };
+  const judge = createPathJudge(store);
+  const checkPath = (der: Uint8Array, request: CheckRequest): Path | TrustFault =>
+    judge(der, { ...request, at: request.at ?? clock.now() });
 
   /** Says once an hour for each certificate what an operator must know once. */
   const warnedAt = new BoundedMap<string, number>(LIMITS.revocation_warnings_max);

@@ -50,6 +50,7 @@ export const RESPONSE_LIMITS = {
   depth: LIMITS.status_depth_max,
   elements: LIMITS.status_elements_max,
   attributes: LIMITS.status_attributes_max,
+  declarations: LIMITS.status_declarations_max,
 } as const;
 
 /** cbc:ID of a response; undefined also where it is longer than any real one. */

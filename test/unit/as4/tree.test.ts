@@ -128,7 +128,7 @@ describe("what it refuses", () => {
   });
 
   test("counts above the caps are refused; at the caps it still reads", () => {
-    const limits = { ...XML_TREE_LIMITS, bytes: 1_000, depth: 3, elements: 5, attributes: 2 };
+    const limits = { ...XML_TREE_LIMITS, bytes: 1_000, depth: 3, elements: 5, attributes: 2, declarations: 2 };
     const fault = (text: string): string => {
       const tree = parseXml(Buffer.from(text), limits);
       return tree.kind === "refused" ? tree.fault : "read";
@@ -136,6 +136,8 @@ describe("what it refuses", () => {
     expect([fault("<a><a><a/></a></a>"), fault("<a><a><a><a/></a></a></a>")]).toEqual(["read", "depth"]);
     expect([fault(`<a>${"<b/>".repeat(4)}</a>`), fault(`<a>${"<b/>".repeat(5)}</a>`)]).toEqual(["read", "elements"]);
     expect([fault("<a b='' c=''/>"), fault("<a b='' c='' xmlns:p='u'/>")]).toEqual(["read", "attributes"]);
+    const declaring = (count: number): string => fault(`<a>${'<b xmlns:p="u"/>'.repeat(count)}</a>`);
+    expect([declaring(2), declaring(3)]).toEqual(["read", "declarations"]);
     expect([fault(`<a>${"x".repeat(993)}</a>`), fault(`<a>${"x".repeat(994)}</a>`)]).toEqual(["read", "too_large"]);
   });
 });

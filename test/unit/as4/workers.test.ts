@@ -96,13 +96,16 @@ async function ready(payload: Buffer, jobs = workers()): Promise<ReadyMessage> {
 }
 
 async function arrived(message: ReadyMessage, jobs = workers()): Promise<ArrivedMessage> {
-  const opened = await jobs.open({
-    bytes: message.body,
-    contentType: message.contentType,
-    keys: [bob],
-    payloadBytesMax: LIMITS.as4_payload_bytes_max,
-    receipt: { id: randomUUID(), signer: bob, messageId: "r@x", timestamp: "2026-11-20T10:00:00Z" },
-  });
+  const opened = await jobs.open(
+    {
+      bytes: message.body,
+      contentType: message.contentType,
+      keys: [bob],
+      payloadBytesMax: LIMITS.as4_payload_bytes_max,
+      receipt: { id: randomUUID(), signer: bob, messageId: "r@x", timestamp: "2026-11-20T10:00:00Z" },
+    },
+    "192.0.2.1",
+  );
   if (opened.kind === "refused") throw new Error(opened.reason);
   return opened;
 }

@@ -177,7 +177,15 @@ async function reasonsOf(step: Step, provocation: Provocation): Promise<string[]
   // What the steps before would have found out: who calls, and for whom.
   const needed = ["credential (401)", ...(provocation.after ?? [])];
   const before = STEPS.filter((other) => needed.includes(other.name) && other !== step);
-  const plan = { row, family: row.family, label: "", method: "POST", head: before, body: [watched] };
+  const plan = {
+    row,
+    family: row.family,
+    label: "",
+    method: "POST",
+    share: "api" as const,
+    head: before,
+    body: [watched],
+  };
   const all = testPorts({ authenticate: () => testCaller(), ...ports });
   const request = new RoutedRequest({ ports: all, trustedProxies: [], inflater: createInflater() }, plan, head, {
     names: ["thing"],

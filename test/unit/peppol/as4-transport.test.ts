@@ -11,8 +11,10 @@ import { systemClock } from "../../../engine/base/clock.js";
 import type { MlsType } from "../../../engine/base/config.js";
 import { sampleInvoice } from "../../../engine/invoices/sample-invoice.js";
 import type { DocumentId, FirmId, ParticipantId } from "../../../engine/base/ids.js";
+import { LIMITS } from "../../../engine/base/limits.js";
 import { silentLog } from "../../../engine/base/log.js";
 import { buildError, buildReceipt } from "../../../engine/peppol/as4/messages.js";
+import type { As4Crypto } from "../../../engine/peppol/as4/messages.js";
 import { createAs4Transport } from "../../../engine/peppol/as4/send.js";
 import type { EndpointFound } from "../../../engine/peppol/as4/ports.js";
 import type { EbmsErrorCode } from "../../../engine/peppol/as4/ebms-errors.js";
@@ -26,6 +28,7 @@ import type { Receivers } from "../../../engine/peppol/as4/send-gate.js";
 import { OUTCOMES } from "../../../engine/peppol/transport.js";
 import type { Exchange, Outcome } from "../../../engine/peppol/transport.js";
 import { inThread, plainOf } from "../../support/as4.js";
+import { PoolBusy } from "../../../validators/pool.js";
 import { accessPoint } from "../../support/as4-keys.js";
 import type { AccessPoint } from "../../support/as4-keys.js";
 import { answer, answerWith, ownOf, startPeer, trustIn } from "../../support/as4-peer.js";
@@ -102,6 +105,7 @@ async function deliver(
   one: Exchange = exchange(),
   signal: AbortSignal = new AbortController().signal,
   mlsType?: MlsType,
+  crypto: As4Crypto = inThread,
 ): Promise<Outcome> {
   const transport = createAs4Transport({
     endpoints: {
@@ -123,7 +127,7 @@ async function deliver(
     },
     trust,
     own: ownOf(us),
-    crypto: inThread,
+    crypto,
     http: http.request,
     receivers,
     evidence: archive,
@@ -520,4 +524,19 @@ describe("a receiver that is full or down", () => {
     expect((await Promise.all(slow)).map(({ kind }) => kind)).toEqual(Array.from({ length: 2 }, () => "receipt"));
     await other.stop();
   });
+});
+
+test("where no worker takes the message it is deferred for a moment: nothing was posted, and the next try delivers it", async () => {
+  const one = exchange();
+  const full: As4Crypto = async (kind, input) => {
+    if (kind === "as4.seal") throw new PoolBusy("large");
+    return inThread(kind, input);
+  };
+  expect(await deliver(one, undefined, undefined, full)).toEqual({
+    kind: "deferred",
+    code: "WORKERS_BUSY",
+    retryAfter_ms: LIMITS.workers_busy_retry_ms,
+  });
+  expect(peer.arrived).toEqual([]);
+  expect((await deliver(one)).kind).toBe("receipt");
 });

@@ -143,7 +143,9 @@ test(
 test("a full queue refuses with PoolBusy, and what it had accepted is finished", async () => {
   const workers = open({ queueMax: 5 });
   const outcomes = await Promise.allSettled(
-    Array.from({ length: 12 }, (_, n) => workers.validate(invoiceWithLines(1, { number: `${n}` }), OPTIONS)),
+    Array.from({ length: 12 }, (_, n) =>
+      workers.validate(invoiceWithLines(1, { number: `${n}` }), { ...OPTIONS, fairnessKey: `${n}` }),
+    ),
   );
   const refused = outcomes.filter((o) => o.status === "rejected");
   expect(refused.map((o) => o.reason as unknown)).toSatisfy((reasons: unknown[]) =>
@@ -167,7 +169,9 @@ test("a participant with one document does not wait for another's two hundred", 
 test("waiting bytes are bounded too", async () => {
   const bytes = invoiceWithLines(1);
   const workers = open({ queueBytesMax: bytes.length + 1_000 });
-  const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => workers.validate(bytes, OPTIONS)));
+  const outcomes = await Promise.allSettled(
+    [1, 2, 3, 4].map((n) => workers.validate(bytes, { ...OPTIONS, fairnessKey: `${n}` })),
+  );
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "rejected"]);
 });
 
@@ -226,9 +230,14 @@ test("a worker that cannot start fails the job instead of being tried for ever",
 });
 
 test("keys take turns in the queue, and items of one key keep their order", () => {
-  const queue = new FairQueue<string>();
-  for (const item of ["a1", "a2", "a3", "b1", "c1", "c2"]) queue.push(item.charAt(0), item);
-  expect(Array.from({ length: 6 }, () => queue.take())).toEqual(["a1", "b1", "c1", "a2", "c2", "a3"]);
+  const queue = new FairQueue<{ readonly name: string; readonly size: number }>();
+  for (const name of ["a1", "a2", "a3", "b1", "c1", "c2"]) queue.push(name.charAt(0), { name, size: 10 });
+  expect([queue.held, queue.heldBy("a"), queue.heldBy("d")]).toEqual([
+    { jobs: 6, bytes: 60 },
+    { jobs: 3, bytes: 30 },
+    { jobs: 0, bytes: 0 },
+  ]);
+  expect(Array.from({ length: 6 }, () => queue.take()?.name)).toEqual(["a1", "b1", "c1", "a2", "c2", "a3"]);
   expect(queue.take()).toBeUndefined();
-  expect(queue.size).toBe(0);
+  expect(queue.held).toEqual({ jobs: 0, bytes: 0 });
 });

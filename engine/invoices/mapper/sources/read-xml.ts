@@ -16,6 +16,7 @@ const BOUNDS = {
   depth: LIMITS.mapper_xml_depth_max,
   elements: LIMITS.mapper_xml_elements_max,
   attributes: LIMITS.mapper_xml_attributes_max,
+  declarations: LIMITS.mapper_xml_declarations_max,
 };
 
 const FAULTS: Readonly<Record<XmlFault, string>> = {
@@ -28,6 +29,7 @@ const FAULTS: Readonly<Record<XmlFault, string>> = {
   depth: `The XML is nested deeper than ${LIMITS.mapper_xml_depth_max} levels.`,
   elements: `The XML has more than ${LIMITS.mapper_xml_elements_max} elements.`,
   attributes: `An element has more than ${LIMITS.mapper_xml_attributes_max} attributes.`,
+  declarations: `The XML declares more than ${LIMITS.mapper_xml_declarations_max} namespaces.`,
   duplicate_attribute: "An element has the same attribute twice.",
   namespace: "A prefix in the XML is not declared, or declared wrongly.",
   malformed: "The XML is not well-formed.",

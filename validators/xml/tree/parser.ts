@@ -1,5 +1,6 @@
 /** The parser behind tree.ts: one pass over the octets, a stack instead of recursion. */
 import { isUtf8 } from "node:buffer";
+import { Bindings } from "./bindings.js";
 import { codePointIsXmlChar, isQualifiedName } from "./characters.js";
 import type {
   NamespaceDeclaration,
@@ -11,7 +12,7 @@ import type {
   XmlHead,
   XmlRefused,
   XmlTreeLimits,
-} from "./tree-nodes.js";
+} from "./nodes.js";
 
 const XML_NS = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NS = "http://www.w3.org/2000/xmlns/";
@@ -67,11 +68,11 @@ const NAMED: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', a
 /** A node while the parser still writes it; readers see the readonly shape. */
 type Unfinished<T> = { -readonly [K in keyof T]: T[K] extends readonly (infer Item)[] ? Item[] : T[K] };
 
-type Scope = ReadonlyMap<string, string>;
 interface Open {
   readonly element: Unfinished<XmlElement>;
   readonly name: string;
-  readonly scope: Scope;
+  /** What was bound before its own declarations. */
+  readonly mark: number;
 }
 
 class TreeParser {
@@ -79,11 +80,14 @@ class TreeParser {
   readonly #limits: XmlTreeLimits;
   #at = 0;
   #elements = 0;
+  #declarations = 0;
+  readonly #scope = new Bindings();
   readonly #open: Open[] = [];
 
   constructor(bytes: Uint8Array, limits: XmlTreeLimits) {
     this.#source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
     this.#limits = limits;
+    this.#scope.bind("xml", XML_NS);
   }
 
   document(): XmlDocument {
@@ -199,13 +203,14 @@ class TreeParser {
     this.#at += 1;
 
     const parent = this.#open.at(-1);
-    const scope = this.#scopeOf(parent?.scope, declarations);
+    const { mark } = this.#scope;
+    this.#scope.declare(declarations);
     const { prefix, local } = split(name);
     const element: Unfinished<XmlElement> = {
       kind: "element",
       prefix,
       local,
-      ns: this.#resolve(scope, prefix, start),
+      ns: this.#resolve(prefix, start),
       attributes,
       declarations,
       children: [],
@@ -213,11 +218,12 @@ class TreeParser {
       end: empty ? this.#at : 0,
     };
     for (const attribute of attributes) {
-      if (attribute.prefix !== "") attribute.ns = this.#resolve(scope, attribute.prefix, start);
+      if (attribute.prefix !== "") attribute.ns = this.#resolve(attribute.prefix, start);
     }
     this.#checkExpandedNames(attributes, start);
     parent?.element.children.push(element);
-    if (!empty) this.#open.push({ element, name, scope });
+    if (empty) this.#scope.undo(mark);
+    else this.#open.push({ element, name, mark });
     return element;
   }
 
@@ -228,6 +234,7 @@ class TreeParser {
     if (this.#source[this.#at] !== ">") this.#refuse("malformed");
     this.#at += 1;
     current.element.end = this.#at;
+    this.#scope.undo(current.mark);
     this.#open.pop();
   }
 
@@ -278,18 +285,13 @@ class TreeParser {
     if (prefix === "xmlns" || ns === XMLNS_NS || xmlPrefix !== (ns === XML_NS) || (prefix !== "" && ns === "")) {
       this.#refuse("namespace", at);
     }
+    this.#declarations += 1;
+    if (this.#declarations > this.#limits.declarations) this.#refuse("declarations", at);
     return { prefix, ns };
   }
 
-  #scopeOf(outer: Scope | undefined, declarations: readonly NamespaceDeclaration[]): Scope {
-    if (outer !== undefined && declarations.length === 0) return outer;
-    const scope = new Map(outer ?? [["xml", XML_NS]]);
-    for (const { prefix, ns } of declarations) scope.set(prefix, ns);
-    return scope;
-  }
-
-  #resolve(scope: Scope, prefix: string, at: number): string {
-    const ns = scope.get(prefix);
+  #resolve(prefix: string, at: number): string {
+    const ns = this.#scope.get(prefix);
     if (ns === undefined && prefix !== "") return this.#refuse("namespace", at);
     return ns ?? "";
   }

@@ -62,6 +62,7 @@ export const TREE_FAULTS = [
   "depth",
   "elements",
   "attributes",
+  "declarations",
   "duplicate_attribute",
   "namespace",
   "malformed",
@@ -84,6 +85,8 @@ export interface XmlTreeLimits {
   readonly elements: number;
   /** Attributes and namespace declarations of one element. */
   readonly attributes: number;
+  /** Namespace declarations in the document. */
+  readonly declarations: number;
 }
 
 /** The opening of a document: its root, still open, and the first child element of the root, complete. */

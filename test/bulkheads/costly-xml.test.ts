@@ -1,0 +1,152 @@
+/**
+ * XML whose cost could be more than its size: work is counted, not timed. Bindings of prefixes are written to maps and
+ * colons are looked for in buffers, so that both are counted there.
+ */
+import { expect, test, vi } from "vitest";
+
+import { LIMITS } from "../../engine/base/limits.js";
+import { readSbd } from "../../engine/peppol/envelope/read.js";
+import { RESPONSE_LIMITS } from "../../engine/peppol/responses/application-response.js";
+import { readResponse } from "../../validators/responses.js";
+import { canonicalizeDocument } from "../../validators/xml/c14n.js";
+import { parseXml, XML_TREE_LIMITS } from "../../validators/xml/tree.js";
+import type { XmlDocument } from "../../validators/xml/tree.js";
+
+const LARGE = { ...XML_TREE_LIMITS, bytes: 30_000_000, elements: 250_000, attributes: 256 };
+
+function parsed(text: string, limits = LARGE): XmlDocument {
+  const tree = parseXml(Buffer.from(text), limits);
+  if (tree.kind === "refused") throw new Error(`${tree.fault} at ${tree.at}`);
+  return tree;
+}
+
+/** How often an entry of a map is written while `act` runs; an entry that is copied counts like a new one. */
+function written(act: () => unknown): number {
+  const set = vi.spyOn(Map.prototype, "set");
+  try {
+    act();
+    return set.mock.calls.length;
+  } finally {
+    set.mockRestore();
+  }
+}
+
+/** So many prefixes around so many children, each with a declaration of its own. */
+function declaring(prefixes: number, children: number): string {
+  const depth = Math.ceil(prefixes / 200);
+  const open = Array.from({ length: depth }, (_, level) => {
+    const count = Math.min(200, prefixes - level * 200);
+    return `<e ${Array.from({ length: count }, (_, i) => `xmlns:p${level * 200 + i}="urn:${i}"`).join(" ")}>`;
+  });
+  return `${open.join("")}${'<c xmlns:p1="urn:c"><p1:d/></c>'.repeat(children)}${"</e>".repeat(depth)}`;
+}
+
+test("8,000 prefixes around 2,000 declaring children are refused at the first declaration too many", () => {
+  const bytes = Buffer.from(declaring(8_000, 2_000));
+  let fault = "";
+  const work = written(() => {
+    const tree = parseXml(bytes, LARGE);
+    fault = tree.kind === "refused" ? tree.fault : "";
+  });
+  expect(fault).toBe("declarations");
+  expect(work).toBeLessThan(3 * XML_TREE_LIMITS.declarations);
+});
+
+test.each([
+  ["parsing", undefined],
+  ["exclusive canonical form", "exclusive"],
+  ["inclusive canonical form", "inclusive"],
+] as const)("%s costs as much for each declaration, however many prefixes are in scope around it", (_, method) => {
+  const work = (prefixes: number, children: number): number => {
+    const text = declaring(prefixes, children);
+    if (method === undefined) return written(() => parsed(text));
+    const tree = parsed(text);
+    return written(() => canonicalizeDocument(tree, { method }));
+  };
+  const few = work(10, 1_000);
+  expect(work(1_010, 1_000) - few).toBeLessThanOrEqual(4 * 1_000);
+  expect(work(2_010, 1_000) - few).toBeLessThanOrEqual(4 * 2_000);
+  expect(work(10, 2_000)).toBeLessThanOrEqual(2 * few);
+});
+
+test("a PrefixList of thousands of prefixes is gone through once, not at every element", () => {
+  const listed = Array.from({ length: 5_000 }, (_, i) => `q${i}`);
+  const tree = parsed(`<a xmlns:q1="urn:1">${"<b/>".repeat(1_000)}</a>`);
+  const has = vi.spyOn(Map.prototype, "has");
+  const text = canonicalizeDocument(tree, { method: "exclusive", inclusivePrefixes: listed });
+  const asked = has.mock.calls.length;
+  has.mockRestore();
+  expect(text.startsWith('<a xmlns:q1="urn:1"><b></b>')).toBe(true);
+  expect(asked).toBeLessThanOrEqual(listed.length + 1_000);
+});
+
+const SBDH_NS = "http://www.unece.org/cefact/namespaces/StandardBusinessDocumentHeader";
+
+/** A standard business document that is read to its payload: so many prefixes are declared around it. */
+function business(prefixes: readonly string[], payload: string): Buffer {
+  const declared = prefixes.map((prefix) => ` xmlns:${prefix}="urn:${prefix}"`).join("");
+  const party = (name: string): string =>
+    `<${name}><Identifier Authority="iso6523-actorid-upis">0245:2020202020</Identifier></${name}>`;
+  const scope = (type: string, value: string): string =>
+    `<Scope><Type>${type}</Type><InstanceIdentifier>${value}</InstanceIdentifier></Scope>`;
+  return Buffer.from(
+    `<StandardBusinessDocument xmlns="${SBDH_NS}"${declared}><StandardBusinessDocumentHeader>` +
+      `<HeaderVersion>1.0</HeaderVersion>${party("Sender")}${party("Receiver")}<DocumentIdentification>` +
+      `<Standard>urn:x</Standard><TypeVersion>2.1</TypeVersion><InstanceIdentifier>i</InstanceIdentifier>` +
+      `<Type>Invoice</Type><CreationDateAndTime>2026-11-20T10:00:00Z</CreationDateAndTime></DocumentIdentification>` +
+      `<BusinessScope>${scope("DOCUMENTID", "d")}${scope("PROCESSID", "p")}${scope("COUNTRY_C1", "SK")}</BusinessScope>` +
+      `</StandardBusinessDocumentHeader>${payload}</StandardBusinessDocument>`,
+  );
+}
+
+function searches(bytes: Buffer): { readonly kind: string; readonly count: number; readonly inherited: number } {
+  const indexOf = vi.spyOn(Buffer.prototype, "indexOf");
+  try {
+    const read = readSbd(bytes, { mode: "inbound" });
+    const inherited = read.kind === "sbd" ? read.payload.inherited.length : 0;
+    return { kind: read.kind === "sbd" ? "sbd" : read.fault, count: indexOf.mock.calls.length, inherited };
+  } finally {
+    indexOf.mockRestore();
+  }
+}
+
+test("a payload of p:p:p:… is walked once, however many prefixes its envelope declares", () => {
+  const prefixes = Array.from({ length: 60 }, (_, i) => "p".repeat(i + 1));
+  const colons = 20_000;
+  const payload = `<Invoice xmlns="urn:x">x${`${"p".repeat(60)}:`.repeat(colons)}</Invoice>`;
+  const many = searches(business(prefixes, payload));
+  const one = searches(business(["p"], payload));
+  expect([many.kind, one.kind, many.inherited]).toEqual(["sbd", "sbd", 0]);
+  expect(many.count).toBeLessThanOrEqual(one.count + prefixes.length);
+});
+
+test("a prefix that only the envelope declares is still found where a name or a value begins, and nowhere else", () => {
+  const inherited = (payload: string): readonly string[] => {
+    const read = readSbd(business(["cac", "c", "x"], payload), { mode: "inbound" });
+    return read.kind === "sbd" ? read.payload.inherited : [read.fault];
+  };
+  expect(inherited('<Invoice xmlns="urn:x"><cac:A/></Invoice>')).toEqual(["cac"]);
+  expect(inherited('<Invoice xmlns="urn:x"><A t="x:int">c:d</A></Invoice>')).toEqual(["c", "x"]);
+  expect(inherited('<Invoice xmlns="urn:x">ac:d a(c:d) cac :: xx:y</Invoice>')).toEqual([]);
+});
+
+test("a payload of colons is read with one search for each", () => {
+  const text = ":".repeat(100_000);
+  const { kind, count } = searches(business(["p", "q"], `<Invoice xmlns="urn:x">${text}</Invoice>`));
+  expect(kind).toBe("sbd");
+  expect(count).toBeLessThanOrEqual(text.length + 100);
+});
+
+test("a status of 332 KB costs as much for each declaration, however many prefixes its root declares", () => {
+  const UBL = "urn:oasis:names:specification:ubl:schema:xsd";
+  const line = `<cac:LineResponse xmlns:cac="${UBL}:CommonAggregateComponents-2"/>`;
+  const prefixes = Array.from({ length: 30 }, (_, i) => ` xmlns:p${i}="urn:p"`).join("");
+  const lines = Math.floor(332_000 / line.length);
+  const bytes = Buffer.from(
+    `<ApplicationResponse xmlns="${UBL}:ApplicationResponse-2"${prefixes}>` +
+      `<cac:DocumentResponse xmlns:cac="urn:other">${line.repeat(lines)}</cac:DocumentResponse></ApplicationResponse>`,
+  );
+  const work = written(() => readResponse({ bytes, limits: RESPONSE_LIMITS, entriesMax: 20 }));
+  expect(bytes.length).toBeLessThan(LIMITS.status_bytes_max);
+  expect(work).toBeLessThanOrEqual(4 * (lines + 32));
+});
