@@ -4,11 +4,11 @@
  * free, and once in LIMITS.box_poll_ms.
  */
 import { boxAgenda } from "../engine/documents/box/agenda.js";
-import type { BoxAgendaPorts, ClaimedItem } from "../engine/documents/box/agenda.js";
+import type { BoxAgendaPorts, ClaimedItem, Room } from "../engine/documents/box/agenda.js";
 import { pruneBox } from "../engine/documents/box/retention.js";
+import type { BoxItemId } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
-import type { Log } from "../engine/base/log.js";
 import { createWake, within } from "../engine/events/wake.js";
 import type { BoxKind } from "./box.js";
 import type { ActorSystem } from "./system.js";
@@ -16,9 +16,6 @@ import type { ActorSystem } from "./system.js";
 interface BoxDispatcherPorts extends BoxAgendaPorts {
   readonly actors: ActorSystem;
   readonly box: BoxKind;
-  readonly log: Log;
-  /** Of this process and those before it on this machine. */
-  readonly node: string;
 }
 
 /** The loop of one node that takes items of the Box whose time has come. */
@@ -31,32 +28,34 @@ export interface BoxDispatcher {
 
 /** What is under way on this node. */
 class Hand {
-  #items = 0;
+  /** Bounded by LIMITS.box_dispatches_max, which `room` tells whoever claims. */
+  readonly #items = new Set<BoxItemId>();
   #bytes = 0;
   #idle: () => void = () => undefined;
 
   /** What may still be taken. */
-  room(): { readonly places: number; readonly bytes: number; readonly one: boolean } {
+  room(): Room {
     return {
-      places: LIMITS.box_dispatches_max - this.#items,
+      places: LIMITS.box_dispatches_max - this.#items.size,
       bytes: Math.max(0, LIMITS.box_dispatch_bytes_max - this.#bytes),
-      one: this.#items === 0,
+      one: this.#items.size === 0,
+      working: [...this.#items],
     };
   }
 
-  take({ payloadBytes }: ClaimedItem): () => void {
-    this.#items += 1;
+  take({ id, payloadBytes }: ClaimedItem): () => void {
+    this.#items.add(id);
     this.#bytes += payloadBytes;
     return () => {
-      this.#items -= 1;
+      this.#items.delete(id);
       this.#bytes -= payloadBytes;
-      if (this.#items === 0) this.#idle();
+      if (this.#items.size === 0) this.#idle();
     };
   }
 
   /** Resolves when nothing is under way. One waiter at a time. */
   whenIdle(): Promise<void> {
-    return this.#items === 0
+    return this.#items.size === 0
       ? Promise.resolve()
       : new Promise((resolve) => {
           this.#idle = resolve;

@@ -46,6 +46,8 @@ export function boxKind(ports: BoxPorts): BoxKind {
     ...ports,
     accept: (id, request) => actors.ask(document, id, "Accept", request),
   };
+  // The dispatcher does not know of what is taken for a caller that waits, and frees what it does not know of.
+  const forCaller = `${ports.owner}#now`;
   return {
     name: "box",
     idle_ms: 0,
@@ -56,8 +58,8 @@ export function boxKind(ports: BoxPorts): BoxKind {
         return { reply: { item: await readBoxItem(sql, wish.firmId, id), isNew } };
       },
       Operate: async (_, step) => {
-        const taken = await operate(ports, step);
-        if (taken !== undefined) await dispatchItem(dispatch, taken);
+        const taken = await operate({ ...ports, owner: forCaller }, step);
+        if (taken !== undefined) await dispatchItem({ ...dispatch, owner: forCaller }, taken);
         return { reply: await readBoxItem(sql, step.firmId, step.id) };
       },
       Dispatch: async (_, item) => {

@@ -188,6 +188,8 @@ export const LIMITS = {
   webhook_per_endpoint: 4,
   /** A lease outlives the attempt, which the outbound client bounds. */
   webhook_lease_ms: 60 * SECOND_MS,
+  /** Attempts at one delivery in a row that were begun and never ended, after which it is a dead letter. Ours. */
+  webhook_begun_max: 10,
   /** Failures in a row after which an endpoint rests; the rest doubles from the first to the last. Ours. */
   webhook_breaker_failures: 5,
   webhook_rest_ms: 5 * SECOND_MS,

@@ -17,6 +17,7 @@ export const LOG_EVENTS = {
   "box.dispatch_failed": "Handing an item of the Box over ended in a fault of ours; it is tried again.",
   "box.due_unreadable": "Due items of the Box could not be read; the next look comes soon.",
   "box.end_unwritable": "The end of a dispatch could not be written; the item is taken again when its lease ends.",
+  "box.leases_freed": "Items of the Box that a dead process, or nobody, was at are free for others.",
   "box.prune_failed": "Items of the Box that have ended could not be removed; the next pass tries again.",
   "child.died": "A child process has ended by itself.",
   "child.restart_failed": "A child process that had ended could not be started again.",
@@ -103,6 +104,7 @@ export const LOG_EVENTS = {
   "webhook.attempt_unwritten":
     "What became of an attempt to tell a receiver of an event could not be written; it is made again.",
   "webhook.disabled": "A subscription was switched off: its receiver said that it is gone, or failed for days.",
+  "webhook.leases_freed": "Deliveries that a dead process, or nobody, was at are free for others.",
   "webhook.look_failed": "Events or deliveries could not be read; the next look comes soon.",
 } as const satisfies Readonly<Record<string, string>>;
 

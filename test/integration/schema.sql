@@ -16,6 +16,7 @@ table api_key
   created_at timestamp with time zone not null
   last_used_at timestamp with time zone
   deactivated_at timestamp with time zone
+  successor_id uuid
   constraint api_key_check: CHECK (((key_type = 'sk_live'::text) = (firm_id IS NOT NULL)))
   constraint api_key_check1: CHECK (((key_type = 'sk_int'::text) = (integrator_id IS NOT NULL)))
   constraint api_key_check2: CHECK (((scoped_firm_id IS NULL) OR (key_type = 'sk_int'::text)))
@@ -30,6 +31,7 @@ table api_key
   constraint api_key_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint api_key_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
   constraint api_key_scoped_firm_id_fkey: FOREIGN KEY (scoped_firm_id) REFERENCES firm(id)
+  constraint api_key_successor_id_fkey: FOREIGN KEY (successor_id) REFERENCES api_key(id)
   constraint api_key_pkey: PRIMARY KEY (id)
   constraint api_key_prefix_key: UNIQUE (prefix)
   constraint api_key_secret_sha256_key: UNIQUE (secret_sha256)
@@ -107,6 +109,7 @@ table box_item
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   payload_gone boolean not null default false
+  binding_generation integer
   with options: fillfactor=70
   constraint box_item_check: CHECK (((status <> ALL (ARRAY['ready'::text, 'scheduled'::text])) OR (due_at IS NOT NULL)))
   constraint box_item_check1: CHECK (((status = ANY (ARRAY['ready'::text, 'scheduled'::text, 'sending'::text, 'retrying'::text])) OR (due_at IS NULL)))
@@ -997,8 +1000,10 @@ table webhook_delivery
   settled_at timestamp with time zone
   resolved_at timestamp with time zone
   resolution text
+  begun integer not null default 0
   with options: fillfactor=70, autovacuum_vacuum_scale_factor=0.05
   constraint webhook_delivery_attempts_check: CHECK ((attempts >= 0))
+  constraint webhook_delivery_begun_check: CHECK ((begun >= 0))
   constraint webhook_delivery_check: CHECK (((status = ANY (ARRAY['SUCCESS'::text, 'FAILED'::text])) = (settled_at IS NOT NULL)))
   constraint webhook_delivery_check1: CHECK (((settled_at IS NULL) OR ((due_at IS NULL) AND (lease_owner IS NULL))))
   constraint webhook_delivery_check2: CHECK (((due_at IS NULL) OR (endpoint_id IS NOT NULL)))
@@ -1007,7 +1012,8 @@ table webhook_delivery
   constraint webhook_delivery_status_check: CHECK ((status = ANY (ARRAY['PENDING'::text, 'RETRYING'::text, 'SUCCESS'::text, 'FAILED'::text])))
   constraint webhook_delivery_subscription_id_fkey: FOREIGN KEY (subscription_id) REFERENCES webhook_subscription(id)
   constraint webhook_delivery_pkey: PRIMARY KEY (id)
-  index webhook_delivery_age: CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING btree (created_at)
+  index webhook_delivery_age_other: CREATE INDEX webhook_delivery_age_other ON public.webhook_delivery USING btree (created_at) WHERE (status <> 'SUCCESS'::text)
+  index webhook_delivery_age_taken: CREATE INDEX webhook_delivery_age_taken ON public.webhook_delivery USING btree (created_at) WHERE (status = 'SUCCESS'::text)
   index webhook_delivery_dead: CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (owner_id, firm_id, "position") WHERE ((status = 'FAILED'::text) AND (resolved_at IS NULL))
   index webhook_delivery_document: CREATE INDEX webhook_delivery_document ON public.webhook_delivery USING btree (document_id, subscription_id, place) WHERE (due_at IS NOT NULL)
   index webhook_delivery_due: CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (endpoint_id, due_at) WHERE (due_at IS NOT NULL)
@@ -1693,15 +1699,20 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.box_is_allowed(p_firm uuid, p_integrator uuid, p_sender text)
+CREATE OR REPLACE FUNCTION public.box_is_allowed(p_firm uuid, p_key uuid, p_integrator uuid, p_generation integer, p_sender text)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
   select exists (select 1 from participant as p where p.key = lower(p_sender) and p.firm_id = p_firm)
+    and not key_has_ended(p_key)
     and (p_integrator is null or exists (
       select 1 from firm_binding as b
-      where b.firm_id = p_firm and b.integrator_id = p_integrator and b.state = 'active' and 'documents:send' = any (b.scopes)))
+      join integrator as i on i.id = b.integrator_id
+      join firm as f on f.id = b.firm_id
+      where b.firm_id = p_firm and b.integrator_id = p_integrator and b.state = 'active' and 'documents:send' = any (b.scopes)
+        and b.revoked_generation <= coalesce(p_generation, b.revoked_generation)
+        and (f.sandbox or i.production_authorized)))
 $function$
 
 CREATE OR REPLACE FUNCTION public.box_item_follows()
@@ -1759,13 +1770,24 @@ begin
     failing_since = case when p_active then null else failing_since end,
     seen_from = case when p_active and not v_before.active then pg_current_snapshot() else seen_from end
   where id = p_id;
-  if p_with_url then
-    -- What waits goes to the new place, or waits to be pulled there.
-    update webhook_delivery as d set endpoint_id = s.endpoint_id, due_at = case when s.endpoint_id is null then null
-        when d.due_at is null then clock_timestamp() else d.due_at end,
-      lease_owner = null, status = case when s.endpoint_id is null then 'PENDING' else d.status end
-    from webhook_subscription as s
-    where s.id = p_id and d.subscription_id = p_id and d.settled_at is null;
+  if p_with_url and p_url is distinct from v_before.url then
+    perform 1 from webhook_delivery as d where d.subscription_id = p_id and d.settled_at is null order by d.id for update;
+    -- What waits goes to the new place, each document's events in their order, or waits to be pulled there. An attempt under
+    -- way says nothing of the new place, so that its end is not written any more, and the event goes there too.
+    update webhook_delivery as d set endpoint_id = s.endpoint_id, lease_owner = null, begun = 0,
+      status = case when s.endpoint_id is null then 'PENDING' else d.status end,
+      due_at = case
+        when s.endpoint_id is null then null
+        when d.due_at is null and o.turn > 1 then 'infinity'
+        when d.due_at is null or d.lease_owner is not null then clock_timestamp()
+        else d.due_at
+      end
+    from webhook_subscription as s cross join (
+      select w.id, case when w.replay_of is null
+        then row_number() over (partition by w.document_id, w.replay_of is null order by w.place) else 1 end as turn
+      from webhook_delivery as w where w.subscription_id = p_id and w.settled_at is null
+    ) as o
+    where s.id = p_id and d.id = o.id;
   end if;
   if p_active = false then perform end_webhook_deliveries(p_id, 'subscription_inactive'); end if;
   perform append_audit(p_audit, 'webhook.changed', p_firm, p_integrator, 'webhook', p_id::text,
@@ -1804,7 +1826,8 @@ AS $function$
     returning i.*, before.due_at as was_due, chosen.n
   )
   select t.id, t.firm_id, t.key_id, t.external_id, t.version, t.sender, t.receiver, t.document_type_id, t.process_id, t.document_id,
-    t.tries, extract(epoch from t.locked_at - t.was_due)::double precision * 1000, box_is_allowed(t.firm_id, t.integrator_id, t.sender),
+    t.tries, extract(epoch from t.locked_at - t.was_due)::double precision * 1000,
+    box_is_allowed(t.firm_id, t.key_id, t.integrator_id, t.binding_generation, t.sender),
     p.key_id, p.sealed, t.payload_bytes
   from taken as t join box_payload as p on p.item_id = t.id
   order by t.n
@@ -1847,48 +1870,6 @@ AS $function$
     for update skip locked
   ) as o
   cross join lateral take_attempt(o.id, p_owner, p_lease_ms) as a
-$function$
-
-CREATE OR REPLACE FUNCTION public.claim_webhooks(p_owner text, p_lease_ms integer, p_places integer, p_per_endpoint integer, p_breaker integer)
- RETURNS TABLE(id uuid)
- LANGUAGE sql
-AS $function$
-  with recursive waiting (id) as (
-    (select d.endpoint_id from webhook_delivery as d where d.due_at is not null order by d.endpoint_id limit 1)
-    union all
-    select (
-      select d.endpoint_id from webhook_delivery as d
-      where d.due_at is not null and d.endpoint_id > waiting.id order by d.endpoint_id limit 1
-    )
-    from waiting where waiting.id is not null
-  ), open as (
-    select w.id, w.failures from webhook_endpoint as w
-    where w.id in (select waiting.id from waiting) and (w.rest_until is null or w.rest_until <= now())
-    for no key update skip locked
-  ), free as (
-    select open.id, least(p_places, case when open.failures >= p_breaker then 1 else p_per_endpoint end - (
-      select count(*) from webhook_delivery as l
-      where l.endpoint_id = open.id and l.lease_owner is not null and l.due_at > now()
-    )) as places
-    from open
-  ), due as materialized (
-    select t.id, t.endpoint_id, t.due_at
-    from free cross join lateral (
-      select d.id, d.endpoint_id, d.due_at from webhook_delivery as d
-      where d.endpoint_id = free.id and d.due_at <= now()
-      order by d.due_at limit greatest(free.places, 0)
-      for update skip locked
-    ) as t
-  ), turns as (
-    select due.id, due.due_at, row_number() over (partition by due.endpoint_id order by due.due_at) as turn from due
-  ), chosen as (
-    select turns.id from turns order by turns.turn, turns.due_at limit p_places
-  )
-  update webhook_delivery as d
-  set lease_owner = p_owner, attempted_at = clock_timestamp(),
-    due_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
-  from chosen where d.id = chosen.id
-  returning d.id
 $function$
 
 CREATE OR REPLACE FUNCTION public.claim_white_label(p_limit integer, p_lease_ms integer, p_now timestamp with time zone)
@@ -1977,11 +1958,12 @@ declare
 begin
   insert into box_item (
     id, firm_id, integrator_id, key_id, external_id, status, version, sender, receiver, document_type_id, process_id, payload_sha256,
-    payload_bytes, scheduled_for, due_at, document_id, status_since, created_at, updated_at
+    payload_bytes, scheduled_for, due_at, document_id, status_since, created_at, updated_at, binding_generation
   ) values (
     v_id, v_firm, (p_item ->> 'integratorId')::uuid, (p_item ->> 'keyId')::uuid, p_item ->> 'externalId', v_status, 1,
     p_item ->> 'sender', p_item ->> 'receiver', p_item ->> 'documentTypeId', p_item ->> 'processId', p_payload_sha256,
-    (p_item ->> 'payloadBytes')::integer, v_scheduled, coalesce(v_scheduled, clock_timestamp()), v_id, clock_timestamp(), v_now, v_now
+    (p_item ->> 'payloadBytes')::integer, v_scheduled, coalesce(v_scheduled, clock_timestamp()), v_id, clock_timestamp(), v_now, v_now,
+    (select g.binding_generation from integrator as g where g.id = (p_item ->> 'integratorId')::uuid)
   ) on conflict do nothing;
   if found then
     insert into box_payload (item_id, key_id, sealed, metadata_sealed)
@@ -2264,9 +2246,11 @@ CREATE OR REPLACE FUNCTION public.delete_webhook(p_id uuid, p_firm uuid, p_integ
  LANGUAGE plpgsql
 AS $function$
 begin
-  update webhook_subscription set deleted_at = p_now, active = false
-    where id = p_id and firm_id = p_firm and integrator_id is not distinct from p_integrator and deleted_at is null;
+  perform 1 from webhook_subscription
+    where id = p_id and firm_id = p_firm and integrator_id is not distinct from p_integrator and deleted_at is null for update;
   if not found then return false; end if;
+  update webhook_subscription set deleted_at = p_now, active = false where id = p_id;
+  perform 1 from webhook_delivery as d where d.subscription_id = p_id and d.settled_at is null order by d.id for update;
   update webhook_delivery set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(),
       cause = 'subscription_deleted'
     where subscription_id = p_id and settled_at is null;
@@ -2281,9 +2265,9 @@ AS $function$
 declare
   v_subscription webhook_subscription;
 begin
-  update webhook_subscription set active = false, disabled_reason = p_reason
-    where id = p_id and active returning * into v_subscription;
+  perform 1 from webhook_subscription where id = p_id and active for update;
   if not found then return false; end if;
+  update webhook_subscription set active = false, disabled_reason = p_reason where id = p_id returning * into v_subscription;
   perform end_webhook_deliveries(p_id, 'subscription_disabled');
   perform append_audit(p_audit, 'webhook.disabled', v_subscription.firm_id, v_subscription.integrator_id, 'webhook', p_id::text,
     jsonb_build_object('reason', p_reason));
@@ -2595,12 +2579,14 @@ $function$
 
 CREATE OR REPLACE FUNCTION public.end_webhook_deliveries(p_id uuid, p_cause text)
  RETURNS void
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
+begin
+  perform 1 from webhook_delivery as d where d.subscription_id = p_id and d.due_at is not null order by d.id for update;
   update webhook_delivery
   set status = 'FAILED', due_at = null, lease_owner = null, settled_at = clock_timestamp(), cause = p_cause
-  where subscription_id = p_id and due_at is not null
-$function$
+  where subscription_id = p_id and due_at is not null;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.evidence_text(e evidence)
  RETURNS text
@@ -2632,19 +2618,37 @@ begin
     order by f.transaction_id desc, f.feed_position desc limit 1;
   if not found then return; end if;
 
+  perform 1 from webhook_subscription as s
+    where s.deleted_at is null and s.active
+      and s.firm_id in (select f.firm_id from read_feed(v_from.transaction_id, v_from.position, p_limit) as f)
+    order by s.id for key share;
   perform 1 from webhook_delivery as h
     where h.due_at is not null
       and h.document_id in (select f.document_id from read_feed(v_from.transaction_id, v_from.position, p_limit) as f)
     order by h.id for update;
 
-  with told as (
+  with page as (
+    select f.id, f.kind, f.document_id, f.firm_id, f.occurred_at, f.transaction_id, f.feed_position, f.part
+    from read_feed(v_from.transaction_id, v_from.position, p_limit) as f
+    where (f.transaction_id, f.feed_position) <= (v_to.transaction_id, v_to.feed_position)
+  ), ahead as (
+    select e.id, e.kind, e.document_id, e.firm_id, e.occurred_at, e.transaction_id, e.position as feed_position, 0::smallint as part
+    from (select document_id, max(feed_position) as last from page group by document_id) as p
+    join document_event as e on e.document_id = p.document_id and e.position < p.last
+    where v_to.events >= p_limit and e.feed
+      and (e.transaction_id, e.position) > (v_to.transaction_id, v_to.feed_position)
+      and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+  ), told as (
     select f.id, f.kind, f.document_id, f.occurred_at, f.feed_position * 2 + f.part as place, s.id as subscription_id,
       s.endpoint_id, s.firm_id, coalesce(s.integrator_id, s.firm_id) as owner_id
-    from read_feed(v_from.transaction_id, v_from.position, p_limit) as f
+    from (
+      select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from page
+      union all
+      select id, kind, document_id, firm_id, occurred_at, transaction_id, feed_position, part from ahead
+    ) as f
     join webhook_subscription as s on s.firm_id = f.firm_id and s.deleted_at is null and s.active
       and f.kind = any (s.events) and not pg_visible_in_snapshot(f.transaction_id, s.seen_from)
       and webhook_is_allowed(s.integrator_id, s.firm_id)
-    where (f.transaction_id, f.feed_position) <= (v_to.transaction_id, v_to.feed_position)
   ), added as (
     insert into webhook_delivery (
       id, subscription_id, endpoint_id, owner_id, firm_id, event_id, event, place, document_id, occurred_at, status,
@@ -2658,6 +2662,7 @@ begin
         when exists (
           select 1 from webhook_delivery as h
           where h.document_id = t.document_id and h.subscription_id = t.subscription_id and h.due_at is not null
+            and h.replay_of is null
         ) then 'infinity'
         else now()
       end,
@@ -2770,18 +2775,21 @@ AS $function$
   select exists (select 1 from firm where id = p_firm and (ico = p_target or dic = p_target))
 $function$
 
-CREATE OR REPLACE FUNCTION public.free_box_leases(p_node text, p_dead_ms integer)
+CREATE OR REPLACE FUNCTION public.free_box_leases(p_owner text, p_node text, p_working uuid[], p_young_ms integer, p_dead_ms integer)
  RETURNS integer
  LANGUAGE sql
 AS $function$
-  with freed as (
-    update box_item as i
-    set due_at = clock_timestamp(), version = i.version + 1
+  with idle as (
+    select i.id from box_item as i
     where i.due_at > clock_timestamp() and i.status = 'sending' and i.lease_owner is not null
       and (starts_with(i.lease_owner, p_node || '/')
-        or (i.locked_at < clock_timestamp() - p_dead_ms * interval '1 millisecond'
-          and not exists (select 1 from dispatcher as d where d.owner = i.lease_owner)))
-    returning i.id
+        or (i.lease_owner = p_owner and i.id <> all (p_working)
+          and i.locked_at < clock_timestamp() - p_young_ms * interval '1 millisecond')
+        or (i.locked_at < clock_timestamp() - p_dead_ms * interval '1 millisecond' and split_part(i.lease_owner, '#', 1) <> p_owner
+          and not exists (select 1 from dispatcher as d where d.owner = split_part(i.lease_owner, '#', 1))))
+    for update skip locked
+  ), freed as (
+    update box_item as i set due_at = clock_timestamp(), version = i.version + 1 from idle where i.id = idle.id returning 1
   )
   select count(*)::integer from freed
 $function$
@@ -2815,6 +2823,28 @@ AS $function$
   select messages.id from messages union all select duties.id from duties
 $function$
 
+CREATE OR REPLACE FUNCTION public.free_webhook_leases(p_owner text, p_working uuid[], p_young_ms integer, p_dead_ms integer)
+ RETURNS integer
+ LANGUAGE sql
+AS $function$
+  with idle as (
+    select d.id from webhook_delivery as d
+    where d.lease_owner is not null and d.due_at > now()
+      and (
+        (d.lease_owner = p_owner and d.id <> all (p_working)
+          and d.attempted_at < clock_timestamp() - p_young_ms * interval '1 millisecond')
+        or (d.lease_owner <> p_owner and strpos(d.lease_owner, '#') = 0
+          and d.attempted_at < clock_timestamp() - p_dead_ms * interval '1 millisecond'
+          and not exists (select 1 from dispatcher as p where p.owner = d.lease_owner))
+      )
+    for update skip locked
+  ), freed as (
+    update webhook_delivery as d set lease_owner = null, due_at = clock_timestamp() from idle where d.id = idle.id
+    returning 1
+  )
+  select count(*)::integer from freed
+$function$
+
 CREATE OR REPLACE FUNCTION public.keep_audit_entry()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2823,6 +2853,19 @@ begin
   if tg_op = 'DELETE' and old.occurred_at < now() - interval '730 days' then return old; end if;
   raise exception 'entries of audit_entry are append-only';
 end $function$
+
+CREATE OR REPLACE FUNCTION public.key_has_ended(p_key uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with recursive heir (id, active, successor_id) as (
+    select k.id, k.active, k.successor_id from api_key as k where k.id = p_key
+    union all
+    select k.id, k.active, k.successor_id from heir join api_key as k on k.id = heir.successor_id
+  )
+  select coalesce(not bool_or(heir.active), false) from heir
+$function$
 
 CREATE OR REPLACE FUNCTION public.lease_rate(p_key text, p_want integer, p_unused integer, p_limit integer, p_window_ms integer, p_bucket_ms integer, p_now timestamp with time zone DEFAULT NULL::timestamp with time zone)
  RETURNS TABLE(granted integer, used integer, resets_in_ms integer)
@@ -2961,6 +3004,8 @@ declare
   v_item box_item;
   v_waits boolean;
   v_leaves boolean;
+  v_key uuid := case when v_to <> 'cancelled' and p_audit ->> 'actorType' = 'api_key' then (p_audit ->> 'actorId')::uuid end;
+  v_generation integer;
 begin
   select d.* into v_document from document as d join box_item as i on i.document_id = d.id
   where i.id = v_id and i.firm_id = v_firm for update of d;
@@ -2978,6 +3023,7 @@ begin
     update document as d set next_attempt_at = least(d.next_attempt_at, clock_timestamp()), version = d.version + 1
     where d.id = v_document.id;
   end if;
+  select g.binding_generation into v_generation from integrator as g where g.id = (p_move ->> 'integratorId')::uuid;
   update box_item as i
   set status = v_to, version = i.version + 1, tries = 0, last_error = null,
     scheduled_for = coalesce(v_scheduled, i.scheduled_for),
@@ -2991,6 +3037,9 @@ begin
     document_id = case when v_leaves then (p_move ->> 'freshId')::uuid else i.document_id end,
     attempts_before = i.attempts_before + case when v_leaves then v_document.attempts else 0 end,
     sent_at = case when v_leaves then null else i.sent_at end,
+    key_id = coalesce(v_key, i.key_id),
+    integrator_id = case when v_key is null then i.integrator_id else (p_move ->> 'integratorId')::uuid end,
+    binding_generation = case when v_key is null then i.binding_generation else v_generation end,
     cancelled_at = case when v_to = 'cancelled' then clock_timestamp() end,
     status_since = case when v_item.status = v_to then i.status_since else clock_timestamp() end,
     updated_at = greatest(i.updated_at, clock_timestamp())
@@ -3119,8 +3168,13 @@ begin
     delete from webhook_delivery as d where d.id in (
       (
         select o.id from webhook_delivery as o
-        where o.created_at < now() - p_success_ms * interval '1 millisecond'
-          and (o.status = 'SUCCESS' or o.created_at < now() - p_other_ms * interval '1 millisecond')
+        where o.status = 'SUCCESS' and o.created_at < now() - p_success_ms * interval '1 millisecond'
+        order by o.created_at limit p_limit
+      )
+      union all
+      (
+        select o.id from webhook_delivery as o
+        where o.status <> 'SUCCESS' and o.created_at < now() - p_other_ms * interval '1 millisecond'
         order by o.created_at limit p_limit
       )
       union all
@@ -3136,10 +3190,14 @@ begin
     where not exists (select 1 from webhook_subscription as s where s.endpoint_id = w.id)
       and not exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at is not null);
   update webhook_delivery as d set due_at = clock_timestamp()
-    where d.due_at = 'infinity' and not exists (
-      select 1 from webhook_delivery as h
-      where h.document_id = d.document_id and h.subscription_id = d.subscription_id and h.due_at is not null
-        and h.place < d.place
+    where d.id in (
+      select w.id from webhook_delivery as w
+      where w.due_at = 'infinity' and not exists (
+        select 1 from webhook_delivery as h
+        where h.document_id = w.document_id and h.subscription_id = w.subscription_id and h.due_at is not null
+          and h.replay_of is null and h.place < w.place
+      )
+      for update skip locked
     );
   return v_gone;
 end
@@ -3618,10 +3676,10 @@ begin
   select * into v_key from api_key where id = p_id for update;
   if not found or not v_key.active or v_key.generation <> p_generation then return 'changed'; end if;
   if v_key.firm_id is null then return 'not_a_firm_key'; end if;
-  update api_key set active = false, generation = generation + 1, deactivated_at = p_now where id = p_id;
-  delete from refresh_family where key_id = p_id;
   insert into api_key (id, key_type, firm_id, prefix, secret_sha256, scopes, ip_allowlist, active, name, created_at)
     values (p_new_id, v_key.key_type, v_key.firm_id, p_prefix, p_secret_sha256, v_key.scopes, v_key.ip_allowlist, true, v_key.name, p_now);
+  update api_key set active = false, generation = generation + 1, deactivated_at = p_now, successor_id = p_new_id where id = p_id;
+  delete from refresh_family where key_id = p_id;
   perform audit_key(p_audit, 'api_key.rotated', v_key, jsonb_build_object('successor', p_new_id));
   return 'rotated';
 end $function$
@@ -3703,7 +3761,7 @@ begin
 end
 $function$
 
-CREATE OR REPLACE FUNCTION public.settle_webhooks(p_owner text, p_id uuid[], p_attempt integer[], p_status text[], p_wait_ms bigint[], p_response_status integer[], p_response_body text[], p_cause text[], p_health text[], p_breaker integer, p_rest_ms integer, p_rest_max_ms integer, p_failing_ms bigint)
+CREATE OR REPLACE FUNCTION public.settle_webhooks(p_owner text[], p_id uuid[], p_attempt integer[], p_status text[], p_wait_ms bigint[], p_response_status integer[], p_response_body text[], p_cause text[], p_health text[], p_breaker integer, p_rest_ms integer, p_rest_max_ms integer, p_failing_ms bigint)
  RETURNS TABLE(n bigint, failing boolean)
  LANGUAGE plpgsql
 AS $function$
@@ -3711,26 +3769,40 @@ AS $function$
 declare
   v_ended integer[];
 begin
-  -- Rows are locked in one order by everyone.
-  perform 1 from webhook_delivery as d where d.id = any (p_id) order by d.id for update;
+  -- A subscription changes when an attempt fails, and when the first one succeeds after that.
+  perform 1 from webhook_subscription as s
+    where s.id in (select d.subscription_id from webhook_delivery as d where d.id = any (p_id))
+      and (s.failed_attempts > 0 or not p_status <@ array['SUCCESS'])
+    order by s.id for no key update;
+  -- The deliveries, and what waits behind them.
+  perform 1 from webhook_delivery as d
+    where d.id in (
+      select unnest(p_id)
+      union
+      select b.id from webhook_delivery as e
+      join webhook_delivery as b
+        on b.document_id = e.document_id and b.subscription_id = e.subscription_id and b.due_at is not null
+      where e.id = any (p_id)
+    )
+    order by d.id for update;
 
   with given as (
-    select * from unnest(p_id, p_attempt, p_status, p_wait_ms, p_response_status, p_response_body, p_cause)
-      with ordinality as g (id, attempt, status, wait_ms, response_status, response_body, cause, n)
+    select * from unnest(p_owner, p_id, p_attempt, p_status, p_wait_ms, p_response_status, p_response_body, p_cause)
+      with ordinality as g (owner, id, attempt, status, wait_ms, response_status, response_body, cause, n)
   ), ended as (
     update webhook_delivery as d
-    set status = g.status, attempts = g.attempt, lease_owner = null, response_status = g.response_status,
+    set status = g.status, attempts = g.attempt, begun = 0, lease_owner = null, response_status = g.response_status,
       response_body = g.response_body, cause = g.cause,
       due_at = clock_timestamp() + g.wait_ms * interval '1 millisecond',
       settled_at = case when g.wait_ms is null then clock_timestamp() end
     from given as g
-    where d.id = g.id and d.lease_owner = p_owner and d.attempts = g.attempt - 1
+    where d.id = g.id and d.lease_owner = g.owner and d.attempts = g.attempt - 1
     returning g.n::integer as n
   )
   select array_agg(ended.n) into v_ended from ended;
   if v_ended is null then return; end if;
 
-  -- The next event of each document whose turn is over.
+  -- The next event of each document whose turn is over; repeats have no turn.
   update webhook_delivery as d set due_at = clock_timestamp()
   from (
     select distinct on (b.subscription_id, b.document_id) b.id
@@ -3740,6 +3812,7 @@ begin
     ) as over
     join webhook_delivery as b
       on b.document_id = over.document_id and b.subscription_id = over.subscription_id and b.due_at is not null
+      and b.replay_of is null
     order by b.subscription_id, b.document_id, b.place
   ) as next
   where d.id = next.id and d.due_at = 'infinity';
@@ -3923,11 +3996,19 @@ $function$
 
 CREATE OR REPLACE FUNCTION public.webhook_endpoint_of(p_owner uuid, p_origin text)
  RETURNS uuid
- LANGUAGE sql
+ LANGUAGE plpgsql
 AS $function$
-  insert into webhook_endpoint as e (id, owner_id, origin) select new_row_id(), p_owner, p_origin where p_origin is not null
-  on conflict (owner_id, origin) do update set origin = excluded.origin
-  returning e.id
+declare
+  v_id uuid;
+begin
+  if p_origin is null then return null; end if;
+  insert into webhook_endpoint (id, owner_id, origin)
+  select new_row_id(), p_owner, p_origin
+  where not exists (select 1 from webhook_endpoint as w where w.owner_id = p_owner and w.origin = p_origin)
+  on conflict (owner_id, origin) do nothing;
+  select w.id into strict v_id from webhook_endpoint as w where w.owner_id = p_owner and w.origin = p_origin for key share;
+  return v_id;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.webhook_is_allowed(p_integrator uuid, p_firm uuid)
@@ -3937,6 +4018,9 @@ CREATE OR REPLACE FUNCTION public.webhook_is_allowed(p_integrator uuid, p_firm u
 AS $function$
   select p_integrator is null or exists (
     select 1 from firm_binding as b
+    join integrator as i on i.id = b.integrator_id
+    join firm as f on f.id = b.firm_id
     where b.integrator_id = p_integrator and b.firm_id = p_firm and b.state = 'active' and 'enterprise' = any (b.interfaces)
+      and b.scopes && array['webhooks:read', 'webhooks:write'] and (f.sandbox or i.production_authorized)
   )
 $function$

@@ -43,8 +43,10 @@ export interface BoxWorld {
   item(id: BoxItemId): Promise<BoxDetail>;
   /** @returns "done", or the name of the refusal */
   operate(node: string, operation: BoxOperation, id: BoxItemId): Promise<string>;
-  /** Takes what is due and hands nothing over, as a node that dies then. */
-  claim(node: string): Promise<readonly ClaimedItem[]>;
+  /**
+   * Takes what is due and hands nothing over, as a node that dies then. @param working items that the node works on
+   */
+  claim(node: string, working?: readonly BoxItemId[]): Promise<readonly ClaimedItem[]>;
   dispatch(node: string, item: ClaimedItem): Promise<void>;
   /** Lets the time of an item come. */
   makeDue(id: BoxItemId): Promise<void>;
@@ -128,10 +130,10 @@ export async function boxWorld(): Promise<BoxWorld> {
         throw error;
       }
     },
-    claim: async (owner) => {
+    claim: async (owner, working = []) => {
+      const take = () => agendaOf(owner).turn({ ...ROOM, working });
       let items: readonly ClaimedItem[] = [];
-      for (let turn = await agendaOf(owner).turn(ROOM); turn.items.length > 0; turn = await agendaOf(owner).turn(ROOM))
-        items = [...items, ...turn.items];
+      for (let turn = await take(); turn.items.length > 0; turn = await take()) items = [...items, ...turn.items];
       return items;
     },
     dispatch,

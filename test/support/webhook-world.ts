@@ -8,15 +8,21 @@ import { createMetrics } from "../../engine/base/metrics.js";
 import type { Metrics } from "../../engine/base/metrics.js";
 import { startDeliverer } from "../../engine/events/webhooks/deliverer.js";
 import type { Deliverer } from "../../engine/events/webhooks/deliverer.js";
-import { createSubscription, rotateSubscriptionSecret } from "../../engine/events/webhooks/subscriptions.js";
+import {
+  changeSubscription,
+  createSubscription,
+  rotateSubscriptionSecret,
+} from "../../engine/events/webhooks/subscriptions.js";
 import type { MadeSubscription } from "../../engine/events/webhooks/subscriptions.js";
 import { OPERATOR } from "../../engine/identity/audit.js";
 import { createFirm } from "../../engine/identity/firms.js";
 import type { FeedKind } from "../../engine/lifecycle/feed.js";
 import { createHttpClient } from "../../engine/peppol/network/http.js";
 import type { Resolve } from "../../engine/peppol/network/outbound-address.js";
+import { fanOutFeed } from "../../engine/storage/events/dispatch.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Sql } from "../../engine/storage/sql.js";
+import { eventually } from "./eventually.js";
 import { freshDatabase } from "./postgres.js";
 import type { TestDatabase } from "./postgres.js";
 
@@ -50,11 +56,32 @@ export interface WebhookWorld {
   /** Makes an event happen; of a document of its own unless one is named. @returns its id */
   happen(firmId: FirmId, kind?: FeedKind, documentId?: string): Promise<string>;
   /** Starts one more deliverer, as another process would have. */
-  deliver(options?: { readonly owner?: string; readonly sql?: Sql; readonly resolve?: Resolve }): Deliverer;
+  deliver(options?: {
+    readonly owner?: string;
+    readonly sql?: Sql;
+    readonly resolve?: Resolve;
+    readonly timeout_ms?: number;
+  }): Deliverer;
+  /** Changes a subscription as its owner does. */
+  change(
+    firmId: FirmId,
+    subscriptionId: string,
+    changes: { readonly url?: string | null; readonly isActive?: boolean },
+  ): Promise<unknown>;
+  /** Makes deliveries of all that has happened. */
+  queue(): Promise<void>;
   states(subscriptionId: string): Promise<DeliveryState[]>;
   /** Lets every wait end, as time does. */
   passTime(): Promise<void>;
   end(): Promise<void>;
+}
+
+/** Events behind the place of the deliveries, whether a reader may see them yet or not. */
+async function unread(sql: Sql): Promise<number> {
+  const [row] = await sql<{ readonly n: number }[]>`
+    select count(*)::integer as n from document_event as e join feed_consumer as c on c.name = 'webhooks'
+    where e.feed and (e.transaction_id, e.position) > (c.transaction_id, c.position)`;
+  return row?.n ?? 0;
 }
 
 /** Makes a world on a fresh database. */
@@ -85,7 +112,21 @@ export async function webhookWorld(): Promise<WebhookWorld> {
         values (${id}, ${documentId}, ${firmId}, ${kind}, 'system', true, now())`;
       return id;
     },
-    deliver: ({ owner = "node/1", sql: own = sql, resolve } = {}) => {
+    change: (firmId, id, { url, isActive }) =>
+      changeSubscription(
+        { sql, sealer, clock: systemClock, addresses: { policy } },
+        { owner: { firmId, integratorId: undefined }, id },
+        { url, events: undefined, isActive },
+        OPERATOR,
+      ),
+    // Tests share a server, where a transaction of another database holds the feed back for a moment.
+    queue: async () => {
+      await eventually("all that happened is queued", async () => {
+        await fanOutFeed(sql);
+        return (await unread(sql)) === 0;
+      });
+    },
+    deliver: ({ owner = "node/1", sql: own = sql, resolve, timeout_ms } = {}) => {
       const client = createHttpClient({ policy, ...(resolve === undefined ? {} : { resolve }) });
       const deliverer = startDeliverer({
         sql: own,
@@ -95,6 +136,7 @@ export async function webhookWorld(): Promise<WebhookWorld> {
         log: silentLog,
         metrics,
         owner,
+        ...(timeout_ms === undefined ? {} : { timeout_ms }),
       });
       undo.push(() => deliverer.stop().finally(client.close));
       return deliverer;

@@ -3,8 +3,9 @@
  * is made again while claims still find something, so that who has much due never hides who has just become due.
  */
 import type { Clock } from "../../base/clock.js";
-import type { FirmId } from "../../base/ids.js";
+import type { BoxItemId, FirmId } from "../../base/ids.js";
 import { LIMITS } from "../../base/limits.js";
+import type { Log } from "../../base/log.js";
 import type { Metrics } from "../../base/metrics.js";
 import { boxFirms, claimBoxItems, freeBoxLeases, nextBoxDue } from "../../storage/box/claims.js";
 import type { ClaimedItem } from "../../storage/box/claims.js";
@@ -21,14 +22,17 @@ export interface BoxAgendaPorts {
   readonly owner: string;
   /** Begins every owner of this machine's processes. */
   readonly node: string;
+  readonly log: Log;
 }
 
 /** Places and octets that may still be taken. */
-interface Room {
+export interface Room {
   readonly places: number;
   readonly bytes: number;
   /** Whether one item goes whatever its size. */
   readonly one: boolean;
+  /** Items under way: what else this process has under lease, it does not know of. */
+  readonly working: readonly BoxItemId[];
 }
 
 /** What one turn took, and how long to wait for the next, in milliseconds, unless somebody pokes. */
@@ -44,7 +48,7 @@ const rotated = (firms: readonly FirmId[], served: ReadonlySet<FirmId>): readonl
 ];
 
 /** The turns of one node. */
-export function boxAgenda({ sql, clock, metrics, owner, node }: BoxAgendaPorts): {
+export function boxAgenda({ sql, clock, log, metrics, owner, node }: BoxAgendaPorts): {
   readonly turn: (room: Room) => Promise<BoxTurn>;
 } {
   let firms: readonly FirmId[] = [];
@@ -60,17 +64,21 @@ export function boxAgenda({ sql, clock, metrics, owner, node }: BoxAgendaPorts):
     lookAt = clock.monotonic() + LIMITS.box_poll_ms;
   }
 
-  /** Frees what the dead have taken: at the start all of this machine's, then that of processes seen no more. */
-  async function free(): Promise<void> {
+  /**
+   * Frees what the dead have taken: at the start all of this machine's, then that of processes seen no more, and what
+   * the answer to a claim of our own was lost for.
+   */
+  async function free(working: readonly BoxItemId[]): Promise<void> {
     if (!isFirst && clock.monotonic() < freeAt) return;
-    await freeBoxLeases(sql, isFirst ? node : undefined);
+    const count = await freeBoxLeases(sql, { owner, working, node: isFirst ? node : undefined });
+    if (count > 0) log.warn("box.leases_freed", { count });
     isFirst = false;
     freeAt = clock.monotonic() + LIMITS.dispatcher_beat_ms;
   }
 
   return {
     turn: async (room) => {
-      await free();
+      await free(room.working);
       if (room.places <= 0 || (room.bytes === 0 && !room.one)) return { items: [], wait_ms: LIMITS.box_poll_ms };
       if (firms.length === 0 || clock.monotonic() >= lookAt) {
         const due_ms = await nextBoxDue(sql);

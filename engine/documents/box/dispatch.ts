@@ -43,7 +43,8 @@ const triggerOf = (reason: ErrorName): BoxTrigger =>
 
 /** Why an item does not leave that nobody may send any more. */
 const NOT_ALLOWED = new Refusal("FIRM_FORBIDDEN", [], {
-  message: "The consent behind this item, or the participant that sends it, is the firm's no more.",
+  message:
+    "The key that asked for this item or the consent behind it has ended, or its sender is the firm's participant no more. Ask for it again with a key that may send.",
 });
 
 async function requestOf({ sealer, clock }: BoxDispatchPorts, item: ClaimedItem): Promise<SendRequest> {
@@ -81,8 +82,8 @@ async function refusalOf(ports: BoxDispatchPorts, item: ClaimedItem): Promise<Re
 }
 
 /**
- * Makes the document of an item that this process has under lease. Never throws: what cannot be written is free again
- * when the lease ends, and whoever takes the item then accepts under the same id.
+ * Makes the document of an item that this process has under lease. Never throws: what cannot be written is freed
+ * before the lease ends, and whoever takes the item then accepts under the same id.
  */
 export async function dispatchItem(ports: BoxDispatchPorts, item: ClaimedItem): Promise<void> {
   const refusal = await refusalOf(ports, item);

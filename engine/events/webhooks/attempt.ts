@@ -37,6 +37,8 @@ export interface AttemptPorts {
   readonly random?: () => number;
   /** Whether a delivery that is not taken has failed at once. @default false */
   readonly once?: boolean;
+  /** Of a call as a whole; a shorter one is for tests. @default LIMITS.outbound_total_ms */
+  readonly timeout_ms?: number;
 }
 
 function secretsOf(
@@ -83,6 +85,7 @@ const post = (ports: AttemptPorts, claimed: ClaimedDelivery): Promise<HttpResult
     ...requestOf(ports, claimed),
     bytes_max: LIMITS.webhook_answer_bytes_max,
     cut: true,
+    ...(ports.timeout_ms === undefined ? {} : { timeout_ms: ports.timeout_ms }),
   });
 
 /** What a result means for a delivery, in the words of its row. */
@@ -109,8 +112,22 @@ function endOf(ports: AttemptPorts, claimed: ClaimedDelivery, result: HttpResult
   return { end, disable: verdict.disable };
 }
 
-/** The end of a delivery to an integrator that may be told of the firm no more: nothing is sent. */
-const withdrawn = (ports: AttemptPorts, claimed: ClaimedDelivery): DeliveryEnd => ({
+/**
+ * What is said of a delivery that is not made: to an integrator that may be told of the firm no more, or one whose
+ * attempts were cut off again and again, as by a receiver that ends the process.
+ */
+const UNSENT = {
+  withdrawn: { cause: "consent_withdrawn", health: "unknown" },
+  cutOff: { cause: "attempts_cut_off", health: "ill" },
+} as const;
+
+const unsentOf = ({ allowed, cutOff }: ClaimedDelivery): keyof typeof UNSENT | undefined => {
+  if (!allowed) return "withdrawn";
+  return cutOff ? "cutOff" : undefined;
+};
+
+/** The end of a delivery that nothing is sent of. */
+const unsent = (ports: AttemptPorts, claimed: ClaimedDelivery, why: keyof typeof UNSENT): DeliveryEnd => ({
   id: claimed.deliveryId,
   owner: ports.owner,
   attempt: claimed.attempt,
@@ -118,8 +135,7 @@ const withdrawn = (ports: AttemptPorts, claimed: ClaimedDelivery): DeliveryEnd =
   wait_ms: undefined,
   responseStatus: undefined,
   responseBody: undefined,
-  cause: "consent_withdrawn",
-  health: "unknown",
+  ...UNSENT[why],
 });
 
 async function disable(ports: AttemptPorts, subscriptionId: string, why: "gone" | "failing"): Promise<void> {
@@ -153,14 +169,16 @@ type WrittenEnd = Pick<DeliveryEnd, "status" | "responseStatus" | "cause">;
 
 /**
  * Makes one attempt at a delivery that this process has under lease. Never rejects: what could not be written is made
- * again when the lease ends, under the same number and the same event id.
+ * again when its lease is freed, under the same number and the same event id.
  */
 export async function attemptDelivery(ports: AttemptPorts, claimed: ClaimedDelivery): Promise<WrittenEnd | undefined> {
   const { metrics, log } = ports;
   try {
-    const { end, disable: gone } = claimed.allowed
-      ? endOf(ports, claimed, await post(ports, claimed))
-      : { end: withdrawn(ports, claimed), disable: false };
+    const why = unsentOf(claimed);
+    const { end, disable: gone } =
+      why === undefined
+        ? endOf(ports, claimed, await post(ports, claimed))
+        : { end: unsent(ports, claimed, why), disable: false };
     const failing = await written(ports, end);
     if (failing === undefined) {
       metrics.count("webhook_deliveries_total", { outcome: "LOST" });

@@ -1,10 +1,12 @@
 /**
  * The loop of one node that turns the feed into deliveries and makes those that are due. It looks when it is told that
- * something happened, when an attempt ends, and once in LIMITS.webhook_poll_ms.
+ * something happened, when an attempt ends, and once in LIMITS.webhook_poll_ms. What nobody is at any more it frees
+ * once in LIMITS.dispatcher_beat_ms: a claim whose answer was lost with its connection, what a dead process had.
  */
 import { LIMITS } from "../../base/limits.js";
 import { errorFields } from "../../base/log.js";
-import { claimDeliveries, fanOutFeed } from "../../storage/events/dispatch.js";
+import { claimDeliveries, fanOutFeed, freeDeliveries } from "../../storage/events/dispatch.js";
+import type { ClaimedDelivery } from "../../storage/events/dispatch.js";
 import { createWake, within } from "../wake.js";
 import { attemptDelivery } from "./attempt.js";
 import type { AttemptPorts } from "./attempt.js";
@@ -53,19 +55,22 @@ const rest = (time_ms: number): Promise<void> =>
 
 /** Starts the loop. Several may run, in one process or in many: each delivery is under the lease of one of them. */
 export function startDeliverer(ports: AttemptPorts): Deliverer {
-  let underWay = 0;
+  // Bounded by LIMITS.webhook_attempts_concurrent_max: no more is claimed.
+  const underWay = new Set<string>();
   let idle: () => void = () => undefined;
-  const ended = (): void => {
-    underWay -= 1;
-    sending.poke();
-    if (underWay === 0) idle();
+  const begin = (delivery: ClaimedDelivery): void => {
+    underWay.add(delivery.deliveryId);
+    void attemptDelivery(ports, delivery).finally(() => {
+      underWay.delete(delivery.deliveryId);
+      sending.poke();
+      if (underWay.size === 0) idle();
+    });
   };
   const sending = repeat(ports, "send", async () => {
-    const places = LIMITS.webhook_attempts_concurrent_max - underWay;
+    const places = LIMITS.webhook_attempts_concurrent_max - underWay.size;
     if (places === 0) return LIMITS.webhook_poll_ms;
     const claimed = await claimDeliveries(ports.sql, ports.owner, places);
-    underWay += claimed.length;
-    for (const delivery of claimed) void attemptDelivery(ports, delivery).finally(ended);
+    for (const delivery of claimed) begin(delivery);
     if (claimed.length > 0) await rest(LIMITS.webhook_claim_rest_ms);
     return LIMITS.webhook_poll_ms;
   });
@@ -75,13 +80,21 @@ export function startDeliverer(ports: AttemptPorts): Deliverer {
     if (read > 0) await rest(LIMITS.webhook_feed_rest_ms);
     return read > 0 ? 0 : LIMITS.webhook_poll_ms;
   });
+  const freeing = repeat(ports, "leases", async () => {
+    const count = await freeDeliveries(ports.sql, ports.owner, [...underWay]);
+    if (count > 0) {
+      ports.log.warn("webhook.leases_freed", { count });
+      sending.poke();
+    }
+    return LIMITS.dispatcher_beat_ms;
+  });
   let stopped: Promise<void> | undefined;
   return {
     poke: feeding.poke,
     stop: () =>
       (stopped ??= within(
-        Promise.all([feeding.stop(), sending.stop()]).then(() =>
-          underWay === 0
+        Promise.all([feeding.stop(), sending.stop(), freeing.stop()]).then(() =>
+          underWay.size === 0
             ? undefined
             : new Promise<void>((resolve) => {
                 idle = resolve;

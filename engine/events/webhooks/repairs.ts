@@ -70,12 +70,15 @@ export interface TestRun {
   readonly deliveries: TestDelivery[];
 }
 
+/** Names this process in leases of what is sent while its caller waits: the loop does not know of them. */
+const callerOf = (owner: string): string => `${owner}#test`;
+
 /** Sends what was just made for it at once; each is attempted once and no more. */
 async function sendNow(ports: AttemptPorts, ids: readonly string[]): Promise<TestDelivery[]> {
   const claimed = await orTemporary(claimedTests(ports.sql, ids));
   return Promise.all(
     claimed.map(async (delivery) => {
-      const outcome = await attemptDelivery({ ...ports, once: true }, delivery);
+      const outcome = await attemptDelivery({ ...ports, owner: callerOf(ports.owner), once: true }, delivery);
       return {
         deliveryId: delivery.deliveryId,
         webhookEventId: delivery.eventId,
@@ -113,7 +116,12 @@ export async function testSubscription(
     data: testData(newId(clock), event, clock.now()),
   }));
   const made = await orTemporary(
-    insertTests(sql, named, { runId: testRunId, event, events, sender: mode === "direct" ? owner : undefined }),
+    insertTests(sql, named, {
+      runId: testRunId,
+      event,
+      events,
+      sender: mode === "direct" ? callerOf(owner) : undefined,
+    }),
   );
   const deliveries =
     mode === "direct"

@@ -81,7 +81,8 @@ export async function findTaken(sql: Sql, id: BoxItemId, owner: string): Promise
     from (
       select i.id, i.firm_id, i.key_id, i.external_id, i.version, i.sender, i.receiver, i.document_type_id,
         i.process_id, i.document_id, i.tries, 0::double precision as late_ms,
-        box_is_allowed(i.firm_id, i.integrator_id, i.sender) as allowed, p.key_id as payload_key_id,
+        box_is_allowed(i.firm_id, i.key_id, i.integrator_id, i.binding_generation, i.sender) as allowed,
+        p.key_id as payload_key_id,
         p.sealed as payload_sealed, i.payload_bytes
       from box_item as i join box_payload as p on p.item_id = i.id
       where i.id = ${id} and i.lease_owner = ${owner}
@@ -109,13 +110,20 @@ export async function endBoxDispatch(sql: Sql, end: BoxDispatchEnd): Promise<boo
   return rows[0]?.ended ?? false;
 }
 
-/**
- * Frees items that dead processes had taken.
- * @param node this one, when it starts: nothing that an earlier process of it held is worked on
- * @returns how many
- */
-export async function freeBoxLeases(sql: Sql, node?: string): Promise<number> {
+/** Whose leases are looked at. */
+interface BoxLeases {
+  /** This process. */
+  readonly owner: string;
+  /** Items that it works on. */
+  readonly working: readonly BoxItemId[];
+  /** This node, when it starts: nothing that an earlier process of it held is worked on. */
+  readonly node: string | undefined;
+}
+
+/** Frees items that dead processes had taken, and those of this one of which it does not know. @returns how many */
+export async function freeBoxLeases(sql: Sql, { owner, working, node }: BoxLeases): Promise<number> {
   const rows = await sql<{ readonly freed: number }[]>`
-    select free_box_leases(${node ?? null}, ${LIMITS.dispatcher_dead_ms}) as freed`;
+    select free_box_leases(${owner}, ${node ?? null}, ${[...working]}::uuid[], ${LIMITS.lease_young_ms},
+      ${LIMITS.dispatcher_dead_ms}) as freed`;
   return rows[0]?.freed ?? 0;
 }

@@ -82,6 +82,8 @@ export interface ClaimedDelivery extends MessageRow {
   readonly oldSecretSealed: Buffer | null;
   /** False where the integrator's consent has ended since. */
   readonly allowed: boolean;
+  /** Whether so many attempts in a row have not ended that no other is made. */
+  readonly cutOff: boolean;
 }
 
 /** The columns of a ClaimedDelivery, of rows named d and s that `messageJoins` has joined. */
@@ -90,22 +92,73 @@ export const claimedColumns = (sql: Sql) => sql`
   s.secret_key_id as "secretKeyId", s.secret_sealed as "secretSealed",
   case when s.old_secret_until > now() then s.old_secret_key_id end as "oldSecretKeyId",
   case when s.old_secret_until > now() then s.old_secret_sealed end as "oldSecretSealed",
-  webhook_is_allowed(s.integrator_id, s.firm_id) as allowed`;
+  webhook_is_allowed(s.integrator_id, s.firm_id) as allowed, d.begun > ${LIMITS.webhook_begun_max} as "cutOff"`;
 
 /**
- * Takes due deliveries under lease, fairly over endpoints.
+ * Takes due deliveries under lease: of each endpoint as many as it has places, the oldest first, one of each endpoint
+ * before a second of any. An endpoint that has failed LIMITS.webhook_breaker_failures times in a row has one place, and
+ * none while it rests. What another process looks at in this moment is left to it. What is taken is what is answered:
+ * the statement sees both at one moment.
  * @param places  at most
  */
 export function claimDeliveries(sql: Sql, owner: string, places: number): PromiseLike<ClaimedDelivery[]> {
   return sql<ClaimedDelivery[]>`
-    with claimed as materialized (
-      select id from claim_webhooks(${owner}, ${LIMITS.webhook_lease_ms}, ${places}, ${LIMITS.webhook_per_endpoint},
-        ${LIMITS.webhook_breaker_failures})
+    with recursive waiting (id) as (
+      (select d.endpoint_id from webhook_delivery as d where d.due_at is not null order by d.endpoint_id limit 1)
+      union all
+      select (
+        select d.endpoint_id from webhook_delivery as d
+        where d.due_at is not null and d.endpoint_id > waiting.id order by d.endpoint_id limit 1
+      )
+      from waiting where waiting.id is not null
+    ), open as (
+      select w.id, w.failures from webhook_endpoint as w
+      where w.id in (select waiting.id from waiting) and (w.rest_until is null or w.rest_until <= now())
+        and exists (select 1 from webhook_delivery as d where d.endpoint_id = w.id and d.due_at <= now())
+      for no key update skip locked
+    ), free as (
+      select open.id, least(
+        ${places}::integer,
+        case when open.failures >= ${LIMITS.webhook_breaker_failures} then 1 else ${LIMITS.webhook_per_endpoint} end - (
+          select count(*) from webhook_delivery as l
+          where l.endpoint_id = open.id and l.lease_owner is not null and l.due_at > now()
+        )
+      ) as places
+      from open
+    ), due as materialized (
+      select t.id, t.endpoint_id, t.due_at
+      from free cross join lateral (
+        select d.id, d.endpoint_id, d.due_at from webhook_delivery as d
+        where d.endpoint_id = free.id and d.due_at <= now()
+        order by d.due_at limit greatest(free.places, 0)
+        for update skip locked
+      ) as t
+    ), turns as (
+      select due.id, due.due_at, row_number() over (partition by due.endpoint_id order by due.due_at) as turn from due
+    ), chosen as (
+      select turns.id from turns order by turns.turn, turns.due_at limit ${places}
+    ), claimed as (
+      update webhook_delivery as d
+      set lease_owner = ${owner}, attempted_at = clock_timestamp(), begun = d.begun + 1,
+        due_at = clock_timestamp() + ${LIMITS.webhook_lease_ms}::integer * interval '1 millisecond'
+      from chosen where d.id = chosen.id
+      returning d.id, d.subscription_id, d.endpoint_id, d.firm_id, d.event_id, d.event, d.document_id, d.occurred_at,
+        d.created_at, d.test_data, d.attempts, d.begun
     )
     select ${claimedColumns(sql)}
-    from claimed join webhook_delivery as d on d.id = claimed.id
-    join webhook_subscription as s on s.id = d.subscription_id
+    from claimed as d join webhook_subscription as s on s.id = d.subscription_id
     ${messageJoins(sql)}`;
+}
+
+/**
+ * Frees leases that nobody works on: this process's own, but for what it works on, and those of dead processes.
+ * @returns how many
+ */
+export async function freeDeliveries(sql: Sql, owner: string, working: readonly string[]): Promise<number> {
+  const [row] = await sql<{ readonly freed: number }[]>`
+    select free_webhook_leases(${owner}, ${[...working]}::uuid[], ${LIMITS.lease_young_ms},
+      ${LIMITS.dispatcher_dead_ms}) as freed`;
+  return row?.freed ?? 0;
 }
 
 /** What an end says of the endpoint: that it answers, that it does not, or nothing. */
@@ -132,13 +185,12 @@ export interface DeliveryEnd {
  */
 export const settleDelivery = batched<DeliveryEnd, boolean | undefined>(
   async (sql, ends) => {
-    const owner = ends[0]?.owner ?? "";
     const column = <K extends keyof DeliveryEnd>(name: K): (Exclude<DeliveryEnd[K], undefined> | null)[] =>
       ends.map((end) => (end[name] ?? null) as Exclude<DeliveryEnd[K], undefined> | null);
     const rows = await sql<{ readonly n: string; readonly failing: boolean }[]>`
       select n, failing
       from settle_webhooks(
-        ${owner}, ${column("id")}::uuid[], ${column("attempt")}::integer[], ${column("status")}::text[],
+        ${column("owner")}::text[], ${column("id")}::uuid[], ${column("attempt")}::integer[], ${column("status")}::text[],
         ${column("wait_ms")}::bigint[], ${column("responseStatus")}::integer[], ${column("responseBody")}::text[],
         ${column("cause")}::text[], ${column("health")}::text[], ${LIMITS.webhook_breaker_failures},
         ${LIMITS.webhook_rest_ms}, ${LIMITS.webhook_rest_max_ms}, ${LIMITS.webhook_failing_ms}

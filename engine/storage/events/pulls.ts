@@ -42,6 +42,8 @@ export interface PullPartner {
 /** The firms whose events an integrator may pull or confirm now. */
 const consenting = (sql: Sql, partner: PullPartner, scope: "webhooks:read" | "webhooks:write") => sql`
   select b.firm_id from firm_binding as b
+  join integrator as i on i.id = b.integrator_id
+  join firm as f on f.id = b.firm_id and (f.sandbox or i.production_authorized)
   where b.integrator_id = ${partner.integratorId} and b.state = 'active' and 'enterprise' = any (b.interfaces)
     and ${scope} = any (b.scopes) and b.revoked_generation <= ${partner.bindingGeneration}`;
 
