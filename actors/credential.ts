@@ -1,10 +1,12 @@
 /**
  * The actor of one credential: its logins, renewals and revocations take turns. The statements behind them are right
- * under races by themselves; the turns keep a flood on one credential from taking every connection to Postgres.
+ * under races by themselves; the turns keep a flood on one credential from taking every connection to Postgres. Those
+ * who know the secret take turns with each other, those who guess it with each other.
  */
 import { createHash } from "node:crypto";
 
 import type { Instant } from "../engine/base/clock.js";
+import type { KeyId } from "../engine/base/ids.js";
 import type { Actor } from "../engine/identity/audit.js";
 import type { Identity } from "../engine/identity/identity.js";
 import type { TokenPair, TokenRequest } from "../engine/identity/tokens/tokens.js";
@@ -30,6 +32,8 @@ type CredentialProtocol = {
 type CredentialKind = ActorKind<CredentialProtocol, null>;
 
 type Tokens = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken">;
+/** A look at a secret takes no turn: it is a read. */
+type Secrets = Pick<Identity, "holderOf">;
 
 /** Makes the kind of actor through which everything goes that issues, renews or ends tokens of one credential. */
 export const credentialKind = (tokens: Tokens): CredentialKind => ({
@@ -60,9 +64,19 @@ const keyOf = (text: string): string => createHash("sha256").update(text).digest
 const FAMILY_CHARS = 25;
 const familyOf = (token: string): string => (token.startsWith("rt_") ? token.slice(0, FAMILY_CHARS) : token);
 
+/**
+ * In which line a login waits: that of its key, or that of all who name this client without its secret. A thousand
+ * guesses fill the mailbox of guesses, and its owner's secret is not among them.
+ */
+const lineOf = (keyId: KeyId | undefined, clientId: string): string =>
+  keyOf(keyId === undefined ? `guess ${clientId}` : `key ${keyId}`);
+
 /** The token operations through their actors. */
-export const tokensThroughActors = (actors: ActorSystem, kind: CredentialKind): Tokens => ({
-  issueTokens: (request) => actors.ask(kind, keyOf(request.clientId), "Issue", request),
+export const tokensThroughActors = (actors: ActorSystem, kind: CredentialKind, secrets: Secrets): Tokens => ({
+  issueTokens: async (request) => {
+    const line = lineOf(await secrets.holderOf(request), request.clientId);
+    return actors.ask(kind, line, "Issue", request);
+  },
   renewTokens: (request) => actors.ask(kind, keyOf(familyOf(request.refreshToken)), "Renew", request),
   revokeToken: async (token, receivedAt, actor) => {
     await actors.ask(kind, keyOf(familyOf(token)), "Revoke", { token, receivedAt, actor });

@@ -360,6 +360,8 @@ export const LIMITS = {
   rate_consent_create: 30,
   rate_consent_read: 60,
   rate_token: 60,
+  /** Logins of one address, whichever clients it names: ten integrators behind one address. Ours. */
+  rate_token_address: 600,
   /** spec/rulings.md, section 13: public validation, per address. */
   rate_public_validate: 20,
   /** Windows remembered on a node; the least recently used goes first. 1.6 KB each. */
@@ -831,6 +833,8 @@ export const LIMITS = {
 
   // Postgres
   db_connections: 16,
+  /** Connections for logins, renewals and guesses, beside those of all other work. Ours. */
+  db_login_connections: 4,
   db_statement_timeout_ms: 10 * SECOND_MS,
   db_lock_timeout_ms: 2 * SECOND_MS,
   db_connect_timeout_s: 5,

@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 
 import type { Clock, Instant } from "../base/clock.js";
-import type { FirmId, IntegratorId, ParticipantId } from "../base/ids.js";
+import type { FirmId, IntegratorId, KeyId, ParticipantId } from "../base/ids.js";
 import { LIMITS } from "../base/limits.js";
 import { errorFields } from "../base/log.js";
 import type { Log } from "../base/log.js";
@@ -29,6 +29,8 @@ import { createPeers } from "./nodes/peers.js";
 import type { Peers } from "./nodes/peers.js";
 import { partnerOperations } from "./partners/operations.js";
 import type { PartnerOperations } from "./partners/operations.js";
+import { holderOf } from "./tokens/credentials.js";
+import type { ClientCredentials } from "./tokens/credentials.js";
 import { createRevocations } from "./tokens/revocations.js";
 import type { SecretEnvironment } from "./tokens/secrets.js";
 import { createSigningKeys } from "./tokens/signing-keys.js";
@@ -38,6 +40,11 @@ import type { RenewRequest, TokenWorkPorts, TokenPair, TokenRequest } from "./to
 
 interface IdentityOptions {
   readonly sql: Sql;
+  /**
+   * A small pool of its own for whatever anybody can cause without a token: logins, renewals, guesses. However many
+   * come, everybody else's statements find a connection. @default sql
+   */
+  readonly loginSql?: Sql;
   /** Of the same database: announcements need a connection of their own. */
   readonly databaseUrl: string;
   readonly sealer: Sealer;
@@ -66,6 +73,8 @@ export interface Identity extends PartnerOperations {
   customerContext(caller: Caller, customerRef: string): Promise<CustomerContext>;
   /** @throws Refusal PARTICIPANT_FORBIDDEN */
   participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
+  /** The key whose secret this is; undefined where it is nobody's. Counts nothing. @throws Refusal TEMPORARY */
+  holderOf(credentials: ClientCredentials): Promise<KeyId | undefined>;
   /** @throws Refusal CREDENTIALS_INVALID, CREDENTIALS_LOCKED, IP_NOT_ALLOWED, SCOPE_NOT_ALLOWED */
   issueTokens(request: TokenRequest): Promise<TokenPair>;
   /** @throws Refusal REFRESH_TOKEN_INVALID, IP_NOT_ALLOWED */
@@ -167,7 +176,10 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
   let interval: NodeJS.Timeout | undefined;
   return {
-    ...tokenOperations({ sql, clock, metrics: options.metrics, audience, signingKeys, revocations }, changes),
+    ...tokenOperations(
+      { sql: options.loginSql ?? sql, clock, metrics: options.metrics, audience, signingKeys, revocations },
+      changes,
+    ),
     ...partnerOperations({
       ports: {
         sql,
@@ -207,10 +219,11 @@ export function createIdentity(options: IdentityOptions): Identity {
   };
 }
 
-type TokenOperations = Pick<Identity, "issueTokens" | "renewTokens" | "revokeToken">;
+type TokenOperations = Pick<Identity, "holderOf" | "issueTokens" | "renewTokens" | "revokeToken">;
 
 /** The operations on tokens; one that takes something away is answered when every node knows. */
 const tokenOperations = (ports: TokenWorkPorts, changes: Changes): TokenOperations => ({
+  holderOf: (credentials) => holderOf({ sql: ports.sql, environment: ports.audience.environment }, credentials),
   issueTokens: (request) => issueTokens(ports, request),
   renewTokens: (request) => renewTokens(ports, request),
   revokeToken: async (token, receivedAt, actor = SOMEBODY) => {

@@ -101,6 +101,8 @@ export const RATES = {
   sapi_send: rate(LIMITS.rate_sapi_send, "key", "on_429", "sapi_send"),
   sapi_token: rate(LIMITS.rate_token, "client+address", "on_429", "token"),
   token: rate(LIMITS.rate_token, "client+address", "always", "token"),
+  /** Counted before those two, from the head alone: whoever makes up clients is counted all the same. */
+  token_address: rate(LIMITS.rate_token_address, "address", "on_429", "token_address"),
   /** spec/shapes.md, section 1: clients read the headers from successes too. */
   enterprise: rate(LIMITS.rate_enterprise, "key", "always", "enterprise"),
   /** A renewal does not name its client, so it is counted by address, with the Enterprise default. */

@@ -47,6 +47,13 @@ export const STEPS: readonly Step[] = [
     run: rateLimit,
   },
   {
+    name: "rate limit of logins by address (429)",
+    needs: "head",
+    applies: (row) => row.rate !== undefined && RATES[row.rate].key === "client+address",
+    refuses: ["RATE_LIMITED"],
+    run: rateLimitOfLogins,
+  },
+  {
     // This comes before the limit by client, because the client is named in the body, which must be readable by then.
     name: "coding of the body (415), its form (400) and size (413)",
     needs: "body",
@@ -211,6 +218,14 @@ function rateLimit(request: SteppedRequest, row: Route): void | Promise<void> {
   if (name === undefined) return;
   const key = RATES[name].key === "key" ? (request.caller?.keyId ?? "") : request.addressGroup;
   return admitted(request, row, request.ports.admit(name, key));
+}
+
+/** Says nothing of its count where it lets a login pass: clients hear what is left to them, not to their address. */
+function rateLimitOfLogins(request: SteppedRequest, row: Route): void | Promise<void> {
+  const judged = (admission: Admission): void | Promise<void> =>
+    admission.allowed ? undefined : admitted(request, row, admission);
+  const admission = request.ports.admit("token_address", request.addressGroup);
+  return admission instanceof Promise ? admission.then(judged) : judged(admission);
 }
 
 function rateLimitByClient(request: SteppedRequest, row: Route): void | Promise<void> {

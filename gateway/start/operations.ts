@@ -93,7 +93,7 @@ interface EngineParts extends Omit<PeopleParts, "mayReceive">, DocumentParts {
 /** The published contract, in the order of the reference. */
 export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(authRoutes, ({ actors, identity }) => ({
-    ...tokensThroughActors(actors, credentialKind(identity)),
+    ...tokensThroughActors(actors, credentialKind(identity), identity),
     jwks: identity.jwks,
   })),
   plug(onboardingRoutes, ({ onboarding, pfsSecret }) => ({ ...onboarding, pfsSecret })),

@@ -60,6 +60,7 @@ import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
 import { createSealer } from "../../engine/storage/sealer.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
+import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPool, workerEntry } from "../../validators/pool.js";
 import type { ValidatorPool } from "../../validators/pool.js";
@@ -307,8 +308,11 @@ async function startIdentity(
   { database, sealer, publicUrl }: { readonly database: Database; readonly sealer: Sealer; readonly publicUrl: string },
 ): Promise<Identity> {
   const issuance = config.FIRM_KEY_ISSUANCE;
+  const loginSql = openSql({ url: database.url, name: "kurier-logins", connections: LIMITS.db_login_connections });
+  stack.add(() => loginSql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
   const identity = createIdentity({
     sql: database.sql,
+    loginSql,
     databaseUrl: database.url,
     sealer,
     clock,

@@ -35,6 +35,8 @@ export interface NodeOptions {
   readonly openChannel?: (options: ChannelOptions) => Channel;
   /** @default a pool of its own */
   readonly sql?: Sql;
+  /** @default the same */
+  readonly loginSql?: Sql;
 }
 
 /** One more node on the database, started; with its own pool, as a process of its own would have. */
@@ -48,6 +50,7 @@ export async function startNode(db: TestDatabase, options: NodeOptions): Promise
     metrics: createMetrics(),
     environment: options.environment ?? "sandbox",
     publicUrl: options.publicUrl ?? PUBLIC_URL,
+    ...(options.loginSql === undefined ? {} : { loginSql: options.loginSql }),
     ...(options.openChannel === undefined ? {} : { openChannel: options.openChannel }),
   });
   await identity.start();

@@ -43,6 +43,38 @@ const DECOY = { id: randomUUID() as KeyId, secretSha256: randomBytes(32) };
 export const failureSlot = (client: string): number =>
   sha256(`client:${client}`).readUInt32BE(0) % LIMITS.credential_slots;
 
+/** What looking at credentials needs. */
+interface CredentialPorts {
+  readonly sql: Sql;
+  readonly environment: SecretEnvironment;
+}
+
+/** The key that a client names, or a stand-in, and whether this is its secret. The same work for both. */
+async function compare(
+  { sql, environment }: CredentialPorts,
+  { clientId, clientSecret }: ClientCredentials,
+): Promise<{ readonly keyId: KeyId; readonly isKnown: boolean; readonly holds: boolean }> {
+  const presented = sha256(clientSecret);
+  const id = parseKeyId(clientId);
+  const found = await orTemporary(
+    id === undefined ? findSecretByPrefix(sql, clientId, DECOY) : findSecretById(sql, id, DECOY),
+  );
+  const matches = digestsEqual(presented, found.secretSha256);
+  const ofThisEnvironment = secretEnvironment(clientSecret) === environment;
+  const isKnown = found.id !== DECOY.id;
+  return { keyId: found.id, isKnown, holds: matches && ofThisEnvironment && isKnown };
+}
+
+/**
+ * Whose secret this is; undefined where it is nobody's. Counts nothing: whoever asks decides by it in which line the
+ * request waits, so that those who know a secret never stand behind those who guess.
+ * @throws Refusal TEMPORARY
+ */
+export async function holderOf(ports: CredentialPorts, credentials: ClientCredentials): Promise<KeyId | undefined> {
+  const { keyId, holds } = await compare(ports, credentials);
+  return holds ? keyId : undefined;
+}
+
 /**
  * Finds the key whose secret this is.
  * @throws Refusal CREDENTIALS_INVALID; CREDENTIALS_LOCKED with the seconds to wait after LIMITS.credential_failures_max
@@ -50,26 +82,18 @@ export const failureSlot = (client: string): number =>
  * @source spec/sapi.md, Authentication; spec/enterprise.md, Authentication
  */
 export async function authenticateClient(
-  ports: { readonly sql: Sql; readonly clock: Clock; readonly environment: SecretEnvironment },
+  ports: CredentialPorts & { readonly clock: Clock },
   credentials: ClientCredentials,
   door: TokenDoor,
   now: Instant,
 ): Promise<KeyId> {
-  const { sql } = ports;
-  const presented = sha256(credentials.clientSecret);
-  const id = parseKeyId(credentials.clientId);
-  const found = await orTemporary(
-    id === undefined ? findSecretByPrefix(sql, credentials.clientId, DECOY) : findSecretById(sql, id, DECOY),
-  );
-  const matches = digestsEqual(presented, found.secretSha256);
-  const ofThisEnvironment = secretEnvironment(credentials.clientSecret) === ports.environment;
-  const isKnown = found.id !== DECOY.id;
-  if (matches && ofThisEnvironment && isKnown) return found.id;
+  const { keyId, isKnown, holds } = await compare(ports, credentials);
+  if (holds) return keyId;
 
   // Id and prefix of one key are one client, which must not have twice the guesses.
-  const slot = failureSlot(isKnown ? found.id : credentials.clientId);
+  const slot = failureSlot(isKnown ? keyId : credentials.clientId);
   const window_ms = CREDENTIAL_WINDOWS_MS[door];
-  const lockedUntil = await orTemporary(recordFailure(sql, slot, now, window_ms));
+  const lockedUntil = await orTemporary(recordFailure(ports.sql, slot, now, window_ms));
   if (lockedUntil === undefined) throw new Refusal("CREDENTIALS_INVALID");
   const wait_ms = Math.min(Math.max(lockedUntil - now, 0), window_ms);
   throw new Refusal("CREDENTIALS_LOCKED", [], { retryAfter_s: Math.max(1, Math.ceil(wait_ms / 1000)) });

@@ -72,6 +72,9 @@ const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocatio
   "rate limit by key or address (429)": {
     RATE_LIMITED: { row: route({ ...ROW, rate: "enterprise" }), ports: { admit: () => full } },
   },
+  "rate limit of logins by address (429)": {
+    RATE_LIMITED: { row: route({ ...ROW, rate: "token" }), ports: { admit: () => full } },
+  },
   "coding of the body (415), its form (400) and size (413)": {
     MEDIA_TYPE: { row: json, headers: { "content-encoding": "br" }, body: "{}" },
     BODY_MALFORMED: { row: json, headers: { "content-encoding": "gzip" }, body: "{}" },
