@@ -60,6 +60,16 @@ export const ERRORS = {
     { sapi: "PAYLOAD_TOO_LARGE", auth: "PAYLOAD_TOO_LARGE" },
     "The request body is larger than this operation accepts.",
   ),
+  LENGTH_REQUIRED: row(
+    411,
+    { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "VALIDATION_ERROR" },
+    "Bodies in chunks are not taken here; send the request with a Content-Length.",
+  ),
+  HEADERS_TOO_LARGE: row(
+    431,
+    { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "VALIDATION_ERROR" },
+    "The request's headers are too many or too long; send at most 16 KB of them.",
+  ),
   MEDIA_TYPE: row(
     415,
     { sapi: "VALIDATION", auth: "INVALID_REQUEST", enterprise: "UNSUPPORTED_MEDIA_TYPE" },

@@ -285,6 +285,8 @@ export const LIMITS = {
   request_small_body_bytes_max: 1 * MiB,
   /** design/reliability.md, H-03: all headers together; uWS answers 431 beyond. */
   request_header_bytes_max: 16 * KiB,
+  /** What is read of a longer head, to refuse it in the words of its family. */
+  request_header_bytes_read_max: 64 * KiB,
   /** design/reliability.md, 2.8: what uWebSockets.js reads at most; beyond: 431. */
   request_headers_max: 99,
   /** Names in a query string or a form. Ours: the longest of the specifications has 6. */

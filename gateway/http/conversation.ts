@@ -34,7 +34,8 @@ export interface Outgoing {
 }
 
 /** Why the server answers a request by itself, without having read it to its end. */
-export type ServerFault = "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "timeout";
+export type ServerFault =
+  "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "length_required" | "headers_too_large" | "timeout";
 
 /** One request as the pipeline sees it. None of its functions throws or rejects. */
 export interface PipelineRequest extends Sharer {
@@ -52,6 +53,8 @@ export interface PipelineRequest extends Sharer {
 }
 
 export interface ServerLimits {
+  readonly request_header_bytes_max: number;
+  readonly request_headers_max: number;
   readonly request_body_bytes_per_s_min: number;
   readonly request_idle_ms: number;
   readonly request_timeout_ms: number;
@@ -67,6 +70,8 @@ export class Load {
   inFlight = 0;
   readonly bodies = new BodyShares();
   readonly requests = new RequestShares();
+  /** Whether bodies may come in chunks; otherwise a request with one is refused. */
+  readonly takesChunks: boolean;
   /** True once the listener shuts down: from then on every answer closes its connection. */
   draining = false;
   /** Requests whose body or answer is still awaited. Only these can miss a deadline. */
@@ -75,9 +80,10 @@ export class Load {
   // Bounded by those who stop the server: one.
   readonly #idle: (() => void)[] = [];
 
-  constructor(limits: ServerLimits, monotonic: () => number) {
+  constructor(limits: ServerLimits, monotonic: () => number, takesChunks: boolean) {
     this.limits = limits;
     this.monotonic = monotonic;
+    this.takesChunks = takesChunks;
   }
 
   leave(): void {
@@ -114,11 +120,26 @@ export class Load {
 
 const EMPTY = Buffer.alloc(0);
 
+/** What must be seen of a head before its body: a fault, or what `bodyFraming` says. */
+type Framing = number | undefined | Extract<ServerFault, "malformed" | "headers_too_large">;
+
+/** Octets that a header takes beside its name and its value: a colon, a space, the end of its line. */
+const HEADER_EXTRA_BYTES = 4;
+
+/** Judges the headers alike in both forms. Two readers could disagree on whom a request with two Hosts is for. */
+export function framingOf({ headers }: Head, limits: ServerLimits): Framing {
+  const { pairs } = headers;
+  if (pairs.length / 2 > limits.request_headers_max) return "headers_too_large";
+  const bytes = pairs.reduce((sum, text) => sum + text.length, (pairs.length / 2) * HEADER_EXTRA_BYTES);
+  if (bytes > limits.request_header_bytes_max) return "headers_too_large";
+  return headers.count("host") > 1 || headers.count("") > 0 ? "malformed" : bodyFraming(headers);
+}
+
 /**
  * Content-Length of a request; undefined when it has none; "malformed" when two readers could disagree on where its
  * body ends.
  */
-export function bodyFraming(headers: HeaderList): number | undefined | "malformed" {
+function bodyFraming(headers: HeaderList): number | undefined | "malformed" {
   const lengths = headers.count("content-length");
   const encodings = headers.count("transfer-encoding");
   if (encodings === 0) {
@@ -143,6 +164,10 @@ export abstract class Conversation {
   #answered = false;
   #gone = false;
   #entry: Entry = "uncounted";
+  /** Its body comes in chunks, and the request is the last of its connection; see `#answerLast`. */
+  #isChunked = false;
+  /** What a request with a body in chunks is answered once the body has ended. */
+  #last: Outgoing | undefined;
 
   constructor(load: Load, request: PipelineRequest) {
     this.load = load;
@@ -160,39 +185,47 @@ export abstract class Conversation {
   protected abstract destroy(): void;
 
   /**
-   * Starts with the head. @param framing what `bodyFraming` says of it
+   * Starts with the head. @param framing what `framingOf` says of it
    * @returns whether `receive` is to be called with the body
    */
-  open(framing: ReturnType<typeof bodyFraming>): boolean {
-    const request = this.#request;
+  open(framing: Framing): boolean {
     const { load } = this;
-    if (framing === "malformed") {
+    const fault =
+      typeof framing === "string"
+        ? framing
+        : framing === undefined && !load.takesChunks
+          ? "length_required"
+          : undefined;
+    if (fault !== undefined) {
       // Not at once: a form may already hold the bytes behind this head and read them as a request of their own,
       // smuggled in. While an answer is pending uws ends the connection instead, and node stops reading.
       setImmediate(() => {
-        this.#refuse("malformed", true);
+        this.#refuse(fault, true);
       });
       return false;
     }
+    this.#isChunked = framing === undefined;
     const { requests_in_flight_max } = load.limits;
-    this.#entry = load.requests.enter(request, load.inFlight, requests_in_flight_max);
-    if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max) return this.#refuse("overloaded");
-    if (framing !== undefined && framing > request.bodyBytesMax) return this.#refuse("body_too_large");
-    const first = request.begin();
+    this.#entry = load.requests.enter(this.#request, load.inFlight, requests_in_flight_max);
+    if (this.#entry === "too_many" || load.inFlight > requests_in_flight_max) this.#refuse("overloaded");
+    else if (typeof framing === "number" && framing > this.#request.bodyBytesMax) this.#refuse("body_too_large");
+    else this.#begin();
+    if (this.#answered) return false;
+    if (framing === 0) {
+      this.#complete(EMPTY);
+      return false;
+    }
+    load.waiting.add(this);
+    return true;
+  }
+
+  #begin(): void {
+    const first = this.#request.begin();
     if (first instanceof Promise)
       void first.then((answer) => {
         if (answer !== undefined) this.#answer(answer);
       });
-    else if (first !== undefined) {
-      this.#answer(first);
-      return false;
-    }
-    if (framing !== 0) {
-      load.waiting.add(this);
-      return true;
-    }
-    this.#complete(EMPTY);
-    return false;
+    else if (first !== undefined) this.#answer(first);
   }
 
   /** Takes a piece of the body. @param copy bytes that nobody else will change */
@@ -200,17 +233,17 @@ export abstract class Conversation {
     if (this.#answered) return;
     this.#received += copy.length;
     if (this.#received > this.#request.bodyBytesMax) {
-      this.#refuse("body_too_large");
+      this.#refuse("body_too_large", true);
       return;
     }
-    if (!this.#request.readsBody) {
+    if (this.#last !== undefined || !this.#request.readsBody) {
       if (last) this.#complete(EMPTY);
       else this.#lastByteAt = this.load.monotonic();
       return;
     }
     const { bodies, limits } = this.load;
     if (!bodies.take(this.#request, copy.length, this.#kept, limits.request_bodies_bytes_max)) {
-      this.#refuse("bodies_full");
+      this.#refuse("bodies_full", this.#isChunked);
       return;
     }
     this.#kept += copy.length;
@@ -219,6 +252,11 @@ export abstract class Conversation {
       (this.#chunks ??= []).push(copy);
       this.#lastByteAt = this.load.monotonic();
     }
+  }
+
+  /** What arrives is not HTTP, although its head was. */
+  broken(): void {
+    this.#refuse("malformed", true);
   }
 
   /** The client has closed the connection, before or while its answer was written. */
@@ -259,6 +297,10 @@ export abstract class Conversation {
   #complete(body: Buffer): void {
     this.#bodyComplete = true;
     this.#chunks = undefined;
+    if (this.#last !== undefined) {
+      this.#answerLast(this.#last, true);
+      return;
+    }
     const answer = this.#request.finish(body);
     if (answer instanceof Promise) {
       if (!this.#answered) this.load.waiting.add(this);
@@ -268,12 +310,31 @@ export abstract class Conversation {
     } else this.#answer(answer);
   }
 
-  #refuse(fault: ServerFault, close = false): false {
+  #refuse(fault: ServerFault, close = false): void {
     this.#answer(this.#request.refuse(fault), close);
-    return false;
   }
 
+  /** @param close  the connection ends with this answer, and what is left of the body is not read */
   #answer(outgoing: Outgoing, close = false): void {
+    if (this.#isChunked) this.#answerLast(outgoing, close);
+    else this.#send(outgoing, close);
+  }
+
+  /**
+   * Answers a request whose body comes in chunks once the body has ended, in a turn of its own, and ends the
+   * connection. uws takes chunks that end otherwise than they must: where we and a proxy before us see another end,
+   * what stands between the two ends is nobody's next request. While the answer is pending uws ends the connection
+   * instead of reading one; afterwards the connection is gone.
+   */
+  #answerLast(outgoing: Outgoing, atOnce: boolean): void {
+    const answer = (this.#last ??= outgoing);
+    if (atOnce || this.#bodyComplete)
+      setImmediate(() => {
+        this.#send(answer, true);
+      });
+  }
+
+  #send(outgoing: Outgoing, close: boolean): void {
     if (this.#answered) return;
     this.#settle();
     this.write(outgoing, close || this.load.draining);

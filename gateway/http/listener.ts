@@ -11,6 +11,8 @@ export interface ServerOptions {
   readonly form?: ServerForm;
   /** Several processes may listen on this port and share its connections (uws on Linux). @default false */
   readonly sharesPort?: boolean;
+  /** Whether bodies may come in chunks. @default true */
+  readonly takesChunks?: boolean;
   /** @default LIMITS */
   readonly limits?: Partial<ServerLimits>;
   /** A clock in milliseconds that is never set back. */

@@ -1,12 +1,13 @@
 /** The node:http form, for platforms without a uWebSockets.js binary. Same limits, same answers. */
-import { createServer } from "node:http";
+import { createServer, STATUS_CODES } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
 import { parseAddress } from "../../engine/base/addresses.js";
+import type { Address } from "../../engine/base/addresses.js";
 import { LIMITS } from "../../engine/base/limits.js";
-import { Conversation, bodyFraming } from "./conversation.js";
-import type { Head, Load, Outgoing, PipelineRequest } from "./conversation.js";
+import { Conversation, framingOf } from "./conversation.js";
+import type { Head, Load, Outgoing, PipelineRequest, ServerFault } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
 
@@ -15,6 +16,10 @@ import type { Listener, ServerOptions } from "./listener.js";
  * socket of its own, and its response never tells that it closed: only the connection does.
  */
 const underWay = new WeakMap<Socket, Set<NodeConversation>>();
+/** Connections on which no further request is read: the last one is under way. */
+const ended = new WeakSet<Socket>();
+/** Connections whose request was answered before its body had come. */
+const unread = new WeakSet<Socket>();
 
 class NodeConversation extends Conversation {
   readonly #request: IncomingMessage;
@@ -30,6 +35,11 @@ class NodeConversation extends Conversation {
     // A connection that the client resets emits an error; without a listener that would end the process.
     request.on("error", () => undefined);
     response.on("error", () => undefined);
+  }
+
+  /** Whether the body is still being read. */
+  get hasBody(): boolean {
+    return !this.#request.complete;
   }
 
   readBody(): void {
@@ -61,7 +71,9 @@ class NodeConversation extends Conversation {
     response.end(answer.body, () => {
       this.left();
     });
-    if (!this.#request.complete) this.#discardRest();
+    if (this.#request.complete) return;
+    unread.add(this.#request.socket);
+    this.#discardRest();
   }
 
   /**
@@ -74,6 +86,9 @@ class NodeConversation extends Conversation {
       if (!request.complete) request.socket.destroy();
     }, this.load.limits.request_idle_ms);
     timer.unref();
+    request.on("end", () => {
+      unread.delete(request.socket);
+    });
     request.on("close", () => {
       clearTimeout(timer);
     });
@@ -96,21 +111,62 @@ function headOf(request: IncomingMessage): Head {
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? "" : url.slice(mark + 1),
     headers,
-    peer: parseAddress(request.socket.remoteAddress ?? "") ?? new Uint8Array(4),
+    peer: peerOf(request.socket),
   };
 }
 
-/** What node:http refuses before there is a request: its answer in two lines, then the end. */
-const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
-  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
-};
+const peerOf = (socket: Socket): Address => parseAddress(socket.remoteAddress ?? "") ?? new Uint8Array(4);
+
+/** An error of node's parser: its code, and what it had read. */
+type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
+
+/** What node:http finds wrong before there is a request; everything else is malformed. */
+const PROTOCOL_FAULTS: Readonly<Record<string, ServerFault>> = { HPE_HEADER_OVERFLOW: "headers_too_large" };
+
+/** Method, path and query of a request line, as far as it can be read. */
+const REQUEST_LINE = /^([A-Z]{1,16}) (\/[^ ?\r\n]{0,8192})(?:\?([^ \r\n]{0,8192}))? HTTP\/1/;
+
+/** What can be said of a request that node:http could not read: the family of its errors follows from its path. */
+function brokenHead(packet: Buffer | undefined, socket: Socket): Head {
+  const [, method = "GET", path = "/", query = ""] = REQUEST_LINE.exec(packet?.toString("latin1") ?? "") ?? [];
+  return { method, path, query, headers: new HeaderList(), peer: peerOf(socket) };
+}
+
+/** An answer as it goes on the wire where node:http has no response for it; the connection ends with it. */
+function raw(answer: Outgoing): Buffer {
+  const head = [
+    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ""}`,
+    `X-Request-Id: ${answer.requestId}`,
+    "X-Content-Type-Options: nosniff",
+    "Referrer-Policy: no-referrer",
+    "Cache-Control: no-store",
+    ...(answer.contentType === undefined ? [] : [`Content-Type: ${answer.contentType}`]),
+    `Content-Length: ${Buffer.byteLength(answer.body)}`,
+    "Connection: close",
+  ];
+  return Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`, "latin1"), Buffer.from(answer.body)]);
+}
+
+/**
+ * Answers what cannot be read, once: the request whose body broke off, or the one that never came to be. Behind a
+ * request that has its answer already, or will have it as the last of its connection, nothing more is said.
+ */
+function refuseBroken(options: ServerOptions, error: ClientError, socket: Socket): void {
+  if (!socket.writable) return;
+  const [conversation] = underWay.get(socket) ?? [];
+  if (conversation?.hasBody === true) conversation.broken();
+  else if (conversation !== undefined || unread.has(socket)) socket.end();
+  else {
+    const fault = PROTOCOL_FAULTS[error.code ?? ""] ?? "malformed";
+    socket.end(raw(options.onRequest(brokenHead(error.rawPacket, socket)).refuse(fault)));
+  }
+}
 
 /** @throws Error with the code of the system when the port is taken */
 export async function listenNode(options: ServerOptions, shared: Load): Promise<Listener> {
   const { request_idle_ms } = shared.limits;
   const server = createServer({
-    maxHeaderSize: LIMITS.request_header_bytes_max,
+    maxHeaderSize: LIMITS.request_header_bytes_read_max,
     headersTimeout: request_idle_ms,
     // Off, because bodies have a deadline by their rate: a large one may take an honest client longer than any other.
     requestTimeout: 0,
@@ -128,21 +184,19 @@ export async function listenNode(options: ServerOptions, shared: Load): Promise<
     });
   });
   server.on("request", (request, response) => {
+    if (ended.has(request.socket)) return;
     const head = headOf(request);
+    const framing = framingOf(head, shared.limits);
+    if (framing === undefined || typeof framing === "string") ended.add(request.socket);
     const conversation = new NodeConversation(shared, options.onRequest(head), request, response);
-    const framing =
-      head.headers.pairs.length / 2 > LIMITS.request_headers_max ? "malformed" : bodyFraming(head.headers);
     if (conversation.open(framing)) conversation.readBody();
   });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (!socket.writable) return;
-    socket.end(
-      `HTTP/1.1 ${PROTOCOL_ERRORS[error.code ?? ""] ?? "400 Bad Request"}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
-    );
+  server.on("clientError", (error: ClientError, socket) => {
+    refuseBroken(options, error, socket as Socket);
   });
   // CONNECT is not offered. Without this handler node would close the connection without an answer.
-  server.on("connect", (_request, socket) => {
-    socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  server.on("connect", (request, socket) => {
+    socket.end(raw(options.onRequest(headOf(request)).refuse("malformed")));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -11,7 +11,7 @@
 import { STATUS_CODES } from "node:http";
 
 import { addressOfBytes } from "../../engine/base/addresses.js";
-import { Conversation, bodyFraming } from "./conversation.js";
+import { Conversation, framingOf } from "./conversation.js";
 import type { Head, Load, Outgoing, PipelineRequest } from "./conversation.js";
 import { HeaderList } from "./headers.js";
 import type { Listener, ServerOptions } from "./listener.js";
@@ -139,7 +139,7 @@ export async function listenUws(options: ServerOptions, shared: Load): Promise<L
   app.any("/*", (res, req) => {
     const head = headOf(res, req);
     const conversation = new UwsConversation(shared, options.onRequest(head), res, head.method === "HEAD");
-    if (conversation.open(bodyFraming(head.headers))) conversation.readBody();
+    if (conversation.open(framingOf(head, shared.limits))) conversation.readBody();
     conversation.handlerReturns();
   });
   const socket = await new Promise<ListenSocket>((resolve, reject) => {

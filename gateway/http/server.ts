@@ -29,7 +29,7 @@ const SWEEPS_PER_DEADLINE = 4;
 /** @throws Error with code EADDRINUSE when something else listens there */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const limits: ServerLimits = { ...LIMITS, ...options.limits };
-  const load = new Load(limits, options.monotonic);
+  const load = new Load(limits, options.monotonic, options.takesChunks ?? true);
   const form = options.form ?? (uwsAvailable() ? "uws" : "node");
   const listener = await (form === "uws" ? listenUws : listenNode)(options, load);
   const sweeper = setInterval(

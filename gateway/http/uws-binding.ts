@@ -57,8 +57,9 @@ let loaded: Uws | undefined | "unavailable";
 export function loadUws(): Uws | undefined {
   if (loaded === undefined) {
     // Not a setting of ours: the native module reads this name from the process's environment while it loads, and has
-    // no other way to be told. Without it the header block ends at 4 KB.
-    process.env["UWS_HTTP_MAX_HEADERS_SIZE"] = String(LIMITS.request_header_bytes_max);
+    // no other way to be told. Without it the header block ends at 4 KB. What is over our own limit, but not over this
+    // one, is refused by us, in the words of its family; uws only says 431 and ends the connection.
+    process.env["UWS_HTTP_MAX_HEADERS_SIZE"] = String(LIMITS.request_header_bytes_read_max);
     try {
       loaded = createRequire(import.meta.url)(`@uwsjs/${platform}-${arch}-${versions.node.split(".")[0] ?? ""}`) as Uws;
     } catch {

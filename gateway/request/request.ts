@@ -41,11 +41,14 @@ const FAULTS: Readonly<Record<ServerFault, ErrorName>> = {
   overloaded: "TEMPORARY",
   bodies_full: "TEMPORARY",
   malformed: "BODY_MALFORMED",
+  length_required: "LENGTH_REQUIRED",
+  headers_too_large: "HEADERS_TOO_LARGE",
   timeout: "TEMPORARY",
 };
 
 const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = {
-  malformed: "The request's Content-Length and Transfer-Encoding do not say where its body ends.",
+  malformed:
+    "The request is not HTTP: its Host, Content-Length, Transfer-Encoding or another header is not as it must be.",
 };
 
 export class RoutedRequest implements PipelineRequest, SteppedRequest {

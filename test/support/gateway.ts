@@ -74,6 +74,7 @@ export async function startGateway(
   options: {
     ports?: Partial<PipelinePorts>;
     limits?: ServerOptions["limits"];
+    takesChunks?: boolean;
     trustedProxies?: PipelineOptions["trustedProxies"];
   } = {},
 ): Promise<TestGateway> {
@@ -89,6 +90,7 @@ export async function startGateway(
     form,
     monotonic: () => ports.clock.monotonic(),
     onRequest,
+    ...(options.takesChunks === undefined ? {} : { takesChunks: options.takesChunks }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   return { ...server, origin: `http://127.0.0.1:${server.port}` };
