@@ -1,9 +1,11 @@
 /** The `kurier` command: one table of commands, one way to fail. */
 import { ConfigError } from "../engine/base/config.js";
 import { EmbeddedError } from "../engine/embedded/embedded.js";
+import { MasterKeyError } from "../engine/storage/keyring/keyring.js";
 import { MigrationError } from "../engine/storage/migrate.js";
+import { DatabaseError } from "../engine/storage/unusable.js";
 import { EXIT, UsageError } from "./commands/command.js";
-import type { Command } from "./commands/command.js";
+import type { Command, ExitCode } from "./commands/command.js";
 import { billingCommands } from "./commands/billing/billing.js";
 import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
@@ -15,6 +17,7 @@ import {
   keysCreateCommand,
   keysListCommand,
 } from "./commands/identity.js";
+import { keysRotateMasterCommand } from "./commands/keys/rotate-master.js";
 import { migrateCommand } from "./commands/migrate.js";
 import { openapiCommand } from "./commands/openapi.js";
 import { participantsCommands } from "./commands/participants.js";
@@ -28,6 +31,7 @@ import { rulesCommands } from "./commands/rules.js";
 import { serveCommand } from "./commands/serve.js";
 import { validateCommand } from "./commands/validate.js";
 import { complain, print } from "./commands/terminal.js";
+import { ListenError } from "./start/infrastructure.js";
 
 /** @source design/interface.md, Command line */
 export const COMMANDS: readonly Command[] = [
@@ -40,6 +44,7 @@ export const COMMANDS: readonly Command[] = [
   integratorsCreateCommand,
   keysCreateCommand,
   keysListCommand,
+  keysRotateMasterCommand,
   ...peopleCommands,
   ...oauthClientCommands,
   ...onboardingCommands,
@@ -69,11 +74,14 @@ const find = (args: readonly string[]): Command | undefined =>
   );
 
 /** Errors whose message is written for the operator. */
-const isForOperator = (error: unknown): error is Error =>
-  error instanceof UsageError ||
-  error instanceof ConfigError ||
-  error instanceof EmbeddedError ||
-  error instanceof MigrationError;
+const FOR_OPERATORS = [ConfigError, DatabaseError, EmbeddedError, ListenError, MasterKeyError, MigrationError] as const;
+
+/** What the process ends with; undefined for a bug, which shows its stack. */
+function exitCodeOf(error: unknown): ExitCode | undefined {
+  if (error instanceof UsageError) return EXIT.usage;
+  if (!FOR_OPERATORS.some((kind) => error instanceof kind)) return undefined;
+  return error instanceof Error && "passing" in error && error.passing === true ? EXIT.away : EXIT.configuration;
+}
 
 /** Runs a command line and sets the process's exit code. */
 export async function main(args: readonly string[]): Promise<void> {
@@ -95,8 +103,9 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     process.exitCode = await command.run(rest);
   } catch (error) {
-    if (!isForOperator(error)) throw error;
+    const code = exitCodeOf(error);
+    if (code === undefined || !(error instanceof Error)) throw error;
     complain(error.message);
-    process.exitCode = EXIT.usage;
+    process.exitCode = code;
   }
 }

@@ -1,4 +1,6 @@
 /** Starts every part of the engine in order and stops them in the opposite order. Nothing else puts parts together. */
+import { setTimeout as delay } from "node:timers/promises";
+
 import { parseCidr } from "../engine/base/addresses.js";
 import { assertTimeZoneData, systemClock } from "../engine/base/clock.js";
 import type { Clock } from "../engine/base/clock.js";
@@ -7,14 +9,15 @@ import type { Config } from "../engine/base/config.js";
 import { claimDataDir } from "../engine/embedded/embedded.js";
 import { ensureSandbox } from "../engine/identity/sandbox.js";
 import type { Sandbox } from "../engine/identity/sandbox.js";
-import { LIMIT_RELATIONS } from "../engine/base/limits.js";
+import { LIMIT_RELATIONS, LIMITS } from "../engine/base/limits.js";
 import { createLog } from "../engine/base/log.js";
 import { createMetrics } from "../engine/base/metrics.js";
-import { isServable, migrationStatus } from "../engine/storage/migrate.js";
+import { createReadiness } from "../engine/storage/readiness.js";
+import { databaseErrorOf } from "../engine/storage/unusable.js";
 import { createAuthPorts } from "./request/auth.js";
 import type { PipelinePorts } from "./request/ports.js";
 import type { ServerForm } from "./http/listener.js";
-import { listen, portOf, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
+import { claimPort, listen, Stack, startDatabase, startStreams } from "./start/infrastructure.js";
 import type { Base } from "./start/infrastructure.js";
 import { adminRows, observe } from "./start/operators.js";
 import { startWork } from "./start/work.js";
@@ -40,8 +43,13 @@ export interface EngineOptions {
   readonly clock?: Clock;
   /** Where log lines go. @default standard output */
   readonly logTo?: { write(line: string): void };
-  /** Form of the HTTP server. @default what fits the platform */
+  /** Form of the HTTP server. @default HTTP_SERVER, else what fits the platform */
   readonly serverForm?: ServerForm;
+  /**
+   * How long the engine says that it is not ready before it stops to take requests, in milliseconds.
+   * @default LIMITS.drain_readiness_ms in production, 0 in the sandbox
+   */
+  readonly drainReadiness_ms?: number;
   /** How documents travel; `loopback` hands them over inside the process and is for tests. @default as4 */
   readonly transport?: "as4" | "loopback";
 }
@@ -61,7 +69,8 @@ function checkMachine(config: Config): void {
 
 /**
  * Starts the engine and resolves when it is ready.
- * @throws ConfigError, EmbeddedError, MigrationError with sentences for the operator; what had started is stopped again
+ * @throws ConfigError, DatabaseError, EmbeddedError, ListenError, MigrationError with sentences for the operator; what
+ * had started is stopped again
  */
 export async function startEngine(config: Config, options: EngineOptions = {}): Promise<Engine> {
   checkMachine(config);
@@ -77,15 +86,15 @@ export async function startEngine(config: Config, options: EngineOptions = {}): 
     return await startParts(base, options);
   } catch (error) {
     await stack.unwind(log);
-    throw error;
+    throw databaseErrorOf(error) ?? error;
   }
 }
 
 async function startParts(given: Base, options: EngineOptions): Promise<Engine> {
   const config: Config = {
     ...given.config,
-    PORT: await portOf(given.config.HOST, given.config.PORT),
-    ADMIN_PORT: await portOf(given.config.ADMIN_HOST, given.config.ADMIN_PORT),
+    PORT: await claimPort({ host: given.config.HOST, port: given.config.PORT, prefix: "" }),
+    ADMIN_PORT: await claimPort({ host: given.config.ADMIN_HOST, port: given.config.ADMIN_PORT, prefix: "ADMIN_" }),
   };
   const base: Base = { ...given, config };
   const { clock, log, metrics, stack, dataDir } = base;
@@ -104,14 +113,10 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   if (adminToken === undefined) log.warn("admin.closed");
 
   let draining = false;
-  const isReady = async (): Promise<boolean> => {
-    if (draining) return false;
-    try {
-      return isServable(await migrationStatus({ url: database.url }));
-    } catch {
-      return false;
-    }
-  };
+  const isServable = createReadiness(database.sql, clock);
+  const isReady = async (): Promise<boolean> => !draining && isServable();
+  const drainReadiness_ms =
+    options.drainReadiness_ms ?? (config.ENVIRONMENT === "production" ? LIMITS.drain_readiness_ms : 0);
   const ports: PipelinePorts = {
     ...createAuthPorts(parts.identity, adminToken),
     mayReceive: parts.mayReceive,
@@ -143,10 +148,14 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
     sandbox,
     streams: form,
     server: server.form,
-    stop: () => {
+    stop: async () => {
+      const isFirst = !draining;
       draining = true;
-      log.info("engine.stopping");
-      return stack.unwind(log);
+      if (isFirst) {
+        log.info("engine.stopping");
+        await delay(drainReadiness_ms);
+      }
+      await stack.unwind(log);
     },
   };
 }

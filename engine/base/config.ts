@@ -20,6 +20,9 @@ export const SMP_MODES = ["embedded", "sml", "static"] as const;
 export const MLS_TYPES = ["FAILURE_ONLY", "ALWAYS_SEND"] as const;
 export type MlsType = (typeof MLS_TYPES)[number];
 export const REVOCATION_MODES = ["off", "soft", "hard"] as const;
+/** When the schema is brought up to date: by a start that finds it behind, or by `kurier migrate` alone. */
+export const MIGRATE_MODES = ["at-start", "by-command"] as const;
+type MigrateMode = (typeof MIGRATE_MODES)[number];
 
 /** A value that cannot be used; the message is the sentence the operator reads. */
 class Malformed extends Error {}
@@ -52,6 +55,19 @@ const urlOf =
       ? value
       : malformed(`must be a URL that begins with ${schemes.map((s) => `${s}:`).join(" or ")}`);
   };
+/** `nats://` or `tls://` may lead each server; without either it is a host, with a port or without. */
+const isNatsServer = (server: string): boolean => {
+  const address = server.includes("://") ? server : `nats://${server}`;
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname } = new URL(address);
+  return ["nats:", "tls:"].includes(protocol) && hostname !== "";
+};
+const natsServers = (value: string): string =>
+  list(value).length > 0 && list(value).every(isNatsServer)
+    ? value
+    : malformed("must be embedded, or comma-separated servers such as nats://127.0.0.1:4222");
+/** `no` is what people write who are asked whether a start migrates. */
+const migrateMode = (value: string): MigrateMode => (value === "no" ? "by-command" : oneOf(MIGRATE_MODES)(value));
 const smpId = (value: string): string =>
   /^[A-Za-z0-9._-]{1,100}$/.test(value)
     ? value
@@ -112,13 +128,24 @@ export const VARIABLES = {
       undefined,
     ),
   ),
+  MIGRATE: row<MigrateMode | undefined>(
+    "at-start in the sandbox, by-command in production",
+    "Who brings the schema up to date: at-start, a start that finds it behind; by-command (or no), kurier migrate alone.",
+    migrateMode,
+    undefined,
+  ),
   NATS_URL: row<string | undefined>(
     "",
     "Comma-separated NATS servers; `embedded` forces the Postgres stream; empty starts nats-server when it is on PATH.",
-    text,
+    natsServers,
     undefined,
   ),
-  ENVIRONMENT: row<Environment>("sandbox", "sandbox or production.", oneOf(ENVIRONMENTS), "sandbox"),
+  ENVIRONMENT: row<Environment>(
+    "sandbox",
+    "sandbox or production; must be given with DATABASE_URL or AS4_KEYSTORE.",
+    oneOf(ENVIRONMENTS),
+    "sandbox",
+  ),
   PUBLIC_URL: row<string | undefined>(
     "http://HOST:PORT",
     "Base of links, consent URLs and Location headers.",
@@ -139,6 +166,14 @@ export const VARIABLES = {
       "32 bytes in base64 that encrypt payloads at rest; the sandbox generates one in DATA_DIR.",
       masterKey,
       undefined,
+    ),
+  ),
+  MASTER_KEY_PREVIOUS: secret(
+    row<readonly Buffer[]>(
+      "",
+      "Comma-separated earlier master keys, which open what they have sealed, until kurier keys rotate-master has ended.",
+      (value) => list(value).map(masterKey),
+      [],
     ),
   ),
   AS4_KEYSTORE: row<string | undefined>(
@@ -202,7 +237,7 @@ export const VARIABLES = {
   ),
   REVOCATION: row<(typeof REVOCATION_MODES)[number]>(
     "soft",
-    "What an unanswered revocation question means: off, soft or hard.",
+    "What an unanswered question about a certificate's revocation means: off asks none, soft takes the certificate, hard refuses it; must be given in production.",
     oneOf(REVOCATION_MODES),
     "soft",
   ),
@@ -255,6 +290,18 @@ export const VARIABLES = {
     oneOf(["enabled", "disabled"]),
     undefined,
   ),
+  HTTP_SERVER: row<"uws" | "node" | undefined>(
+    "uws where its binary loads, else node",
+    "Form of the HTTP server: uws (uWebSockets.js) is fast; node (node:http) is strict about every octet between requests.",
+    oneOf(["uws", "node"]),
+    undefined,
+  ),
+  CHUNKED_REQUESTS: row<"accept" | "refuse">(
+    "accept",
+    "Whether request bodies may come in chunks: accept, each the last request of its connection; refuse answers 411, which other access points may not understand.",
+    oneOf(["accept", "refuse"]),
+    "accept",
+  ),
   TRUSTED_PROXIES: row<readonly string[]>("", "Comma-separated CIDRs whose X-Forwarded-For is believed.", list, []),
   LOG_LEVEL: row<LogLevel>(
     "info",
@@ -293,8 +340,11 @@ const OUR_PREFIXES = [
   "ADMIN_",
   "FIRM_KEY_",
   "TRUSTED_",
+  "CHUNKED_",
+  "HTTP_SERVER",
   "MASTER_KEY",
   "DATABASE_URL",
+  "MIGRATE",
   "NATS_",
   "SMTP_",
   "MAIL_",
@@ -318,6 +368,27 @@ function readValue(name: VariableName, environment: NodeJS.ProcessEnv): string |
   } catch {
     return malformed(`names a file in ${name}_FILE that cannot be read`);
   }
+}
+
+/** Variables that name what is real: with one of them a sandbox may stand on real data, or speak in a real name. */
+const REAL: readonly VariableName[] = ["DATABASE_URL", "AS4_KEYSTORE"];
+
+/** What nobody may have chosen by leaving it out, because the safe choice depends on where the engine runs. */
+function choiceSentences(config: Config, isGiven: (name: VariableName) => boolean): string[] {
+  const real = REAL.find(isGiven);
+  const environment =
+    real !== undefined && !isGiven("ENVIRONMENT")
+      ? [
+          `ENVIRONMENT must be set when ${real} is: sandbox makes firms and keys that everybody knows, production does not.`,
+        ]
+      : [];
+  const revocation =
+    config.ENVIRONMENT === "production" && !isGiven("REVOCATION")
+      ? [
+          "REVOCATION must be set when ENVIRONMENT is production: hard refuses a certificate whose authority does not answer, soft takes it.",
+        ]
+      : [];
+  return [...environment, ...revocation];
 }
 
 /** What production refuses to start with. @source design/interface.md, ENVIRONMENT */
@@ -348,10 +419,12 @@ const relationSentences = (config: Config): string[] =>
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const sentences: string[] = [];
   const values: Record<string, unknown> = {};
+  const given = new Set<VariableName>();
   for (const name of Object.keys(VARIABLES) as VariableName[]) {
     const { parse, absent }: Row<unknown> = VARIABLES[name];
     try {
       const value = readValue(name, environment);
+      if (value !== undefined) given.add(name);
       values[name] = value === undefined ? absent : parse(value);
     } catch (error) {
       if (!(error instanceof Malformed)) throw error;
@@ -367,7 +440,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
       sentences.push(`${name} is not a variable of Kurier; see deploy/env.example.`);
   }
   const config = values as Config;
-  if (sentences.length === 0) sentences.push(...productionSentences(config), ...relationSentences(config));
+  if (sentences.length === 0)
+    sentences.push(
+      ...choiceSentences(config, (name) => given.has(name)),
+      ...productionSentences(config),
+      ...relationSentences(config),
+    );
   if (sentences.length > 0) throw new ConfigError(sentences);
   return config;
 }
@@ -380,6 +458,10 @@ export const conformanceFolder = (): string => {
   const named = process.env["KURIER_CONFORMANCE"];
   return named === undefined || named === "" ? resolve("..", "shared", "conformance") : resolve(named);
 };
+
+/** Whether a start or a command may change the schema. @source design/interface.md, MIGRATE */
+export const migratesAtStart = ({ MIGRATE, ENVIRONMENT }: Pick<Config, "MIGRATE" | "ENVIRONMENT">): boolean =>
+  (MIGRATE ?? (ENVIRONMENT === "production" ? "by-command" : "at-start")) === "at-start";
 
 /** The environment handed to child processes: only what a program needs to run, none of our secrets. */
 export function childEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {

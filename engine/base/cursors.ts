@@ -16,17 +16,21 @@ export interface Cursors {
   open(list: string, cursor: string): string | undefined;
 }
 
-export function createCursors(masterKey: Uint8Array): Cursors {
-  const key = Buffer.from(hkdfSync("sha256", masterKey, "", "kurier cursors", 32));
-  const mac = (list: string, place: string): Buffer =>
-    createHmac("sha256", key).update(`${list}\n${place}`).digest().subarray(0, MAC_BYTES);
+/** @param earlier  master keys that were replaced: clients keep cursors, of a feed for as long as they like. */
+export function createCursors(masterKey: Uint8Array, earlier: readonly Uint8Array[] = []): Cursors {
+  const keyOf = (from: Uint8Array): Buffer => Buffer.from(hkdfSync("sha256", from, "", "kurier cursors", 32));
+  const key = keyOf(masterKey);
+  const keys = [key, ...earlier.map(keyOf)];
+  const mac = (by: Buffer, list: string, place: string): Buffer =>
+    createHmac("sha256", by).update(`${list}\n${place}`).digest().subarray(0, MAC_BYTES);
   return {
-    seal: (list, place) => Buffer.concat([mac(list, place), Buffer.from(place)]).toString("base64url"),
+    seal: (list, place) => Buffer.concat([mac(key, list, place), Buffer.from(place)]).toString("base64url"),
     open: (list, cursor) => {
       if (!/^[A-Za-z0-9_-]{22,400}$/.test(cursor)) return undefined;
       const bytes = Buffer.from(cursor, "base64url");
       const place = bytes.subarray(MAC_BYTES).toString("utf8");
-      return timingSafeEqual(bytes.subarray(0, MAC_BYTES), mac(list, place)) ? place : undefined;
+      const given = bytes.subarray(0, MAC_BYTES);
+      return keys.some((by) => timingSafeEqual(given, mac(by, list, place))) ? place : undefined;
     },
   };
 }

@@ -825,8 +825,15 @@ export const LIMITS = {
   stream_housekeeping_ms: 1 * HOUR_MS,
   stream_memory_bytes_max: 64 * MiB,
   stream_file_bytes_max: 4 * 1024 * MiB,
+  /** Rows that a change of the master key looks for at once; each is sealed again and written by itself. */
+  reseal_batch: 100,
   /** How long one migration may run before it is given up and the start fails. */
   migration_timeout_ms: 10 * MINUTE_MS,
+  /** How long a migration waits for a table that others use: so long do those who come later wait behind it. */
+  migration_lock_timeout_ms: SECOND_MS,
+  /** Pause before a migration that did not get its table is tried again, and how often it is tried. */
+  migration_lock_pause_ms: SECOND_MS,
+  migration_lock_tries: 120,
   /** A pull from NATS lasts this long when nothing comes; the broker allows no less. */
   stream_pull_ms: 1 * SECOND_MS,
   /** Wait before a lost channel to Postgres is opened again: doubles from the first to the last. */
@@ -922,6 +929,13 @@ export const LIMITS = {
 
   // Running
   drain_timeout_ms: 15 * SECOND_MS,
+  /**
+   * How long a node in production says that it is not ready before it takes no more connections: balancers look every
+   * few seconds, and what they still send meanwhile is served.
+   */
+  drain_readiness_ms: 5 * SECOND_MS,
+  /** How long an answer to a probe holds. */
+  readiness_cached_ms: SECOND_MS,
   child_start_timeout_ms: 15 * SECOND_MS,
   child_stop_timeout_ms: 10 * SECOND_MS,
   /** Characters of one field of a log line; what is longer is cut. */
@@ -933,6 +947,8 @@ export const LIMITS = {
   child_probe_timeout_ms: 5 * SECOND_MS,
   /** How often a child process is asked whether it is ready or gone. */
   child_poll_ms: 10,
+  /** How often the watcher of a child looks whether its signal has ended it, in seconds as the shell takes them. */
+  child_watch_look_s: 0.1,
   /** Wait before a child process that died is started again: doubles from the first to the last. */
   child_restart_first_ms: 100,
   child_restart_max_ms: 5 * SECOND_MS,

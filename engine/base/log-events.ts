@@ -22,6 +22,7 @@ export const LOG_EVENTS = {
   "child.died": "A child process has ended by itself.",
   "child.restart_failed": "A child process that had ended could not be started again.",
   "child.restarted": "A child process had ended and was started again.",
+  "child.unwatched": "A child process has no watcher: if the engine is killed, it runs on until the next start.",
   "directory.failed":
     "The directory of companies did not answer, or not as it should; whoever asked was told to come again.",
   "dispatch.attempt_failed": "An attempt to deliver a document ended in a fault of ours.",

@@ -10,12 +10,20 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LIMITS } from "../base/limits.js";
 import type { Log } from "../base/log.js";
 import { firstChars } from "../base/text.js";
+import { watchOver } from "./watcher.js";
 
 /**
  * The zero-configuration default cannot work here; the message is one sentence for the operator that says what to do.
  */
 export class EmbeddedError extends Error {
   override readonly name = "EmbeddedError";
+  /** Whether the same start may succeed a moment later. */
+  readonly passing: boolean;
+
+  constructor(sentence: string, passing = false) {
+    super(sentence);
+    this.passing = passing;
+  }
 }
 
 /** State letter and start time (clock ticks after boot) of a Linux process. */
@@ -140,6 +148,8 @@ interface Started {
   readonly process: ChildProcess;
   readonly pid: number;
   readonly lastWords: readonly string[];
+  /** Ends the process when we are gone. */
+  readonly watcher: ReturnType<typeof watchOver>;
 }
 
 /**
@@ -172,7 +182,10 @@ async function spawnChild(spec: ChildSpec): Promise<Started> {
       );
     });
   });
-  return { process: child, pid: child.pid ?? 0, lastWords };
+  const pid = child.pid ?? 0;
+  const watcher = watchOver({ name: spec.name, pid, signals: [...spec.stopSignals, "SIGKILL"], log: spec.log });
+  child.once("exit", watcher.standDown);
+  return { process: child, pid, lastWords, watcher };
 }
 
 const hasExited = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
@@ -187,7 +200,7 @@ async function startReady(spec: ChildSpec): Promise<Started> {
   }, LIMITS.child_start_timeout_ms);
   if (ready) return started;
   await stopProcess(started.pid, [...spec.stopSignals, "SIGKILL"]);
-  throw new EmbeddedError(`${spec.name} did not start: ${started.lastWords.at(-1) ?? "it said nothing"}`);
+  throw new EmbeddedError(`${spec.name} did not start: ${started.lastWords.at(-1) ?? "it said nothing"}`, true);
 }
 
 /**
@@ -241,8 +254,9 @@ export async function superviseChild(spec: ChildSpec): Promise<Child> {
     await restarting;
     process.off("exit", endWithUs);
     if (current === undefined) return;
-    const { pid, process: child } = current;
+    const { pid, process: child, watcher } = current;
     await stopProcess(pid, [...spec.stopSignals, "SIGKILL"]);
+    watcher.standDown();
     child.stderr?.destroy();
   };
   return {

@@ -58,19 +58,47 @@ function removeStale(lock: string, aside: string, stale: string): void {
   rmSync(aside, { force: true });
 }
 
+/** What the system says of a data directory that cannot be used. */
+const DATA_DIR_FAULTS: Readonly<Record<string, string>> = {
+  EEXIST: "it is a file and not a folder",
+  ENOTDIR: "a part of its path is a file and not a folder",
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "it lies on a file system that is read only",
+  ENOSPC: "its disk is full",
+  ENOENT: "it lies where no folder can be made",
+};
+
+function unusable(path: string, error: unknown): EmbeddedError {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return new EmbeddedError(`DATA_DIR ${path} cannot be used: ${DATA_DIR_FAULTS[code] ?? `it failed with ${code}`}.`);
+}
+
+function makeDataDir(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw unusable(path, error);
+  }
+}
+
 /**
  * Makes the data directory (mode 0700) and takes it for this process. The lock names process and start time: what a
  * killed engine left behind is recognised, also when its process id was given to somebody else.
- * @throws EmbeddedError when a living engine has it
+ * @throws EmbeddedError when a living engine has it, or it cannot be made or written to
  */
 export function claimDataDir(dataDir: string): DataDir {
   const path = resolve(dataDir);
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeDataDir(path);
   const lock = join(path, LOCK_FILE);
   const mine = `${process.pid}\n${processIdentity(process.pid) ?? ""}\n`;
   const draft = `${lock}.${process.pid}`;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    writeFileSync(draft, mine, { mode: 0o600 });
+    try {
+      writeFileSync(draft, mine, { mode: 0o600 });
+    } catch (error) {
+      throw unusable(path, error);
+    }
     try {
       linkSync(draft, lock);
       return {
@@ -84,6 +112,7 @@ export function claimDataDir(dataDir: string): DataDir {
       if (found !== undefined && isLive(found)) {
         throw new EmbeddedError(
           `DATA_DIR is in use by the running engine with process id ${ownerOf(found).pid}; stop it, or give this one a DATA_DIR and a PORT of its own.`,
+          true,
         );
       }
       if (found !== undefined) removeStale(lock, draft, found);

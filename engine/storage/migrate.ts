@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { isoInstant } from "../base/clock.js";
 import type { Clock } from "../base/clock.js";
@@ -24,8 +25,7 @@ type MigrationState = (typeof MIGRATION_STATES)[number];
  * replaced one by one, those of the release before go on beside the new ones.
  */
 const SERVABLE: readonly MigrationState[] = ["applied", "unknown"];
-export const isServable = (status: readonly MigrationStatus[]): boolean =>
-  status.every((row) => SERVABLE.includes(row.state));
+const isServable = (status: readonly MigrationStatus[]): boolean => status.every((row) => SERVABLE.includes(row.state));
 
 interface MigrationStatus {
   readonly number: number;
@@ -88,11 +88,15 @@ async function readApplied(sql: Sql): Promise<readonly AppliedRow[]> {
   }
 }
 
-/** The beginning of every script: the lock lasts until the script's one transaction ends, whoever dies. */
+/**
+ * The beginning of every script: the lock lasts until the script's one transaction ends, whoever dies. Waiting for
+ * other migrations may take long; waiting for a table may not, because everybody who comes later stands behind us.
+ */
 const PREAMBLE = `
   set local statement_timeout = ${LIMITS.migration_timeout_ms};
   set local lock_timeout = ${LIMITS.migration_timeout_ms};
   select pg_advisory_xact_lock(${LOCK});
+  set local lock_timeout = ${LIMITS.migration_lock_timeout_ms};
 `;
 
 const REGISTER = `${PREAMBLE}
@@ -151,9 +155,26 @@ async function withConnection<T>(url: string, use: (sql: Sql) => Promise<T>): Pr
   }
 }
 
+const LOCK_NOT_AVAILABLE = "55P03";
+const isLockTimeout = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === LOCK_NOT_AVAILABLE;
+
+/** A script that got a lock too late has changed nothing; whoever held it is let through, and it is tried again. */
+async function run(sql: Sql, script: string): Promise<void> {
+  for (let left = LIMITS.migration_lock_tries; ; left -= 1) {
+    try {
+      await sql.unsafe(script).simple();
+      return;
+    } catch (error) {
+      if (!isLockTimeout(error) || left <= 1) throw error;
+      await delay(LIMITS.migration_lock_pause_ms);
+    }
+  }
+}
+
 async function apply(sql: Sql, file: MigrationFile, clock: Clock): Promise<boolean> {
   try {
-    await sql.unsafe(scriptOf(file, clock)).simple();
+    await run(sql, scriptOf(file, clock));
     return true;
   } catch (error) {
     if (wasAppliedByAnother(error)) return false;
@@ -162,6 +183,33 @@ async function apply(sql: Sql, file: MigrationFile, clock: Clock): Promise<boole
       cause: error,
     });
   }
+}
+
+function refuseChanged(status: readonly MigrationStatus[]): void {
+  const changed = status.find((entry) => entry.state === "changed");
+  if (changed !== undefined) {
+    throw new MigrationError(
+      `The migration ${changed.name} was changed after it had been applied; restore the file and put the change into a new one.`,
+    );
+  }
+}
+
+/**
+ * Looks whether this release can work with the schema; changes nothing.
+ * @throws MigrationError when the server is too old, an applied file was changed, or one is missing
+ */
+export async function requireMigrated(options: Omit<MigrateOptions, "clock">): Promise<void> {
+  const files = readFiles(options.directory ?? defaultDirectory());
+  const status = await withConnection(options.url, async (sql) => {
+    await checkServer(sql);
+    return statusOf(files, await readApplied(sql));
+  });
+  refuseChanged(status);
+  const pending = status.filter((entry) => entry.state === "pending");
+  if (pending[0] !== undefined)
+    throw new MigrationError(
+      `The schema lacks ${pending.length} migrations, the first is ${pending[0].name}; run kurier migrate, or set MIGRATE=at-start.`,
+    );
 }
 
 /**
@@ -176,12 +224,7 @@ export async function migrate(options: MigrateOptions): Promise<readonly string[
     await checkServer(sql);
     await sql.unsafe(REGISTER).simple();
     const status = statusOf(files, await readApplied(sql));
-    const changed = status.find((entry) => entry.state === "changed");
-    if (changed !== undefined) {
-      throw new MigrationError(
-        `The migration ${changed.name} was changed after it had been applied; restore the file and put the change into a new one.`,
-      );
-    }
+    refuseChanged(status);
     const done: string[] = [];
     for (const { number, state } of status) {
       const file = files.find((candidate) => candidate.number === number);
@@ -195,4 +238,13 @@ export async function migrate(options: MigrateOptions): Promise<readonly string[
 export async function migrationStatus(options: Omit<MigrateOptions, "clock">): Promise<readonly MigrationStatus[]> {
   const files = readFiles(options.directory ?? defaultDirectory());
   return withConnection(options.url, async (sql) => statusOf(files, await readApplied(sql)));
+}
+
+/**
+ * Makes the look of a probe: whether this release can serve the schema, by one statement of a pool. The files are read
+ * once. A passing failure of the database is what rejects.
+ */
+export function servableLook(sql: Sql, directory = defaultDirectory()): () => Promise<boolean> {
+  const files = readFiles(directory);
+  return async () => isServable(statusOf(files, await readApplied(sql)));
 }

@@ -1,8 +1,12 @@
 /** What a command of the `kurier` program is, and how its words are read. */
 import { parseArgs } from "node:util";
 
-/** Exit codes. @source design/interface.md, validate: 0 all valid, 1 findings, 2 usage or unreadable file */
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+/**
+ * Exit codes. The last two are those of sysexits.h, which supervisors know: what is away may come back, so that another
+ * start makes sense; a wrong configuration stays wrong.
+ * @source design/interface.md, validate: 0 all valid, 1 findings, 2 usage or unreadable file
+ */
+export const EXIT = { ok: 0, failed: 1, usage: 2, away: 75, configuration: 78 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export interface Command {

@@ -3,12 +3,14 @@
  * takes.
  */
 import { systemClock } from "../../engine/base/clock.js";
+import { migratesAtStart } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import { claimDataDir, runningEmbeddedPostgres, startEmbeddedPostgres } from "../../engine/embedded/embedded.js";
 import { silentLog } from "../../engine/base/log.js";
-import { migrate } from "../../engine/storage/migrate.js";
+import { migrate, requireMigrated } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
+import { databaseErrorOf } from "../../engine/storage/unusable.js";
 
 interface CommandDatabase {
   readonly url: string;
@@ -28,7 +30,8 @@ async function onUrl<T>(url: string, use: (database: CommandDatabase) => Promise
 
 /**
  * Runs `use` on the database that the configuration means.
- * @param options.migrated brings the schema up to date first. @default true
+ * @param options.migrated  brings the schema up to date first, or with MIGRATE=by-command refuses one that is not.
+ *   @default true
  */
 export async function withDatabase<T>(
   config: Config,
@@ -36,8 +39,13 @@ export async function withDatabase<T>(
   options: { readonly migrated?: boolean } = {},
 ): Promise<T> {
   const run = async (url: string): Promise<T> => {
-    if (options.migrated !== false) await migrate({ url, clock: systemClock });
-    return onUrl(url, use);
+    try {
+      if (options.migrated !== false)
+        await (migratesAtStart(config) ? migrate({ url, clock: systemClock }) : requireMigrated({ url }));
+      return await onUrl(url, use);
+    } catch (error) {
+      throw databaseErrorOf(error) ?? error;
+    }
   };
   const known = config.DATABASE_URL ?? runningEmbeddedPostgres(config.DATA_DIR);
   if (known !== undefined) return run(known);

@@ -7,9 +7,9 @@ import type { TrustStore } from "../../engine/peppol/pki/trust.js";
 import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { EvidenceStoreFailure } from "../../engine/storage/evidence/store.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
-import { createSealer } from "../../engine/storage/sealer.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import { signatureTasks } from "../../validators/signature.js";
-import { masterKey } from "../start/data-dir.js";
+import { masterKeys } from "../start/data-dir.js";
 import { colour, complain, print, progress } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command } from "./command.js";
@@ -61,7 +61,7 @@ export const evidenceVerifyCommand: Command = {
       const archive = createEvidenceArchive({
         sql,
         store,
-        sealer: createSealer([masterKey(config, config.DATA_DIR)]),
+        sealer: (await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock)).sealer,
         clock: systemClock,
       });
       let bar: ReturnType<typeof progress> | undefined;

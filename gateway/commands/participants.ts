@@ -19,8 +19,8 @@ import { REGISTRATION_RESULTS } from "../../engine/peppol/discovery/registration
 import type { RegistrationResult, RegistrationResultKind } from "../../engine/peppol/discovery/registrations.js";
 import { isMigrationKey } from "../../engine/peppol/discovery/sml-registry.js";
 import { listRegistrations, REGISTRATION_STATES } from "../../engine/storage/registrations.js";
-import { createSealer } from "../../engine/storage/sealer.js";
-import { masterKey } from "../start/data-dir.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
+import { masterKeys } from "../start/data-dir.js";
 import { complain, print } from "./terminal.js";
 import { EXIT, parseArguments, UsageError } from "./command.js";
 import type { Command, ExitCode, ParsedArguments } from "./command.js";
@@ -40,7 +40,7 @@ export const withRegistrations = <T>(config: Config, use: (registering: Register
     const ports = openRegistrationPorts({
       config,
       sql,
-      sealer: createSealer([masterKey(config, config.DATA_DIR)]),
+      sealer: (await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock)).sealer,
       keys,
       clock: systemClock,
     });

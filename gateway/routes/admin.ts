@@ -58,6 +58,12 @@ interface AdminPorts {
   streams(): Promise<readonly { readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>;
   /** Age of the oldest due dispatch in seconds. */
   oldestDue_s(): Promise<number>;
+  /** The master keys that have sealed something, oldest first, by ids that tell nothing of them. */
+  masterKeys(): Promise<
+    readonly { readonly keyId: string; readonly replacedBy: string | undefined; readonly madeAt: Date }[]
+  >;
+  /** Id of the master key that this node seals with. */
+  readonly masterKeyId: string;
   /** A valid invoice between the demo firms; undefined outside the sandbox. */
   sampleInvoice(lines: number): string | undefined;
 }
@@ -287,6 +293,25 @@ const operationRows = (ports: AdminPorts): readonly Route[] => [
     handler: async () => {
       const [streams, oldestDue_s] = await Promise.all([ports.streams(), ports.oldestDue_s()]);
       return { status: 200, body: { streams, oldestDueDispatchSeconds: oldestDue_s } };
+    },
+  }),
+  route({
+    ...COMMON,
+    operation: "adminListMasterKeys",
+    method: "GET",
+    path: "/master-keys",
+    summary: "Ids of the master keys that have sealed what is stored",
+    description:
+      "seals: the key that this node seals with is this one. replacedBy: kurier keys rotate-master has put the key under that one; null while its own values may still be sealed with it.",
+    responses: list("Ids, of which none tells anything of its key."),
+    handler: async () => {
+      const keys = (await ports.masterKeys()).map(({ keyId, replacedBy, madeAt }) => ({
+        keyId,
+        seals: keyId === ports.masterKeyId,
+        replacedBy: replacedBy ?? null,
+        madeAt: isoInstant(madeAt.getTime()),
+      }));
+      return { status: 200, body: { keys } };
     },
   }),
   route({

@@ -24,7 +24,7 @@ function readOrCreate(path: string, make: () => string): string {
  * The key that encrypts payloads: the configured one, or the sandbox's own.
  * @throws ConfigError when the sandbox's key file is damaged: a new key could not read what is stored
  */
-export function masterKey(config: Config, dataDir: string): Buffer {
+function masterKey(config: Config, dataDir: string): Buffer {
   if (config.MASTER_KEY !== undefined) return config.MASTER_KEY;
   const key = Buffer.from(
     readOrCreate(join(dataDir, "master.key"), () => randomBytes(MASTER_KEY_BYTES).toString("base64")),
@@ -34,6 +34,15 @@ export function masterKey(config: Config, dataDir: string): Buffer {
     throw new ConfigError(["master.key in DATA_DIR is damaged; restore it, or set MASTER_KEY."]);
   return key;
 }
+
+/**
+ * Every configured master key, the one that seals first.
+ * @throws ConfigError as `masterKey` does
+ */
+export const masterKeys = (config: Config, dataDir: string): readonly [Buffer, ...Buffer[]] => [
+  masterKey(config, dataDir),
+  ...config.MASTER_KEY_PREVIOUS,
+];
 
 /**
  * The node's name in leases. It outlives the process, so that the next one on this DATA_DIR knows which leases are

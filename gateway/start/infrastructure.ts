@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 
 import { parseCidr } from "../../engine/base/addresses.js";
 import type { Clock } from "../../engine/base/clock.js";
-import { ConfigError } from "../../engine/base/config.js";
+import { migratesAtStart } from "../../engine/base/config.js";
 import type { Config } from "../../engine/base/config.js";
 import { findNatsServer, startEmbeddedPostgres, startNatsServer } from "../../engine/embedded/embedded.js";
 import { openJetStream } from "../../engine/events/streams-jetstream.js";
@@ -13,7 +13,7 @@ import { LIMITS } from "../../engine/base/limits.js";
 import { errorFields } from "../../engine/base/log.js";
 import type { Log } from "../../engine/base/log.js";
 import type { Metrics } from "../../engine/base/metrics.js";
-import { migrate } from "../../engine/storage/migrate.js";
+import { migrate, requireMigrated } from "../../engine/storage/migrate.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPipeline } from "../request/pipeline.js";
@@ -61,7 +61,7 @@ export interface Database {
   readonly sql: Sql;
 }
 
-/** The configured database or the embedded one, migrated. */
+/** The configured database or the embedded one, with a schema that is up to date. */
 export async function startDatabase({ config, log, clock, stack, dataDir }: Base): Promise<Database> {
   let url = config.DATABASE_URL;
   if (url === undefined) {
@@ -69,7 +69,7 @@ export async function startDatabase({ config, log, clock, stack, dataDir }: Base
     stack.add(() => embedded.stop());
     url = embedded.url;
   }
-  await migrate({ url, clock });
+  await (migratesAtStart(config) ? migrate({ url, clock }) : requireMigrated({ url }));
   const sql = openSql({ url, name: "kurier" });
   stack.add(() => sql.end({ timeout: LIMITS.child_stop_timeout_ms / 1000 }));
   return { url, sql };
@@ -96,7 +96,7 @@ export async function startStreams(
   return { streams, form: url === undefined ? "postgres" : "jetstream" };
 }
 
-/** Starts one listener. @throws ConfigError when its port is taken */
+/** Starts one listener. Its address was looked at by `claimPort`. */
 export async function listen(
   base: Base,
   where: { readonly host: string; readonly port: number; readonly form: ServerForm | undefined },
@@ -105,36 +105,71 @@ export async function listen(
 ): Promise<RunningServer> {
   const { config, clock, stack } = base;
   const trustedProxies = config.TRUSTED_PROXIES.flatMap((text) => parseCidr(text) ?? []);
-  try {
-    const server = await startServer({
-      host: where.host,
-      port: where.port,
-      ...(where.form === undefined ? {} : { form: where.form }),
-      monotonic: () => clock.monotonic(),
-      onRequest: createPipeline({ rows, ports, trustedProxies }),
-    });
-    stack.add(async () => {
-      await server.drain();
-    });
-    return server;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE")
-      throw new ConfigError([`Port ${where.port} on ${where.host} is taken; choose another PORT or ADMIN_PORT.`]);
-    throw error;
+  const form = where.form ?? config.HTTP_SERVER;
+  const server = await startServer({
+    host: where.host,
+    port: where.port,
+    ...(form === undefined ? {} : { form }),
+    takesChunks: config.CHUNKED_REQUESTS === "accept",
+    monotonic: () => clock.monotonic(),
+    onRequest: createPipeline({ rows, ports, trustedProxies }),
+  });
+  stack.add(async () => {
+    await server.drain();
+  });
+  return server;
+}
+
+/** An address and a port, and the variables that named them. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly prefix: "" | "ADMIN_";
+}
+
+/** A listener cannot have its address; the message is one sentence for the operator. */
+export class ListenError extends Error {
+  override readonly name = "ListenError";
+  /** Whether the same start may succeed a moment later: whoever has the port may be about to leave. */
+  readonly passing: boolean;
+
+  constructor(sentence: string, passing: boolean) {
+    super(sentence);
+    this.passing = passing;
   }
 }
 
-/** Port 0 asks for a free one; tokens name the public URL, so it must be known before anything listens. */
-export const portOf = (host: string, port: number): Promise<number> =>
-  port !== 0
-    ? Promise.resolve(port)
-    : new Promise((resolve, reject) => {
-        const probe = createServer();
-        probe.once("error", reject);
-        probe.listen(0, host, () => {
-          const address = probe.address();
-          probe.close(() => {
-            resolve(typeof address === "object" && address !== null ? address.port : 0);
-          });
-        });
+const NOT_OURS = ({ host, prefix }: Place): string =>
+  `${prefix}HOST ${host} is no address of this machine; use one of its own, or 0.0.0.0 for all of them.`;
+
+/** What the system says of an address that cannot be listened on. */
+const LISTEN_FAULTS: Readonly<Record<string, (place: Place) => string>> = {
+  EADDRINUSE: ({ host, port, prefix }) => `Port ${port} on ${host} is taken; choose another ${prefix}PORT.`,
+  EADDRNOTAVAIL: NOT_OURS,
+  ENOTFOUND: NOT_OURS,
+  EAI_AGAIN: NOT_OURS,
+  EINVAL: NOT_OURS,
+  EAFNOSUPPORT: NOT_OURS,
+  EACCES: ({ port, prefix }) => `Port ${port} needs rights that this user lacks; choose a ${prefix}PORT above 1023.`,
+};
+
+/**
+ * Finds out before anything is started whether we may listen there: uWebSockets.js only says that it cannot. Port 0
+ * asks for a free one; tokens name the public URL, so that it must be known before anything listens.
+ * @returns the port
+ * @throws ListenError when the port is taken or the address is not ours
+ */
+export const claimPort = (place: Place): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", (error: NodeJS.ErrnoException) => {
+      const sentence = LISTEN_FAULTS[error.code ?? ""]?.(place);
+      reject(sentence === undefined ? error : new ListenError(sentence, error.code === "EADDRINUSE"));
+    });
+    probe.listen(place.port, place.host, () => {
+      const address = probe.address();
+      probe.close(() => {
+        resolve(typeof address === "object" && address !== null ? address.port : place.port);
       });
+    });
+  });

@@ -22,6 +22,7 @@ import {
   listOperatorDocuments,
   listOperatorReceived,
 } from "../../engine/storage/documents/operations.js";
+import { listMasterKeys } from "../../engine/storage/keyring/keyring.js";
 import { censusOfRegistrations } from "../../engine/storage/registrations.js";
 import { orTemporary } from "../../engine/storage/sql.js";
 import type { Route } from "../contract/route.js";
@@ -134,6 +135,8 @@ export function adminRows(
       findReceived: (id) => orTemporary(findOperatorReceived(sql, id)),
       releaseReceived: (id) => parts.release(id),
       streams: () => parts.streams.status(),
+      masterKeys: () => orTemporary(listMasterKeys(sql)),
+      masterKeyId: parts.masterKeyId,
       oldestDue_s: async () => (await orTemporary(censusOfDocuments(sql, clock.now()))).oldestDue_s,
       sampleInvoice: (lines) => (sandbox === undefined ? undefined : demoInvoice(clock, lines)),
     }),

@@ -58,14 +58,14 @@ import type { EvidenceArchive } from "../../engine/storage/evidence/archive.js";
 import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
-import { createSealer } from "../../engine/storage/sealer.js";
+import { openKeyring } from "../../engine/storage/keyring/keyring.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
 import { openSql } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPool, workerEntry } from "../../validators/pool.js";
 import type { ValidatorPool } from "../../validators/pool.js";
 import type { Lane } from "../../validators/protocol.js";
-import { keepQuarantined, masterKey, nodeName } from "./data-dir.js";
+import { keepQuarantined, masterKeys, nodeName } from "./data-dir.js";
 import { createRateLimiter } from "../request/rate-limit.js";
 import type { RateLimiter } from "../request/rate-limit.js";
 import type { Route } from "../contract/route.js";
@@ -83,6 +83,8 @@ import { alsoTelling, startWebhooks } from "./webhooks.js";
 /** What runs, as the listeners and the operators need it. */
 export interface Work extends PeopleParts {
   readonly sql: Sql;
+  /** Id of the master key that this node seals with. */
+  readonly masterKeyId: string;
   readonly identity: Identity;
   readonly streams: Streams;
   readonly actors: ActorSystem;
@@ -353,9 +355,8 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   const { config, clock, log, metrics, stack, dataDir } = base;
   const { sql } = database;
   const { publicUrl } = options;
-  const key = masterKey(config, dataDir);
-  const sealer = createSealer([key]);
-  const cursors = createCursors(key);
+  const { sealer, keys } = await openKeyring(sql, masterKeys(config, dataDir), clock);
+  const cursors = createCursors(keys[0], keys.slice(1));
 
   const identity = await startIdentity(base, { database, sealer, publicUrl });
   const { pool, validators, jobs } = await startWorkers(base, sealer);
@@ -435,6 +436,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
   );
   return {
     sql,
+    masterKeyId: sealer.keyId,
     identity,
     streams,
     actors,

@@ -27,6 +27,7 @@ import {
 import { silentLog } from "../../engine/base/log.js";
 import { openSql } from "../../engine/storage/sql.js";
 import { eventually } from "../support/eventually.js";
+import { killEverythingOn } from "../support/process.js";
 
 const undo: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
@@ -131,11 +132,12 @@ describe("the embedded Postgres", () => {
     expect(await readNote(server.url)).toEqual([{ text: "kept" }]);
   });
 
-  test("the embedded Postgres that outlived a killed engine is stopped and its data found", async () => {
+  test("the embedded Postgres that outlived a killed engine and its watcher is stopped and its data found", async () => {
     const dataDir = newDataDir();
     const engine = engineProcess(dataDir);
     await keepNote(await engine.url);
     const orphan = postmasterOf(dataDir);
+    expect(killEverythingOn(`kurier-watcher\0${orphan}\0`)).toBe(1);
     process.kill(engine.pid, "SIGKILL");
     await engine.gone;
     expect(isRunning(orphan)).toBe(true);

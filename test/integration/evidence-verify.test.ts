@@ -228,6 +228,7 @@ describe("on files", () => {
         env: {
           PATH: process.env["PATH"] ?? "",
           DATA_DIR: engine.dataDir,
+          ENVIRONMENT: "sandbox",
           DATABASE_URL: engine.db.url,
           MASTER_KEY: MASTER_KEY.toString("base64"),
         },

@@ -44,6 +44,7 @@ beforeAll(async () => {
   writeFileSync(ca, sml.ca);
   env = {
     DATA_DIR: dataDir,
+    ENVIRONMENT: "sandbox",
     DATABASE_URL: db.url,
     NATS_URL: "embedded",
     NODE_EXTRA_CA_CERTS: ca,

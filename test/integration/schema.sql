@@ -463,8 +463,8 @@ table inbound_status
   constraint inbound_status_outcome_check: CHECK ((outcome = ANY (ARRAY['applied'::text, 'late'::text, 'duplicate'::text, 'contradicting'::text, 'outdated'::text, 'misdated'::text, 'out_of_order'::text, 'ambiguous'::text, 'unknown'::text, 'foreign'::text, 'invalid'::text, 'unreadable'::text])))
   constraint inbound_status_document_id_fkey: FOREIGN KEY (document_id) REFERENCES document(id)
   constraint inbound_status_pkey: PRIMARY KEY (id)
-  constraint inbound_status_as4_message_id_key: UNIQUE (as4_message_id)
-  constraint inbound_status_sbdh_instance_id_key: UNIQUE (sbdh_instance_id)
+  constraint inbound_status_instance_seat: UNIQUE (sbdh_instance_id, peer_seat)
+  constraint inbound_status_message_seat: UNIQUE (as4_message_id, peer_seat)
   index inbound_status_document: CREATE INDEX inbound_status_document ON public.inbound_status USING btree (document_id) WHERE (document_id IS NOT NULL)
   index inbound_status_due: CREATE INDEX inbound_status_due ON public.inbound_status USING btree (next_at) WHERE (next_at IS NOT NULL)
   index inbound_status_one_mls: CREATE UNIQUE INDEX inbound_status_one_mls ON public.inbound_status USING btree (document_id) WHERE ((kind = 'mls'::text) AND (outcome = ANY (ARRAY['applied'::text, 'late'::text])))
@@ -491,6 +491,18 @@ table mapper_template
   constraint mapper_template_template_key_check: CHECK (((length(template_key) >= 1) AND (length(template_key) <= 64)))
   constraint mapper_template_integrator_id_fkey: FOREIGN KEY (integrator_id) REFERENCES integrator(id)
   constraint mapper_template_pkey: PRIMARY KEY (integrator_id, template_key)
+
+table master_key
+  key_id text not null
+  canary bytea not null
+  wrapped_by text
+  wrapped bytea
+  made_at timestamp with time zone not null
+  constraint master_key_check: CHECK (((wrapped_by IS NULL) = (wrapped IS NULL)))
+  constraint master_key_check1: CHECK ((wrapped_by <> key_id))
+  constraint master_key_key_id_check: CHECK ((key_id ~ '^[0-9a-f]{16}$'::text))
+  constraint master_key_wrapped_by_fkey: FOREIGN KEY (wrapped_by) REFERENCES master_key(key_id)
+  constraint master_key_pkey: PRIMARY KEY (key_id)
 
 table membership
   person_id uuid not null
@@ -736,6 +748,7 @@ table received_document
   api_received_at timestamp with time zone
   client_reference text
   api_transaction_id xid8
+  peer_seat text not null default ''::text
   constraint received_document_check: CHECK (((status = 'ACKNOWLEDGED'::text) = (acknowledged_at IS NOT NULL)))
   constraint received_document_client_reference_check: CHECK (((char_length(client_reference) >= 1) AND (char_length(client_reference) <= 256)))
   constraint received_document_findings_check: CHECK (((findings IS NULL) OR (status = 'REFUSED'::text)))
@@ -747,8 +760,8 @@ table received_document
   index received_document_feed: CREATE INDEX received_document_feed ON public.received_document USING btree (feed_transaction_id, feed_position) WHERE (feed_position IS NOT NULL)
   index received_document_held: CREATE INDEX received_document_held ON public.received_document USING btree (received_at) WHERE (status = 'HELD'::text)
   index received_document_inbox: CREATE INDEX received_document_inbox ON public.received_document USING btree (participant_key, firm_id, status, "position")
-  index received_document_instance: CREATE UNIQUE INDEX received_document_instance ON public.received_document USING btree (sbdh_instance_id)
-  index received_document_message: CREATE UNIQUE INDEX received_document_message ON public.received_document USING btree (as4_message_id)
+  index received_document_instance_seat: CREATE UNIQUE INDEX received_document_instance_seat ON public.received_document USING btree (sbdh_instance_id, peer_seat)
+  index received_document_message_seat: CREATE UNIQUE INDEX received_document_message_seat ON public.received_document USING btree (as4_message_id, peer_seat)
   index received_document_pull: CREATE INDEX received_document_pull ON public.received_document USING btree (firm_id, COALESCE(feed_transaction_id, '1'::xid8), COALESCE(feed_position, "position")) WHERE received_is_visible(status)
   index received_document_refused: CREATE INDEX received_document_refused ON public.received_document USING btree (received_at) WHERE (status = 'REFUSED'::text)
   trigger received_by_api: CREATE TRIGGER received_by_api BEFORE UPDATE OF api_received_at ON public.received_document FOR EACH ROW WHEN (((old.api_received_at IS NULL) AND (new.api_received_at IS NOT NULL))) EXECUTE FUNCTION received_by_api()
@@ -3346,17 +3359,23 @@ begin
   with added as (
     insert into received_document (
       id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status,
-      payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at
+      payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at, peer_seat
     )
     select r.id, r.firm_id, r.participant_key, r.sender, r.receiver, r.document_type_id, r.process_id,
       r.creation_date_time, r.status, decode(r.payload_sha256, 'hex'), r.as4_message_id, r.sbdh_instance_id, r.facts,
-      r.received_at
+      r.received_at, r.exchange ->> 'c2_seat'
     from unnest(
       p_id, p_firm_id, p_participant_key, p_sender, p_receiver, p_document_type_id, p_process_id, p_creation_date_time,
-      p_status, p_payload_sha256, p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at
+      p_status, p_payload_sha256, p_as4_message_id, p_sbdh_instance_id, p_facts, p_received_at, p_exchange
     ) with ordinality as r (
       id, firm_id, participant_key, sender, receiver, document_type_id, process_id, creation_date_time, status,
-      payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at, n
+      payload_sha256, as4_message_id, sbdh_instance_id, facts, received_at, exchange, n
+    )
+    -- Rows without a seat are as old as this function and change no more, so that looking is enough.
+    where not exists (
+      select 1 from received_document as o where o.as4_message_id = r.as4_message_id and o.peer_seat = ''
+    ) and not exists (
+      select 1 from received_document as o where o.sbdh_instance_id = r.sbdh_instance_id and o.peer_seat = ''
     )
     order by r.n
     on conflict do nothing

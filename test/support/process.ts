@@ -33,7 +33,7 @@ export interface EngineProcess {
   output(): string;
   /** Whether it has ended, in whatever way. */
   ended(): boolean;
-  /** SIGKILL to the engine alone: its children live on as orphans. */
+  /** SIGKILL to the engine alone: its children are ended by their watchers. */
   kill(): Promise<void>;
   /** SIGTERM and its end. @returns the exit code */
   stop(): Promise<number | null>;
@@ -69,6 +69,7 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
         PORT: String(port),
         ADMIN_PORT: String(adminPort),
         LOG_LEVEL: "warn",
+        ENVIRONMENT: "sandbox",
         ...options.env,
       },
       stdio: ["ignore", "pipe", "pipe"],
@@ -106,7 +107,7 @@ export async function startEngineProcess(options: EngineProcessOptions): Promise
   };
 }
 
-/** Kills every process whose command line names the directory: what a `kill -9` of everything leaves behind. Linux only. */
+/** Kills every process whose command line has the text, as that of a directory: what a `kill -9` of everything leaves behind. Linux only. */
 export function killEverythingOn(directory: string): number {
   let killed = 0;
   for (const pid of readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name))) {

@@ -9,7 +9,7 @@ import type { InboundExchange, InboundOutcome, Prove, Receive } from "../../pepp
 import { findStatusRepeats, storeStatus } from "../../storage/documents/received-responses.js";
 import type { StatusKind } from "../../storage/documents/received-responses.js";
 import { findOwnParticipant, findRepeats } from "../../storage/documents/received.js";
-import type { Repeat } from "../../storage/documents/received.js";
+import type { MessageIds, Repeat } from "../../storage/documents/received.js";
 import type { DueStatusWork } from "../provider.js";
 import { readyBusiness, storeReady } from "./business.js";
 import type { ReadyBusiness } from "./business.js";
@@ -57,7 +57,7 @@ async function prepareArrival(
 export async function storeArrival(ports: InboundPorts, { exchange, business }: Arrival): Promise<InboundOutcome> {
   if (business !== undefined) {
     if (await storeReady(ports, business)) return { kind: "stored", id: business.id, firmId: business.firmId };
-    return judgeRepeats(await findRepeats(ports.sql, exchange), exchange, business.payloadSha256);
+    return judgeRepeats(await findRepeats(ports.sql, idsOf(ports, exchange)), exchange, business.payloadSha256);
   }
   const kind = classifyInbound(exchange.documentTypeId);
   if (kind === "business") throw new Error("a document came to its turn without having been made ready");
@@ -147,13 +147,19 @@ async function receiveStatus(
     firmId === undefined ? undefined : dutyOf(ports, exchange, firmId, at),
   );
   if (isNew) return { kind: "stored", id, firmId };
-  const repeats = await findStatusRepeats(ports.sql, exchange);
+  const repeats = await findStatusRepeats(ports.sql, idsOf(ports, exchange));
   return judgeRepeats(
     repeats.map((repeat) => ({ ...repeat, firmId })),
     exchange,
     sha256,
   );
 }
+
+const idsOf = (ports: InboundPorts, exchange: InboundExchange): MessageIds => ({
+  as4MessageId: exchange.as4MessageId,
+  sbdhInstanceId: exchange.sbdhInstanceId,
+  peerSeat: peerSeatOf(ports, exchange),
+});
 
 /** A stored message with one of the ids; of a status between providers no firm is the owner. */
 type StoredRepeat = Pick<Repeat, "sender" | "receiver" | "payloadSha256"> & {

@@ -54,7 +54,8 @@ interface SigningKey {
 
 /** How long tokens of a key may live on after it stopped signing; twice, for clocks that differ. */
 const VERIFIES_AFTER_MS = 2 * LIMITS.token_access_s * 1000;
-const contextOf = (kid: string): string => `signing_key:${kid}`;
+/** What the private half of a signing key is sealed for. */
+export const signingKeyContext = (kid: string): string => `signing_key:${kid}`;
 
 /** RFC 7638 thumbprint of an Ed25519 key: the members in the order of their names. */
 const thumbprint = (x: string): string =>
@@ -131,7 +132,7 @@ function newSigningKey(sealer: Sealer, signsFrom: Instant): Omit<NewSigningKey, 
   return {
     kid,
     publicJwk: { kty: "OKP", crv: "Ed25519", x },
-    privateSealed: sealer.seal(privateKey.export({ format: "der", type: "pkcs8" }), contextOf(kid)),
+    privateSealed: sealer.seal(privateKey.export({ format: "der", type: "pkcs8" }), signingKeyContext(kid)),
     masterKeyId: sealer.keyId,
     signsFrom,
     signsUntil: signsFrom + LIMITS.signing_key_active_ms,
@@ -152,7 +153,7 @@ function keyOf(ports: Ports, row: SigningKeyRow): SigningKey {
 
 function openPrivate({ sealer, log }: Ports, row: SigningKeyRow): KeyObject | undefined {
   try {
-    const der = sealer.open(row.masterKeyId, row.privateSealed, contextOf(row.kid));
+    const der = sealer.open(row.masterKeyId, row.privateSealed, signingKeyContext(row.kid));
     return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
   } catch (error) {
     log.warn("identity.signing_key_sealed", errorFields(error));

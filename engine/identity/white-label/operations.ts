@@ -64,7 +64,8 @@ export function participantOfDic(dic: string): ParticipantId {
   return participant;
 }
 
-const contextOf = (id: string, what: "secret" | "body"): string => `white label ${id} ${what}`;
+/** What a secret or a request body of an operation is sealed for. */
+export const operationContext = (id: string, what: "secret" | "body"): string => `white label ${id} ${what}`;
 const seal = (sealer: Sealer, plain: Uint8Array, context: string): SealedText => ({
   keyId: sealer.keyId,
   sealed: sealer.seal(plain, context),
@@ -112,8 +113,8 @@ export async function writeWish(
         ...row,
         id,
         participant: participantOfDic(wish.dic),
-        secret: seal(sealer, Buffer.from(secret), contextOf(id, "secret")),
-        body: seal(sealer, digest, contextOf(id, "body")),
+        secret: seal(sealer, Buffer.from(secret), operationContext(id, "secret")),
+        body: seal(sealer, digest, operationContext(id, "body")),
       },
       { isProduction: environment === "production", audit: stampOf(actor, clock), now: clock.now() },
     ),
@@ -127,7 +128,7 @@ export async function writeWish(
   const isSame =
     typeof bodyKeyId === "string" &&
     bodySealed instanceof Uint8Array &&
-    timingSafeEqual(sealer.open(bodyKeyId, bodySealed, contextOf(made.id, "body")), digest);
+    timingSafeEqual(sealer.open(bodyKeyId, bodySealed, operationContext(made.id, "body")), digest);
   if (!isSame) throw new Refusal("IDEMPOTENCY_REUSED");
   return { id: made.id, isNew: false };
 }
@@ -167,7 +168,7 @@ export function migrationCodeOf({ sealer }: WhiteLabelPorts, row: WhiteLabelRow)
   const { id, operationType, status, secretKeyId, secretSealed } = row;
   if (operationType !== "migration_out" || status !== "succeeded" || secretKeyId === null || secretSealed === null)
     return null;
-  return sealer.open(secretKeyId, secretSealed, contextOf(id, "secret")).toString("utf8");
+  return sealer.open(secretKeyId, secretSealed, operationContext(id, "secret")).toString("utf8");
 }
 
 /** What an outcome of the registry means for an operation that asked it; without a trigger it is asked again. */
@@ -194,7 +195,7 @@ const askRegistry = (
 ): Promise<WhiteLabelOutcome> => {
   if (operationType === "migration_out") return registry.migrateOut(participant);
   if (secretKeyId === null || secretSealed === null) return Promise.resolve({ kind: "unknown", code: "no_secret" });
-  const secret = sealer.open(secretKeyId, secretSealed, contextOf(id, "secret")).toString("utf8");
+  const secret = sealer.open(secretKeyId, secretSealed, operationContext(id, "secret")).toString("utf8");
   return operationType === "registration"
     ? registry.register(participant, secret)
     : registry.migrateIn(participant, secret);
@@ -220,7 +221,7 @@ export async function carryOut(ports: WhiteLabelPorts, claimed: WhiteLabelRow): 
     secret:
       migrationCode === undefined
         ? undefined
-        : seal(sealer, Buffer.from(migrationCode), contextOf(claimed.id, "secret")),
+        : seal(sealer, Buffer.from(migrationCode), operationContext(claimed.id, "secret")),
   });
   if (status === "manual_review") log.error("whitelabel.review", { code: outcome.code });
   if (isMoved && status === "smp_succeeded") await bind(ports, { ...claimed, status, version: claimed.version + 1 });

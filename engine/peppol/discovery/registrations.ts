@@ -148,13 +148,13 @@ async function run(ports: NetworkRegistrationPorts, change: Change, reviewed = f
     lease_ms: LIMITS.registration_lease_ms,
     migrationKey:
       operation === "prepare_migration"
-        ? { keyId: sealer.keyId, sealed: sealer.seal(Buffer.from(newMigrationKey()), contextOf(key)) }
+        ? { keyId: sealer.keyId, sealed: sealer.seal(Buffer.from(newMigrationKey()), migrationKeyContext(key)) }
         : undefined,
   });
   const migrationKey =
     begun.migrationKey === undefined
       ? ""
-      : sealer.open(begun.migrationKey.keyId, begun.migrationKey.sealed, contextOf(key)).toString();
+      : sealer.open(begun.migrationKey.keyId, begun.migrationKey.sealed, migrationKeyContext(key)).toString();
   const shown = operation === "prepare_migration" && migrationKey !== "" ? { migrationKey } : {};
   switch (begun.verdict) {
     case "settled":
@@ -193,7 +193,8 @@ async function afterReview(ports: NetworkRegistrationPorts, change: Change): Pro
   return found.state === undefined || found.state === "manual_review" ? found : run(ports, change, true);
 }
 
-const contextOf = (key: string): string => `registration ${key}`;
+/** What the migration key of a participant is sealed for. */
+export const migrationKeyContext = (key: string): string => `registration ${key}`;
 
 interface Judged {
   readonly kind: RegistrationResultKind;

@@ -10,6 +10,7 @@ import { dutyJson } from "./duties.js";
 import type { NewDuty } from "./duties.js";
 import { exchangeJson } from "./exchanges.js";
 import type { NewExchange } from "./exchanges.js";
+import type { MessageIds } from "./received.js";
 
 export const STATUS_KINDS = ["mls", "invoice_response"] as const;
 
@@ -68,16 +69,14 @@ interface StatusRepeat {
   readonly payloadSha256: string;
 }
 
-/** What is stored under either id of a message: at most two statuses. */
-export async function findStatusRepeats(
-  sql: Sql,
-  ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
-): Promise<StatusRepeat[]> {
+/** What is stored under either id of a message of that seat: at most two statuses. */
+export async function findStatusRepeats(sql: Sql, ids: MessageIds): Promise<StatusRepeat[]> {
   const rows = await sql<
     { readonly id: string; readonly sender: string; readonly receiver: string; readonly payload_sha256: string }[]
   >`
     select id, sender, receiver, payload_sha256 from inbound_status
-    where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
+    where (as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId})
+      and peer_seat = ${ids.peerSeat}`;
   return rows.map((row) => ({
     id: row.id,
     sender: row.sender as ParticipantId,

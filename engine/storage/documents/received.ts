@@ -76,7 +76,7 @@ export const storeBusiness = batched<NewBusiness, boolean>(
   },
   {
     max: LIMITS.receive_batch,
-    key: ({ document }) => document.as4MessageId,
+    key: ({ document, exchange }) => `${exchange.c2Seat} ${document.as4MessageId}`,
     bytes: ({ document }) => document.payloadSealed.length,
   },
 );
@@ -91,11 +91,15 @@ export interface Repeat {
   readonly payloadSha256: string;
 }
 
-/** What is stored under either id of a message: at most two documents. */
-export async function findRepeats(
-  sql: Sql,
-  ids: { readonly as4MessageId: string; readonly sbdhInstanceId: string },
-): Promise<Repeat[]> {
+/** The ids of a message, which are unique for the access point that signed it. */
+export interface MessageIds {
+  readonly as4MessageId: string;
+  readonly sbdhInstanceId: string;
+  readonly peerSeat: string;
+}
+
+/** What is stored under either id of a message of that seat, or was before seats were kept. */
+export async function findRepeats(sql: Sql, ids: MessageIds): Promise<Repeat[]> {
   const rows = await sql<
     {
       readonly id: string;
@@ -107,7 +111,8 @@ export async function findRepeats(
   >`
     select id, firm_id, sender, receiver, encode(payload_sha256, 'hex') as payload_sha256
     from received_document
-    where as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId}`;
+    where (as4_message_id = ${ids.as4MessageId} or sbdh_instance_id = ${ids.sbdhInstanceId})
+      and peer_seat in (${ids.peerSeat}, '')`;
   return rows.map((row) => ({
     id: row.id as ReceivedDocumentId,
     firmId: row.firm_id as FirmId,

@@ -67,6 +67,7 @@ describe("configuration", () => {
   });
   test("production refuses an embedded database, generated keys and plain HTTP", () => {
     expect(mistakes({ ENVIRONMENT: "production" }).map((sentence) => sentence.split(" ")[0])).toEqual([
+      "REVOCATION",
       "DATABASE_URL",
       "MASTER_KEY",
       "AS4_KEYSTORE",

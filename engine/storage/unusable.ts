@@ -1,0 +1,73 @@
+/** Why the database cannot be used, as the operator reads it where a start or a command ends for it. */
+import { isPassing } from "./sql.js";
+
+/** The database cannot be used; the message is one sentence for the operator. */
+export class DatabaseError extends Error {
+  override readonly name = "DatabaseError";
+  /** Whether the same start may succeed a moment later. */
+  readonly passing: boolean;
+
+  constructor(sentence: string, passing: boolean, cause: unknown) {
+    super(sentence, { cause });
+    this.passing = passing;
+  }
+}
+
+interface Reason {
+  /** What follows "The database cannot be used:". */
+  readonly words: string;
+  /** @default true */
+  readonly passing?: false;
+}
+
+const LEFT: Reason = { words: "it ended the connection" };
+const SILENT: Reason = { words: "nobody answers at the address of DATABASE_URL" };
+const UNTRUSTED: Reason = { words: "its certificate is not trusted here", passing: false };
+
+/** By SQLSTATE, and by the codes of the sockets and of postgres.js. */
+const REASONS: Readonly<Record<string, Reason>> = {
+  ECONNREFUSED: { words: "nobody listens at the address of DATABASE_URL" },
+  ENOENT: { words: "there is no socket at the path of DATABASE_URL" },
+  ENOTFOUND: { words: "the host of DATABASE_URL is not known" },
+  EAI_AGAIN: { words: "the host of DATABASE_URL cannot be resolved now" },
+  ETIMEDOUT: SILENT,
+  EHOSTUNREACH: SILENT,
+  ENETUNREACH: SILENT,
+  CONNECT_TIMEOUT: SILENT,
+  ECONNRESET: LEFT,
+  EPIPE: LEFT,
+  CONNECTION_CLOSED: LEFT,
+  CONNECTION_ENDED: LEFT,
+  CONNECTION_DESTROYED: LEFT,
+  "28000": { words: "it does not let the user of DATABASE_URL in", passing: false },
+  "28P01": { words: "it does not take the password of DATABASE_URL", passing: false },
+  "3D000": { words: "there is no database of the name in DATABASE_URL", passing: false },
+  "42501": { words: "the user of DATABASE_URL lacks rights on it", passing: false },
+  "53300": { words: "it has no connection left" },
+  "57014": { words: "it did not answer in time" },
+  "57P01": LEFT,
+  "57P02": LEFT,
+  "57P03": { words: "it is starting or stopping" },
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  CERT_HAS_EXPIRED: UNTRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: UNTRUSTED,
+};
+
+/** The error's code, or that of the error behind it: a migration wraps what its statement met. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  if ("code" in error && typeof error.code === "string") return error.code;
+  return codeOf(error.cause);
+}
+
+/** A fault of the database as a sentence; undefined for any other error, which is a bug or somebody else's. */
+export function databaseErrorOf(error: unknown): DatabaseError | undefined {
+  const code = codeOf(error);
+  const reason = REASONS[code] ?? (isPassing(error) ? { words: "it is away or busy" } : undefined);
+  if (reason === undefined) return undefined;
+  const passing = reason.passing ?? true;
+  const advice = passing ? "try again when it is there" : "correct it";
+  return new DatabaseError(`The database cannot be used: ${reason.words} (${code}); ${advice}.`, passing, error);
+}

@@ -1,0 +1,67 @@
+/** `kurier keys rotate-master`: what earlier master keys have sealed is sealed under MASTER_KEY, while engines run. */
+import { systemClock } from "../../../engine/base/clock.js";
+import { loadConfig } from "../../../engine/base/config.js";
+import { openKeyring, wrapEarlierKeys } from "../../../engine/storage/keyring/keyring.js";
+import type { Keyring } from "../../../engine/storage/keyring/keyring.js";
+import { resealTable } from "../../../engine/storage/keyring/reseal.js";
+import type { Sql } from "../../../engine/storage/sql.js";
+import { masterKeys } from "../../start/data-dir.js";
+import { EXIT, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { print, progress } from "../terminal.js";
+import { SEALED } from "./sealed-columns.js";
+
+/** Goes over every table once. @returns how many values were sealed again */
+async function resealAll(sql: Sql, { sealer }: Keyring): Promise<number> {
+  let values = 0;
+  const bar = progress("sealing", SEALED.length);
+  for (const [index, of] of SEALED.entries()) {
+    values += await resealTable(sql, of, sealer);
+    bar.step(index + 1);
+  }
+  bar.end();
+  return values;
+}
+
+/**
+ * Seals everything under the key that seals now, then puts the earlier keys under it.
+ * Nodes that have not been told of the key go on to seal under theirs: what they did during a pass is found by the
+ * next, and what they do afterwards is read by the keys that are kept.
+ * @returns how many values were sealed again, and the ids of the keys that were replaced
+ */
+export async function rotateMaster(
+  sql: Sql,
+  keyring: Keyring,
+): Promise<{ readonly values: number; readonly replaced: readonly string[] }> {
+  const first = await resealAll(sql, keyring);
+  const second = await resealAll(sql, keyring);
+  return { values: first + second, replaced: await wrapEarlierKeys(sql, keyring) };
+}
+
+export const keysRotateMasterCommand: Command = {
+  name: "keys rotate-master",
+  summary: "Seal what earlier master keys have sealed under MASTER_KEY, while the engines run.",
+  usage: [
+    "kurier keys rotate-master",
+    "1. Give every node the new key in MASTER_KEY_PREVIOUS, so that it can open what the others will seal.",
+    "2. Give every node the new key in MASTER_KEY and the old one in MASTER_KEY_PREVIOUS.",
+    "3. Run this with the same two. It may be ended and begun again at any time.",
+    "4. Take MASTER_KEY_PREVIOUS away. The old key is kept, sealed under the new one, for evidence alone.",
+  ],
+  run: async (args) => {
+    if (args.length > 0) throw new UsageError("keys rotate-master takes no arguments.");
+    const config = loadConfig();
+    await withDatabase(config, async ({ sql }) => {
+      const keyring = await openKeyring(sql, masterKeys(config, config.DATA_DIR), systemClock);
+      const { values, replaced } = await rotateMaster(sql, keyring);
+      print(`${values} values were sealed under ${keyring.sealer.keyId}.`);
+      print(
+        replaced.length === 0
+          ? "There is no other key."
+          : `Kept for evidence: ${replaced.join(", ")}. MASTER_KEY_PREVIOUS is needed no longer.`,
+      );
+    });
+    return EXIT.ok;
+  },
+};

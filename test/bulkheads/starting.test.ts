@@ -1,0 +1,168 @@
+/**
+ * An engine that cannot start says why in one sentence; one that is told to end, or is killed, leaves nothing running.
+ * Method: the program as users start it, in processes of its own.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+
+import { isRunning } from "../../engine/embedded/child.js";
+import { findNatsServer } from "../../engine/embedded/embedded.js";
+import { buildIfNeeded } from "../../deploy/build.mjs";
+import { eventually } from "../support/eventually.js";
+import { freePort, killEverythingOn, PROJECT, startEngineProcess } from "../support/process.js";
+import { kurier } from "../unit/commands/kurier.js";
+
+const undo: (() => void)[] = [];
+beforeAll(async () => {
+  await buildIfNeeded();
+});
+afterEach(() => {
+  for (const step of undo.splice(0).reverse()) step();
+});
+
+function newDataDir(): string {
+  const path = mkdtempSync(join(tmpdir(), "kurier-starting-"));
+  undo.push(() => {
+    killEverythingOn(path);
+    rmSync(path, { recursive: true, force: true });
+  });
+  return path;
+}
+
+const pidIn = (file: string): number => (existsSync(file) ? Number(readFileSync(file, "latin1").split("\n")[0]) : 0);
+const childrenOn = (dataDir: string): readonly number[] =>
+  [join(dataDir, "postgres/postmaster.pid"), join(dataDir, "streams/nats.pid")].map(pidIn).filter((pid) => pid > 0);
+
+describe("an engine that ends", () => {
+  test("npm start, ended by SIGTERM alone, drains and leaves neither the engine nor its children", async () => {
+    const dataDir = newDataDir();
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const { PATH = "", HOME = "" } = process.env;
+    const npm: ChildProcess = spawn("npm", ["start", "--silent"], {
+      cwd: PROJECT,
+      env: { PATH, HOME, DATA_DIR: dataDir, PORT: String(port), ADMIN_PORT: String(adminPort), LOG_LEVEL: "warn" },
+      stdio: "ignore",
+      // Not of our group: what ends the engine is the signal to npm and nothing else.
+      detached: true,
+    });
+    undo.push(() => npm.kill("SIGKILL"));
+    await eventually("the engine is ready", async () =>
+      fetch(`http://127.0.0.1:${adminPort}/readyz`).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    const left = [pidIn(join(dataDir, "engine.lock")), ...childrenOn(dataDir)];
+    expect(left.every((pid) => isRunning(pid))).toBe(true);
+    npm.kill("SIGTERM");
+    await eventually("nothing is left", () => !left.some((pid) => isRunning(pid)));
+  });
+
+  test("an engine that is killed takes its Postgres and its nats-server with it, also when its folder is gone", async () => {
+    const dataDir = newDataDir();
+    const engine = await startEngineProcess({ dataDir });
+    const children = childrenOn(dataDir);
+    expect(children).toHaveLength(findNatsServer() === undefined ? 1 : 2);
+    expect(children.every((pid) => isRunning(pid))).toBe(true);
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
+    await engine.kill();
+    await eventually("the children are gone", () => !children.some((pid) => isRunning(pid)));
+  });
+});
+
+describe("an engine that cannot start", () => {
+  const taken = createServer();
+  beforeAll(() => new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve)));
+  afterAll(() => {
+    taken.close();
+  });
+
+  const onPorts = { PORT: "0", ADMIN_PORT: "0", ENVIRONMENT: "sandbox" };
+  const AWAY = 75;
+  const WRONG = 78;
+  const cases: readonly (readonly [
+    name: string,
+    code: number,
+    env: () => Readonly<Record<string, string>>,
+    says: RegExp,
+  ])[] = [
+    [
+      "a database at whose address nobody listens",
+      AWAY,
+      () => ({ DATABASE_URL: "postgres://kurier@127.0.0.1:1/kurier" }),
+      /^The database cannot be used: nobody listens at the address of DATABASE_URL \(ECONNREFUSED\); try again when it is there\.$/,
+    ],
+    [
+      "a data directory that is a file",
+      WRONG,
+      () => {
+        const file = join(newDataDir(), "file");
+        writeFileSync(file, "");
+        return { DATA_DIR: file };
+      },
+      /^DATA_DIR \S+ cannot be used: it is a file and not a folder\.$/,
+    ],
+    [
+      "an address that is not ours",
+      WRONG,
+      () => ({ HOST: "192.0.2.1" }),
+      /^HOST 192\.0\.2\.1 is no address of this machine; .*\.$/,
+    ],
+    [
+      "a port that is taken",
+      AWAY,
+      () => ({ ADMIN_PORT: String((taken.address() as AddressInfo).port) }),
+      /^Port \d+ on 127\.0\.0\.1 is taken; choose another ADMIN_PORT\.$/,
+    ],
+    [
+      "a server of NATS that is none",
+      WRONG,
+      () => ({ NATS_URL: "http://x" }),
+      /^NATS_URL must be embedded, or comma-separated servers such as nats:.*\.$/,
+    ],
+  ];
+
+  test.each(cases)("because of %s ends with %i and one sentence", async (_name, code, env, says) => {
+    const ran = await kurier(["serve"], { env: { DATA_DIR: newDataDir(), ...onPorts, ...env() } });
+    expect(ran.err.trimEnd()).toMatch(says);
+    expect(ran.out).not.toMatch(/\n\s+at /);
+    expect(ran.code).toBe(code);
+  });
+
+  test.each([
+    ["appears", /^\d+/],
+    ["is ready", /ready\s*$/],
+  ])(
+    "because its Postgres is killed as soon as it %s ends with 75 and one sentence, or starts all the same",
+    async (_when, shows) => {
+      const dataDir = newDataDir();
+      const child = spawn(process.execPath, [join(PROJECT, "gateway/kurier.mjs"), "serve"], {
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          DATA_DIR: dataDir,
+          NATS_URL: "embedded",
+          LOG_LEVEL: "silent",
+          ...onPorts,
+        },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      undo.push(() => child.kill("SIGKILL"));
+      let [out, err] = ["", ""];
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+      child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
+      const pidFile = join(dataDir, "postgres/postmaster.pid");
+      await eventually("Postgres is there", () => existsSync(pidFile) && shows.test(readFileSync(pidFile, "latin1")));
+      process.kill(pidIn(pidFile), "SIGKILL");
+      await eventually("it has ended or is ready", () => child.exitCode !== null || out.includes("Kurier is ready"));
+      if (child.exitCode === null) return;
+      expect(err).toMatch(/^(The database cannot be used: |postgres did not start: )[^\n]*\n$/);
+      expect(child.exitCode).toBe(AWAY);
+    },
+  );
+});
