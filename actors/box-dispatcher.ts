@@ -7,6 +7,7 @@ import { boxAgenda } from "../engine/documents/box/agenda.js";
 import type { BoxAgendaPorts, ClaimedItem, Room } from "../engine/documents/box/agenda.js";
 import { pruneBox } from "../engine/documents/box/retention.js";
 import type { BoxItemId } from "../engine/base/ids.js";
+import { pruneStaged } from "../engine/documents/connector/staged.js";
 import { LIMITS } from "../engine/base/limits.js";
 import { errorFields } from "../engine/base/log.js";
 import { createWake, within } from "../engine/events/wake.js";
@@ -63,7 +64,7 @@ class Hand {
   }
 }
 
-/** Ends what has been kept long enough, again and again. */
+/** Ends what has waited or been kept long enough, again and again. */
 function startPruning({ sql, log }: BoxDispatcherPorts): { readonly stop: () => Promise<void> } {
   const wake = createWake();
   let stopping = false;
@@ -71,6 +72,7 @@ function startPruning({ sql, log }: BoxDispatcherPorts): { readonly stop: () => 
     while (!stopping) {
       try {
         await pruneBox(sql);
+        await pruneStaged(sql);
       } catch (error) {
         log.warn("box.prune_failed", errorFields(error));
       }

@@ -2,6 +2,8 @@
  * The actor of one document: it accepts and moves a sent document, and judges, shows and answers a received one. Its
  * turns may be long, because they wait for workers and the network.
  */
+import { operateStaged } from "../engine/documents/connector/staged.js";
+import type { StagedStep } from "../engine/documents/connector/staged.js";
 import { delivery } from "../engine/documents/delivery/chain.js";
 import { attemptDocument } from "../engine/documents/delivery/dispatch.js";
 import type { ClaimedAttempt, DispatchPorts } from "../engine/documents/delivery/dispatch.js";
@@ -23,6 +25,11 @@ import type { ActorKind } from "./system.js";
 type DocumentProtocol = {
   /** Checks and commits a new document under this actor's id. */
   readonly Accept: { readonly ask: SendRequest; readonly reply: SendReply };
+  /** Sends or cancels the staged document of this actor's id. */
+  readonly OperateStaged: {
+    readonly ask: Omit<StagedStep, "id">;
+    readonly reply: Awaited<ReturnType<typeof operateStaged>>;
+  };
   /** Makes the attempt that this node has leased. */
   readonly Attempt: { readonly ask: ClaimedAttempt; readonly reply: null };
   /** Moves this document as a status of another provider says. */
@@ -61,6 +68,7 @@ export function documentKind(ports: DocumentPorts): DocumentKind {
     start: () => null,
     handlers: {
       Accept: async (_, request, key) => ({ reply: await acceptSend(send, key as DocumentId, request) }),
+      OperateStaged: async (_, step, key) => ({ reply: await operateStaged(send, { ...step, id: key }) }),
       Attempt: async (_, { taken, start, end }) => {
         if (!start()) return { reply: null };
         try {

@@ -369,6 +369,11 @@ export const ERRORS = {
     { sapi: "RESPONSE_STATE" },
     "The answer that was given to this document allows no such next one.",
   ),
+  DOCUMENT_STATE: row(
+    409,
+    { sapi: "DOCUMENT_STATE" },
+    "The document's state allows no such step; read it again, its actions name what can be done.",
+  ),
   "SAPI-DOC-024": row(
     409,
     { sapi: "CONFLICT", enterprise: "DUPLICATE_PAYLOAD", retryable: true },

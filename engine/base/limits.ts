@@ -1040,6 +1040,12 @@ export const LIMITS = {
   connector_page_max: 100,
   connector_page_default: 50,
   connector_documents_read_at_once: 4,
+  /**
+   * How long a staged document waits to be sent before it is cancelled, and how long a cancelled one is kept. Ours: as
+   * an item of the Box that has ended.
+   */
+  staged_kept_days: 90,
+  staged_cancelled_kept_days: 90,
   // Mapper
   /** A cell of a spreadsheet holds no more characters. */
   mapper_cell_chars_max: 32_767,

@@ -16,8 +16,38 @@ export const CONNECTOR_STATES = [
 export type ConnectorState = (typeof CONNECTOR_STATES)[number];
 
 /** The states whose beginning is an event. @source spec/rulings.md, section 11, Events */
-export const CONNECTOR_EVENT_STATES = ["queued", "delivered", "received", "needs_attention", "failed"] as const;
+export const CONNECTOR_EVENT_STATES = [
+  "queued",
+  "delivered",
+  "received",
+  "needs_attention",
+  "failed",
+  "cancelled",
+] as const;
 export type ConnectorEventState = (typeof CONNECTOR_EVENT_STATES)[number];
+
+/**
+ * What becomes of a document that was staged: it is held until its program sends or cancels it, or nobody has for
+ * LIMITS.staged_kept_days.
+ */
+export const STAGINGS = ["held", "sent", "cancelled"] as const;
+export type Staging = (typeof STAGINGS)[number];
+
+/** What a program asks of a document that it has staged. @source spec/enterprise.md, Connector */
+export const STAGED_OPERATIONS = ["send", "cancel"] as const;
+export type StagedOperation = (typeof STAGED_OPERATIONS)[number];
+
+/** Where an operation leads. Asked for again it is done already; the other one comes too late. */
+const STAGED_MOVES = {
+  send: { held: "sent", sent: "sent" },
+  cancel: { held: "cancelled", cancelled: "cancelled" },
+} as const satisfies Record<StagedOperation, Partial<Record<Staging, Staging>>>;
+
+/** What an operation makes of a document; undefined where it cannot be done, as with what was never staged. */
+export const stagedMove = (staging: Staging | null, operation: StagedOperation): Staging | undefined => {
+  const moves: Partial<Record<Staging, Staging>> = STAGED_MOVES[operation];
+  return staging === null ? undefined : moves[staging];
+};
 
 /** A queued document that was attempted is `sending`. @source spec/rulings.md, section 11, Outbound lifecycle maps */
 const OF_SENT = {
@@ -43,28 +73,44 @@ const ACTIONS: Partial<Record<ConnectorState, readonly ConnectorAction[]>> = {
   processed: ["acknowledge", "respond"],
 };
 
+/** As far as the Connector's words depend on it. */
+interface Standing {
+  readonly status: OutboundState | ReceivedState;
+  readonly attempts: number;
+  /** Null for what was never staged. */
+  readonly staged: Staging | null;
+}
+
 /** Nothing can be done with a document that is on its way or has ended. */
-export const actionsOf = (state: ConnectorState): readonly ConnectorAction[] => ACTIONS[state] ?? [];
+export const actionsOf = (standing: Standing): readonly ConnectorAction[] =>
+  standing.staged === "held" ? STAGED_OPERATIONS : (ACTIONS[connectorState(standing)] ?? []);
 
 /** The state of a sent or a received document. */
-export const connectorState = (status: OutboundState | ReceivedState, attempts: number): ConnectorState =>
-  status in OF_RECEIVED
-    ? OF_RECEIVED[status as ReceivedState]
-    : status === "queued" && attempts > 0
-      ? "sending"
-      : OF_SENT[status as OutboundState];
+export const connectorState = ({ status, attempts, staged }: Standing): ConnectorState => {
+  if (status in OF_RECEIVED) return OF_RECEIVED[status as ReceivedState];
+  if (staged === "cancelled") return staged;
+  return status === "queued" && attempts > 0 ? "sending" : OF_SENT[status as OutboundState];
+};
 
-/** Whose lifecycle states mean a state; `isAttempted` tells apart those of queued documents. */
+/** The state in which the lifecycle of a document knows one that was cancelled before it was sent. */
+const OF_CANCELLED: OutboundState = "send_failed";
+
+/**
+ * Whose lifecycle states mean a state; `isAttempted` tells apart those of queued documents, `isCancelled` those of
+ * documents that were not sent.
+ */
 export function statesOf(state: ConnectorState | undefined): {
   readonly sent: readonly OutboundState[];
   readonly received: readonly ReceivedState[];
   readonly isAttempted: boolean | undefined;
+  readonly isCancelled: boolean | undefined;
 } {
   const named = <S extends string>(table: Readonly<Record<S, ConnectorState>>): S[] =>
     (Object.keys(table) as S[]).filter((status) => state === undefined || table[status] === state);
   return {
-    sent: state === "sending" ? ["queued", "sent"] : named(OF_SENT),
+    sent: state === "sending" ? ["queued", "sent"] : state === "cancelled" ? [OF_CANCELLED] : named(OF_SENT),
     received: named(OF_RECEIVED),
     isAttempted: state === "sending" ? true : state === "queued" ? false : undefined,
+    isCancelled: state === "cancelled" ? true : state === "failed" ? false : undefined,
   };
 }

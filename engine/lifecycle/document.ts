@@ -63,11 +63,13 @@ export type EventKind = (typeof EVENT_KINDS)[number];
 
 /**
  * Everything that the timeline of a document tells its firm; the kinds after those of the events stay there and reach
- * no webhook. A new kind is a line here and a migration that adds it to document_event_kind_check.
+ * no webhook, but that the Connector has a word for document.cancelled. A new kind is a line here and a migration that
+ * adds it to document_event_kind_check.
  */
 export const TIMELINE_KINDS = [
   ...EVENT_KINDS,
   "document.queued",
+  "document.cancelled",
   "document.attempt_failed",
   "document.mls_ignored",
   "document.response_ignored",

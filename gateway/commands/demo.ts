@@ -8,10 +8,11 @@ import { canonicalDocumentTypeId } from "../../engine/peppol/envelope/identifier
 import { readSandbox } from "../../engine/identity/sandbox.js";
 import type { Sandbox } from "../../engine/identity/sandbox.js";
 import { colour, print } from "./terminal.js";
-import { EXIT } from "./command.js";
+import { EXIT, parseArguments } from "./command.js";
 import type { Command } from "./command.js";
 import { call, DemoFailure, expectStatus, poll, token } from "./demo/calls.js";
 import type { DemoAnswer } from "./demo/calls.js";
+import { runConnectorSteps } from "./demo/connector.js";
 import { subscribeToEvents } from "./demo/events.js";
 import { runIntegratorSteps } from "./demo/integrator.js";
 
@@ -162,8 +163,38 @@ const isRunning = async (sandbox: Sandbox): Promise<boolean> => {
   }
 };
 
-/** Runs the demo against a sandbox that is running. @returns whether every step did what it promises */
-async function demonstrate(sandbox: Sandbox, config: Pick<Config, "DATA_DIR" | "SMTP_URL">): Promise<boolean> {
+/** What is told, by whom it is told to. */
+type Story = (
+  sandbox: Sandbox,
+  config: Pick<Config, "DATA_DIR" | "SMTP_URL">,
+  say: (step: string, detail: string) => void,
+) => Promise<void>;
+
+const connectorStory: Story = async (sandbox, _, say) => {
+  await runConnectorSteps(sandbox, say);
+  print(
+    colour("bold", "The invoice was staged, sent, delivered, acknowledged and answered; another one was cancelled."),
+  );
+};
+
+const firmsStory: Story = async (sandbox, config, say) => {
+  await runSteps(sandbox, say);
+  print(colour("bold", "The invoice was sent, delivered, received and acknowledged."));
+  await runIntegratorSteps({
+    sandbox,
+    mail: config.SMTP_URL === undefined ? join(config.DATA_DIR, "mail") : undefined,
+    say,
+    send: async (bearer) =>
+      String((await send(sandbox, bearer, await freshInvoice(sandbox))).json["providerDocumentId"]),
+    delivered: async (id, bearer) => {
+      await delivered(sandbox, bearer, id);
+    },
+  });
+  print(colour("bold", "The integrator was given consent, and sent for the firm with a key of its own."));
+};
+
+/** Tells a story on a sandbox that is running. @returns whether every step did what it promises */
+async function demonstrate(story: Story, sandbox: Sandbox, config: Parameters<Story>[1]): Promise<boolean> {
   const start = systemClock.monotonic();
   const say = (step: string, detail: string): void => {
     print(
@@ -171,19 +202,7 @@ async function demonstrate(sandbox: Sandbox, config: Pick<Config, "DATA_DIR" | "
     );
   };
   try {
-    await runSteps(sandbox, say);
-    print(colour("bold", "The invoice was sent, delivered, received and acknowledged."));
-    await runIntegratorSteps({
-      sandbox,
-      mail: config.SMTP_URL === undefined ? join(config.DATA_DIR, "mail") : undefined,
-      say,
-      send: async (bearer) =>
-        String((await send(sandbox, bearer, await freshInvoice(sandbox))).json["providerDocumentId"]),
-      delivered: async (id, bearer) => {
-        await delivered(sandbox, bearer, id);
-      },
-    });
-    print(colour("bold", "The integrator was given consent, and sent for the firm with a key of its own."));
+    await story(sandbox, config, say);
     return true;
   } catch (error) {
     if (!(error instanceof DemoFailure) && !(error instanceof TypeError) && !(error instanceof DOMException))
@@ -196,12 +215,18 @@ async function demonstrate(sandbox: Sandbox, config: Pick<Config, "DATA_DIR" | "
 export const demoCommand: Command = {
   name: "demo",
   summary: "Send a complete invoice from one demo firm to the other and show what happens.",
-  usage: ["kurier demo", "Uses the engine that runs on DATA_DIR; starts one for the time of the demo when none does."],
-  run: async () => {
+  usage: [
+    "kurier demo [--connector]",
+    "--connector tells the story in the words of the Connector: one integrator, two of its customers.",
+    "Uses the engine that runs on DATA_DIR; starts one for the time of the demo when none does.",
+  ],
+  run: async (args) => {
+    const { options } = parseArguments(args, { flags: ["connector"] });
+    const story = options.has("connector") ? connectorStory : firmsStory;
     const config = loadConfig();
     const found = readSandbox(config.DATA_DIR);
     if (found !== undefined && (await isRunning(found)))
-      return (await demonstrate(found, config)) ? EXIT.ok : EXIT.failed;
+      return (await demonstrate(story, found, config)) ? EXIT.ok : EXIT.failed;
     print("No engine runs on this DATA_DIR; starting one for the demo.");
     const { startEngine } = await import("../main.js");
     const engine = await startEngine({ ...config, LOG_LEVEL: "warn" });
@@ -210,7 +235,7 @@ export const demoCommand: Command = {
         print("The demo needs ENVIRONMENT=sandbox.");
         return EXIT.usage;
       }
-      return (await demonstrate(engine.sandbox, config)) ? EXIT.ok : EXIT.failed;
+      return (await demonstrate(story, engine.sandbox, config)) ? EXIT.ok : EXIT.failed;
     } finally {
       await engine.stop();
     }

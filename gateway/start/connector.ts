@@ -8,6 +8,9 @@ import {
 } from "../../engine/documents/connector/reads.js";
 import type { ConnectorAsked, Customer } from "../../engine/documents/connector/reads.js";
 import { readDocumentEvidence } from "../../engine/documents/reads/evidence.js";
+import type { StagedStep } from "../../engine/documents/connector/staged.js";
+import { stampOf } from "../../engine/identity/audit.js";
+import type { Actor } from "../../engine/identity/audit.js";
 import { readConnectorEvents } from "../../engine/documents/connector/events.js";
 import type { ConnectorEventsAsked } from "../../engine/documents/connector/events.js";
 import { readSupportPacket } from "../../engine/documents/reads/support-packet.js";
@@ -20,7 +23,7 @@ interface ConnectorParts extends DocumentParts {
   readonly lookups: LookupParts;
 }
 
-/** Documents: handed over by the path of all documents, acknowledged by that of all inboxes. */
+/** Documents: handed over by the path of all documents; what was staged is moved by the actor of the document. */
 export const connectorDocumentPorts = (parts: ConnectorParts) => ({
   create: (body: CreateBody, facts: Parameters<typeof createDocument>[2]) =>
     createDocument(
@@ -30,6 +33,8 @@ export const connectorDocumentPorts = (parts: ConnectorParts) => ({
     ),
   documents: (customer: Customer, asked: ConnectorAsked) => readConnectorDocuments(parts, customer, asked),
   document: (customer: Customer, id: string) => readConnectorDocument(parts, customer, id),
+  operate: ({ id, ...step }: Omit<StagedStep, "audit">, actor: Actor) =>
+    parts.actors.ask(parts.document, id, "OperateStaged", { ...step, audit: stampOf(actor, parts.clock) }),
 });
 
 /** What belongs to a document, sent or received. */

@@ -26,3 +26,17 @@ test("the demo sends, delivers, receives and acknowledges, and shows an integrat
     rmSync(dataDir, { recursive: true, force: true });
   }
 });
+
+test("the demo in the words of the Connector stages, sends, delivers, acknowledges, answers and cancels", async () => {
+  await buildIfNeeded();
+  const dataDir = mkdtempSync(join(tmpdir(), "kurier-demo-"));
+  const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], DATA_DIR: dataDir, PORT: "0", ADMIN_PORT: "0" };
+  try {
+    const { stdout } = await promisify(execFile)(process.execPath, [KURIER, "demo", "--connector"], { env });
+    const steps = ["staged", "repeated", "sent", "delivered", "told", "received", "acknowledged", "answered"];
+    for (const step of [...steps, "cancelled"]) expect(stdout).toMatch(new RegExp(` ms {2}${step} `));
+    expect(stdout).toContain("the seller reads: accepted");
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});

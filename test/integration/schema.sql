@@ -222,9 +222,11 @@ table document
   answers integer not null default 0
   faults integer not null default 0
   attempted_at timestamp with time zone
+  staged text
+  staged_at timestamp with time zone
   with options: fillfactor=70
   constraint document_answers_check: CHECK ((answers >= 0))
-  constraint document_check: CHECK ((document_is_open(status) = (next_attempt_at IS NOT NULL)))
+  constraint document_check: CHECK (((document_is_open(status) AND (staged IS DISTINCT FROM 'held'::text)) = (next_attempt_at IS NOT NULL))) NOT VALID
   constraint document_check1: CHECK (((status = 'delivered'::text) <= (delivered_at IS NOT NULL)))
   constraint document_door_check: CHECK ((door = ANY (ARRAY['sapi'::text, 'enterprise'::text, 'box'::text, 'connector'::text])))
   constraint document_erp_document_id_check: CHECK (((char_length(erp_document_id) >= 1) AND (char_length(erp_document_id) <= 255)))
@@ -233,6 +235,8 @@ table document
   constraint document_payload_sha256_check: CHECK ((octet_length(payload_sha256) = 32))
   constraint document_request_sha256_check: CHECK ((octet_length(request_sha256) = 32))
   constraint document_sapi_check: CHECK (((door <> 'sapi'::text) OR ((idempotency_key IS NOT NULL) AND (erp_document_id IS NOT NULL))))
+  constraint document_staged_at_check: CHECK (((staged IS NULL) = (staged_at IS NULL))) NOT VALID
+  constraint document_staged_check: CHECK ((staged = ANY (ARRAY['held'::text, 'sent'::text, 'cancelled'::text]))) NOT VALID
   constraint document_status_check: CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
   constraint document_version_check: CHECK ((version >= 1))
   constraint document_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
@@ -247,6 +251,7 @@ table document
   index document_number: CREATE INDEX document_number ON public.document USING btree (sender_key, ((facts ->> 'documentNumber'::text)))
   index document_payload: CREATE UNIQUE INDEX document_payload ON public.document USING btree (sender_key, payload_sha256) WHERE (door = 'sapi'::text)
   index document_sbdh_instance: CREATE UNIQUE INDEX document_sbdh_instance ON public.document USING btree (sbdh_instance_id)
+  index document_staged: CREATE INDEX document_staged ON public.document USING btree (staged, staged_at) WHERE (staged = ANY (ARRAY['held'::text, 'cancelled'::text]))
   trigger document_begins_box_item: CREATE TRIGGER document_begins_box_item AFTER INSERT ON public.document FOR EACH ROW WHEN ((new.door = 'box'::text)) EXECUTE FUNCTION box_item_follows()
   trigger document_due_at_once: CREATE TRIGGER document_due_at_once BEFORE INSERT ON public.document FOR EACH ROW EXECUTE FUNCTION due_at_once()
   trigger document_moves_box_item: CREATE TRIGGER document_moves_box_item AFTER UPDATE OF status, lease_owner ON public.document FOR EACH ROW WHEN (((new.door = 'box'::text) AND ((new.status <> old.status) OR (new.lease_owner IS DISTINCT FROM old.lease_owner)))) EXECUTE FUNCTION box_item_follows()
@@ -279,7 +284,7 @@ table document_event
   occurred_at timestamp with time zone not null
   transaction_id xid8 not null default pg_current_xact_id()
   constraint document_event_actor_check: CHECK ((actor = ANY (ARRAY['system'::text, 'user'::text, 'api'::text])))
-  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text])))
+  constraint document_event_kind_check: CHECK ((kind = ANY (ARRAY['document.sent'::text, 'document.delivered'::text, 'document.delivery_failed'::text, 'document.mls_received'::text, 'document.rejected'::text, 'document.response_received'::text, 'document.queued'::text, 'document.cancelled'::text, 'document.attempt_failed'::text, 'document.mls_ignored'::text, 'document.response_ignored'::text]))) NOT VALID
   constraint document_event_pkey: PRIMARY KEY (id)
   index document_event_feed: CREATE INDEX document_event_feed ON public.document_event USING btree (transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
   index document_event_firm: CREATE INDEX document_event_firm ON public.document_event USING btree (firm_id, transaction_id, "position") WHERE (feed OR (kind = 'document.queued'::text))
@@ -1764,6 +1769,25 @@ AS $function$
   end
 $function$
 
+CREATE OR REPLACE FUNCTION public.cancel_held(p_id uuid, p_firm uuid, p_version integer, p_move jsonb, p_event uuid, p_integrator uuid, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_version integer;
+begin
+  update document as d set staged = 'cancelled', staged_at = clock_timestamp(), next_attempt_at = clock_timestamp()
+  where d.id = p_id and d.firm_id = p_firm and d.version = coalesce(p_version, d.version) and d.staged = 'held'
+  returning d.version into v_version;
+  if not found then return false; end if;
+  perform 1 from apply_move(p_id, v_version, p_move ->> 'status', 'cancelled', p_move ->> 'reason', clock_timestamp(), null,
+    jsonb_build_array(jsonb_build_object('id', p_event, 'kind', 'document.cancelled', 'feed', true, 'detail', p_move ->> 'reason')), null,
+    jsonb_build_object('statusReason', p_move ->> 'reason'));
+  perform append_audit(p_audit, 'connector.cancelled', p_firm, p_integrator, 'document', p_id::text, '{}');
+  return true;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.change_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_with_url boolean, p_url text, p_origin text, p_events text[], p_active boolean, p_audit jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2254,6 +2278,29 @@ begin
   return v_wish;
 end $function$
 
+CREATE OR REPLACE FUNCTION public.delete_cancelled(p_kept_days integer, p_limit integer)
+ RETURNS integer
+ LANGUAGE sql
+AS $function$
+  with gone as (
+    delete from document where id in (
+      select d.id from document as d
+      where d.staged = 'cancelled' and d.staged_at < clock_timestamp() - make_interval(days => p_kept_days)
+      order by d.staged_at limit p_limit for update skip locked
+    )
+    returning id
+  ), text as (
+    delete from payload as p using gone where p.document_id = gone.id
+  ), history as (
+    delete from document_history as h using gone where h.document_id = gone.id
+  ), marks as (
+    delete from document_mark as m using gone where m.document_id = gone.id
+  ), told as (
+    delete from document_event as e using gone where e.document_id = gone.id
+  )
+  select count(*)::integer from gone
+$function$
+
 CREATE OR REPLACE FUNCTION public.delete_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_now timestamp with time zone, p_audit jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2463,6 +2510,19 @@ AS $function$
     select ended.id, ended.version, p_kind, p_status, 'system', p_error ->> 'message', ended.updated_at from ended
   )
   select exists (select 1 from ended)
+$function$
+
+CREATE OR REPLACE FUNCTION public.end_held(p_kept_days integer, p_limit integer, p_move jsonb)
+ RETURNS integer
+ LANGUAGE sql
+AS $function$
+  with ended as materialized (
+    select d.id, d.firm_id from document as d
+    where d.staged = 'held' and d.staged_at < clock_timestamp() - make_interval(days => p_kept_days)
+    order by d.staged_at limit p_limit for update skip locked
+  )
+  select count(*) filter (where cancel_held(e.id, e.firm_id, null, p_move, new_row_id(), null, null))::integer
+  from ended as e
 $function$
 
 CREATE OR REPLACE FUNCTION public.end_mls_duty(p_id uuid, p_wait_ms bigint, p_code text, p_message jsonb, p_document text DEFAULT NULL::text, p_findings jsonb DEFAULT NULL::jsonb)
@@ -2856,6 +2916,17 @@ AS $function$
     returning 1
   )
   select count(*)::integer from freed
+$function$
+
+CREATE OR REPLACE FUNCTION public.hold_document(p_id uuid, p_outcome text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if p_outcome = 'accepted' then
+    update document as d set staged = 'held', staged_at = d.created_at, next_attempt_at = null where d.id = p_id;
+  end if;
+end
 $function$
 
 CREATE OR REPLACE FUNCTION public.keep_audit_entry()
@@ -3749,6 +3820,21 @@ AS $function$
     'aacdeillnoorstuyzeruououaacdeillnoorstuyzeruouou')
 $function$
 
+CREATE OR REPLACE FUNCTION public.send_held(p_id uuid, p_firm uuid, p_version integer, p_integrator uuid, p_audit jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update document as d
+  set staged = 'sent', staged_at = clock_timestamp(), next_attempt_at = clock_timestamp(), version = d.version + 1,
+    updated_at = greatest(d.updated_at, clock_timestamp())
+  where d.id = p_id and d.firm_id = p_firm and d.version = p_version and d.staged = 'held';
+  if not found then return false; end if;
+  perform append_audit(p_audit, 'connector.sent', p_firm, p_integrator, 'document', p_id::text, '{}');
+  return true;
+end
+$function$
+
 CREATE OR REPLACE FUNCTION public.service_message_due_at_once()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3932,7 +4018,8 @@ AS $function$
   )
   select taken.id, taken.firm_id, taken.sender, taken.receiver, taken.document_type_id, taken.process_id, taken.status,
     taken.version, taken.attempts, taken.answers, taken.faults, taken.as4_message_id, taken.sbdh_instance_id,
-    taken.facts, taken.created_at, payload.key_id, payload.sealed, payload.bytes
+    taken.facts, case when taken.staged is null then taken.created_at else taken.staged_at end, payload.key_id, payload.sealed,
+    payload.bytes
   from taken join payload on payload.document_id = taken.id
 $function$
 

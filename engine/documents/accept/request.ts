@@ -29,6 +29,8 @@ export interface SendRequest {
   readonly receivedAt: Instant;
   /** What the caller should know of its own request, in a sentence. @default nothing */
   readonly warning?: string | undefined;
+  /** Whether the document, once accepted, waits until its program sends it. @default it is sent */
+  readonly staged?: boolean | undefined;
   /** How the recipient was found, at the door where it may be looked up: named by the caller, or told by its ids. */
   readonly resolution?: RecipientResolution | undefined;
 }

@@ -139,6 +139,12 @@ const LACKING: Readonly<Record<Capability, ErrorDetail | undefined>> = {
   },
 };
 
+/** The refusal of a document that its recipient does not take; undefined where it may go. */
+export function refusalOfRecipient(capability: Capability): Refusal | undefined {
+  const lacking = LACKING[capability];
+  return lacking === undefined ? undefined : new Refusal("RECIPIENT_CAPABILITY", [lacking]);
+}
+
 /** What the caller should know of a recipient that is not there. */
 const WARNINGS: Partial<Record<Capability, string>> = {
   unregistered:
@@ -189,6 +195,7 @@ async function newDocument(
         : await sealCompressed(ports.sealer, id, inspection.compressed),
     payloadBytes: request.payload.length,
     eventId: newId(ports.clock),
+    staged: request.staged,
   };
 }
 
@@ -253,11 +260,11 @@ export async function acceptSend(ports: SendPorts, id: DocumentId, asked: SendRe
     throw refusal;
   }
   const capability = await capabilityOf(ports, request);
-  const lacking = LACKING[capability];
+  const lacking = refusalOfRecipient(capability);
   if (lacking !== undefined) {
     const stored = await precedentOf(ports, request, "payload");
     if (stored !== undefined) return stored;
-    throw new Refusal("RECIPIENT_CAPABILITY", [lacking]);
+    throw lacking;
   }
   const outcome = await commit(
     ports,
@@ -285,8 +292,9 @@ export const capabilityOf = (
     }),
   );
 
-/** Commits a document, with the lease of its first attempt where this process has a place for it. */
+/** Commits a document, with the lease of its first attempt where it is due and this process has a place for it. */
 async function commit(ports: SendPorts, document: NewDocument, payload: Buffer): Promise<AcceptOutcome> {
+  if (document.staged) return ports.batches.accept(document);
   const first = ports.reserve?.(document.receiver, document.payloadBytes);
   try {
     const outcome = await ports.batches.accept({ ...document, owner: first?.owner });

@@ -14,6 +14,7 @@ import type { SendFacts } from "../send/send.js";
 export interface CreateBody extends Readonly<Record<string, unknown>> {
   readonly customerRef: string;
   readonly externalId: string;
+  readonly delivery?: "send" | "stage" | undefined;
   readonly issueDate?: string | undefined;
   readonly recipient: {
     readonly country: string;
@@ -97,7 +98,8 @@ async function recipientOf(
 const REPAIR = "Correct the members that details names, and send the request again under the same key.";
 
 /**
- * Accepts a document for sending. Safe to repeat: with the same key, or with the same content under its externalId.
+ * Accepts a document for sending, at once or when its program says so. Safe to repeat: with the same key, or with the
+ * same content under its externalId.
  * @param today  the day of issue of a document that names none, `YYYY-MM-DD`
  * @throws Refusal of the door connector, with findings in the members of the create body and what to do about them
  * @source spec/rulings.md, section 11
@@ -107,7 +109,7 @@ export async function createDocument(
   body: CreateBody,
   { today, ...facts }: Omit<SendFacts, "door" | "externalId"> & { readonly today: string },
 ): Promise<SendReply> {
-  const { externalId, customerRef } = body;
+  const { externalId, customerRef, delivery } = body;
   const participant = await recipientOf(ports, body);
   const invoice = invoiceOfBody({ ...body, issueDate: body.issueDate ?? today }, participant);
   try {
@@ -117,6 +119,7 @@ export async function createDocument(
         ...facts,
         door: "connector",
         externalId: externalId.trim(),
+        staged: delivery === "stage",
         resolution: body.recipient.networkId === undefined ? "verified" : "declared",
         idempotencyKey: facts.idempotencyKey ?? derivedKey(customerRef, externalId),
       },

@@ -24,6 +24,7 @@ export interface ConnectorEventsAsked {
  */
 const TOLD = {
   "document.queued": "queued",
+  "document.cancelled": "cancelled",
   "document.delivered": "delivered",
   "document.rejected": "failed",
   "document.delivery_failed": "failed",

@@ -65,7 +65,7 @@ const partyOf = (party: Party | undefined, participant: string) => {
 };
 
 /** The exact bytes. @throws Refusal NOT_FOUND, TEMPORARY */
-async function payloadOf(
+export async function payloadOf(
   { sql, sealer }: Pick<ConnectorReadPorts, "sql" | "sealer">,
   firmId: FirmId,
   id: string,
@@ -101,7 +101,6 @@ async function shownOf(ports: ConnectorReadPorts, { firmId, customerRef }: Custo
   const kind = kindOf(row.documentTypeId);
   const isSelfBilled = kind?.startsWith("self_billing") === true;
   const [sender, recipient] = isSelfBilled ? [said?.customer, said?.supplier] : [said?.supplier, said?.customer];
-  const state = connectorState(row.status, row.attempts);
   const path = `/api/v1/connector/documents/${row.id}`;
   const query = `?customerRef=${encodeURIComponent(customerRef)}`;
   return {
@@ -111,7 +110,7 @@ async function shownOf(ports: ConnectorReadPorts, { firmId, customerRef }: Custo
     direction: row.direction,
     type: kind === null ? null : TYPES[kind],
     number: said?.number ?? row.number,
-    state,
+    state: connectorState(row),
     statusReason: row.statusReason,
     currency: said?.currency ?? null,
     amounts: {
@@ -134,7 +133,7 @@ async function shownOf(ports: ConnectorReadPorts, { firmId, customerRef }: Custo
     createdAt: isoInstant(row.createdAt.getTime()),
     updatedAt: isoInstant(row.updatedAt.getTime()),
     response: responseOf(row),
-    actions: [...actionsOf(state)],
+    actions: [...actionsOf(row)],
     links: {
       self: `${path}${query}`,
       evidence: `${path}/evidence${query}`,
@@ -186,7 +185,7 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
     throw new Refusal("REQUEST_INVALID", [
       { field: "cursor", message: "Use nextCursor of this list as it was given, or start without cursor." },
     ]);
-  const { sent, received, isAttempted } = statesOf(state);
+  const { sent, received, ...standing } = statesOf(state);
   const found = await orTemporary(
     listConnectorDocuments(ports.sql, {
       firmId: customer.firmId,
@@ -194,7 +193,7 @@ export async function readConnectorDocuments(ports: ConnectorReadPorts, customer
       createdAfter,
       type: patternOf(kindsOf.find(([, name]) => name === type)?.[0]),
       sent: direction === "inbound" ? [] : sent,
-      isAttempted,
+      ...standing,
       received: direction === "outbound" ? [] : received,
       limit,
       now: ports.clock.now(),

@@ -21,6 +21,8 @@ export interface SendFacts {
   /** What the client calls the document; at the door enterprise its number is its name. */
   readonly externalId?: string;
   readonly resolution?: RecipientResolution;
+  /** @default false */
+  readonly staged?: boolean;
   readonly firmId: FirmId;
   readonly keyId: KeyId;
   /** Optional: the document's number tells a repeat, too. */

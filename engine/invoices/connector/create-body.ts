@@ -70,7 +70,7 @@ export const connectorCreateBody = z.object({
   externalId: text
     .max(LIMITS.connector_external_id_chars_max)
     .describe("The document's id in the program that sends it."),
-  delivery: z.enum(["send", "stage"]).optional().describe("send when absent."),
+  delivery: z.enum(["send", "stage"]).optional().describe("send when absent; stage waits for send or cancel."),
   type: z.enum(CONNECTOR_TYPES).optional().describe("invoice when absent."),
   number: text,
   buyerReference: text.optional(),

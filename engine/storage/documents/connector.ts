@@ -2,6 +2,7 @@
 import { isoInstant } from "../../base/clock.js";
 import type { Instant } from "../../base/clock.js";
 import type { FirmId } from "../../base/ids.js";
+import type { Staging } from "../../lifecycle/connector.js";
 import type { OutboundState, TimelineKind } from "../../lifecycle/document.js";
 import type { ReceivedState } from "../../lifecycle/received.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
@@ -15,6 +16,8 @@ export interface ConnectorRow extends FeedPlace {
   readonly status: OutboundState | ReceivedState;
   readonly statusReason: string | null;
   readonly attempts: number;
+  /** Null for what was never staged. */
+  readonly staged: Staging | null;
   /** What the sender's or the receiver's program calls it. */
   readonly externalId: string | null;
   readonly documentTypeId: string;
@@ -25,9 +28,9 @@ export interface ConnectorRow extends FeedPlace {
   readonly reference: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** The last answer to the invoice, received or given; null when there is none. */
   /** How its recipient was found; null where nobody looked. */
   readonly resolution: "verified" | "declared" | null;
+  /** The last answer to the invoice, received or given; null when there is none. */
   readonly responseCode: ResponseCode | null;
   readonly responseReason: string | null;
   readonly respondedAt: Date | null;
@@ -43,6 +46,7 @@ interface ConnectorQuery extends Showing {
   /** States of sent documents that are wanted. */
   readonly sent: readonly OutboundState[];
   readonly isAttempted: boolean | undefined;
+  readonly isCancelled: boolean | undefined;
   /** States of received documents that are wanted. */
   readonly received: readonly ReceivedState[];
 }
@@ -59,7 +63,7 @@ interface Showing {
  */
 const shown = (sql: Sql, { limit, now }: Showing) => sql`
   whole as (
-    select o.transaction_id, o.position, d.id, 'outbound' as direction, d.status, d.status_reason, d.attempts,
+    select o.transaction_id, o.position, d.id, 'outbound' as direction, d.status, d.status_reason, d.attempts, d.staged,
       d.erp_document_id as external_id, d.document_type_id, d.sender, d.receiver,
       d.facts ->> 'documentNumber' as number, d.acknowledged_at, null::text as reference, d.created_at, d.updated_at,
       case when d.door = 'connector' then d.reply_body::jsonb ->> 'resolution' end as resolution,
@@ -70,7 +74,7 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
       where v.document_id = d.id and v.kind = 'document.response_received' order by v.position desc limit 1
     ) as said on true
     union all
-    select i.transaction_id, i.position, r.id, 'inbound', r.status, null, 0, null, r.document_type_id,
+    select i.transaction_id, i.position, r.id, 'inbound', r.status, null, 0, null, null, r.document_type_id,
       r.sender, r.receiver, r.facts ->> 'documentNumber', r.acknowledged_at, r.client_reference, r.received_at,
       coalesce(r.acknowledged_at, r.received_at), null, said.code, said.note, said.created_at
     from inbound as i join received_document as r on r.id = i.id
@@ -90,10 +94,10 @@ const shown = (sql: Sql, { limit, now }: Showing) => sql`
     )
   )
   select transaction_id::text as "transactionId", position::text as position, id, direction, status,
-    status_reason as "statusReason", attempts, external_id as "externalId", document_type_id as "documentTypeId",
-    sender, receiver, number, acknowledged_at as "acknowledgedAt", reference, created_at as "createdAt",
-    updated_at as "updatedAt", resolution, response_code as "responseCode", response_reason as "responseReason",
-    responded_at as "respondedAt"
+    status_reason as "statusReason", attempts, staged, external_id as "externalId",
+    document_type_id as "documentTypeId", sender, receiver, number, acknowledged_at as "acknowledgedAt", reference,
+    created_at as "createdAt", updated_at as "updatedAt", resolution, response_code as "responseCode",
+    response_reason as "responseReason", responded_at as "respondedAt"
   from page as p order by p.transaction_id, p.position`;
 
 /** One document that the firm sent, or received and may see; undefined when there is none such. */
@@ -119,7 +123,7 @@ export async function findConnectorDocument(
  * Those of transactions that may still commit, and what comes behind them, are seen later.
  */
 export function listConnectorDocuments(sql: Sql, query: ConnectorQuery): PromiseLike<ConnectorRow[]> {
-  const { firmId, after, createdAfter, type = null, isAttempted = null, limit } = query;
+  const { firmId, after, createdAfter, type = null, isAttempted = null, isCancelled = null, limit } = query;
   const from = createdAfter === undefined ? null : isoInstant(createdAfter);
   const beyond = sql`(${after.transactionId}::text::xid8, ${after.position}::bigint)`;
   return sql<ConnectorRow[]>`
@@ -130,6 +134,7 @@ export function listConnectorDocuments(sql: Sql, query: ConnectorQuery): Promise
         and e.transaction_id < pg_snapshot_xmin(pg_current_snapshot())
         and d.status = any (${[...query.sent]}::text[])
         and (${isAttempted}::boolean is null or d.status <> 'queued' or (d.attempts > 0) = ${isAttempted}::boolean)
+        and (${isCancelled}::boolean is null or (d.staged is not distinct from 'cancelled') = ${isCancelled}::boolean)
         and (${from}::timestamptz is null or d.created_at > ${from}::timestamptz)
         and (${type}::text is null or d.document_type_id ~ ${type}::text)
       order by e.transaction_id, e.position limit ${limit + 1}

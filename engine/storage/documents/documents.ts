@@ -45,6 +45,8 @@ export interface NewDocument {
   readonly payloadSealed: Buffer;
   readonly payloadBytes: number;
   readonly eventId: string;
+  /** Whether it waits until its program sends it. @default it is due at once */
+  readonly staged?: boolean | undefined;
   /**
    * The process that makes the first attempt, under a lease that is committed with the document; undefined leaves it to
    * be claimed.
@@ -105,8 +107,14 @@ const NUMBER_REPEATED = {
  * @returns one outcome a document, in the same order
  */
 export async function acceptDocuments(sql: Sql, documents: readonly NewDocument[]): Promise<AcceptOutcome[]> {
+  const staged = documents.filter((document) => document.staged).map(({ id }) => id);
+  // Called for the rows of the acceptance, in its transaction: nobody sees a document before it is held.
+  const held =
+    staged.length === 0
+      ? sql``
+      : sql`, case when document_id = any (${staged}::uuid[]) then hold_document(document_id, outcome) end`;
   const rows = await sql<(OutcomeRow & { readonly ordinal: string })[]>`
-    select ordinal, outcome, document_id, reply_status, reply_body from ${acceptCall(sql, documents)}`;
+    select ordinal, outcome, document_id, reply_status, reply_body${held} from ${acceptCall(sql, documents)}`;
   const outcomes = new Map(rows.map((row) => [Number(row.ordinal), row]));
   return documents.map((_, index) => {
     const row = outcomes.get(index + 1);

@@ -33,6 +33,8 @@ export const AUDIT_EVENTS = [
   "box.sent_now",
   "box.retried",
   "box.cancelled",
+  "connector.sent",
+  "connector.cancelled",
   "webhook.created",
   "webhook.changed",
   "webhook.deleted",

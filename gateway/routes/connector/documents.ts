@@ -1,6 +1,6 @@
 /**
- * Documents in the words of an integrator's program: created, listed, read. @source spec/enterprise.md, Connector;
- * spec/rulings.md, section 11
+ * Documents in the words of an integrator's program: created, staged, listed, read. @source spec/enterprise.md,
+ * Connector; spec/rulings.md, section 11
  */
 import { z } from "zod";
 
@@ -15,6 +15,9 @@ import type {
   Customer,
   readConnectorDocuments,
 } from "../../../engine/documents/connector/reads.js";
+import type { StagedStep } from "../../../engine/documents/connector/staged.js";
+import { actorOf } from "../../../engine/identity/audit.js";
+import type { Actor } from "../../../engine/identity/audit.js";
 import { CONNECTOR_TYPES, connectorCreateBody } from "../../../engine/invoices/connector/create-body.js";
 import { CONNECTOR_STATES } from "../../../engine/lifecycle/connector.js";
 import { RESPONSE_STATUSES } from "../../../engine/peppol/responses/invoice-response.js";
@@ -28,6 +31,8 @@ interface ConnectorDocumentPorts {
   create(body: CreateBody, facts: Parameters<typeof createDocument>[2]): Promise<SendReply>;
   documents(customer: Customer, asked: ConnectorAsked): ReturnType<typeof readConnectorDocuments>;
   document(customer: Customer, id: string): Promise<ConnectorDocument>;
+  /** @throws Refusal of a document that cannot be sent or cancelled */
+  operate(step: Omit<StagedStep, "audit">, actor: Actor): Promise<{ readonly replayed: boolean }>;
 }
 
 const COMMON = {
@@ -107,6 +112,63 @@ const customerOf = ({ firmId, customerRef }: { readonly firmId: FirmId; readonly
   customerRef,
 });
 
+/** What is done with a staged document. */
+const STEPS = [
+  {
+    step: "send",
+    operation: "connectorSendDocument",
+    path: "/connector/documents/{documentId}/send",
+    summary: "Send a staged document",
+    description:
+      "It is judged once more by the rules of the moment; what they refuse stays staged. Safe to repeat: what was sent before is answered with `replayed` true. Other documents were sent when they were created.",
+    errors: [
+      "NOT_FOUND",
+      "DOCUMENT_STATE",
+      "SENDER_UNREGISTERED",
+      "SAPI-DOC-025",
+      "DOCUMENT_TYPE_MISMATCH",
+      "DOCUMENT_INVALID",
+      "RECIPIENT_CAPABILITY",
+      "TEMPORARY",
+    ],
+  },
+  {
+    step: "cancel",
+    operation: "connectorCancelDocument",
+    path: "/connector/documents/{documentId}/cancel",
+    summary: "Cancel a staged document",
+    description: `It is never sent. Its key and its externalId stay taken while it can be read, so that no late repeat of its create sends it after all. A staged document that nobody sends within ${LIMITS.staged_kept_days} days is cancelled by itself. Safe to repeat.`,
+    errors: ["NOT_FOUND", "DOCUMENT_STATE", "TEMPORARY"],
+  },
+] as const;
+
+const stepRows = (ports: Pick<ConnectorDocumentPorts, "operate" | "document">): readonly Route[] =>
+  STEPS.map(({ step, ...row }) =>
+    route({
+      ...CUSTOMER,
+      ...row,
+      method: "POST",
+      scopes: ["documents:send"],
+      request: { params: z.object({ documentId: uuid }) },
+      responses: { 200: { description: "The document as it is now.", schema: created } },
+      handler: async (request) => {
+        const { params, firm, caller, receivedAt } = request;
+        const { replayed } = await ports.operate(
+          {
+            operation: step,
+            firmId: firm.firmId,
+            id: params.documentId,
+            integratorId: caller.integratorId,
+            receivedAt,
+          },
+          actorOf(request),
+        );
+        const { links, ...shown } = await ports.document(customerOf(firm), params.documentId);
+        return { status: 200, body: { ...shown, replayed, links } };
+      },
+    }),
+  );
+
 export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly Route[] => [
   route({
     ...COMMON,
@@ -116,12 +178,12 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
     path: "/connector/documents",
     scopes: ["documents:send"],
     idempotency: "optional",
-    summary: "Create a document and send it",
+    summary: "Create a document, and send or stage it",
     description:
-      "The recipient is found by its ids, the e-invoice is made and judged by every rule, queued, retried and followed. The same Idempotency-Key with the same body, or the same body under the same externalId, answers 200 with the document as it is now and `replayed` true. Without the header the key is derived from customerRef and externalId.",
+      "The recipient is found by its ids, the e-invoice is made and judged by every rule, queued, retried and followed. With `delivery` stage it is made and judged all the same and then waits for send or cancel. The same Idempotency-Key with the same body, or the same body under the same externalId, answers 200 with the document as it is now and `replayed` true. Without the header the key is derived from customerRef and externalId.",
     request: { body: connectorCreateBody, body_bytes_max: LIMITS.request_body_bytes_max },
     responses: {
-      201: { description: "It is on its way.", schema: created },
+      201: { description: "It is on its way, or staged.", schema: created },
       200: { description: "It was created before.", schema: created },
     },
     errors: CREATE_ERRORS,
@@ -184,4 +246,5 @@ export const connectorDocumentRoutes = (ports: ConnectorDocumentPorts): readonly
       body: await ports.document(customerOf(firm), params.documentId),
     }),
   }),
+  ...stepRows(ports),
 ];

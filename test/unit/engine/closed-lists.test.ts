@@ -29,6 +29,7 @@ import {
   REQUESTED_INTERFACES,
 } from "../../../engine/identity/partners/consents.js";
 import { BOX_EVENTS, BOX_OUTBOUND_STATES } from "../../../engine/lifecycle/box.js";
+import { STAGINGS } from "../../../engine/lifecycle/connector.js";
 import { PLAN_CODES } from "../../../engine/billing/plans.js";
 import { WHITE_LABEL_TYPES } from "../../../engine/identity/white-label/reads.js";
 import { WHITE_LABEL_STATES } from "../../../engine/lifecycle/white-label.js";
@@ -68,6 +69,7 @@ test.each([
   ["membership_role_check", PERSON_ROLES],
   ["box_item_status_check", BOX_OUTBOUND_STATES],
   ["box_event_kind_check", BOX_EVENTS],
+  ["document_staged_check", STAGINGS],
   ["inbound_status_kind_check", STATUS_KINDS],
   ["inbound_status_outcome_check", STATUS_OUTCOMES],
   ["webhook_subscription_events_check1", FEED_KINDS],

@@ -1,0 +1,143 @@
+/** Staged documents with two engines on one database: races, a create a hundred times at once, and their end. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { pruneStaged } from "../../engine/documents/connector/staged.js";
+import { connectorCalls, connectorError, connectorInvoice } from "../support/connector.js";
+import type { ConnectorCall } from "../support/connector.js";
+import { startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { bindClient, newClient, newKey, newPartner, tokenOf } from "../support/partners.js";
+
+const CUSTOMER = "c";
+/** One key may call so often a minute that a hundred creates need a few. */
+const KEYS = 4;
+
+let nodes: TestEngine[];
+/** Calls through both nodes, each with keys of its own. */
+let calls: ConnectorCall[];
+let dic: string;
+
+beforeAll(async () => {
+  const first = await startTestEngine();
+  nodes = [first, await startTestEngine({ db: first.db })];
+  const partner = await newPartner(first);
+  await bindClient(first, partner, await newClient(first), { customerRef: CUSTOMER });
+  const keys = [partner.key];
+  while (keys.length < KEYS) keys.push(await newKey(first, { integratorId: partner.integratorId }));
+  calls = await Promise.all(
+    keys.flatMap((key) => nodes.map(async (node) => connectorCalls(node.sandbox, await tokenOf(node, key)))),
+  );
+  dic = first.sandbox.receiver.participantId.replace(/^0245:/, "");
+});
+afterAll(async () => {
+  for (const node of [...nodes].reverse()) await node.stop();
+});
+
+const sql = () => (nodes[0] as TestEngine).db.sql;
+const call = (n: number): ConnectorCall => calls[n % calls.length] as ConnectorCall;
+const at = (id: string, step = ""): string => `/documents/${id}${step}?customerRef=${CUSTOMER}`;
+const invoice = (delivery: "send" | "stage") => connectorInvoice(dic, { customerRef: CUSTOMER, delivery });
+async function staged(): Promise<string> {
+  const answer = await call(0)("POST", "/documents", invoice("stage"));
+  expect(answer.status, answer.text).toBe(201);
+  return String(answer.json["id"]);
+}
+
+test("cancel races send on two nodes: one of them has its way, the other is told, and what is cancelled never leaves", async () => {
+  for (let round = 0; round < 12; round += 1) {
+    const id = await staged();
+    const [sent, cancelled] = await Promise.all([
+      call(round * 2)("POST", at(id, "/send")),
+      call(round * 2 + 1)("POST", at(id, "/cancel")),
+    ]);
+    expect([round, ...[sent.status, cancelled.status].sort()]).toEqual([round, 200, 409]);
+    const loser = sent.status === 409 ? sent : cancelled;
+    expect(connectorError(loser)["code"]).toBe("DOCUMENT_STATE");
+    const isSent = sent.status === 200;
+    if (isSent)
+      await eventually("it is delivered", async () => (await call(0)("GET", at(id))).json["state"] === "delivered");
+    const [row] = await sql()`select staged, attempts from document where id = ${id}`;
+    expect(row).toEqual(isSent ? { staged: "sent", attempts: 1 } : { staged: "cancelled", attempts: 0 });
+  }
+});
+
+test("said twenty times at once on two nodes, send sends once", async () => {
+  const id = await staged();
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => call(n)("POST", at(id, "/send"))));
+  const done = answers.filter(({ status }) => status === 200);
+  expect(done.filter(({ json }) => json["replayed"] === false)).toHaveLength(1);
+  // Whoever found the document changed three times in a row is told to come again.
+  expect(answers.filter(({ status }) => status !== 200 && status !== 503)).toEqual([]);
+  const entries = await sql()`select 1 from audit_entry where event = 'connector.sent' and target_id = ${id}`;
+  expect(entries).toHaveLength(1);
+});
+
+test.each(["send", "stage"] as const)(
+  "a hundred identical creates at once on two nodes make one document to %s, the rest are told so",
+  async (delivery) => {
+    const body = invoice(delivery);
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => call(n)("POST", "/documents", body)));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(1);
+    const told = answers.filter(({ status }) => status !== 201);
+    for (const { status, json } of told)
+      expect([
+        [200, true],
+        [409, "IDEMPOTENCY_IN_FLIGHT"],
+      ]).toContainEqual([
+        status,
+        status === 200 ? json["replayed"] : (json["error"] as Readonly<Record<string, unknown>>)["code"],
+      ]);
+    const rows = await sql()`select id from document where erp_document_id = ${String(body["externalId"])}`;
+    expect(rows).toHaveLength(1);
+    expect(new Set(answers.flatMap(({ status, json }) => (status < 300 ? [json["id"]] : [])))).toEqual(
+      new Set([rows[0]?.["id"]]),
+    );
+  },
+);
+
+describe("the end of what nobody sends", () => {
+  const age = (id: string, days: number) =>
+    sql()`update document set staged_at = staged_at - make_interval(days => ${days}) where id = ${id}`;
+  const answerOf = (id: string) => call(0)("GET", at(id));
+
+  test("staged and never sent, a document is cancelled after 90 days, and gone with its text and its timeline 90 days later", async () => {
+    const id = await staged();
+    await age(id, 89);
+    await pruneStaged(sql());
+    expect((await answerOf(id)).json["state"]).toBe("queued");
+    await age(id, 2);
+    await Promise.all([pruneStaged(sql()), pruneStaged(sql())]);
+    expect((await answerOf(id)).json).toMatchObject({
+      state: "cancelled",
+      statusReason: "It was staged, and not sent within 90 days.",
+    });
+    const { json } = await call(0)("GET", `/events?customerRef=${CUSTOMER}&limit=100`);
+    const told = (json["events"] as Readonly<Record<string, unknown>>[]).filter((e) => e["documentId"] === id);
+    expect(told.map(({ type }) => type)).toEqual(["document.queued", "document.cancelled"]);
+    await age(id, 91);
+    await pruneStaged(sql());
+    expect((await answerOf(id)).status).toBe(404);
+    for (const table of ["payload", "document_event", "document_history"])
+      expect(await sql()`select 1 from ${sql()(table)} where document_id = ${id}`, table).toEqual([]);
+  });
+
+  test("what was staged long ago and is sent now is as old as its sending, and stays", async () => {
+    const id = await staged();
+    await sql()`
+      update document set created_at = created_at - interval '80 days', staged_at = staged_at - interval '80 days'
+      where id = ${id}`;
+    const [attempt] = await sql()`
+      with sent as materialized (
+        select send_held(d.id, d.firm_id, d.version, null, null) as moved from document as d where d.id = ${id}
+      )
+      select sent.moved, now() - a.created_at < interval '1 minute' as is_fresh
+      from sent cross join lateral take_attempt(${id}, 'nobody', 0) as a`;
+    expect(attempt).toEqual({ moved: true, is_fresh: true });
+    await eventually("it is delivered", async () => (await answerOf(id)).json["state"] === "delivered");
+    await age(id, 1_000);
+    await pruneStaged(sql());
+    expect((await answerOf(id)).json["state"]).toBe("delivered");
+  });
+});
