@@ -199,6 +199,9 @@ type LabelsOf<N extends MetricName> = { readonly [L in (typeof METRICS)[N]["labe
 /** Stands before every name, so that the series of several programs can be told apart. */
 const PREFIX = "kurier_";
 
+/** Gauges of the library whose names say that they count up; the same figures stand in the gauges without `_total`. */
+const MISNAMED = ["handles", "requests", "resources"].map((name) => `nodejs_active_${name}_total`);
+
 export interface Metrics {
   /** Adds to a counter; labels as the table lists them. */
   count<N extends NameOfKind<"counter">>(name: N, labels: LabelsOf<N>, by?: number): void;
@@ -215,6 +218,7 @@ export interface Metrics {
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  for (const name of MISNAMED) registry.removeSingleMetric(PREFIX + name);
   const counters = new Map<string, Counter>();
   const gauges = new Map<string, Gauge>();
   const histograms = new Map<string, Histogram>();

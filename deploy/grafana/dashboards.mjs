@@ -1,0 +1,203 @@
+/**
+ * Writes the Grafana dashboards beside it from the tables below: `node deploy/grafana/dashboards.mjs` writes,
+ * `--check` says which file differs.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { argv, exit, stdout } from "node:process";
+
+/** One panel: title, unit of Grafana, and expressions with the legend of each. */
+const panel = (title, unit, ...targets) => ({ title, unit, targets });
+const rate = (metric, by) => `sum by (${by}) (rate(${metric}[$__rate_interval]))`;
+const quantile = (q, metric, by = "le") =>
+  `histogram_quantile(${q}, sum by (${by}) (rate(${metric}_bucket[$__rate_interval])))`;
+
+export const DASHBOARDS = {
+  overview: {
+    title: "Kurier / Overview",
+    panels: [
+      panel("Engines up", "none", [`sum(up{job="kurier"})`, "engines"]),
+      panel(
+        "Documents",
+        "ops",
+        ["sum(rate(kurier_documents_accepted_total[$__rate_interval]))", "accepted"],
+        ["sum(rate(kurier_documents_received_total[$__rate_interval]))", "received"],
+      ),
+      panel("Outbound documents by state", "short", ["max by (state) (kurier_documents_state)", "{{state}}"]),
+      panel(
+        "Ages of what is due",
+        "s",
+        ["max(kurier_oldest_due_dispatch_seconds)", "dispatch"],
+        ["max(kurier_outbox_lag_seconds)", "outbox"],
+        ["max(kurier_webhook_oldest_due_seconds)", "webhook"],
+        ["max(kurier_webhook_feed_lag_seconds)", "feed"],
+        ["max(kurier_mls_pending_oldest_seconds)", "message level status"],
+      ),
+      panel(
+        "Acceptance to delivery",
+        "s",
+        [quantile(0.5, "kurier_dispatch_duration_seconds"), "p50"],
+        [quantile(0.99, "kurier_dispatch_duration_seconds"), "p99"],
+      ),
+      panel("Days until certificates end", "d", [
+        "(min by (usage) (kurier_cert_expiry_timestamp_seconds) - time()) / 86400",
+        "{{usage}}",
+      ]),
+    ],
+  },
+  api: {
+    title: "Kurier / API",
+    panels: [
+      panel("Requests", "reqps", [rate("kurier_http_requests_total", "status"), "{{status}}"]),
+      panel("Requests by route", "reqps", [
+        `topk(10, ${rate("kurier_http_requests_total", "route, method")})`,
+        "{{method}} {{route}}",
+      ]),
+      panel("Time to the answer, p99", "s", [
+        `topk(10, ${quantile(0.99, "kurier_http_request_duration_seconds", "route, le")})`,
+        "{{route}}",
+      ]),
+      panel("Being answered", "short", ["sum by (instance) (kurier_http_requests_in_flight)", "{{instance}}"]),
+      panel(
+        "Refused",
+        "reqps",
+        [`${rate("kurier_rate_limited_total", "row")} or vector(0)`, "rate limit {{row}}"],
+        [`${rate("kurier_http_requests_shed_total", "reason")} or vector(0)`, "full {{reason}}"],
+        [`${rate("kurier_credentials_failed_total", "prefix")} or vector(0)`, "credentials {{prefix}}"],
+      ),
+      panel(
+        "Idempotency",
+        "ops",
+        ["sum(rate(kurier_idempotency_replays_total[$__rate_interval])) or vector(0)", "replayed"],
+        [`${rate("kurier_idempotency_conflicts_total", "code")} or vector(0)`, "conflict {{code}}"],
+      ),
+    ],
+  },
+  delivery: {
+    title: "Kurier / Delivery",
+    panels: [
+      panel("Attempts by outcome", "ops", [rate("kurier_dispatch_attempts_total", "result"), "{{result}}"]),
+      panel("Receivers that get nothing for now", "short", ["max(kurier_receivers_down)", "access points"]),
+      panel("AS4 messages received", "ops", [
+        `${rate("kurier_as4_received_total", "result")} or vector(0)`,
+        "{{result}}",
+      ]),
+      panel(
+        "Statuses in time",
+        "percentunit",
+        ["kurier:mls_sent_in_time:ratio1h or vector(1)", "ours, 20 minutes"],
+        ["kurier:mls_received_in_time:ratio1h or vector(1)", "others', 25 minutes"],
+      ),
+      panel("Verdicts of what was received", "ops", [
+        `${rate("kurier_received_verdicts_total", "verdict")} or vector(0)`,
+        "{{verdict}}",
+      ]),
+      panel("Lateness of the Box, p99", "s", [
+        `${quantile(0.99, "kurier_box_claim_lateness_seconds")} or vector(0)`,
+        "p99",
+      ]),
+      panel("Registrations", "short", ["max by (state) (kurier_registrations_state) or vector(0)", "{{state}}"]),
+      panel("Service messages", "ops", [
+        `${rate("kurier_service_messages_total", "kind, result")} or vector(0)`,
+        "{{kind}} {{result}}",
+      ]),
+    ],
+  },
+  webhooks: {
+    title: "Kurier / Webhooks",
+    panels: [
+      panel("Attempts by outcome", "ops", [
+        `${rate("kurier_webhook_deliveries_total", "outcome")} or vector(0)`,
+        "{{outcome}}",
+      ]),
+      panel(
+        "Event to the receiver's 2xx",
+        "s",
+        [`${quantile(0.5, "kurier_webhook_delivery_duration_seconds")} or vector(0)`, "p50"],
+        [`${quantile(0.99, "kurier_webhook_delivery_duration_seconds")} or vector(0)`, "p99"],
+      ),
+      panel("Oldest due delivery", "s", ["max(kurier_webhook_oldest_due_seconds)", "seconds"]),
+      panel("Endpoints that rest", "short", ["max(kurier_webhook_endpoints_resting)", "endpoints"]),
+      panel("Feed", "s", ["max(kurier_webhook_feed_lag_seconds)", "oldest event without deliveries"]),
+    ],
+  },
+  node: {
+    title: "Kurier / Node",
+    panels: [
+      panel("Processor time", "percentunit", [
+        "sum by (instance) (rate(kurier_process_cpu_seconds_total[$__rate_interval]))",
+        "{{instance}}",
+      ]),
+      panel(
+        "Memory",
+        "bytes",
+        ["sum by (instance) (kurier_process_resident_memory_bytes)", "resident {{instance}}"],
+        ["sum by (instance) (kurier_nodejs_heap_size_used_bytes)", "heap {{instance}}"],
+      ),
+      panel("Event loop delay, p99", "s", ["max by (instance) (kurier_event_loop_delay_seconds)", "{{instance}}"]),
+      panel("Garbage collection", "percentunit", [rate("kurier_nodejs_gc_duration_seconds_sum", "kind"), "{{kind}}"]),
+      panel("Threads at work", "percentunit", ["max by (lane) (kurier_worker_pool_utilisation_ratio)", "{{lane}}"]),
+      panel("Documents waiting for a thread", "short", ["max by (lane) (kurier_worker_queue_depth)", "{{lane}}"]),
+      panel("Validation, p99", "s", [quantile(0.99, "kurier_validation_duration_seconds", "lane, le"), "{{lane}}"]),
+      panel("Actors", "short", ["sum by (kind) (kurier_actors_active)", "{{kind}}"]),
+      panel("Streams: unfinished messages", "short", [
+        "max by (stream) (kurier_stream_pending_messages)",
+        "{{stream}}",
+      ]),
+      panel("Stale writes refused", "ops", [
+        `${rate("kurier_fencing_rejections_total", "kind")} or vector(0)`,
+        "{{kind}}",
+      ]),
+    ],
+  },
+};
+
+const WIDTH = 12;
+const HEIGHT = 8;
+const DATASOURCE = { type: "prometheus", uid: "${datasource}" };
+
+/** A dashboard as Grafana imports it. */
+const dashboard = (name, { title, panels }) => ({
+  uid: `kurier-${name}`,
+  title,
+  tags: ["kurier"],
+  schemaVersion: 39,
+  editable: true,
+  refresh: "30s",
+  time: { from: "now-1h", to: "now" },
+  templating: { list: [{ name: "datasource", label: "Data source", type: "datasource", query: "prometheus" }] },
+  panels: panels.map(({ title: heading, unit, targets }, index) => ({
+    id: index + 1,
+    title: heading,
+    type: "timeseries",
+    datasource: DATASOURCE,
+    gridPos: { x: (index % 2) * WIDTH, y: Math.floor(index / 2) * HEIGHT, w: WIDTH, h: HEIGHT },
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: targets.map(([expr, legendFormat], at) => ({
+      refId: String.fromCharCode("A".charCodeAt(0) + at),
+      datasource: DATASOURCE,
+      expr,
+      legendFormat,
+    })),
+  })),
+});
+
+/** File name → its text. */
+export const written = () =>
+  Object.entries(DASHBOARDS).map(([name, spec]) => [
+    `${name}.json`,
+    `${JSON.stringify(dashboard(name, spec), undefined, 1)}\n`,
+  ]);
+
+if (argv[1] === import.meta.filename) {
+  const differing = [];
+  for (const [name, text] of written()) {
+    const path = join(import.meta.dirname, name);
+    if (!argv.includes("--check")) writeFileSync(path, text);
+    else if (readFileSync(path, "utf8") !== text) differing.push(name);
+  }
+  if (differing.length > 0) {
+    stdout.write(`differ from deploy/grafana/dashboards.mjs: ${differing.join(", ")}\n`);
+    exit(1);
+  }
+}

@@ -1,0 +1,88 @@
+/** Rules and dashboards on a real Prometheus that scrapes a real engine: every expression is understood and gives data. */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { DASHBOARDS } from "../../deploy/grafana/dashboards.mjs";
+import { ROOT } from "../support/sources.js";
+import { accessToken, invoiceXml, send, sendParts, startTestEngine } from "../support/engine.js";
+import type { TestEngine } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { describePrometheus, runPromtool, startPrometheus } from "../support/prometheus.js";
+import type { PrometheusServer } from "../support/prometheus.js";
+
+const FOLDER = join(ROOT, "deploy/prometheus");
+const RULES = ["recording.yml", "alerts.yml"];
+/** Recorded only where statuses travel, which takes another access point. */
+const NEEDS_STATUSES = ["kurier:mls_sent_in_time:ratio1h", "kurier:mls_received_in_time:ratio1h"];
+
+describePrometheus("Prometheus", () => {
+  let running: TestEngine;
+  let prometheus: PrometheusServer;
+  let sendOne: () => Promise<unknown>;
+
+  beforeAll(async () => {
+    running = await startTestEngine({ transport: "as4" });
+    const { sandbox, engine } = running;
+    const { sender, receiver } = sandbox;
+    const mailbox = { participantId: sender.participantId, token: await accessToken(sandbox, sender) };
+    sendOne = async () => {
+      const xml = invoiceXml(sender.participantId, receiver.participantId);
+      const answer = await send(sandbox, mailbox, sendParts(sender.participantId, receiver.participantId, xml));
+      expect(answer.status).toBe(202);
+    };
+    prometheus = await startPrometheus(
+      new URL(engine.adminUrl).host,
+      RULES.map((name) => join(FOLDER, name)),
+    );
+  });
+
+  afterAll(async () => {
+    await prometheus.stop();
+    await running.stop();
+  });
+
+  test("promtool accepts the rules, and each alert fires on its series and is quiet below its bound", async () => {
+    expect(await runPromtool(["check", "rules", ...RULES], { cwd: FOLDER })).toMatch(/SUCCESS/);
+    expect(await runPromtool(["test", "rules", "alerts.test.yml"], { cwd: FOLDER })).toMatch(/SUCCESS/);
+  });
+
+  test("promtool finds nothing to improve in the names, units and helps of the metrics", async () => {
+    const text = await (await fetch(`${running.engine.adminUrl}/metrics`)).text();
+    expect(text).toMatch(/^kurier_http_requests_total\{/m);
+    expect(await runPromtool(["check", "metrics"], { input: text })).toBe("");
+  });
+
+  test("every recorded rule gives data while documents travel", async () => {
+    const names = [
+      "kurier:http_requests:rate5m",
+      "kurier:http_request_duration_seconds:p99_5m",
+      "kurier:sends:rate5m",
+      "kurier:sends:errors_ratio5m",
+      "kurier:sends:errors_ratio1h",
+      "kurier:documents_accepted:rate5m",
+      "kurier:documents_received:rate5m",
+      "kurier:dispatch_attempts:rate5m",
+      "kurier:dispatch_duration_seconds:p50_5m",
+      "kurier:dispatch_duration_seconds:p99_5m",
+    ];
+    for (const name of names)
+      await eventually(`${name} has data`, async () => {
+        await sendOne();
+        return (await prometheus.query(name)).length > 0;
+      });
+    for (const name of NEEDS_STATUSES) expect(await prometheus.query(name)).toEqual([]);
+  });
+
+  test.each(Object.entries(DASHBOARDS))("every expression of the dashboard %s gives data", async (_, { panels }) => {
+    for (const { title, targets } of panels)
+      for (const [expr] of targets)
+        await eventually(`${title}: ${expr}`, async () => {
+          const samples = await prometheus.query(expr.replaceAll("$__rate_interval", "1m"));
+          return samples.length > 0;
+        });
+  });
+
+  test("no alert fires for a healthy engine", async () => {
+    expect(await prometheus.query('ALERTS{alertstate="firing"}')).toEqual([]);
+  });
+});
