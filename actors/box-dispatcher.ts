@@ -9,6 +9,7 @@ import { pruneBox } from "../engine/documents/box/retention.js";
 import type { BoxItemId } from "../engine/base/ids.js";
 import { pruneStaged } from "../engine/documents/connector/staged.js";
 import { LIMITS } from "../engine/base/limits.js";
+import { budget } from "../engine/base/memory/budgets.js";
 import { errorFields } from "../engine/base/log.js";
 import { createWake, within } from "../engine/events/wake.js";
 import type { BoxKind } from "./box.js";
@@ -38,7 +39,7 @@ class Hand {
   room(): Room {
     return {
       places: LIMITS.box_dispatches_max - this.#items.size,
-      bytes: Math.max(0, LIMITS.box_dispatch_bytes_max - this.#bytes),
+      bytes: Math.max(0, budget("box_dispatch_bytes_max") - this.#bytes),
       one: this.#items.size === 0,
       working: [...this.#items],
     };

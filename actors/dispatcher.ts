@@ -23,6 +23,7 @@ import type { Reserve } from "../engine/documents/delivery/first-attempt.js";
 import type { DocumentId } from "../engine/base/ids.js";
 import { participantKey } from "../engine/base/ids.js";
 import { LIMITS } from "../engine/base/limits.js";
+import { budget } from "../engine/base/memory/budgets.js";
 import { errorFields } from "../engine/base/log.js";
 import type { Log } from "../engine/base/log.js";
 import type { Metrics } from "../engine/base/metrics.js";
@@ -74,7 +75,7 @@ class Working {
 
   /** Octets of payloads that may still be taken, and whether one may go although it has more. */
   room(): { readonly bytes: number; readonly one: boolean } {
-    return { bytes: Math.max(0, LIMITS.attempt_bytes_max - this.#bytes), one: this.#attempts.size === 0 };
+    return { bytes: Math.max(0, budget("attempt_bytes_max") - this.#bytes), one: this.#attempts.size === 0 };
   }
 
   /** Sets octets aside for an attempt that may come. @returns gives them back; safe to repeat */

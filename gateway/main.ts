@@ -120,6 +120,7 @@ async function startParts(given: Base, options: EngineOptions): Promise<Engine> 
   const ports: PipelinePorts = {
     ...createAuthPorts(parts.identity, adminToken),
     mayReceive: parts.mayReceive,
+    documentBytes: parts.documentBytes,
     admit: (row, key) => parts.limiter.admit(row, key),
     metrics,
     log,

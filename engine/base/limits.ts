@@ -309,6 +309,17 @@ export const LIMITS = {
   rate_client_id_chars: 64,
   /** An answer longer than this leaves in pieces as its client takes them: a slow reader holds no second copy. Ours. */
   response_streamed_bytes: 64 * KiB,
+  /** Octets of such answers that are made or written at once on a node. Ours. */
+  responses_bytes_max: 256 * MiB,
+  /** Answers that may wait for room among them. Ours: each is a request under way. */
+  responses_waiting_max: 1_024,
+  /** Who takes an answer more slowly, on average, is cut off. Ours: as slow as a body may come. */
+  response_bytes_per_s_min: 16 * KiB,
+  /**
+   * What a stored document takes while it is made an answer, in times its own octets: as it is sealed, opened and
+   * written. Ours.
+   */
+  response_copies: 3,
   /** Rows that one answer of /admin and one listing of the command line have at most. Ours. */
   operator_page_max: 200,
   /** Lines of a sample invoice: enough for the largest benchmark that travels over HTTP. Ours. */
@@ -864,6 +875,11 @@ export const LIMITS = {
   as4_payload_bytes_max: 21 * MiB,
   /** Receipts and errors of peers have about 6 KB. */
   as4_answer_bytes_max: 1 * MiB,
+  /**
+   * Octets of messages that were opened and are not stored yet, on a node: 30 KB become 21 MB. Beyond, a sender is told
+   * to come again. Ours.
+   */
+  arrivals_bytes_max: 256 * MiB,
   /** One POST to another access point with its answer: the rest of an attempt's time is for look-up and evidence. */
   as4_exchange_timeout_ms: 45 * SECOND_MS,
   /**
@@ -905,6 +921,8 @@ export const LIMITS = {
   evidence_batch_bytes_max: 64 * MiB,
   /** Exchanges that may wait for their batch; beyond, exchanges fail and are repeated. */
   evidence_queue_max: 1_024,
+  /** Octets of records that are sealed, written and stored at once on a node; others wait. Ours. */
+  evidence_bytes_max: 256 * MiB,
   /**
    * An answer about revocation longer than this (a list) is an object of its own, and how many such a node remembers.
    */
@@ -1082,6 +1100,22 @@ export const LIMITS = {
   /** spec/sapi.md, Limits: archive retention, 10 years. */
   archive_retention_years: 10,
 } as const;
+
+/**
+ * How much of the heap each bound comes to at the most, on a process that has little. Octets lie beside the heap, but
+ * texts are made of them that lie in it, and whoever gives a small heap has little memory for both. Ours: what all of
+ * them hold together is less than twice the heap.
+ */
+export const HEAP_SHARES = {
+  request_bodies_bytes_max: 1 / 4,
+  request_inflated_bytes_max: 1 / 8,
+  validator_queue_bytes_max: 1 / 8,
+  attempt_bytes_max: 1 / 4,
+  box_dispatch_bytes_max: 1 / 8,
+  arrivals_bytes_max: 1 / 4,
+  evidence_bytes_max: 1 / 4,
+  responses_bytes_max: 1 / 4,
+} as const satisfies Partial<Record<keyof typeof LIMITS, number>>;
 
 /** Relations that the numbers must keep; each says what breaks otherwise. */
 export const LIMIT_RELATIONS: readonly { readonly holds: boolean; readonly because: string }[] = [

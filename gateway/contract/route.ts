@@ -222,6 +222,11 @@ interface RowBase {
   readonly scopes?: readonly Scope[];
   /** Whether the operation is about received documents, which a firm that only sends has not. @default false */
   readonly receives?: boolean;
+  /**
+   * Whether the answer holds the document that the path names, and is as large as it: it waits for room.
+   * @default false
+   */
+  readonly showsDocument?: boolean;
   /** Row of RATES. @default no limit */
   readonly rate?: RateName;
   /** Refusals that the handler throws; those of the pipeline follow from the columns. */

@@ -4,6 +4,10 @@
  * Everything here holds for both forms; a form only copies what arrived and writes what leaves.
  */
 import type { Address } from "../../engine/base/addresses.js";
+import { temporary } from "../../engine/base/errors.js";
+import { LIMITS } from "../../engine/base/limits.js";
+import { createOctets } from "../../engine/base/memory/octets.js";
+import type { Octets, Taken } from "../../engine/base/memory/octets.js";
 import type { HeaderList } from "./headers.js";
 import { BodyShares, RequestShares } from "./shares.js";
 import type { Entry, Sharer } from "./shares.js";
@@ -35,7 +39,24 @@ export interface Outgoing {
 
 /** Why the server answers a request by itself, without having read it to its end. */
 export type ServerFault =
-  "body_too_large" | "overloaded" | "bodies_full" | "malformed" | "length_required" | "headers_too_large" | "timeout";
+  | "body_too_large"
+  | "overloaded"
+  | "bodies_full"
+  | "answers_full"
+  | "malformed"
+  | "length_required"
+  | "headers_too_large"
+  | "timeout";
+
+/** Where a request takes room for an answer as large as a document, before it makes one. */
+export interface AnswerRoom {
+  /**
+   * Waits for room behind those who came before; it is given back when the answer has left.
+   * @param bytes what making and writing the answer takes; asked once a request
+   * @throws Refusal TEMPORARY when too many wait, or nobody waits for the answer any more
+   */
+  take(bytes: number): Promise<void>;
+}
 
 /** One request as the pipeline sees it. None of its functions throws or rejects. */
 export interface PipelineRequest extends Sharer {
@@ -43,8 +64,11 @@ export interface PipelineRequest extends Sharer {
   readonly bodyBytesMax: number;
   /** False when the operation has no use for a body: its bytes are counted against the limit and dropped. */
   readonly readsBody: boolean;
-  /** Does what needs no body, while the body arrives. An answer ends the request; otherwise `finish` follows. */
-  begin(): Outgoing | undefined | Promise<Outgoing | undefined>;
+  /**
+   * Does what needs no body, while the body arrives. An answer ends the request; otherwise `finish` follows.
+   * @param room for a large answer
+   */
+  begin(room: AnswerRoom): Outgoing | undefined | Promise<Outgoing | undefined>;
   /** The whole body is there. Called once, possibly while `begin` is still under way. */
   finish(body: Buffer): Outgoing | Promise<Outgoing>;
   refuse(fault: ServerFault): Outgoing;
@@ -60,6 +84,9 @@ export interface ServerLimits {
   readonly request_timeout_ms: number;
   readonly requests_in_flight_max: number;
   readonly request_bodies_bytes_max: number;
+  readonly response_bytes_per_s_min: number;
+  readonly responses_bytes_max: number;
+  readonly responses_waiting_max: number;
   readonly drain_timeout_ms: number;
 }
 
@@ -72,9 +99,11 @@ export class Load {
   readonly requests = new RequestShares();
   /** Whether bodies may come in chunks; otherwise a request with one is refused. */
   readonly takesChunks: boolean;
+  /** Answers that are made or leave in pieces. */
+  readonly responses: Octets;
   /** True once the listener shuts down: from then on every answer closes its connection. */
   draining = false;
-  /** Requests whose body or answer is still awaited. Only these can miss a deadline. */
+  /** Requests whose body or answer is awaited, or whose answer leaves in pieces. Only these can miss a deadline. */
   // Bounded by the requests under way, of which there are LIMITS.requests_in_flight_max.
   readonly waiting = new Set<Conversation>();
   // Bounded by those who stop the server: one.
@@ -84,6 +113,7 @@ export class Load {
     this.limits = limits;
     this.monotonic = monotonic;
     this.takesChunks = takesChunks;
+    this.responses = createOctets(limits.responses_bytes_max, limits.responses_waiting_max);
   }
 
   leave(): void {
@@ -152,7 +182,7 @@ function bodyFraming(headers: HeaderList): number | undefined | "malformed" {
     : "malformed";
 }
 
-export abstract class Conversation {
+export abstract class Conversation implements AnswerRoom {
   protected readonly load: Load;
   readonly #request: PipelineRequest;
   readonly #startedAt: number;
@@ -168,6 +198,12 @@ export abstract class Conversation {
   #isChunked = false;
   /** What a request with a body in chunks is answered once the body has ended. */
   #last: Outgoing | undefined;
+  /** Room for the answer. */
+  #taken: Taken | undefined;
+  /** Since when the answer leaves in pieces. */
+  #writingSince: number | undefined;
+  #written = 0;
+  #lastTakenAt = 0;
 
   constructor(load: Load, request: PipelineRequest) {
     this.load = load;
@@ -181,6 +217,8 @@ export abstract class Conversation {
    * Puts the answer on the wire and calls `left` when it is there. @param close the connection ends with this answer
    */
   protected abstract write(answer: Outgoing, close: boolean): void;
+  /** Octets of an answer in pieces that the client has taken. */
+  protected abstract written(): number;
   /** Ends the connection without an answer. */
   protected abstract destroy(): void;
 
@@ -220,7 +258,7 @@ export abstract class Conversation {
   }
 
   #begin(): void {
-    const first = this.#request.begin();
+    const first = this.#request.begin(this);
     if (first instanceof Promise)
       void first.then((answer) => {
         if (answer !== undefined) this.#answer(answer);
@@ -273,11 +311,32 @@ export abstract class Conversation {
     if (this.#gone) return;
     this.#gone = true;
     this.load.requests.leave(this.#request, this.#entry);
+    this.load.waiting.delete(this);
+    this.#taken?.giveBack();
     this.load.leave();
+  }
+
+  async take(bytes: number): Promise<void> {
+    const taken = await this.load.responses.take(bytes);
+    if (this.#answered) {
+      taken.giveBack();
+      throw temporary();
+    }
+    this.#taken = taken;
+  }
+
+  /** The answer leaves in pieces: from now on its client has to take them. */
+  protected leavesInPieces(): void {
+    this.#writingSince = this.#lastTakenAt = this.load.monotonic();
+    this.load.waiting.add(this);
   }
 
   checkDeadline(now: number): void {
     const { limits } = this.load;
+    if (this.#writingSince !== undefined) {
+      this.#checkReader(now, now - this.#writingSince);
+      return;
+    }
     const age = now - this.#startedAt;
     if (this.#bodyComplete) {
       if (age <= limits.request_timeout_ms) return;
@@ -290,6 +349,19 @@ export abstract class Conversation {
     if (!stalled && !slow) return;
     this.#settle();
     this.#request.abandon();
+    this.destroy();
+    this.left();
+  }
+
+  /** Cuts off who takes an answer too slowly: it lies in memory as long. */
+  #checkReader(now: number, age: number): void {
+    const { request_idle_ms, response_bytes_per_s_min } = this.load.limits;
+    const written = this.written();
+    if (written > this.#written) this.#lastTakenAt = now;
+    this.#written = written;
+    const stalled = now - this.#lastTakenAt > request_idle_ms;
+    const slow = age > request_idle_ms && written < (age / 1000) * response_bytes_per_s_min;
+    if (!stalled && !slow) return;
     this.destroy();
     this.left();
   }
@@ -337,7 +409,15 @@ export abstract class Conversation {
   #send(outgoing: Outgoing, close: boolean): void {
     if (this.#answered) return;
     this.#settle();
-    this.write(outgoing, close || this.load.draining);
+    this.write(this.#withRoom(outgoing) ? outgoing : this.#request.refuse("answers_full"), close || this.load.draining);
+  }
+
+  /** Counts an answer that leaves in pieces, in place of what making it took. @returns false where it has no room */
+  #withRoom({ body }: Outgoing): boolean {
+    const bytes = body.length <= LIMITS.response_streamed_bytes ? 0 : Buffer.byteLength(body);
+    if (this.#taken !== undefined) this.#taken.resize(bytes);
+    else if (bytes > 0) this.#taken = this.load.responses.tryTake(bytes);
+    return bytes === 0 || this.#taken !== undefined;
   }
 
   /** Called when the answer is decided. What was kept of the body is given up, and no deadline applies any more. */

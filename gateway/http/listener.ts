@@ -13,7 +13,7 @@ export interface ServerOptions {
   readonly sharesPort?: boolean;
   /** Whether bodies may come in chunks. @default true */
   readonly takesChunks?: boolean;
-  /** @default LIMITS */
+  /** @default LIMITS, with the budgets of the machine */
   readonly limits?: Partial<ServerLimits>;
   /** A clock in milliseconds that is never set back. */
   readonly monotonic: () => number;

@@ -25,6 +25,8 @@ class NodeConversation extends Conversation {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #siblings: Set<NodeConversation> | undefined;
+  /** Octets of an answer in pieces that were handed to the socket. */
+  #pushed = 0;
 
   constructor(shared: Load, pipelined: PipelineRequest, request: IncomingMessage, response: ServerResponse) {
     super(shared, pipelined);
@@ -68,12 +70,39 @@ class NodeConversation extends Conversation {
     for (const name in answer.headers) response.setHeader(name, answer.headers[name] ?? "");
     if (answer.status !== 204) response.setHeader("Content-Length", Buffer.byteLength(answer.body));
     if (close) response.setHeader("Connection", "close");
-    response.end(answer.body, () => {
-      this.left();
-    });
+    const { body } = answer;
+    if (body.length <= LIMITS.response_streamed_bytes)
+      response.end(body, () => {
+        this.left();
+      });
+    else this.#stream(typeof body === "string" ? Buffer.from(body) : body);
     if (this.#request.complete) return;
     unread.add(this.#request.socket);
     this.#discardRest();
+  }
+
+  /** Hands over a piece when the one before has gone, so that it is seen what the client takes. */
+  #stream(body: Uint8Array): void {
+    const response = this.#response;
+    this.leavesInPieces();
+    const push = (): void => {
+      while (this.#pushed < body.length) {
+        const piece = body.subarray(this.#pushed, this.#pushed + LIMITS.response_streamed_bytes);
+        this.#pushed += piece.length;
+        if (!response.write(piece)) {
+          response.once("drain", push);
+          return;
+        }
+      }
+      response.end(() => {
+        this.left();
+      });
+    };
+    push();
+  }
+
+  protected written(): number {
+    return Math.max(0, this.#pushed - this.#response.writableLength);
   }
 
   /**

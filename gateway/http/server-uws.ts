@@ -107,7 +107,13 @@ class UwsConversation extends Conversation {
       }
       return ok;
     };
-    if (!push(0) && this.#live) res.onWritable(push);
+    if (push(0) || !this.#live) return;
+    this.leavesInPieces();
+    res.onWritable(push);
+  }
+
+  protected written(): number {
+    return this.#live ? this.#res.getWriteOffset() : 0;
   }
 
   protected destroy(): void {

@@ -3,6 +3,7 @@
  * platforms without a uWebSockets.js binary. Both pass the same contract suite.
  */
 import { LIMITS } from "../../engine/base/limits.js";
+import { budgets } from "../../engine/base/memory/budgets.js";
 import { Load } from "./conversation.js";
 import type { ServerLimits } from "./conversation.js";
 import type { ServerForm, ServerOptions } from "./listener.js";
@@ -28,7 +29,7 @@ const SWEEPS_PER_DEADLINE = 4;
 
 /** @throws Error with code EADDRINUSE when something else listens there */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const limits: ServerLimits = { ...LIMITS, ...options.limits };
+  const limits: ServerLimits = { ...LIMITS, ...budgets(), ...options.limits };
   const load = new Load(limits, options.monotonic, options.takesChunks ?? true);
   const form = options.form ?? (uwsAvailable() ? "uws" : "node");
   const listener = await (form === "uws" ? listenUws : listenNode)(options, load);

@@ -8,6 +8,7 @@ import { gunzip } from "node:zlib";
 
 import { Refusal } from "../../engine/base/errors.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { budgets } from "../../engine/base/memory/budgets.js";
 import type { HeaderList } from "../http/headers.js";
 
 /** The two names of the one coding that is read. @source RFC 9110, 8.4.1.3: x-gzip means gzip */
@@ -46,8 +47,8 @@ export function isGzip(headers: HeaderList): boolean {
   ]);
 }
 
-/** Inflates for all requests of one listener. @param limits LIMITS but in tests */
-export function createInflater(limits: InflaterLimits = LIMITS): Inflater {
+/** Inflates for all requests of one listener. @param limits LIMITS with the budgets of the machine, but in tests */
+export function createInflater(limits: InflaterLimits = { ...LIMITS, ...budgets() }): Inflater {
   let running = 0;
   let held = 0;
   const waiting: (() => void)[] = [];

@@ -29,6 +29,12 @@ export interface SteppedRequest extends AnyRequest, Found {
   learn(found: Partial<Found>): void;
   /** Puts what a gzip body says in its place. @throws Refusal BODY_TOO_LARGE, BODY_MALFORMED, TEMPORARY */
   inflate(bytesMax: number): Promise<void>;
+  /**
+   * Waits until there is room to make an answer as large as a document; once a request.
+   * @param bytes of memory that making it takes
+   * @throws Refusal TEMPORARY
+   */
+  roomForAnswer(bytes: number): Promise<void>;
   /** The body as its content type says. @throws Refusal when it cannot be read */
   decoded(): unknown;
   /** The body as an object, or an empty one when it is none or cannot be read. */

@@ -37,6 +37,8 @@ export interface PipelinePorts {
   participantContext(caller: Caller, participantId: ParticipantId): ParticipantContext | Promise<ParticipantContext>;
   /** Whether a firm has a mailbox here. */
   mayReceive(firmId: FirmId): true | Promise<boolean>;
+  /** Octets of the document with this id, whoever's it is; 0 where there is none. @throws Refusal TEMPORARY */
+  documentBytes(id: string): Promise<number>;
   readonly metrics: Metrics;
   readonly log: Log;
   readonly clock: Clock;

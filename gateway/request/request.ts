@@ -9,7 +9,7 @@ import { newRequestId, parseRequestId } from "../../engine/base/ids.js";
 import type { RequestId } from "../../engine/base/ids.js";
 import { errorFields } from "../../engine/base/log.js";
 import { clientAddress } from "../http/client-address.js";
-import type { Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
+import type { AnswerRoom, Head, Outgoing, PipelineRequest, ServerFault } from "../http/conversation.js";
 import type { ShareName } from "../http/shares.js";
 import { decodeBody } from "./decode.js";
 import type { Inflated, Inflater } from "./inflate.js";
@@ -40,11 +40,15 @@ const FAULTS: Readonly<Record<ServerFault, ErrorName>> = {
   body_too_large: "BODY_TOO_LARGE",
   overloaded: "TEMPORARY",
   bodies_full: "TEMPORARY",
+  answers_full: "TEMPORARY",
   malformed: "BODY_MALFORMED",
   length_required: "LENGTH_REQUIRED",
   headers_too_large: "HEADERS_TOO_LARGE",
   timeout: "TEMPORARY",
 };
+
+/** Faults that turn work away to protect what is under way. */
+const SHED: ReadonlySet<ServerFault> = new Set(["overloaded", "bodies_full", "answers_full"]);
 
 const FAULT_MESSAGES: Partial<Record<ServerFault, string>> = {
   malformed:
@@ -81,6 +85,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   #knownAddress: Address | undefined;
   #knownGroup: string | undefined;
   #controller: AbortController | undefined;
+  #room: AnswerRoom | undefined;
   #inflated: Inflated | undefined;
   #abandoned = false;
   #isCounted = false;
@@ -161,7 +166,12 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     }
   }
 
-  begin(): Outgoing | undefined | Promise<Outgoing | undefined> {
+  roomForAnswer(bytes: number): Promise<void> {
+    return this.#room?.take(bytes) ?? Promise.resolve();
+  }
+
+  begin(room?: AnswerRoom): Outgoing | undefined | Promise<Outgoing | undefined> {
+    this.#room = room;
     try {
       const pending = this.#run(this.#plan.head);
       if (pending === undefined) return undefined;
@@ -183,8 +193,7 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
   }
 
   refuse(fault: ServerFault): Outgoing {
-    if (fault === "overloaded" || fault === "bodies_full")
-      this.ports.metrics.count("http_requests_shed_total", { reason: fault });
+    if (SHED.has(fault)) this.ports.metrics.count("http_requests_shed_total", { reason: fault });
     const message = FAULT_MESSAGES[fault];
     return this.#failed(new Refusal(FAULTS[fault], [], message === undefined ? {} : { message }));
   }
@@ -226,7 +235,9 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     const { row } = this.#plan;
     if (row === undefined) throw new Refusal("ROUTE_UNKNOWN");
     const reply = row.handler(this);
-    return reply instanceof Promise ? reply.then((late) => this.#succeeded(late)) : this.#succeeded(reply);
+    if (!(reply instanceof Promise)) return this.#succeeded(reply);
+    this.#forgetBody();
+    return reply.then((late) => this.#succeeded(late));
   }
 
   #succeeded(reply: Reply): Outgoing {
@@ -236,6 +247,16 @@ export class RoutedRequest implements PipelineRequest, SteppedRequest {
     const fallbackType = raw !== undefined && typeof raw !== "string" ? "application/octet-stream" : JSON_TYPE;
     const contentType = text.length === 0 ? reply.contentType : (reply.contentType ?? fallbackType);
     return this.#settled(reply.status, this.#headersOf(reply.headers, reply.status), contentType, text);
+  }
+
+  /**
+   * The handler has what it wants of the body. While it waits for others, a document of 20 MB would lie in memory as
+   * octets, as text and as a member.
+   */
+  #forgetBody(): void {
+    this.body = undefined;
+    this.#decodedBody = undefined;
+    this.#bytes = NO_BYTES;
   }
 
   /** A refusal becomes its envelope; anything else is a bug: its place goes to the log, nothing of it to the client. */

@@ -167,6 +167,13 @@ export const STEPS: readonly Step[] = [
     refuses: [],
     run: body,
   },
+  {
+    name: "room for the answer",
+    needs: "body",
+    applies: (row) => row.showsDocument === true,
+    refuses: [],
+    run: roomForAnswer,
+  },
 ];
 
 /** What is answered outside the steps: by the server while the request arrives, and for what goes wrong on our side. */
@@ -397,4 +404,11 @@ function body(request: SteppedRequest, row: Route): void {
   if (parsed === undefined) return;
   if (!parsed.success) throw new Refusal("REQUEST_INVALID", detailsOfIssues(parsed.error.issues, "body"));
   request.learn({ body: parsed.data });
+}
+
+/** A document of 20 MB is many times as much while it is read: before anything is read, there is room for it. */
+async function roomForAnswer(request: SteppedRequest): Promise<void> {
+  const [id] = Object.values((request.params ?? {}) as Readonly<Record<string, unknown>>);
+  const bytes = LIMITS.response_copies * (await request.ports.documentBytes(String(id)));
+  if (bytes > LIMITS.response_streamed_bytes) await request.roomForAnswer(bytes);
 }

@@ -98,6 +98,7 @@ export const evidenceRoutes = (ports: EvidencePorts): readonly Route[] => [
     summary: "The signed AS4 envelope, byte for byte",
     description:
       "The HTTP body as it was sent or received; Content-Type is the one it travelled with. The payload in it is encrypted for the receiving access point.",
+    showsDocument: true,
     request: { params: documentId },
     responses: { 200: { description: "The envelope.", contentType: "multipart/related" } },
     errors: ["NOT_FOUND", "TEMPORARY"],

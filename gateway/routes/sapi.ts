@@ -156,7 +156,8 @@ function sendRequest(
     readonly receivedAt: number;
   },
 ): SendRequest {
-  const { metadata } = body;
+  // What outlives this call keeps the octets, and nothing that leads to the text.
+  const { metadata, payloadFormat, payloadEncoding, checksum } = body;
   const payload = Buffer.from(body.payload, "utf8");
   if (payload.length > LIMITS.payload_bytes_max)
     throw new Refusal("BODY_TOO_LARGE", [{ field: "payload", message: "The payload is larger than 20 MB." }]);
@@ -168,9 +169,9 @@ function sendRequest(
     metadata.receiverParticipantId,
     metadata.creationDateTime,
     payloadSha256,
-    body.payloadFormat,
-    body.payloadEncoding,
-    body.checksum?.toLowerCase(),
+    payloadFormat,
+    payloadEncoding,
+    checksum?.toLowerCase(),
   ];
   return {
     door: "sapi",
@@ -184,7 +185,7 @@ function sendRequest(
     creationDateTime: metadata.creationDateTime,
     idempotencyKey: facts.idempotencyKey.toLowerCase(),
     payload,
-    checksum: body.checksum,
+    checksum,
     meaning,
     receivedAt: facts.receivedAt,
   };
@@ -204,6 +205,9 @@ const metadataOf = (
 const itemOf = (item: ReceivedItem) => ({ ...metadataOf(item), status: item.status });
 const detailOf = ({ payload, ...document }: ReceivedDocument): Promise<Buffer> =>
   jsonWithText({ documentId: document.id, metadata: metadataOf(document), payloadFormat: "XML" }, { payload });
+
+const accepted = (reply: SendReply) =>
+  ({ status: 202, body: { raw: reply.body }, contentType: "application/json; charset=utf-8" }) as const;
 
 const sendRows = (ports: SapiPorts): readonly Route[] => [
   route({
@@ -235,10 +239,11 @@ const sendRows = (ports: SapiPorts): readonly Route[] => [
       "RECIPIENT_CAPABILITY",
       "TEMPORARY",
     ],
-    handler: async ({ body, caller, participant: context, idempotencyKey, receivedAt }) => {
+    // Not async: a function that waits keeps its parameters, and with them the text of the payload.
+    handler: ({ body, caller, participant: context, idempotencyKey, receivedAt }) => {
       refuseWrapper(body, context.participantId);
-      const reply = await ports.send(sendRequest(body, { context, keyId: caller.keyId, idempotencyKey, receivedAt }));
-      return { status: 202, body: { raw: reply.body }, contentType: "application/json; charset=utf-8" };
+      const sending = ports.send(sendRequest(body, { context, keyId: caller.keyId, idempotencyKey, receivedAt }));
+      return sending.then(accepted);
     },
   }),
 ];
@@ -302,6 +307,7 @@ const receiveRows = (ports: SapiPorts): readonly Route[] => [
     scopes: ["documents:read"],
     rate: "sapi",
     summary: "Read a received document with its UBL",
+    showsDocument: true,
     request: { params: receivedId },
     responses: { 200: { description: "The document with the full UBL.", schema: detail } },
     errors: ["NOT_FOUND", "TEMPORARY"],

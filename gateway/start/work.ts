@@ -41,6 +41,7 @@ import type { Identity } from "../../engine/identity/identity.js";
 import { participantKey } from "../../engine/base/ids.js";
 import type { ReceivedDocumentId } from "../../engine/base/ids.js";
 import { LIMITS } from "../../engine/base/limits.js";
+import { budget } from "../../engine/base/memory/budgets.js";
 import type { As4Jobs } from "../../engine/peppol/as4/jobs.js";
 import { openAccessPoint } from "../../engine/peppol/access-point.js";
 import type { AccessPoint } from "../../engine/peppol/access-point.js";
@@ -59,8 +60,9 @@ import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
 import { findOwnParticipant } from "../../engine/storage/documents/received.js";
 import { isReceipted, releaseServiceLeases } from "../../engine/storage/documents/service-messages.js";
 import { openKeyring } from "../../engine/storage/keyring/keyring.js";
+import { findPayloadBytes } from "../../engine/storage/payloads/find.js";
 import type { Sealer } from "../../engine/storage/sealer.js";
-import { openSql } from "../../engine/storage/sql.js";
+import { openSql, orTemporary } from "../../engine/storage/sql.js";
 import type { Sql } from "../../engine/storage/sql.js";
 import { createPool, workerEntry } from "../../validators/pool.js";
 import type { ValidatorPool } from "../../validators/pool.js";
@@ -96,6 +98,8 @@ export interface Work extends PeopleParts {
   readonly registrations: Registrations | undefined;
   /** Participants with a fate; undefined where there are none. */
   readonly peers: ConnectedPeers | undefined;
+  /** Octets of a document's payload; 0 where there is none. @throws Refusal TEMPORARY */
+  documentBytes(id: string): Promise<number>;
   /** Shows a held document to its firm; answers whether it was held. */
   release(id: ReceivedDocumentId): Promise<boolean>;
   /** Begins to send what is due. Our own /as4 must be open by then: the sandbox's documents go there. */
@@ -125,7 +129,7 @@ async function startWorkers(
   const pool = createPool({
     threads: { small: config.VALIDATOR_THREADS, large: 1 },
     queueMax: LIMITS.validator_queue_max,
-    queueBytesMax: LIMITS.validator_queue_bytes_max,
+    queueBytesMax: budget("validator_queue_bytes_max"),
     keyShare: LIMITS.validator_key_share,
     jobTimeoutMs: LIMITS.validator_document_timeout_ms,
     preload: ["validate"],
@@ -447,6 +451,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
     registrations,
     whiteLabel,
     peers,
+    documentBytes: async (id) => (await orTemporary(findPayloadBytes(sql, id))) ?? 0,
     release: (id) => actors.ask(document, id, "Release", null),
     dispatch: async () => {
       const capacityOf = accessPoint?.capacityOf ?? loopbackCapacity;

@@ -58,6 +58,7 @@ export const testPorts = (changes: Partial<PipelinePorts> = {}): PipelinePorts =
   customerContext: (caller, customerRef) => ({ firmId: TEST_FIRM, customerRef, scopes: caller.scopes }),
   participantContext: (caller, participantId) => ({ firmId: TEST_FIRM, participantId, scopes: caller.scopes }),
   mayReceive: () => true,
+  documentBytes: () => Promise.resolve(0),
   metrics: createMetrics(),
   log: silentLog,
   clock: systemClock,

@@ -24,6 +24,8 @@ export interface InboundPorts {
   readonly provider: Provider;
   /** Judge what arrives before it is stored, where that is quick. @default none: it is held and judged later */
   readonly validators?: Validators;
+  /** Octets of what was opened and is not stored yet; more are refused. @default budget("arrivals_bytes_max") */
+  readonly arrivals_bytes_max?: number;
   /** Tells the status work what may be due now. */
   readonly poke: (due: DueStatusWork) => void;
 }

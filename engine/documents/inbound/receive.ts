@@ -2,8 +2,11 @@
  * The inbound path of everything: what another access point hands over is classified by its document type and stored,
  * once, before it is answered. What it says is read afterwards and never holds the receipt back.
  */
+import { temporary } from "../../base/errors.js";
 import { newId, participantKey } from "../../base/ids.js";
 import type { FirmId } from "../../base/ids.js";
+import { budget } from "../../base/memory/budgets.js";
+import { createOctets } from "../../base/memory/octets.js";
 import { classifyInbound } from "../../peppol/responses/inbound-kind.js";
 import type { InboundExchange, InboundOutcome, Prove, Receive } from "../../peppol/transport.js";
 import { findStatusRepeats, storeStatus } from "../../storage/documents/received-responses.js";
@@ -71,24 +74,43 @@ export async function storeArrival(ports: InboundPorts, { exchange, business }: 
  * @param inTurn  stores what has arrived in the turn of its participant; see storeArrival
  * @returns the port that the AS4 receiver and the loopback call. `not_serviced`: for a participant that is not ours, a
  *   status for another provider, or a report, which we are nobody to receive. `duplicate`: stored already under its
- *   MessageId or its InstanceIdentifier.
+ *   MessageId or its InstanceIdentifier. It throws Refusal TEMPORARY where too much is held already.
  * @source design/as4.md, section 6: the unique insert is the same write as the message
  */
-export const createInbound =
-  (ports: InboundPorts, inTurn: (arrival: Arrival) => Promise<InboundOutcome>): Receive =>
-  async (exchange, prove) => {
-    // Asked together: both look for a participant of ours, and calls that come together share a statement.
-    const [arrival, isElsewhere] = await Promise.all([
-      prepareArrival(ports, exchange, prove),
-      isSignedElsewhere(ports, exchange),
-    ]);
-    const outcome = arrival.kind === "arrival" ? await inTurn(arrival) : arrival;
-    if (outcome.kind === "stored" && isElsewhere) {
-      ports.metrics.count("signed_elsewhere_total", { kind: classifyInbound(exchange.documentTypeId) });
-      ports.log.warn("inbound.signed_elsewhere", { documentId: outcome.id, seat: peerSeatOf(ports, exchange) });
+export function createInbound(ports: InboundPorts, inTurn: (arrival: Arrival) => Promise<InboundOutcome>): Receive {
+  const room = createOctets(ports.arrivals_bytes_max ?? budget("arrivals_bytes_max"));
+  return async (exchange, prove) => {
+    const taken = room.tryTake(octetsOf(exchange));
+    if (taken === undefined) throw temporary();
+    try {
+      return await storedOnce(ports, inTurn, { exchange, prove });
+    } finally {
+      taken.giveBack();
     }
-    return outcome;
   };
+}
+
+/** What an opened message holds in memory until it is stored: its payload, packed where that was done already. */
+const octetsOf = ({ payload }: InboundExchange): number =>
+  Buffer.isBuffer(payload) ? payload.length : payload.compressed.length;
+
+async function storedOnce(
+  ports: InboundPorts,
+  inTurn: (arrival: Arrival) => Promise<InboundOutcome>,
+  { exchange, prove }: { readonly exchange: InboundExchange; readonly prove: Prove | undefined },
+): Promise<InboundOutcome> {
+  // Asked together: both look for a participant of ours, and calls that come together share a statement.
+  const [arrival, isElsewhere] = await Promise.all([
+    prepareArrival(ports, exchange, prove),
+    isSignedElsewhere(ports, exchange),
+  ]);
+  const outcome = arrival.kind === "arrival" ? await inTurn(arrival) : arrival;
+  if (outcome.kind === "stored" && isElsewhere) {
+    ports.metrics.count("signed_elsewhere_total", { kind: classifyInbound(exchange.documentTypeId) });
+    ports.log.warn("inbound.signed_elsewhere", { documentId: outcome.id, seat: peerSeatOf(ports, exchange) });
+  }
+  return outcome;
+}
 
 /** Kinds in which a participant speaks; statuses and reports are between providers. */
 const OF_PARTICIPANTS: ReadonlySet<ReturnType<typeof classifyInbound>> = new Set(["business", "invoice_response"]);

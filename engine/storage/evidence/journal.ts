@@ -9,6 +9,9 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import type { Clock } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
+import { budget } from "../../base/memory/budgets.js";
+import { createOctets } from "../../base/memory/octets.js";
+import type { Taken } from "../../base/memory/octets.js";
 import { chainEvidence } from "./evidence.js";
 import type { ChainPlace, NewEvidence } from "./evidence.js";
 import { TAR_END, writeEvidence } from "./record.js";
@@ -53,19 +56,30 @@ export function createEvidenceJournal(ports: {
   readonly sql: Sql;
   readonly store: EvidenceStore;
   readonly clock: Clock;
+  /** Octets of records that are written and stored at once; others wait. @default budget("evidence_bytes_max") */
+  readonly bytes_max?: number;
 }): EvidenceJournal {
-  const { sql, store, clock } = ports;
+  const { sql, store, clock, bytes_max = budget("evidence_bytes_max") } = ports;
+  // A record is held twice until it is durable: as its parts, and as it is written.
+  const room = createOctets(bytes_max, LIMITS.evidence_queue_max);
   const waiting: Waiting[] = [];
   let running: Promise<void> | undefined;
-  /** Records that are being written and do not wait yet. */
+  /** Records that wait for room or are being written, and do not wait for their batch yet. */
   let writing = 0;
   /** Records that are being stored with their place in the chain. */
   let chaining = 0;
 
-  async function write(record: EvidenceRecord): Promise<WrittenEvidence> {
+  /** Takes room for a record and writes it. */
+  async function write(record: EvidenceRecord): Promise<{ readonly written: WrittenEvidence; readonly taken: Taken }> {
     writing += 1;
     try {
-      return await writeEvidence(record);
+      const taken = await room.take(record.parts.reduce((sum, { bytes }) => sum + bytes.length, 0));
+      try {
+        return { written: await writeEvidence(record), taken };
+      } catch (error) {
+        taken.giveBack();
+        throw error;
+      }
     } finally {
       writing -= 1;
     }
@@ -116,11 +130,15 @@ export function createEvidenceJournal(ports: {
   async function keep(entry: JournalEntry): Promise<NewEvidence> {
     if (waiting.length >= LIMITS.evidence_queue_max - writing)
       throw new EvidenceStoreFailure("More evidence waits to be stored than may.");
-    const written = await write(entry.record);
-    return new Promise((resolve, reject) => {
-      waiting.push({ entry, written, resolve, reject });
-      running ??= run();
-    });
+    const { written, taken } = await write(entry.record);
+    try {
+      return await new Promise<NewEvidence>((resolve, reject) => {
+        waiting.push({ entry, written, resolve, reject });
+        running ??= run();
+      });
+    } finally {
+      taken.giveBack();
+    }
   }
 
   return {

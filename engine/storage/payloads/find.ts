@@ -1,6 +1,7 @@
 /** The sealed payload of a firm's document, sent or received. */
 import { LIMITS } from "../../base/limits.js";
 import type { FirmId } from "../../base/ids.js";
+import { batched } from "../batched.js";
 import type { Sql } from "../sql.js";
 import { joinInSlices } from "./slices.js";
 
@@ -10,6 +11,17 @@ interface SealedPayload {
   /** Hex, over the bytes that were sealed. */
   readonly sha256: string;
 }
+
+/** Octets of a document's payload before it was sealed; undefined where there is none. */
+export const findPayloadBytes = batched<string, number | undefined>(
+  async (sql, ids) => {
+    const rows = await sql<{ readonly id: string; readonly bytes: number }[]>`
+      select document_id as id, bytes from payload where document_id = any (${[...ids]}::uuid[])`;
+    const bytes = new Map(rows.map((row) => [row.id, row.bytes]));
+    return ids.map((id) => bytes.get(id.toLowerCase()));
+  },
+  { max: LIMITS.read_batch },
+);
 
 /**
  * In pieces of a row each, for a row is read in one turn of the event loop.

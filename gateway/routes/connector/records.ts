@@ -107,6 +107,7 @@ export const connectorRecordRoutes = (ports: RecordPorts): readonly Route[] => [
     method: "GET",
     path: "/connector/documents/{documentId}/ubl",
     summary: "Read a document's UBL",
+    showsDocument: true,
     request: { params: z.object({ documentId: uuid }) },
     responses: { 200: { description: "The exact octets.", contentType: "application/xml" } },
     errors: ["NOT_FOUND", "TEMPORARY"],

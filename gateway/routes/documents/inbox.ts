@@ -148,6 +148,7 @@ export const documentInboxRoutes = (ports: InboxPorts): readonly Route[] => [
     path: "/documents/inbox/{id}",
     scopes: ["documents:read"],
     summary: "Read a received document with its UBL",
+    showsDocument: true,
     request: { params },
     responses: {
       200: {

@@ -133,6 +133,7 @@ export const documentOutboxRoutes = (ports: OutboxPorts): readonly Route[] => [
     path: "/documents/{id}/ubl",
     summary: "The UBL of a sent or received document",
     description: "The exact bytes as they were sent or received.",
+    showsDocument: true,
     request: { params: z.object({ id: uuid }) },
     responses: { 200: { description: "The UBL.", contentType: "application/xml" } },
     errors: ["NOT_FOUND", "TEMPORARY"],

@@ -71,6 +71,7 @@ export const documentViewRoutes = (ports: DocumentViewPorts): readonly Route[] =
     summary: "The document to be read, as PDF",
     description:
       "The same as the page, on A4, with its fonts in the file. The same document gives the same bytes. The document itself is its XML.",
+    showsDocument: true,
     request: { params: documentId, query: languageQuery },
     responses: { 200: { description: "The file.", contentType: "application/pdf" } },
     handler: async (request) => {
@@ -92,6 +93,7 @@ export const documentViewRoutes = (ports: DocumentViewPorts): readonly Route[] =
     summary: "The document to be read, as a page",
     description:
       "An invoice or credit note as an accountant reads it, in Slovak or English: one page of HTML without scripts that loads nothing. For a sent document its id is the providerDocumentId; for a received one the documentId of the inbox. The document itself is its XML.",
+    showsDocument: true,
     request: { params: documentId, query: languageQuery },
     responses: { 200: { description: "The page.", contentType: "text/html" } },
     handler: async (request) => {

@@ -152,6 +152,7 @@ const PROVOCATIONS: Readonly<Record<string, Partial<Record<ErrorName, Provocatio
     REQUEST_INVALID: { row: json, headers: JSON_HEADERS, body: "{}" },
   },
   "bytes of the body": {},
+  "room for the answer": {},
 };
 
 function headOf({ headers = {}, query = "" }: Provocation): Head {

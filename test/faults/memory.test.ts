@@ -1,0 +1,170 @@
+/**
+ * Goal: how much memory an engine takes when everything comes at once, and that it gives it back: large invoices sent,
+ * delivered and read in parallel, with a small heap, an ordinary one and that of the machine.
+ * Method: the engine as a process of its own; what it took at the most is what Linux says (VmHWM). The figures are
+ * written where KURIER_TEST_MEMORY_RESULTS says, those of tiny forms in CI are test/bulkheads.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+
+import { accessToken, sapi } from "../support/engine.js";
+import type { Mailbox } from "../support/engine.js";
+import { eventually } from "../support/eventually.js";
+import { sendLarge } from "../support/large-invoice.js";
+import { killEverythingOn, startEngineProcess } from "../support/process.js";
+import type { EngineProcess } from "../support/process.js";
+
+const RESULTS = process.env["KURIER_TEST_MEMORY_RESULTS"];
+const MB = 1_000_000;
+
+interface Figures {
+  readonly heap_MiB: number | "of the machine";
+  readonly what: string;
+  /** Resident memory before, at the most, and when it was quiet again, in MB. */
+  readonly before: number;
+  readonly most: number;
+  readonly after: number;
+  /** Answers by their status. */
+  readonly answers: Readonly<Record<string, number>>;
+}
+const figures: Figures[] = [];
+afterAll(() => {
+  console.table(figures.map(({ answers, ...rest }) => ({ ...rest, answers: JSON.stringify(answers) })));
+  if (RESULTS === undefined) return;
+  const node = process.version;
+  writeFileSync(RESULTS, `${JSON.stringify({ node, at: new Date().toISOString(), figures }, null, 1)}\n`);
+});
+
+/** A line of /proc/PID/status, in MB. */
+const memoryOf = (pid: number, name: "VmRSS" | "VmHWM"): number =>
+  Math.round(
+    (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "mu").exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) *
+      1_024) /
+      MB,
+  );
+
+const countOf = (statuses: readonly number[]): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+const FORMS = [
+  { heap_MiB: 256, most: { send: 900, deliver: 900, read: 900 } },
+  { heap_MiB: 1_024, most: { send: 1_800, deliver: 1_800, read: 1_500 } },
+  { heap_MiB: undefined, most: { send: 3_000, deliver: 3_000, read: 2_000 } },
+] as const;
+
+describe.each(FORMS)("with a heap of $heap_MiB MiB", ({ heap_MiB, most }) => {
+  const dataDir = mkdtempSync(join(tmpdir(), "kurier-memory-"));
+  let engine: EngineProcess;
+  let sender: Mailbox;
+  let receiver: Mailbox;
+  const start = async (): Promise<void> => {
+    const heap = heap_MiB === undefined ? {} : { NODE_OPTIONS: `--max-old-space-size=${heap_MiB}` };
+    engine = await startEngineProcess({ dataDir, env: { NATS_URL: "embedded", ...heap } });
+    const mailbox = async (key: "sender" | "receiver"): Promise<Mailbox> => ({
+      participantId: engine.sandbox[key].participantId,
+      token: await accessToken(engine.sandbox, engine.sandbox[key]),
+    });
+    sender = await mailbox("sender");
+    receiver = await mailbox("receiver");
+  };
+  const stop = async (): Promise<void> => {
+    await engine.stop();
+    killEverythingOn(dataDir);
+  };
+  afterAll(() => {
+    if (existsSync(dataDir)) killEverythingOn(dataDir);
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  });
+  const post = async (bytes: number): Promise<number> =>
+    (await sendLarge(engine.sandbox, sender, receiver.participantId, bytes)).status;
+  const received = async (): Promise<readonly string[]> => {
+    const ids: string[] = [];
+    for (let token = ""; ;) {
+      const path = `/document/receive?limit=100${token === "" ? "" : `&pageToken=${token}`}`;
+      const { json } = await sapi(engine.sandbox, receiver, "GET", path);
+      ids.push(...(json["documents"] as { documentId: string }[]).map(({ documentId }) => documentId));
+      if (typeof json["nextPageToken"] !== "string") return ids;
+      token = encodeURIComponent(json["nextPageToken"]);
+    }
+  };
+  /** Waits for something that may take minutes. */
+  const atLast = async (what: string, holds: () => Promise<boolean> | boolean): Promise<void> => {
+    for (let round = 0; round < 10; round += 1) {
+      try {
+        await eventually(what, holds);
+        return;
+      } catch (error) {
+        if (engine.ended() || round === 9) throw error;
+      }
+    }
+  };
+  /** Does something on a fresh process and notes what it took. */
+  const measured = async (what: string, work: () => Promise<readonly number[]>): Promise<Figures> => {
+    await start();
+    const before = memoryOf(engine.pid, "VmRSS");
+    const answers = countOf(await work());
+    const peak = memoryOf(engine.pid, "VmHWM");
+    let after = memoryOf(engine.pid, "VmRSS");
+    // Memory comes back when the threads that were idle for a minute have ended, and the heap was collected.
+    await atLast("memory comes back", () => {
+      after = Math.min(after, memoryOf(engine.pid, "VmRSS"));
+      return after <= 1.2 * before;
+    }).catch(() => undefined);
+    const figure = { heap_MiB: heap_MiB ?? ("of the machine" as const), what, before, most: peak, after, answers };
+    figures.push(figure);
+    expect(engine.ended()).toBe(false);
+    await stop();
+    return figure;
+  };
+
+  test("100 invoices of 10 MB at once are accepted or told to come again, and all that were accepted arrive", async () => {
+    const figure = await measured("100 × 10 MB sent at once", async () => {
+      const statuses = await Promise.all(Array.from({ length: 100 }, () => post(10 * MB)));
+      const accepted = statuses.filter((status) => status === 202).length;
+      await atLast("all arrive", async () => (await received()).length >= accepted);
+      return statuses;
+    });
+    expect(Object.keys(figure.answers).filter((status) => status !== "202" && status !== "503")).toEqual([]);
+    expect(figure.answers["202"]).toBeGreaterThan(0);
+    expect(figure.most).toBeLessThan(most.send);
+    expect(figure.after).toBeLessThanOrEqual(1.2 * figure.before);
+  });
+
+  test("96 invoices of 20 MB are delivered within a bound of memory", async () => {
+    const before = heap_MiB;
+    const figure = await measured("96 × 20 MB delivered", async () => {
+      const there = (await received()).length;
+      const statuses: number[] = [];
+      const client = async (): Promise<void> => {
+        while (statuses.filter((status) => status === 202).length < 96) statuses.push(await post(19 * MB));
+      };
+      await Promise.all(Array.from({ length: 4 }, client));
+      const accepted = statuses.filter((status) => status === 202).length;
+      await atLast("all arrive", async () => (await received()).length >= there + accepted);
+      return statuses;
+    });
+    expect(before).toBe(heap_MiB);
+    expect(figure.most).toBeLessThan(most.deliver);
+    expect(figure.after).toBeLessThanOrEqual(1.2 * figure.before);
+  });
+
+  test("200 readers of one document of 20 MB are all served within a bound of memory", async () => {
+    const figure = await measured("200 × one of 20 MB read at once", async () => {
+      const [id = ""] = (await received()).slice(-1);
+      return Promise.all(
+        Array.from(
+          { length: 200 },
+          async () => (await sapi(engine.sandbox, receiver, "GET", `/document/receive/${id}`)).status,
+        ),
+      );
+    });
+    expect(Object.keys(figure.answers).filter((status) => status !== "200" && status !== "503")).toEqual([]);
+    expect(figure.answers["200"]).toBeGreaterThan(0);
+    expect(figure.most).toBeLessThan(most.read);
+  });
+});
