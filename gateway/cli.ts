@@ -10,7 +10,8 @@ import { billingCommands } from "./commands/billing/billing.js";
 import { benchCommand } from "./commands/bench.js";
 import { demoCommand } from "./commands/demo.js";
 import { envCommand } from "./commands/env.js";
-import { evidenceVerifyCommand } from "./commands/evidence.js";
+import { evidenceVerifyCommand } from "./commands/keeping/evidence.js";
+import { retentionCommand } from "./commands/keeping/retention.js";
 import {
   firmsCreateCommand,
   integratorsCreateCommand,
@@ -56,6 +57,7 @@ export const COMMANDS: readonly Command[] = [
   reconcileCommand,
   envCommand,
   evidenceVerifyCommand,
+  retentionCommand,
   openapiCommand,
   benchCommand,
 ];

@@ -27,7 +27,7 @@ const HARMLESS: Readonly<Record<string, string>> = {
   ids: "a list",
   urls: "a list",
   points: "a list of characters",
-  "result.faults": "a list",
+  faults: "a list",
   "[...fresh, ...previous]": "a list",
   "[...(current === undefined ? [] : [current]), ...others]": "a list",
   "(options.servers ?? getServers().flatMap((text) => parseDnsServer(text) ?? []))": "a list",

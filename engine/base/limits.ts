@@ -930,6 +930,10 @@ export const LIMITS = {
   evidence_shared_max: 256,
   /** Entries of the chain read at once by `evidence verify`. */
   evidence_page: 500,
+  /** Entries under one tombstone: so many are proved, and may then go, at once. Ours: 100 bytes of heap each. */
+  evidence_buried_at_once: 10_000,
+  /** How long after an object was shared an exchange may still end that refers to it. Ours: exchanges last minutes. */
+  evidence_shared_needed_ms: 2 * HOUR_MS,
   /** How long one request to the object store is waited for. */
   evidence_store_timeout_ms: 20 * SECOND_MS,
 
@@ -1097,8 +1101,21 @@ export const LIMITS = {
   /** Sealed documents that have killed workers, kept in DATA_DIR/quarantine for the operator. Ours. */
   quarantine_files_max: 100,
 
+  // What is kept, and what ends it
   /** spec/sapi.md, Limits: archive retention, 10 years. */
   archive_retention_years: 10,
+  /** The same in days, with the most leap days that ten years can have: what an envelope proves goes after it. */
+  archive_kept_ms: 3_653 * DAY_MS,
+  /** How long is kept what its owner has ended, such as a key or a request: as long as the audit tells of it. Ours. */
+  ended_kept_ms: 731 * DAY_MS,
+  /** How long a confirmation of the tax authority waits for the request that it belongs to. Ours. */
+  confirmation_kept_ms: 90 * DAY_MS,
+  /** Rows that one statement removes, statements that one sweep of a table makes, and how often a node sweeps. Ours. */
+  sweep_batch: 500,
+  sweep_rounds_max: 200,
+  sweep_interval_ms: 10 * MINUTE_MS,
+  /** What waits is counted up to so many: at most 100 ms of a scrape. Ours. */
+  census_open_max: 100_000,
 } as const;
 
 /**

@@ -75,6 +75,7 @@ export const LOG_EVENTS = {
   "relay.publish_failed": "Events could not be put on their stream; they stay in the outbox.",
   "reports.made": "The monthly reports to the network were made.",
   "request.failed": "A request met a fault of ours and was answered 500.",
+  "retention.failed": "Rows whose time has come could not be removed; the next pass tries again.",
   "rules.look_failed": "The folder of rule packs could not be read; the next look comes soon.",
   "rules.pack_refused":
     "A rule pack of RULES_DIR cannot be used, the outcome says why; threads keep the rules that they have.",

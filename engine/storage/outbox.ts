@@ -2,6 +2,7 @@
  * Statements of the outbox. Rows are written by the functions that make the change they announce. Claims are database
  * time.
  */
+import { LIMITS } from "../base/limits.js";
 import type { Json, Sql } from "./sql.js";
 
 /** One row: a message, or several of one change, as a list of their keys and bodies. */
@@ -45,10 +46,12 @@ export async function releaseOutbox(sql: Sql, ids: readonly string[], after_ms: 
     where id = any (${ids as string[]}::bigint[])`;
 }
 
-/** Rows that wait and the age of the oldest, in seconds. */
+/** Rows that wait, counted up to LIMITS.census_open_max, and the age of the oldest, in seconds. */
 export async function readOutboxStatus(sql: Sql): Promise<{ readonly pending: number; readonly oldestAge_s: number }> {
   const [row] = await sql<{ readonly pending: number; readonly oldestAge_s: number }[]>`
-    select count(*)::integer as pending, coalesce(extract(epoch from now() - min(created_at)),
-      0)::float8 as "oldestAge_s" from outbox`;
+    select count(*)::integer as pending, coalesce(extract(epoch from now() - (
+        select created_at from outbox order by id limit 1
+      )), 0)::float8 as "oldestAge_s"
+    from (select 1 from outbox order by id limit ${LIMITS.census_open_max}) as waiting`;
   return row ?? { pending: 0, oldestAge_s: 0 };
 }

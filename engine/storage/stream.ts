@@ -1,4 +1,5 @@
 /** Statements of the streams that Postgres carries itself. Due times and leases are database time. */
+import { LIMITS } from "../base/limits.js";
 import type { Json, Sql } from "./sql.js";
 
 /** The channel on which a publisher tells the consumers; the payload is the stream's name. */
@@ -83,12 +84,21 @@ export async function deleteOldStreamMessages(sql: Sql, stream: string, age_ms: 
   return gone.count;
 }
 
-/** Messages per stream and the age of the oldest, in seconds. */
+/**
+ * Messages per stream, counted up to LIMITS.census_open_max for each of its consumers, and the age of those longest
+ * available, in seconds.
+ */
 export function readStreamStatus(
   sql: Sql,
 ): PromiseLike<{ readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]> {
   return sql<{ readonly stream: string; readonly pending: number; readonly oldestAge_s: number }[]>`
-    select stream, count(*)::integer as pending, extract(epoch from now() - min(published_at))::float8 as "oldestAge_s"
-    from stream_message
-    group by stream`;
+    select c.stream, sum(w.pending)::integer as pending,
+      extract(epoch from now() - min(w.oldest))::float8 as "oldestAge_s"
+    from stream_consumer as c cross join lateral (
+      select count(*) as pending, min(published_at) as oldest from (
+        select published_at from stream_message as m where m.stream = c.stream and m.consumer = c.consumer
+        order by m.stream, m.consumer, m.available_at, m.id limit ${LIMITS.census_open_max}
+      ) as taken
+    ) as w
+    where w.pending > 0 group by c.stream`;
 }

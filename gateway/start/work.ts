@@ -26,6 +26,7 @@ import type { Reserve } from "../../engine/documents/delivery/first-attempt.js";
 import { as4Workers } from "../../engine/documents/inbound/arrival-workers.js";
 import { createInbound } from "../../engine/documents/inbound/receive.js";
 import type { InboundPorts } from "../../engine/documents/inbound/receive.js";
+import { startSweeps } from "../../engine/documents/retention.js";
 import { createInbox } from "../../engine/documents/inbound/inbox.js";
 import { provider } from "../../engine/documents/provider.js";
 import type { DueStatusWork, Provider } from "../../engine/documents/provider.js";
@@ -458,6 +459,7 @@ export async function startWork(base: Base, options: WorkOptions, database: Data
       if (options.role === "gateway") return;
       const meter = startMeter({ sql, clock, log });
       stack.add(() => meter.stop());
+      stack.add(startSweeps({ sql, clock, log }));
       work = await startDispatch(ground, { document, message, box: boxes, self, capacityOf });
       deliverer = await webhooks.deliver();
     },

@@ -123,7 +123,7 @@ describe("on files", () => {
 
   test("a change in any column of the index is found", async () => {
     const { sql } = engine.db;
-    await sql`alter table evidence disable trigger evidence_immutable`;
+    await sql`alter table evidence disable trigger user`;
     const columns = await sql<
       { column_name: string; data_type: string }[]
     >`select column_name, data_type from information_schema.columns where table_name = 'evidence'`;
@@ -153,12 +153,12 @@ describe("on files", () => {
       await sql.unsafe("delete from evidence; insert into evidence select * from kept; drop table kept");
     }
     expect((await audit(engine)).faults).toEqual([]);
-    await sql`alter table evidence enable trigger evidence_immutable`;
+    await sql`alter table evidence enable trigger user`;
   });
 
   test("entries missing in the middle or at the end, and a changed head, are found", async () => {
     const { sql } = engine.db;
-    await sql`alter table evidence disable trigger evidence_immutable`;
+    await sql`alter table evidence disable trigger user`;
     for (const [condition, fault] of [
       ["index = 3", "gap"],
       [`index = ${2 * DOCUMENTS}`, "head"],
@@ -167,7 +167,7 @@ describe("on files", () => {
       expect((await audit(engine)).faults.map((found) => found.fault)).toContain(fault);
       await sql.unsafe("delete from evidence; insert into evidence select * from kept; drop table kept");
     }
-    await sql`alter table evidence enable trigger evidence_immutable`;
+    await sql`alter table evidence enable trigger user`;
     await sql`update evidence_head set hash = set_bit(hash, 5, 1 - get_bit(hash, 5))`;
     expect((await audit(engine)).faults.map(({ fault }) => fault)).toEqual(["head"]);
     await sql`update evidence_head set hash = set_bit(hash, 5, 1 - get_bit(hash, 5))`;
@@ -205,10 +205,10 @@ describe("on files", () => {
     const { faults } = await audit(engine);
     expect(faults.filter(({ index }) => index === place.index).map(({ fault }) => fault)).toEqual(["signature"]);
     expect(faults.filter(({ index }) => index !== place.index)).toEqual([]);
-    await sql`alter table evidence disable trigger evidence_immutable`;
+    await sql`alter table evidence disable trigger user`;
     await sql`delete from evidence where index = ${place.index}`;
     await sql`update evidence_head set index = ${place.index - 1}, hash = decode(${place.previousHash}, 'hex')`;
-    await sql`alter table evidence enable trigger evidence_immutable`;
+    await sql`alter table evidence enable trigger user`;
   });
 
   test("a period of time is checked from its first entry to its last", async () => {

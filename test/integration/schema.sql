@@ -35,8 +35,10 @@ table api_key
   constraint api_key_pkey: PRIMARY KEY (id)
   constraint api_key_prefix_key: UNIQUE (prefix)
   constraint api_key_secret_sha256_key: UNIQUE (secret_sha256)
+  index api_key_ended: CREATE INDEX api_key_ended ON public.api_key USING btree (deactivated_at) WHERE (deactivated_at IS NOT NULL)
   index api_key_firm: CREATE INDEX api_key_firm ON public.api_key USING btree (firm_id) WHERE (firm_id IS NOT NULL)
   index api_key_integrator: CREATE INDEX api_key_integrator ON public.api_key USING btree (integrator_id, scoped_firm_id) WHERE (integrator_id IS NOT NULL)
+  index api_key_successor: CREATE INDEX api_key_successor ON public.api_key USING btree (successor_id) WHERE (successor_id IS NOT NULL)
   trigger api_key_changed: CREATE TRIGGER api_key_changed AFTER INSERT OR UPDATE OF scopes, ip_allowlist, active, generation, scoped_firm_id, secret_sha256 ON public.api_key FOR EACH ROW EXECUTE FUNCTION announce_api_key()
 
 table audit_entry
@@ -177,6 +179,7 @@ table consent_offer
   constraint consent_offer_pkey: PRIMARY KEY (id)
   constraint consent_offer_token_sha256_key: UNIQUE (token_sha256)
   index consent_offer_expiry: CREATE INDEX consent_offer_expiry ON public.consent_offer USING btree (expires_at)
+  index consent_offer_key: CREATE INDEX consent_offer_key ON public.consent_offer USING btree (key_id)
   index consent_offer_reference: CREATE INDEX consent_offer_reference ON public.consent_offer USING btree (integrator_id, customer_reference) WHERE (customer_reference IS NOT NULL)
   index consent_offer_target: CREATE INDEX consent_offer_target ON public.consent_offer USING btree (integrator_id, target_identifier, created_at DESC)
 
@@ -255,6 +258,9 @@ table document
   trigger document_begins_box_item: CREATE TRIGGER document_begins_box_item AFTER INSERT ON public.document FOR EACH ROW WHEN ((new.door = 'box'::text)) EXECUTE FUNCTION box_item_follows()
   trigger document_due_at_once: CREATE TRIGGER document_due_at_once BEFORE INSERT ON public.document FOR EACH ROW EXECUTE FUNCTION due_at_once()
   trigger document_moves_box_item: CREATE TRIGGER document_moves_box_item AFTER UPDATE OF status, lease_owner ON public.document FOR EACH ROW WHEN (((new.door = 'box'::text) AND ((new.status <> old.status) OR (new.lease_owner IS DISTINCT FROM old.lease_owner)))) EXECUTE FUNCTION box_item_follows()
+  trigger document_tallied: CREATE TRIGGER document_tallied AFTER UPDATE OF status ON public.document FOR EACH ROW WHEN ((new.status <> old.status)) EXECUTE FUNCTION tally_documents()
+  trigger document_tallied_at_once: CREATE TRIGGER document_tallied_at_once AFTER INSERT ON public.document FOR EACH ROW WHEN ((new.status <> ALL (ARRAY['queued'::text, 'sent'::text]))) EXECUTE FUNCTION tally_documents()
+  trigger document_tallied_gone: CREATE TRIGGER document_tallied_gone AFTER DELETE ON public.document FOR EACH ROW WHEN ((old.status <> ALL (ARRAY['queued'::text, 'sent'::text]))) EXECUTE FUNCTION tally_documents()
 
 table document_attempt
   document_id uuid not null
@@ -312,6 +318,14 @@ table document_mark
   constraint document_mark_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint document_mark_pkey: PRIMARY KEY (document_id, state)
 
+table document_tally
+  status text not null
+  share integer not null generated always as identity
+  n bigint not null
+  with options: fillfactor=50
+  constraint document_tally_status_check: CHECK ((status = ANY (ARRAY['delivered'::text, 'rejected'::text, 'send_failed'::text, 'delivery_failed'::text, 'validation_failed'::text])))
+  constraint document_tally_pkey: PRIMARY KEY (status, share)
+
 table evidence
   index bigint not null
   hash bytea not null
@@ -346,7 +360,8 @@ table evidence
   index evidence_document: CREATE INDEX evidence_document ON public.evidence USING btree (document_id, index)
   index evidence_message: CREATE INDEX evidence_message ON public.evidence USING btree (direction, message_id)
   index evidence_stored_at: CREATE INDEX evidence_stored_at ON public.evidence USING btree (stored_at)
-  trigger evidence_immutable: CREATE TRIGGER evidence_immutable BEFORE DELETE OR UPDATE OR TRUNCATE ON public.evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+  trigger evidence_immutable: CREATE TRIGGER evidence_immutable BEFORE UPDATE OR TRUNCATE ON public.evidence FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+  trigger evidence_kept: CREATE TRIGGER evidence_kept BEFORE DELETE ON public.evidence FOR EACH ROW EXECUTE FUNCTION keep_evidence()
 
 table evidence_head
   id boolean not null default true
@@ -354,6 +369,39 @@ table evidence_head
   hash bytea not null
   constraint evidence_head_id_check: CHECK (id)
   constraint evidence_head_pkey: PRIMARY KEY (id)
+
+table evidence_leftover
+  object text not null
+  is_shared boolean not null
+  needed_until timestamp with time zone not null
+  constraint evidence_leftover_pkey: PRIMARY KEY (object)
+
+table evidence_tombstone
+  first_index bigint not null
+  last_index bigint not null
+  previous_hash bytea not null
+  last_hash bytea not null
+  entries_sha256 bytea not null
+  faults integer not null
+  stored_from timestamp with time zone not null
+  stored_to timestamp with time zone not null
+  proved_at timestamp with time zone not null
+  previous_tombstone bytea not null
+  hash bytea not null
+  seal_key_id text not null
+  seal bytea not null
+  constraint evidence_tombstone_check: CHECK ((last_index >= first_index))
+  constraint evidence_tombstone_entries_sha256_check: CHECK ((octet_length(entries_sha256) = 32))
+  constraint evidence_tombstone_faults_check: CHECK ((faults >= 0))
+  constraint evidence_tombstone_first_index_check: CHECK ((first_index >= 1))
+  constraint evidence_tombstone_hash_check: CHECK ((octet_length(hash) = 32))
+  constraint evidence_tombstone_last_hash_check: CHECK ((octet_length(last_hash) = 32))
+  constraint evidence_tombstone_previous_hash_check: CHECK ((octet_length(previous_hash) = 32))
+  constraint evidence_tombstone_previous_tombstone_check: CHECK ((octet_length(previous_tombstone) = 32))
+  constraint evidence_tombstone_pkey: PRIMARY KEY (first_index)
+  constraint evidence_tombstone_hash_key: UNIQUE (hash)
+  constraint evidence_tombstone_last_index_key: UNIQUE (last_index)
+  trigger evidence_tombstone_kept: CREATE TRIGGER evidence_tombstone_kept BEFORE DELETE OR UPDATE OR TRUNCATE ON public.evidence_tombstone FOR EACH STATEMENT EXECUTE FUNCTION keep_tombstone()
 
 table exchange
   id uuid not null
@@ -525,6 +573,7 @@ table membership
   index membership_integrator: CREATE UNIQUE INDEX membership_integrator ON public.membership USING btree (person_id, integrator_id) WHERE (integrator_id IS NOT NULL)
   index membership_of_firm: CREATE INDEX membership_of_firm ON public.membership USING btree (firm_id) WHERE (firm_id IS NOT NULL)
   index membership_of_integrator: CREATE INDEX membership_of_integrator ON public.membership USING btree (integrator_id) WHERE (integrator_id IS NOT NULL)
+  index membership_of_person: CREATE INDEX membership_of_person ON public.membership USING btree (person_id)
 
 table metered_event
   event_id uuid not null
@@ -594,6 +643,8 @@ table oauth_code
   constraint oauth_code_person_id_fkey: FOREIGN KEY (person_id) REFERENCES person(id)
   constraint oauth_code_pkey: PRIMARY KEY (code_sha256)
   index oauth_code_age: CREATE INDEX oauth_code_age ON public.oauth_code USING btree (created_at)
+  index oauth_code_key: CREATE INDEX oauth_code_key ON public.oauth_code USING btree (key_id) WHERE (key_id IS NOT NULL)
+  index oauth_code_person: CREATE INDEX oauth_code_person ON public.oauth_code USING btree (person_id)
 
 table onboarding_history
   request_id uuid not null
@@ -642,6 +693,7 @@ table onboarding_request
   index onboarding_binding: CREATE INDEX onboarding_binding ON public.onboarding_request USING btree (integrator_id, firm_id) WHERE (firm_id IS NOT NULL)
   index onboarding_dic: CREATE INDEX onboarding_dic ON public.onboarding_request USING btree (dic) WHERE (status = ANY (ARRAY['awaiting_pfs'::text, 'activating'::text]))
   index onboarding_due: CREATE INDEX onboarding_due ON public.onboarding_request USING btree (vouched_at) WHERE ((status = 'activating'::text) AND (vouched_at IS NOT NULL))
+  index onboarding_ended: CREATE INDEX onboarding_ended ON public.onboarding_request USING btree (updated_at) WHERE (status = ANY (ARRAY['blocked'::text, 'revoked'::text]))
   index onboarding_newest: CREATE INDEX onboarding_newest ON public.onboarding_request USING btree (created_at DESC)
   index onboarding_open_dic: CREATE UNIQUE INDEX onboarding_open_dic ON public.onboarding_request USING btree (integrator_id, dic) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
   index onboarding_open_ref: CREATE UNIQUE INDEX onboarding_open_ref ON public.onboarding_request USING btree (integrator_id, customer_ref) WHERE (status <> ALL (ARRAY['blocked'::text, 'revoked'::text]))
@@ -718,6 +770,7 @@ table pfs_confirmation
   constraint pfs_confirmation_request_id_fkey: FOREIGN KEY (request_id) REFERENCES onboarding_request(id)
   constraint pfs_confirmation_pkey: PRIMARY KEY (token_sha256)
   index pfs_confirmation_dic: CREATE INDEX pfs_confirmation_dic ON public.pfs_confirmation USING btree (dic, received_at)
+  index pfs_confirmation_waiting: CREATE INDEX pfs_confirmation_waiting ON public.pfs_confirmation USING btree (received_at) WHERE (request_id IS NULL)
 
 table rate_window
   key text not null
@@ -990,6 +1043,7 @@ table usage_month
   constraint usage_month_outbound_check: CHECK ((outbound >= 0))
   constraint usage_month_firm_id_fkey: FOREIGN KEY (firm_id) REFERENCES firm(id)
   constraint usage_month_pkey: PRIMARY KEY (firm_id, month)
+  index usage_month_age: CREATE INDEX usage_month_age ON public.usage_month USING btree (month)
 
 table webhook_delivery
   id uuid not null
@@ -1182,6 +1236,7 @@ table white_label_participant
   constraint white_label_participant_pkey: PRIMARY KEY (id)
   constraint white_label_participant_participant_key_key: UNIQUE (participant_key)
   index white_label_participant_list: CREATE INDEX white_label_participant_list ON public.white_label_participant USING btree (integrator_id, id)
+  index white_label_participant_operation: CREATE INDEX white_label_participant_operation ON public.white_label_participant USING btree (operation_id)
 
 CREATE OR REPLACE FUNCTION public.accept_documents(p_id uuid[], p_firm_id uuid[], p_key_id uuid[], p_sender text[], p_receiver text[], p_erp_document_id text[], p_document_type_id text[], p_process_id text[], p_creation_date_time timestamp with time zone[], p_facts jsonb[], p_idempotency_key text[], p_request_sha256 text[], p_payload_sha256 text[], p_reply_status smallint[], p_reply_body text[], p_as4_message_id text[], p_sbdh_instance_id uuid[], p_validation_result jsonb[], p_accepted_at timestamp with time zone[], p_payload_key_id text[], p_payload_sealed text[], p_payload_bytes integer[], p_event_id uuid[], p_door text[] DEFAULT NULL::text[], p_number_warning jsonb DEFAULT '[]'::jsonb, p_owner text[] DEFAULT NULL::text[], p_lease_ms integer DEFAULT 0)
  RETURNS TABLE(ordinal bigint, outcome text, document_id uuid, reply_status smallint, reply_body text)
@@ -1768,6 +1823,28 @@ AS $function$
     when p_status in ('rejected', 'send_failed', 'delivery_failed') then 'failed'
   end
 $function$
+
+CREATE OR REPLACE FUNCTION public.bury_evidence(p_tombstone jsonb, p_objects jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v evidence_tombstone := jsonb_populate_record(null::evidence_tombstone, p_tombstone);
+  v_before record;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('evidence tombstones', 0));
+  select t.last_index, t.hash into v_before from evidence_tombstone as t order by t.last_index desc limit 1;
+  if v.first_index <> coalesce(v_before.last_index, 0) + 1
+    or not exists (select 1 from evidence as e where e.index = v.first_index and e.previous_hash = v.previous_hash)
+    or not exists (select 1 from evidence as e where e.index = v.last_index and e.hash = v.last_hash)
+  then return false; end if;
+  insert into evidence_tombstone select v.*;
+  insert into evidence_leftover (object, is_shared, needed_until)
+    select o.object, o.is_shared, o.needed_until
+    from jsonb_to_recordset(p_objects) as o (object text, is_shared boolean, needed_until timestamptz)
+    on conflict (object) do update set needed_until = greatest(evidence_leftover.needed_until, excluded.needed_until);
+  return true;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.cancel_held(p_id uuid, p_firm uuid, p_version integer, p_move jsonb, p_event uuid, p_integrator uuid, p_audit jsonb)
  RETURNS boolean
@@ -2929,6 +3006,14 @@ begin
 end
 $function$
 
+CREATE OR REPLACE FUNCTION public.id_floor(p_at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select (lpad(to_hex((extract(epoch from p_at) * 1000)::bigint), 12, '0') || '00000000000000000000')::uuid
+$function$
+
 CREATE OR REPLACE FUNCTION public.keep_audit_entry()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2936,6 +3021,27 @@ AS $function$
 begin
   if tg_op = 'DELETE' and old.occurred_at < now() - interval '730 days' then return old; end if;
   raise exception 'entries of audit_entry are append-only';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.keep_evidence()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if old.stored_at < now() - interval '10 years' and exists (
+    select 1 from evidence_tombstone as t where old.index between t.first_index and t.last_index
+  ) then
+    return old;
+  end if;
+  raise exception 'evidence is never changed';
+end $function$
+
+CREATE OR REPLACE FUNCTION public.keep_tombstone()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'tombstones of evidence are never changed';
 end $function$
 
 CREATE OR REPLACE FUNCTION public.key_has_ended(p_key uuid)
@@ -3668,6 +3774,67 @@ AS $function$
   where lease_owner is not null and starts_with(lease_owner, p_node || '/')
 $function$
 
+CREATE OR REPLACE FUNCTION public.remove_documents(p_ids uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_gone integer;
+begin
+  delete from payload where document_id = any (p_ids);
+  delete from document_attempt where document_id = any (p_ids);
+  delete from document_history where document_id = any (p_ids);
+  delete from document_mark where document_id = any (p_ids);
+  delete from document_event where document_id = any (p_ids);
+  delete from document where id = any (p_ids);
+  get diagnostics v_gone = row_count;
+  return v_gone;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.remove_onboarding(p_ids uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_gone integer;
+begin
+  delete from onboarding_history where request_id = any (p_ids);
+  delete from pfs_confirmation where request_id = any (p_ids);
+  delete from onboarding_request where id = any (p_ids);
+  get diagnostics v_gone = row_count;
+  return v_gone;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.remove_received(p_ids uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_gone integer;
+begin
+  delete from payload where document_id = any (p_ids);
+  delete from document_mark where document_id = any (p_ids);
+  delete from document_event where document_id = any (p_ids);
+  delete from mls_duty where id = any (p_ids);
+  delete from received_document where id = any (p_ids);
+  get diagnostics v_gone = row_count;
+  return v_gone;
+end $function$
+
+CREATE OR REPLACE FUNCTION public.remove_service_messages(p_ids uuid[])
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v_gone integer;
+begin
+  delete from service_attempt where message_id = any (p_ids);
+  delete from report_submission where message_id = any (p_ids);
+  delete from service_message where id = any (p_ids);
+  get diagnostics v_gone = row_count;
+  return v_gone;
+end $function$
+
 CREATE OR REPLACE FUNCTION public.replace_ip_allowlist(p_key uuid, p_entries text[], p_audit jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4077,6 +4244,25 @@ AS $function$
     taken.created_at, taken.payload_key_id, taken.payload_sealed, taken.firm_id, taken.about
   from taken
 $function$
+
+CREATE OR REPLACE FUNCTION public.tally_documents()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  v record;
+begin
+  for v in
+    select s.status, s.change from (
+      select old.status as status, -1 as change where tg_op <> 'INSERT' union all select new.status, 1 where tg_op <> 'DELETE'
+    ) as s where not document_is_open(s.status)
+  loop
+    update document_tally as t set n = t.n + v.change where t.status = v.status
+      and t.share = (select f.share from document_tally as f where f.status = v.status limit 1 for update skip locked);
+    if not found then insert into document_tally (status, n) values (v.status, v.change); end if;
+  end loop;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION public.test_webhook(p_id uuid, p_firm uuid, p_integrator uuid, p_run uuid, p_event text, p_events uuid[], p_data jsonb[], p_owner text, p_lease_ms integer)
  RETURNS TABLE(id uuid, event_id uuid)

@@ -9,8 +9,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Audited } from "../../../validators/wss/protocol.js";
 import type { Instant } from "../../base/clock.js";
 import { LIMITS } from "../../base/limits.js";
-import { CHAIN_START, chainHash, evidenceHead, evidenceRange, listEvidence } from "../../storage/evidence/evidence.js";
-import type { EvidenceEntry } from "../../storage/evidence/evidence.js";
+import { chainHash, evidenceHead, evidenceRange, listEvidence } from "../../storage/evidence/evidence.js";
+import type { ChainPlace, EvidenceEntry } from "../../storage/evidence/evidence.js";
+import { evidenceFloor } from "../../storage/evidence/tombstones.js";
 import type { EvidenceArchive } from "../../storage/evidence/archive.js";
 import { EvidenceDamaged, readEvidence, referencesDigest, sha256Hex } from "../../storage/evidence/record.js";
 import type { Manifest, ReadEvidence } from "../../storage/evidence/record.js";
@@ -21,6 +22,7 @@ import { readAnswer } from "../as4/messages.js";
 import type { As4Crypto } from "../as4/messages.js";
 import { readUserMessage } from "../as4/user-message.js";
 import type { UserMessage } from "../as4/user-message.js";
+import { tombstoneFaults } from "./tombstones.js";
 import { createTrustAudit, TRUST_AUDIT_FAULTS } from "./trust.js";
 import type { AuditedRoot, TrustAudit } from "./trust.js";
 import { readMultipart } from "../as4/mime.js";
@@ -43,6 +45,7 @@ export const AUDIT_FAULTS = [
   "header",
   "receipt",
   "shared_object",
+  "tombstone",
   ...TRUST_AUDIT_FAULTS,
 ] as const;
 
@@ -55,7 +58,8 @@ export interface AuditFault {
   readonly detail: string;
 }
 
-interface AuditPorts {
+/** What an audit is made with. */
+export interface AuditPorts {
   readonly sql: Sql;
   readonly store: EvidenceStore;
   readonly archive: Pick<EvidenceArchive, "unseal">;
@@ -65,6 +69,8 @@ interface AuditPorts {
   readonly trust?: TrustStore;
   /** Called after every page of entries. */
   readonly progress?: (done: number, all: number) => void;
+  /** Called for every entry, and for every object beside its own that its record refers to. */
+  readonly seen?: { readonly entry: (entry: EvidenceEntry) => void; readonly shared: (object: string) => void };
 }
 
 /** What an audit has looked at, and what it has found. */
@@ -73,25 +79,31 @@ export interface AuditResult {
   readonly objects: number;
   /** Entries whose objects were removed after their retention. */
   readonly expired: number;
+  /** Entries that were removed themselves, and of which tombstones tell. */
+  readonly removed: number;
   readonly faults: readonly AuditFault[];
   /** Where the trust in the other access points and SMPs ends. */
   readonly roots: readonly AuditedRoot[];
 }
 
-/**
- * Walks the chain from the first entry stored at or after `from` to the last at or before `to`; all of it by default.
- */
-export async function auditEvidence(
-  ports: AuditPorts,
-  range: { readonly from?: Instant; readonly to?: Instant } = {},
-): Promise<AuditResult> {
-  const bounds = await evidenceRange(ports.sql, range.from, range.to);
-  const faults: AuditFault[] = [];
-  const head = range.to === undefined ? await evidenceHead(ports.sql) : undefined;
+/** Entries by when they were stored, both included, and the index of the last one. All that there are by default. */
+interface AuditedRange {
+  readonly from?: Instant;
+  readonly to?: Instant;
+  readonly last?: number;
+}
+
+/** Walks the chain from the first entry of a range to the last; it begins behind what was removed. */
+export async function auditEvidence(ports: AuditPorts, range: AuditedRange = {}): Promise<AuditResult> {
+  const floor = await evidenceFloor(ports.sql);
+  const found = await evidenceRange(ports.sql, floor.index, { from: range.from, to: range.to });
+  const bounds = found === undefined ? undefined : { ...found, last: Math.min(found.last, range.last ?? found.last) };
+  const faults: AuditFault[] = await tombstoneFaults(ports);
+  const head = range.to === undefined && range.last === undefined ? await evidenceHead(ports.sql) : undefined;
   if (bounds === undefined) {
-    if (head !== undefined && range.from === undefined && (head.index !== 0 || head.hash !== CHAIN_START))
+    if (head !== undefined && range.from === undefined && (head.index !== floor.index || head.hash !== floor.hash))
       faults.push({ index: undefined, fault: "head", detail: "The chain has a head and no entries." });
-    return { entries: 0, objects: 0, expired: 0, faults, roots: [] };
+    return { entries: 0, objects: 0, expired: 0, removed: floor.index, faults, roots: [] };
   }
   const readers: Readers = {
     objects: new ObjectReader(ports.store),
@@ -100,15 +112,19 @@ export async function auditEvidence(
   };
   let entries = 0;
   let expired = 0;
-  let last = bounds.first === 1 ? undefined : (await listEvidence(ports.sql, { after: bounds.first - 2, limit: 1 }))[0];
+  let last: Pick<ChainPlace, "index" | "hash"> | undefined =
+    bounds.first === floor.index + 1
+      ? floor
+      : (await listEvidence(ports.sql, { after: bounds.first - 2, limit: 1 }))[0];
   for (let after = bounds.first - 1; after < bounds.last;) {
     const page = (await listEvidence(ports.sql, { after, limit: LIMITS.evidence_page })).filter(
       ({ index }) => index <= bounds.last,
     );
     for (const entry of page) {
-      const found = await entryFaults(ports, readers, entry);
-      if (found === "expired") expired += 1;
-      for (const fault of [...chainFaults(entry, last), ...(found === "expired" ? [] : found)])
+      ports.seen?.entry(entry);
+      const wrong = await entryFaults(ports, readers, entry);
+      if (wrong === "expired") expired += 1;
+      for (const fault of [...chainFaults(entry, last ?? floor), ...(wrong === "expired" ? [] : wrong)])
         if (faults.length < LIMITS.audit_faults_max) faults.push(fault);
       last = entry;
       entries += 1;
@@ -122,16 +138,16 @@ export async function auditEvidence(
       fault: "head",
       detail: "The head of the chain is not its last entry: entries are missing at the end, or the head was changed.",
     });
-  return { entries, expired, objects: readers.objects.read, faults, roots: readers.trust.roots() };
+  const { objects, trust } = readers;
+  return { entries, expired, removed: floor.index, objects: objects.read, faults, roots: trust.roots() };
 }
 
 /** Checks that an entry follows from the one before it, and that its hash follows from its columns. */
-function chainFaults(entry: EvidenceEntry, before: EvidenceEntry | undefined): AuditFault[] {
+function chainFaults(entry: EvidenceEntry, before: Pick<ChainPlace, "index" | "hash">): AuditFault[] {
   const { index } = entry;
   const faults: AuditFault[] = [];
-  if (index !== (before?.index ?? 0) + 1)
-    faults.push({ index, fault: "gap", detail: "Entries before this one are missing." });
-  else if (entry.previousHash !== (before?.hash ?? CHAIN_START))
+  if (index !== before.index + 1) faults.push({ index, fault: "gap", detail: "Entries before this one are missing." });
+  else if (entry.previousHash !== before.hash)
     faults.push({ index, fault: "chain", detail: "The entry does not continue the one before it." });
   if (chainHash(entry) !== entry.hash)
     faults.push({ index, fault: "chain", detail: "The entry is not what its hash was made of." });
@@ -200,6 +216,7 @@ async function entryFaults(
     if (!(error instanceof EvidenceDamaged)) throw error;
     return [{ index, fault: "record", detail: error.message }];
   }
+  if (record.manifest.revocationObject !== undefined) ports.seen?.shared(record.manifest.revocationObject);
   const shared = await sharedObject(ports, readers.shared, record);
   const checks = [
     indexFaults(entry, record),

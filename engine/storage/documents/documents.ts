@@ -4,7 +4,7 @@ import type { Instant } from "../../base/clock.js";
 import type { Door } from "../../base/doors.js";
 import type { DocumentId, FirmId, KeyId, ParticipantId } from "../../base/ids.js";
 import type { AttemptOutcome } from "../../lifecycle/attempt.js";
-import { isEventKind } from "../../lifecycle/document.js";
+import { isEventKind, OUTBOUND_STATES } from "../../lifecycle/document.js";
 import type { OutboundState, OutboundTrigger, TimelineKind } from "../../lifecycle/document.js";
 import type { ResponseCode } from "../../lifecycle/response.js";
 import { LIMITS } from "../../base/limits.js";
@@ -402,16 +402,29 @@ export async function listDocumentEvents(
   );
 }
 
-/** For gauges: documents by state and the age of the oldest due one. */
+/**
+ * For gauges: documents by state and the age of the oldest due one. Those that have ended are tallied when they end;
+ * the others are counted where they wait, up to LIMITS.census_open_max, so that the past costs nothing.
+ */
 export async function censusOfDocuments(
   sql: Sql,
   now: Instant,
 ): Promise<{ readonly states: ReadonlyMap<OutboundState, number>; readonly oldestDue_s: number }> {
   const rows = await sql<{ readonly status: OutboundState; readonly n: number; readonly oldest: Date | null }[]>`
-    select status, count(*)::integer as n, min(next_attempt_at) as oldest from document group by status`;
+    select status, count(*)::float8 as n,
+      (
+        select next_attempt_at from document where next_attempt_at is not null order by next_attempt_at limit 1
+      ) as oldest
+    from (
+      select status from document where next_attempt_at is not null order by next_attempt_at
+      limit ${LIMITS.census_open_max}
+    ) as waiting group by status
+    union all
+    select status, sum(n)::float8 as n, null from document_tally group by status`;
   const oldest = Math.min(...rows.map((row) => row.oldest?.getTime() ?? Infinity));
+  const counted = new Map(rows.map((row) => [row.status, row.n]));
   return {
-    states: new Map(rows.map((row) => [row.status, row.n])),
+    states: new Map(OUTBOUND_STATES.map((state) => [state, counted.get(state) ?? 0])),
     oldestDue_s: Number.isFinite(oldest) ? Math.max(0, (now - oldest) / 1000) : 0,
   };
 }

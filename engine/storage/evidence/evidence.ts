@@ -194,18 +194,18 @@ export async function listEvidence(
   return rows.map(entryOf);
 }
 
-/** The first and the last entry stored between two instants; undefined when there is none. */
+/** The first and the last entry behind an index and stored between two instants; undefined when there is none. */
 export async function evidenceRange(
   sql: Sql,
-  from: Instant | undefined,
-  to: Instant | undefined,
+  after: number,
+  stored: { readonly from: Instant | undefined; readonly to: Instant | undefined },
 ): Promise<{ readonly first: number; readonly last: number } | undefined> {
+  const from = stored.from === undefined ? null : new Date(stored.from);
+  const to = stored.to === undefined ? null : new Date(stored.to);
   const [row] = await sql<{ readonly first: string | null; readonly last: string | null }[]>`
     select min(index) as first, max(index) as last from evidence
-    where (${from === undefined ? null : new Date(from)}::timestamptz is null
-      or stored_at >= ${from === undefined ? null : new Date(from)})
-      and (${to === undefined ? null : new Date(to)}::timestamptz is null
-        or stored_at <= ${to === undefined ? null : new Date(to)})`;
+    where index > ${after} and (${from}::timestamptz is null or stored_at >= ${from})
+      and (${to}::timestamptz is null or stored_at <= ${to})`;
   return row?.first == null || row.last == null ? undefined : { first: Number(row.first), last: Number(row.last) };
 }
 

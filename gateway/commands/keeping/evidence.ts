@@ -1,19 +1,20 @@
 /** `kurier evidence verify`: the whole archive checked again, offline. */
-import { systemClock } from "../../engine/base/clock.js";
-import { ConfigError, loadConfig } from "../../engine/base/config.js";
-import { auditEvidence } from "../../engine/peppol/evidence/audit.js";
-import { loadTrustStore } from "../../engine/peppol/pki/trust.js";
-import type { TrustStore } from "../../engine/peppol/pki/trust.js";
-import { createEvidenceArchive } from "../../engine/storage/evidence/archive.js";
-import { EvidenceStoreFailure } from "../../engine/storage/evidence/store.js";
-import { openEvidenceStore } from "../../engine/storage/evidence/stores.js";
-import { openKeyring } from "../../engine/storage/keyring/keyring.js";
-import { signatureTasks } from "../../validators/signature.js";
-import { masterKeys } from "../start/data-dir.js";
-import { colour, complain, print, progress } from "./terminal.js";
-import { EXIT, parseArguments, UsageError } from "./command.js";
-import type { Command } from "./command.js";
-import { withDatabase } from "./database.js";
+import { systemClock } from "../../../engine/base/clock.js";
+import { ConfigError, loadConfig } from "../../../engine/base/config.js";
+import { auditEvidence } from "../../../engine/peppol/evidence/audit.js";
+import { loadTrustStore } from "../../../engine/peppol/pki/trust.js";
+import type { TrustStore } from "../../../engine/peppol/pki/trust.js";
+import { createEvidenceArchive } from "../../../engine/storage/evidence/archive.js";
+import { EvidenceStoreFailure } from "../../../engine/storage/evidence/store.js";
+import { openEvidenceStore } from "../../../engine/storage/evidence/stores.js";
+import { openKeyring } from "../../../engine/storage/keyring/keyring.js";
+import { signatureTasks } from "../../../validators/signature.js";
+import { masterKeys } from "../../start/data-dir.js";
+import { colour, complain, print, progress } from "../terminal.js";
+import { EXIT, parseArguments, UsageError } from "../command.js";
+import type { Command } from "../command.js";
+import { withDatabase } from "../database.js";
+import { printFaults } from "./faults.js";
 
 /** A day, or an instant with its zone. @param end whether a day means its last millisecond */
 function instantOf(name: string, text: string | undefined, end: boolean): number | undefined {
@@ -38,9 +39,6 @@ function trustIn(folder: string | undefined): { readonly trust?: TrustStore } {
       : error;
   }
 }
-
-/** So many faults are printed one by one, and the others are counted: a lost store has one for every entry. */
-const SHOWN = 50;
 
 export const evidenceVerifyCommand: Command = {
   name: "evidence verify",
@@ -81,13 +79,13 @@ export const evidenceVerifyCommand: Command = {
           { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) },
         );
         bar?.end();
-        for (const { index, fault, detail } of result.faults.slice(0, SHOWN))
-          print(`${colour("red", fault.padEnd(14))} ${index === undefined ? "head" : `entry ${index}`}: ${detail}`);
+        printFaults(result.faults);
         for (const { name, fingerprint, uses } of result.roots)
           print(`${uses} certificates lead to ${name}, SHA-256 ${fingerprint}`);
         const expired = result.expired === 0 ? "" : `, ${result.expired} past their retention`;
+        const removed = result.removed === 0 ? "" : `, ${result.removed} before them proved and removed`;
         print(
-          `${result.entries} entries in ${result.objects} objects${expired}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`,
+          `${result.entries} entries in ${result.objects} objects${expired}${removed}: ${result.faults.length === 0 ? colour("green", "everything is as it was stored") : colour("red", `${result.faults.length} faults`)}.`,
         );
         return result.faults.length === 0 ? EXIT.ok : EXIT.failed;
       } catch (error) {

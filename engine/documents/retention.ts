@@ -1,0 +1,60 @@
+/** The end of rows that no part of the engine ends by itself: every table of the list, a bounded part at a time. */
+import type { Clock } from "../base/clock.js";
+import { LIMITS } from "../base/limits.js";
+import { errorFields } from "../base/log.js";
+import type { Log } from "../base/log.js";
+import { SWEPT } from "../storage/retention/ends.js";
+import type { SweptTable } from "../storage/retention/ends.js";
+import { countSwept, sweepTable } from "../storage/retention/sweeps.js";
+import type { Sql } from "../storage/sql.js";
+
+interface RetentionPorts {
+  readonly sql: Sql;
+  readonly clock: Clock;
+}
+
+/** Tables in the order in which they are swept. */
+const TABLES = Object.keys(SWEPT) as readonly SweptTable[];
+
+/** How many rows of each table have gone, or would go. */
+type Swept = ReadonlyMap<SweptTable, number>;
+
+/**
+ * One pass. Safe to run on every node at once, and again after it was broken off.
+ * @param options.dry counts and removes nothing
+ */
+export async function sweepRows(
+  { sql, clock }: RetentionPorts,
+  options: { readonly dry?: boolean } = {},
+): Promise<Swept> {
+  const swept = new Map<SweptTable, number>();
+  for (const table of TABLES) {
+    if (options.dry === true) {
+      swept.set(table, await countSwept(sql, table, clock.now()));
+      continue;
+    }
+    let gone = 0;
+    for (let round = 0; round < LIMITS.sweep_rounds_max; round += 1) {
+      const some = await sweepTable(sql, table, clock.now());
+      gone += some;
+      if (some < LIMITS.sweep_batch) break;
+    }
+    swept.set(table, gone);
+  }
+  return swept;
+}
+
+/** Sweeps now and then while the engine runs. @returns ends it */
+export function startSweeps({ log, ...ports }: RetentionPorts & { readonly log: Log }): () => Promise<void> {
+  let running: Promise<unknown> = Promise.resolve();
+  const timer = setInterval(() => {
+    running = sweepRows(ports).catch((error: unknown) => {
+      log.warn("retention.failed", errorFields(error));
+    });
+  }, LIMITS.sweep_interval_ms);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
+}
