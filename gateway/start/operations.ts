@@ -147,9 +147,9 @@ export const API_OPERATIONS: readonly Plug<EngineParts>[] = [
   plug(documentInboxRoutes, inboxPorts),
   plug(documentPullRoutes, pullPorts),
   plug(documentHandlingRoutes, handlingPorts),
-  plug(documentViewRoutes, ({ sql, sealer, validators }) => ({
-    view: validators.view.bind(validators),
-    document: (firmId, id, options) => viewDocument({ sql, sealer, validators }, firmId, id, options),
+  plug(documentViewRoutes, (parts) => ({
+    view: parts.validators.view.bind(parts.validators),
+    document: (firmId, id, options) => viewDocument({ ...parts, ...outboxPorts(parts) }, firmId, id, options),
   })),
   plug(webhookRoutes, ({ webhooks }) => webhooks),
   plug(pullRoutes, ({ webhooks }) => webhooks),

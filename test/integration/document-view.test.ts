@@ -55,6 +55,48 @@ test("sender and receiver see the same invoice, each under the id of their own d
   expect((await page(sender, sentId, "?lang=sk")).text).toContain("<span>Faktúra</span>");
 });
 
+test.each(["html", "pdf"])(
+  "a received document that is only looked at as %s has been received through an API",
+  async (form) => {
+    const shownAt = async (): Promise<Date | null | undefined> =>
+      (
+        await running.db.sql<{ readonly at: Date | null }[]>`
+        select api_received_at as at from received_document where id = ${receivedId}`
+      )[0]?.at;
+    const look = (token: string): Promise<HttpAnswer> =>
+      http("GET", `${running.sandbox.baseUrl}/documents/${receivedId}/${form}`, { authorization: `Bearer ${token}` });
+    await running.db.sql`update received_document set api_received_at = null where id = ${receivedId}`;
+    expect([(await look(sender)).status, await shownAt()]).toEqual([404, null]);
+    expect((await look(receiver)).status).toBe(200);
+    const first = await shownAt();
+    expect(first).toBeInstanceOf(Date);
+    expect((await look(receiver)).status).toBe(200);
+    expect(await shownAt()).toEqual(first);
+  },
+);
+
+test("a firm that has given its participant away sees what it received neither as a page nor as a file", async () => {
+  const { sql } = running.db;
+  const [to, other] = [running.sandbox.receiver, running.sandbox.sender];
+  const belongTo = (firmId: string) =>
+    sql`update participant set firm_id = ${firmId} where key = ${to.participantId.toLowerCase()}`;
+  const statuses = async (): Promise<readonly number[]> => {
+    const asked = ["html", "pdf", "ubl"].map((form) =>
+      http("GET", `${running.sandbox.baseUrl}/documents/${receivedId}/${form}`, {
+        authorization: `Bearer ${receiver}`,
+      }),
+    );
+    return (await Promise.all(asked)).map(({ status }) => status);
+  };
+  await belongTo(other.firmId);
+  try {
+    expect(await statuses()).toEqual([404, 404, 404]);
+  } finally {
+    await belongTo(to.firmId);
+  }
+  expect(await statuses()).toEqual([200, 200, 200]);
+});
+
 test("both have the same file as PDF", async () => {
   const pdf = (token: string, id: string): Promise<HttpAnswer> =>
     http("GET", `${running.sandbox.baseUrl}/documents/${id}/pdf`, { authorization: `Bearer ${token}` });
